@@ -1,0 +1,23 @@
+# Every library the tree uses, found once, each with the Debian/Ubuntu package that brings it.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(fmt REQUIRED)            # libfmt-dev
+find_package(spdlog REQUIRED)         # libspdlog-dev
+find_package(nlohmann_json REQUIRED)  # nlohmann-json3-dev
+find_package(dnnl REQUIRED)           # libdnnl-dev
+find_package(PkgConfig REQUIRED)      # pkg-config
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)                      # libhwy-dev
+pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)     # libsentencepiece-dev
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)                # libpcre2-dev
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)            # libutf8proc-dev
+find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)                           # libcli11-dev
+if(REPRISE_TESTS)
+  find_package(GTest REQUIRED)        # libgtest-dev libgmock-dev
+endif()
+if(REPRISE_BENCHMARKS)
+  find_package(benchmark REQUIRED)    # libbenchmark-dev
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()

@@ -1,0 +1,41 @@
+# How this tree declares its targets, so that each folder's CMakeLists.txt is a list of files.
+add_library(reprise_options INTERFACE)
+target_compile_options(reprise_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror
+                       $<$<CONFIG:Release>:-O3> -fno-math-errno -fno-trapping-math)
+target_include_directories(reprise_options INTERFACE ${CMAKE_SOURCE_DIR})
+if(REPRISE_SANITIZE)
+  target_compile_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer -g)
+  target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
+endif()
+
+# reprise_library(name SOURCES ... [LINK ...]): a static library of one folder.
+function(reprise_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC reprise_options ${ARG_LINK})
+endfunction()
+
+# reprise_test(name SOURCES ... LINK ... [LABELS ...]): one GoogleTest program, one ctest entry for each program.
+# The tests find the real data through the environment variable REPRISE_DATA and skip without it.
+function(reprise_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE reprise_options ${ARG_LINK} GTest::gtest_main GTest::gtest)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  target_compile_definitions(${name} PRIVATE REPRISE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+endfunction()
+
+# reprise_benchmark(name SOURCES ... LINK ...): one Google Benchmark program.
+function(reprise_benchmark name)
+  if(NOT REPRISE_BENCHMARKS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE reprise_options ${ARG_LINK} benchmark::benchmark)
+endfunction()

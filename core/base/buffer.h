@@ -1,0 +1,56 @@
+// Owned memory for tensors: aligned for SIMD, on huge pages where it is large enough to profit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace reprise {
+
+// A move-only block of bytes, aligned to 64 bytes; from kHugePageBytes on it is mapped on its own,
+// aligned to 2 MiB and advised to be backed by huge pages (decode streams weights and caches: with
+// 4 KiB pages TLB misses cost bandwidth). The bytes are zero. Throws Error with size and available
+// memory when the system refuses.
+class AlignedBuffer {
+ public:
+  static constexpr size_t kAlignment = 64;
+  static constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(size_t bytes);
+  AlignedBuffer(AlignedBuffer&& other) noexcept;
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
+  ~AlignedBuffer();
+
+  [[nodiscard]] size_t bytes() const { return bytes_; }
+  [[nodiscard]] bool empty() const { return bytes_ == 0; }
+  [[nodiscard]] void* data() { return data_; }
+  [[nodiscard]] const void* data() const { return data_; }
+
+  template <typename T>
+  [[nodiscard]] T* as() {
+    return static_cast<T*>(data_);
+  }
+  template <typename T>
+  [[nodiscard]] const T* as() const {
+    return static_cast<const T*>(data_);
+  }
+  template <typename T>
+  [[nodiscard]] std::span<T> span() {
+    return {as<T>(), bytes_ / sizeof(T)};
+  }
+
+  // Bytes held by all buffers of this process now, and the most since the last reset.
+  static int64_t live_bytes();
+  static int64_t peak_bytes();
+  static void reset_peak();
+
+ private:
+  void release() noexcept;
+
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+  size_t mapped_bytes_ = 0;  // 0: from the C allocator
+};
+
+}  // namespace reprise

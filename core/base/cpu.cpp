@@ -1,0 +1,85 @@
+#include "core/base/cpu.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+
+#include "core/base/error.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::array kAllIsas = {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16};
+
+CpuFacts read_cpu_facts() {
+  CpuFacts facts;
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) {
+      facts.model = line.substr(line.find(':') + 2);
+      break;
+    }
+  }
+  cpu_set_t set;
+  facts.logical_cores = sched_getaffinity(0, sizeof set, &set) == 0
+                            ? CPU_COUNT(&set)
+                            : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  facts.l1d_bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+  facts.l2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  facts.l3_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return facts;
+}
+
+}  // namespace
+
+std::string_view name_of(Isa isa) {
+  switch (isa) {
+    case Isa::kPortable:
+      return "portable";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAvx512Bf16:
+      return "avx512-bf16";
+  }
+  return "?";
+}
+
+Isa parse_isa(std::string_view name) {
+  for (Isa isa : kAllIsas) {
+    if (name != name_of(isa)) continue;
+    if (isa > best_isa())
+      raise("this processor ({}) has no {}; the best here is {}", cpu_facts().model, name,
+            name_of(best_isa()));
+    return isa;
+  }
+  raise("unknown instruction set \"{}\": use portable, avx2, avx512 or avx512-bf16", name);
+}
+
+Isa best_isa() {
+#if defined(__x86_64__)
+  static const Isa best = [] {
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
+    if (avx512 && __builtin_cpu_supports("avx512bf16")) return Isa::kAvx512Bf16;
+    if (avx512) return Isa::kAvx512;
+    return avx2 ? Isa::kAvx2 : Isa::kPortable;
+  }();
+  return best;
+#else
+  return Isa::kPortable;
+#endif
+}
+
+const CpuFacts& cpu_facts() {
+  static const CpuFacts facts = read_cpu_facts();
+  return facts;
+}
+
+}  // namespace reprise

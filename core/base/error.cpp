@@ -1,0 +1,63 @@
+#include "core/base/error.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+namespace reprise {
+namespace {
+
+// Levenshtein distance; names are short, so the quadratic table is fine.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
+  constexpr size_t kLongestName = 256;  // names come from files: bound the quadratic table
+  if (name.size() > kLongestName) return "";
+  std::string best;
+  size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string unknown_name(std::string_view what, std::string_view name,
+                         std::span<const std::string> candidates) {
+  std::string message = fmt::format("unknown {} \"{}\"", what, name.substr(0, 200));
+  if (const std::string nearest = nearest_name(name, candidates); !nearest.empty())
+    message += fmt::format(", did you mean \"{}\"?", nearest);
+  message += " Known:";
+  for (size_t i = 0; i < candidates.size(); ++i) message += (i == 0 ? " " : ", ") + candidates[i];
+  return message;
+}
+
+namespace detail {
+
+void check_failed(const char* file, int line, const char* condition, const std::string& message) {
+  std::fprintf(stderr, "%s:%d: internal check failed: %s  %s\n", file, line, condition,
+               message.c_str());
+  std::abort();
+}
+
+}  // namespace detail
+}  // namespace reprise

@@ -1,0 +1,67 @@
+// The error a user can act on, the check for our own mistakes, and the nearest known name for a
+// misspelt one.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise {
+
+// Something outside the program is wrong: a flag, a file, a shape, the machine. The text names the
+// thing, what was found, what is accepted and the next step; `main` prints it as one paragraph.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Two shapes, or a shape and a file, that do not fit together.
+class ShapeError : public Error {
+ public:
+  using Error::Error;
+};
+
+template <typename... Args>
+[[noreturn]] void raise(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <typename... Args>
+[[noreturn]] void raise_shape(fmt::format_string<Args...> format, Args&&... args) {
+  throw ShapeError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// The candidate with the least edit distance to `name`, or "" where none is near enough to be
+// meant.
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+
+// `unknown key "arival_rps", did you mean "arrival_rps"? Known: ...` for messages about names.
+std::string unknown_name(std::string_view what, std::string_view name,
+                         std::span<const std::string> candidates);
+
+namespace detail {
+[[noreturn]] void check_failed(const char* file, int line, const char* condition,
+                               const std::string& message);
+}  // namespace detail
+
+}  // namespace reprise
+
+// A condition that only a mistake of ours can break. Prints the place and stops the program.
+#define REPRISE_CHECK(condition, ...)                                 \
+  do {                                                                \
+    if (!(condition)) [[unlikely]]                                    \
+      ::reprise::detail::check_failed(__FILE__, __LINE__, #condition, \
+                                      ::fmt::format("" __VA_ARGS__)); \
+  } while (false)
+
+#ifdef NDEBUG
+#define REPRISE_DCHECK(condition, ...) \
+  do {                                 \
+  } while (false)
+#else
+#define REPRISE_DCHECK(condition, ...) REPRISE_CHECK(condition, __VA_ARGS__)
+#endif

@@ -1,0 +1,62 @@
+// Reading JSON that people and other programs wrote: bounded, strict about keys, with errors that
+// name file and key.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise {
+
+using Json = nlohmann::json;
+
+// Whole file as bytes. Throws Error naming the path when it cannot be read or is larger than
+// `max_bytes`.
+std::string read_file(const std::filesystem::path& path, size_t max_bytes = size_t{1} << 30);
+
+// Parses `text`; `source` names it in errors. Nesting deeper than 200 and duplicate keys are
+// errors.
+Json parse_json(std::string_view text, const std::string& source);
+Json read_json(const std::filesystem::path& path);
+
+// Typed access to one object that remembers which keys were asked for. Every message names source
+// and key path.
+class JsonObject {
+ public:
+  // `object` must outlive this reader. Throws Error if it is not an object.
+  JsonObject(const Json& object, std::string source, std::string path = "");
+
+  [[nodiscard]] bool has(
+      const std::string& key) const;  // present and not null; counts as asked for
+  [[nodiscard]] const Json& at(const std::string& key);  // throws if missing or null
+  [[nodiscard]] JsonObject object(const std::string& key);
+  [[nodiscard]] int64_t integer(const std::string& key);
+  [[nodiscard]] int64_t integer(const std::string& key, int64_t fallback);
+  // With bounds: throws unless low <= value <= high.
+  [[nodiscard]] int64_t integer_in(const std::string& key, int64_t low, int64_t high);
+  [[nodiscard]] double number(const std::string& key);
+  [[nodiscard]] double number(const std::string& key, double fallback);
+  [[nodiscard]] bool boolean(const std::string& key, bool fallback);
+  [[nodiscard]] std::string string(const std::string& key);
+  [[nodiscard]] std::string string(const std::string& key, const std::string& fallback);
+  [[nodiscard]] std::vector<int64_t> integers(const std::string& key);
+
+  // Marks keys as known without reading them.
+  void allow(std::initializer_list<const char*> keys);
+  // Throws for the first key never asked for, with the nearest of the known ones.
+  void reject_unknown() const;
+
+  [[nodiscard]] std::string where(const std::string& key) const;  // "file: key \"a.b\""
+  [[nodiscard]] const Json& json() const { return object_; }
+
+ private:
+  const Json& object_;
+  std::string source_;
+  std::string path_;
+  mutable std::set<std::string> known_;
+};
+
+}  // namespace reprise

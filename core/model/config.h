@@ -1,0 +1,94 @@
+// What a decoder is made of, in one vocabulary for all families, read from a Hugging Face
+// config.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/json.h"
+
+namespace reprise::model {
+
+enum class Family : uint8_t { kLlama, kFalcon, kMpt, kPhi };  // Mistral is a Llama with a window
+enum class Norm : uint8_t { kRms, kLayer };
+enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh };
+enum class PositionScheme : uint8_t { kRotary, kAlibi };
+
+// How attention and MLP of a block are joined.
+enum class BlockStyle : uint8_t {
+  kSequential,       // x += attention(norm_1(x)); x += mlp(norm_2(x))
+  kParallelOneNorm,  // n = norm_1(x); x += attention(n) + mlp(n)               [Falcon-7B, Phi-2]
+  kParallelTwoNorms  // x += attention(norm_1(x)) + mlp(norm_2(x))              [Falcon-40B]
+};
+
+enum class RopeScaling : uint8_t { kNone, kLinear, kDynamic, kLlama3 };
+
+struct RotaryConfig {
+  double theta = 10000.0;
+  int64_t dims = 0;  // leading dimensions of each head that rotate (even); the rest pass through
+  RopeScaling scaling = RopeScaling::kNone;
+  double factor = 1.0;
+  double low_freq_factor = 1.0, high_freq_factor = 4.0;  // llama3
+  int64_t original_max_positions = 0;                    // llama3 and dynamic
+};
+
+struct AlibiConfig {
+  double bias_max =
+      8.0;  // slope of head h is 2^(-bias_max * (h + 1) / heads) where heads is a power of two
+  bool scaled_with_scores =
+      false;  // Falcon: (scores + bias) / sqrt(head_dim); MPT: scores * scale + bias
+  bool rounded_to_bf16 = false;  // Falcon computes slope * position in bfloat16
+};
+
+struct ModelConfig {
+  std::string name;        // folder or named shape, for messages and records
+  std::string model_type;  // as in config.json
+  Family family = Family::kLlama;
+
+  int64_t vocab = 0, hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  int64_t intermediate = 0;
+  int64_t max_positions = 0;
+
+  Norm norm = Norm::kRms;
+  double norm_epsilon = 1e-5;
+  bool norm_bias = false;
+  Activation activation = Activation::kSilu;
+  bool gated_mlp = true;  // down(act(gate(x)) * up(x)) instead of down(act(up(x)))
+  BlockStyle block = BlockStyle::kSequential;
+
+  PositionScheme position = PositionScheme::kRotary;
+  RotaryConfig rotary;
+  AlibiConfig alibi;
+
+  bool qkv_bias = false, attention_out_bias = false, mlp_bias = false, head_bias = false;
+  bool tied_embeddings = false;
+  double clip_qkv = 0.0;  // 0: none; else q, k, v are clamped to [-clip, clip] after the projection
+  double attention_scale =
+      0.0;  // factor of q . k; set by the reader (1/sqrt(head_dim) unless the file says else)
+  int64_t sliding_window =
+      0;  // 0: none; else a key is visible while q_position - k_position < window
+
+  std::optional<int64_t> bos_id;
+  std::vector<int64_t> eos_ids;
+  DType stored_dtype = DType::kF32;
+
+  [[nodiscard]] int64_t q_dim() const { return heads * head_dim; }
+  [[nodiscard]] int64_t kv_dim() const { return kv_heads * head_dim; }
+  [[nodiscard]] int64_t parameters() const;  // of all weights, tied ones once
+};
+
+// Reads a config.json of any supported family. Throws Error naming file and key for anything
+// missing, impossible or unsupported (an unsupported value is never ignored, it would be measured
+// as the real thing).
+ModelConfig parse_config(const Json& json, const std::string& source);
+// `dir_or_name`: a folder with config.json, a config.json itself, or the name of a shipped shape
+// ("llama-2-7b").
+ModelConfig load_config(const std::filesystem::path& dir_or_name);
+// Names of the shipped shapes, sorted.
+std::vector<std::string> shipped_shapes();
+
+}  // namespace reprise::model

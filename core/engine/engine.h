@@ -1,0 +1,56 @@
+// Continuous batching over one decoder and one method: requests in, tokens with their times out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/threads.h"
+#include "core/engine/request.h"
+#include "core/engine/reuse_method.h"
+#include "core/model/decoder.h"
+
+namespace reprise::engine {
+
+struct EngineOptions {
+  EngineLimits limits;
+  DType kv_dtype = DType::kF32;
+  int32_t prefill_chunk = 512;             // most prompt tokens in one step
+  std::function<int64_t()> clock_ns = {};  // empty: the steady clock
+};
+
+struct StepReport {
+  int64_t start_ns = 0, end_ns = 0;
+  int32_t prefill_tokens = 0;  // rows computed for prompts
+  int32_t decode_tokens = 0;   // rows computed for generated tokens
+  std::vector<TokenEvent> events;
+};
+
+class Engine {
+ public:
+  // `decoder` must outlive the engine. Throws Error when the cache does not fit into memory.
+  Engine(const Context& context, model::Decoder& decoder, std::unique_ptr<ReuseMethod> method,
+         const EngineOptions& options);
+  ~Engine();
+
+  // Queues a request. Throws Error if it can never run (empty or too long prompt, an id outside the
+  // vocabulary, ...).
+  void submit(Request request);
+  // Admits what fits, then runs either one prefill chunk or one decode step for the whole batch.
+  StepReport step();
+  [[nodiscard]] bool has_work() const;
+  // Runs until no request is left; returns every event in order.
+  std::vector<TokenEvent> run();
+
+  [[nodiscard]] const kv::BlockPool& pool() const;
+  [[nodiscard]] ReuseMethod& method();
+  [[nodiscard]] const EngineOptions& options() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace reprise::engine

@@ -1,0 +1,76 @@
+// What a method of attention-state reuse decides: where keys and values live and who reads which.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/engine/request.h"
+#include "core/kv/block_pool.h"
+#include "core/kv/plan.h"
+
+namespace reprise::engine {
+
+enum class Exactness : uint8_t { kExact, kApproximate };
+
+struct MethodInfo {
+  std::string name;     // in experiment files and records
+  std::string summary;  // one line for `reprise list`
+  std::string paper;    // "" for baselines
+  Exactness exactness = Exactness::kExact;
+};
+
+// What the pool must look like for a method; asked before the engine makes it.
+struct PoolNeed {
+  int32_t block_tokens = 0;
+  int32_t num_blocks = 0;
+};
+
+// The limits an engine was made with.
+struct EngineLimits {
+  int32_t max_batch = 1;            // sequences at once
+  int32_t max_sequence_tokens = 0;  // prompt and generated tokens of one sequence
+};
+
+struct Admission {
+  bool admitted = false;      // false: no room now, ask again when a request has retired
+  int32_t reused_tokens = 0;  // tokens of the prompt whose keys and values are there already
+};
+
+// One sequence's part in a step: its tokens [first_token, first_token + rows) are query rows
+// [first_row, first_row + rows).
+struct StepSequence {
+  RequestId id = 0;
+  int32_t first_row = 0;
+  int32_t rows = 0;
+  int32_t first_token = 0;
+  std::span<const int32_t>
+      positions;  // of all tokens of the sequence so far, those of this step included
+};
+
+using StepBatch = std::span<const StepSequence>;
+
+// Called with name, value, unit.
+using MetricSink = std::function<void(std::string_view, double, std::string_view)>;
+
+class ReuseMethod {
+ public:
+  virtual ~ReuseMethod() = default;
+  [[nodiscard]] virtual MethodInfo info() const = 0;
+  [[nodiscard]] virtual PoolNeed pool_need(const EngineLimits& limits) const = 0;
+  // Finds or reserves cache for a request. Called by the scheduler's thread.
+  virtual Admission admit(const Request& request, kv::BlockPool& pool) = 0;
+  // Tokens at the head of the sequence, of its `tokens` so far, that the next step need not
+  // compute. The default serves every method that keeps what it computed; `recompute` answers 0.
+  [[nodiscard]] virtual int32_t cached_tokens(RequestId id, int32_t tokens) const = 0;
+  // Writes this step's segments, items, positions and slots and finishes the plan. `out` is reused:
+  // clear it first.
+  virtual void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) = 0;
+  virtual void retire(RequestId id,
+                      kv::BlockPool& pool) = 0;           // gives back every block it still holds
+  virtual void report(const MetricSink& sink) const = 0;  // e.g. "reused_tokens", "shared_kv_bytes"
+};
+
+}  // namespace reprise::engine

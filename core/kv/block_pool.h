@@ -1,0 +1,52 @@
+// Fixed-size blocks of key/value memory for all layers, counted in one place.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/buffer.h"
+#include "core/kv/plan.h"
+
+namespace reprise::kv {
+
+struct BlockPoolOptions {
+  int64_t layers = 0, kv_heads = 0, head_dim = 0;
+  DType dtype = DType::kF32;
+  int32_t block_tokens = 16;
+  int32_t num_blocks = 0;
+};
+
+// Storage: keys and values each [blocks, layers, kv_heads, block_tokens, head_dim]. Pages of blocks
+// never used are never touched. Not thread-safe: the scheduler thread owns it.
+class BlockPool {
+ public:
+  // Throws Error with need and have when the memory is not there.
+  explicit BlockPool(const BlockPoolOptions& options);
+
+  // A free block with one user, or -1 when none is left.
+  [[nodiscard]] int32_t take();
+  void retain(int32_t block);   // one more user
+  void release(int32_t block);  // one user less; the last one frees the block
+  [[nodiscard]] int32_t users(int32_t block) const { return users_[static_cast<size_t>(block)]; }
+
+  [[nodiscard]] const BlockPoolOptions& options() const { return options_; }
+  [[nodiscard]] int32_t free_blocks() const { return static_cast<int32_t>(free_.size()); }
+  [[nodiscard]] int32_t used_blocks() const { return options_.num_blocks - free_blocks(); }
+  [[nodiscard]] int32_t peak_used_blocks() const { return peak_used_; }
+  [[nodiscard]] int64_t block_bytes() const;  // keys and values, all layers
+  [[nodiscard]] int64_t used_bytes() const { return used_blocks() * block_bytes(); }
+  [[nodiscard]] int64_t peak_bytes() const { return peak_used_ * block_bytes(); }
+
+  [[nodiscard]] CacheView view() const;
+  // Element offset of token `token` of `block`, layer 0, head 0.
+  [[nodiscard]] int64_t offset_of(int32_t block, int32_t token = 0) const;
+
+ private:
+  BlockPoolOptions options_;
+  AlignedBuffer keys_, values_;
+  std::vector<int32_t> users_;
+  std::vector<int32_t> free_;  // stack: the most recently freed block is the warmest
+  int32_t peak_used_ = 0;
+};
+
+}  // namespace reprise::kv

@@ -1,0 +1,75 @@
+// The attention plan: which cached keys and values each query row reads, as plain arrays.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/dtype.h"
+
+namespace reprise::kv {
+
+// Where keys and values of some blocks live. Within a block, for each layer and kv head the tokens
+// follow one another: element (layer l, head h, token t, dimension c) of a block is at
+//   block_offset + l * layer_stride + h * head_stride + t * head_dim + c        (in elements, for
+//   keys and for values)
+struct CacheView {
+  void* keys = nullptr;
+  void* values = nullptr;
+  DType dtype = DType::kF32;
+  Device device = Device::kCpu;
+  int64_t layer_stride = 0;
+  int64_t head_stride = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;
+};
+
+// A run of cached tokens at consecutive positions, in one or several blocks. Token t is in block
+// block_offsets[first_block + t / block_tokens]; a contiguous cache is a segment of one block.
+struct Segment {
+  int32_t first_block = 0;
+  int32_t block_tokens = 0;  // > 0
+  int32_t tokens = 0;        // [0, tokens) are filled
+  int32_t first_position =
+      0;  // token t stands at first_position + t (for ALiBi and sliding windows)
+};
+
+enum class Mask : uint8_t {
+  kNone,   // each row sees every token of the segment
+  kCausal  // row r sees the first `visible + (r - first_row)` tokens, at most all
+};
+
+// One contiguous range of query rows reads one segment.
+struct WorkItem {
+  int32_t segment = 0;
+  int32_t first_row = 0;
+  int32_t end_row = 0;
+  Mask mask = Mask::kNone;
+  int32_t visible = 0;  // kCausal: tokens that first_row sees
+};
+
+// Written by a method for each step, read by the kernels for each layer. A plan covers each (row,
+// key) pair once; the keys of the step's own tokens are in the cache before attention reads them
+// (`row_slots` says where they go).
+struct AttentionPlan {
+  CacheView cache;
+  std::vector<int64_t> block_offsets;  // [sum of blocks]  elements, see CacheView
+  std::vector<Segment> segments;
+  std::vector<WorkItem> items;
+  std::vector<int32_t> row_positions;  // [rows]  position of each query row
+  std::vector<int64_t>
+      row_slots;  // [rows]  element offset of the row's own key and value (layer 0, head 0)
+
+  // Filled by finish(): the items that cover row r are row_items[row_begin[r] .. row_begin[r + 1]),
+  // in item order.
+  std::vector<int32_t> row_begin;  // [rows + 1]
+  std::vector<int32_t> row_items;
+
+  [[nodiscard]] int32_t rows() const { return static_cast<int32_t>(row_positions.size()); }
+  // Empties every list, keeps their memory.
+  void clear();
+  // Builds the row index and checks that ranges, blocks and masks are consistent (a mistake is
+  // ours: CHECK).
+  void finish();
+};
+
+}  // namespace reprise::kv

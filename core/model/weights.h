@@ -35,6 +35,11 @@ enum class Role : uint8_t {
   kHeadBias  // [vocab, hidden], [1, vocab]; kHead absent when tied
 };
 
+// Whether the role is the weight of a norm: a vector whose neutral value is 1.
+constexpr bool role_is_norm(Role role) {
+  return role == Role::kNorm1 || role == Role::kNorm2 || role == Role::kFinalNorm;
+}
+
 struct TensorSpec {
   Role role = Role::kEmbedding;
   int64_t layer = -1;  // -1: not of a layer

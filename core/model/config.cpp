@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/model/config_families.h"
+#include "core/model/shapes.h"
 
 namespace reprise::model {
 namespace {
@@ -44,6 +45,18 @@ void merge_generation_config(const std::filesystem::path& path, ModelConfig& con
       config.eos_ids.push_back(id);
 }
 
+ModelConfig load_shape(const std::string& name) {
+  for (const ShippedShape& shape : shape_texts()) {
+    if (name != shape.name) continue;
+    const std::string source = "shape " + name;
+    ModelConfig config = parse_config(parse_json(shape.json, source), source);
+    config.name = name;
+    return config;
+  }
+  raise("\"{}\" is neither a folder with a config.json, nor a config.json, nor a known shape: {}",
+        name, unknown_name("shape", name, shipped_shapes()));
+}
+
 }  // namespace
 
 ModelConfig parse_config(const Json& json, const std::string& source) {
@@ -61,8 +74,7 @@ ModelConfig load_config(const std::filesystem::path& dir_or_name) {
   namespace fs = std::filesystem;
   std::error_code error;
   const bool is_dir = fs::is_directory(dir_or_name, error);
-  if (!is_dir && !fs::is_regular_file(dir_or_name, error))
-    raise("{} is neither a folder with a config.json nor a config.json", dir_or_name.string());
+  if (!is_dir && !fs::is_regular_file(dir_or_name, error)) return load_shape(dir_or_name.string());
   const fs::path file = is_dir ? dir_or_name / "config.json" : dir_or_name;
   ModelConfig config =
       parse_config(parse_json(read_file(file, kMaxConfigBytes), file.string()), file.string());
@@ -70,6 +82,13 @@ ModelConfig load_config(const std::filesystem::path& dir_or_name) {
   config.name = folder.filename().string();
   merge_generation_config(folder / "generation_config.json", config);
   return config;
+}
+
+std::vector<std::string> shipped_shapes() {
+  std::vector<std::string> names;
+  for (const ShippedShape& shape : shape_texts()) names.emplace_back(shape.name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace reprise::model

@@ -102,8 +102,8 @@ void Checkpoint::accept_tied_head(const ModelConfig& config) {
 void Checkpoint::reject_extras() const {
   for (const auto& [name, tensor] : files_.tensors())
     if (!used_.contains(name) && !is_ignorable(name))
-      raise("{}, tensor \"{}\" {} is not of the model that config.json describes",
-            tensor.file->path().string(), name.substr(0, 200), tensor.entry->shape_text());
+      raise("{}, tensor {} {} is not of the model that config.json describes",
+            tensor.file->path().string(), quoted_name(name), tensor.entry->shape_text());
 }
 
 const std::vector<Run>& Checkpoint::runs_of(const TensorSpec& tensor) const {

@@ -16,8 +16,8 @@ constexpr size_t kMaxIndexBytes = size_t{64} << 20;
 void check_shard_name(const fs::path& index, const std::string& name) {
   const bool is_plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
   if (!is_plain || name.size() > 255 || !name.ends_with(".safetensors"))
-    raise("{}: shard \"{}\" must be the name of a .safetensors file in the same folder",
-          index.string(), name.substr(0, 200));
+    raise("{}: shard {} must be the name of a .safetensors file in the same folder", index.string(),
+          quoted_name(name));
 }
 
 }  // namespace
@@ -44,8 +44,8 @@ const SafetensorsFile& CheckpointFiles::add_file(const fs::path& path) {
   for (const auto& [name, entry] : file.entries()) {
     const auto [place, is_new] = tensors_.emplace(name, FileTensor{&file, &entry});
     if (!is_new)
-      raise("{}, tensor \"{}\": {} holds a tensor of that name too; keep one", path.string(), name,
-            place->second.file->path().string());
+      raise("{}, tensor {}: {} holds a tensor of that name too; keep one", path.string(),
+            quoted_name(name), place->second.file->path().string());
   }
   return file;
 }
@@ -63,18 +63,19 @@ void CheckpointFiles::open_shards(const fs::path& index) {
       check_shard_name(index, shard_name);
       std::error_code error;
       if (!fs::exists(dir_ / shard_name, error))
-        raise("{}: shard \"{}\" is not in the folder; download it", index.string(), shard_name);
+        raise("{}: shard {} is not in the folder; download it", index.string(),
+              quoted_name(shard_name));
       shards.emplace(shard_name, &add_file(dir_ / shard_name));
     }
     const SafetensorsFile& shard = *shards[shard_name];
     if (!shard.entries().contains(item.key()))
-      raise("{}: tensor \"{}\" is not in {}, where the index says it is; download both again",
-            index.string(), item.key().substr(0, 200), shard_name);
+      raise("{}: tensor {} is not in {}, where the index says it is; download both again",
+            index.string(), quoted_name(item.key()), shard_name);
   }
   for (const auto& [name, tensor] : tensors_)
     if (!map.json().contains(name))
-      raise("{}: tensor \"{}\" of {} is not in the index; download both again", index.string(),
-            name.substr(0, 200), tensor.file->path().filename().string());
+      raise("{}: tensor {} of {} is not in the index; download both again", index.string(),
+            quoted_name(name), tensor.file->path().filename().string());
 }
 
 }  // namespace reprise::model

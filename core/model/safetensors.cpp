@@ -35,7 +35,7 @@ constexpr std::array kDtypes = {
 
 // The part of a message that says where: `FILE, tensor "NAME"`.
 std::string where(const std::filesystem::path& path, const std::string& name) {
-  return fmt::format("{}, tensor \"{}\"", path.string(), name.substr(0, 200));
+  return fmt::format("{}, tensor {}", path.string(), quoted_name(name));
 }
 
 uint64_t read_unsigned(const Json& value, const std::string& place, const char* what) {
@@ -140,6 +140,11 @@ void check_coverage(const std::map<std::string, SafetensorsEntry>& entries,
 }
 
 }  // namespace
+
+std::string quoted_name(std::string_view name) {
+  // A cut may fall inside a character: replace what is left of it.
+  return Json(name.substr(0, 200)).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 std::string SafetensorsEntry::shape_text() const {
   return fmt::format("[{}]", fmt::join(shape, ", "));

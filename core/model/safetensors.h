@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/dtype.h"
@@ -23,6 +25,10 @@ struct SafetensorsEntry {
 
   [[nodiscard]] std::string shape_text() const;  // "[2, 3]"
 };
+
+// A tensor's or file's name that a file gave us, for a message: in quotes, escaped, cut at 200
+// bytes.
+std::string quoted_name(std::string_view name);
 
 // The format: 8 bytes little-endian header length N, N bytes of JSON {name: {dtype, shape,
 // data_offsets: [begin, end)}}, then the data. The constructor throws Error, naming file and

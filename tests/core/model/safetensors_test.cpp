@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/memory.h"
 #include "tests/core/model/model_files.h"
 
 namespace reprise::model {
@@ -111,6 +112,20 @@ TEST(Safetensors, MalformedHeadersAreNamed) {
     expect_error([&] { SafetensorsFile{path}; }, {"f.safetensors"});
     for (const std::string& part : c.parts) expect_error([&] { SafetensorsFile{path}; }, {part});
   }
+}
+
+TEST(Safetensors, ReleasedPagesLeaveTheResidentSet) {
+  const TempDir dir;
+  constexpr int64_t kElements = int64_t{16} << 20;  // 64 MiB of f32
+  const SafetensorsFile file(dir.write("f.safetensors", safetensors_of({{"a", {kElements}}})));
+  const SafetensorsEntry& entry = file.entries().at("a");
+  std::vector<bf16> values(kElements);
+  const int64_t before = resident_bytes();
+  file.read(entry, 0, kElements, DType::kBF16, values.data());
+  const int64_t mapped = resident_bytes() - before;
+  if (mapped < kElements * 2) GTEST_SKIP() << "the system does not count mapped pages: " << mapped;
+  file.release(entry);
+  EXPECT_LT(resident_bytes() - before, mapped - kElements * 3);
 }
 
 TEST(Safetensors, AHeaderLengthBeyondTheLimitIsAnError) {

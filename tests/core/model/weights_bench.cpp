@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/buffer.h"
+#include "core/model/random_fill.h"
 #include "core/model/safetensors.h"
 #include "core/model/weights.h"
 
@@ -31,6 +32,21 @@ void RandomMatrix(benchmark::State& state, DType dtype) {
 BENCHMARK_CAPTURE(RandomMatrix, bf16, DType::kBF16);
 BENCHMARK_CAPTURE(RandomMatrix, f32, DType::kF32);
 BENCHMARK_CAPTURE(RandomMatrix, f16, DType::kF16);
+
+// The generator alone, per instruction set, into the first-level cache.
+void RandomWords(benchmark::State& state, Isa isa) {
+  if (isa > best_isa()) return state.SkipWithError("this processor lacks the instruction set");
+  std::vector<uint32_t> words(1024);
+  for (auto _ : state) {
+    fill_uniform_bf16(7, 0, 0.01f, words, isa);
+    benchmark::DoNotOptimize(words.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * 2 * static_cast<int64_t>(words.size()));
+}
+BENCHMARK_CAPTURE(RandomWords, portable, Isa::kPortable);
+BENCHMARK_CAPTURE(RandomWords, avx2, Isa::kAvx2);
+BENCHMARK_CAPTURE(RandomWords, avx512, Isa::kAvx512);
 
 // A stored 4096 x 4096 bf16 matrix in the page cache, `shift` bytes off its natural alignment.
 // `release` gives its pages back after each read, as loading a model does.

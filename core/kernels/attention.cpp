@@ -31,9 +31,22 @@ Split split_heads(const kv::AttentionPlan& plan, const QueryView& q,
   return {kv_heads, q.heads / kv_heads};
 }
 
-int64_t tiles_of(const kv::WorkItem& item, int64_t group) {
+// Lanes of a task: as many as share converted keys and values, unless that would leave threads
+// without work. Results do not depend on it.
+int64_t lanes_per_task(const kv::AttentionPlan& plan, const Split& split, int threads) {
+  int64_t lanes = 0;
+  for (const kv::WorkItem& item : plan.items)
+    lanes += (item.end_row - item.first_row) * split.group;
+  constexpr int64_t kTasksPerThread = 8;
+  int64_t tiles = cpu::kTaskTiles;
+  while (tiles > 1 && lanes * split.units < kTasksPerThread * threads * tiles * cpu::kLaneTile)
+    tiles /= 2;
+  return tiles * cpu::kLaneTile;
+}
+
+int64_t tiles_of(const kv::WorkItem& item, int64_t group, int64_t task_lanes) {
   const int64_t lanes = (item.end_row - item.first_row) * group;
-  return (lanes + cpu::kLaneTile - 1) / cpu::kLaneTile;
+  return (lanes + task_lanes - 1) / task_lanes;
 }
 
 // Everything of a task that does not depend on the head or the tile.
@@ -77,12 +90,13 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
   const bool dot_bf16 =
       plan.cache.dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16 && head_dim % 2 == 0;
 
+  const int64_t task_lanes = lanes_per_task(plan, split, context.threads);
   std::vector<int64_t>& task_begin = workspace.task_begin;
   std::vector<char>& alone = workspace.alone;
   task_begin.assign(1, 0);
   alone.clear();
   for (const kv::WorkItem& item : plan.items) {
-    task_begin.push_back(task_begin.back() + split.units * tiles_of(item, split.group));
+    task_begin.push_back(task_begin.back() + split.units * tiles_of(item, split.group, task_lanes));
     alone.push_back(out != nullptr && is_alone(plan, item));
   }
   const size_t scratch_bytes = cpu::attention_scratch_bytes(static_cast<int>(head_dim));
@@ -96,7 +110,7 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
     const auto item_index = static_cast<size_t>(
         std::upper_bound(task_begin.begin(), task_begin.end(), index) - task_begin.begin() - 1);
     const kv::WorkItem& item = plan.items[item_index];
-    const int64_t tiles = tiles_of(item, split.group);
+    const int64_t tiles = tiles_of(item, split.group, task_lanes);
     const int64_t unit = (index - task_begin[item_index]) / tiles;
     // Last tiles first: under a causal mask they are the longest, and a long task taken last leaves
     // others idle.
@@ -106,8 +120,8 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
     const int64_t lanes = (item.end_row - item.first_row) * split.group;
     task.first_head = static_cast<int>(unit * split.group);
     task.group = static_cast<int>(split.group);
-    task.first_lane = static_cast<int>(tile * cpu::kLaneTile);
-    task.lanes = static_cast<int>(std::min<int64_t>(cpu::kLaneTile, lanes - task.first_lane));
+    task.first_lane = static_cast<int>(tile * task_lanes);
+    task.lanes = static_cast<int>(std::min<int64_t>(task_lanes, lanes - task.first_lane));
     const int64_t kv_head = unit * split.group / (q.heads / plan.cache.kv_heads);
     const int64_t base = layer * plan.cache.layer_stride + kv_head * plan.cache.head_stride;
     task.keys =

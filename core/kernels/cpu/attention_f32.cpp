@@ -25,16 +25,17 @@ constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
 constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
-// [dimension][lane] for many lanes, [lane][padded_dim] for few; scaled to log2 units.
+// [tile][dimension][lane] for many lanes, [lane][padded_dim] for few; scaled to log2 units.
 void pack_queries(const AttentionTask& task, const TileScratch& scratch, bool few) {
   auto* q = static_cast<float*>(scratch.q);
   const int width = few ? task.lanes : (task.lanes + 15) / 16 * 16;
   const int dim = few ? scratch.padded_dim : task.head_dim;
   for (int lane = 0; lane < width; ++lane) {
     const float* row = lane < task.lanes ? query_of(task, lane) : nullptr;
+    float* tile = q + lane / kLaneTile * kLaneTile * task.head_dim + lane % kLaneTile;
     for (int c = 0; c < dim; ++c) {
       const float value = row != nullptr && c < task.head_dim ? row[c] * task.scale_log2 : 0.0f;
-      q[few ? lane * scratch.padded_dim + c : c * kLaneTile + lane] = value;
+      (few ? q[lane * scratch.padded_dim + c] : tile[c * kLaneTile]) = value;
     }
   }
 }
@@ -86,7 +87,6 @@ void widen_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
   };
   convert(scratch.k_rows, scratch.k);
   convert(scratch.v_rows, scratch.v);
-  for (int j = keys; j < keys + kKeyRowSlack; ++j) scratch.k_rows[j] = scratch.k_rows[keys - 1];
 }
 
 // ---- scores ----
@@ -112,24 +112,22 @@ HWY_INLINE void score_block(const float* HWY_RESTRICT q, int dim, const void* co
 }
 
 template <int kVectors>
-void score_lanes(const AttentionTask& task, const TileScratch& scratch, int keys, int lane) {
+void score_lanes(const TileScratch& scratch, const float* q, int dim, int keys, int lane) {
   for (int j = 0; j < keys; j += kAccumulators / kVectors)
-    score_block<kVectors>(static_cast<const float*>(scratch.q) + lane, task.head_dim,
-                          scratch.k_rows + j, scratch.scores + j * kLaneTile + lane);
+    score_block<kVectors>(q + lane, dim, scratch.k_rows + j, scratch.scores + j * kLaneTile + lane);
 }
 
-void score_tile(const AttentionTask& task, const TileScratch& scratch, int keys) {
-  const int width = (task.lanes + kN - 1) / kN * kN;
+void score_tile(const TileScratch& scratch, const float* q, int dim, int width, int keys) {
   int lane = 0;
   for (; lane + kMostVectors * kN <= width; lane += kMostVectors * kN)
-    score_lanes<kMostVectors>(task, scratch, keys, lane);
+    score_lanes<kMostVectors>(scratch, q, dim, keys, lane);
   switch ((width - lane) / kN) {
     case 3:
-      return score_lanes<3>(task, scratch, keys, lane);
+      return score_lanes<3>(scratch, q, dim, keys, lane);
     case 2:
-      return score_lanes<2>(task, scratch, keys, lane);
+      return score_lanes<2>(scratch, q, dim, keys, lane);
     case 1:
-      return score_lanes<1>(task, scratch, keys, lane);
+      return score_lanes<1>(scratch, q, dim, keys, lane);
     default:
       return;
   }
@@ -156,14 +154,15 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
 
 // ---- softmax, in place ----
 
-void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first, int keys,
-               int width) {
+void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_lane, int width,
+               int first, int keys) {
   const Tag d;
   const hn::RebindToSigned<Tag> di;
   const Vec factor = hn::Set(d, task.alibi_factor);
   for (int lane = 0; lane < width; lane += kN) {
-    const auto low = hn::Load(di, scratch.low + lane), high = hn::Load(di, scratch.high + lane);
-    const Vec alibi_q = hn::Load(d, scratch.alibi_q + lane);
+    const auto low = hn::Load(di, scratch.low + first_lane + lane),
+               high = hn::Load(di, scratch.high + first_lane + lane);
+    const Vec alibi_q = hn::Load(d, scratch.alibi_q + first_lane + lane);
     for (int j = 0; j < keys; ++j) {
       float* at = scratch.scores + j * kLaneTile + lane;
       const auto key = hn::Set(di, first + j);
@@ -176,24 +175,24 @@ void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first,
   }
 }
 
-void softmax_tile(const TileScratch& scratch, int keys, int width) {
+void softmax_tile(const TileScratch& scratch, int first_lane, int width, int keys) {
   const Tag d;
   const Vec minus_infinity = hn::Set(d, kMinusInfinity);
   for (int lane = 0; lane < width; lane += kN) {
     float* column = scratch.scores + lane;
-    const Vec m_old = hn::Load(d, scratch.m + lane);
+    const Vec m_old = hn::Load(d, scratch.m + first_lane + lane);
     Vec m_new = m_old;
     for (int j = 0; j < keys; ++j) m_new = hn::Max(m_new, hn::Load(d, column + j * kLaneTile));
     const Vec m_safe = hn::IfThenElseZero(hn::Gt(m_new, minus_infinity), m_new);
     const Vec corr = exp2_nonpositive(d, hn::Sub(m_old, m_safe));
-    Vec n = hn::Mul(hn::Load(d, scratch.n + lane), corr);
+    Vec n = hn::Mul(hn::Load(d, scratch.n + first_lane + lane), corr);
     for (int j = 0; j < keys; ++j) {
       const Vec p = exp2_nonpositive(d, hn::Sub(hn::Load(d, column + j * kLaneTile), m_safe));
       n = hn::Add(n, p);
       hn::Store(p, d, column + j * kLaneTile);
     }
-    hn::Store(m_new, d, scratch.m + lane);
-    hn::Store(n, d, scratch.n + lane);
+    hn::Store(m_new, d, scratch.m + first_lane + lane);
+    hn::Store(n, d, scratch.n + first_lane + lane);
     hn::Store(corr, d, scratch.corr + lane);
   }
 }
@@ -255,16 +254,16 @@ HWY_INLINE void value_block(const float* HWY_RESTRICT p, const void* const* v, i
 }
 
 template <int kVectors, bool kByKey>
-void value_columns(const AttentionTask& task, const TileScratch& scratch, int keys, int column) {
+void value_columns(const TileScratch& scratch, float* o, int lanes, int keys, int column) {
   constexpr int kLaneStep = kByKey ? 1 : kKeyTile;
   const auto block = [&]<int kLanes>(int lane) {
     value_block<kLanes, kVectors, kByKey>(scratch.scores + lane * kLaneStep, scratch.v_rows, keys,
                                           column, scratch.padded_dim, scratch.corr + lane,
-                                          scratch.o + lane * scratch.padded_dim + column);
+                                          o + lane * scratch.padded_dim + column);
   };
   int lane = 0;
-  for (; lane + 6 <= task.lanes; lane += 6) block.template operator()<6>(lane);
-  switch (task.lanes - lane) {
+  for (; lane + 6 <= lanes; lane += 6) block.template operator()<6>(lane);
+  switch (lanes - lane) {
     case 1:
       return block.template operator()<1>(lane);
     case 2:
@@ -280,13 +279,14 @@ void value_columns(const AttentionTask& task, const TileScratch& scratch, int ke
   }
 }
 
+// o of `lanes` lanes from o on: all columns.
 template <bool kByKey>
-void value_tile(const AttentionTask& task, const TileScratch& scratch, int keys) {
-  const int dim = (task.head_dim + kN - 1) / kN * kN;
+void value_tile(const TileScratch& scratch, float* o, int lanes, int dim, int keys) {
+  const int padded = (dim + kN - 1) / kN * kN;
   int column = 0;
-  for (; column + kMostVectors * kN <= dim; column += kMostVectors * kN)
-    value_columns<kMostVectors, kByKey>(task, scratch, keys, column);
-  for (; column < dim; column += kN) value_columns<1, kByKey>(task, scratch, keys, column);
+  for (; column + kMostVectors * kN <= padded; column += kMostVectors * kN)
+    value_columns<kMostVectors, kByKey>(scratch, o, lanes, keys, column);
+  for (; column < padded; column += kN) value_columns<1, kByKey>(scratch, o, lanes, keys, column);
 }
 
 void store_results(const AttentionTask& task, const TileScratch& scratch) {
@@ -311,25 +311,30 @@ void store_results(const AttentionTask& task, const TileScratch& scratch) {
 void AttentionTile(const AttentionTask& task, void* memory) {
   const TileScratch scratch(memory, task.head_dim);
   const bool few = task.lanes <= kFewLanes;
-  const int width = (task.lanes + kN - 1) / kN * kN;
   pack_queries(task, scratch, few);
-  const VisibleRange range = prepare_lanes(task, scratch);
-  for (int first = range.begin; first < range.end; first += kKeyTile) {
-    const int keys = std::min(kKeyTile, range.end - first);
-    gather_rows(task, scratch, first, keys);
-    widen_rows(task, scratch, keys);
-    if (few) {
-      score_rows(task, scratch, keys);
-      softmax_rows(task, scratch, first, keys);
-      value_tile<false>(task, scratch, keys);
-    } else {
-      score_tile(task, scratch, keys);
-      if (task.has_alibi || first < range.all_low || first + keys > range.all_high)
-        mask_tile(task, scratch, first, keys, width);
-      softmax_tile(scratch, keys, width);
-      value_tile<true>(task, scratch, keys);
-    }
-  }
+  visit_tiles(
+      task, scratch,
+      [&](int first, int keys) {
+        gather_rows(task, scratch, first, keys);
+        widen_rows(task, scratch, keys);
+        repeat_last_key(scratch, keys);
+      },
+      [&](const LaneTile& tile, int index, int first, int keys) {
+        float* o = scratch.o + tile.first * scratch.padded_dim;
+        if (few) {
+          score_rows(task, scratch, keys);
+          softmax_rows(task, scratch, first, keys);
+          value_tile<false>(scratch, o, tile.lanes, task.head_dim, keys);
+          return;
+        }
+        const int width = (tile.lanes + kN - 1) / kN * kN;
+        const float* q = static_cast<const float*>(scratch.q) + index * kLaneTile * task.head_dim;
+        score_tile(scratch, q, task.head_dim, width, keys);
+        if (task.has_alibi || !tile.range.covers(first, keys))
+          mask_tile(task, scratch, tile.first, width, first, keys);
+        softmax_tile(scratch, tile.first, width, keys);
+        value_tile<true>(scratch, o, tile.lanes, task.head_dim, keys);
+      });
   store_results(task, scratch);
 }
 

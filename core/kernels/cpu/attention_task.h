@@ -9,8 +9,14 @@
 namespace reprise::kernels::cpu {
 
 // A lane is one (row, head) pair that reads the same kv head: lane j of an item is row j / group,
-// head first_head + j % group. Grouped-query heads thus share each key that is loaded.
+// head first_head + j % group. Grouped-query heads thus share each key that is loaded. Lanes are
+// computed in tiles of kLaneTile; a task is up to kTaskTiles of them that share converted keys and
+// values.
 inline constexpr int kLaneTile = 64;
+inline constexpr int kTaskTiles = 4;
+inline constexpr int kTaskLanes = kLaneTile * kTaskTiles;
+// Keys are visited in tiles that start at multiples of kKeyTile, so that a lane's rounding does not
+// depend on how lanes were put into tasks.
 inline constexpr int kKeyTile = 128;
 inline constexpr int kMaxHeadDim = 256;
 // Up to this many lanes, scores are dot products along head_dim; above, keys are broadcast against
@@ -23,7 +29,7 @@ struct AttentionTask {
   const float* q = nullptr;  // row 0 of the item, head 0
   int64_t q_row_stride = 0;
   int first_head = 0, group = 1;
-  int first_lane = 0, lanes = 0;  // lanes <= kLaneTile
+  int first_lane = 0, lanes = 0;  // lanes <= kTaskLanes
   int head_dim = 0;
 
   // Keys and values of this layer and kv head.
@@ -79,10 +85,6 @@ struct AttentionTask {
     if (!alibi_rounded) return exact;
     return bf16(static_cast<float>(bf16(alibi_slope)) * static_cast<float>(bf16(exact)));
   }
-  [[nodiscard]] int64_t element_of(int token) const {
-    return block_offsets[token / block_tokens] +
-           static_cast<int64_t>(token % block_tokens) * head_dim;
-  }
 };
 
 // Bytes of scratch a worker needs for any task.
@@ -91,6 +93,7 @@ size_t attention_scratch_bytes(int head_dim);
 // Runs a task; `scratch` is aligned to 64 bytes. The first needs bf16 keys and AVX512-BF16 and an
 // even head_dim.
 void attention_avx512_bf16(const AttentionTask& task, void* scratch);
+void attention_few_avx512_bf16(const AttentionTask& task, void* scratch);  // lanes <= kFewLanes
 void attention_f32(const AttentionTask& task, void* scratch, Isa isa);
 
 }  // namespace reprise::kernels::cpu

@@ -37,9 +37,11 @@ double MultiplyAdd(int64_t rounds) {
   constexpr int kChains = HWY_TARGET == HWY_AVX3 ? 24 : 12;
   const Vec factor = hn::Set(d, 0.999f), addend = hn::Set(d, 0.001f);
   Vec chain[kChains];
+#pragma GCC unroll 24
   for (int c = 0; c < kChains; ++c) chain[c] = hn::Set(d, static_cast<float>(c));
   for (int64_t round = 0; round < rounds; ++round)
-    for (Vec& v : chain) v = hn::MulAdd(v, factor, addend);
+#pragma GCC unroll 24
+    for (int c = 0; c < kChains; ++c) chain[c] = hn::MulAdd(chain[c], factor, addend);
   for (int c = 1; c < kChains; ++c) chain[0] = hn::Add(chain[0], chain[c]);
   volatile float kept = hn::GetLane(chain[0]);
   (void)kept;

@@ -69,6 +69,8 @@ void PrivateDecode(benchmark::State& state) {
 BENCHMARK(PrivateDecode)
     ->ArgNames({"dtype", "h", "kv", "d", "n", "b"})
     ->Args({1, 32, 32, 128, 4096, 8})
+    ->Args({1, 32, 32, 128, 64, 1})
+    ->Args({1, 32, 32, 128, 512, 1})
     ->Args({1, 32, 4, 64, 4096, 32})
     ->Args({0, 32, 32, 128, 4096, 8})
     ->Unit(benchmark::kMillisecond)

@@ -1,0 +1,137 @@
+// Prefill and decode rates of whole models at real shapes with random bf16 weights, beside the
+// machine's limits.
+//   model_bench --benchmark_filter=TinyLlama
+#include <benchmark/benchmark.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/memory.h"
+#include "core/base/random.h"
+#include "core/engine/engine.h"
+#include "core/engine/machine_probe.h"
+#include "methods/registry.h"
+
+namespace reprise {
+namespace {
+
+const Context kContext = Context::machine();
+
+const engine::MachineLimits& limits() {
+  static const engine::MachineLimits measured = engine::probe_machine(kContext);
+  return measured;
+}
+
+// One model at a time: two 7B models do not fit.
+model::Decoder& decoder_of(const std::string& shape) {
+  static std::string loaded;
+  static std::unique_ptr<model::Decoder> decoder;
+  if (loaded != shape) {
+    decoder.reset();
+    decoder = model::load_decoder(shape, {.dtype = DType::kBF16, .random_weights = true, .seed = 1},
+                                  kContext);
+    loaded = shape;
+  }
+  return *decoder;
+}
+
+std::vector<int32_t> prompt_of(const model::Decoder& decoder, int64_t tokens) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < tokens; ++i)
+    ids.push_back(static_cast<int32_t>(random_bits(7, 0, static_cast<uint64_t>(i)) %
+                                       static_cast<uint64_t>(decoder.config().vocab)));
+  return ids;
+}
+
+engine::Engine make_engine(model::Decoder& decoder, int64_t tokens, int32_t chunk) {
+  return {kContext,
+          decoder,
+          methods::make_method("contiguous", {}),
+          {.limits = {.max_batch = 1, .max_sequence_tokens = static_cast<int32_t>(tokens)},
+           .kv_dtype = DType::kBF16,
+           .prefill_chunk = chunk}};
+}
+
+// FLOPs of the matrices a token passes, and of causal attention over `context` keys on average.
+double flops_per_token(const model::ModelConfig& c, double context, bool with_head) {
+  const double matrices =
+      static_cast<double>(c.parameters()) -
+      static_cast<double>(c.vocab * c.hidden) * (c.tied_embeddings ? 1.0 : 2.0) +
+      (with_head ? static_cast<double>(c.vocab * c.hidden) : 0.0);
+  return 2.0 * matrices + 4.0 * static_cast<double>(c.layers * c.q_dim()) * context;
+}
+
+// Args: prompt tokens, prefill chunk.
+void prefill(benchmark::State& state, const std::string& shape) {
+  model::Decoder& decoder = decoder_of(shape);
+  const int64_t tokens = state.range(0);
+  engine::Engine engine = make_engine(decoder, tokens + 1, static_cast<int32_t>(state.range(1)));
+  const std::vector<int32_t> prompt = prompt_of(decoder, tokens);
+  int64_t id = 0;
+  for (auto _ : state) {
+    engine.submit({.id = ++id, .prompt = prompt, .max_new_tokens = 1});
+    engine.run();
+  }
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  const double flops = flops_per_token(decoder.config(), static_cast<double>(tokens) / 2, false) *
+                       static_cast<double>(tokens);
+  state.counters["tokens/s"] = benchmark::Counter(static_cast<double>(tokens), rate);
+  state.counters["limit_share"] = benchmark::Counter(flops * 1e-9 / limits().bf16_gflop_s, rate);
+}
+
+// Args: prompt tokens. One step of one sequence.
+void decode(benchmark::State& state, const std::string& shape) {
+  model::Decoder& decoder = decoder_of(shape);
+  const int64_t tokens = state.range(0);
+  constexpr int32_t kMost = 4096;
+  engine::Engine engine = make_engine(decoder, tokens + kMost, 512);
+  engine.submit({.id = 1, .prompt = prompt_of(decoder, tokens), .max_new_tokens = kMost});
+  while (engine.step().events.empty()) {
+  }
+  for (auto _ : state) {
+    if (!engine.has_work()) state.SkipWithError("the sequence is full");
+    engine.step();
+  }
+  const model::ModelConfig& c = decoder.config();
+  const double bytes = static_cast<double>(decoder.weight_bytes()) -
+                       2.0 * static_cast<double>(c.tied_embeddings ? 0 : c.vocab * c.hidden) +
+                       4.0 * static_cast<double>(c.layers * c.kv_dim() * tokens);
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  state.counters["tokens/s"] = benchmark::Counter(1.0, rate);
+  state.counters["limit_share"] = benchmark::Counter(bytes * 1e-9 / limits().dram_read_gb_s, rate);
+  state.counters["peak_GiB"] = static_cast<double>(peak_resident_bytes()) / 0x1p30;
+}
+
+BENCHMARK_CAPTURE(prefill, TinyLlama, "tinyllama-1.1b")
+    ->Args({512, 512})
+    ->Args({4096, 512})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(decode, TinyLlama, "tinyllama-1.1b")
+    ->Arg(64)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(prefill, Llama2_7B, "llama-2-7b")
+    ->Args({128, 512})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(decode, Llama2_7B, "llama-2-7b")
+    ->Arg(64)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+}  // namespace
+}  // namespace reprise
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  const auto& limits = reprise::limits();
+  benchmark::AddCustomContext("dram_read_gb_s", std::to_string(limits.dram_read_gb_s));
+  benchmark::AddCustomContext("l3_read_gb_s", std::to_string(limits.l3_read_gb_s));
+  benchmark::AddCustomContext("l2_read_gb_s", std::to_string(limits.l2_read_gb_s));
+  benchmark::AddCustomContext("f32_gflop_s", std::to_string(limits.f32_gflop_s));
+  benchmark::AddCustomContext("bf16_gflop_s", std::to_string(limits.bf16_gflop_s));
+  benchmark::AddCustomContext("probe_s", std::to_string(limits.elapsed_s));
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -201,17 +201,23 @@ void RecordStore::open_records() {
   if (file_ < 0) raise_errno("opening", path);
   flush_folder(dir_);
   const std::string text = read_file(path);
-  Contents contents = parse_records(text, path);
-  records_ = std::move(contents.records);
+  const Contents contents = parse_records(text, path);
+  keep(contents.records);
   size_ = static_cast<int64_t>(contents.sound_bytes);
   dropped_bytes_ = static_cast<int64_t>(text.size()) - size_;
   if (dropped_bytes_ > 0 && ::ftruncate(file_, size_) != 0) raise_errno("shortening", path);
 }
 
-bool RecordStore::has(const std::string& point) const {
-  for (const Json& record : records_)
-    if (record["point"] == point) return true;
-  return false;
+const Json* RecordStore::find(const std::string& point) const {
+  const auto found = index_.find(point);
+  return found == index_.end() ? nullptr : &records_[found->second];
+}
+
+void RecordStore::keep(std::span<const Json> records) {
+  for (const Json& record : records) {
+    index_[record["point"].get<std::string>()] = records_.size();
+    records_.push_back(record);
+  }
 }
 
 void RecordStore::append(std::span<const Json> group) {
@@ -229,7 +235,7 @@ void RecordStore::append(std::span<const Json> group) {
           is_restored ? "The records before it are safe." : "The next run cuts off what is torn.");
   }
   size_ += static_cast<int64_t>(lines.size());
-  records_.insert(records_.end(), group.begin(), group.end());
+  keep(group);
 }
 
 }  // namespace reprise::results

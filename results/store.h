@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/json.h"
@@ -32,7 +33,9 @@ class RecordStore {
   RecordStore(const RecordStore&) = delete;
   RecordStore& operator=(const RecordStore&) = delete;
 
-  [[nodiscard]] bool has(const std::string& point) const;
+  // The record of a point, or null.
+  [[nodiscard]] const Json* find(const std::string& point) const;
+  [[nodiscard]] bool has(const std::string& point) const { return find(point) != nullptr; }
   [[nodiscard]] const std::vector<Json>& records() const { return records_; }
   [[nodiscard]] int64_t dropped_bytes() const { return dropped_bytes_; }  // of the torn tail
   [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
@@ -46,6 +49,7 @@ class RecordStore {
   void set_aside();
   void open_manifest(const Json& manifest);
   void open_records();
+  void keep(std::span<const Json> records);
 
   std::filesystem::path dir_;
   int lock_file_ = -1;
@@ -53,6 +57,7 @@ class RecordStore {
   int64_t size_ = 0;  // bytes of whole groups in the file
   int64_t dropped_bytes_ = 0;
   std::vector<Json> records_;
+  std::unordered_map<std::string, size_t> index_;  // point id -> place in records_
 };
 
 // Whole groups of DIR/records.jsonl, without locking or changing anything.

@@ -1,6 +1,8 @@
 # How this tree declares its targets, so that each folder's CMakeLists.txt is a list of files.
 add_library(reprise_options INTERFACE)
-target_compile_options(reprise_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror
+target_compile_options(reprise_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+                       # Designated initializers name what differs from the defaults; the rest is meant to be left out.
+                       -Wno-missing-field-initializers -Werror
                        $<$<CONFIG:Release>:-O3> -fno-math-errno -fno-trapping-math)
 target_include_directories(reprise_options INTERFACE ${CMAKE_SOURCE_DIR})
 if(REPRISE_SANITIZE)

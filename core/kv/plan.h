@@ -27,10 +27,9 @@ struct CacheView {
 // block_offsets[first_block + t / block_tokens]; a contiguous cache is a segment of one block.
 struct Segment {
   int32_t first_block = 0;
-  int32_t block_tokens = 0;  // > 0
-  int32_t tokens = 0;        // [0, tokens) are filled
-  int32_t first_position =
-      0;  // token t stands at first_position + t (for ALiBi and sliding windows)
+  int32_t block_tokens = 0;    // > 0
+  int32_t tokens = 0;          // [0, tokens) are filled
+  int32_t first_position = 0;  // token t stands at first_position + t: ALiBi, sliding windows
 };
 
 enum class Mask : uint8_t {
@@ -55,9 +54,12 @@ struct AttentionPlan {
   std::vector<int64_t> block_offsets;  // [sum of blocks]  elements, see CacheView
   std::vector<Segment> segments;
   std::vector<WorkItem> items;
-  std::vector<int32_t> row_positions;  // [rows]  position of each query row
-  std::vector<int64_t>
-      row_slots;  // [rows]  element offset of the row's own key and value (layer 0, head 0)
+  // [rows]  position of each query row
+  std::vector<int32_t> row_positions;
+  // [rows]  largest position + 1 of the row's sequence, as far as known: dynamic rotary scaling needs it
+  std::vector<int32_t> row_lengths;
+  // [rows]  element offset of the row's own key and value (layer 0, head 0)
+  std::vector<int64_t> row_slots;
 
   // Filled by finish(): the items that cover row r are row_items[row_begin[r] .. row_begin[r + 1]),
   // in item order.

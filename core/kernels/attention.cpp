@@ -1,0 +1,234 @@
+#include "core/kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/kernels/cpu/attention_task.h"
+
+namespace reprise::kernels {
+namespace {
+
+constexpr float kLog2E = 1.44269504088896f;
+
+// How the lanes of a plan's items are cut into tasks.
+struct Split {
+  int64_t units;  // heads that are computed apart: kv heads, or query heads where each has its own
+                  // ALiBi slope
+  int64_t group;  // query heads per unit
+};
+
+Split split_heads(const kv::AttentionPlan& plan, const QueryView& q,
+                  const AttentionParams& params) {
+  const int64_t kv_heads = plan.cache.kv_heads;
+  if (kv_heads <= 0 || q.heads % kv_heads != 0)
+    raise_shape("{} query heads cannot share {} kv heads evenly", q.heads, kv_heads);
+  if (plan.cache.head_dim > cpu::kMaxHeadDim)
+    raise_shape("head_dim {} is larger than the {} the attention kernels allow",
+                plan.cache.head_dim, cpu::kMaxHeadDim);
+  if (!params.alibi.slopes.empty()) return {q.heads, 1};
+  return {kv_heads, q.heads / kv_heads};
+}
+
+int64_t tiles_of(const kv::WorkItem& item, int64_t group) {
+  const int64_t lanes = (item.end_row - item.first_row) * group;
+  return (lanes + cpu::kLaneTile - 1) / cpu::kLaneTile;
+}
+
+// Everything of a task that does not depend on the head or the tile.
+cpu::AttentionTask task_of_item(const kv::AttentionPlan& plan, const kv::WorkItem& item,
+                                const QueryView& q, const AttentionParams& params) {
+  const kv::Segment& segment = plan.segments[static_cast<size_t>(item.segment)];
+  cpu::AttentionTask task;
+  task.q = q.data + item.first_row * q.row_stride;
+  task.q_row_stride = q.row_stride;
+  task.head_dim = static_cast<int>(plan.cache.head_dim);
+  task.kv_dtype = plan.cache.dtype;
+  task.block_offsets = plan.block_offsets.data() + segment.first_block;
+  task.block_tokens = segment.block_tokens;
+  task.tokens = segment.tokens;
+  task.is_causal = item.mask == kv::Mask::kCausal;
+  task.visible = item.visible;
+  task.window = params.window;
+  task.first_position = segment.first_position;
+  task.row_positions = plan.row_positions.data() + item.first_row;
+  task.scale_log2 = params.scale * kLog2E;
+  task.has_alibi = !params.alibi.slopes.empty();
+  task.alibi_rounded = params.alibi.rounded_to_bf16;
+  task.heads = static_cast<int>(q.heads);
+  return task;
+}
+
+// Whether every row of the item is covered by this item alone.
+bool is_alone(const kv::AttentionPlan& plan, const kv::WorkItem& item) {
+  for (int32_t row = item.first_row; row < item.end_row; ++row)
+    if (plan.row_begin[static_cast<size_t>(row) + 1] - plan.row_begin[static_cast<size_t>(row)] !=
+        1)
+      return false;
+  return true;
+}
+
+void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+               const AttentionParams& params, const OutputView* out, AttentionWorkspace& workspace,
+               const Context& context) {
+  const Split split = split_heads(plan, q, params);
+  const int64_t head_dim = plan.cache.head_dim;
+  const bool dot_bf16 =
+      plan.cache.dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16 && head_dim % 2 == 0;
+
+  std::vector<int64_t>& task_begin = workspace.task_begin;
+  std::vector<char>& alone = workspace.alone;
+  task_begin.assign(1, 0);
+  alone.clear();
+  for (const kv::WorkItem& item : plan.items) {
+    task_begin.push_back(task_begin.back() + split.units * tiles_of(item, split.group));
+    alone.push_back(out != nullptr && is_alone(plan, item));
+  }
+  const size_t scratch_bytes = cpu::attention_scratch_bytes(static_cast<int>(head_dim));
+  while (workspace.scratch.size() < static_cast<size_t>(std::max(1, context.threads)))
+    workspace.scratch.emplace_back();
+  for (AlignedBuffer& scratch : workspace.scratch)
+    if (scratch.bytes() < scratch_bytes) scratch = AlignedBuffer(scratch_bytes);
+
+  const size_t element_bytes = size_of(plan.cache.dtype);
+  parallel_for(context, task_begin.back(), [&](int64_t index, int worker) {
+    const auto item_index = static_cast<size_t>(
+        std::upper_bound(task_begin.begin(), task_begin.end(), index) - task_begin.begin() - 1);
+    const kv::WorkItem& item = plan.items[item_index];
+    const int64_t tiles = tiles_of(item, split.group);
+    const int64_t unit = (index - task_begin[item_index]) / tiles;
+    // Last tiles first: under a causal mask they are the longest, and a long task taken last leaves
+    // others idle.
+    const int64_t tile = tiles - 1 - (index - task_begin[item_index]) % tiles;
+
+    cpu::AttentionTask task = task_of_item(plan, item, q, params);
+    const int64_t lanes = (item.end_row - item.first_row) * split.group;
+    task.first_head = static_cast<int>(unit * split.group);
+    task.group = static_cast<int>(split.group);
+    task.first_lane = static_cast<int>(tile * cpu::kLaneTile);
+    task.lanes = static_cast<int>(std::min<int64_t>(cpu::kLaneTile, lanes - task.first_lane));
+    const int64_t kv_head = unit * split.group / (q.heads / plan.cache.kv_heads);
+    const int64_t base = layer * plan.cache.layer_stride + kv_head * plan.cache.head_stride;
+    task.keys =
+        static_cast<const char*>(plan.cache.keys) + static_cast<size_t>(base) * element_bytes;
+    task.values =
+        static_cast<const char*>(plan.cache.values) + static_cast<size_t>(base) * element_bytes;
+    if (task.has_alibi) {
+      task.alibi_slope = params.alibi.slopes[static_cast<size_t>(unit)];
+      task.alibi_factor = kLog2E * (task.alibi_rounded ? params.alibi.factor : task.alibi_slope);
+    }
+    if (alone[item_index]) {
+      const int64_t row_elements = q.heads * head_dim;
+      task.out = static_cast<char*>(out->data) +
+                 static_cast<size_t>(item.first_row * row_elements) * size_of(out->dtype);
+      task.out_dtype = out->dtype;
+      task.out_row_stride = row_elements;
+    } else {
+      const int64_t first = workspace.partials.item_begin[item_index];
+      task.partial_o = workspace.partials.o.as<float>() + first * head_dim;
+      task.partial_m = workspace.partials.m.as<float>() + first;
+      task.partial_n = workspace.partials.n.as<float>() + first;
+    }
+    void* scratch = workspace.scratch[static_cast<size_t>(worker)].data();
+    if (dot_bf16) {
+      cpu::attention_avx512_bf16(task, scratch);
+    } else {
+      cpu::attention_f32(task, scratch, context.isa);
+    }
+  });
+}
+
+// Merges rows for which `wanted` holds.
+template <typename Wanted>
+void merge_rows(const kv::AttentionPlan& plan, const Partials& partials, const OutputView& out,
+                const Context& context, Wanted&& wanted) {
+  const int64_t heads = partials.heads, head_dim = partials.head_dim;
+  parallel_for(context, plan.rows(), [&](int64_t row, int) {
+    if (!wanted(row)) return;
+    const auto begin = static_cast<size_t>(plan.row_begin[static_cast<size_t>(row)]);
+    const auto end = static_cast<size_t>(plan.row_begin[static_cast<size_t>(row) + 1]);
+    alignas(64) float sum[cpu::kMaxHeadDim];
+    for (int64_t head = 0; head < heads; ++head) {
+      const auto entry = [&](size_t i) {
+        const auto item = static_cast<size_t>(plan.row_items[i]);
+        return partials.item_begin[item] + (row - plan.items[item].first_row) * heads + head;
+      };
+      float m = -std::numeric_limits<float>::infinity();
+      for (size_t i = begin; i < end; ++i) m = std::max(m, partials.m.as<float>()[entry(i)]);
+      std::fill_n(sum, head_dim, 0.0f);
+      float n = 0.0f;
+      for (size_t i = begin; i < end; ++i) {
+        const int64_t e = entry(i);
+        const float m_i = partials.m.as<float>()[e];
+        if (m_i == -std::numeric_limits<float>::infinity()) continue;
+        const float weight = std::exp(m_i - m);
+        const float* o = partials.o.as<float>() + e * head_dim;
+        for (int64_t c = 0; c < head_dim; ++c) sum[c] += weight * o[c];
+        n += weight * partials.n.as<float>()[e];
+      }
+      const float inverse = n > 0.0f ? 1.0f / n : 0.0f;
+      const int64_t first = (row * heads + head) * head_dim;
+      if (out.dtype == DType::kF32) {
+        for (int64_t c = 0; c < head_dim; ++c)
+          static_cast<float*>(out.data)[first + c] = sum[c] * inverse;
+      } else {
+        for (int64_t c = 0; c < head_dim; ++c)
+          static_cast<bf16*>(out.data)[first + c] = bf16(sum[c] * inverse);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void Partials::prepare(const kv::AttentionPlan& plan, int64_t query_heads) {
+  heads = query_heads;
+  head_dim = plan.cache.head_dim;
+  item_begin.assign(1, 0);
+  for (const kv::WorkItem& item : plan.items)
+    item_begin.push_back(item_begin.back() + (item.end_row - item.first_row) * heads);
+  const auto entries = static_cast<size_t>(item_begin.back());
+  const auto grow = [](AlignedBuffer& buffer, size_t bytes) {
+    if (buffer.bytes() < bytes) buffer = AlignedBuffer(bytes);
+  };
+  grow(o, entries * static_cast<size_t>(head_dim) * sizeof(float));
+  grow(m, entries * sizeof(float));
+  grow(n, entries * sizeof(float));
+}
+
+void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+               const AttentionParams& params, const OutputView& out, AttentionWorkspace& workspace,
+               const Context& context) {
+  bool all_alone = true;
+  for (const kv::WorkItem& item : plan.items) all_alone = all_alone && is_alone(plan, item);
+  if (!all_alone) workspace.partials.prepare(plan, q.heads);
+  run_items(plan, layer, q, params, &out, workspace, context);
+  // Rows of an item that is not alone throughout go through partials even where no other item
+  // covers them.
+  std::vector<char>& merged = workspace.merged;
+  merged.assign(static_cast<size_t>(plan.rows()), 1);
+  for (size_t i = 0; i < plan.items.size(); ++i)
+    if (workspace.alone[i])
+      std::fill(merged.begin() + plan.items[i].first_row, merged.begin() + plan.items[i].end_row,
+                char{0});
+  if (std::find(merged.begin(), merged.end(), 1) == merged.end()) return;
+  workspace.partials.heads = q.heads;
+  workspace.partials.head_dim = plan.cache.head_dim;
+  merge_rows(plan, workspace.partials, out, context,
+             [&](int64_t row) { return merged[static_cast<size_t>(row)] != 0; });
+}
+
+void partial_attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+                       const AttentionParams& params, AttentionWorkspace& workspace,
+                       const Context& context) {
+  workspace.partials.prepare(plan, q.heads);
+  run_items(plan, layer, q, params, nullptr, workspace, context);
+}
+
+void merge_partials(const kv::AttentionPlan& plan, const Partials& partials, const OutputView& out,
+                    const Context& context) {
+  merge_rows(plan, partials, out, context, [](int64_t) { return true; });
+}
+
+}  // namespace reprise::kernels

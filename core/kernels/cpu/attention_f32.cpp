@@ -1,0 +1,353 @@
+// Attention of a lane tile in f32 arithmetic over keys and values of any dtype, for every
+// instruction set.
+//
+// The same plan as attention_avx512_bf16.cpp: with many lanes each key element is broadcast against
+// the queries packed [dimension][lane]; with few, scores are dot products along head_dim. Rows
+// whose width is not a whole number of vectors, and rows that are not f32, are first copied to
+// padded f32 scratch; the copy of a tile is used by all lanes.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/cpu/attention_f32.cpp"
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+#include "core/kernels/cpu/attention_tile.h"
+#include "core/kernels/cpu/exp2-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace reprise::kernels::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::CappedTag<float, 16>;
+using Vec = hn::Vec<Tag>;
+constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
+// Accumulators of a block: 24 where there are 32 registers, 12 where there are 16.
+constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
+constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+
+// [dimension][lane] for many lanes, [lane][padded_dim] for few; scaled to log2 units.
+void pack_queries(const AttentionTask& task, const TileScratch& scratch, bool few) {
+  auto* q = static_cast<float*>(scratch.q);
+  const int width = few ? task.lanes : (task.lanes + 15) / 16 * 16;
+  const int dim = few ? scratch.padded_dim : task.head_dim;
+  for (int lane = 0; lane < width; ++lane) {
+    const float* row = lane < task.lanes ? query_of(task, lane) : nullptr;
+    for (int c = 0; c < dim; ++c) {
+      const float value = row != nullptr && c < task.head_dim ? row[c] * task.scale_log2 : 0.0f;
+      q[few ? lane * scratch.padded_dim + c : c * kLaneTile + lane] = value;
+    }
+  }
+}
+
+// Copies rows into padded f32 scratch and points at the copies.
+template <typename T>
+void convert_rows(const void** rows, int count, int dim, int padded_dim, float* out) {
+  for (int j = 0; j < count; ++j) {
+    const T* in = static_cast<const T*>(rows[j]);
+    float* row = out + j * padded_dim;
+    for (int c = 0; c < dim; ++c) row[c] = static_cast<float>(in[c]);
+    for (int c = dim; c < padded_dim; ++c) row[c] = 0.0f;
+    rows[j] = row;
+  }
+}
+
+void convert_bf16_rows(const void** rows, int count, int dim, int padded_dim, float* out) {
+  const hn::Rebind<uint16_t, Tag> d16;
+  const hn::Rebind<uint32_t, Tag> d32;
+  const Tag d;
+  for (int j = 0; j < count; ++j) {
+    const auto* in = static_cast<const uint16_t*>(rows[j]);
+    float* row = out + j * padded_dim;
+    int c = 0;
+    for (; c + kN <= dim; c += kN)
+      hn::Store(hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, in + c)))), d,
+                row + c);
+    for (; c < padded_dim; ++c)
+      row[c] = c < dim ? static_cast<float>(reinterpret_cast<const bf16*>(in)[c]) : 0.0f;
+    rows[j] = row;
+  }
+}
+
+void widen_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
+  const auto convert = [&](const void** rows, void* out) {
+    auto* f32 = static_cast<float*>(out);
+    switch (task.kv_dtype) {
+      case DType::kF32:
+        if (task.head_dim % kN != 0)
+          convert_rows<float>(rows, keys, task.head_dim, scratch.padded_dim, f32);
+        break;
+      case DType::kBF16:
+        convert_bf16_rows(rows, keys, task.head_dim, scratch.padded_dim, f32);
+        break;
+      case DType::kF16:
+        convert_rows<f16>(rows, keys, task.head_dim, scratch.padded_dim, f32);
+        break;
+    }
+  };
+  convert(scratch.k_rows, scratch.k);
+  convert(scratch.v_rows, scratch.v);
+  for (int j = keys; j < keys + kKeyRowSlack; ++j) scratch.k_rows[j] = scratch.k_rows[keys - 1];
+}
+
+// ---- scores ----
+
+template <int kVectors>
+HWY_INLINE void score_block(const float* HWY_RESTRICT q, int dim, const void* const* k,
+                            float* HWY_RESTRICT scores) {
+  constexpr int kKeys = kAccumulators / kVectors;
+  const Tag d;
+  Vec sum[kKeys][kVectors];
+  for (int j = 0; j < kKeys; ++j)
+    for (int v = 0; v < kVectors; ++v) sum[j][v] = hn::Zero(d);
+  for (int c = 0; c < dim; ++c) {
+    Vec lanes[kVectors];
+    for (int v = 0; v < kVectors; ++v) lanes[v] = hn::Load(d, q + c * kLaneTile + kN * v);
+    for (int j = 0; j < kKeys; ++j) {
+      const Vec key = hn::Set(d, static_cast<const float*>(k[j])[c]);
+      for (int v = 0; v < kVectors; ++v) sum[j][v] = hn::MulAdd(key, lanes[v], sum[j][v]);
+    }
+  }
+  for (int j = 0; j < kKeys; ++j)
+    for (int v = 0; v < kVectors; ++v) hn::Store(sum[j][v], d, scores + j * kLaneTile + kN * v);
+}
+
+template <int kVectors>
+void score_lanes(const AttentionTask& task, const TileScratch& scratch, int keys, int lane) {
+  for (int j = 0; j < keys; j += kAccumulators / kVectors)
+    score_block<kVectors>(static_cast<const float*>(scratch.q) + lane, task.head_dim,
+                          scratch.k_rows + j, scratch.scores + j * kLaneTile + lane);
+}
+
+void score_tile(const AttentionTask& task, const TileScratch& scratch, int keys) {
+  const int width = (task.lanes + kN - 1) / kN * kN;
+  int lane = 0;
+  for (; lane + kMostVectors * kN <= width; lane += kMostVectors * kN)
+    score_lanes<kMostVectors>(task, scratch, keys, lane);
+  switch ((width - lane) / kN) {
+    case 3:
+      return score_lanes<3>(task, scratch, keys, lane);
+    case 2:
+      return score_lanes<2>(task, scratch, keys, lane);
+    case 1:
+      return score_lanes<1>(task, scratch, keys, lane);
+    default:
+      return;
+  }
+}
+
+void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
+  const Tag d;
+  const int dim = task.head_dim % kN == 0 ? task.head_dim : scratch.padded_dim;
+  for (int j = 0; j < keys; ++j) {
+    const auto* k = static_cast<const float*>(scratch.k_rows[j]);
+    for (int lane = 0; lane < task.lanes; ++lane) {
+      const float* q = static_cast<const float*>(scratch.q) + lane * scratch.padded_dim;
+      Vec s0 = hn::Zero(d), s1 = hn::Zero(d);
+      int c = 0;
+      for (; c + 2 * kN <= dim; c += 2 * kN) {
+        s0 = hn::MulAdd(hn::LoadU(d, k + c), hn::Load(d, q + c), s0);
+        s1 = hn::MulAdd(hn::LoadU(d, k + c + kN), hn::Load(d, q + c + kN), s1);
+      }
+      if (c < dim) s0 = hn::MulAdd(hn::LoadU(d, k + c), hn::Load(d, q + c), s0);
+      scratch.scores[lane * kKeyTile + j] = hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
+    }
+  }
+}
+
+// ---- softmax, in place ----
+
+void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first, int keys,
+               int width) {
+  const Tag d;
+  const hn::RebindToSigned<Tag> di;
+  const Vec factor = hn::Set(d, task.alibi_factor);
+  for (int lane = 0; lane < width; lane += kN) {
+    const auto low = hn::Load(di, scratch.low + lane), high = hn::Load(di, scratch.high + lane);
+    const Vec alibi_q = hn::Load(d, scratch.alibi_q + lane);
+    for (int j = 0; j < keys; ++j) {
+      float* at = scratch.scores + j * kLaneTile + lane;
+      const auto key = hn::Set(di, first + j);
+      Vec s = hn::Load(d, at);
+      if (task.has_alibi)
+        s = hn::MulAdd(factor, hn::Sub(hn::Set(d, scratch.alibi_k[j]), alibi_q), s);
+      const auto visible = hn::And(hn::Not(hn::Lt(key, low)), hn::Lt(key, high));
+      hn::Store(hn::IfThenElse(hn::RebindMask(d, visible), s, hn::Set(d, kMinusInfinity)), d, at);
+    }
+  }
+}
+
+void softmax_tile(const TileScratch& scratch, int keys, int width) {
+  const Tag d;
+  const Vec minus_infinity = hn::Set(d, kMinusInfinity);
+  for (int lane = 0; lane < width; lane += kN) {
+    float* column = scratch.scores + lane;
+    const Vec m_old = hn::Load(d, scratch.m + lane);
+    Vec m_new = m_old;
+    for (int j = 0; j < keys; ++j) m_new = hn::Max(m_new, hn::Load(d, column + j * kLaneTile));
+    const Vec m_safe = hn::IfThenElseZero(hn::Gt(m_new, minus_infinity), m_new);
+    const Vec corr = exp2_nonpositive(d, hn::Sub(m_old, m_safe));
+    Vec n = hn::Mul(hn::Load(d, scratch.n + lane), corr);
+    for (int j = 0; j < keys; ++j) {
+      const Vec p = exp2_nonpositive(d, hn::Sub(hn::Load(d, column + j * kLaneTile), m_safe));
+      n = hn::Add(n, p);
+      hn::Store(p, d, column + j * kLaneTile);
+    }
+    hn::Store(m_new, d, scratch.m + lane);
+    hn::Store(n, d, scratch.n + lane);
+    hn::Store(corr, d, scratch.corr + lane);
+  }
+}
+
+void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int first, int keys) {
+  const Tag d;
+  const int padded = (keys + kN - 1) / kN * kN;
+  for (int lane = 0; lane < task.lanes; ++lane) {
+    float* row = scratch.scores + lane * kKeyTile;
+    for (int j = 0; j < padded; ++j) {
+      const int key = first + j;
+      if (j >= keys || key < scratch.low[lane] || key >= scratch.high[lane]) {
+        row[j] = kMinusInfinity;
+      } else if (task.has_alibi) {
+        row[j] += task.alibi_factor * (scratch.alibi_k[j] - scratch.alibi_q[lane]);
+      }
+    }
+    Vec top = hn::Set(d, scratch.m[lane]);
+    for (int j = 0; j < padded; j += kN) top = hn::Max(top, hn::Load(d, row + j));
+    const float m_new = hn::GetLane(hn::MaxOfLanes(d, top));
+    const Vec m_safe = hn::Set(d, m_new == kMinusInfinity ? 0.0f : m_new);
+    const float corr =
+        hn::GetLane(exp2_nonpositive(d, hn::Sub(hn::Set(d, scratch.m[lane]), m_safe)));
+    Vec sum = hn::Zero(d);
+    for (int j = 0; j < padded; j += kN) {
+      const Vec p = exp2_nonpositive(d, hn::Sub(hn::Load(d, row + j), m_safe));
+      sum = hn::Add(sum, p);
+      hn::Store(p, d, row + j);
+    }
+    scratch.m[lane] = m_new;
+    scratch.n[lane] = scratch.n[lane] * corr + hn::GetLane(hn::SumOfLanes(d, sum));
+    scratch.corr[lane] = corr;
+  }
+}
+
+// ---- values ----
+
+// o[kLanes][kN * kVectors] = o * corr + p v. kByKey: p[key][lane], else p[lane][key].
+template <int kLanes, int kVectors, bool kByKey>
+HWY_INLINE void value_block(const float* HWY_RESTRICT p, const void* const* v, int keys, int column,
+                            int padded_dim, const float* corr, float* HWY_RESTRICT o) {
+  constexpr int kKeyStep = kByKey ? kLaneTile : 1, kLaneStep = kByKey ? 1 : kKeyTile;
+  const Tag d;
+  Vec sum[kLanes][kVectors];
+  for (int r = 0; r < kLanes; ++r)
+    for (int c = 0; c < kVectors; ++c)
+      sum[r][c] = hn::Mul(hn::Load(d, o + r * padded_dim + kN * c), hn::Set(d, corr[r]));
+  for (int j = 0; j < keys; ++j) {
+    const float* row = static_cast<const float*>(v[j]) + column;
+    Vec values[kVectors];
+    for (int c = 0; c < kVectors; ++c) values[c] = hn::LoadU(d, row + kN * c);
+    for (int r = 0; r < kLanes; ++r) {
+      const Vec weight = hn::Set(d, p[j * kKeyStep + r * kLaneStep]);
+      for (int c = 0; c < kVectors; ++c) sum[r][c] = hn::MulAdd(weight, values[c], sum[r][c]);
+    }
+  }
+  for (int r = 0; r < kLanes; ++r)
+    for (int c = 0; c < kVectors; ++c) hn::Store(sum[r][c], d, o + r * padded_dim + kN * c);
+}
+
+template <int kVectors, bool kByKey>
+void value_columns(const AttentionTask& task, const TileScratch& scratch, int keys, int column) {
+  constexpr int kLaneStep = kByKey ? 1 : kKeyTile;
+  const auto block = [&]<int kLanes>(int lane) {
+    value_block<kLanes, kVectors, kByKey>(scratch.scores + lane * kLaneStep, scratch.v_rows, keys,
+                                          column, scratch.padded_dim, scratch.corr + lane,
+                                          scratch.o + lane * scratch.padded_dim + column);
+  };
+  int lane = 0;
+  for (; lane + 6 <= task.lanes; lane += 6) block.template operator()<6>(lane);
+  switch (task.lanes - lane) {
+    case 1:
+      return block.template operator()<1>(lane);
+    case 2:
+      return block.template operator()<2>(lane);
+    case 3:
+      return block.template operator()<3>(lane);
+    case 4:
+      return block.template operator()<4>(lane);
+    case 5:
+      return block.template operator()<5>(lane);
+    default:
+      return;
+  }
+}
+
+template <bool kByKey>
+void value_tile(const AttentionTask& task, const TileScratch& scratch, int keys) {
+  const int dim = (task.head_dim + kN - 1) / kN * kN;
+  int column = 0;
+  for (; column + kMostVectors * kN <= dim; column += kMostVectors * kN)
+    value_columns<kMostVectors, kByKey>(task, scratch, keys, column);
+  for (; column < dim; column += kN) value_columns<1, kByKey>(task, scratch, keys, column);
+}
+
+void store_results(const AttentionTask& task, const TileScratch& scratch) {
+  for (int lane = 0; lane < task.lanes; ++lane) {
+    if (task.partial_o != nullptr) {
+      store_partial(task, scratch, lane);
+      continue;
+    }
+    const float* o = scratch.o + lane * scratch.padded_dim;
+    const float inverse = inverse_of(scratch.n[lane]);
+    const int64_t first = output_element(task, lane);
+    if (task.out_dtype == DType::kF32) {
+      float* out = static_cast<float*>(task.out) + first;
+      for (int c = 0; c < task.head_dim; ++c) out[c] = o[c] * inverse;
+    } else {
+      bf16* out = static_cast<bf16*>(task.out) + first;
+      for (int c = 0; c < task.head_dim; ++c) out[c] = bf16(o[c] * inverse);
+    }
+  }
+}
+
+void AttentionTile(const AttentionTask& task, void* memory) {
+  const TileScratch scratch(memory, task.head_dim);
+  const bool few = task.lanes <= kFewLanes;
+  const int width = (task.lanes + kN - 1) / kN * kN;
+  pack_queries(task, scratch, few);
+  const VisibleRange range = prepare_lanes(task, scratch);
+  for (int first = range.begin; first < range.end; first += kKeyTile) {
+    const int keys = std::min(kKeyTile, range.end - first);
+    gather_rows(task, scratch, first, keys);
+    widen_rows(task, scratch, keys);
+    if (few) {
+      score_rows(task, scratch, keys);
+      softmax_rows(task, scratch, first, keys);
+      value_tile<false>(task, scratch, keys);
+    } else {
+      score_tile(task, scratch, keys);
+      if (task.has_alibi || first < range.all_low || first + keys > range.all_high)
+        mask_tile(task, scratch, first, keys, width);
+      softmax_tile(scratch, keys, width);
+      value_tile<true>(task, scratch, keys);
+    }
+  }
+  store_results(task, scratch);
+}
+
+}  // namespace reprise::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/kernels/cpu/hwy_dispatch.h"
+
+namespace reprise::kernels::cpu {
+
+HWY_EXPORT(AttentionTile);
+
+size_t attention_scratch_bytes(int head_dim) { return TileScratch(nullptr, head_dim).bytes; }
+
+void attention_f32(const AttentionTask& task, void* scratch, Isa isa) {
+  REPRISE_DISPATCH(AttentionTile, isa)(task, scratch);
+}
+
+}  // namespace reprise::kernels::cpu
+#endif

@@ -1,0 +1,96 @@
+// What one worker computes at a time: a tile of query lanes against the keys of one segment.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/cpu.h"
+#include "core/base/dtype.h"
+
+namespace reprise::kernels::cpu {
+
+// A lane is one (row, head) pair that reads the same kv head: lane j of an item is row j / group,
+// head first_head + j % group. Grouped-query heads thus share each key that is loaded.
+inline constexpr int kLaneTile = 64;
+inline constexpr int kKeyTile = 128;
+inline constexpr int kMaxHeadDim = 256;
+// Up to this many lanes, scores are dot products along head_dim; above, keys are broadcast against
+// lanes in SIMD order, which pays once the lanes fill most of a vector. (Zen 5, d 128: 8 lanes cost
+// the same either way.)
+inline constexpr int kFewLanes = 8;
+
+struct AttentionTask {
+  // Queries.
+  const float* q = nullptr;  // row 0 of the item, head 0
+  int64_t q_row_stride = 0;
+  int first_head = 0, group = 1;
+  int first_lane = 0, lanes = 0;  // lanes <= kLaneTile
+  int head_dim = 0;
+
+  // Keys and values of this layer and kv head.
+  const void* keys = nullptr;
+  const void* values = nullptr;
+  DType kv_dtype = DType::kF32;
+  const int64_t* block_offsets = nullptr;
+  int block_tokens = 0;
+  int tokens = 0;
+
+  // Which keys a lane sees: [low, high), high = min(tokens, visible + row) if causal, low from the
+  // window.
+  bool is_causal = false;
+  int visible = 0;
+  int64_t window = 0;
+  int first_position = 0;
+  const int32_t* row_positions = nullptr;  // of the item's rows
+
+  // Scores in units of log2: q is multiplied by scale * log2(e) before the products, and the ALiBi
+  // term is alibi_factor * (alibi_term(k_position) - alibi_term(q_position)).
+  float scale_log2 = 1.0f;
+  bool has_alibi = false;
+  bool alibi_rounded = false;
+  float alibi_slope = 0.0f;   // of this head (with ALiBi group is 1)
+  float alibi_factor = 1.0f;  // includes log2(e), and the slope unless rounded
+
+  // Result: either the finished rows, or partials of the item.
+  void* out = nullptr;  // row 0 of the item, head 0
+  DType out_dtype = DType::kF32;
+  int64_t out_row_stride = 0;
+  float* partial_o =
+      nullptr;  // row 0 of the item, head 0: entry (row, head) at (row * heads + head)
+  float* partial_m = nullptr;
+  float* partial_n = nullptr;
+  int heads = 0;
+
+  [[nodiscard]] int row_of(int lane) const { return (first_lane + lane) / group; }
+  [[nodiscard]] int head_of(int lane) const { return first_head + (first_lane + lane) % group; }
+  // Keys [low, high) of the segment that the lane sees.
+  [[nodiscard]] int high(int lane) const {
+    if (!is_causal) return tokens;
+    const int64_t seen = static_cast<int64_t>(visible) + row_of(lane);
+    return static_cast<int>(seen < 0 ? 0 : seen < tokens ? seen : tokens);
+  }
+  [[nodiscard]] int low(int lane) const {
+    if (window == 0) return 0;
+    const int64_t first = row_positions[row_of(lane)] - window + 1 - first_position;
+    return static_cast<int>(first < 0 ? 0 : first < tokens ? first : tokens);
+  }
+  // The position itself, or what Falcon's bf16 arithmetic makes of slope * position.
+  [[nodiscard]] float alibi_term(int position) const {
+    const float exact = static_cast<float>(position);
+    if (!alibi_rounded) return exact;
+    return bf16(static_cast<float>(bf16(alibi_slope)) * static_cast<float>(bf16(exact)));
+  }
+  [[nodiscard]] int64_t element_of(int token) const {
+    return block_offsets[token / block_tokens] +
+           static_cast<int64_t>(token % block_tokens) * head_dim;
+  }
+};
+
+// Bytes of scratch a worker needs for any task.
+size_t attention_scratch_bytes(int head_dim);
+
+// Runs a task; `scratch` is aligned to 64 bytes. The first needs bf16 keys and AVX512-BF16 and an
+// even head_dim.
+void attention_avx512_bf16(const AttentionTask& task, void* scratch);
+void attention_f32(const AttentionTask& task, void* scratch, Isa isa);
+
+}  // namespace reprise::kernels::cpu

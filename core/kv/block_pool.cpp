@@ -1,0 +1,76 @@
+#include "core/kv/block_pool.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+
+namespace reprise::kv {
+namespace {
+
+size_t storage_bytes(const BlockPoolOptions& o) {
+  return static_cast<size_t>(o.num_blocks) *
+         static_cast<size_t>(o.layers * o.kv_heads * o.head_dim * o.block_tokens) *
+         size_of(o.dtype);
+}
+
+}  // namespace
+
+BlockPool::BlockPool(const BlockPoolOptions& options) : options_(options) {
+  REPRISE_CHECK(options.layers > 0 && options.kv_heads > 0 && options.head_dim > 0 &&
+                options.block_tokens > 0 && options.num_blocks > 0);
+  try {
+    keys_ = AlignedBuffer(storage_bytes(options));
+    values_ = AlignedBuffer(storage_bytes(options));
+  } catch (const Error& error) {
+    raise(
+        "the KV cache needs {:.3f} GiB ({} blocks of {} tokens, {} layers, {} kv heads of {}, {}): "
+        "{}",
+        2.0 * static_cast<double>(storage_bytes(options)) / 0x1p30, options.num_blocks,
+        options.block_tokens, options.layers, options.kv_heads, options.head_dim,
+        name_of(options.dtype), error.what());
+  }
+  users_.assign(static_cast<size_t>(options.num_blocks), 0);
+  for (int32_t block = options.num_blocks - 1; block >= 0; --block) free_.push_back(block);
+}
+
+int32_t BlockPool::take() {
+  if (free_.empty()) return -1;
+  const int32_t block = free_.back();
+  free_.pop_back();
+  users_[static_cast<size_t>(block)] = 1;
+  peak_used_ = std::max(peak_used_, used_blocks());
+  return block;
+}
+
+void BlockPool::retain(int32_t block) {
+  REPRISE_CHECK(users(block) > 0, "block {} is free", block);
+  ++users_[static_cast<size_t>(block)];
+}
+
+void BlockPool::release(int32_t block) {
+  REPRISE_CHECK(users(block) > 0, "block {} is free already", block);
+  if (--users_[static_cast<size_t>(block)] == 0) free_.push_back(block);
+}
+
+int64_t BlockPool::block_bytes() const {
+  return 2 * options_.layers * options_.kv_heads * options_.head_dim * options_.block_tokens *
+         static_cast<int64_t>(size_of(options_.dtype));
+}
+
+CacheView BlockPool::view() const {
+  const int64_t head_stride = options_.block_tokens * options_.head_dim;
+  return {.keys = const_cast<void*>(keys_.data()),
+          .values = const_cast<void*>(values_.data()),
+          .dtype = options_.dtype,
+          .device = Device::kCpu,
+          .layer_stride = options_.kv_heads * head_stride,
+          .head_stride = head_stride,
+          .kv_heads = options_.kv_heads,
+          .head_dim = options_.head_dim};
+}
+
+int64_t BlockPool::offset_of(int32_t block, int32_t token) const {
+  return block * options_.layers * view().layer_stride + token * options_.head_dim;
+}
+
+}  // namespace reprise::kv

@@ -1,0 +1,104 @@
+// Time of the attention kernels, with bytes and FLOPs so that each row can be read against the
+// machine's limits.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+
+#include "core/kernels/attention.h"
+#include "tests/core/kernels/attention_cases.h"
+
+namespace reprise::kernels {
+namespace {
+
+void run(benchmark::State& state, const kv::AttentionPlan& plan, int64_t heads, double flops,
+         double bytes) {
+  const int64_t row = heads * plan.cache.head_dim;
+  const std::vector<float> q = testing::random_queries(plan.rows() * row, 1);
+  std::vector<bf16> out(static_cast<size_t>(plan.rows() * row));
+  AttentionWorkspace workspace;
+  const Context context = Context::machine();
+  const AttentionParams params{.scale = 1.0f / std::sqrt(static_cast<float>(plan.cache.head_dim))};
+  for (auto _ : state)
+    attention(plan, 0, {.data = q.data(), .row_stride = row, .heads = heads}, params,
+              {.data = out.data(), .dtype = DType::kBF16}, workspace, context);
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  state.counters["FLOP/s"] = benchmark::Counter(flops, rate);
+  state.counters["B/s"] = benchmark::Counter(bytes, rate);
+}
+
+// Args: dtype, heads, kv_heads, head_dim, tokens.
+void CausalPrefill(benchmark::State& state) {
+  const auto dtype = static_cast<DType>(state.range(0));
+  const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),
+                n = state.range(4);
+  const testing::RandomCache cache(dtype, 1, 1, kv_heads, n, dim, 1);
+  const kv::AttentionPlan plan = testing::causal_plan(cache, 0, static_cast<int32_t>(n));
+  // Causal half counted: n (n + 1) / 2 visible pairs, 4 d FLOPs each.
+  run(state, plan, heads,
+      2.0 * static_cast<double>(heads * dim) * static_cast<double>(n) * static_cast<double>(n + 1),
+      2.0 * static_cast<double>(n * kv_heads * dim) * static_cast<double>(size_of(dtype)));
+}
+BENCHMARK(CausalPrefill)
+    ->ArgNames({"dtype", "h", "kv", "d", "n"})
+    ->Args({1, 32, 32, 128, 2048})
+    ->Args({1, 32, 4, 64, 512})
+    ->Args({1, 32, 4, 64, 4096})
+    ->Args({0, 32, 32, 128, 2048})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// One new token of `batch` sequences, each with its own cache.
+void PrivateDecode(benchmark::State& state) {
+  const auto dtype = static_cast<DType>(state.range(0));
+  const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),
+                n = state.range(4);
+  const auto batch = static_cast<int32_t>(state.range(5));
+  const testing::RandomCache cache(dtype, batch, 1, kv_heads, n, dim, 1);
+  kv::AttentionPlan plan;
+  plan.cache = cache.view;
+  for (int32_t row = 0; row < batch; ++row) {
+    testing::add_row(plan, static_cast<int32_t>(n));
+    const int32_t id =
+        testing::add_segment(plan, cache, static_cast<int32_t>(n), 0, [&] { return row; });
+    plan.items.push_back({.segment = id, .first_row = row, .end_row = row + 1});
+  }
+  plan.finish();
+  run(state, plan, heads, 4.0 * static_cast<double>(batch * heads * dim * n),
+      2.0 * static_cast<double>(batch * n * kv_heads * dim) * static_cast<double>(size_of(dtype)));
+}
+BENCHMARK(PrivateDecode)
+    ->ArgNames({"dtype", "h", "kv", "d", "n", "b"})
+    ->Args({1, 32, 32, 128, 4096, 8})
+    ->Args({1, 32, 4, 64, 4096, 32})
+    ->Args({0, 32, 32, 128, 4096, 8})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// One new token of `batch` sequences that all read one shared segment.
+void SharedDecode(benchmark::State& state) {
+  const auto dtype = static_cast<DType>(state.range(0));
+  const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),
+                n = state.range(4);
+  const auto batch = static_cast<int32_t>(state.range(5));
+  const testing::RandomCache cache(dtype, 1, 1, kv_heads, n, dim, 1);
+  kv::AttentionPlan plan;
+  plan.cache = cache.view;
+  for (int32_t row = 0; row < batch; ++row) testing::add_row(plan, static_cast<int32_t>(n));
+  const int32_t id =
+      testing::add_segment(plan, cache, static_cast<int32_t>(n), 0, [] { return 0; });
+  plan.items.push_back({.segment = id, .first_row = 0, .end_row = batch});
+  plan.finish();
+  run(state, plan, heads, 4.0 * static_cast<double>(batch * heads * dim * n),
+      2.0 * static_cast<double>(n * kv_heads * dim) * static_cast<double>(size_of(dtype)));
+}
+BENCHMARK(SharedDecode)
+    ->ArgNames({"dtype", "h", "kv", "d", "n", "b"})
+    ->Args({1, 32, 32, 128, 4096, 32})
+    ->Args({0, 32, 32, 128, 4096, 32})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+}  // namespace
+}  // namespace reprise::kernels
+
+BENCHMARK_MAIN();

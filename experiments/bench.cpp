@@ -7,17 +7,18 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/memory.h"
+#include "core/tokenizer/tokenizer.h"
 #include "methods/registry.h"
 #include "results/hash.h"
 #include "workloads/random_tokens.h"
 
 namespace reprise::experiments {
 
-std::string resolve_model(const std::string& model) {
+std::string resolve_path(const std::string& path) {
   namespace fs = std::filesystem;
-  const fs::path in_tree = fs::path(REPRISE_SOURCE_DIR) / model;
-  if (!fs::exists(model) && fs::exists(in_tree)) return in_tree.string();
-  return model;
+  const fs::path in_tree = fs::path(REPRISE_SOURCE_DIR) / path;
+  if (!fs::exists(path) && fs::exists(in_tree)) return in_tree.string();
+  return path;
 }
 
 int64_t now_ns() {
@@ -27,7 +28,7 @@ int64_t now_ns() {
 }
 
 model::ModelConfig Bench::config(const Group& group) {
-  return model::load_config(resolve_model(group.model.model));
+  return model::load_config(resolve_path(group.model.model));
 }
 
 model::Decoder& Bench::decoder(const Group& group) {
@@ -36,7 +37,7 @@ model::Decoder& Bench::decoder(const Group& group) {
                   name_of(group.dtype), group.seeds.weights);
   if (decoder_ == nullptr || loaded_ != wanted) {
     decoder_.reset();
-    decoder_ = model::load_decoder(resolve_model(group.model.model),
+    decoder_ = model::load_decoder(resolve_path(group.model.model),
                                    {.dtype = group.dtype,
                                     .random_weights = group.model.random_weights,
                                     .seed = group.seeds.weights},
@@ -60,8 +61,19 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t in
 }
 
 std::vector<int32_t> Bench::prompt(const Group& group, int64_t request, int64_t tokens) {
-  return workloads::random_tokens(group.seeds.prompts, request, tokens,
-                                  decoder(group).config().vocab);
+  if (group.workload.name == "random_tokens")
+    return workloads::random_tokens(group.seeds.prompts, request, tokens,
+                                    decoder(group).config().vocab);
+  REPRISE_CHECK(group.workload.name == "text_prompts", "workload {}", group.workload.name);
+  const std::string wanted = group.model.model + " " + group.workload.file;
+  if (texts_ == nullptr || tokenized_ != wanted) {
+    const auto tokenizer = load_tokenizer(resolve_path(group.model.model));
+    texts_ = std::make_unique<workloads::TextPrompts>(
+        workloads::read_prompts(resolve_path(group.workload.file)),
+        [&](const std::string& text) { return tokenizer->encode(text); });
+    tokenized_ = wanted;
+  }
+  return texts_->prompt(group.seeds.prompts, request, tokens);
 }
 
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,

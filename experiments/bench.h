@@ -10,12 +10,13 @@
 #include "core/engine/engine.h"
 #include "core/model/decoder.h"
 #include "experiments/kind.h"
+#include "workloads/text_prompts.h"
 
 namespace reprise::experiments {
 
-// Where a model named in an experiment file is: the folder as given, or below the source tree, or
-// else the name as it stands (a shipped shape).
-std::string resolve_model(const std::string& model);
+// Where a model or prompt file named in an experiment file is: the path as given, or below the
+// source tree, or else the name as it stands (a shipped shape).
+std::string resolve_path(const std::string& path);
 
 // The steady clock in nanoseconds; engines of a bench use it too, so its times compare with theirs.
 int64_t now_ns();
@@ -32,13 +33,16 @@ class Bench {
   // An engine of the group's method `index`, with room for `max_batch` sequences of `tokens`.
   std::unique_ptr<engine::Engine> make_engine(const Group& group, size_t index, int64_t max_batch,
                                               int64_t tokens);
-  // Prompt of request `request`, the same for every method.
+  // Prompt of request `request`, the same for every method. Text prompts are tokenized once for a
+  // model.
   std::vector<int32_t> prompt(const Group& group, int64_t request, int64_t tokens);
 
  private:
   Context context_;
   std::string loaded_;  // what decoder_ was made from
   std::unique_ptr<model::Decoder> decoder_;
+  std::string tokenized_;  // what texts_ was made from
+  std::unique_ptr<workloads::TextPrompts> texts_;
 };
 
 // A request with the group's sampling: greedy, never stopped early.

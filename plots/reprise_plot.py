@@ -150,6 +150,10 @@ def draw_lines(records, run, spec):
         plot.xaxis.set_major_formatter(ticker.ScalarFormatter())
     if spec["log_y"]:
         plot.set_yscale("log")
+        low, high = plot.get_ylim()
+        if high < 100 * low:  # else a figure within one decade has a single number on its axis
+            plot.yaxis.set_major_locator(ticker.LogLocator(base=10, subs=(1, 2, 5)))
+            plot.yaxis.set_minor_formatter(ticker.NullFormatter())
         plot.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         plot.set_ylim(bottom=0)

@@ -6,9 +6,7 @@
 #include <numeric>
 
 namespace reprise {
-namespace {
 
-// Levenshtein distance; names are short, so the quadratic table is fine.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -23,8 +21,6 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   }
   return row[b.size()];
 }
-
-}  // namespace
 
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
   constexpr size_t kLongestName = 256;  // names come from files: bound the quadratic table

@@ -35,6 +35,10 @@ template <typename... Args>
   throw ShapeError(fmt::format(format, std::forward<Args>(args)...));
 }
 
+// Insertions, deletions and substitutions of one byte that turn `a` into `b` (Levenshtein).
+// Quadratic: for names.
+size_t edit_distance(std::string_view a, std::string_view b);
+
 // The candidate with the least edit distance to `name`, else one that begins with it, or "" where
 // none is near enough to be meant.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);

@@ -48,6 +48,8 @@ class JsonObject {
   void allow(std::initializer_list<const char*> keys);
   // Throws for the first key never asked for, with the nearest of the known ones.
   void reject_unknown() const;
+  // The keys asked for so far, sorted.
+  [[nodiscard]] std::vector<std::string> known() const { return {known_.begin(), known_.end()}; }
 
   [[nodiscard]] std::string where(const std::string& key) const;  // "file: key \"a.b\""
   [[nodiscard]] const Json& json() const { return object_; }

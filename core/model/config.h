@@ -81,14 +81,17 @@ struct ModelConfig {
   [[nodiscard]] int64_t parameters() const;  // of all weights, tied ones once
 };
 
-// Reads a config.json of any supported family. Throws Error naming file and key for anything
-// missing, impossible or unsupported (an unsupported value is never ignored, it would be measured
-// as the real thing).
+// Reads a config.json of any supported family: model_type llama, mistral, falcon (also RefinedWeb
+// and RefinedWebModel), mpt or phi. Absent keys take Hugging Face's defaults; dimensions have none.
+// Throws Error naming file and key for anything missing, impossible or unsupported (an unsupported
+// value is never ignored, it would be measured as the real thing) and for a key that looks like a
+// misspelling of an absent one. Other unknown keys are metadata and pass.
 ModelConfig parse_config(const Json& json, const std::string& source);
 // `dir_or_name`: a folder with config.json, a config.json itself, or the name of a shipped shape
-// ("llama-2-7b").
+// ("llama-2-7b"); a path that exists comes first. eos_ids gain those of a generation_config.json
+// beside the file. `name` becomes the folder's or the shape's.
 ModelConfig load_config(const std::filesystem::path& dir_or_name);
-// Names of the shipped shapes, sorted.
+// Names of the shipped shapes (models/shapes/), sorted.
 std::vector<std::string> shipped_shapes();
 
 }  // namespace reprise::model

@@ -35,6 +35,11 @@ enum class Role : uint8_t {
   kHeadBias  // [vocab, hidden], [1, vocab]; kHead absent when tied
 };
 
+// Whether the role is the weight of a norm: a vector whose neutral value is 1.
+constexpr bool role_is_norm(Role role) {
+  return role == Role::kNorm1 || role == Role::kNorm2 || role == Role::kFinalNorm;
+}
+
 struct TensorSpec {
   Role role = Role::kEmbedding;
   int64_t layer = -1;  // -1: not of a layer
@@ -61,9 +66,15 @@ class WeightSource {
 std::unique_ptr<WeightSource> open_checkpoint(const std::filesystem::path& dir,
                                               const ModelConfig& config);
 
-// Seeded weights for timing and tests: element i of a tensor depends on (seed, role, layer, i)
-// alone. Matrices are uniform with standard deviation 1/sqrt(cols) (embeddings 1), norm weights 1,
-// biases small. Fast: billions of elements per second, so that a 7B model takes seconds.
+// Seeded weights for timing and tests: element i (row-major) of a tensor depends on (seed, role,
+// layer, i) alone, not on threads, row ranges or instruction set. Each value is a bfloat16 number,
+// uniform around 0, and f32 holds the same number (f16 too, but for rounding below 2^-17), so one
+// seed is one model in every dtype.
+//   matrices           standard deviation 1 / sqrt(cols), largest magnitude sqrt(3 / cols)
+//   kEmbedding         standard deviation 1
+//   norm weights       exactly 1
+//   biases             standard deviation 0.02
+// Nothing is stored; values are computed when read, at the speed of memory (random_weights_bench).
 std::unique_ptr<WeightSource> random_weights(const ModelConfig& config, uint64_t seed);
 
 }  // namespace reprise::model

@@ -18,8 +18,8 @@ HWY_INLINE V exp2_nonpositive(D d, V x) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::RebindToSigned<D> di;
   const V lowest = hn::Set(d, -126.0f);
-  const auto representable = hn::Ge(x, lowest);
-  x = hn::IfThenElse(representable, x, lowest);
+  const auto vanishes = hn::Lt(x, lowest);
+  x = hn::IfThenElse(vanishes, lowest, x);
   const V whole = hn::Round(x);
   const V r = hn::Sub(x, whole);
   V y = hn::Set(d, 0.00015345811f);
@@ -31,7 +31,7 @@ HWY_INLINE V exp2_nonpositive(D d, V x) {
   y = hn::MulAdd(y, r, hn::Set(d, 1.0f));
   const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(di, whole));
   const V scaled = hn::BitCast(d, hn::Add(hn::BitCast(di, y), exponent));
-  return hn::IfThenElseZero(representable, scaled);
+  return hn::IfThenZeroElse(vanishes, scaled);
 }
 
 }  // namespace reprise::kernels::cpu::HWY_NAMESPACE

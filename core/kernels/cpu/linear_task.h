@@ -1,0 +1,46 @@
+// One panel of 64 outputs against a few input rows: the unit of work of the streaming linear
+// kernel.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/cpu.h"
+#include "core/base/dtype.h"
+
+namespace reprise::kernels::cpu {
+
+inline constexpr int kLinearRows =
+    6;  // most input rows of a task: 6 * 4 accumulators fill 24 of 32 registers
+
+struct LinearTask {
+  const void* panel = nullptr;  // [words][64] f32, or [words][64][2] bf16
+  DType dtype = DType::kF32;
+  int64_t words = 0;
+  const void* x = nullptr;      // [rows][words] f32, or [rows][words][2] bf16; zero beyond cols
+  int rows = 0;                 // <= kLinearRows
+  const float* bias = nullptr;  // of the panel's first output, or null
+  int outputs = 0;              // <= 64, of this panel
+  void* out = nullptr;          // row 0, the panel's first output
+  DType out_dtype = DType::kF32;
+  int64_t out_stride = 0;  // elements between rows
+  bool accumulate = false;
+};
+
+void linear_panel_avx512_bf16(const LinearTask& task);   // bf16 weights, AVX512-BF16
+void linear_panel_f32(const LinearTask& task, Isa isa);  // f32 arithmetic, any weights
+
+// Adds bias, accumulates and writes 64 sums of one row.
+inline void store_outputs(const LinearTask& task, int row, const float* sums) {
+  const int64_t first = row * task.out_stride;
+  for (int i = 0; i < task.outputs; ++i) {
+    float value = sums[i] + (task.bias != nullptr ? task.bias[i] : 0.0f);
+    if (task.out_dtype == DType::kF32) {
+      float* out = static_cast<float*>(task.out) + first + i;
+      *out = task.accumulate ? *out + value : value;
+    } else {
+      static_cast<bf16*>(task.out)[first + i] = bf16(value);
+    }
+  }
+}
+
+}  // namespace reprise::kernels::cpu

@@ -1,0 +1,23 @@
+// Row operations of the pointwise kernels, for the code that spreads rows over threads.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/cpu.h"
+#include "core/base/dtype.h"
+
+namespace reprise::kernels {
+
+struct NormCall;
+struct ActivationCall;
+struct RotaryCall;
+
+namespace cpu {
+
+void norm_row(const NormCall& call, int64_t row, Isa isa);
+void activation_row(const ActivationCall& call, int64_t row, Isa isa);
+void rotary_row(const RotaryCall& call, int64_t row, Isa isa);
+void to_bf16(const float* in, bf16* out, int64_t count, Isa isa);
+
+}  // namespace cpu
+}  // namespace reprise::kernels

@@ -1,0 +1,17 @@
+// Stores new keys and values into a KV cache.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/threads.h"
+#include "core/kv/plan.h"
+
+namespace reprise::kernels {
+
+// Writes row r's key and value of every kv head to plan.row_slots[r] of `layer`, converted to the
+// cache's dtype.
+//   keys, values  row r at data + r * row_stride, [kv_heads, head_dim] f32
+void write_kv(const kv::AttentionPlan& plan, int64_t layer, const float* keys, const float* values,
+              int64_t row_stride, const Context& context);
+
+}  // namespace reprise::kernels

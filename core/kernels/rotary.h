@@ -1,0 +1,31 @@
+// Rotary position embedding from explicit positions: any order, gaps allowed.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/threads.h"
+
+namespace reprise::kernels {
+
+// Rotates the first `2 * half` dimensions of each head by pairs (c, c + half):
+//   (a, b) -> (a cos t - b sin t, b cos t + a sin t),  t = position * inverse_frequency[c]
+//   data       [rows, row_stride] f32; the first `heads` heads of head_dim are rotated in place
+//   (queries, then keys) cos, sin   [rows, half] f32
+struct RotaryCall {
+  float* data = nullptr;
+  int64_t rows = 0, row_stride = 0;
+  int64_t heads = 0, head_dim = 0, half = 0;
+  const float* cos = nullptr;
+  const float* sin = nullptr;
+
+  void run(const Context& context) const;
+};
+
+// cos and sin of position * inverse_frequency[c], in double precision, rounded to f32.
+//   positions [rows], inverse_frequency [half]; cos, sin [rows, half]
+void rotary_angles(std::span<const int32_t> positions, std::span<const double> inverse_frequency,
+                   float* cos, float* sin, const Context& context);
+
+}  // namespace reprise::kernels

@@ -89,7 +89,8 @@ AddedTokens::AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary,
                       place.source, content, id, stated_id));
   }
   for (size_t i = 0; i < tokens_.size(); ++i) {
-    const AddedToken& token = tokens_[i];
+    AddedToken& token = tokens_[i];
+    token.decoded = token.content;
     if (!token.is_normalized) {
       raw_.add(token.content, i);
       continue;
@@ -102,6 +103,7 @@ AddedTokens::AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary,
           "false",
           place.where(), token.content);
     normalized_.add(text.text, i);
+    token.decoded = std::move(text.text);
   }
 }
 
@@ -143,6 +145,8 @@ void AddedTokens::split(std::string_view text, bool raw, std::vector<TextPart>& 
       if (!is_whitespace(c.code)) break;
       end += c.bytes;
     }
+    if (token.strips_left) begin = std::max(begin, covered);
+    if (begin >= end) continue;  // the token before took it all as its white space
     if (covered < begin) parts.push_back({covered, begin, -1});
     parts.push_back({begin, end, token.id});
     covered = end;
@@ -158,11 +162,6 @@ const AddedToken* AddedTokens::find(int32_t id) const {
 const AddedToken* AddedTokens::find(std::string_view content) const {
   const auto found = by_content_.find(std::string(content));
   return found == by_content_.end() ? nullptr : &tokens_[found->second];
-}
-
-bool AddedTokens::is_special(std::string_view content) const {
-  const AddedToken* token = find(content);
-  return token != nullptr && token->is_special;
 }
 
 }  // namespace reprise::tokenizer

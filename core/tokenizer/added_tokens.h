@@ -17,6 +17,7 @@ namespace reprise::tokenizer {
 
 struct AddedToken {
   std::string content;
+  std::string decoded;  // what decoding sees: the content, normalized if is_normalized
   int32_t id = 0;
   bool is_special = false;      // dropped by decoding with skip_special
   bool is_normalized = false;   // looked for in the normalized text, itself normalized
@@ -61,8 +62,6 @@ class AddedTokens {
 
   [[nodiscard]] const AddedToken* find(int32_t id) const;
   [[nodiscard]] const AddedToken* find(std::string_view content) const;
-  // Whether a token of this text is special, wherever it comes from.
-  [[nodiscard]] bool is_special(std::string_view content) const;
   [[nodiscard]] int32_t end_id() const { return end_id_; }
 
  private:

@@ -146,12 +146,12 @@ class JsonTokenizer::Stream final : public StreamDecoder {
   using StreamDecoder::flush;
   using StreamDecoder::push;
   void push(int32_t id, std::string& out) override {
-    const AddedToken* added = tokenizer_.added_tokens_->find(id);
+    if (const AddedToken* added = tokenizer_.added_tokens_->find(id); added != nullptr) {
+      if (!options_.skip_special || !added->is_special) decoder_.token(added->decoded, out);
+      return;
+    }
     const Vocabulary& vocabulary = tokenizer_.model_->vocabulary();
-    if (added == nullptr && !vocabulary.has(id)) return;
-    const std::string& token = added != nullptr ? added->content : vocabulary.text(id);
-    if (options_.skip_special && tokenizer_.added_tokens_->is_special(token)) return;
-    decoder_.token(token, out);
+    if (vocabulary.has(id)) decoder_.token(vocabulary.text(id), out);
   }
   void flush(std::string& out) override { decoder_.finish(out); }
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "core/tokenizer/unicode_changes.h"
 #include "core/tokenizer/utf8.h"
 
 namespace reprise::tokenizer {
@@ -36,19 +37,24 @@ bool is_punctuation(char32_t code) {
   if (code < 0x80)
     return in(code, '!', '/') || in(code, ':', '@') || in(code, '[', '`') || in(code, '{', '~');
   const auto c = category(code);
-  return c >= UTF8PROC_CATEGORY_PC && c <= UTF8PROC_CATEGORY_PO;
+  return (c >= UTF8PROC_CATEGORY_PC && c <= UTF8PROC_CATEGORY_PO) !=
+         contains(kPunctuationChanged, code);
 }
 
 bool is_mark(char32_t code) {
   const auto c = category(code);
-  return c == UTF8PROC_CATEGORY_MN || c == UTF8PROC_CATEGORY_MC || c == UTF8PROC_CATEGORY_ME;
+  return (c == UTF8PROC_CATEGORY_MN || c == UTF8PROC_CATEGORY_MC || c == UTF8PROC_CATEGORY_ME) !=
+         contains(kMarkChanged, code);
 }
 
-bool is_nonspacing_mark(char32_t code) { return category(code) == UTF8PROC_CATEGORY_MN; }
+bool is_nonspacing_mark(char32_t code) {
+  return (category(code) == UTF8PROC_CATEGORY_MN) != contains(kNonspacingChanged, code);
+}
 
 bool is_control_or_other(char32_t code) {
   const auto c = category(code);
-  return c == UTF8PROC_CATEGORY_CC || c == UTF8PROC_CATEGORY_CF || c == UTF8PROC_CATEGORY_CO;
+  return (c == UTF8PROC_CATEGORY_CC || c == UTF8PROC_CATEGORY_CF || c == UTF8PROC_CATEGORY_CO) !=
+         contains(kOtherChanged, code);
 }
 
 bool is_word(char32_t code) {

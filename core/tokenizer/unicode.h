@@ -7,6 +7,8 @@
 
 namespace reprise::tokenizer {
 
+// Punctuation, marks and other follow the Unicode versions of the tokenizers' own tables, see
+// unicode_changes.h.
 bool is_whitespace(char32_t code);        // the White_Space property
 bool is_number(char32_t code);            // Nd, Nl, No
 bool is_punctuation(char32_t code);       // P*, and ASCII symbols such as $ + < = > ^ ` | ~

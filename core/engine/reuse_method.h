@@ -46,7 +46,8 @@ struct StepSequence {
   int32_t first_row = 0;
   int32_t rows = 0;
   int32_t first_token = 0;
-  // Of the whole sequence as it stands: the prompt and what was generated, those of this step included.
+  // Of the whole sequence as it stands: the prompt and what was generated, those of this step
+  // included.
   std::span<const int32_t> positions;
 };
 

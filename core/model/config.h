@@ -37,11 +37,16 @@ struct RotaryConfig {
 };
 
 struct AlibiConfig {
-  double bias_max =
-      8.0;  // slope of head h is 2^(-bias_max * (h + 1) / heads) where heads is a power of two
-  bool scaled_with_scores =
-      false;  // Falcon: (scores + bias) / sqrt(head_dim); MPT: scores * scale + bias
-  bool rounded_to_bf16 = false;  // Falcon computes slope * position in bfloat16
+  // Slope of head h is 2^(-bias_max * (h + 1) / heads) where heads is a power of two.
+  double bias_max = 8.0;
+  // Falcon: (scores + bias) / sqrt(head_dim). MPT: scores * scale + bias.
+  bool scaled_with_scores = false;
+  // Falcon computes slope * position in bfloat16.
+  bool rounded_to_bf16 = false;
+  // How often the term is added. Falcon was trained with one, and transformers' SDPA attention adds
+  // one; its eager attention (5.x) adds a second through the mask. See `reprise_alibi` in
+  // config_falcon.cpp.
+  double times = 1.0;
 };
 
 struct ModelConfig {

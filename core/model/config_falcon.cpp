@@ -71,7 +71,15 @@ void read_falcon(JsonObject& json, ModelConfig& config) {
   config.attention_scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
   if (json.boolean("alibi", false)) {
     config.position = PositionScheme::kAlibi;
-    config.alibi = {.bias_max = 8.0, .scaled_with_scores = true, .rounded_to_bf16 = true};
+    // transformers 5 runs this model in two ways that disagree: eager attention adds the ALiBi term
+    // to the scores and again through the mask, SDPA adds it once, as the model was trained. The
+    // eager one is the default because reference logits are computed by it; a config.json may ask
+    // for the other.
+    const std::string convention = read_choice(json, "reprise_alibi", {"eager", "trained"});
+    config.alibi = {.bias_max = 8.0,
+                    .scaled_with_scores = true,
+                    .rounded_to_bf16 = true,
+                    .times = convention == "trained" ? 1.0 : 2.0};
     json.allow({"rope_theta", "rope_scaling", "rope_parameters"});
   } else {
     config.position = PositionScheme::kRotary;

@@ -75,7 +75,8 @@ class TransformerDecoder final : public Decoder {
     if (config_.position == PositionScheme::kAlibi) {
       slopes_ = alibi_slopes(config_.heads, config_.alibi.bias_max);
       attention_.alibi.rounded_to_bf16 = config_.alibi.rounded_to_bf16;
-      const float factor = config_.alibi.scaled_with_scores ? attention_.scale : 1.0f;
+      const float factor = static_cast<float>(config_.alibi.times) *
+                           (config_.alibi.scaled_with_scores ? attention_.scale : 1.0f);
       attention_.alibi.factor = factor;
       // A rounded term is scaled after the rounding, a plain one through its slope.
       if (!config_.alibi.rounded_to_bf16)

@@ -1,0 +1,244 @@
+#include "core/engine/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+
+#include "core/base/error.h"
+#include "core/engine/sampling.h"
+
+namespace reprise::engine {
+namespace {
+
+int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+struct Sequence {
+  Request request;
+  std::vector<int32_t> tokens;     // prompt, then generated
+  std::vector<int32_t> positions;  // of tokens
+  int32_t computed = 0;            // leading tokens whose keys and values the next row may read
+  int32_t next_position = 0;
+  bool in_decode = false;
+
+  [[nodiscard]] int32_t pending() const { return static_cast<int32_t>(tokens.size()) - computed; }
+  [[nodiscard]] int32_t generated() const {
+    return static_cast<int32_t>(tokens.size()) - static_cast<int32_t>(request.prompt.size());
+  }
+};
+
+kv::BlockPool make_pool(const model::ModelConfig& config, const ReuseMethod& method,
+                        const EngineOptions& options) {
+  const PoolNeed need = method.pool_need(options.limits);
+  return kv::BlockPool({.layers = config.layers,
+                        .kv_heads = config.kv_heads,
+                        .head_dim = config.head_dim,
+                        .dtype = options.kv_dtype,
+                        .block_tokens = need.block_tokens,
+                        .num_blocks = need.num_blocks});
+}
+
+}  // namespace
+
+struct Engine::State {
+  Context context;
+  model::Decoder& decoder;
+  std::unique_ptr<ReuseMethod> method;
+  EngineOptions options;
+  kv::BlockPool pool;
+  std::deque<Request> waiting;
+  std::vector<std::unique_ptr<Sequence>> running;  // in order of admission
+
+  // Of the step under way; kept for their memory.
+  std::vector<StepSequence> batch;
+  std::vector<Sequence*> batch_sequences;
+  std::vector<int32_t> ids, wanted;
+  std::vector<float> logits;
+  kv::AttentionPlan plan;
+
+  State(const Context& c, model::Decoder& d, std::unique_ptr<ReuseMethod> m, const EngineOptions& o)
+      : context(c),
+        decoder(d),
+        method(std::move(m)),
+        options(o),
+        pool(make_pool(d.config(), *method, o)) {}
+
+  [[nodiscard]] int64_t now() const { return options.clock_ns ? options.clock_ns() : steady_ns(); }
+
+  void admit() {
+    while (!waiting.empty() && running.size() < static_cast<size_t>(options.limits.max_batch)) {
+      const Admission admission = method->admit(waiting.front(), pool);
+      if (!admission.admitted) {
+        if (running.empty())
+          raise(
+              "request {} of {} tokens does not fit into an empty KV cache of {} blocks of {} "
+              "tokens",
+              waiting.front().id, waiting.front().prompt.size(), pool.options().num_blocks,
+              pool.options().block_tokens);
+        return;
+      }
+      auto sequence = std::make_unique<Sequence>();
+      sequence->request = std::move(waiting.front());
+      waiting.pop_front();
+      sequence->tokens = sequence->request.prompt;
+      sequence->positions = sequence->request.positions;
+      if (sequence->positions.empty())
+        for (int32_t i = 0; i < static_cast<int32_t>(sequence->tokens.size()); ++i)
+          sequence->positions.push_back(i);
+      sequence->next_position =
+          *std::max_element(sequence->positions.begin(), sequence->positions.end()) + 1;
+      // The last prompt token is always computed: its logits give the first new token.
+      sequence->computed =
+          std::min(admission.reused_tokens, static_cast<int32_t>(sequence->tokens.size()) - 1);
+      running.push_back(std::move(sequence));
+    }
+  }
+
+  // Sequences with more than one pending token come first, as many rows as the chunk allows; else
+  // all decode together.
+  void compose() {
+    batch.clear();
+    batch_sequences.clear();
+    ids.clear();
+    wanted.clear();
+    const bool any_prefill = std::any_of(running.begin(), running.end(), [](const auto& sequence) {
+      return sequence->pending() > 1;
+    });
+    int32_t budget = any_prefill ? options.prefill_chunk : static_cast<int32_t>(running.size());
+    for (const auto& sequence : running) {
+      if (budget == 0) break;
+      if (any_prefill && sequence->pending() <= 1 && sequence->in_decode) continue;
+      const int32_t rows = std::min(budget, sequence->pending());
+      batch.push_back({.id = sequence->request.id,
+                       .first_row = static_cast<int32_t>(ids.size()),
+                       .rows = rows,
+                       .first_token = sequence->computed,
+                       .positions = sequence->positions});
+      batch_sequences.push_back(sequence.get());
+      ids.insert(ids.end(), sequence->tokens.begin() + sequence->computed,
+                 sequence->tokens.begin() + sequence->computed + rows);
+      if (rows == sequence->pending()) wanted.push_back(static_cast<int32_t>(ids.size()) - 1);
+      budget -= rows;
+    }
+  }
+
+  // Advances a sequence whose rows are computed; returns whether it has finished.
+  bool advance(Sequence& sequence, const StepSequence& part, const float* row_logits,
+               StepReport& report) {
+    (sequence.in_decode ? report.decode_tokens : report.prefill_tokens) += part.rows;
+    sequence.computed += part.rows;
+    if (sequence.pending() > 0) return false;
+    const Request& request = sequence.request;
+    const int32_t index = sequence.generated();
+    const int32_t token = sample({row_logits, static_cast<size_t>(decoder.config().vocab)},
+                                 request.sampling, request.id, index);
+    const bool stops = std::find(request.stop_ids.begin(), request.stop_ids.end(), token) !=
+                       request.stop_ids.end();
+    const FinishReason finish = stops                                 ? FinishReason::kStop
+                                : index + 1 >= request.max_new_tokens ? FinishReason::kLength
+                                                                      : FinishReason::kNone;
+    report.events.push_back(
+        {.request = request.id, .token = token, .index = index, .finish = finish});
+    if (finish != FinishReason::kNone) return true;
+    sequence.tokens.push_back(token);
+    sequence.positions.push_back(sequence.next_position++);
+    sequence.in_decode = true;
+    sequence.computed = method->cached_tokens(request.id, sequence.computed);
+    return false;
+  }
+};
+
+Engine::Engine(const Context& context, model::Decoder& decoder, std::unique_ptr<ReuseMethod> method,
+               const EngineOptions& options) {
+  if (options.limits.max_batch <= 0)
+    raise("max_batch is {}, it must be at least 1", options.limits.max_batch);
+  if (options.limits.max_sequence_tokens <= 0)
+    raise("max_sequence_tokens is {}, it must be at least 1", options.limits.max_sequence_tokens);
+  if (options.prefill_chunk <= 0)
+    raise("prefill_chunk is {}, it must be at least 1", options.prefill_chunk);
+  state_ = std::make_unique<State>(context, decoder, std::move(method), options);
+}
+
+Engine::~Engine() {
+  for (const auto& sequence : state_->running)
+    state_->method->retire(sequence->request.id, state_->pool);
+}
+
+void Engine::submit(Request request) {
+  const model::ModelConfig& config = state_->decoder.config();
+  const auto prompt_tokens = static_cast<int64_t>(request.prompt.size());
+  if (prompt_tokens == 0)
+    raise("request {} has an empty prompt: give at least one token", request.id);
+  if (request.max_new_tokens < 1)
+    raise("request {} asks for {} new tokens: ask for at least 1", request.id,
+          request.max_new_tokens);
+  const int64_t limit = state_->options.limits.max_sequence_tokens;
+  if (prompt_tokens + request.max_new_tokens > limit)
+    raise("request {} needs {} prompt + {} new tokens, the engine was made for sequences of {}",
+          request.id, prompt_tokens, request.max_new_tokens, limit);
+  for (int32_t id : request.prompt)
+    if (id < 0 || id >= config.vocab)
+      raise("request {}: token id {} is outside {}'s vocabulary of {}", request.id, id, config.name,
+            config.vocab);
+  if (!request.positions.empty() && request.positions.size() != request.prompt.size())
+    raise("request {} has {} tokens and {} positions: give one for each token, or none", request.id,
+          prompt_tokens, request.positions.size());
+  // 2^24: beyond it an f32 no longer holds every whole number (ALiBi distances).
+  constexpr int32_t kLastPosition = (1 << 24) - 1;
+  for (int32_t position : request.positions)
+    if (position < 0 || position > kLastPosition - request.max_new_tokens)
+      raise("request {}: position {} is outside [0, {}]", request.id, position,
+            kLastPosition - request.max_new_tokens);
+  validate(request.sampling);
+  state_->waiting.push_back(std::move(request));
+}
+
+StepReport Engine::step() {
+  State& s = *state_;
+  StepReport report;
+  report.start_ns = s.now();
+  s.admit();
+  if (s.running.empty()) {
+    report.end_ns = s.now();
+    return report;
+  }
+  s.compose();
+  s.method->plan(s.batch, s.pool, s.plan);
+  s.logits.resize(s.wanted.size() * static_cast<size_t>(s.decoder.config().vocab));
+  s.decoder.forward(s.ids, s.plan, s.wanted, s.logits.data());
+  std::vector<RequestId> finished;
+  const float* row_logits = s.logits.data();
+  for (size_t i = 0; i < s.batch.size(); ++i) {
+    const bool has_logits = s.batch[i].rows == s.batch_sequences[i]->pending();
+    if (s.advance(*s.batch_sequences[i], s.batch[i], row_logits, report))
+      finished.push_back(s.batch[i].id);
+    if (has_logits) row_logits += s.decoder.config().vocab;
+  }
+  report.end_ns = s.now();
+  for (TokenEvent& event : report.events) event.time_ns = report.end_ns;
+  for (RequestId id : finished) {
+    s.method->retire(id, s.pool);
+    std::erase_if(s.running, [&](const auto& sequence) { return sequence->request.id == id; });
+  }
+  return report;
+}
+
+bool Engine::has_work() const { return !state_->waiting.empty() || !state_->running.empty(); }
+
+std::vector<TokenEvent> Engine::run() {
+  std::vector<TokenEvent> events;
+  while (has_work()) {
+    const StepReport report = step();
+    events.insert(events.end(), report.events.begin(), report.events.end());
+  }
+  return events;
+}
+
+const kv::BlockPool& Engine::pool() const { return state_->pool; }
+ReuseMethod& Engine::method() { return *state_->method; }
+const EngineOptions& Engine::options() const { return state_->options; }
+
+}  // namespace reprise::engine

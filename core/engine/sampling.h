@@ -1,0 +1,22 @@
+// The next token from logits: greedy, or drawn with temperature, top-k and top-p from a seeded
+// stream.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/engine/request.h"
+
+namespace reprise::engine {
+
+// logits [vocab]. Greedy takes the largest, the lowest id among equals. Otherwise: logits /
+// temperature, softmax, the top_k most probable, of these the smallest set that reaches top_p, then
+// one draw. The draw depends on (seed, request, index) alone, so a token does not change with what
+// else is in the batch. Throws Error if a logit is NaN.
+int32_t sample(std::span<const float> logits, const SamplingOptions& options, RequestId request,
+               int32_t index);
+
+// Throws Error naming the option whose value makes no sense.
+void validate(const SamplingOptions& options);
+
+}  // namespace reprise::engine

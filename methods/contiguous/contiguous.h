@@ -1,0 +1,21 @@
+// The plain KV cache: each sequence keeps its keys and values in one contiguous private block.
+#pragma once
+
+#include "core/engine/block_per_sequence.h"
+
+namespace reprise::methods {
+
+class Contiguous final : public engine::BlockPerSequence {
+ public:
+  [[nodiscard]] engine::MethodInfo info() const override {
+    return {.name = "contiguous",
+            .summary = "plain KV cache: one contiguous private block for each sequence",
+            .paper = "",
+            .exactness = engine::Exactness::kExact};
+  }
+  [[nodiscard]] int32_t cached_tokens(engine::RequestId, int32_t tokens) const override {
+    return tokens;
+  }
+};
+
+}  // namespace reprise::methods

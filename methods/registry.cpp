@@ -1,0 +1,52 @@
+#include "methods/registry.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "methods/contiguous/contiguous.h"
+#include "methods/recompute/recompute.h"
+
+namespace reprise::methods {
+namespace {
+
+using Maker = std::unique_ptr<engine::ReuseMethod> (*)(JsonObject& options);
+
+// The single list of methods.
+constexpr Maker kMakers[] = {
+    [](JsonObject&) -> std::unique_ptr<engine::ReuseMethod> {
+      return std::make_unique<Recompute>();
+    },
+    [](JsonObject&) -> std::unique_ptr<engine::ReuseMethod> {
+      return std::make_unique<Contiguous>();
+    },
+};
+
+}  // namespace
+
+std::vector<engine::MethodInfo> known_methods() {
+  std::vector<engine::MethodInfo> infos;
+  const Json none = Json::object();
+  for (const Maker make : kMakers) {
+    JsonObject options(none, "defaults");
+    infos.push_back(make(options)->info());
+  }
+  return infos;
+}
+
+std::unique_ptr<engine::ReuseMethod> make_method(const std::string& name, const Json& options) {
+  const Json given = options.is_null() ? Json::object() : options;
+  std::vector<std::string> names;
+  for (const Maker make : kMakers) {
+    const Json none = Json::object();
+    JsonObject defaults(none, "defaults");
+    names.push_back(make(defaults)->info().name);
+    if (names.back() != name) continue;
+    JsonObject reader(given, "options of method \"" + name + "\"");
+    auto method = make(reader);
+    reader.reject_unknown();
+    return method;
+  }
+  raise("{}", unknown_name("method", name, names));
+}
+
+}  // namespace reprise::methods

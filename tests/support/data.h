@@ -1,0 +1,32 @@
+// Where tests find the real data, and how they skip without it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+namespace reprise::testing {
+
+inline std::filesystem::path data_dir() {
+  const char* dir = std::getenv("REPRISE_DATA");
+  return dir == nullptr ? std::filesystem::path() : std::filesystem::path(dir);
+}
+
+// Little-endian f32 values of a whole file.
+inline std::vector<float> read_f32(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  std::vector<float> values(std::filesystem::file_size(path) / sizeof(float));
+  file.read(reinterpret_cast<char*>(values.data()),
+            static_cast<std::streamsize>(values.size() * sizeof(float)));
+  return values;
+}
+
+}  // namespace reprise::testing
+
+#define REPRISE_NEEDS_DATA()                  \
+  if (::reprise::testing::data_dir().empty()) \
+  GTEST_SKIP() << "REPRISE_DATA is not set: it names the folder of reference models and texts"

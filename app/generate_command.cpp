@@ -58,7 +58,7 @@ class Printer {
   }
   void token(int32_t id) {
     if (stream_ == nullptr) {
-      put((is_first_ ? "" : " ") + std::to_string(id));
+      put(fmt::format("{}{}", is_first_ ? "" : " ", id));
     } else {
       put(stream_->push(id));
     }

@@ -31,19 +31,30 @@ void list_methods() {
   print("Methods", table);
 }
 
-std::string shape_text(const model::ModelConfig& config) {
-  return fmt::format("{:.3g} M parameters, {} layers, hidden {}, {} heads ({} for keys), {} tokens",
-                     static_cast<double>(config.parameters()) * 1e-6, config.layers, config.hidden,
-                     config.heads, config.kv_heads, config.max_positions);
+// "6.74 B", "15.2 M", "260 k".
+std::string count_text(double count) {
+  for (const auto& [unit, name] : {std::pair{1e9, "B"}, std::pair{1e6, "M"}, std::pair{1e3, "k"}})
+    if (count >= unit) return results::short_number(count / unit) + " " + name;
+  return results::short_number(count);
+}
+
+void add_model(Table& table, const std::string& name, const char* weights,
+               const model::ModelConfig& config) {
+  table.row({name, weights, count_text(static_cast<double>(config.parameters())),
+             std::to_string(config.layers), std::to_string(config.hidden),
+             std::to_string(config.heads), std::to_string(config.kv_heads),
+             std::to_string(config.max_positions)});
 }
 
 void list_models() {
   Table table;
-  for (const char* heading : {"model", "weights", "shape"}) table.column(heading);
+  for (const char* heading : {"model", "weights"}) table.column(heading);
+  for (const char* heading : {"parameters", "layers", "hidden", "heads", "kv heads", "tokens"})
+    table.column(heading, Table::Align::kRight);
   for (const std::filesystem::path& dir : shipped_models())
-    table.row({dir.string(), "trained", shape_text(model::load_config(source_dir() / dir))});
+    add_model(table, dir.string(), "trained", model::load_config(source_dir() / dir));
   for (const std::string& name : model::shipped_shapes())
-    table.row({name, "random", shape_text(model::load_config(name))});
+    add_model(table, name, "random", model::load_config(name));
   print("Models (and any folder with config.json, *.safetensors and a tokenizer)", table);
 }
 

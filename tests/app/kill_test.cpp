@@ -43,8 +43,14 @@ class KillTest : public ::testing::Test {
 
   [[nodiscard]] Subprocess start(const std::string& out) const {
     return {{REPRISE_PROGRAM, "run", (dir_ / "kill.json").string(), "--out", (dir_ / out).string(),
-             "--no-plot"},
+             "--no-plot", "--threads", "1"},
             dir_};
+  }
+  // Of the records of a run; 0 before there are any.
+  [[nodiscard]] std::uintmax_t file_size(const std::string& out) const {
+    std::error_code error;
+    const auto size = fs::file_size(dir_ / out / "records.jsonl", error);
+    return error ? 0 : size;
   }
   // What must be equal between two runs: by point, the settings and what was generated.
   [[nodiscard]] std::map<std::string, Json> outcome(const std::string& out) const {
@@ -64,31 +70,30 @@ class KillTest : public ::testing::Test {
 };
 
 TEST_F(KillTest, RecordsAfterManyKillsAreThoseOfAnUndisturbedRun) {
-  const auto begin = std::chrono::steady_clock::now();
   Subprocess undisturbed = start("whole");
   ASSERT_EQ(undisturbed.wait(), 0) << undisturbed.err();
-  const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begin;
 
   SCOPED_TRACE(kSeed);
   std::mt19937_64 random(kSeed);
   int kills = 0;
   size_t records = 0;
-  for (int attempt = 0; attempt < 30; ++attempt) {
+  for (int attempt = 0; attempt < 9; ++attempt) {
+    const auto size = file_size("killed");
     Subprocess process = start("killed");
-    // From the very start to beyond the end of a whole run.
-    const double delay_s = whole.count() * static_cast<double>(random() % 1000) / 900;
-    std::this_thread::sleep_for(std::chrono::duration<double>(attempt < 8 ? delay_s / 2 : delay_s));
+    // Three times before the first record, while the folder is made and the machine measured; then
+    // each time some moments after a further group was written, whatever the speed of the machine.
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (attempt >= 3 && file_size("killed") == size && std::chrono::steady_clock::now() < latest)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % (attempt < 3 ? 300 : 40)));
     process.send(SIGKILL);
-    const int status = process.wait();
-    kills += status == 128 + SIGKILL ? 1 : 0;
-    if (fs::exists(dir_ / "killed" / "records.jsonl")) {
-      const size_t now = results::read_records(dir_ / "killed").size();
-      EXPECT_GE(now, records) << "a kill lost records";
-      records = now;
-    }
-    if (status == 0) break;
+    kills += process.wait() == 128 + SIGKILL ? 1 : 0;
+    if (file_size("killed") == 0) continue;
+    const size_t now = results::read_records(dir_ / "killed").size();
+    EXPECT_GE(now, records) << "a kill lost records";
+    records = now;
   }
-  EXPECT_GE(kills, 1);
+  EXPECT_GE(kills, 4);
   Subprocess last = start("killed");
   ASSERT_EQ(last.wait(), 0) << last.err();
   EXPECT_EQ(outcome("killed"), outcome("whole"));

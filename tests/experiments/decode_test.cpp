@@ -27,7 +27,7 @@ TEST(SplitSteps, TokensOfEarlySequencesDuringPrefillAreNoSteps) {
   const std::vector<engine::TokenEvent> events = {event(0, 0, 10), event(0, 1, 15),
                                                   event(0, 2, 20), event(1, 0, 20),
                                                   event(0, 3, 24), event(1, 1, 24)};
-  const TimedBatch timed = split_steps(5, events, 2);
+  const TimedBatch timed = split_steps(5'000'000, events, 2);
   EXPECT_EQ(timed.prefill_ms, 15);
   EXPECT_EQ(timed.step_ms, (std::vector<double>{4}));
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "results/statistics.h"
 #include "results/table.h"
 
 namespace reprise::app {
@@ -40,8 +41,32 @@ std::string metric_text(const Json& record, const std::string& name) {
   if (metric == record["metrics"].end()) return "-";
   const std::string value = short_number((*metric)["value"].get<double>());
   if (!metric->contains("q1")) return value;
-  return fmt::format("{} ({} to {})", value, short_number((*metric)["q1"].get<double>()),
-                     short_number((*metric)["q3"].get<double>()));
+  return fmt::format("{} ({} to {}){}", value, short_number((*metric)["q1"].get<double>()),
+                     short_number((*metric)["q3"].get<double>()),
+                     results::is_noisy(*metric) ? " *" : "");
+}
+
+// Under the table: what the star means, and how many shares of a limit cannot be.
+std::string footnotes(const std::vector<Json>& records, const std::vector<std::string>& metrics) {
+  bool has_noise = false;
+  int above_one = 0;
+  for (const Json& record : records)
+    for (const std::string& name : metrics) {
+      const auto metric = record["metrics"].find(name);
+      if (metric == record["metrics"].end()) continue;
+      has_noise = has_noise || results::is_noisy(*metric);
+      above_one += name.ends_with("_limit_ratio") && (*metric)["value"].get<double>() > 1 ? 1 : 0;
+    }
+  std::string text;
+  if (has_noise)
+    text += fmt::format("* noisy: the quartiles lie more than {:.0f} % of the median apart\n",
+                        100 * results::kNoisyShare);
+  if (above_one > 0)
+    text += fmt::format(
+        "{} shares of the machine's limit are above 1: it was busy when its limits were "
+        "measured (--fresh measures again)\n",
+        above_one);
+  return text;
 }
 
 std::string heading_of(const std::vector<Json>& records, const std::string& name) {
@@ -73,7 +98,7 @@ std::string record_table(const std::vector<Json>& records, const Json& manifest)
     for (const std::string& name : metrics) cells.push_back(metric_text(record, name));
     table.row(std::move(cells));
   }
-  return table.text();
+  return table.text() + footnotes(records, metrics);
 }
 
 }  // namespace reprise::app

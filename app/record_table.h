@@ -10,7 +10,8 @@ namespace reprise::app {
 
 // One row for each record: the settings that vary, the method, and the metrics that the manifest
 // lists
-// ("median (first to third quartile)" where there are samples).
+// ("median (first to third quartile)" where there are samples, with a star where they are noisy),
+// and footnotes.
 std::string record_table(const std::vector<Json>& records, const Json& manifest);
 
 }  // namespace reprise::app

@@ -65,8 +65,10 @@ double gflop_limit(const Json& machine, DType dtype) {
 
 MemoryLimit memory_limit(const Json& machine, double bytes) {
   const auto l3_bytes = static_cast<double>(cpu_facts().l3_bytes);
-  if (bytes <= l3_bytes) return {limit_of(machine, "l3_read_gb_s"), "l3"};
-  return {limit_of(machine, "dram_read_gb_s"), "dram"};
+  const double dram_gb_s = limit_of(machine, "dram_read_gb_s");
+  if (bytes > l3_bytes) return {dram_gb_s, "dram"};
+  // A guest's share of a large L3 may be no faster than its memory.
+  return {std::max(dram_gb_s, limit_of(machine, "l3_read_gb_s")), "l3"};
 }
 
 void check_fits(const model::ModelConfig& config, DType dtype, DType kv_dtype,

@@ -161,7 +161,7 @@ def draw_lines(records, run, spec):
     plot.set_ylabel(label_of(spec["y"], unit_of(records, spec["y"])))
     plot.grid(True, which="major", linewidth=0.4, alpha=0.6)
     plot.spines[["top", "right"]].set_visible(False)
-    plot.legend(frameon=False)
+    plot.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))  # beside: bands reach everywhere
     return figure
 
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "results/statistics.h"
 
 namespace reprise::results {
 namespace {
@@ -80,6 +81,25 @@ std::string record_fault(const Json& record) {
     if (std::string fault = metric_fault(name, metric); !fault.empty()) return fault;
   if (std::string fault = latency_fault(record["samples"]); !fault.empty()) return fault;
   return reuse_fault(record["metrics"]);
+}
+
+std::vector<std::string> remarks_on(const Json& metrics) {
+  constexpr double kClearlyAboveOne = 1.05;
+  std::vector<std::string> remarks;
+  for (const auto& [name, metric] : metrics.items()) {
+    const double value = metric["value"].get<double>();
+    if (is_noisy(metric))
+      remarks.push_back(
+          fmt::format("{}: the quartiles lie {:.0f} % of the median apart; the machine was "
+                      "busy or throttled",
+                      name, 100 * metric["iqr"].get<double>() / value));
+    if (name.ends_with("_limit_ratio") && value > kClearlyAboveOne)
+      remarks.push_back(
+          fmt::format("{} is {:.2f}, above 1: the machine's limits were measured while it was "
+                      "busy; measure again with --fresh",
+                      name, value));
+  }
+  return remarks;
 }
 
 std::string utc_now() {

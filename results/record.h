@@ -1,8 +1,8 @@
 // The schema of a record: one line of records.jsonl, everything needed to read one measured point.
 #pragma once
 
-#include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/json.h"
 
@@ -23,6 +23,7 @@ inline constexpr int kSchemaVersion = 1;
 //   metrics      {metric name: {value, unit, and min, max, q1, q3, iqr, count of a sampled one}}
 //   answers      what came out beside the times, such as {tokens_hash, generated_tokens}
 //   memory       {name in bytes: number}
+//   remarks      sentences a reader of the numbers should know
 //   machine      facts and measured limits
 //   provenance   code revision, compiler, flags, libraries
 //   started_at, ended_at   UTC
@@ -31,6 +32,10 @@ inline constexpr int kSchemaVersion = 1;
 // negative time, a TTFT that is not positive or is above the end-to-end time, a share above what
 // can be, more reused than prompt tokens. Checked before a record is written.
 std::string record_fault(const Json& record);
+
+// What a reader should know about metrics: which are noisy, and whether a share of a limit is above
+// 1, that is, the limit was measured on a busy machine.
+std::vector<std::string> remarks_on(const Json& metrics);
 
 // Now as "2026-01-31T12:34:56.789Z".
 std::string utc_now();

@@ -36,6 +36,11 @@ Json metric_json(const Summary& summary, const std::string& unit) {
           {"iqr", summary.iqr()},    {"count", summary.count}};
 }
 
+bool is_noisy(const Json& metric) {
+  return metric.contains("iqr") &&
+         metric["iqr"].get<double>() > kNoisyShare * metric["value"].get<double>();
+}
+
 Json metric_json(double value, const std::string& unit) {
   return {{"value", value}, {"unit", unit}};
 }

@@ -23,6 +23,11 @@ Summary summarize(std::span<const double> samples);
 
 // {"value": median, "unit": ..., "min", "max", "q1", "q3", "iqr", "count"}: a metric of a record.
 Json metric_json(const Summary& summary, const std::string& unit);
+// True where the quartiles of a sampled metric lie more than kNoisyShare of its median apart: a
+// busy or throttled machine.
+inline constexpr double kNoisyShare = 0.25;
+bool is_noisy(const Json& metric);
+
 // A metric that is one number.
 Json metric_json(double value, const std::string& unit);
 

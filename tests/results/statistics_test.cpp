@@ -49,6 +49,18 @@ TEST(Statistics, MetricCarriesItsUnit) {
   EXPECT_EQ(metric["count"], 3);
 }
 
+TEST(Statistics, NoiseAndImpossibleSharesAreRemarked) {
+  const Json calm = metric_json(summarize(std::vector<double>{10, 10.5, 11}), "ms");
+  const Json busy = metric_json(summarize(std::vector<double>{10, 11, 40}), "ms");
+  EXPECT_FALSE(is_noisy(calm));
+  EXPECT_TRUE(is_noisy(busy));
+  EXPECT_FALSE(is_noisy(metric_json(3.0, "ms")));
+  EXPECT_TRUE(remarks_on({{"ttft_ms", calm}}).empty());
+  EXPECT_EQ(
+      remarks_on({{"ttft_ms", busy}, {"memory_limit_ratio", metric_json(1.5, "ratio")}}).size(),
+      2u);
+}
+
 TEST(Hash, KnowsThePublishedValuesOfFnv1a) {
   EXPECT_EQ(hash_text(hash_bytes("")), "cbf29ce484222325");
   EXPECT_EQ(hash_text(hash_bytes("a")), "af63dc4c8601ec8c");

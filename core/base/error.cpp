@@ -34,7 +34,10 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
       best_distance = distance;
     }
   }
-  return best;
+  if (!best.empty() || name.empty()) return best;
+  for (const std::string& candidate : candidates)  // "ttft" for "ttft_ms"
+    if (candidate.starts_with(name)) return candidate;
+  return "";
 }
 
 std::string unknown_name(std::string_view what, std::string_view name,
@@ -42,6 +45,8 @@ std::string unknown_name(std::string_view what, std::string_view name,
   std::string message = fmt::format("unknown {} \"{}\"", what, name.substr(0, 200));
   if (const std::string nearest = nearest_name(name, candidates); !nearest.empty())
     message += fmt::format(", did you mean \"{}\"?", nearest);
+  else
+    message += ".";
   message += " Known:";
   for (size_t i = 0; i < candidates.size(); ++i) message += (i == 0 ? " " : ", ") + candidates[i];
   return message;

@@ -39,8 +39,8 @@ template <typename... Args>
 // Quadratic: for names.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidate with the least edit distance to `name`, or "" where none is near enough to be
-// meant.
+// The candidate with the least edit distance to `name`, else one that begins with it, or "" where
+// none is near enough to be meant.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 // `unknown key "arival_rps", did you mean "arrival_rps"? Known: ...` for messages about names.

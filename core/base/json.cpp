@@ -157,8 +157,8 @@ void JsonObject::reject_unknown() const {
   const std::vector<std::string> known(known_.begin(), known_.end());
   for (const auto& item : object_.items())
     if (!known_.contains(item.key()))
-      raise("{}: {}", source_,
-            unknown_name("key", path_.empty() ? item.key() : path_ + "." + item.key(), known));
+      raise("{}{}: {}", source_, path_.empty() ? "" : ", in \"" + path_ + "\"",
+            unknown_name("key", item.key(), known));
 }
 
 }  // namespace reprise

@@ -1,0 +1,34 @@
+# The usual steps under short names; CMakePresets.json says what they do. PRESET=debug|asan|tsan picks another build.
+PRESET ?= release
+BUILD := build/$(PRESET)
+JOBS ?= $(shell nproc)
+
+.PHONY: all setup run test bench format tidy clean
+
+all: $(BUILD)/build.ninja
+	cmake --build --preset $(PRESET) -j $(JOBS)
+
+$(BUILD)/build.ninja:
+	cmake --preset $(PRESET)
+
+setup:
+	./setup.sh
+
+# The main job, on the model the repository ships: measures, prints a table, draws two figures.
+run: all
+	$(BUILD)/bin/reprise run experiments/quickstart.json
+
+test: all
+	ctest --preset $(PRESET)
+
+bench: all
+	for program in $(BUILD)/bin/*_bench; do $$program || exit 1; done
+
+format:
+	git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
+
+tidy: $(BUILD)/build.ninja
+	git ls-files '*.cpp' | grep -v '^tests/' | xargs clang-tidy -p $(BUILD) --quiet
+
+clean:
+	rm -rf build out

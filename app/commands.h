@@ -1,0 +1,17 @@
+// The commands of the program; each adds itself to the command line, and throws what goes wrong.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace reprise::app {
+
+void add_list_command(CLI::App& app);
+void add_generate_command(CLI::App& app);
+void add_run_command(CLI::App& app);
+void add_plot_command(CLI::App& app);
+void add_probe_command(CLI::App& app);
+void add_logits_command(CLI::App& app);
+
+}  // namespace reprise::app

@@ -1,0 +1,35 @@
+#include "app/common_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "core/base/error.h"
+
+namespace reprise::app {
+
+std::shared_ptr<CommonOptions> add_common_options(CLI::App& command) {
+  auto options = std::make_shared<CommonOptions>();
+  command.add_option("--threads", options->threads, "threads to compute with (default: all cores)");
+  command.add_option(
+      "--isa", options->isa,
+      "instruction set: portable, avx2, avx512, avx512-bf16 (default: the best here)");
+  command.add_option("--device", options->device, "cpu or cuda (default: cpu)");
+  return options;
+}
+
+Context make_context(const CommonOptions& options) {
+  constexpr int kMostThreads = 4096;
+  if (options.device != "cpu" && options.device != "cuda")
+    raise("--device {}: {}", options.device,
+          unknown_name("device", options.device, std::vector<std::string>{"cpu", "cuda"}));
+  if (options.device == "cuda")
+    raise("--device cuda: this build has no CUDA backend. Use --device cpu, which is the default.");
+  if (options.threads < 0 || options.threads > kMostThreads)
+    raise("--threads {}: give a number from 1 to {}, or leave it out to use all {} cores",
+          options.threads, kMostThreads, cpu_facts().logical_cores);
+  Context context = Context::machine();
+  if (options.threads > 0) context.threads = options.threads;
+  if (!options.isa.empty()) context.isa = parse_isa(options.isa);
+  return context;
+}
+
+}  // namespace reprise::app

@@ -1,0 +1,28 @@
+// What every command that computes takes: --threads, --isa, --device.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/dtype.h"
+#include "core/base/threads.h"
+
+namespace CLI {
+class App;
+}
+
+namespace reprise::app {
+
+struct CommonOptions {
+  int threads = 0;  // 0: all cores this process may run on
+  std::string isa;  // "": the best this processor has
+  std::string device = "cpu";
+};
+
+std::shared_ptr<CommonOptions> add_common_options(CLI::App& command);
+
+// Throws Error for an instruction set the processor lacks, a device this build or machine lacks,
+// and a number of threads that cannot be.
+Context make_context(const CommonOptions& options);
+
+}  // namespace reprise::app

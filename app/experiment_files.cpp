@@ -1,0 +1,54 @@
+#include "app/experiment_files.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+
+namespace reprise::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Files below source_dir()/folder that `is_wanted` accepts, relative to source_dir().
+template <typename Wanted>
+std::vector<fs::path> files_below(const char* folder, Wanted&& is_wanted) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator(source_dir() / folder, error))
+    if (is_wanted(entry.path())) found.push_back(fs::relative(entry.path(), source_dir()));
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+fs::path source_dir() { return REPRISE_SOURCE_DIR; }
+
+std::vector<fs::path> shipped_experiments() {
+  return files_below("experiments",
+                     [](const fs::path& path) { return path.extension() == ".json"; });
+}
+
+std::vector<fs::path> shipped_models() {
+  std::vector<fs::path> dirs;
+  for (const fs::path& file :
+       files_below("models", [](const fs::path& path) { return path.filename() == "config.json"; }))
+    dirs.push_back(file.parent_path());
+  return dirs;
+}
+
+fs::path find_experiment(const std::string& name) {
+  std::error_code error;
+  if (fs::is_regular_file(name, error)) return name;
+  std::vector<std::string> names;
+  for (const fs::path& path : shipped_experiments()) {
+    const std::string short_name =
+        path.lexically_relative("experiments").replace_extension().string();
+    if (name == path.string() || name == short_name || name == short_name + ".json")
+      return source_dir() / path;
+    names.push_back(short_name);
+  }
+  raise("there is no file {}, and {}", name, unknown_name("experiment", name, names));
+}
+
+}  // namespace reprise::app

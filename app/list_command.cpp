@@ -1,0 +1,124 @@
+// `reprise list`: what this program knows by name.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "app/commands.h"
+#include "app/experiment_files.h"
+#include "core/base/error.h"
+#include "core/model/config.h"
+#include "experiments/kinds.h"
+#include "methods/registry.h"
+#include "results/table.h"
+
+namespace reprise::app {
+namespace {
+
+using results::Table;
+
+void print(const char* heading, const Table& table) {
+  std::printf("%s\n%s\n", heading, table.text().empty() ? "(none)\n" : table.text().c_str());
+}
+
+void list_methods() {
+  Table table;
+  for (const char* heading : {"method", "exactness", "paper", "what it does"})
+    table.column(heading);
+  for (const engine::MethodInfo& info : methods::known_methods())
+    table.row({info.name, info.exactness == engine::Exactness::kExact ? "exact" : "approximate",
+               info.paper.empty() ? "-" : info.paper, info.summary});
+  print("Methods", table);
+}
+
+// "6.74 B", "15.2 M", "260 k".
+std::string count_text(double count) {
+  for (const auto& [unit, name] : {std::pair{1e9, "B"}, std::pair{1e6, "M"}, std::pair{1e3, "k"}})
+    if (count >= unit) return results::short_number(count / unit) + " " + name;
+  return results::short_number(count);
+}
+
+void add_model(Table& table, const std::string& name, const char* weights,
+               const model::ModelConfig& config) {
+  table.row({name, weights, count_text(static_cast<double>(config.parameters())),
+             std::to_string(config.layers), std::to_string(config.hidden),
+             std::to_string(config.heads), std::to_string(config.kv_heads),
+             std::to_string(config.max_positions)});
+}
+
+void list_models() {
+  Table table;
+  for (const char* heading : {"model", "weights"}) table.column(heading);
+  for (const char* heading : {"parameters", "layers", "hidden", "heads", "kv heads", "tokens"})
+    table.column(heading, Table::Align::kRight);
+  for (const std::filesystem::path& dir : shipped_models())
+    add_model(table, dir.string(), "trained", model::load_config(source_dir() / dir));
+  for (const std::string& name : model::shipped_shapes())
+    add_model(table, name, "random", model::load_config(name));
+  print("Models (and any folder with config.json, *.safetensors and a tokenizer)", table);
+}
+
+void list_experiments() {
+  Table table;
+  for (const char* heading : {"experiment", "kind", "paper", "title"}) table.column(heading);
+  for (const std::filesystem::path& path : shipped_experiments()) {
+    const Json file = read_json(source_dir() / path);
+    JsonObject reader(file, path.string());
+    const std::string figure = reader.string("figure", "");
+    const std::string paper = reader.string("paper", "-") + (figure.empty() ? "" : ", " + figure);
+    table.row({path.string(), reader.string("kind"), paper, reader.string("title")});
+  }
+  print("Experiments (run one with: reprise run FILE)", table);
+}
+
+void list_workloads() {
+  Table table;
+  for (const char* heading : {"workload", "what it is"}) table.column(heading);
+  for (const workloads::WorkloadInfo& info : workloads::known_workloads())
+    table.row({info.name, info.summary + (info.takes_file ? " (takes \"file\")" : "")});
+  print("Workloads", table);
+}
+
+void list_kinds() {
+  for (const experiments::KindInfo& kind : experiments::known_kinds()) {
+    Table table;
+    table.column("  " + kind.name);
+    table.column("default", Table::Align::kRight);
+    for (const char* heading : {"unit", "meaning"}) table.column(heading);
+    for (const experiments::Axis& axis : kind.axes)
+      table.row({"  axis " + axis.name, std::to_string(axis.fallback), axis.unit, axis.help});
+    for (const experiments::MetricInfo& metric : kind.metrics)
+      table.row({"  metric " + metric.name, "", metric.unit, metric.help});
+    print(("Kind " + kind.name + ": " + kind.summary).c_str(), table);
+  }
+}
+
+void list(const std::string& what) {
+  const std::vector<std::pair<std::string, void (*)()>> lists = {{"methods", list_methods},
+                                                                 {"models", list_models},
+                                                                 {"experiments", list_experiments},
+                                                                 {"workloads", list_workloads},
+                                                                 {"kinds", list_kinds}};
+  std::vector<std::string> names;
+  bool is_known = what.empty();
+  for (const auto& [name, show] : lists) {
+    names.push_back(name);
+    if (!what.empty() && what != name) continue;
+    show();
+    is_known = true;
+  }
+  if (!is_known) raise("{}", unknown_name("list", what, names));
+}
+
+}  // namespace
+
+void add_list_command(CLI::App& app) {
+  auto what = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand(
+      "list", "Show the methods, models, experiments, workloads and experiment kinds there are");
+  command->add_option("what", *what,
+                      "methods, models, experiments, workloads or kinds (default: all)");
+  command->callback([what] { list(*what); });
+}
+
+}  // namespace reprise::app

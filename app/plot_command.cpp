@@ -1,0 +1,29 @@
+// `reprise plot`: draws the figures of a results folder again.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "app/commands.h"
+#include "app/python.h"
+#include "app/record_table.h"
+#include "core/base/error.h"
+#include "results/store.h"
+
+namespace reprise::app {
+
+void add_plot_command(CLI::App& app) {
+  auto dir = std::make_shared<std::string>();
+  CLI::App* command =
+      app.add_subcommand("plot", "Draw the figures (PDF, PNG) of a results folder again");
+  command->add_option("dir", *dir, "folder that `reprise run` wrote")->required();
+  command->callback([dir] {
+    const std::vector<Json> records = results::read_records(*dir);
+    if (records.empty()) raise("{} holds no complete record yet; finish its run first", *dir);
+    std::printf("%s",
+                record_table(records, read_json(std::filesystem::path(*dir) / "run.json")).c_str());
+    std::fflush(stdout);
+    draw_figures(*dir);
+  });
+}
+
+}  // namespace reprise::app

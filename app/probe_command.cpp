@@ -1,0 +1,50 @@
+// `reprise probe`: what this machine can do at most.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "app/commands.h"
+#include "app/common_options.h"
+#include "core/engine/machine_probe.h"
+#include "results/table.h"
+
+namespace reprise::app {
+namespace {
+
+void print_facts(const Context& context, const engine::MachineLimits& limits) {
+  const CpuFacts& cpu = cpu_facts();
+  std::printf("%s\n%d logical cores, %d threads used, instruction set %s\n\n", cpu.model.c_str(),
+              cpu.logical_cores, context.threads, std::string(name_of(context.isa)).c_str());
+  results::Table table;
+  table.column("limit");
+  table.column("measured", results::Table::Align::kRight);
+  table.column("unit");
+  table.row({"DRAM read", results::short_number(limits.dram_read_gb_s), "GB/s"});
+  table.row({"L3 read", results::short_number(limits.l3_read_gb_s), "GB/s"});
+  table.row({"L2 read", results::short_number(limits.l2_read_gb_s), "GB/s"});
+  table.row({"f32 multiply-add", results::short_number(limits.f32_gflop_s), "GFLOP/s"});
+  table.row({"bf16 dot product", results::short_number(limits.bf16_gflop_s), "GFLOP/s"});
+  std::printf("%s\nmeasured in %.1f s; each figure is the best of several trials\n",
+              table.text().c_str(), limits.elapsed_s);
+}
+
+}  // namespace
+
+void add_probe_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "probe", "Measure this machine's limits: memory bandwidth and arithmetic rate");
+  auto is_json = std::make_shared<bool>(false);
+  command->add_flag("--json", *is_json, "print the facts and limits as records keep them");
+  const auto common = add_common_options(*command);
+  command->callback([is_json, common] {
+    const Context context = make_context(*common);
+    const engine::MachineLimits limits = engine::probe_machine(context);
+    if (*is_json) {
+      std::printf("%s\n", engine::machine_json(context, limits).dump(2).c_str());
+    } else {
+      print_facts(context, limits);
+    }
+  });
+}
+
+}  // namespace reprise::app

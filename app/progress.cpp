@@ -1,0 +1,95 @@
+#include "app/progress.h"
+
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "results/table.h"
+
+namespace reprise::app {
+namespace {
+
+size_t terminal_columns(std::FILE* out) {
+  winsize size{};
+  if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 80;
+  return size.ws_col;
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+void Progress::planned(int64_t points, int64_t present, int64_t torn_bytes) {
+  points_ = points;
+  present_ = done_ = present;
+  if (torn_bytes > 0)
+    fmt::print(out_, "dropped {} bytes of a point that was cut off while it was written\n",
+               torn_bytes);
+  if (present > 0)
+    fmt::print(out_, "{} of {} points are there already{}\n", present, points,
+               present == points ? "; --fresh measures them again" : ", going on with the rest");
+  start_ = std::chrono::steady_clock::now();
+}
+
+void Progress::machine_wanted() {
+  if (is_terminal_)
+    fmt::print(out_, "\rmeasuring the machine's limits\033[K");
+  else
+    fmt::print(out_, "measuring the machine's limits\n");
+  std::fflush(out_);
+}
+
+void Progress::started(const experiments::Group& group) {
+  if (is_terminal_) show(group.label);
+}
+
+void Progress::finished(const experiments::Group& group, const std::vector<Json>& records) {
+  done_ += static_cast<int64_t>(records.size());
+  if (is_terminal_) return show(group.label);
+  for (const Json& record : records) {
+    const auto& name = record["settings"]["requested"]["method"].get_ref<const std::string&>();
+    std::string values;
+    for (const char* metric : {"ttft_ms", "tpot_ms", "step_ms"})
+      if (record["metrics"].contains(metric))
+        values +=
+            fmt::format(" {}={}", metric,
+                        results::short_number(record["metrics"][metric]["value"].get<double>()));
+    fmt::print(out_, "[{}/{}] {} {}:{}\n", done_, points_, group.label, name, values);
+  }
+  std::fflush(out_);
+}
+
+void Progress::show(const std::string& label) {
+  constexpr int64_t kBarWidth = 20;
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+  const int64_t measured = done_ - present_;
+  const int64_t filled = points_ > 0 ? done_ * kBarWidth / points_ : 0;
+  // Points grow along a sweep, so the mean of those behind us is too little at first; it is still
+  // the guess that needs no model of the kind.
+  const std::string eta = measured > 0
+                              ? duration_text(elapsed.count() / static_cast<double>(measured) *
+                                              static_cast<double>(points_ - done_))
+                              : "?";
+  std::string line =
+      fmt::format("[{}{}] {}/{}  {}  ETA {}  {}", std::string(static_cast<size_t>(filled), '#'),
+                  std::string(static_cast<size_t>(kBarWidth - filled), '.'), done_, points_,
+                  duration_text(elapsed.count()), eta, label);
+  line.resize(std::min(line.size(), terminal_columns(out_) - 1));
+  fmt::print(out_, "\r{}\033[K", line);
+  std::fflush(out_);
+}
+
+void Progress::end() {
+  if (is_terminal_) fmt::print(out_, "\r\033[K");
+  std::fflush(out_);
+}
+
+}  // namespace reprise::app

@@ -1,0 +1,36 @@
+// How far a run is: one line that rewrites itself on a terminal, one plain line a point elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "experiments/runner.h"
+
+namespace reprise::app {
+
+class Progress : public experiments::RunObserver {
+ public:
+  // Writes to `out`; `is_terminal` chooses the form. Nothing is written while a point is measured:
+  // a ticking clock would take time from it.
+  Progress(std::FILE* out, bool is_terminal) : out_(out), is_terminal_(is_terminal) {}
+
+  void planned(int64_t points, int64_t present, int64_t torn_bytes) override;
+  void machine_wanted() override;
+  void started(const experiments::Group& group) override;
+  void finished(const experiments::Group& group, const std::vector<Json>& records) override;
+  void end();  // leaves the line clean
+
+ private:
+  void show(const std::string& label);
+
+  std::FILE* out_;
+  bool is_terminal_;
+  int64_t points_ = 0, present_ = 0, done_ = 0;  // done_ counts the present ones too
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// "41 s", "3:05", "1:02:03".
+std::string duration_text(double seconds);
+
+}  // namespace reprise::app

@@ -1,0 +1,104 @@
+#include "app/record_table.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/error.h"
+#include "results/statistics.h"
+#include "results/table.h"
+
+namespace reprise::app {
+namespace {
+
+using results::short_number;
+using results::Table;
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+bool varies(const std::vector<Json>& records, const std::string& key) {
+  std::set<std::string> values;
+  for (const Json& record : records)
+    values.insert(text_of(record["settings"]["requested"].value(key, Json())));
+  return values.size() > 1;
+}
+
+// What tells the rows apart, the method last.
+std::vector<std::string> key_columns(const std::vector<Json>& records, const Json& manifest) {
+  std::vector<std::string> keys;
+  for (const std::string key : {"model", "dtype"})
+    if (varies(records, key)) keys.push_back(key);
+  for (const auto& [axis, values] : manifest["settings"]["axes"].items())
+    if (varies(records, axis)) keys.push_back(axis);
+  keys.emplace_back("method");
+  if (varies(records, "method_options")) keys.emplace_back("method_options");
+  return keys;
+}
+
+std::string metric_text(const Json& record, const std::string& name) {
+  const auto metric = record["metrics"].find(name);
+  if (metric == record["metrics"].end()) return "-";
+  const std::string value = short_number((*metric)["value"].get<double>());
+  if (!metric->contains("q1")) return value;
+  return fmt::format("{} ({} to {}){}", value, short_number((*metric)["q1"].get<double>()),
+                     short_number((*metric)["q3"].get<double>()),
+                     results::is_noisy(*metric) ? " *" : "");
+}
+
+// Under the table: what the star means, and how many shares of a limit cannot be.
+std::string footnotes(const std::vector<Json>& records, const std::vector<std::string>& metrics) {
+  bool has_noise = false;
+  int above_one = 0;
+  for (const Json& record : records)
+    for (const std::string& name : metrics) {
+      const auto metric = record["metrics"].find(name);
+      if (metric == record["metrics"].end()) continue;
+      has_noise = has_noise || results::is_noisy(*metric);
+      above_one += name.ends_with("_limit_ratio") && (*metric)["value"].get<double>() > 1 ? 1 : 0;
+    }
+  std::string text;
+  if (has_noise)
+    text += fmt::format("* noisy: the quartiles lie more than {:.0f} % of the median apart\n",
+                        100 * results::kNoisyShare);
+  if (above_one > 0)
+    text += fmt::format(
+        "{} shares of the machine's limit are above 1: it was busy when its limits were "
+        "measured (--fresh measures again)\n",
+        above_one);
+  return text;
+}
+
+std::string heading_of(const std::vector<Json>& records, const std::string& name) {
+  for (const Json& record : records)
+    if (record["metrics"].contains(name)) {
+      const std::string unit = record["metrics"][name]["unit"];
+      const bool is_in_name = name.ends_with("_" + unit) || unit == "ratio" || unit == "tokens/s" ||
+                              name.ends_with("_gflop_s") || name.ends_with("_gb_s");
+      return is_in_name ? name : name + " [" + unit + "]";
+    }
+  return name;
+}
+
+}  // namespace
+
+std::string record_table(const std::vector<Json>& records, const Json& manifest) {
+  const std::vector<std::string> keys = key_columns(records, manifest);
+  Table table;
+  for (const std::string& key : keys)
+    table.column(key, manifest["settings"]["axes"].contains(key) ? Table::Align::kRight
+                                                                 : Table::Align::kLeft);
+  const auto metrics = manifest["metrics"].get<std::vector<std::string>>();
+  for (const std::string& name : metrics)
+    table.column(heading_of(records, name), Table::Align::kRight);
+  for (const Json& record : records) {
+    std::vector<std::string> cells;
+    for (const std::string& key : keys)
+      cells.push_back(text_of(record["settings"]["requested"].value(key, Json())));
+    for (const std::string& name : metrics) cells.push_back(metric_text(record, name));
+    table.row(std::move(cells));
+  }
+  return table.text() + footnotes(records, metrics);
+}
+
+}  // namespace reprise::app

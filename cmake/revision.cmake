@@ -1,0 +1,25 @@
+# Writes the git revision into OUTPUT, touching the file only when it changed, so that a build without
+# a new commit compiles nothing. Run as: cmake -DSOURCE_DIR=... -DOUTPUT=... -P revision.cmake
+set(revision "unknown")
+set(dirty 0)
+find_program(GIT_PROGRAM git)
+if(GIT_PROGRAM)
+  execute_process(COMMAND ${GIT_PROGRAM} rev-parse HEAD WORKING_DIRECTORY ${SOURCE_DIR}
+                  OUTPUT_VARIABLE found RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(NOT failed)
+    set(revision "${found}")
+    execute_process(COMMAND ${GIT_PROGRAM} status --porcelain --untracked-files=no
+                    WORKING_DIRECTORY ${SOURCE_DIR} OUTPUT_VARIABLE changes ERROR_QUIET)
+    if(changes)
+      set(dirty 1)
+    endif()
+  endif()
+endif()
+set(text "#pragma once\n#define REPRISE_REVISION \"${revision}\"\n#define REPRISE_REVISION_DIRTY ${dirty}\n")
+set(old "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${OUTPUT} "${text}")
+endif()

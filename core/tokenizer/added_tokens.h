@@ -1,0 +1,78 @@
+// Tokens that are found in the text before anything else happens to it: <s>, <|im_start|>, runs of
+// spaces.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/tokenizer/json_place.h"
+#include "core/tokenizer/normalizer.h"
+#include "core/tokenizer/vocabulary.h"
+
+namespace reprise::tokenizer {
+
+struct AddedToken {
+  std::string content;
+  std::string decoded;  // what decoding sees: the content, normalized if is_normalized
+  int32_t id = 0;
+  bool is_special = false;      // dropped by decoding with skip_special
+  bool is_normalized = false;   // looked for in the normalized text, itself normalized
+  bool strips_left = false;     // takes the white space before it
+  bool strips_right = false;    // takes the white space after it
+  bool is_single_word = false;  // not found inside a word
+};
+
+// A part of a text: an added token, or (id < 0) what lies between two.
+struct TextPart {
+  size_t begin = 0, end = 0;
+  int32_t id = -1;
+};
+
+// The longest of a set of strings that starts at a place: a trie with a table for its first step.
+class TokenMatcher {
+ public:
+  TokenMatcher() { root_.fill(-1); }
+  void add(std::string_view pattern, size_t token);
+  [[nodiscard]] bool empty() const { return nodes_.empty(); }
+  // Finds the leftmost, then longest pattern at or after `from`. False where there is none.
+  bool find(std::string_view text, size_t from, size_t& begin, size_t& end, size_t& token) const;
+
+ private:
+  struct Node {
+    std::vector<std::pair<char, int32_t>> next;
+    int64_t token = -1;
+  };
+  std::array<int32_t, 256> root_;
+  std::vector<Node> nodes_;
+};
+
+class AddedTokens {
+ public:
+  // Reads the list. A token of the vocabulary keeps that id; others are numbered on from its end,
+  // as the library that writes these files does. `notes` receives ids that differ from the file's.
+  AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary, const Normalizer* normalizer,
+              std::vector<std::string>& notes);
+
+  // Appends the parts of `text` in order: `raw` looks for tokens that are not normalized.
+  void split(std::string_view text, bool raw, std::vector<TextPart>& parts) const;
+
+  [[nodiscard]] const AddedToken* find(int32_t id) const;
+  [[nodiscard]] const AddedToken* find(std::string_view content) const;
+  [[nodiscard]] int32_t end_id() const { return end_id_; }
+
+ private:
+  void add(AddedToken token, const Vocabulary& vocabulary);
+
+  std::vector<AddedToken> tokens_;
+  std::unordered_map<std::string, size_t> by_content_;
+  std::unordered_map<int32_t, size_t> by_id_;
+  TokenMatcher raw_;
+  TokenMatcher normalized_;
+  int32_t end_id_ = 0;
+};
+
+}  // namespace reprise::tokenizer

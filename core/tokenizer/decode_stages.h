@@ -1,0 +1,166 @@
+// The stages that decoders are made of; each header comment says what one does to a list of tokens.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/tokenizer/decoder.h"
+#include "core/tokenizer/pre_tokenizer.h"
+#include "core/tokenizer/regex.h"
+#include "core/tokenizer/utf8.h"
+
+namespace reprise::tokenizer {
+
+// A stage that looks at whole tokens: collects the fragments and calls token().
+class TokenStage : public DecodeStage {
+ public:
+  using DecodeStage::DecodeStage;
+  void text(std::string_view fragment) final { token_ += fragment; }
+  void end_token() final {
+    token(token_);
+    token_.clear();
+  }
+  void finish() override { next().finish(); }
+
+ protected:
+  virtual void token(std::string& text) = 0;
+  void emit(std::string_view text) {
+    next().text(text);
+    next().end_token();
+  }
+
+ private:
+  std::string token_;
+};
+
+// A space before every token but the first.
+class JoinStage final : public DecodeStage {
+ public:
+  using DecodeStage::DecodeStage;
+  void text(std::string_view fragment) override;
+  void end_token() override;
+  void finish() override { next().finish(); }
+
+ private:
+  void open();
+  bool is_first_ = true, is_open_ = false;
+};
+
+// All tokens' bytes as one token of text; what is not UTF-8 becomes U+FFFD.
+class ByteLevelStage final : public TokenStage {
+ public:
+  using TokenStage::TokenStage;
+  void finish() override;
+
+ protected:
+  void token(std::string& text) override;
+
+ private:
+  LossyUtf8 characters_;
+  std::string bytes_, text_;
+};
+
+// Runs of tokens <0xHH> become the text of those bytes, or one U+FFFD a byte if they are not UTF-8.
+class ByteFallbackStage final : public TokenStage {
+ public:
+  using TokenStage::TokenStage;
+  void finish() override;
+
+ protected:
+  void token(std::string& text) override;
+
+ private:
+  void end_run();
+  std::string run_;
+};
+
+// All tokens as one.
+class FuseStage final : public DecodeStage {
+ public:
+  using DecodeStage::DecodeStage;
+  void text(std::string_view fragment) override { next().text(fragment); }
+  void end_token() override {}
+  void finish() override {
+    next().end_token();
+    next().finish();
+  }
+};
+
+// Removes up to `start` times a character from the front of each token and up to `stop` times from
+// its end.
+class StripStage final : public DecodeStage {
+ public:
+  StripStage(DecodeStage* next_stage, std::string character, size_t start, size_t stop)
+      : DecodeStage(next_stage), character_(std::move(character)), start_(start), stop_(stop) {}
+  void text(std::string_view fragment) override;
+  void end_token() override;
+  void finish() override { next().finish(); }
+
+ private:
+  std::string character_;
+  size_t start_, stop_;
+  size_t cut_ = 0;   // from this token's front so far
+  size_t held_ = 0;  // characters at its end that may have to go
+  bool is_front_ = true;
+};
+
+// Replaces a fixed text inside each token.
+class ReplaceTextStage final : public DecodeStage {
+ public:
+  ReplaceTextStage(DecodeStage* next_stage, std::string pattern, std::string content)
+      : DecodeStage(next_stage), pattern_(std::move(pattern)), content_(std::move(content)) {}
+  void text(std::string_view fragment) override;
+  void end_token() override;
+  void finish() override { next().finish(); }
+
+ private:
+  std::string pattern_, content_;
+  std::string held_;  // may be the beginning of the pattern
+};
+
+// Replaces the matches of a regular expression inside each token.
+class ReplaceRegexStage final : public TokenStage {
+ public:
+  ReplaceRegexStage(DecodeStage* next_stage, std::shared_ptr<const Regex> regex,
+                    std::string content)
+      : TokenStage(next_stage), regex_(std::move(regex)), content_(std::move(content)) {}
+
+ protected:
+  void token(std::string& text) override;
+
+ private:
+  std::shared_ptr<const Regex> regex_;
+  std::string content_;
+};
+
+// The mark becomes a space; in the first token it is dropped if encoding had put it there.
+class MetaspaceStage final : public DecodeStage {
+ public:
+  MetaspaceStage(DecodeStage* next_stage, MetaspaceOptions options)
+      : DecodeStage(next_stage), options_(std::move(options)) {}
+  void text(std::string_view fragment) override;
+  void end_token() override;
+  void finish() override { next().finish(); }
+
+ private:
+  MetaspaceOptions options_;
+  bool is_first_ = true;
+};
+
+// Joins "##" pieces to the word before, puts spaces between words, and with `cleanup` takes the
+// spaces before punctuation and contractions away.
+class WordPieceStage final : public TokenStage {
+ public:
+  WordPieceStage(DecodeStage* next_stage, std::string prefix, bool cleanup)
+      : TokenStage(next_stage), prefix_(std::move(prefix)), cleanup_(cleanup) {}
+
+ protected:
+  void token(std::string& text) override;
+
+ private:
+  std::string prefix_;
+  bool cleanup_;
+  bool is_first_ = true;
+};
+
+}  // namespace reprise::tokenizer

@@ -1,0 +1,58 @@
+// A value inside a JSON file together with where it stands, so that every error can name both.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+
+namespace reprise::tokenizer {
+
+struct JsonPlace {
+  const Json& value;
+  std::string source;  // the file
+  std::string path;    // "pre_tokenizer.pretokenizers[1]"
+
+  [[nodiscard]] JsonPlace child(const std::string& key) const {
+    const std::string child_path = path.empty() ? key : path + "." + key;
+    if (!value.is_object()) fail("must be an object");
+    const auto found = value.find(key);
+    if (found == value.end()) raise("{}: key \"{}\" is missing", source, child_path);
+    return {*found, source, child_path};
+  }
+  [[nodiscard]] JsonPlace item(size_t i) const {
+    return {value[i], source, path + "[" + std::to_string(i) + "]"};
+  }
+  [[nodiscard]] JsonObject object() const { return {value, source, path}; }
+  [[nodiscard]] size_t list_size() const {
+    if (!value.is_array()) fail("must be a list");
+    return value.size();
+  }
+  [[nodiscard]] std::string where() const { return source + ": key \"" + path + "\""; }
+  [[noreturn]] void fail(const std::string& complaint) const {
+    std::string found = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (found.size() > 100) found = found.substr(0, 100) + "...";
+    raise("{} {}, found {}", where(), complaint, found);
+  }
+  [[nodiscard]] std::string string() const {
+    if (!value.is_string()) fail("must be a string");
+    return value.get<std::string>();
+  }
+  // The component's name; throws unless it is one of `known`.
+  [[nodiscard]] std::string type(std::initializer_list<const char*> known) const {
+    const JsonPlace place = child("type");
+    const std::string name = place.string();
+    for (const char* candidate : known)
+      if (name == candidate) return name;
+    raise("{}: {}", place.where(),
+          unknown_name("or unsupported component", name,
+                       std::vector<std::string>(known.begin(), known.end())));
+  }
+};
+
+// {"String": "..."} or {"Regex": "..."}: how these files write a pattern.
+class Regex;
+Regex read_pattern(const JsonPlace& place);
+
+}  // namespace reprise::tokenizer

@@ -1,0 +1,182 @@
+#include "core/tokenizer/json_tokenizer.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/tokenizer/utf8.h"
+
+namespace reprise::tokenizer {
+namespace {
+
+bool is_present(const JsonPlace& root, const std::string& key) {
+  const auto found = root.value.find(key);
+  return found != root.value.end() && !found->is_null();
+}
+
+const Json& empty_list() {
+  static const Json kEmpty = Json::array();
+  return kEmpty;
+}
+
+}  // namespace
+
+JsonTokenizer::JsonTokenizer(const Json& json, const std::string& source,
+                             const TokenizerConfig& config) {
+  const JsonPlace root{json, source, ""};
+  JsonObject object = root.object();
+  object.allow({"added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model",
+                "truncation", "padding"});
+  if (const std::string version = object.string("version", "1.0"); version != "1.0")
+    raise("{}: key \"version\" is \"{}\", only \"1.0\" is supported", source, version);
+  object.reject_unknown();
+  model_ = make_model(root.child("model"));
+  if (is_present(root, "normalizer")) normalizer_ = make_normalizer(root.child("normalizer"));
+  if (is_present(root, "pre_tokenizer"))
+    pre_tokenizer_ = make_pre_tokenizer(root.child("pre_tokenizer"));
+  if (is_present(root, "post_processor"))
+    post_processor_ = PostProcessor(root.child("post_processor"));
+  if (is_present(root, "decoder")) decoder_ = Decoder(root.child("decoder"));
+  const JsonPlace added = is_present(root, "added_tokens")
+                              ? root.child("added_tokens")
+                              : JsonPlace{empty_list(), source, "added_tokens"};
+  added_tokens_ =
+      std::make_unique<AddedTokens>(added, model_->vocabulary(), normalizer_.get(), notes_);
+  note_ignored(root);
+  read_special_ids(config);
+}
+
+// Both belong to batches of a fixed shape. A benchmark that cut its prompts silently would measure
+// something else, and transformers applies them only where the caller asks, too.
+void JsonTokenizer::note_ignored(const JsonPlace& root) {
+  for (const char* key : {"truncation", "padding"}) {
+    if (!is_present(root, key)) continue;
+    if (!root.child(key).value.is_object()) root.child(key).fail("must be null or an object");
+    notes_.push_back(
+        fmt::format("{}: \"{}\" is set in the file and not applied: texts keep their own length",
+                    root.source, key));
+  }
+}
+
+void JsonTokenizer::read_special_ids(const TokenizerConfig& config) {
+  const auto id_of = [&](const char* key, const std::optional<std::string>& token,
+                         std::initializer_list<const char*> usual) -> std::optional<int32_t> {
+    if (token) {
+      const auto id = token_id(*token);
+      if (!id)
+        notes_.push_back(fmt::format("{}: \"{}\" is \"{}\", which the tokenizer does not have",
+                                     config.source, key, *token));
+      return id;
+    }
+    for (const char* name : usual)
+      if (const AddedToken* found = added_tokens_->find(std::string_view(name));
+          found != nullptr && found->is_special)
+        return found->id;
+    return std::nullopt;
+  };
+  bos_id_ = id_of("bos_token", config.bos_token, {"<s>", "<|begin_of_text|>", "<|endoftext|>"});
+  eos_id_ = id_of("eos_token", config.eos_token, {"</s>", "<|end_of_text|>", "<|endoftext|>"});
+  if (!config.is_llama_family()) return;
+  if (config.add_bos_token && bos_id_) post_processor_.set_first(*bos_id_, *config.add_bos_token);
+  if (config.add_eos_token && eos_id_) post_processor_.set_last(*eos_id_, *config.add_eos_token);
+}
+
+std::vector<int32_t> JsonTokenizer::encode(std::string_view text, EncodeOptions options) const {
+  require_utf8(text, "the text to encode");
+  Pieces pieces = cut(text);
+  if (pre_tokenizer_) pre_tokenizer_->apply(pieces);
+  std::vector<int32_t> ids;
+  ids.reserve(text.size() / 3 + 8);
+  tokenize(pieces, ids);
+  return post_processor_.apply(std::move(ids), options.add_special);
+}
+
+// Added tokens that are not normalized are found first, in the text as it came.
+Pieces JsonTokenizer::cut(std::string_view text) const {
+  std::vector<TextPart> parts;
+  added_tokens_->split(text, /*raw=*/true, parts);
+  Pieces pieces;
+  pieces.text.reserve(text.size() + 16);
+  for (const TextPart& part : parts) {
+    if (part.id >= 0) {
+      pieces.list.push_back({pieces.text.size(), pieces.text.size(), part.id, part.begin == 0});
+    } else {
+      add_normalized(text.substr(part.begin, part.end - part.begin), part.begin == 0, pieces);
+    }
+  }
+  return pieces;
+}
+
+// The others are found in the normalized text.
+void JsonTokenizer::add_normalized(std::string_view text, bool is_start, Pieces& pieces) const {
+  NormalizedText normal{std::string(text), is_start};
+  if (normalizer_) normalizer_->apply(normal);
+  const size_t base = pieces.text.size();
+  pieces.text += normal.text;
+  std::vector<TextPart> parts;
+  added_tokens_->split(normal.text, /*raw=*/false, parts);
+  for (const TextPart& part : parts)
+    if (part.begin < part.end)
+      pieces.list.push_back(
+          {base + part.begin, base + part.end, part.id, normal.is_start && part.begin == 0});
+}
+
+void JsonTokenizer::tokenize(const Pieces& pieces, std::vector<int32_t>& ids) const {
+  ModelWorkspace workspace;
+  // Another thread at work has the cache: do without, the ids are the same.
+  const std::unique_lock lock(cache_mutex_, std::try_to_lock);
+  for (const Piece& piece : pieces.list) {
+    if (piece.id >= 0) {
+      ids.push_back(piece.id);
+      continue;
+    }
+    const std::string_view text = pieces.view(piece);
+    if (text.empty() || (lock && cache_.find(text, ids))) continue;
+    const size_t before = ids.size();
+    model_->tokenize(text, workspace, ids);
+    if (lock) cache_.insert(text, std::span(ids).subspan(before));
+  }
+}
+
+// Streams tokens through the file's decoder.
+class JsonTokenizer::Stream final : public StreamDecoder {
+ public:
+  Stream(const JsonTokenizer& tokenizer, DecodeOptions options)
+      : tokenizer_(tokenizer), options_(options), decoder_(tokenizer.decoder_.stream()) {}
+
+  using StreamDecoder::flush;
+  using StreamDecoder::push;
+  void push(int32_t id, std::string& out) override {
+    if (const AddedToken* added = tokenizer_.added_tokens_->find(id); added != nullptr) {
+      if (!options_.skip_special || !added->is_special) decoder_.token(added->decoded, out);
+      return;
+    }
+    const Vocabulary& vocabulary = tokenizer_.model_->vocabulary();
+    if (vocabulary.has(id)) decoder_.token(vocabulary.text(id), out);
+  }
+  void flush(std::string& out) override { decoder_.finish(out); }
+
+ private:
+  const JsonTokenizer& tokenizer_;
+  DecodeOptions options_;
+  Decoder::Stream decoder_;
+};
+
+std::unique_ptr<StreamDecoder> JsonTokenizer::stream(DecodeOptions options) const {
+  return std::make_unique<Stream>(*this, options);
+}
+
+std::string JsonTokenizer::token_text(int32_t id) const {
+  const AddedToken* added = added_tokens_->find(id);
+  return added != nullptr ? added->content : model_->vocabulary().text(id);
+}
+
+std::optional<int32_t> JsonTokenizer::token_id(std::string_view text) const {
+  const AddedToken* added = added_tokens_->find(text);
+  return added != nullptr ? std::optional<int32_t>(added->id) : model_->vocabulary().find(text);
+}
+
+int32_t JsonTokenizer::vocab_size() const {
+  return std::max(model_->vocabulary().end_id(), added_tokens_->end_id());
+}
+
+}  // namespace reprise::tokenizer

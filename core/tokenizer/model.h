@@ -1,0 +1,40 @@
+// The model inside a tokenizer.json: one pre-token in, ids out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/tokenizer/json_place.h"
+#include "core/tokenizer/vocabulary.h"
+
+namespace reprise::tokenizer {
+
+// Scratch of one encode call, reused from piece to piece so that encoding does not allocate.
+struct ModelWorkspace {
+  struct Symbol {
+    int32_t id, previous, next;  // neighbours by index, -1 at the ends; id -1: merged away
+  };
+  struct Merge {
+    uint64_t order;  // rank, then position: the smallest is merged first
+    int32_t id;
+  };
+  std::vector<Symbol> symbols;
+  std::vector<Merge> merges;
+  std::string text;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  // Appends the ids of `piece`, which is not empty. Thread-safe given one workspace per thread.
+  virtual void tokenize(std::string_view piece, ModelWorkspace& workspace,
+                        std::vector<int32_t>& ids) const = 0;
+  [[nodiscard]] virtual const Vocabulary& vocabulary() const = 0;
+};
+
+// Supported: BPE and WordPiece. A file without "type" (as older ones are) is told by its keys.
+std::unique_ptr<Model> make_model(const JsonPlace& place);
+
+}  // namespace reprise::tokenizer

@@ -1,0 +1,55 @@
+// Remembers the ids of short pieces: most words of a text come back.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace reprise::tokenizer {
+
+// Direct mapped and of fixed size (2 MiB): a piece that lands on a taken slot replaces what was
+// there, so memory is bounded and nothing has to be cleared. Not thread-safe.
+class PieceCache {
+ public:
+  static constexpr size_t kMaxBytes = 32;
+  static constexpr size_t kMaxIds = 6;
+
+  // Appends the ids of `piece` if they are known.
+  bool find(std::string_view piece, std::vector<int32_t>& ids) const {
+    if (slots_.empty() || piece.size() > kMaxBytes) return false;
+    const Slot& slot = slots_[index_of(piece)];
+    if (slot.bytes != piece.size() || std::memcmp(slot.text, piece.data(), piece.size()) != 0)
+      return false;
+    ids.insert(ids.end(), slot.ids, slot.ids + slot.count);
+    return true;
+  }
+
+  void insert(std::string_view piece, std::span<const int32_t> ids) {
+    if (piece.empty() || piece.size() > kMaxBytes || ids.size() > kMaxIds) return;
+    if (slots_.empty()) slots_.resize(kSlots);
+    Slot& slot = slots_[index_of(piece)];
+    slot.bytes = static_cast<uint8_t>(piece.size());
+    slot.count = static_cast<uint8_t>(ids.size());
+    std::memcpy(slot.text, piece.data(), piece.size());
+    std::memcpy(slot.ids, ids.data(), ids.size_bytes());
+  }
+
+ private:
+  static constexpr size_t kSlots = size_t{1} << 15;
+  struct Slot {
+    char text[kMaxBytes] = {};
+    int32_t ids[kMaxIds] = {};
+    uint8_t bytes = 0;  // 0: empty
+    uint8_t count = 0;
+  };
+  static size_t index_of(std::string_view piece) {
+    return std::hash<std::string_view>{}(piece) & (kSlots - 1);
+  }
+
+  std::vector<Slot> slots_;  // allocated when first used
+};
+
+}  // namespace reprise::tokenizer

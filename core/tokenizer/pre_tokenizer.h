@@ -1,0 +1,30 @@
+// The pre-tokenizers of tokenizer.json: how the normalized text is cut into pieces for the model.
+#pragma once
+
+#include <memory>
+
+#include "core/tokenizer/json_place.h"
+#include "core/tokenizer/pieces.h"
+
+namespace reprise::tokenizer {
+
+class PreTokenizer {
+ public:
+  virtual ~PreTokenizer() = default;
+  virtual void apply(Pieces& pieces) const = 0;
+};
+
+// Supported: Split Digits Punctuation ByteLevel Metaspace Sequence BertPreTokenizer Whitespace
+// WhitespaceSplit CharDelimiterSplit. Throws Error naming the component or option that is not.
+std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonPlace& place);
+
+// Metaspace's options, which its decoder shares.
+struct MetaspaceOptions {
+  enum class Prepend : uint8_t { kAlways, kFirst, kNever };
+  std::string replacement;  // one character
+  Prepend prepend = Prepend::kAlways;
+  bool split = true;
+};
+MetaspaceOptions read_metaspace(const JsonPlace& place, JsonObject& object);
+
+}  // namespace reprise::tokenizer

@@ -1,0 +1,167 @@
+#include "core/tokenizer/sentence_piece.h"
+
+#include <sentencepiece_processor.h>
+
+#include "core/base/error.h"
+#include "core/tokenizer/utf8.h"
+
+namespace reprise::tokenizer {
+namespace {
+
+using PieceType = SentencePieceModel::PieceType;
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
+
+std::optional<int32_t> find_control(const SentencePieceModel& model, const std::string& text) {
+  for (size_t id = 0; id < model.pieces.size(); ++id)
+    if (model.pieces[id].text == text && model.pieces[id].type == PieceType::kControl)
+      return static_cast<int32_t>(id);
+  return std::nullopt;
+}
+
+}  // namespace
+
+SentencePieceTokenizer::SentencePieceTokenizer(const std::string& bytes, const std::string& source,
+                                               const TokenizerConfig& config)
+    : source_(source),
+      model_(parse_sentence_piece(bytes, source)),
+      processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
+  try {
+    const auto status = processor_->LoadFromSerializedProto(bytes);
+    if (!status.ok()) raise("{}: SentencePiece refuses the model: {}", source, status.ToString());
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    raise("{}: SentencePiece cannot load the model: {}", source, error.what());
+  }
+  bos_id_ = config.bos_token ? token_id(*config.bos_token) : find_control(model_, model_.bos_piece);
+  eos_id_ = config.eos_token ? token_id(*config.eos_token) : find_control(model_, model_.eos_piece);
+  if (config.add_bos_token.value_or(true)) first_id_ = bos_id_;
+  if (config.add_eos_token.value_or(false)) last_id_ = eos_id_;
+}
+
+SentencePieceTokenizer::~SentencePieceTokenizer() = default;
+
+std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text,
+                                                    EncodeOptions options) const {
+  require_utf8(text, "the text to encode");
+  std::vector<int> pieces;
+  try {
+    const auto status = processor_->Encode(text, &pieces);
+    if (!status.ok()) raise("{}: SentencePiece cannot encode: {}", source_, status.ToString());
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    raise("{}: SentencePiece cannot encode: {}", source_, error.what());
+  }
+  std::vector<int32_t> ids;
+  ids.reserve(pieces.size() + 2);
+  if (options.add_special && first_id_) ids.push_back(*first_id_);
+  ids.insert(ids.end(), pieces.begin(), pieces.end());
+  if (options.add_special && last_id_) ids.push_back(*last_id_);
+  return ids;
+}
+
+// A space mark that opens the text is what encoding put there, and is dropped. Bytes are held until
+// their character is whole; a byte that belongs to none becomes U+FFFD.
+class SentencePieceTokenizer::Stream final : public StreamDecoder {
+ public:
+  Stream(const SentencePieceModel& model, DecodeOptions options)
+      : model_(model), options_(options) {}
+
+  using StreamDecoder::flush;
+  using StreamDecoder::push;
+  void push(int32_t id, std::string& out) override {
+    if (id < 0 || static_cast<size_t>(id) >= model_.pieces.size()) return;
+    const auto& piece = model_.pieces[static_cast<size_t>(id)];
+    if (piece.type == PieceType::kByte) {
+      run_.push_back(static_cast<char>(std::stoi(piece.text.substr(3, 2), nullptr, 16)));
+      emit_bytes(/*is_end=*/false, out);
+      return;
+    }
+    emit_bytes(/*is_end=*/true, out);
+    if (was_mark_dropped_) is_front_ = false;
+    was_mark_dropped_ = false;
+    switch (piece.type) {
+      case PieceType::kControl:
+        if (!options_.skip_special) emit(piece.text, out);
+        return;
+      case PieceType::kUnknown:
+        return emit(model_.unknown_surface, out);
+      default:
+        return emit_text(piece.text, out);
+    }
+  }
+  void flush(std::string& out) override { emit_bytes(/*is_end=*/true, out); }
+
+ private:
+  void emit(std::string_view text, std::string& out) {
+    if (!text.empty()) is_front_ = false;
+    out += text;
+  }
+
+  void emit_text(std::string_view text, std::string& out) {
+    if (is_front_ && (model_.adds_dummy_prefix || model_.removes_extra_spaces) &&
+        text.starts_with(kSpaceMark)) {
+      text.remove_prefix(kSpaceMark.size());
+      // A model that removes extra spaces drops every mark up to the first text.
+      was_mark_dropped_ = !model_.removes_extra_spaces;
+    }
+    std::string spaced;
+    for (size_t at = 0; at < text.size();) {
+      const size_t mark = text.find(kSpaceMark, at);
+      spaced += text.substr(at, mark == std::string_view::npos ? mark : mark - at);
+      if (mark == std::string_view::npos) break;
+      spaced += ' ';
+      at = mark + kSpaceMark.size();
+    }
+    emit(spaced, out);
+  }
+
+  void emit_bytes(bool is_end, std::string& out) {
+    size_t at = 0;
+    while (at < run_.size()) {
+      const auto lead = static_cast<unsigned char>(run_[at]);
+      const size_t wanted = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+      size_t have = 1;
+      while (at + have < run_.size() && have < wanted &&
+             (static_cast<unsigned char>(run_[at + have]) & 0xC0u) == 0x80u)
+        ++have;
+      if (have < wanted && at + have == run_.size() && !is_end) break;  // may be completed yet
+      LossyUtf8 character;
+      std::string text;
+      character.push(std::string_view(run_).substr(at, have), text);
+      character.flush(text);
+      const bool is_valid = text.size() == have && run_.compare(at, have, text) == 0;
+      emit(is_valid ? std::string_view(text) : kReplacement, out);
+      at += is_valid ? have : 1;
+    }
+    run_.erase(0, at);
+  }
+
+  const SentencePieceModel& model_;
+  DecodeOptions options_;
+  std::string run_;  // bytes whose character is not complete
+  bool is_front_ = true;
+  bool was_mark_dropped_ = false;
+};
+
+std::unique_ptr<StreamDecoder> SentencePieceTokenizer::stream(DecodeOptions options) const {
+  return std::make_unique<Stream>(model_, options);
+}
+
+std::string SentencePieceTokenizer::token_text(int32_t id) const {
+  if (id < 0 || id >= vocab_size()) return "";
+  return model_.pieces[static_cast<size_t>(id)].text;
+}
+
+std::optional<int32_t> SentencePieceTokenizer::token_id(std::string_view text) const {
+  for (size_t id = 0; id < model_.pieces.size(); ++id)
+    if (model_.pieces[id].text == text) return static_cast<int32_t>(id);
+  return std::nullopt;
+}
+
+int32_t SentencePieceTokenizer::vocab_size() const {
+  return static_cast<int32_t>(model_.pieces.size());
+}
+
+}  // namespace reprise::tokenizer

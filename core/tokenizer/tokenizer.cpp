@@ -1,0 +1,69 @@
+#include "core/tokenizer/tokenizer.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/tokenizer/json_tokenizer.h"
+#include "core/tokenizer/sentence_piece.h"
+#include "core/tokenizer/tokenizer_config.h"
+
+namespace reprise {
+namespace {
+
+constexpr size_t kMaxFileBytes = size_t{256} << 20;
+
+// The first line of a rank file: base64, one space, a number.
+bool is_rank_file(std::string_view bytes) {
+  const std::string_view line = bytes.substr(0, bytes.find('\n'));
+  const size_t space = line.find(' ');
+  if (space == std::string_view::npos || space == 0 || space + 1 >= line.size()) return false;
+  const auto all = [](std::string_view text, auto&& accepts) {
+    return std::all_of(text.begin(), text.end(),
+                       [&](char c) { return accepts(static_cast<unsigned char>(c)); });
+  };
+  return all(line.substr(0, space),
+             [](int c) { return std::isalnum(c) != 0 || c == '+' || c == '/' || c == '='; }) &&
+         all(line.substr(space + 1), [](int c) { return std::isdigit(c) != 0 || c == '\r'; });
+}
+
+std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& path) {
+  const std::string bytes = read_file(path, kMaxFileBytes);
+  const auto config = tokenizer::read_tokenizer_config(path.parent_path());
+  const size_t first = bytes.find_first_not_of(" \t\r\n");
+  if (path.extension() == ".json" || (first != std::string::npos && bytes[first] == '{'))
+    return std::make_unique<tokenizer::JsonTokenizer>(parse_json(bytes, path.string()),
+                                                      path.string(), config);
+  if (is_rank_file(bytes))
+    raise(
+        "{} is a list of tiktoken ranks (Llama 3's original release), which does not say how text "
+        "is cut; use the tokenizer.json of the same checkpoint",
+        path.string());
+  return std::make_unique<tokenizer::SentencePieceTokenizer>(bytes, path.string(), config);
+}
+
+}  // namespace
+
+std::string Tokenizer::decode(std::span<const int32_t> ids, DecodeOptions options) const {
+  std::string text;
+  const auto decoder = stream(options);
+  for (const int32_t id : ids) decoder->push(id, text);
+  decoder->flush(text);
+  return text;
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error))
+    raise("no tokenizer at {}: neither a folder nor a file", path.string());
+  if (!std::filesystem::is_directory(path, error)) return load_file(path);
+  for (const char* name : {"tokenizer.json", "tokenizer.model"})
+    if (std::filesystem::exists(path / name, error)) return load_file(path / name);
+  raise(
+      "{} has neither tokenizer.json nor tokenizer.model; save the tokenizer in the \"fast\" form "
+      "to get a tokenizer.json",
+      path.string());
+}
+
+}  // namespace reprise

@@ -1,0 +1,49 @@
+// UTF-8: checking text where it enters, walking its characters, and decoding bytes that may be cut
+// anywhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace reprise::tokenizer {
+
+inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+// One character and the bytes it takes.
+struct Utf8Char {
+  char32_t code = 0;
+  size_t bytes = 1;
+};
+
+// The character that starts at text[at]. `text` must be valid UTF-8 and `at` < text.size().
+Utf8Char utf8_at(std::string_view text, size_t at);
+// The character that ends before text[end]; `end` > 0.
+Utf8Char utf8_before(std::string_view text, size_t end);
+// Number of characters of valid UTF-8.
+size_t utf8_length(std::string_view text);
+void append_utf8(std::string& out, char32_t code);
+
+// Throws Error with the byte offset of the first ill-formed sequence. `what` names the text.
+void require_utf8(std::string_view text, std::string_view what);
+
+// Bytes to text: each maximal ill-formed subsequence becomes one U+FFFD (the Unicode standard's
+// recommendation, §3.9). Characters cut between two pushes are kept until they are whole.
+class LossyUtf8 {
+ public:
+  void push(std::string_view bytes, std::string& out);
+  void flush(std::string& out);  // an unfinished character becomes U+FFFD
+
+ private:
+  friend void require_utf8(std::string_view text, std::string_view what);
+  enum class Step : uint8_t { kMore, kWhole, kBroken, kBrokenAgain };
+  Step step(unsigned char byte);
+
+  char pending_[4] = {};
+  uint8_t held_ = 0;    // bytes in pending_
+  uint8_t wanted_ = 0;  // bytes still missing
+  uint8_t low_ = 0x80, high_ = 0xBF;
+};
+
+}  // namespace reprise::tokenizer

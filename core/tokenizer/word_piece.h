@@ -1,0 +1,25 @@
+// WordPiece, BERT's model: the longest token that starts the word, then the longest that continues
+// it.
+#pragma once
+
+#include "core/tokenizer/model.h"
+
+namespace reprise::tokenizer {
+
+// A word that cannot be covered, or has more than max_input_chars_per_word characters, is one
+// unknown token.
+class WordPiece final : public Model {
+ public:
+  explicit WordPiece(const JsonPlace& place);
+  void tokenize(std::string_view piece, ModelWorkspace& workspace,
+                std::vector<int32_t>& ids) const override;
+  [[nodiscard]] const Vocabulary& vocabulary() const override { return vocabulary_; }
+
+ private:
+  Vocabulary vocabulary_;
+  std::string prefix_;
+  int32_t unknown_id_ = 0;
+  int64_t max_characters_ = 100;
+};
+
+}  // namespace reprise::tokenizer

@@ -1,0 +1,66 @@
+// What the kinds share: one loaded model at a time, prompts of any workload, and requests timed to
+// the token.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/threads.h"
+#include "core/engine/engine.h"
+#include "core/model/decoder.h"
+#include "experiments/kind.h"
+#include "workloads/text_prompts.h"
+
+namespace reprise::experiments {
+
+// Where a model or prompt file named in an experiment file is: the path as given, or below the
+// source tree, or else the name as it stands (a shipped shape).
+std::string resolve_path(const std::string& path);
+
+// The steady clock in nanoseconds; engines of a bench use it too, so its times compare with theirs.
+int64_t now_ns();
+
+class Bench {
+ public:
+  explicit Bench(const Context& context) : context_(context) {}
+
+  [[nodiscard]] const Context& context() const { return context_; }
+  // Shape alone, without loading weights.
+  [[nodiscard]] static model::ModelConfig config(const Group& group);
+  // The group's decoder; the one before is freed first when it is another.
+  model::Decoder& decoder(const Group& group);
+  // An engine of the group's method `index`, with room for `max_batch` sequences of `tokens`.
+  std::unique_ptr<engine::Engine> make_engine(const Group& group, size_t index, int64_t max_batch,
+                                              int64_t tokens);
+  // Prompt of request `request`, the same for every method. Text prompts are tokenized once for a
+  // model.
+  std::vector<int32_t> prompt(const Group& group, int64_t request, int64_t tokens);
+
+ private:
+  Context context_;
+  std::string loaded_;  // what decoder_ was made from
+  std::unique_ptr<model::Decoder> decoder_;
+  std::string tokenized_;  // what texts_ was made from
+  std::unique_ptr<workloads::TextPrompts> texts_;
+};
+
+// A request with the group's sampling: greedy, never stopped early.
+engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
+                             int64_t new_tokens);
+
+// Hash and count of the tokens one method generated, and how far they agree with those of the
+// group's first method, token by token.
+Json answers_of(const Group& group, size_t index,
+                const std::vector<std::vector<int32_t>>& tokens_of_methods);
+
+// What the method itself counts, as metrics: {"reused_tokens": {value, unit}, ...}.
+Json method_metrics(engine::Engine& engine);
+
+// Settings as the engine resolved them, with the model's shape.
+Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder);
+
+// Peak bytes of the engine's cache, of the program's buffers and of the process.
+Json memory_of(const engine::Engine& engine);
+
+}  // namespace reprise::experiments

@@ -1,0 +1,102 @@
+// What an experiment kind is: the axes it can sweep, the metrics it takes, and how it measures a
+// group.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/json.h"
+
+namespace reprise::experiments {
+
+// A whole number that an experiment file may set or sweep.
+struct Axis {
+  std::string name;
+  int64_t fallback = 0;  // where the file says nothing
+  int64_t low = 0, high = 0;
+  std::string unit;
+  std::string help;
+};
+
+struct MetricInfo {
+  std::string name;
+  std::string unit;
+  std::string help;
+};
+
+struct KindInfo {
+  std::string name;
+  std::string summary;
+  std::vector<Axis> axes;  // in the order a sweep nests them, outermost first
+  std::vector<MetricInfo> metrics;
+
+  [[nodiscard]] std::vector<std::string> axis_names() const;
+  [[nodiscard]] std::vector<std::string> metric_names() const;
+};
+
+struct ModelChoice {
+  std::string model;  // a checkpoint's folder, or the name of a shipped shape
+  bool random_weights = false;
+};
+
+struct MethodChoice {
+  std::string name;
+  Json options;  // an object
+};
+
+struct Workload {
+  std::string name;
+  std::string file;  // "" where the workload takes none
+};
+
+// One per dimension, so that changing one leaves the others alone.
+struct Seeds {
+  uint64_t prompts = 1, weights = 1, sampling = 1;
+};
+
+// Points that differ in their method only; they are measured interleaved, and written together.
+struct Group {
+  ModelChoice model;
+  DType dtype = DType::kF32, kv_dtype = DType::kF32;
+  Workload workload;
+  std::map<std::string, int64_t> axes;  // a value for each axis of the kind
+  int64_t repetitions = 1, warmup = 0;
+  Seeds seeds;
+
+  std::string id;                      // hash of its points' ids
+  std::string label;                   // for progress and errors
+  std::vector<MethodChoice> methods;   // one for each point
+  std::vector<std::string> point_ids;  // hash of `requested`
+  std::vector<Json> requested;         // settings of each point
+
+  [[nodiscard]] int64_t axis(const std::string& name) const { return axes.at(name); }
+};
+
+// What came out for one point. Samples stand in the order they were taken.
+struct Measurement {
+  Json samples = Json::object();   // {metric: [numbers]}
+  Json metrics = Json::object();   // {metric: {value, unit, ...}}
+  Json resolved = Json::object();  // settings as they turned out, beside the requested ones
+  Json answers = Json::object();   // outputs: hashes of generated tokens, agreement
+  Json memory = Json::object();    // {name: bytes}
+};
+
+// Thrown by measure() when `stop` was raised: the group in flight is given up.
+struct Interrupted {};
+
+class Kind {
+ public:
+  virtual ~Kind() = default;
+  // Throws Error when the group can never run (a shape beyond the model, too little memory). Called
+  // for every group before the first is measured.
+  virtual void check(const Group& group) = 0;
+  // One measurement for each of the group's methods. `machine` has the machine's measured limits.
+  virtual std::vector<Measurement> measure(const Group& group, const Json& machine,
+                                           const std::atomic<bool>& stop) = 0;
+};
+
+}  // namespace reprise::experiments

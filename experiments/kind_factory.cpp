@@ -1,0 +1,25 @@
+// Apart from the list of kinds, so that reading experiment files needs no engine.
+#include "core/base/error.h"
+#include "experiments/decode.h"
+#include "experiments/kinds.h"
+#include "experiments/ttft.h"
+#include "methods/registry.h"
+
+namespace reprise::experiments {
+
+Vocabulary known_vocabulary() {
+  Vocabulary vocabulary{
+      .kinds = known_kinds(), .methods = {}, .workloads = workloads::known_workloads()};
+  for (const engine::MethodInfo& info : methods::known_methods())
+    vocabulary.methods.push_back(info.name);
+  return vocabulary;
+}
+
+std::unique_ptr<Kind> make_kind(const std::string& name, const Context& context) {
+  if (name == "ttft") return std::make_unique<TtftKind>(context);
+  if (name == "decode") return std::make_unique<DecodeKind>(context);
+  REPRISE_CHECK(false, "kind {} is listed, but nobody makes it", name);
+  return nullptr;
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,18 @@
+// Short stable names for settings and outputs: FNV-1a of their bytes, as 16 hexadecimal digits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace reprise::results {
+
+// 64-bit FNV-1a; `state` lets a hash go on over several pieces.
+constexpr uint64_t kHashStart = 0xcbf29ce484222325u;
+[[nodiscard]] uint64_t hash_bytes(std::string_view bytes, uint64_t state = kHashStart);
+// Ids as little-endian 32-bit words, so the value is the same on every machine.
+[[nodiscard]] uint64_t hash_ids(std::span<const int32_t> ids, uint64_t state = kHashStart);
+[[nodiscard]] std::string hash_text(uint64_t hash);
+
+}  // namespace reprise::results

@@ -1,0 +1,17 @@
+// Which code, built how, made a record.
+#pragma once
+
+#include <string>
+
+#include "core/base/json.h"
+
+namespace reprise::results {
+
+// {version, revision, dirty, compiler, flags, build_type, libraries: {...}}. The revision is looked
+// up at each build, not when the tree was configured; "unknown" outside a git checkout.
+Json provenance_json();
+
+// "0.1.0 (abc123def456, modified)": for --version.
+std::string version_text();
+
+}  // namespace reprise::results

@@ -1,0 +1,43 @@
+// The schema of a record: one line of records.jsonl, everything needed to read one measured point.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/json.h"
+
+namespace reprise::results {
+
+// Raised whenever a reader of old records would misunderstand new ones.
+inline constexpr int kSchemaVersion = 1;
+
+// A record is an object with these keys:
+//   schema       kSchemaVersion
+//   experiment   {name, kind, paper, figure, scale}
+//   point        id of the point: hash of its resolved settings
+//   group        {id, index, of}: points measured interleaved, written together
+//   config_hash  hash of the whole resolved experiment
+//   settings     {requested, resolved}
+//   seeds        {prompts, weights, sampling}
+//   samples      {metric name: [numbers in the order they were taken]}
+//   metrics      {metric name: {value, unit, and min, max, q1, q3, iqr, count of a sampled one}}
+//   answers      what came out beside the times, such as {tokens_hash, generated_tokens}
+//   memory       {name in bytes: number}
+//   remarks      sentences a reader of the numbers should know
+//   machine      facts and measured limits
+//   provenance   code revision, compiler, flags, libraries
+//   started_at, ended_at   UTC
+
+// What is wrong with a record ("" if nothing): missing keys, a metric without unit or not finite, a
+// negative time, a TTFT that is not positive or is above the end-to-end time, a share above what
+// can be, more reused than prompt tokens. Checked before a record is written.
+std::string record_fault(const Json& record);
+
+// What a reader should know about metrics: which are noisy, and whether a share of a limit is above
+// 1, that is, the limit was measured on a busy machine.
+std::vector<std::string> remarks_on(const Json& metrics);
+
+// Now as "2026-01-31T12:34:56.789Z".
+std::string utc_now();
+
+}  // namespace reprise::results

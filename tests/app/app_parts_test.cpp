@@ -1,0 +1,138 @@
+// The parts of the commands that need no engine: tables, progress lines, finding files and pythons.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "app/common_options.h"
+#include "app/experiment_files.h"
+#include "app/progress.h"
+#include "app/python.h"
+#include "app/record_table.h"
+#include "core/base/error.h"
+
+namespace reprise::app {
+namespace {
+
+Json record(const std::string& method, int tokens, double ttft_ms) {
+  return {{"settings",
+           {{"requested", {{"method", method}, {"prompt_tokens", tokens}, {"model", "a"}}}}},
+          {"metrics",
+           {{"ttft_ms",
+             {{"value", ttft_ms},
+              {"unit", "ms"},
+              {"q1", ttft_ms - 0.5},
+              {"q3", ttft_ms + 0.5},
+              {"iqr", 1.0}}},
+            {"rate", {{"value", 7.0}, {"unit", "GB/s"}}}}}};
+}
+
+TEST(RecordTable, ShowsWhatVariesAndTheSpread) {
+  const Json manifest = {
+      {"settings", {{"axes", {{"prompt_tokens", {8, 16}}, {"new_tokens", {1}}}}}},
+      {"metrics", {"ttft_ms", "rate", "missing"}}};
+  const std::string text =
+      record_table({record("recompute", 8, 1.5), record("contiguous", 16, 2.5)}, manifest);
+  EXPECT_NE(text.find("prompt_tokens  method"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.50 (1.00 to 2.00) *"), std::string::npos) << text;
+  EXPECT_NE(text.find("rate [GB/s]"), std::string::npos) << text;
+  EXPECT_EQ(text.find("model"), std::string::npos) << text;
+  EXPECT_EQ(text.find("new_tokens"), std::string::npos) << text;
+}
+
+class ProgressOutput {
+ public:
+  ProgressOutput() : file_(std::tmpfile()) {}
+  ~ProgressOutput() { std::fclose(file_); }
+  [[nodiscard]] std::FILE* file() const { return file_; }
+  std::string text() {
+    std::string text(static_cast<size_t>(std::ftell(file_)), '\0');
+    std::rewind(file_);
+    EXPECT_EQ(std::fread(text.data(), 1, text.size(), file_), text.size());
+    return text;
+  }
+
+ private:
+  std::FILE* file_;
+};
+
+TEST(Progress, PlainLinesCountPoints) {
+  ProgressOutput output;
+  Progress progress(output.file(), /*is_terminal=*/false);
+  experiments::Group group;
+  group.label = "a f32 prompt_tokens=8";
+  progress.planned(4, 2, 100);
+  progress.started(group);
+  progress.finished(group, {record("recompute", 8, 1.5), record("contiguous", 8, 2.5)});
+  progress.end();
+  const std::string text = output.text();
+  EXPECT_NE(text.find("dropped 100 bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("2 of 4 points are there already, going on"), std::string::npos) << text;
+  EXPECT_NE(text.find("[4/4] a f32 prompt_tokens=8 contiguous: ttft_ms=2.50\n"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find('\r'), std::string::npos);
+}
+
+TEST(Progress, TerminalLineRewritesItself) {
+  ProgressOutput output;
+  Progress progress(output.file(), /*is_terminal=*/true);
+  experiments::Group group;
+  group.label = std::string(500, 'x');
+  progress.planned(2, 0, 0);
+  progress.started(group);
+  progress.finished(group, {record("recompute", 8, 1.5)});
+  progress.end();
+  const std::string text = output.text();
+  EXPECT_NE(text.find("[##########..........] 1/2"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  EXPECT_LT(text.size(), 400u);
+}
+
+TEST(Duration, ReadsLikeAClock) {
+  EXPECT_EQ(duration_text(0.2), "0 s");
+  EXPECT_EQ(duration_text(41), "41 s");
+  EXPECT_EQ(duration_text(185), "3:05");
+  EXPECT_EQ(duration_text(3723), "1:02:03");
+}
+
+TEST(FindExperiment, TakesPathsAndNames) {
+  EXPECT_TRUE(std::filesystem::exists(find_experiment("quickstart")));
+  EXPECT_TRUE(std::filesystem::exists(find_experiment("prompt_cache/fig5")));
+  EXPECT_TRUE(std::filesystem::exists(find_experiment("experiments/prompt_cache/fig5.json")));
+  try {
+    (void)find_experiment("quikstart");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean \"quickstart\""), std::string::npos);
+  }
+}
+
+TEST(RunProgram, ReportsStatus) {
+  EXPECT_EQ(run_program({"true"}, true), 0);
+  EXPECT_EQ(run_program({"sh", "-c", "exit 3"}, true), 3);
+  EXPECT_EQ(run_program({"/nowhere/python"}, true), 127);
+}
+
+TEST(DrawFigures, MissingScriptIsNamedWithTheRemedy) {
+  ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);
+  try {
+    draw_figures("/tmp");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("REPRISE_PLOTS_DIR"), std::string::npos);
+  }
+  ::unsetenv("REPRISE_PLOTS_DIR");
+}
+
+TEST(MakeContext, RefusesWhatIsNotThere) {
+  EXPECT_GE(make_context({}).threads, 1);
+  EXPECT_EQ(make_context({.threads = 3, .isa = "portable", .device = "cpu"}).threads, 3);
+  EXPECT_THROW((void)make_context({.threads = -1, .isa = "", .device = "cpu"}), Error);
+  EXPECT_THROW((void)make_context({.threads = 0, .isa = "avx1024", .device = "cpu"}), Error);
+  EXPECT_THROW((void)make_context({.threads = 0, .isa = "", .device = "cuda"}), Error);
+  EXPECT_THROW((void)make_context({.threads = 0, .isa = "", .device = "gpu"}), Error);
+}
+
+}  // namespace
+}  // namespace reprise::app

@@ -1,0 +1,149 @@
+// The program as a user meets it: help, names, and errors that say what to do.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tests/app/subprocess.h"
+#include "tests/experiments/tiny_model.h"
+
+namespace reprise::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CommandLine : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    dir_ = fs::temp_directory_path() / fmt::format("reprise_cli_{}_{}", ::getpid(), info->name());
+    experiments::write_tiny_model(dir_ / "model");
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  struct Outcome {
+    int status;
+    std::string out, err;
+  };
+  Outcome reprise(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), REPRISE_PROGRAM);
+    Subprocess process(arguments, dir_);
+    const int status = process.wait();
+    return {status, process.out(), process.err()};
+  }
+  // The command must end with status 1 and a message that holds each of `parts`.
+  void expect_refused(const std::vector<std::string>& arguments,
+                      const std::vector<std::string>& parts) const {
+    const Outcome outcome = reprise(arguments);
+    EXPECT_EQ(outcome.status, 1) << outcome.err;
+    for (const std::string& part : parts)
+      EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " not in: " << outcome.err;
+  }
+  [[nodiscard]] std::string model() const { return (dir_ / "model").string(); }
+
+  fs::path dir_;
+};
+
+TEST_F(CommandLine, EveryCommandExplainsItself) {
+  EXPECT_EQ(reprise({"--help"}).status, 0);
+  for (const char* command : {"run", "plot", "list", "generate", "logits", "tokenize", "probe"}) {
+    const Outcome help = reprise({command, "--help"});
+    EXPECT_EQ(help.status, 0) << command;
+    EXPECT_NE(help.out.find("Usage"), std::string::npos) << help.out;
+    EXPECT_NE(reprise({"--help"}).out.find(command), std::string::npos);
+  }
+}
+
+TEST_F(CommandLine, VersionNamesTheRevision) {
+  const Outcome outcome = reprise({"--version"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.out.find('('), std::string::npos) << outcome.out;
+}
+
+TEST_F(CommandLine, ListShowsEveryKindOfThing) {
+  const Outcome all = reprise({"list"});
+  EXPECT_EQ(all.status, 0) << all.err;
+  for (const char* name : {"contiguous", "recompute", "llama-2-7b", "quickstart.json",
+                           "random_tokens", "ttft", "decode"})
+    EXPECT_NE(all.out.find(name), std::string::npos) << name;
+  EXPECT_EQ(reprise({"list", "methods"}).out.find("random_tokens"), std::string::npos);
+  expect_refused({"list", "method"}, {"did you mean \"methods\""});
+}
+
+TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
+  expect_refused({"rn"}, {"unknown command \"rn\"", "did you mean \"run\""});
+  expect_refused({"run"}, {"experiment"});
+  expect_refused({"run", "quikstart"}, {"did you mean \"quickstart\""});
+  expect_refused({"run", "quickstart", "--scale", "huge"}, {"unknown scale", "smoke"});
+  expect_refused({"run", "quickstart", "--set", "repetition=1"}, {"did you mean \"repetitions\""});
+  expect_refused({"run", "quickstart", "--device", "cuda"}, {"no CUDA backend", "--device cpu"});
+  expect_refused({"plot", (dir_ / "nothing").string()}, {"records.jsonl"});
+}
+
+TEST_F(CommandLine, GenerateRefusesWhatCannotBe) {
+  const std::vector<std::string> base = {"generate", "--model", model(), "--random-weights"};
+  const auto with = [&](std::initializer_list<std::string> more) {
+    std::vector<std::string> command = base;
+    command.insert(command.end(), more);
+    return command;
+  };
+  expect_refused(with({}), {"--prompt", "--ids"});
+  expect_refused(with({"--ids", "1,999"}), {"999"});
+  expect_refused(with({"--ids", "1", "--method", "contigous"}), {"did you mean \"contiguous\""});
+  expect_refused(with({"--ids", "1", "--top-p", "0"}), {"--top-p"});
+  expect_refused(with({"--ids", "1", "--dtype", "f8"}), {"f8"});
+  expect_refused(with({"--prompt", "hello"}), {"tokenizer"});
+  expect_refused({"generate", "--model", "/nowhere", "--ids", "1"}, {"/nowhere"});
+}
+
+TEST_F(CommandLine, GeneratePrintsIdsForIdsTheSameForEveryExactMethod) {
+  std::string first;
+  for (const char* method : {"recompute", "contiguous"}) {
+    const Outcome outcome =
+        reprise({"generate", "--model", model(), "--random-weights", "--ids", "5,6,7", "--method",
+                 method, "--max-new-tokens", "6", "--ignore-eos"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find("TTFT"), std::string::npos);
+    if (first.empty()) first = outcome.out;
+    EXPECT_EQ(outcome.out, first);
+  }
+  EXPECT_EQ(std::count(first.begin(), first.end(), ' '), 5) << first;
+}
+
+TEST_F(CommandLine, LogitsDoNotDependOnTheChunk) {
+  const auto logits = [&](std::initializer_list<std::string> more) {
+    std::vector<std::string> command = {"logits", "--model",   model(), "--random-weights",
+                                        "--ids",  "1,2,3,4,5", "--out", (dir_ / "logits").string()};
+    command.insert(command.end(), more);
+    const Outcome outcome = reprise(command);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const std::string bytes = read_file(dir_ / "logits");
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  };
+  const auto whole = logits({});
+  ASSERT_EQ(whole.size(), 5u * 256);
+  const auto chunked = logits({"--chunk", "2"});
+  const auto last = logits({"--last"});
+  const auto placed = logits({"--positions", "0,1,2,3,4"});
+  ASSERT_EQ(chunked.size(), whole.size());
+  ASSERT_EQ(last.size(), 256u);
+  EXPECT_EQ(placed, whole);
+  for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(chunked[i], whole[i], 1e-4);
+  for (size_t i = 0; i < last.size(); ++i) EXPECT_NEAR(last[i], whole[4 * 256 + i], 1e-4);
+  expect_refused({"logits", "--model", model(), "--random-weights", "--ids", "1,2", "--positions",
+                  "0", "--out", "x"},
+                 {"--positions has 1", "--ids has 2"});
+}
+
+TEST_F(CommandLine, ProbeWritesJson) {
+  const Outcome outcome = reprise({"probe", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json facts = Json::parse(outcome.out);
+  EXPECT_GT(facts["limits"]["dram_read_gb_s"].get<double>(), 0);
+}
+
+}  // namespace
+}  // namespace reprise::app

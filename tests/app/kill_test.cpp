@@ -1,0 +1,120 @@
+// kill -9 in the middle of a sweep, again and again: the same command goes on, and the set of
+// records is that of an undisturbed run.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "results/store.h"
+#include "tests/app/subprocess.h"
+#include "tests/experiments/tiny_model.h"
+
+namespace reprise::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kSeed = 4711;
+
+class KillTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    dir_ = fs::temp_directory_path() / fmt::format("reprise_kill_{}_{}", ::getpid(), info->name());
+    experiments::write_tiny_model(dir_ / "model");
+    // About a tenth of a second a group, so that kills land before, between and inside of groups.
+    const Json file = {{"name", "kill"},
+                       {"title", "Killed again and again"},
+                       {"kind", "ttft"},
+                       {"models", {{{"model", (dir_ / "model").string()}, {"weights", "random"}}}},
+                       {"dtypes", {"f32"}},
+                       {"methods", {"recompute", "contiguous"}},
+                       {"settings", {{"new_tokens", 4}}},
+                       {"sweep", {{"prompt_tokens", {5, 17, 33, 64, 65, 100, 128, 200}}}},
+                       {"repetitions", 20},
+                       {"warmup", 1}};
+    std::ofstream(dir_ / "kill.json") << file.dump();
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  [[nodiscard]] Subprocess start(const std::string& out) const {
+    return {{REPRISE_PROGRAM, "run", (dir_ / "kill.json").string(), "--out", (dir_ / out).string(),
+             "--no-plot", "--threads", "1"},
+            dir_};
+  }
+  // Of the records of a run; 0 before there are any.
+  [[nodiscard]] std::uintmax_t file_size(const std::string& out) const {
+    std::error_code error;
+    const auto size = fs::file_size(dir_ / out / "records.jsonl", error);
+    return error ? 0 : size;
+  }
+  // What must be equal between two runs: by point, the settings and what was generated.
+  [[nodiscard]] std::map<std::string, Json> outcome(const std::string& out) const {
+    std::map<std::string, Json> points;
+    for (const Json& record : results::read_records(dir_ / out)) {
+      const Json same = {
+          {"settings", record["settings"]}, {"seeds", record["seeds"]},
+          {"answers", record["answers"]},   {"config_hash", record["config_hash"]},
+          {"group", record["group"]},       {"samples", record["samples"]["ttft_ms"].size()}};
+      EXPECT_TRUE(points.emplace(record["point"].get<std::string>(), same).second)
+          << "point " << record["point"] << " was written twice";
+    }
+    return points;
+  }
+
+  fs::path dir_;
+};
+
+TEST_F(KillTest, RecordsAfterManyKillsAreThoseOfAnUndisturbedRun) {
+  Subprocess undisturbed = start("whole");
+  ASSERT_EQ(undisturbed.wait(), 0) << undisturbed.err();
+
+  SCOPED_TRACE(kSeed);
+  std::mt19937_64 random(kSeed);
+  int kills = 0;
+  size_t records = 0;
+  for (int attempt = 0; attempt < 9; ++attempt) {
+    const auto size = file_size("killed");
+    Subprocess process = start("killed");
+    // Three times before the first record, while the folder is made and the machine measured; then
+    // each time some moments after a further group was written, whatever the speed of the machine.
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (attempt >= 3 && file_size("killed") == size && std::chrono::steady_clock::now() < latest)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % (attempt < 3 ? 300 : 40)));
+    process.send(SIGKILL);
+    kills += process.wait() == 128 + SIGKILL ? 1 : 0;
+    if (file_size("killed") == 0) continue;
+    const size_t now = results::read_records(dir_ / "killed").size();
+    EXPECT_GE(now, records) << "a kill lost records";
+    records = now;
+  }
+  EXPECT_GE(kills, 4);
+  Subprocess last = start("killed");
+  ASSERT_EQ(last.wait(), 0) << last.err();
+  EXPECT_EQ(outcome("killed"), outcome("whole"));
+  EXPECT_EQ(outcome("whole").size(), 16u);
+}
+
+TEST_F(KillTest, InterruptEndsCleanlyAndSaysHowToGoOn) {
+  Subprocess process = start("interrupted");
+  // The handler stands before the manifest is written.
+  while (!fs::exists(dir_ / "interrupted" / "run.json"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  process.send(SIGINT);
+  const int status = process.wait();
+  if (status != 0) {  // a fast machine may have been done
+    EXPECT_EQ(status, 130);
+    EXPECT_NE(process.err().find("The same command goes on"), std::string::npos) << process.err();
+  }
+  Subprocess again = start("interrupted");
+  EXPECT_EQ(again.wait(), 0) << again.err();
+  EXPECT_EQ(outcome("interrupted").size(), 16u);
+}
+
+}  // namespace
+}  // namespace reprise::app

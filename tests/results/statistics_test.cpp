@@ -1,0 +1,92 @@
+// Summaries of made-up samples, and stable hashes.
+#include "results/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "results/hash.h"
+#include "results/provenance.h"
+#include "results/record.h"
+
+namespace reprise::results {
+namespace {
+
+TEST(Statistics, OneSampleIsItsOwnSummary) {
+  const Summary summary = summarize(std::vector<double>{4.5});
+  EXPECT_EQ(summary.count, 1);
+  EXPECT_EQ(summary.median, 4.5);
+  EXPECT_EQ(summary.min, 4.5);
+  EXPECT_EQ(summary.max, 4.5);
+  EXPECT_EQ(summary.iqr(), 0);
+}
+
+TEST(Statistics, QuartilesLieBetweenOrderStatistics) {
+  const Summary summary = summarize(std::vector<double>{9, 1, 3, 7, 5});
+  EXPECT_EQ(summary.median, 5);
+  EXPECT_EQ(summary.q1, 3);
+  EXPECT_EQ(summary.q3, 7);
+  EXPECT_EQ(summary.iqr(), 4);
+  const Summary even = summarize(std::vector<double>{4, 1, 3, 2});
+  EXPECT_EQ(even.median, 2.5);
+  EXPECT_EQ(even.q1, 1.75);
+  EXPECT_EQ(even.q3, 3.25);
+}
+
+TEST(Statistics, OrderOfSamplesDoesNotMatterAndOneOutlierDoesNotMoveTheMedianFar) {
+  const Summary a = summarize(std::vector<double>{1, 2, 3, 4, 1000});
+  const Summary b = summarize(std::vector<double>{1000, 4, 3, 2, 1});
+  EXPECT_EQ(a.median, 3);
+  EXPECT_EQ(b.median, 3);
+  EXPECT_EQ(a.max, 1000);
+  EXPECT_EQ(a.q3, 4);
+}
+
+TEST(Statistics, MetricCarriesItsUnit) {
+  const Json metric = metric_json(summarize(std::vector<double>{2, 1, 3}), "ms");
+  EXPECT_EQ(metric["value"], 2.0);
+  EXPECT_EQ(metric["unit"], "ms");
+  EXPECT_EQ(metric["count"], 3);
+}
+
+TEST(Statistics, NoiseAndImpossibleSharesAreRemarked) {
+  const Json calm = metric_json(summarize(std::vector<double>{10, 10.5, 11}), "ms");
+  const Json busy = metric_json(summarize(std::vector<double>{10, 11, 40}), "ms");
+  EXPECT_FALSE(is_noisy(calm));
+  EXPECT_TRUE(is_noisy(busy));
+  EXPECT_FALSE(is_noisy(metric_json(3.0, "ms")));
+  EXPECT_TRUE(remarks_on({{"ttft_ms", calm}}).empty());
+  EXPECT_EQ(
+      remarks_on({{"ttft_ms", busy}, {"memory_limit_ratio", metric_json(1.5, "ratio")}}).size(),
+      2u);
+}
+
+TEST(Hash, KnowsThePublishedValuesOfFnv1a) {
+  EXPECT_EQ(hash_text(hash_bytes("")), "cbf29ce484222325");
+  EXPECT_EQ(hash_text(hash_bytes("a")), "af63dc4c8601ec8c");
+  EXPECT_EQ(hash_text(hash_bytes("foobar")), "85944171f73967e8");
+}
+
+TEST(Hash, GoesOnOverPieces) {
+  EXPECT_EQ(hash_bytes("bar", hash_bytes("foo")), hash_bytes("foobar"));
+  const std::vector<int32_t> ids = {1, -1};
+  EXPECT_EQ(hash_ids(ids), hash_bytes(std::string_view("\1\0\0\0\xff\xff\xff\xff", 8)));
+}
+
+TEST(Provenance, NamesCompilerFlagsAndRevision) {
+  const Json facts = provenance_json();
+  EXPECT_NE(facts["flags"].get<std::string>().find("-Wshadow"), std::string::npos);
+  EXPECT_FALSE(facts["compiler"].get<std::string>().empty());
+  EXPECT_FALSE(facts["revision"].get<std::string>().empty());
+  EXPECT_FALSE(facts["libraries"]["onednn"].get<std::string>().empty());
+}
+
+TEST(Time, LooksLikeIso8601) {
+  const std::string now = utc_now();
+  ASSERT_EQ(now.size(), 24u);
+  EXPECT_EQ(now[10], 'T');
+  EXPECT_EQ(now.back(), 'Z');
+}
+
+}  // namespace
+}  // namespace reprise::results

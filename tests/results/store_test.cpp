@@ -1,0 +1,185 @@
+// The store after kills, torn lines, foreign settings, two writers and damaged files.
+#include "results/store.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "core/base/error.h"
+#include "tests/results/sample_record.h"
+
+namespace reprise::results {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    dir_ = fs::temp_directory_path() / fmt::format("reprise_store_{}_{}", ::getpid(), info->name());
+    fs::remove_all(dir_);
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  static Json manifest(int threads = 2) {
+    return {{"config_hash", threads == 2 ? "aa" : "bb"}, {"settings", {{"threads", threads}}}};
+  }
+  static std::vector<Json> group(const std::string& id, int of) {
+    std::vector<Json> records;
+    for (int i = 0; i < of; ++i)
+      records.push_back(sample_record(id + "-" + std::to_string(i), id, i, of));
+    return records;
+  }
+  void add_bytes(const std::string& bytes) const {
+    std::ofstream(dir_ / "records.jsonl", std::ios::app | std::ios::binary) << bytes;
+  }
+  std::string message(const Json& with, bool fresh = false) const {
+    try {
+      RecordStore store(dir_, with, fresh);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  fs::path dir_;
+};
+
+TEST_F(StoreTest, ReadsBackWhatItWrote) {
+  {
+    RecordStore store(dir_, manifest(), false);
+    store.append(group("g0", 2));
+    store.append(group("g1", 1));
+  }
+  RecordStore store(dir_, manifest(), false);
+  EXPECT_EQ(store.records().size(), 3u);
+  EXPECT_TRUE(store.has("g0-1"));
+  EXPECT_TRUE(store.has("g1-0"));
+  EXPECT_FALSE(store.has("g2-0"));
+  EXPECT_EQ(store.dropped_bytes(), 0);
+  EXPECT_EQ(read_records(dir_).size(), 3u);
+}
+
+TEST_F(StoreTest, EveryPossibleTornTailIsCutBackToWholeGroups) {
+  {
+    RecordStore store(dir_, manifest(), false);
+    store.append(group("g0", 2));
+  }
+  const std::string whole = read_file(dir_ / "records.jsonl");
+  std::string next;
+  for (const Json& record : group("g1", 2)) next += record.dump() + "\n";
+  for (size_t cut = 1; cut < next.size(); cut += 7) {
+    fs::resize_file(dir_ / "records.jsonl", whole.size());
+    add_bytes(next.substr(0, cut));
+    EXPECT_EQ(read_records(dir_).size(), 2u);
+    RecordStore store(dir_, manifest(), false);
+    ASSERT_EQ(store.records().size(), 2u) << "cut at " << cut;
+    EXPECT_EQ(store.dropped_bytes(), static_cast<int64_t>(cut));
+    EXPECT_EQ(fs::file_size(dir_ / "records.jsonl"), whole.size());
+  }
+}
+
+TEST_F(StoreTest, GoesOnAfterATornTail) {
+  {
+    RecordStore store(dir_, manifest(), false);
+    store.append(group("g0", 1));
+  }
+  add_bytes(R"({"schema": 1, "experi)");
+  {
+    RecordStore store(dir_, manifest(), false);
+    store.append(group("g1", 1));
+  }
+  EXPECT_EQ(read_records(dir_).size(), 2u);
+}
+
+TEST_F(StoreTest, LastLineOfZerosIsATornTail) {
+  {
+    RecordStore store(dir_, manifest(), false);
+    store.append(group("g0", 1));
+  }
+  add_bytes(std::string(100, '\0') + "\n");
+  EXPECT_EQ(RecordStore(dir_, manifest(), false).records().size(), 1u);
+}
+
+TEST_F(StoreTest, DamageBeforeTheTailIsAnErrorThatNamesTheLineAndChangesNothing) {
+  {
+    RecordStore store(dir_, manifest(), false);
+    store.append(group("g0", 1));
+  }
+  add_bytes("{ damaged }\n" + group("g1", 1)[0].dump() + "\n");
+  const auto size = fs::file_size(dir_ / "records.jsonl");
+  EXPECT_NE(message(manifest()).find("line 2"), std::string::npos) << message(manifest());
+  EXPECT_NE(message(manifest()).find("--fresh"), std::string::npos);
+  EXPECT_EQ(fs::file_size(dir_ / "records.jsonl"), size);
+}
+
+TEST_F(StoreTest, ForeignJsonIsAnError) {
+  { RecordStore store(dir_, manifest(), false); }
+  add_bytes("[1, 2]\n" + group("g1", 1)[0].dump() + "\n");
+  EXPECT_NE(message(manifest()).find("line 1"), std::string::npos) << message(manifest());
+}
+
+TEST_F(StoreTest, OtherSettingsAreRefusedWithTheDifference) {
+  { RecordStore store(dir_, manifest(2), false); }
+  const std::string text = message(manifest(4));
+  EXPECT_NE(text.find("threads"), std::string::npos) << text;
+  EXPECT_NE(text.find("--out"), std::string::npos);
+  EXPECT_NE(text.find("--fresh"), std::string::npos);
+}
+
+TEST_F(StoreTest, FreshSetsOldResultsAsideAndLosesNothing) {
+  {
+    RecordStore store(dir_, manifest(2), false);
+    store.append(group("g0", 1));
+  }
+  {
+    RecordStore store(dir_, manifest(4), true);
+    EXPECT_TRUE(store.records().empty());
+  }
+  int kept = 0;
+  for (const auto& entry : fs::directory_iterator(dir_))
+    if (entry.path().filename().string().starts_with("previous-"))
+      kept += static_cast<int>(read_records(entry.path()).size());
+  EXPECT_EQ(kept, 1);
+}
+
+TEST_F(StoreTest, SecondWriterIsRefused) {
+  RecordStore store(dir_, manifest(), false);
+  EXPECT_NE(message(manifest()).find("another run is writing"), std::string::npos);
+}
+
+TEST_F(StoreTest, RecordsWithoutManifestAreRefused) {
+  fs::create_directories(dir_);
+  add_bytes("{}\n");
+  EXPECT_NE(message(manifest()).find("run.json"), std::string::npos);
+}
+
+TEST_F(StoreTest, FolderThatCannotBeMadeIsAnError) {
+  std::ofstream(dir_) << "a file where the folder should be";
+  EXPECT_NE(message(manifest()).find("--out"), std::string::npos) << message(manifest());
+}
+
+TEST(Record, FaultsAreNamed) {
+  EXPECT_EQ(record_fault(sample_record("p", "g", 0, 1)), "");
+  Json late = sample_record("p", "g", 0, 1);
+  late["samples"]["e2e_ms"] = {1.0, 1.0};
+  EXPECT_NE(record_fault(late).find("above e2e_ms"), std::string::npos);
+  Json zero = sample_record("p", "g", 0, 1);
+  zero["samples"]["ttft_ms"] = {0.0, 1.0};
+  EXPECT_NE(record_fault(zero).find("not above 0"), std::string::npos);
+  Json unitless = sample_record("p", "g", 0, 1);
+  unitless["metrics"]["ttft_ms"].erase("unit");
+  EXPECT_NE(record_fault(unitless).find("no unit"), std::string::npos);
+  Json anonymous = sample_record("p", "g", 0, 1);
+  anonymous.erase("machine");
+  EXPECT_NE(record_fault(anonymous).find("machine"), std::string::npos);
+  Json reused = sample_record("p", "g", 0, 1);
+  reused["metrics"]["reused_tokens"] = {{"value", 9}, {"unit", "tokens"}};
+  reused["metrics"]["prompt_tokens_total"] = {{"value", 8}, {"unit", "tokens"}};
+  EXPECT_NE(record_fault(reused).find("reused"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::results

@@ -1,0 +1,48 @@
+// The random prompt stream: repeatable, independent of order, uniform.
+#include "workloads/random_tokens.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+namespace reprise::workloads {
+namespace {
+
+TEST(RandomTokens, DependOnSeedRequestAndIndexAlone) {
+  const auto prompt = random_tokens(7, 3, 100, 32000);
+  EXPECT_EQ(prompt, random_tokens(7, 3, 100, 32000));
+  EXPECT_NE(prompt, random_tokens(8, 3, 100, 32000));
+  EXPECT_NE(prompt, random_tokens(7, 4, 100, 32000));
+  const auto longer = random_tokens(7, 3, 200, 32000);
+  EXPECT_TRUE(std::equal(prompt.begin(), prompt.end(), longer.begin()));
+}
+
+TEST(RandomTokens, StayInsideTheVocabulary) {
+  for (const int64_t vocab : {1, 2, 3, 257, 128256}) {
+    for (const int32_t id : random_tokens(1, 0, 2000, vocab)) {
+      ASSERT_GE(id, 0);
+      ASSERT_LT(id, vocab);
+    }
+  }
+  EXPECT_TRUE(random_tokens(1, 0, 0, 10).empty());
+}
+
+TEST(RandomTokens, AreUniformWithinFiveStandardDeviations) {
+  constexpr int kVocab = 16, kDraws = 64000;
+  std::vector<int> counts(kVocab);
+  for (const int32_t id : random_tokens(11, 5, kDraws, kVocab)) ++counts[static_cast<size_t>(id)];
+  const double mean = static_cast<double>(kDraws) / kVocab;
+  for (const int count : counts) EXPECT_NEAR(count, mean, 5 * std::sqrt(mean));
+}
+
+TEST(RandomTokens, WordsOfNeighbouringStreamsDiffer) {
+  std::set<uint64_t> words;
+  for (uint64_t seed = 0; seed < 10; ++seed)
+    for (uint64_t item = 0; item < 10; ++item)
+      for (uint64_t index = 0; index < 10; ++index) words.insert(stream_word(seed, item, index));
+  EXPECT_EQ(words.size(), 1000u);
+}
+
+}  // namespace
+}  // namespace reprise::workloads

@@ -1,0 +1,63 @@
+#include "workloads/text_prompts.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "workloads/random_tokens.h"
+
+namespace reprise::workloads {
+namespace {
+
+constexpr size_t kMostBytes = size_t{64} << 20;
+
+std::string trimmed(const std::string& text) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+std::vector<std::string> split(const std::string& text, const std::string& separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    if (std::string part = trimmed(text.substr(begin, end - begin)); !part.empty())
+      parts.push_back(std::move(part));
+    begin = end + separator.size();
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::string> read_prompts(const std::filesystem::path& path) {
+  std::string text = read_file(path, kMostBytes);
+  std::erase(text, '\r');
+  text = trimmed(text);
+  const bool has_paragraphs = text.find("\n\n") != std::string::npos;
+  std::vector<std::string> prompts = split(text, has_paragraphs ? "\n\n" : "\n");
+  if (prompts.empty())
+    raise("{} holds no text; a prompt file has one prompt a line", path.string());
+  return prompts;
+}
+
+TextPrompts::TextPrompts(const std::vector<std::string>& texts, const Encode& encode) {
+  for (const std::string& text : texts)
+    if (std::vector<int32_t> ids = encode(text); !ids.empty()) prompts_.push_back(std::move(ids));
+  if (prompts_.empty()) raise("the prompts hold no token at all; check the prompt file");
+}
+
+std::vector<int32_t> TextPrompts::prompt(uint64_t seed, int64_t request, int64_t tokens) const {
+  REPRISE_CHECK(tokens >= 0, "tokens {}", tokens);
+  const auto length = static_cast<size_t>(tokens);
+  std::vector<int32_t> ids;
+  size_t text = stream_word(seed, static_cast<uint64_t>(request), 0) % prompts_.size();
+  for (; ids.size() < length; text = (text + 1) % prompts_.size()) {
+    const std::vector<int32_t>& next = prompts_[text];
+    const size_t taken = std::min(next.size(), length - ids.size());
+    ids.insert(ids.end(), next.begin(), next.begin() + static_cast<std::ptrdiff_t>(taken));
+  }
+  return ids;
+}
+
+}  // namespace reprise::workloads

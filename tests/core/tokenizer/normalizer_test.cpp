@@ -57,7 +57,7 @@ TEST(Normalizer, ErrorsNameFileAndKey) {
             std::string::npos);
   EXPECT_NE(error_of([] {
               normalize(R"({"type": "Strip", "strip_lft": true})", "");
-            }).find("did you mean"),
+            }).find("normalizer.strip_lft"),
             std::string::npos);
   error_of(
       [] { normalize(R"({"type": "Replace", "pattern": {"String": ""}, "content": ""})", ""); });

@@ -100,7 +100,7 @@ inline Json byte_level_json() {
           {"model",
            {{"type", "BPE"},
             {"vocab", vocab},
-            {"merges", {{"t", "h"}, {"th", "e"}, {"\u0120", "the"}}}}}};
+            {"merges", Json::array({"t h", "th e", "\u0120 the"})}}}};
 }
 
 // A BERT-like file.

@@ -62,6 +62,17 @@ TEST_P(Conformance, StreamsWhatItDecodes) {
   }
 }
 
+// Falcon's vocabulary lacks some control characters and the bytes that open characters from U+40000
+// on; byte-level BPE without an unknown token drops them.
+bool has_tokens_of_bytes(const Tokenizer& tokenizer, const std::string& text) {
+  for (const char c : text) {
+    std::string token;
+    append_byte_level(token, static_cast<unsigned char>(c));
+    if (!tokenizer.token_id(token)) return false;
+  }
+  return true;
+}
+
 TEST_P(Conformance, DecodesWhatItEncoded) {
   REPRISE_NEED_DATA();
   const std::string name = GetParam().tokenizer;
@@ -71,6 +82,7 @@ TEST_P(Conformance, DecodesWhatItEncoded) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 1000; ++i) {
     const std::string text = random_text(random, 20);
+    if (name == "falcon" && !has_tokens_of_bytes(*tokenizer, text)) continue;
     // U+2581 is how the Llama forms write a space.
     if (name != "llama3" && name != "falcon" && text.find("\u2581") != std::string::npos) continue;
     EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text) << i;

@@ -1,3 +1,4 @@
+// Encoding through the SentencePiece library, decoding as a stream.
 #include "core/tokenizer/sentence_piece.h"
 
 #include <sentencepiece_processor.h>

@@ -1,3 +1,4 @@
+// A reader of the protocol-buffer wire format and the checks on what it finds.
 #include "core/tokenizer/sentence_piece_model.h"
 
 #include <bit>

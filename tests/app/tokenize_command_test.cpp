@@ -1,3 +1,4 @@
+// The tokenize command on made-up lines and a small tokenizer.
 #include "app/tokenize_command.h"
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// Whole small tokenizer.json files: models, added tokens, templates, errors.
 #include "core/tokenizer/json_tokenizer.h"
 
 #include <thread>
@@ -205,7 +206,7 @@ TEST(JsonTokenizer, ErrorsNameFileAndKey) {
   };
   expect(message_with("/model/type", "Unigram"), "model.type");
   expect(message_with("/model/dropout", 0.1), "model.dropout");
-  expect(message_with("/model/merges/0", "a"), "model.merges");
+  expect(message_with("/model/merges/0", "a"), "model.merges[0]");
   expect(message_with("/model/merges/0", "a zz"), "zz");
   expect(message_with("/model/vocab/zz", 1), "share the id");
   expect(message_with("/model/vocab/zz", -1), "zz");

@@ -1,3 +1,4 @@
+// The dialect of patterns, and that hostile ones end.
 #include "core/tokenizer/regex.h"
 
 #include "tests/core/tokenizer/tokenizer_testing.h"

@@ -1,3 +1,4 @@
+// SentencePiece models trained here, against the library itself.
 #include "core/tokenizer/sentence_piece.h"
 
 #include <sentencepiece_processor.h>

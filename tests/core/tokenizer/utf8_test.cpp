@@ -1,3 +1,4 @@
+// UTF-8, whole, cut and broken, and kinds of characters.
 #include "core/tokenizer/utf8.h"
 
 #include "core/tokenizer/unicode.h"

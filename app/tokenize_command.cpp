@@ -1,3 +1,4 @@
+// Parses and prints the lines of `reprise tokenize`.
 #include "app/tokenize_command.h"
 
 #include <CLI/CLI.hpp>

@@ -11,10 +11,10 @@ class App;
 namespace reprise::app {
 
 struct TokenizeOptions {
-  std::string tokenizer;     // folder or file
-  bool is_special = false;   // encoding adds special tokens, decoding shows them
-  bool is_decoding = false;  // input lines are id lists
-  bool is_json = false;      // texts are JSON strings, one a line
+  std::string tokenizer = {};  // folder or file
+  bool is_special = false;     // encoding adds special tokens, decoding shows them
+  bool is_decoding = false;    // input lines are id lists
+  bool is_json = false;        // texts are JSON strings, one a line
 };
 
 // Reads lines until the end of `in`, writes one line each to `out` and notes about the tokenizer to

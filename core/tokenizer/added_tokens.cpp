@@ -1,3 +1,4 @@
+// Reads the added tokens and finds them in texts.
 #include "core/tokenizer/added_tokens.h"
 
 #include <algorithm>

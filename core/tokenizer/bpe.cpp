@@ -1,3 +1,4 @@
+// The merge loop of byte-pair encoding, and reading its part of tokenizer.json.
 #include "core/tokenizer/bpe.h"
 
 #include <algorithm>
@@ -12,19 +13,22 @@ using Merge = ModelWorkspace::Merge;
 
 bool comes_later(const Merge& a, const Merge& b) { return a.order > b.order; }
 
-// "a b" in older files, ["a", "b"] in newer ones (where tokens may contain spaces).
-std::pair<std::string, std::string> read_pair(const JsonPlace& place) {
-  if (place.value.is_string()) {
-    const std::string text = place.string();
-    const size_t space = text.find(' ');
-    if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos)
-      place.fail("must be two tokens with one space between them");
-    return {text.substr(0, space), text.substr(space + 1)};
+// "a b" in older files, ["a", "b"] in newer ones (where tokens may contain spaces). False for
+// anything else.
+bool read_pair(const Json& merge, std::string& left, std::string& right) {
+  if (merge.is_array()) {
+    if (merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string()) return false;
+    left = merge[0].get_ref<const std::string&>();
+    right = merge[1].get_ref<const std::string&>();
+    return true;
   }
-  if (!place.value.is_array() || place.value.size() != 2 || !place.value[0].is_string() ||
-      !place.value[1].is_string())
-    place.fail("must be \"a b\" or [\"a\", \"b\"]");
-  return {place.value[0].get<std::string>(), place.value[1].get<std::string>()};
+  if (!merge.is_string()) return false;
+  const auto& text = merge.get_ref<const std::string&>();
+  const size_t space = text.find(' ');
+  if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) return false;
+  left.assign(text, 0, space);
+  right.assign(text, space + 1);
+  return true;
 }
 
 size_t count_merges(const JsonPlace& place) { return place.child("merges").list_size(); }
@@ -62,24 +66,25 @@ void Bpe::read_options(const JsonPlace& place) {
 
 void Bpe::read_merges(const JsonPlace& place) {
   int32_t rank = 0;
+  std::string left;
+  std::string right;
   for (size_t i = 0; i < place.list_size(); ++i) {
-    const JsonPlace item{place.value[i], place.source, place.path};  // the index: in messages only
-    if (item.value.is_string() && item.value.get_ref<const std::string&>().starts_with("#version"))
-      continue;
-    const auto [left, right] = read_pair(item);
-    const auto complain = [&](const std::string& what) {
-      raise("{}[{}]: {}", place.where(), i, what);
-    };
+    const Json& merge = place.value[i];
+    if (merge.is_string() && merge.get_ref<const std::string&>().starts_with("#version")) continue;
+    if (!read_pair(merge, left, right)) place.item(i).fail("must be \"a b\" or [\"a\", \"b\"]");
     if (right.size() < prefix_.size())
-      complain(fmt::format("token \"{}\" is shorter than continuing_subword_prefix", right));
+      place.item(i).fail("has a second token shorter than continuing_subword_prefix");
     const auto id_of = [&](const std::string& token) {
       const auto id = vocabulary_.find(token);
-      if (!id) complain(fmt::format("token \"{}\" is not in the vocabulary", token.substr(0, 100)));
+      if (!id)
+        raise("{}: token \"{}\" is not in the vocabulary", place.item(i).where(),
+              token.substr(0, 100));
       return *id;
     };
     const int32_t left_id = id_of(left);
     const int32_t right_id = id_of(right);
-    pairs_.insert(left_id, right_id, {rank++, id_of(left + right.substr(prefix_.size()))});
+    left.append(right, prefix_.size());
+    pairs_.insert(left_id, right_id, {rank++, id_of(left)});
   }
 }
 

@@ -1,3 +1,4 @@
+// The table of the byte-level alphabet, both ways.
 #include "core/tokenizer/byte_level.h"
 
 #include <array>

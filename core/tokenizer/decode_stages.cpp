@@ -1,3 +1,4 @@
+// What each decode stage does with fragments and ends of tokens.
 #include "core/tokenizer/decode_stages.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Builds the stages of a decoder from tokenizer.json and runs them.
 #include "core/tokenizer/decoder.h"
 
 #include "core/tokenizer/decode_stages.h"

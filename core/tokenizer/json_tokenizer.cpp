@@ -1,3 +1,4 @@
+// Puts the components of a tokenizer.json together.
 #include "core/tokenizer/json_tokenizer.h"
 
 #include <algorithm>

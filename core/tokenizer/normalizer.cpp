@@ -1,3 +1,4 @@
+// The normalizers, most of them one function of the text, and their factory.
 #include "core/tokenizer/normalizer.h"
 
 #include <functional>

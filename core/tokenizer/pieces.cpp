@@ -1,3 +1,4 @@
+// Joins matches to their neighbours as a split behavior says.
 #include "core/tokenizer/pieces.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads post-processors as templates of ids and applies them.
 #include "core/tokenizer/post_processor.h"
 
 #include <algorithm>

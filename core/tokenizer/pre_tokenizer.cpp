@@ -1,3 +1,4 @@
+// The pre-tokenizers, most of them one function of the pieces, and their factory.
 #include "core/tokenizer/pre_tokenizer.h"
 
 #include <functional>

@@ -1,3 +1,4 @@
+// PCRE2 behind Regex: compile options, limits, and the search loop.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "core/tokenizer/regex.h"
 

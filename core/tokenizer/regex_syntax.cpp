@@ -1,3 +1,4 @@
+// One pass over a pattern that rewrites what PCRE2 would read differently.
 #include "core/tokenizer/regex_syntax.h"
 
 #include <cctype>

@@ -1,3 +1,4 @@
+// Encoding through the SentencePiece library, decoding as a stream.
 #include "core/tokenizer/sentence_piece.h"
 
 #include <sentencepiece_processor.h>
@@ -25,8 +26,18 @@ SentencePieceTokenizer::SentencePieceTokenizer(const std::string& bytes, const s
     : source_(source),
       model_(parse_sentence_piece(bytes, source)),
       processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
+  std::string proto = bytes;
+  if (model_.drops_spaces_by_default()) {
+    // A message that comes again is merged: normalizer_spec (3) { remove_extra_whitespaces (4): 0
+    // }.
+    proto += std::string("\x1a\x02\x20\x00", 4);
+    model_.removes_extra_spaces = false;
+    notes_.push_back(source +
+                     ": runs of spaces are kept, as Llama's runtimes do, although the model "
+                     "says remove_extra_whitespaces");
+  }
   try {
-    const auto status = processor_->LoadFromSerializedProto(bytes);
+    const auto status = processor_->LoadFromSerializedProto(proto);
     if (!status.ok()) raise("{}: SentencePiece refuses the model: {}", source, status.ToString());
   } catch (const Error&) {
     throw;

@@ -18,7 +18,8 @@ namespace reprise::tokenizer {
 // Encoding is the library's; decoding is ours, so that it can stream, and equals the library's
 // (a test compares them). With skip_special off, control pieces such as </s> show as their text.
 // "</s>" written in a text is text. BOS is added as Hugging Face's Llama does (if the model has
-// one, EOS is not), unless tokenizer_config.json has add_bos_token or add_eos_token.
+// one, EOS is not), unless tokenizer_config.json has add_bos_token or add_eos_token. Llama-like
+// models keep runs of spaces, see SentencePieceModel::drops_spaces_by_default.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   SentencePieceTokenizer(const std::string& bytes, const std::string& source,

@@ -1,3 +1,4 @@
+// A reader of the protocol-buffer wire format and the checks on what it finds.
 #include "core/tokenizer/sentence_piece_model.h"
 
 #include <bit>
@@ -117,7 +118,9 @@ void read_normalizer(std::string_view body, const std::string& source, bool is_f
   for (Wire::Field field; wire.next(field);) {
     if (field.number == 2 && field.type == 2)
       (is_for_decoding ? model.decode_map : model.character_map) = field.body;
-    if (is_for_decoding || field.type != 0) continue;
+    if (is_for_decoding) continue;
+    if (field.number == 1 && field.type == 2) model.normalizer_name = field.body;
+    if (field.type != 0) continue;
     if (field.number == 3) model.adds_dummy_prefix = field.integer != 0;
     if (field.number == 4) model.removes_extra_spaces = field.integer != 0;
   }

@@ -25,7 +25,16 @@ struct SentencePieceModel {
   std::string bos_piece = "<s>", eos_piece = "</s>";
   std::string unknown_surface = " \xE2\x81\x87 ";
   std::string character_map, decode_map;  // double-array tries with their replacement strings
+  std::string normalizer_name;
   bool adds_dummy_prefix = true, removes_extra_spaces = true;
+
+  // A Llama-like model (BPE, bytes, identity rules) that would still drop extra spaces: the
+  // trainer's default, and not what Llama's runtimes do (llama2.c, llama.cpp, the tokenizer.json
+  // made from it).
+  [[nodiscard]] bool drops_spaces_by_default() const {
+    return model_type == 2 && has_byte_fallback && normalizer_name == "identity" &&
+           removes_extra_spaces;
+  }
 };
 
 // Throws Error naming `source` for bytes that are not such a model, or one that the library would

@@ -1,3 +1,4 @@
+// Finds out what kind of tokenizer a path holds and loads it.
 #include "core/tokenizer/tokenizer.h"
 
 #include <algorithm>

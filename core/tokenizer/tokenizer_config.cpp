@@ -1,3 +1,4 @@
+// Reads the few keys of tokenizer_config.json that matter here.
 #include "core/tokenizer/tokenizer_config.h"
 
 #include <nlohmann/json.hpp>

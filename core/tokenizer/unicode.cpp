@@ -1,3 +1,4 @@
+// Character kinds and normal forms from utf8proc, corrected by unicode_changes.h.
 #include "core/tokenizer/unicode.h"
 
 #include <utf8proc.h>

@@ -1,3 +1,4 @@
+// UTF-8 as a state machine that knows the ill-formed sequences.
 #include "core/tokenizer/utf8.h"
 
 #include "core/base/error.h"

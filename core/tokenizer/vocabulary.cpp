@@ -1,3 +1,4 @@
+// Reads a vocabulary and checks its ids.
 #include "core/tokenizer/vocabulary.h"
 
 #include <algorithm>

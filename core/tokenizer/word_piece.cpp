@@ -1,3 +1,4 @@
+// Greedy longest match, and the choice between the models.
 #include "core/tokenizer/word_piece.h"
 
 #include <algorithm>

@@ -1,0 +1,88 @@
+// SentencePiece models trained here, against the library itself.
+#include "core/tokenizer/sentence_piece.h"
+
+#include <sentencepiece_processor.h>
+
+#include "tests/core/tokenizer/sentence_piece_training.h"
+#include "tests/core/tokenizer/tokenizer_testing.h"
+
+namespace reprise::tokenizer {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+class SentencePiece : public testing::TestWithParam<std::tuple<const char*, const char*, bool>> {
+ protected:
+  void SetUp() override {
+    const auto [type, rules, has_bytes] = GetParam();
+    bytes_ = train_sentence_piece(type, rules, has_bytes);
+    ASSERT_FALSE(bytes_.empty());
+  }
+  std::string bytes_;
+};
+
+// Ours streams, the library's does not; they must say the same for any ids.
+TEST_P(SentencePiece, DecodesLikeTheLibrary) {
+  const SentencePieceTokenizer tokenizer(bytes_, "test.model");
+  sentencepiece::SentencePieceProcessor library;
+  ASSERT_TRUE(library.LoadFromSerializedProto(bytes_).ok());
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 5000; ++i) {
+    Ids ids;
+    for (size_t n = random() % 10; n > 0; --n)
+      ids.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(tokenizer.vocab_size())));
+    if (random() % 2 == 0) ids = tokenizer.encode(random_text(random, 10));
+    std::string expected;
+    ASSERT_TRUE(library.Decode(ids, &expected).ok());
+    ASSERT_EQ(tokenizer.decode(ids), expected) << i;
+    ASSERT_EQ(decode_streaming(tokenizer, ids), expected) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Trained, SentencePiece,
+                         testing::Values(std::tuple("bpe", "identity", true),
+                                         std::tuple("bpe", "nmt_nfkc", true),
+                                         std::tuple("unigram", "identity", true),
+                                         std::tuple("unigram", "nmt_nfkc", false)));
+
+TEST(SentencePieceTokenizer, AddsBosAndComesBack) {
+  const SentencePieceTokenizer tokenizer(train_sentence_piece("bpe"), "test.model");
+  EXPECT_EQ(tokenizer.bos_id(), 1);
+  EXPECT_EQ(tokenizer.eos_id(), 2);
+  EXPECT_EQ(tokenizer.encode("the").front(), 1);
+  EXPECT_NE(tokenizer.encode("the", {.add_special = false}).front(), 1);
+  std::mt19937_64 random(6);
+  for (int i = 0; i < 500; ++i) {
+    const std::string text = random_text(random, 20);
+    if (text.find("\u2581") != std::string::npos) continue;
+    EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);
+  }
+}
+
+TEST(SentencePieceTokenizer, ConfigTurnsBosOffAndEosOn) {
+  TokenizerConfig config;
+  config.add_bos_token = false;
+  config.add_eos_token = true;
+  const SentencePieceTokenizer tokenizer(train_sentence_piece("bpe"), "test.model", config);
+  const Ids ids = tokenizer.encode("the");
+  EXPECT_NE(ids.front(), 1);
+  EXPECT_EQ(ids.back(), 2);
+  EXPECT_EQ(tokenizer.decode(ids), "the");
+  EXPECT_EQ(tokenizer.decode(ids, {.skip_special = false}), "the</s>");
+}
+
+TEST(SentencePieceTokenizer, OtherFilesAreErrors) {
+  for (const std::string bytes : {"", "hello", "\x0a\xff\xff\xff\xff\x0f", "{}"})
+    EXPECT_NE(error_of([&] { SentencePieceTokenizer(bytes, "test.model"); }).find("test.model"),
+              std::string::npos);
+  const std::string model = train_sentence_piece("bpe");
+  error_of([&] { SentencePieceTokenizer(model.substr(0, model.size() / 2), "test.model"); });
+}
+
+TEST(SentencePieceTokenizer, InvalidUtf8IsAnErrorWithItsOffset) {
+  const SentencePieceTokenizer tokenizer(train_sentence_piece("bpe"), "test.model");
+  EXPECT_NE(error_of([&] { (void)tokenizer.encode("a\xff"); }).find("byte 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::tokenizer

@@ -128,6 +128,20 @@ std::vector<int32_t> prompt_ids(const GenerateCommand& command, const Tokenizer*
   return ids;
 }
 
+// Rotary models know no positions beyond those they were trained for: shortens the request to them.
+void fit_positions(engine::Request& request, const model::ModelConfig& config) {
+  const auto prompt_tokens = static_cast<int64_t>(request.prompt.size());
+  if (config.position != model::PositionScheme::kRotary || config.max_positions <= 0) return;
+  const int64_t room = config.max_positions - prompt_tokens;
+  if (room < 1)
+    raise("the prompt has {} tokens, model {} places at most {}; give a shorter prompt",
+          prompt_tokens, config.name, config.max_positions);
+  if (request.max_new_tokens <= room) return;
+  fmt::print(stderr, "note: the model places {} tokens, so at most {} are generated\n",
+             config.max_positions, room);
+  request.max_new_tokens = static_cast<int32_t>(room);
+}
+
 void run(const GenerateCommand& command, const CommonOptions& common) {
   check(command);
   const Context context = make_context(common);
@@ -149,13 +163,14 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
       model,
       {.dtype = dtype, .random_weights = command.random_weights, .seed = command.weights_seed},
       context);
+  fit_positions(request, decoder->config());
   if (!command.ignore_eos)
     for (const int64_t id : decoder->config().eos_ids)
       request.stop_ids.push_back(static_cast<int32_t>(id));
 
   engine::EngineOptions options;
   options.limits.max_sequence_tokens = static_cast<int32_t>(
-      std::min<int64_t>(static_cast<int64_t>(prompt_tokens) + command.max_new_tokens, INT32_MAX));
+      std::min<int64_t>(static_cast<int64_t>(prompt_tokens) + request.max_new_tokens, INT32_MAX));
   options.kv_dtype = command.kv_dtype.empty() ? dtype : parse_dtype(command.kv_dtype);
   options.prefill_chunk = command.prefill_chunk;
   options.clock_ns = experiments::now_ns;

@@ -111,6 +111,14 @@ TEST_F(CommandLine, GeneratePrintsIdsForIdsTheSameForEveryExactMethod) {
   EXPECT_EQ(std::count(first.begin(), first.end(), ' '), 5) << first;
 }
 
+TEST_F(CommandLine, GenerateStaysWithinTheModelsPositions) {
+  const Outcome outcome = reprise({"generate", "--model", model(), "--random-weights", "--ids", "5",
+                                   "--max-new-tokens", "100000", "--ignore-eos"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("at most 511 are generated"), std::string::npos) << outcome.err;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), ' '), 510);
+}
+
 TEST_F(CommandLine, LogitsDoNotDependOnTheChunk) {
   const auto logits = [&](std::initializer_list<std::string> more) {
     std::vector<std::string> command = {"logits", "--model",   model(), "--random-weights",

@@ -99,8 +99,20 @@ class TransformerDecoder final : public Decoder {
     buffers_.prepare(config_, dtype_, rows);
     embed(ids);
     if (config_.position == PositionScheme::kRotary) prepare_angles(plan);
-    for (int64_t layer = 0; layer < config_.layers; ++layer) run_layer(layer, rows, plan);
-    if (!wanted.empty()) run_head(wanted, logits);
+    for (int64_t layer = 0; layer + 1 < config_.layers; ++layer) {
+      begin_layer(layer, rows, plan);
+      end_layer(layer, rows);
+    }
+    // Of the last layer, other rows only need their keys and values: nothing reads what follows.
+    const int64_t last = config_.layers - 1;
+    if (wanted.empty()) {
+      project_qkv(last, rows, plan);
+      return;
+    }
+    begin_layer(last, rows, plan);
+    keep_rows(wanted);
+    end_layer(last, static_cast<int64_t>(wanted.size()));
+    run_head(static_cast<int64_t>(wanted.size()), logits);
   }
 
  private:
@@ -176,38 +188,17 @@ class TransformerDecoder final : public Decoder {
         .run(w, linear_workspace_, context_);
   }
 
-  void run_layer(int64_t index, int64_t rows, const kv::AttentionPlan& plan) {
-    const LayerWeights& layer = weights_.layers[static_cast<size_t>(index)];
-    float* residual = buffers_.residual.as<float>();
-    norm(residual, rows, layer.norm_1, layer.norm_1_bias, buffers_.normed.data());
-    const void* mlp_input = buffers_.normed.data();
-    if (config_.block == BlockStyle::kParallelTwoNorms) {
-      norm(residual, rows, layer.norm_2, layer.norm_2_bias, buffers_.normed_mlp.data());
-      mlp_input = buffers_.normed_mlp.data();
-    }
-    attend(index, layer, rows, plan);
-    linear(layer.attention_out, buffers_.attended.data(), rows, layer.attention_out_bias, residual,
-           DType::kF32,
-           /*accumulate=*/true);
-    if (config_.block == BlockStyle::kSequential)
-      norm(residual, rows, layer.norm_2, layer.norm_2_bias, buffers_.normed.data());
-    linear(layer.up, mlp_input, rows, layer.up_bias, buffers_.up.data(), dtype_);
-    kernels::ActivationCall{.kind = kind_of(config_.activation),
-                            .is_gated = config_.gated_mlp,
-                            .x = buffers_.up.data(),
-                            .out = buffers_.activated.data(),
-                            .dtype = dtype_,
-                            .rows = rows,
-                            .cols = config_.intermediate}
-        .run(context_);
-    linear(layer.down, buffers_.activated.data(), rows, layer.down_bias, residual, DType::kF32,
-           /*accumulate=*/true);
+  const LayerWeights& layer_at(int64_t index) const {
+    return weights_.layers[static_cast<size_t>(index)];
   }
 
-  void attend(int64_t index, const LayerWeights& layer, int64_t rows,
-              const kv::AttentionPlan& plan) {
+  // The residual's part in this step's queries, keys and values; the latter go to the cache.
+  void project_qkv(int64_t index, int64_t rows, const kv::AttentionPlan& plan) {
+    const LayerWeights& layer = layer_at(index);
     const int64_t stride = config_.q_dim() + 2 * config_.kv_dim();
     float* qkv = buffers_.qkv.as<float>();
+    norm(buffers_.residual.as<float>(), rows, layer.norm_1, layer.norm_1_bias,
+         buffers_.normed.data());
     linear(layer.qkv, buffers_.normed.data(), rows, layer.qkv_bias, qkv, DType::kF32);
     if (config_.clip_qkv > 0.0) {
       const auto clip = static_cast<float>(config_.clip_qkv);
@@ -225,24 +216,72 @@ class TransformerDecoder final : public Decoder {
           .run(context_);
     kernels::write_kv(plan, index, qkv + config_.q_dim(), qkv + config_.q_dim() + config_.kv_dim(),
                       stride, context_);
-    kernels::attention(plan, index, {.data = qkv, .row_stride = stride, .heads = config_.heads},
-                       attention_, {.data = buffers_.attended.data(), .dtype = dtype_},
-                       attention_workspace_, context_);
   }
 
-  // Final norm and output matrix for the rows asked for only.
-  void run_head(std::span<const int32_t> wanted, float* logits) {
-    const auto outputs = static_cast<int64_t>(wanted.size());
-    auto* residual = buffers_.residual.as<float>();
-    for (int64_t i = 0; i < outputs; ++i) {
-      const int64_t row = wanted[static_cast<size_t>(i)];
-      REPRISE_CHECK(row >= i && row < buffers_.rows, "wanted rows must ascend and exist: {} at {}",
-                    row, i);
-      if (row != i)  // ascending, so a row is only ever moved towards the front
-        std::memcpy(residual + i * config_.hidden, residual + row * config_.hidden,
-                    static_cast<size_t>(config_.hidden) * sizeof(float));
-    }
-    norm(residual, outputs, weights_.final_norm, weights_.final_norm_bias, buffers_.normed.data());
+  // Up to the attended values; `normed` (or `normed_mlp`) holds the MLP's input of parallel blocks.
+  void begin_layer(int64_t index, int64_t rows, const kv::AttentionPlan& plan) {
+    const LayerWeights& layer = layer_at(index);
+    project_qkv(index, rows, plan);
+    if (config_.block == BlockStyle::kParallelTwoNorms)
+      norm(buffers_.residual.as<float>(), rows, layer.norm_2, layer.norm_2_bias,
+           buffers_.normed_mlp.data());
+    const int64_t stride = config_.q_dim() + 2 * config_.kv_dim();
+    kernels::attention(
+        plan, index,
+        {.data = buffers_.qkv.as<float>(), .row_stride = stride, .heads = config_.heads},
+        attention_, {.data = buffers_.attended.data(), .dtype = dtype_}, attention_workspace_,
+        context_);
+  }
+
+  // Output projection and MLP, added to the residual.
+  void end_layer(int64_t index, int64_t rows) {
+    const LayerWeights& layer = layer_at(index);
+    float* residual = buffers_.residual.as<float>();
+    linear(layer.attention_out, buffers_.attended.data(), rows, layer.attention_out_bias, residual,
+           DType::kF32,
+           /*accumulate=*/true);
+    if (config_.block == BlockStyle::kSequential)
+      norm(residual, rows, layer.norm_2, layer.norm_2_bias, buffers_.normed.data());
+    const AlignedBuffer& mlp_input =
+        config_.block == BlockStyle::kParallelTwoNorms ? buffers_.normed_mlp : buffers_.normed;
+    linear(layer.up, mlp_input.data(), rows, layer.up_bias, buffers_.up.data(), dtype_);
+    kernels::ActivationCall{.kind = kind_of(config_.activation),
+                            .is_gated = config_.gated_mlp,
+                            .x = buffers_.up.data(),
+                            .out = buffers_.activated.data(),
+                            .dtype = dtype_,
+                            .rows = rows,
+                            .cols = config_.intermediate}
+        .run(context_);
+    linear(layer.down, buffers_.activated.data(), rows, layer.down_bias, residual, DType::kF32,
+           /*accumulate=*/true);
+  }
+
+  // Moves the wanted rows, which ascend, to the front of what the end of a layer reads.
+  void keep_rows(std::span<const int32_t> wanted) {
+    const auto compact = [&](AlignedBuffer& buffer, int64_t cols, DType dtype) {
+      const size_t row_bytes = static_cast<size_t>(cols) * size_of(dtype);
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        const auto row = static_cast<size_t>(wanted[i]);
+        REPRISE_CHECK(row >= i && static_cast<int64_t>(row) < buffers_.rows &&
+                          (i == 0 || wanted[i] > wanted[i - 1]),
+                      "wanted rows must ascend and exist: {} at {}", row, i);
+        if (row != i)
+          std::memcpy(buffer.as<char>() + i * row_bytes, buffer.as<char>() + row * row_bytes,
+                      row_bytes);
+      }
+    };
+    compact(buffers_.residual, config_.hidden, DType::kF32);
+    compact(buffers_.attended, config_.q_dim(), dtype_);
+    if (config_.block == BlockStyle::kParallelOneNorm)
+      compact(buffers_.normed, config_.hidden, dtype_);
+    if (config_.block == BlockStyle::kParallelTwoNorms)
+      compact(buffers_.normed_mlp, config_.hidden, dtype_);
+  }
+
+  void run_head(int64_t outputs, float* logits) {
+    norm(buffers_.residual.as<float>(), outputs, weights_.final_norm, weights_.final_norm_bias,
+         buffers_.normed.data());
     linear(weights_.head, buffers_.normed.data(), outputs, weights_.head_bias, logits, DType::kF32);
   }
 

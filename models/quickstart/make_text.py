@@ -21,19 +21,29 @@ KINDS = (
     (dialogs.handbook, 7),
     (manuals.document, 4),
     (examples.document, 5),
+    (examples.repetition, 1),
+)
+
+# What training begins with: short texts in which most answers stand a few words further up.
+FIRST_KINDS = (
+    (lookups.short_document, 45),
+    (examples.repetition, 35),
+    (examples.document, 5),
+    (dialogs.document, 10),
+    (stories.document, 5),
 )
 
 
-def document(seed, stream, index):
+def document(seed, stream, index, kinds=KINDS):
     rng = Rng(seed, stream, index)
-    return rng.weighted(KINDS)(rng)
+    return rng.weighted(kinds)(rng)
 
 
-def documents(seed, stream):
+def documents(seed, stream, kinds=KINDS):
     """Endless."""
     index = 0
     while True:
-        yield document(seed, stream, index)
+        yield document(seed, stream, index, kinds)
         index += 1
 
 

@@ -10,11 +10,15 @@ import pathlib
 
 import sentencepiece
 
-from make_text import documents
+from make_text import KINDS, documents
+from text import examples
+
+# Repetitions are words of the other kinds, and counting them again would only shift the pieces.
+TOKENIZER_KINDS = tuple(kind for kind in KINDS if kind[0] is not examples.repetition)
 
 
 def sentences(seed, characters):
-    for text in documents(seed, "tokenizer"):
+    for text in documents(seed, "tokenizer", TOKENIZER_KINDS):
         for line in text.split("\n"):
             yield line
             characters -= len(line)

@@ -2,7 +2,18 @@
 the examples."""
 
 from .grammar import in_words, write
-from .words import DAYS, KINDS, MONTHS, NAMES, OPPOSITES, PAST, PLACES, PLURALS
+from .words import (
+    COLOURS,
+    DAYS,
+    KINDS,
+    MONTHS,
+    NAMES,
+    OPPOSITES,
+    PAST,
+    PLACES,
+    PLURALS,
+    THINGS,
+)
 
 
 def sum_line(rng):
@@ -60,6 +71,29 @@ def general_question(rng):
         "next month": f"Which month comes after {word}?",
     }[relation]
     return question, answer[0].upper() + answer[1:] + "."
+
+
+def repetition(rng):
+    """A list of things without any order, said twice: nothing but looking back can predict it."""
+    words = []
+    for _ in range(rng.between(4, 20)):
+        kind = rng.below(4)
+        if kind == 0:
+            words.append(rng.pick(NAMES))
+        elif kind == 1:
+            words.append(str(rng.between(1, 99)))
+        else:
+            words.append(
+                f"{rng.pick(COLOURS)} {rng.pick(THINGS)}" if kind == 2 else rng.pick(THINGS)
+            )
+    said = ", ".join(words)
+    return rng.pick(
+        (
+            f"Repeat: {said}.\nAnswer: {said}.",
+            f"User: Please repeat: {said}.\nAssistant: {said}.",
+            f"List: {said}\nCopy: {said}",
+        )
+    )
 
 
 def document(rng):

@@ -162,15 +162,15 @@ def questions(rng, facts, count):
     return [rng.pick(asked) for _, asked in rng.sample(facts, min(count, len(facts)))]
 
 
-def document(rng):
-    facts = book(rng)
+def document(rng, first=2, last=10, most_questions=8):
+    facts = book(rng, first, last)
     header = rng.pick(("", "", "Facts: ", "List: ", "Notes: "))
     between = rng.pick((" ", " ", "\n"))
     text = header + between.join(sentence for sentence, _ in facts)
     style = rng.weighted(((0, 6), (1, 3), (2, 2)))
     is_capital = rng.chance(0.4)
     lines = []
-    for question, short, full in questions(rng, facts, rng.between(2, 8)):
+    for question, short, full in questions(rng, facts, rng.between(2, most_questions)):
         question = question[0].upper() + question[1:] if is_capital else question
         if style == 0:
             lines.append(
@@ -186,6 +186,11 @@ def document(rng):
         else:
             lines.append(f"User: {question[0].upper()}{question[1:]}\nAssistant: {full}")
     return text + "\n" + "\n".join(lines)
+
+
+def short_document(rng):
+    """Few facts and all of them asked for, so that looking back pays from the first steps on."""
+    return document(rng, first=1, last=4, most_questions=5)
 
 
 def exam(rng):

@@ -175,14 +175,80 @@ class Llama(nn.Module):
         cos, sin = rotary_table(config, config.max_positions)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
-        # Projections that write to the residual stream start smaller, so that its variance does not
-        # grow with depth.
-        for name, parameter in self.named_parameters():
-            if parameter.dim() == 2:
-                into_residual = name.endswith(("o_proj.weight", "down_proj.weight"))
-                fan_in = parameter.shape[1] if "embed" not in name else 1.0 / 0.02**2
-                std = fan_in**-0.5 * ((2 * config.layers) ** -0.5 if into_residual else 1.0)
-                nn.init.normal_(parameter, std=std)
+        self.initialize()
+
+    @torch.no_grad()
+    def initialize(self):
+        """Small normal weights, except that the first two layers begin with induction heads.
+
+        Copying from the context is what this model is for, and what a short run learns last if it
+        starts from noise. So two key/value heads of layer 0 look at the token before (a query and a
+        key that ignore the token and whose rotations agree one step apart), and write a sketch of
+        it; layer 1 looks for tokens whose sketch agrees with the present token, and adds what it
+        finds there to the residual stream, which makes it likelier, as the head is the embedding.
+        Training is free to undo all of it.
+        """
+        config, dim, half = self.config, self.config.head_dim, self.config.head_dim // 2
+        group = config.heads // config.kv_heads
+
+        def per_query_head(weight):  # [kv_dim, hidden] -> [q_dim, hidden]
+            split = weight.view(config.kv_heads, dim, config.hidden)
+            return split.repeat_interleave(group, dim=0).flatten(0, 1)
+
+        for name, weight in self.named_parameters():
+            if weight.dim() == 2:
+                nn.init.normal_(weight, std=0.05 if "embed" in name else 0.4 * config.hidden**-0.5)
+        for layer in self.model.layers:
+            attention = layer.self_attn
+            attention.q_proj.weight.mul_(0.5).add_(per_query_head(attention.k_proj.weight))
+            attention.o_proj.weight.copy_(0.2 * per_query_head(attention.v_proj.weight).T)
+            layer.mlp.down_proj.weight.mul_(0.3)
+        self.model.norm.weight.fill_(0.5)
+
+        # Dimension 0 is the same for all tokens: after the norm it is about `constant`.
+        self.model.embed_tokens.weight[:, 0] = 0.35
+        constant = 0.35 / (0.05**2 + 0.35**2 / config.hidden) ** 0.5
+
+        first, second = self.model.layers[0].self_attn, self.model.layers[1].self_attn
+        sketch_dims = 2 * dim
+        turns = config.rope_theta ** -(torch.arange(half) / half)
+        loud = 8.0  # summand of the score per frequency, for the six fastest
+        size = (loud * dim**0.5) ** 0.5 / constant
+        for head in range(2 * group):
+            rows = first.q_proj.weight[head * dim : (head + 1) * dim]
+            rows.zero_()
+            rows[:6, 0] = size * turns[:6].cos()
+            rows[half : half + 6, 0] = -size * turns[:6].sin()
+        for head in range(2):
+            rows = first.k_proj.weight[head * dim : (head + 1) * dim]
+            rows.zero_()
+            rows[:6, 0] = size
+        sketch = torch.randn(sketch_dims, config.hidden) * config.hidden**-0.5
+        sketch[:, 0] = 0
+        first.v_proj.weight[:sketch_dims] = sketch
+        place = torch.linalg.qr(torch.randn(config.hidden - 1, sketch_dims)).Q
+        place = torch.cat([torch.zeros(1, sketch_dims), place])  # where in the stream it is written
+        for head in range(2 * group):
+            kv_head = head // group
+            first.o_proj.weight[:, head * dim : (head + 1) * dim] = (
+                0.11 / group * place[:, kv_head * dim : (kv_head + 1) * dim]
+            )
+
+        # Layer 1 compares in the slowly turning dimensions, so that distance matters little.
+        slow = torch.cat([torch.arange(9, half), torch.arange(half + 9, dim)])
+        for kv_head in range(config.kv_heads):
+            mix = torch.linalg.qr(torch.randn(sketch_dims, len(slow))).Q.T
+            keys = second.k_proj.weight[kv_head * dim : (kv_head + 1) * dim]
+            keys.mul_(0.2)
+            keys[slow] = 2.1 * mix @ place.T
+            for head in range(kv_head * group, (kv_head + 1) * group):
+                queries = second.q_proj.weight[head * dim : (head + 1) * dim]
+                queries.mul_(0.2)
+                queries[slow] = 2.1 * mix @ sketch
+        values = torch.randn_like(second.v_proj.weight) * config.hidden**-0.5
+        values[:, 0] = 0
+        second.v_proj.weight.copy_(values)
+        second.o_proj.weight.copy_(0.6 / group * per_query_head(values).T)
 
     def forward(self, ids, caches=None):
         """ids [batch, tokens] -> logits [batch, tokens, vocab]. caches: None, or one list per layer
@@ -200,16 +266,16 @@ class Llama(nn.Module):
 
 
 @torch.no_grad()
-def generate(model, ids, count, stop_id=None):
-    """Greedy continuation of one prompt with a cache. Returns the new ids and, per step, the gap
-    between the largest and the second largest logit."""
+def generate(model, ids, count, stops=()):
+    """Greedy continuation of one prompt with a cache, ending with the first of `stops`. Returns the
+    new ids and, per step, the gap between the largest and the second largest logit."""
     caches = [[] for _ in model.model.layers]
     step, out, margins = torch.tensor([ids]), [], []
     for _ in range(count):
         top = model(step, caches)[0, -1].topk(2)
         out.append(int(top.indices[0]))
         margins.append(float(top.values[0] - top.values[1]))
-        if out[-1] == stop_id:
+        if out[-1] in stops:
             break
         step = torch.tensor([[out[-1]]])
     return out, margins

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <fstream>
 
 #include "core/base/error.h"
@@ -12,6 +13,24 @@ namespace reprise {
 namespace {
 
 constexpr std::array kAllIsas = {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16};
+
+// Size of the first data (or unified) cache of a level, as the kernel tells it for one instance; 0
+// if unknown. (glibc's sysconf reports an AMD processor's L3 as the sum over all of its instances.)
+int64_t cache_bytes(int wanted_level) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder =
+        "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    int level = 0;
+    std::string type, size;
+    if (!(std::ifstream(folder + "level") >> level) || !(std::ifstream(folder + "type") >> type) ||
+        !(std::ifstream(folder + "size") >> size))
+      continue;
+    if (level != wanted_level || type == "Instruction") continue;
+    const int64_t unit = size.back() == 'K' ? 1024 : size.back() == 'M' ? 1024 * 1024 : 1;
+    return std::strtoll(size.c_str(), nullptr, 10) * unit;
+  }
+  return 0;
+}
 
 CpuFacts read_cpu_facts() {
   CpuFacts facts;
@@ -26,9 +45,9 @@ CpuFacts read_cpu_facts() {
   facts.logical_cores = sched_getaffinity(0, sizeof set, &set) == 0
                             ? CPU_COUNT(&set)
                             : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  facts.l1d_bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
-  facts.l2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  facts.l3_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  facts.l1d_bytes = cache_bytes(1);
+  facts.l2_bytes = cache_bytes(2);
+  facts.l3_bytes = cache_bytes(3);
   return facts;
 }
 

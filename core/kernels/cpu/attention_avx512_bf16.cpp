@@ -43,7 +43,7 @@ inline __m512bh as_bh(__m512i bits) { return reinterpret_cast<__m512bh>(bits); }
 
 // 2^x for x <= 0 to 3e-6 relative, an order of magnitude below the rounding of the weights to bf16.
 inline __m512 exp2_approx(__m512 x) {
-  x = _mm512_max_ps(x, _mm512_set1_ps(-160.0f));
+  x = _mm512_max_ps(_mm512_set1_ps(-160.0f), x);  // in this order NaN stays NaN
   const __m512 whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   const __m512 r = _mm512_sub_ps(x, whole);
   __m512 y = _mm512_set1_ps(0.009570101f);

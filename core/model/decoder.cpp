@@ -47,9 +47,9 @@ struct Buffers {
 
   void prepare(const ModelConfig& config, DType dtype, int64_t wanted_rows) {
     if (wanted_rows <= rows) return;
-    rows = wanted_rows;
+    rows = 0;  // until all are made: an allocation may throw
     const auto make = [&](AlignedBuffer& buffer, int64_t cols, DType type) {
-      buffer = AlignedBuffer(static_cast<size_t>(rows * cols) * size_of(type));
+      buffer = AlignedBuffer(static_cast<size_t>(wanted_rows * cols) * size_of(type));
     };
     make(residual, config.hidden, DType::kF32);
     make(normed, config.hidden, dtype);
@@ -62,6 +62,7 @@ struct Buffers {
       make(cos, config.rotary.dims / 2, DType::kF32);
       make(sin, config.rotary.dims / 2, DType::kF32);
     }
+    rows = wanted_rows;
   }
 };
 
@@ -100,7 +101,7 @@ class TransformerDecoder final : public Decoder {
     embed(ids);
     if (config_.position == PositionScheme::kRotary) prepare_angles(plan);
     for (int64_t layer = 0; layer < config_.layers; ++layer) run_layer(layer, rows, plan);
-    if (!wanted.empty()) run_head(wanted, logits);
+    if (!wanted.empty()) run_head(wanted, rows, logits);
   }
 
  private:
@@ -231,13 +232,13 @@ class TransformerDecoder final : public Decoder {
   }
 
   // Final norm and output matrix for the rows asked for only.
-  void run_head(std::span<const int32_t> wanted, float* logits) {
+  void run_head(std::span<const int32_t> wanted, int64_t rows, float* logits) {
     const auto outputs = static_cast<int64_t>(wanted.size());
     auto* residual = buffers_.residual.as<float>();
     for (int64_t i = 0; i < outputs; ++i) {
       const int64_t row = wanted[static_cast<size_t>(i)];
-      REPRISE_CHECK(row >= i && row < buffers_.rows, "wanted rows must ascend and exist: {} at {}",
-                    row, i);
+      REPRISE_CHECK(row >= i && row < rows, "wanted rows must ascend and exist: {} at {} of {}",
+                    row, i, rows);
       if (row != i)  // ascending, so a row is only ever moved towards the front
         std::memcpy(residual + i * config_.hidden, residual + row * config_.hidden,
                     static_cast<size_t>(config_.hidden) * sizeof(float));

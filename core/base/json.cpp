@@ -34,6 +34,9 @@ std::string read_file(const std::filesystem::path& path, size_t max_bytes) {
 }
 
 Json parse_json(std::string_view text, const std::string& source) {
+  // The parser takes a NUL for the end of the text and would not see what follows.
+  if (text.find('\0') != std::string_view::npos)
+    raise("{} is not valid JSON: it holds a NUL byte", source);
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto callback = [&](int depth, Json::parse_event_t event, Json& value) {
     if (depth > kMaxDepth) raise("{}: JSON is nested deeper than {} levels", source, kMaxDepth);
@@ -144,6 +147,8 @@ std::vector<int64_t> JsonObject::integers(const std::string& key) {
   for (const Json& item : value) {
     if (!item.is_number_integer())
       raise("{} must be a list of whole numbers, found {}", where(key), item.dump());
+    if (item.is_number_unsigned() && item.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
+      raise("{} holds a number that is too large: {}", where(key), item.dump());
     numbers.push_back(item.get<int64_t>());
   }
   return numbers;
@@ -157,7 +162,7 @@ void JsonObject::reject_unknown() const {
   const std::vector<std::string> known(known_.begin(), known_.end());
   for (const auto& item : object_.items())
     if (!known_.contains(item.key()))
-      raise("{}{}: {}", source_, path_.empty() ? "" : ", in \"" + path_ + "\"",
+      raise("{}: {}{}", source_, path_.empty() ? "" : "in \"" + path_ + "\", ",
             unknown_name("key", item.key(), known));
 }
 

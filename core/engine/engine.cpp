@@ -55,7 +55,7 @@ struct Engine::State {
   // Of the step under way; kept for their memory.
   std::vector<StepSequence> batch;
   std::vector<Sequence*> batch_sequences;
-  std::vector<int32_t> ids, wanted;
+  std::vector<int32_t> ids, wanted, drawn;
   std::vector<float> logits;
   kv::AttentionPlan plan;
 
@@ -70,19 +70,23 @@ struct Engine::State {
 
   void admit() {
     while (!waiting.empty() && running.size() < static_cast<size_t>(options.limits.max_batch)) {
-      const Admission admission = method->admit(waiting.front(), pool);
+      // Out of the queue before anything can throw: a request that cannot be served is refused once
+      // and does not stand in the way of the others.
+      Request request = std::move(waiting.front());
+      waiting.pop_front();
+      const Admission admission = method->admit(request, pool);
       if (!admission.admitted) {
         if (running.empty())
           raise(
               "request {} of {} tokens does not fit into an empty KV cache of {} blocks of {} "
               "tokens",
-              waiting.front().id, waiting.front().prompt.size(), pool.options().num_blocks,
+              request.id, request.prompt.size(), pool.options().num_blocks,
               pool.options().block_tokens);
+        waiting.push_front(std::move(request));
         return;
       }
       auto sequence = std::make_unique<Sequence>();
-      sequence->request = std::move(waiting.front());
-      waiting.pop_front();
+      sequence->request = std::move(request);
       sequence->tokens = sequence->request.prompt;
       sequence->positions = sequence->request.positions;
       if (sequence->positions.empty())
@@ -125,16 +129,32 @@ struct Engine::State {
     }
   }
 
-  // Advances a sequence whose rows are computed; returns whether it has finished.
-  bool advance(Sequence& sequence, const StepSequence& part, const float* row_logits,
-               StepReport& report) {
+  // Whether the step computes the last token that the i-th sequence of the batch has.
+  [[nodiscard]] bool completes(size_t i) const {
+    return batch[i].rows == batch_sequences[i]->pending();
+  }
+
+  // Draws the next token of every sequence that the step completes. All of them before any sequence
+  // moves on: where one cannot be drawn (NaN), the step throws and has changed nothing.
+  void draw() {
+    drawn.clear();
+    const auto vocab = static_cast<size_t>(decoder.config().vocab);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      if (!completes(i)) continue;
+      const Request& request = batch_sequences[i]->request;
+      drawn.push_back(sample(std::span(logits).subspan(drawn.size() * vocab, vocab),
+                             request.sampling, request.id, batch_sequences[i]->generated()));
+    }
+  }
+
+  // Advances a sequence whose rows are computed; `token` follows if they complete it. Returns
+  // whether it has finished.
+  bool advance(Sequence& sequence, const StepSequence& part, int32_t token, StepReport& report) {
     (sequence.in_decode ? report.decode_tokens : report.prefill_tokens) += part.rows;
     sequence.computed += part.rows;
     if (sequence.pending() > 0) return false;
     const Request& request = sequence.request;
     const int32_t index = sequence.generated();
-    const int32_t token = sample({row_logits, static_cast<size_t>(decoder.config().vocab)},
-                                 request.sampling, request.id, index);
     const bool stops = std::find(request.stop_ids.begin(), request.stop_ids.end(), token) !=
                        request.stop_ids.end();
     const FinishReason finish = stops                                 ? FinishReason::kStop
@@ -193,6 +213,11 @@ void Engine::submit(Request request) {
       raise("request {}: position {} is outside [0, {}]", request.id, position,
             kLastPosition - request.max_new_tokens);
   validate(request.sampling);
+  const auto has_its_id = [&](const Request& other) { return other.id == request.id; };
+  if (std::any_of(state_->waiting.begin(), state_->waiting.end(), has_its_id) ||
+      std::any_of(state_->running.begin(), state_->running.end(),
+                  [&](const auto& sequence) { return has_its_id(sequence->request); }))
+    raise("request id {} is in use already: give each request its own", request.id);
   state_->waiting.push_back(std::move(request));
 }
 
@@ -209,13 +234,13 @@ StepReport Engine::step() {
   s.method->plan(s.batch, s.pool, s.plan);
   s.logits.resize(s.wanted.size() * static_cast<size_t>(s.decoder.config().vocab));
   s.decoder.forward(s.ids, s.plan, s.wanted, s.logits.data());
+  s.draw();
   std::vector<RequestId> finished;
-  const float* row_logits = s.logits.data();
+  size_t next_drawn = 0;
   for (size_t i = 0; i < s.batch.size(); ++i) {
-    const bool has_logits = s.batch[i].rows == s.batch_sequences[i]->pending();
-    if (s.advance(*s.batch_sequences[i], s.batch[i], row_logits, report))
+    const int32_t token = s.completes(i) ? s.drawn[next_drawn++] : -1;
+    if (s.advance(*s.batch_sequences[i], s.batch[i], token, report))
       finished.push_back(s.batch[i].id);
-    if (has_logits) row_logits += s.decoder.config().vocab;
   }
   report.end_ns = s.now();
   for (TokenEvent& event : report.events) event.time_ns = report.end_ns;

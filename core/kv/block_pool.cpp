@@ -7,10 +7,13 @@
 namespace reprise::kv {
 namespace {
 
+// SIZE_MAX, which no allocation grants, where the product passes it.
 size_t storage_bytes(const BlockPoolOptions& o) {
-  return static_cast<size_t>(o.num_blocks) *
-         static_cast<size_t>(o.layers * o.kv_heads * o.head_dim * o.block_tokens) *
-         size_of(o.dtype);
+  size_t bytes = size_of(o.dtype);
+  for (int64_t extent : {o.layers, o.kv_heads, o.head_dim, static_cast<int64_t>(o.block_tokens),
+                         static_cast<int64_t>(o.num_blocks)})
+    if (__builtin_mul_overflow(bytes, static_cast<size_t>(extent), &bytes)) return SIZE_MAX;
+  return bytes;
 }
 
 }  // namespace

@@ -47,9 +47,9 @@ struct Buffers {
 
   void prepare(const ModelConfig& config, DType dtype, int64_t wanted_rows) {
     if (wanted_rows <= rows) return;
-    rows = wanted_rows;
+    rows = 0;  // until all are made: an allocation may throw
     const auto make = [&](AlignedBuffer& buffer, int64_t cols, DType type) {
-      buffer = AlignedBuffer(static_cast<size_t>(rows * cols) * size_of(type));
+      buffer = AlignedBuffer(static_cast<size_t>(wanted_rows * cols) * size_of(type));
     };
     make(residual, config.hidden, DType::kF32);
     make(normed, config.hidden, dtype);
@@ -62,6 +62,7 @@ struct Buffers {
       make(cos, config.rotary.dims / 2, DType::kF32);
       make(sin, config.rotary.dims / 2, DType::kF32);
     }
+    rows = wanted_rows;
   }
 };
 
@@ -110,7 +111,7 @@ class TransformerDecoder final : public Decoder {
       return;
     }
     begin_layer(last, rows, plan);
-    keep_rows(wanted);
+    keep_rows(wanted, rows);
     end_layer(last, static_cast<int64_t>(wanted.size()));
     run_head(static_cast<int64_t>(wanted.size()), logits);
   }
@@ -258,14 +259,14 @@ class TransformerDecoder final : public Decoder {
   }
 
   // Moves the wanted rows, which ascend, to the front of what the end of a layer reads.
-  void keep_rows(std::span<const int32_t> wanted) {
+  void keep_rows(std::span<const int32_t> wanted, int64_t rows) {
     const auto compact = [&](AlignedBuffer& buffer, int64_t cols, DType dtype) {
       const size_t row_bytes = static_cast<size_t>(cols) * size_of(dtype);
       for (size_t i = 0; i < wanted.size(); ++i) {
         const auto row = static_cast<size_t>(wanted[i]);
-        REPRISE_CHECK(row >= i && static_cast<int64_t>(row) < buffers_.rows &&
+        REPRISE_CHECK(row >= i && static_cast<int64_t>(row) < rows &&
                           (i == 0 || wanted[i] > wanted[i - 1]),
-                      "wanted rows must ascend and exist: {} at {}", row, i);
+                      "wanted rows must ascend and exist: {} at {} of {}", row, i, rows);
         if (row != i)
           std::memcpy(buffer.as<char>() + i * row_bytes, buffer.as<char>() + row * row_bytes,
                       row_bytes);

@@ -38,8 +38,9 @@ HWY_INLINE void store(Vec value, bf16* out) {
   const auto bits = hn::BitCast(d32, value);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
   auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff))));
-  const auto is_nan =
-      hn::RebindMask(d32, hn::Ne(value, value));  // rounding could carry a NaN into infinity
+  // Rounding could carry a NaN into infinity or zero. (Highway's Ne is ordered on AVX2 and AVX-512:
+  // a NaN is not different from itself there.)
+  const auto is_nan = hn::RebindMask(d32, hn::IsNaN(value));
   rounded = hn::IfThenElse(is_nan, hn::Set(d32, 0x7fc0), rounded);
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<decltype(d32)>(), rounded)), d16,
              reinterpret_cast<uint16_t*>(out));

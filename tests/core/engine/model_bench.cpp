@@ -85,7 +85,7 @@ void prefill(benchmark::State& state, const std::string& shape) {
 void decode(benchmark::State& state, const std::string& shape) {
   model::Decoder& decoder = decoder_of(shape);
   const int64_t tokens = state.range(0);
-  constexpr int32_t kMost = 4096;
+  constexpr int32_t kMost = 768;
   engine::Engine engine = make_engine(decoder, tokens + kMost, 512);
   engine.submit({.id = 1, .prompt = prompt_of(decoder, tokens), .max_new_tokens = kMost});
   while (engine.step().events.empty()) {

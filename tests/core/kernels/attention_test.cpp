@@ -7,10 +7,12 @@
 
 #include "core/kernels/reference/attention.h"
 #include "tests/core/kernels/attention_cases.h"
+#include "tests/support/kernels.h"
 
 namespace reprise::kernels {
 namespace {
 
+using reprise::testing::available_isas;
 using testing::RandomCache;
 
 // Largest error allowed for unit-normal values. f32: q, scores and weights each carry a few
@@ -23,13 +25,6 @@ double tolerance(DType kv_dtype, Isa isa, DType out) {
   if (kv_dtype == DType::kBF16 && isa == Isa::kAvx512Bf16) bound = 28 * 0x1p-9;
   if (out == DType::kBF16) bound += 4 * 0x1p-8;
   return bound;
-}
-
-std::vector<Isa> available_isas() {
-  std::vector<Isa> isas;
-  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16})
-    if (isa <= best_isa()) isas.push_back(isa);
-  return isas;
 }
 
 struct Heads {

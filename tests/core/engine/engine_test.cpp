@@ -1,0 +1,424 @@
+#include "core/engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/engine/block_per_sequence.h"
+#include "methods/registry.h"
+#include "tests/support/tiny_models.h"
+
+namespace reprise::engine {
+namespace {
+
+using model::expect_error;
+
+// Says token + 1 (modulo its vocabulary) after each token, at no cost; can be told to fail.
+class CountingDecoder final : public model::Decoder {
+ public:
+  static constexpr int32_t kVocab = 32;
+
+  CountingDecoder() {
+    config_.name = "counting";
+    config_.vocab = kVocab;
+    config_.layers = config_.heads = config_.kv_heads = 1;
+    config_.head_dim = 2;
+  }
+  [[nodiscard]] const model::ModelConfig& config() const override { return config_; }
+  [[nodiscard]] DType dtype() const override { return DType::kF32; }
+  [[nodiscard]] int64_t weight_bytes() const override { return 0; }
+
+  void forward(std::span<const int32_t> ids, const kv::AttentionPlan& plan,
+               std::span<const int32_t> wanted, float* logits) override {
+    ++steps;
+    if (steps == failing_step) raise("the device is gone");
+    EXPECT_EQ(plan.rows(), static_cast<int32_t>(ids.size()));
+    EXPECT_GT(plan.rows(), 0);
+    rows.push_back(plan.rows());
+    std::fill_n(logits, wanted.size() * kVocab, 0.0f);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const int32_t id = ids[static_cast<size_t>(wanted[i])];
+      logits[i * kVocab + static_cast<size_t>((id + 1) % kVocab)] = 1.0f;
+      if (steps == nan_step && i + 1 == wanted.size()) logits[i * kVocab + 3] = std::nanf("");
+    }
+  }
+
+  int steps = 0;
+  int failing_step = -1, nan_step = -1;
+  std::vector<int32_t> rows;  // of each step
+
+ private:
+  model::ModelConfig config_;
+};
+
+// A plain cache that counts what it is asked and may have fewer blocks than the batch has places.
+class TestMethod final : public BlockPerSequence {
+ public:
+  struct Log {
+    int admitted = 0, refused = 0, retired = 0;
+    std::vector<RequestId> order;
+  };
+  TestMethod(Log* log, int32_t blocks, std::set<RequestId> never = {})
+      : log_(log), blocks_(blocks), never_(std::move(never)) {}
+
+  [[nodiscard]] MethodInfo info() const override { return {.name = "test"}; }
+  [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override {
+    return {.block_tokens = limits.max_sequence_tokens, .num_blocks = blocks_};
+  }
+  Admission admit(const Request& request, kv::BlockPool& pool) override {
+    if (never_.contains(request.id)) {
+      ++log_->refused;
+      return {};
+    }
+    const Admission admission = BlockPerSequence::admit(request, pool);
+    ++(admission.admitted ? log_->admitted : log_->refused);
+    if (admission.admitted) log_->order.push_back(request.id);
+    return admission;
+  }
+  void retire(RequestId id, kv::BlockPool& pool) override {
+    ++log_->retired;
+    BlockPerSequence::retire(id, pool);
+  }
+  [[nodiscard]] int32_t cached_tokens(RequestId, int32_t tokens) const override { return tokens; }
+
+ private:
+  Log* log_;
+  int32_t blocks_;
+  std::set<RequestId> never_;
+};
+
+std::unique_ptr<ReuseMethod> contiguous() { return methods::make_method("contiguous", {}); }
+
+using Tokens = std::map<RequestId, std::vector<int32_t>>;
+
+Tokens tokens_of(const std::vector<TokenEvent>& events) {
+  Tokens tokens;
+  for (const TokenEvent& event : events) {
+    EXPECT_EQ(event.index, static_cast<int32_t>(tokens[event.request].size()));
+    tokens[event.request].push_back(event.token);
+  }
+  return tokens;
+}
+
+std::vector<int32_t> counting_from(int32_t first, int32_t count) {
+  std::vector<int32_t> tokens(static_cast<size_t>(count));
+  for (int32_t i = 0; i < count; ++i)
+    tokens[static_cast<size_t>(i)] = (first + i) % CountingDecoder::kVocab;
+  return tokens;
+}
+
+class EngineTest : public ::testing::Test {
+ protected:
+  Context context_{.threads = 1, .isa = best_isa()};
+  CountingDecoder decoder_;
+  TestMethod::Log log_;
+
+  Engine make(EngineOptions options, int32_t blocks = -1, std::set<RequestId> never = {}) {
+    return {context_, decoder_,
+            std::make_unique<TestMethod>(&log_, blocks < 0 ? options.limits.max_batch : blocks,
+                                         std::move(never)),
+            options};
+  }
+};
+
+TEST_F(EngineTest, GeneratesUpToTheNumberAsked) {
+  Engine engine = make({.limits = {.max_batch = 1, .max_sequence_tokens = 20}});
+  for (int32_t count : {1, 2, 7}) {
+    engine.submit({.id = count, .prompt = {4, 9, 2}, .max_new_tokens = count});
+    const std::vector<TokenEvent> events = engine.run();
+    EXPECT_EQ(tokens_of(events).at(count), counting_from(3, count));
+    for (const TokenEvent& event : events)
+      EXPECT_EQ(event.finish,
+                event.index + 1 == count ? FinishReason::kLength : FinishReason::kNone);
+  }
+  EXPECT_EQ(engine.pool().used_blocks(), 0);
+}
+
+TEST_F(EngineTest, EndsAfterAStopTokenWhichIsReported) {
+  Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20}});
+  engine.submit({.id = 1, .prompt = {2}, .max_new_tokens = 9, .stop_ids = {30, 5}});
+  engine.submit({.id = 2, .prompt = {2}, .max_new_tokens = 3, .stop_ids = {5}});  // at its last
+  std::map<RequestId, FinishReason> reasons;
+  const std::vector<TokenEvent> events = engine.run();
+  for (const TokenEvent& event : events) reasons[event.request] = event.finish;
+  EXPECT_EQ(tokens_of(events), (Tokens{{1, {3, 4, 5}}, {2, {3, 4, 5}}}));
+  EXPECT_EQ(reasons[1], FinishReason::kStop);
+  EXPECT_EQ(reasons[2], FinishReason::kStop);
+}
+
+TEST_F(EngineTest, NoMoreRunAtOnceThanTheBatchHolds) {
+  Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20}});
+  for (RequestId id = 0; id < 5; ++id)
+    engine.submit({.id = id,
+                   .prompt = counting_from(static_cast<int32_t>(id), 3),
+                   .max_new_tokens = 2 + static_cast<int32_t>(id)});
+  const Tokens tokens = tokens_of(engine.run());
+  for (int32_t id = 0; id < 5; ++id) EXPECT_EQ(tokens.at(id), counting_from(id + 3, 2 + id));
+  EXPECT_EQ(engine.pool().peak_used_blocks(), 2);
+  EXPECT_EQ(engine.pool().used_blocks(), 0);
+  EXPECT_EQ(log_.order, (std::vector<RequestId>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(log_.retired, 5);
+}
+
+TEST_F(EngineTest, WaitsInOrderWhenThePoolIsFull) {
+  Engine engine = make({.limits = {.max_batch = 4, .max_sequence_tokens = 20}}, /*blocks=*/1);
+  for (RequestId id : {7, 3, 5}) engine.submit({.id = id, .prompt = {1}, .max_new_tokens = 3});
+  const Tokens tokens = tokens_of(engine.run());
+  EXPECT_EQ(tokens.size(), 3u);
+  EXPECT_EQ(log_.order, (std::vector<RequestId>{7, 3, 5}));
+  EXPECT_GT(log_.refused, 0);
+  EXPECT_EQ(engine.pool().peak_used_blocks(), 1);
+  EXPECT_EQ(engine.pool().used_blocks(), 0);
+}
+
+TEST_F(EngineTest, RequestThatNeverFitsIsRefusedOnceAndTheOthersGoOn) {
+  Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20}}, 2, /*never=*/{8});
+  engine.submit({.id = 8, .prompt = {1, 2}, .max_new_tokens = 3});
+  engine.submit({.id = 9, .prompt = {1}, .max_new_tokens = 3});
+  expect_error([&] { engine.step(); }, {"request 8", "does not fit"});
+  EXPECT_TRUE(engine.has_work());
+  EXPECT_EQ(tokens_of(engine.run()), (Tokens{{9, {2, 3, 4}}}));
+  EXPECT_FALSE(engine.has_work());
+}
+
+TEST_F(EngineTest, PromptsAreComputedInChunksSharedByTheSequences) {
+  for (int32_t chunk : {1, 3, 7, 100}) {
+    decoder_.rows.clear();
+    Engine engine =
+        make({.limits = {.max_batch = 3, .max_sequence_tokens = 30}, .prefill_chunk = chunk});
+    for (const auto& [id, length] : {std::pair{1, 5}, {2, 1}, {3, 11}})
+      engine.submit({.id = id, .prompt = counting_from(10 * id, length), .max_new_tokens = 4});
+    int32_t prefill = 0, decode = 0;
+    std::vector<TokenEvent> events;
+    while (engine.has_work()) {
+      const StepReport report = engine.step();
+      EXPECT_LE(report.prefill_tokens, chunk);
+      EXPECT_EQ(report.prefill_tokens + report.decode_tokens, decoder_.rows.back());
+      prefill += report.prefill_tokens;
+      decode += report.decode_tokens;
+      events.insert(events.end(), report.events.begin(), report.events.end());
+    }
+    EXPECT_EQ(prefill, 5 + 1 + 11) << "chunk " << chunk;
+    EXPECT_EQ(decode, 3 * 3) << "the first token of each comes from its prompt";
+    EXPECT_EQ(
+        tokens_of(events),
+        (Tokens{{1, counting_from(15, 4)}, {2, counting_from(21, 4)}, {3, counting_from(41, 4)}}));
+  }
+}
+
+TEST_F(EngineTest, TimesComeFromTheClockItIsGiven) {
+  int64_t now = 0;
+  Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20},
+                        .clock_ns = [&] { return now += 1000; }});
+  engine.submit({.id = 1, .prompt = {1, 2, 3}, .max_new_tokens = 3});
+  int64_t last_end = 0;
+  int32_t index = 0;
+  while (engine.has_work()) {
+    const StepReport report = engine.step();
+    EXPECT_EQ(report.start_ns, last_end + 1000);
+    EXPECT_EQ(report.end_ns, report.start_ns + 1000);
+    ASSERT_EQ(report.events.size(), 1u);
+    EXPECT_EQ(report.events[0].time_ns, report.end_ns);
+    EXPECT_EQ(report.events[0].index, index++);
+    last_end = report.end_ns;
+  }
+  EXPECT_EQ(index, 3);
+}
+
+TEST_F(EngineTest, StepWithoutWorkDoesNothing) {
+  Engine engine = make({.limits = {.max_batch = 1, .max_sequence_tokens = 4}});
+  EXPECT_FALSE(engine.has_work());
+  EXPECT_TRUE(engine.step().events.empty());
+  EXPECT_TRUE(engine.run().empty());
+  EXPECT_EQ(decoder_.steps, 0);
+}
+
+TEST_F(EngineTest, BadRequestsAreRefusedAndTheErrorNamesWhatIsWrong) {
+  Engine engine = make({.limits = {.max_batch = 1, .max_sequence_tokens = 10}});
+  const auto refused = [&](const Request& request, std::initializer_list<std::string> parts) {
+    expect_error([&] { engine.submit(request); }, parts);
+  };
+  refused({.id = 42, .prompt = {}}, {"request 42", "empty prompt"});
+  refused({.id = 42, .prompt = {1}, .max_new_tokens = 0}, {"request 42", "0 new tokens"});
+  refused({.id = 42, .prompt = {1}, .max_new_tokens = -5}, {"request 42", "-5"});
+  refused({.id = 42, .prompt = {1, 2, 3}, .max_new_tokens = 8}, {"request 42", "3", "8", "10"});
+  refused({.id = 42, .prompt = {1}, .max_new_tokens = 2147483647}, {"request 42", "2147483647"});
+  refused({.id = 42, .prompt = {1, 32}, .max_new_tokens = 1}, {"request 42", "32", "counting"});
+  refused({.id = 42, .prompt = {-1}, .max_new_tokens = 1}, {"request 42", "-1", "vocabulary"});
+  refused({.id = 42, .prompt = {1, 2}, .positions = {0}, .max_new_tokens = 1},
+          {"request 42", "2 tokens", "1 positions"});
+  refused({.id = 42, .prompt = {1}, .positions = {-1}, .max_new_tokens = 1},
+          {"request 42", "position -1"});
+  refused({.id = 42, .prompt = {1}, .positions = {1 << 24}, .max_new_tokens = 1},
+          {"request 42", "position 16777216"});
+  refused({.id = 42, .prompt = {1}, .max_new_tokens = 1, .sampling = {.top_p = 2.0}}, {"top_p"});
+  EXPECT_FALSE(engine.has_work());
+  engine.submit({.id = 42, .prompt = {1}, .max_new_tokens = 9});
+  EXPECT_EQ(engine.run().size(), 9u);
+}
+
+TEST_F(EngineTest, RequestIdInUseIsRefusedAndMayBeUsedAgainLater) {
+  Engine engine = make({.limits = {.max_batch = 1, .max_sequence_tokens = 10}});
+  engine.submit({.id = 1, .prompt = {1}, .max_new_tokens = 2});
+  engine.submit({.id = 2, .prompt = {1}, .max_new_tokens = 2});
+  (void)engine.step();  // 1 runs, 2 waits
+  for (RequestId id : {1, 2})
+    expect_error([&] { engine.submit({.id = id, .prompt = {1}, .max_new_tokens = 2}); },
+                 {"request id " + std::to_string(id), "in use"});
+  const std::vector<TokenEvent> events = engine.run();
+  ASSERT_EQ(events.size(), 3u);  // the second of 1, both of 2
+  EXPECT_EQ(events.back().request, 2);
+  engine.submit({.id = 1, .prompt = {5}, .max_new_tokens = 1});
+  EXPECT_EQ(tokens_of(engine.run()).at(1), std::vector<int32_t>{6});
+}
+
+TEST_F(EngineTest, BadOptionsAreNamed) {
+  const auto refused = [&](const EngineOptions& options, const std::string& part) {
+    expect_error([&] { make(options); }, {part});
+  };
+  refused({.limits = {.max_batch = 0, .max_sequence_tokens = 4}}, "max_batch");
+  refused({.limits = {.max_batch = 1, .max_sequence_tokens = 0}}, "max_sequence_tokens");
+  refused({.limits = {.max_batch = 1, .max_sequence_tokens = 4}, .prefill_chunk = 0},
+          "prefill_chunk");
+  refused({.limits = {.max_batch = 1 << 30, .max_sequence_tokens = 1 << 30}}, "KV cache needs");
+}
+
+// A step that fails has not happened: what it would have made comes from the next.
+TEST_F(EngineTest, StepWhoseDecoderFailsMayBeTriedAgain) {
+  for (int failing : {1, 2, 3, 4}) {
+    decoder_.steps = 0;
+    decoder_.failing_step = failing;
+    Engine engine =
+        make({.limits = {.max_batch = 3, .max_sequence_tokens = 30}, .prefill_chunk = 4});
+    for (RequestId id : {1, 2, 3})
+      engine.submit({.id = id, .prompt = counting_from(3, 3), .max_new_tokens = 3});
+    std::vector<TokenEvent> events;
+    int errors = 0;
+    while (engine.has_work()) try {
+        const StepReport report = engine.step();
+        events.insert(events.end(), report.events.begin(), report.events.end());
+      } catch (const Error&) {
+        ++errors;
+      }
+    EXPECT_EQ(errors, 1);
+    for (RequestId id : {1, 2, 3}) EXPECT_EQ(tokens_of(events).at(id), counting_from(6, 3));
+    EXPECT_EQ(engine.pool().used_blocks(), 0);
+  }
+}
+
+// The NaN is in the last row of the batch: those before it must not have moved on.
+TEST_F(EngineTest, StepWhoseLogitsAreNanChangesNothing) {
+  for (int failing : {1, 2, 3}) {
+    decoder_.steps = 0;
+    decoder_.nan_step = failing;
+    Engine engine = make({.limits = {.max_batch = 3, .max_sequence_tokens = 30}});
+    for (RequestId id : {1, 2, 3})  // the first two finish in the step that fails
+      engine.submit({.id = id,
+                     .prompt = counting_from(3, 3),
+                     .max_new_tokens = id < 3 ? static_cast<int32_t>(failing) : 4});
+    std::vector<TokenEvent> events;
+    int errors = 0;
+    while (engine.has_work()) try {
+        const StepReport report = engine.step();
+        events.insert(events.end(), report.events.begin(), report.events.end());
+      } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("NaN"), std::string::npos);
+        ++errors;
+      }
+    EXPECT_EQ(errors, 1);
+    const Tokens tokens = tokens_of(events);
+    EXPECT_EQ(tokens.at(1), counting_from(6, failing));
+    EXPECT_EQ(tokens.at(2), counting_from(6, failing));
+    EXPECT_EQ(tokens.at(3), counting_from(6, 4));
+    EXPECT_EQ(engine.pool().used_blocks(), 0);
+  }
+}
+
+TEST_F(EngineTest, EveryAdmittedRequestIsRetiredEvenWhenTheEngineEndsEarly) {
+  {
+    Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20}});
+    for (RequestId id : {1, 2, 3}) engine.submit({.id = id, .prompt = {1}, .max_new_tokens = 9});
+    engine.step();
+    EXPECT_EQ(engine.pool().used_blocks(), 2);
+  }
+  EXPECT_EQ(log_.admitted, 2);
+  EXPECT_EQ(log_.retired, 2);
+}
+
+// ---- with a real decoder ----
+
+std::vector<Request> mixed_requests() {
+  std::vector<Request> requests;
+  for (const auto& [id, length, count] :
+       {std::tuple{1, 1, 7}, {2, 17, 3}, {3, 5, 12}, {4, 2, 1}, {5, 30, 6}, {6, 9, 9}}) {
+    Request request{.id = id, .prompt = {}, .max_new_tokens = count};
+    for (int32_t i = 0; i < length; ++i) request.prompt.push_back((i * 13 + id * 29) % 97);
+    requests.push_back(request);
+  }
+  requests[1].sampling = {.temperature = 0.8, .top_p = 0.9, .seed = 5};
+  requests[4].sampling = {.temperature = 1.2, .top_k = 20, .seed = 6};
+  // Gaps, and the last token not at the largest position.
+  requests[5].positions = {0, 1, 2, 20, 21, 40, 41, 30, 31};
+  return requests;
+}
+
+Tokens run_together(model::Decoder& decoder, const std::vector<Request>& requests,
+                    int32_t max_batch, int32_t chunk, const char* method, const Context& context) {
+  Engine engine(
+      context, decoder, methods::make_method(method, {}),
+      {.limits = {.max_batch = max_batch, .max_sequence_tokens = 40}, .prefill_chunk = chunk});
+  for (const Request& request : requests) engine.submit(request);
+  Tokens tokens = tokens_of(engine.run());
+  EXPECT_EQ(engine.pool().used_blocks(), 0);
+  return tokens;
+}
+
+class EngineFamily : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(EngineFamily, RequestsTogetherGiveTheTokensOfEachAlone) {
+  const Context context = Context::machine();
+  auto decoder = testing::random_decoder(testing::scaled_down(GetParam()), context);
+  const std::vector<Request> requests = mixed_requests();
+  Tokens alone;
+  for (const Request& request : requests)
+    alone.merge(run_together(*decoder, {request}, 1, 512, "contiguous", context));
+  ASSERT_EQ(alone.size(), requests.size());
+  for (const char* method : {"contiguous", "recompute"})
+    for (const auto& [max_batch, chunk] : {std::pair{6, 512}, {6, 7}, {2, 16}, {3, 1}})
+      EXPECT_EQ(run_together(*decoder, requests, max_batch, chunk, method, context), alone)
+          << method << " batch " << max_batch << " chunk " << chunk;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, EngineFamily,
+                         ::testing::Values("tinyllama-1.1b", "mistral-7b", "falcon-7b",
+                                           "falcon-rw-1b", "mpt-7b", "phi-2"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           for (char& c : name)
+                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+                           return name;
+                         });
+
+TEST(Engine, TwoEnginesOnOneDecoderDoNotDisturbEachOther) {
+  const Context context = Context::machine();
+  auto decoder = testing::random_decoder(testing::scaled_down("tinyllama-1.1b"), context);
+  const EngineOptions options{.limits = {.max_batch = 1, .max_sequence_tokens = 40}};
+  Engine a(context, *decoder, contiguous(), options), b(context, *decoder, contiguous(), options);
+  const Request request = mixed_requests()[2];
+  a.submit(request);
+  b.submit(request);
+  std::vector<TokenEvent> from_a, from_b;
+  while (a.has_work() || b.has_work()) {  // in turn
+    for (const TokenEvent& event : a.step().events) from_a.push_back(event);
+    for (const TokenEvent& event : b.step().events) from_b.push_back(event);
+  }
+  EXPECT_EQ(tokens_of(from_a), tokens_of(from_b));
+  EXPECT_EQ(tokens_of(from_a), run_together(*decoder, {request}, 1, 512, "contiguous", context));
+}
+
+}  // namespace
+}  // namespace reprise::engine

@@ -1,0 +1,163 @@
+#include "core/engine/sampling.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace reprise::engine {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// How often each token is drawn for requests 0 .. draws - 1.
+std::vector<int> counts_of(const std::vector<float>& logits, const SamplingOptions& options,
+                           int draws) {
+  std::vector<int> counts(logits.size());
+  for (int i = 0; i < draws; ++i) ++counts[static_cast<size_t>(sample(logits, options, i, 0))];
+  return counts;
+}
+
+// Expects binomial counts within five standard deviations.
+void expect_shares(const std::vector<int>& counts, const std::vector<double>& shares, int draws) {
+  for (size_t i = 0; i < shares.size(); ++i)
+    EXPECT_NEAR(counts[i], shares[i] * draws, 5 * std::sqrt(shares[i] * (1 - shares[i]) * draws))
+        << "token " << i;
+}
+
+const std::vector<float> kLogits = {std::log(0.1f), std::log(0.4f), std::log(0.2f), std::log(0.3f)};
+
+TEST(Sampling, GreedyTakesTheLargestAndTheLowestIdAmongEquals) {
+  EXPECT_EQ(sample(std::vector<float>{1, 3, 2}, {}, 0, 0), 1);
+  EXPECT_EQ(sample(std::vector<float>{1, 3, 3, 3}, {}, 0, 0), 1);
+  EXPECT_EQ(sample(std::vector<float>{0, 0, 0}, {}, 9, 9), 0);
+  EXPECT_EQ(sample(std::vector<float>{-kInf, -5, -kInf}, {}, 0, 0), 1);
+  EXPECT_EQ(sample(std::vector<float>{-kInf, -kInf}, {}, 0, 0), 0);
+  EXPECT_EQ(sample(std::vector<float>{1, kInf, kInf}, {}, 0, 0), 1);
+  EXPECT_EQ(sample(std::vector<float>{-0.0f, 0.0f}, {}, 0, 0), 0);
+}
+
+TEST(Sampling, TopKOfOneIsGreedyAtAnyTemperature) {
+  for (int i = 0; i < 50; ++i)
+    EXPECT_EQ(sample(kLogits, {.temperature = 5.0, .top_k = 1, .seed = 3}, i, 0), 1);
+}
+
+TEST(Sampling, DrawsFollowTheSoftmax) {
+  constexpr int kDraws = 20000;
+  expect_shares(counts_of(kLogits, {.temperature = 1.0, .seed = 1}, kDraws), {0.1, 0.4, 0.2, 0.3},
+                kDraws);
+}
+
+// p^(1/T) normalised: at T = 1/2 the squares 1 : 16 : 4 : 9 of 30.
+TEST(Sampling, TemperatureSharpensTheSoftmax) {
+  constexpr int kDraws = 20000;
+  expect_shares(counts_of(kLogits, {.temperature = 0.5, .seed = 1}, kDraws),
+                {1 / 30.0, 16 / 30.0, 4 / 30.0, 9 / 30.0}, kDraws);
+}
+
+TEST(Sampling, TinyTemperatureIsGreedyAndHugeOneUniform) {
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(sample(kLogits, {.temperature = 1e-6}, i, 0), 1);
+  for (int i = 0; i < 50; ++i)
+    EXPECT_EQ(sample(kLogits, {.temperature = std::numeric_limits<double>::denorm_min()}, i, 0), 1);
+  constexpr int kDraws = 20000;  // 0.1^0.01 and 0.4^0.01 differ by 1.4 %: within the spread allowed
+  expect_shares(counts_of(kLogits, {.temperature = 100.0, .seed = 2}, kDraws),
+                {0.25, 0.25, 0.25, 0.25}, kDraws);
+}
+
+TEST(Sampling, TopKKeepsTheMostProbableAndTheirProportions) {
+  constexpr int kDraws = 20000;
+  expect_shares(counts_of(kLogits, {.temperature = 1.0, .top_k = 2, .seed = 4}, kDraws),
+                {0.0, 4 / 7.0, 0.0, 3 / 7.0}, kDraws);
+  expect_shares(counts_of(kLogits, {.temperature = 1.0, .top_k = 100, .seed = 4}, kDraws),
+                {0.1, 0.4, 0.2, 0.3}, kDraws);
+}
+
+TEST(Sampling, TopKAmongEqualsKeepsTheLowestIds) {
+  const std::vector<int> counts =
+      counts_of({1, 1, 1, 1, 1}, {.temperature = 1.0, .top_k = 2, .seed = 5}, 1000);
+  EXPECT_GT(counts[0], 0);
+  EXPECT_GT(counts[1], 0);
+  EXPECT_EQ(counts[2] + counts[3] + counts[4], 0);
+}
+
+// The smallest set that reaches top_p: 0.4, then 0.3 (0.7), then 0.2 (0.9), then 0.1.
+TEST(Sampling, TopPKeepsTheSmallestSetThatReachesIt) {
+  constexpr int kDraws = 20000;
+  const auto counts = [&](double top_p) {
+    return counts_of(kLogits, {.temperature = 1.0, .top_p = top_p, .seed = 6}, kDraws);
+  };
+  expect_shares(counts(0.01), {0, 1, 0, 0}, kDraws);
+  expect_shares(counts(0.39), {0, 1, 0, 0}, kDraws);
+  expect_shares(counts(0.41), {0, 4 / 7.0, 0, 3 / 7.0}, kDraws);
+  expect_shares(counts(0.69), {0, 4 / 7.0, 0, 3 / 7.0}, kDraws);
+  expect_shares(counts(0.71), {0, 4 / 9.0, 2 / 9.0, 3 / 9.0}, kDraws);
+  expect_shares(counts(1.0), {0.1, 0.4, 0.2, 0.3}, kDraws);
+}
+
+// top_p is a share of what top_k left.
+TEST(Sampling, TopPAppliesAfterTopK) {
+  const std::vector<int> counts =
+      counts_of(kLogits, {.temperature = 1.0, .top_p = 0.5, .top_k = 2, .seed = 7}, 1000);
+  EXPECT_EQ(counts[1], 1000);  // 4/7 reaches 0.5 alone
+}
+
+TEST(Sampling, DrawDependsOnSeedRequestAndIndexAlone) {
+  const std::vector<float> logits(50, 0.0f);
+  const SamplingOptions options{.temperature = 1.0, .seed = 11};
+  const int32_t token = sample(logits, options, 3, 5);
+  EXPECT_EQ(sample(logits, options, 3, 5), token);
+  std::set<int32_t> by_seed, by_request, by_index;
+  for (int i = 0; i < 40; ++i) {
+    by_seed.insert(sample(logits, {.temperature = 1.0, .seed = static_cast<uint64_t>(i)}, 3, 5));
+    by_request.insert(sample(logits, options, i, 5));
+    by_index.insert(sample(logits, options, 3, i));
+  }
+  // 40 draws of 50: fewer than 15 different ones would be a miracle.
+  EXPECT_GT(by_seed.size(), 15u);
+  EXPECT_GT(by_request.size(), 15u);
+  EXPECT_GT(by_index.size(), 15u);
+}
+
+TEST(Sampling, TokensOfNoProbabilityAreNeverDrawn) {
+  const std::vector<int> counts =
+      counts_of({-kInf, 0.0f, -kInf, 0.0f}, {.temperature = 1.0, .seed = 8}, 2000);
+  EXPECT_EQ(counts[0] + counts[2], 0);
+  EXPECT_EQ(sample(std::vector<float>{-kInf, -kInf}, {.temperature = 1.0}, 0, 0), 0);
+  EXPECT_EQ(sample(std::vector<float>{1.0f, kInf}, {.temperature = 1.0}, 0, 0), 1);
+}
+
+TEST(Sampling, NanIsAnErrorThatNamesTheToken) {
+  const std::vector<float> logits = {1.0f, std::nanf(""), 2.0f};
+  for (double temperature : {0.0, 1.0}) try {
+      (void)sample(logits, {.temperature = temperature}, 0, 0);
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("token 1"), std::string::npos) << error.what();
+    }
+}
+
+TEST(Sampling, OptionsThatMakeNoSenseAreNamed) {
+  const auto message = [](const SamplingOptions& options) -> std::string {
+    try {
+      validate(options);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const double nan = std::nan("");
+  for (double temperature : {-0.1, 101.0, nan})
+    EXPECT_NE(message({.temperature = temperature}).find("temperature"), std::string::npos);
+  for (double top_p : {0.0, -1.0, 1.01, nan})
+    EXPECT_NE(message({.top_p = top_p}).find("top_p"), std::string::npos);
+  EXPECT_NE(message({.top_k = -1}).find("top_k"), std::string::npos);
+  EXPECT_EQ(message({.temperature = 100.0, .top_p = 1.0, .top_k = 1 << 30}), "");
+}
+
+}  // namespace
+}  // namespace reprise::engine

@@ -1,0 +1,290 @@
+#include "core/kernels/packed_matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/kernels/reference/linear.h"
+#include "tests/support/kernels.h"
+
+namespace reprise::kernels {
+namespace {
+
+using reprise::testing::available_isas;
+using reprise::testing::expect_within;
+using reprise::testing::kSmallestNormal;
+using reprise::testing::kUnitBf16;
+using reprise::testing::kUnitF32;
+using reprise::testing::random_values;
+using reprise::testing::tensor_of;
+using reprise::testing::values_of;
+
+// A matrix of random values as the kernels hold it, and the same values for the oracle.
+struct Weights {
+  int64_t rows, cols;
+  DType dtype;
+  std::vector<float> values;  // [rows, cols]
+  PackedMatrix packed;
+
+  Weights(int64_t num_rows, int64_t num_cols, DType type, uint64_t seed, int threads = 2)
+      : rows(num_rows),
+        cols(num_cols),
+        dtype(type),
+        values(random_values(rows * cols, seed, type)),
+        packed(rows, cols, type, filler(), {.threads = threads, .isa = best_isa()}) {}
+
+  [[nodiscard]] PackedMatrix::FillRows filler() const {
+    return [this](int64_t first, int64_t end, void* out) {
+      convert(values.data() + first * cols, DType::kF32, out, dtype,
+              static_cast<size_t>((end - first) * cols));
+    };
+  }
+};
+
+struct Variant {
+  bool has_bias = false;
+  bool accumulate = false;
+  DType out_dtype = DType::kF32;
+};
+
+std::vector<float> magnitudes(std::vector<float> values) {
+  for (float& value : values) value = std::abs(value);
+  return values;
+}
+
+// f32 sums of `cols` products, a bias and what was there before, in any order: each of the
+// cols + 2 roundings is at most 2^-24 of the sum of magnitudes. The products of two bf16 are exact
+// in f32. VDPBF16PS takes subnormal products for zero, hence the last term. bf16 results round once
+// more.
+std::vector<double> bounds(const std::vector<double>& want, const std::vector<double>& sums,
+                           int64_t cols, DType out_dtype) {
+  std::vector<double> bound;
+  for (size_t i = 0; i < want.size(); ++i) {
+    double b = static_cast<double>(cols + 2) * (kUnitF32 * sums[i] + kSmallestNormal);
+    if (out_dtype == DType::kBF16) b += kUnitBf16 * (std::abs(want[i]) + b);
+    bound.push_back(b);
+  }
+  return bound;
+}
+
+// Runs every instruction set against the reference.
+void check(const Weights& w, int64_t m, const Variant& variant, uint64_t seed,
+           const std::vector<Isa>& isas = available_isas()) {
+  const std::vector<float> x = random_values(m * w.cols, seed + 1, w.dtype);
+  const std::vector<float> bias =
+      variant.has_bias ? random_values(w.rows, seed + 2) : std::vector<float>();
+  const std::vector<float> before = random_values(m * w.rows, seed + 3);
+  std::vector<double> want = reference::linear(w.values, w.rows, w.cols, x, m, bias);
+  std::vector<double> sums =
+      reference::linear(magnitudes(w.values), w.rows, w.cols, magnitudes(x), m, magnitudes(bias));
+  if (variant.accumulate)
+    for (size_t i = 0; i < want.size(); ++i) {
+      want[i] += static_cast<double>(before[i]);
+      sums[i] += std::abs(static_cast<double>(before[i]));
+    }
+  const Tensor input = tensor_of(x, w.dtype);
+  const std::vector<double> bound = bounds(want, sums, w.cols, variant.out_dtype);
+  for (Isa isa : isas) {
+    Tensor out = tensor_of(before, variant.out_dtype);
+    LinearWorkspace workspace;
+    LinearCall{.x = input.data(),
+               .m = m,
+               .bias = variant.has_bias ? bias.data() : nullptr,
+               .out = out.data(),
+               .out_dtype = variant.out_dtype,
+               .accumulate = variant.accumulate}
+        .run(w.packed, workspace, {.threads = 2, .isa = isa});
+    expect_within(values_of(out), want, bound,
+                  fmt::format("isa {} {} [{}, {}] m {} bias {} accumulate {} out {}", name_of(isa),
+                              name_of(w.dtype), w.rows, w.cols, m, variant.has_bias,
+                              variant.accumulate, name_of(variant.out_dtype)));
+  }
+}
+
+constexpr DType kWeightDtypes[] = {DType::kF32, DType::kBF16};
+constexpr int64_t kRowEdges[] = {1, 63, 64, 65, 200};
+constexpr int64_t kColEdges[] = {1, 15, 16, 17, 31, 32, 33, 172};
+
+TEST(PackedMatrix, EveryEdgeOfRowsColumnsAndInputsMatchesTheReference) {
+  uint64_t seed = 1;
+  for (DType dtype : kWeightDtypes)
+    for (int64_t rows : kRowEdges)
+      for (int64_t cols : kColEdges) {
+        const Weights w(rows, cols, dtype, ++seed);
+        for (int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 13, 64}) check(w, m, {}, seed);
+      }
+}
+
+TEST(PackedMatrix, BiasAccumulationAndOutputDtypeCombine) {
+  uint64_t seed = 1000;
+  for (DType dtype : kWeightDtypes)
+    for (const auto& [rows, cols] : {std::pair{1, 1}, {63, 17}, {65, 33}, {200, 172}}) {
+      const Weights w(rows, cols, dtype, ++seed);
+      for (int64_t m : {1, 3, 4, 5, 7, 64})
+        for (bool has_bias : {false, true}) {
+          check(w, m, {.has_bias = has_bias, .out_dtype = DType::kBF16}, seed);
+          check(w, m, {.has_bias = has_bias, .accumulate = true}, seed);
+          check(w, m, {.has_bias = has_bias}, seed);
+        }
+    }
+}
+
+// Above the size from which the streaming kernel forks.
+TEST(PackedMatrix, LargeMatrixMatchesTheReference) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(1030, 515, dtype, 5);
+    for (int64_t m : {1, 2, 4, 5, 33}) check(w, m, {.has_bias = true, .accumulate = true}, 6);
+  }
+}
+
+// The product library keeps what it made for a shape of call: another shape must not get it.
+TEST(PackedMatrix, OneMatrixServesCallsOfManyShapesInTurn) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(65, 33, dtype, 9);
+    for (int round = 0; round < 2; ++round)
+      for (int64_t m : {64, 5, 1, 13})
+        for (bool flag : {true, false}) {
+          check(w, m, {.has_bias = flag, .accumulate = !flag}, 10);
+          check(w, m, {.has_bias = flag, .out_dtype = DType::kBF16}, 10);
+        }
+  }
+}
+
+TEST(PackedMatrix, ReadsBackEveryRowExactly) {
+  for (DType dtype : kWeightDtypes)
+    for (int64_t rows : kRowEdges)
+      for (int64_t cols : kColEdges) {
+        const Weights w(rows, cols, dtype, 3);
+        EXPECT_EQ(w.packed.rows(), rows);
+        EXPECT_EQ(w.packed.cols(), cols);
+        EXPECT_EQ(w.packed.panels(), (rows + 63) / 64);
+        std::vector<float> row(static_cast<size_t>(cols));
+        for (int64_t r = 0; r < rows; ++r) {
+          w.packed.read_row(r, row.data());
+          EXPECT_EQ(std::memcmp(row.data(), w.values.data() + r * cols, row.size() * 4), 0)
+              << name_of(dtype) << " [" << rows << ", " << cols << "] row " << r;
+        }
+      }
+}
+
+TEST(PackedMatrix, PackingDoesNotDependOnTheNumberOfThreads) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights one(200, 172, dtype, 3, 1), three(200, 172, dtype, 3, 3);
+    ASSERT_EQ(one.packed.bytes(), three.packed.bytes());
+    EXPECT_EQ(std::memcmp(one.packed.panel(0), three.packed.panel(0), one.packed.bytes()), 0);
+  }
+}
+
+TEST(PackedMatrix, StreamedResultsDoNotDependOnTheNumberOfThreads) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(700, 600, dtype, 4);  // above the size that stays on one thread
+    for (int64_t m : {int64_t{1}, LinearCall::kStreamedRows}) {
+      const Tensor x = tensor_of(random_values(m * w.cols, 5, dtype), dtype);
+      for (Isa isa : available_isas()) {
+        std::vector<float> first;
+        for (int threads : {1, 2, 3, 7}) {
+          Tensor out(DType::kF32, {m * w.rows});
+          LinearWorkspace workspace;
+          LinearCall{.x = x.data(), .m = m, .out = out.data()}.run(
+              w.packed, workspace, {.threads = threads, .isa = isa});
+          if (first.empty()) first = values_of(out);
+          EXPECT_EQ(values_of(out), first) << name_of(isa) << " threads " << threads;
+        }
+      }
+    }
+  }
+}
+
+// Our own kernel treats each row by itself; a batch of decodes gives what each would give alone.
+TEST(PackedMatrix, StreamedRowsGiveTheBitsOfEachRowAlone) {
+  const Weights w(130, 70, DType::kF32, 4);
+  const std::vector<float> x = random_values(3 * 70, 5);
+  for (Isa isa : available_isas()) {
+    const Context context{.threads = 1, .isa = isa};
+    LinearWorkspace workspace;
+    std::vector<float> together(3 * 130), alone(130);
+    LinearCall{.x = x.data(), .m = 3, .out = together.data()}.run(w.packed, workspace, context);
+    for (int64_t row = 0; row < 3; ++row) {
+      LinearCall{.x = x.data() + row * 70, .m = 1, .out = alone.data()}.run(w.packed, workspace,
+                                                                            context);
+      EXPECT_EQ(std::vector(together.begin() + row * 130, together.begin() + (row + 1) * 130),
+                alone);
+    }
+  }
+}
+
+TEST(PackedMatrix, NothingBeyondTheOutputsIsWritten) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(65, 33, dtype, 4);
+    for (int64_t m : {1, 4, 7}) {
+      const Tensor x = tensor_of(random_values(m * w.cols, 5, dtype), dtype);
+      for (DType out_dtype : {DType::kF32, DType::kBF16})
+        for (Isa isa : available_isas()) {
+          Tensor out =
+              tensor_of(std::vector<float>(static_cast<size_t>(m * 65 + 64), 77.0f), out_dtype);
+          LinearWorkspace workspace;
+          LinearCall{.x = x.data(), .m = m, .out = out.data(), .out_dtype = out_dtype}.run(
+              w.packed, workspace, {.threads = 1, .isa = isa});
+          const std::vector<float> got = values_of(out);
+          EXPECT_EQ(std::count(got.end() - 64, got.end(), 77.0f), 64) << name_of(isa);
+        }
+    }
+  }
+}
+
+TEST(PackedMatrix, NanAndInfinityReachTheirOutputsOnly) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(3, 40, dtype, 4);
+    for (int64_t m : {2, 6}) {
+      std::vector<float> x = random_values(m * w.cols, 5, dtype);
+      x[7] = std::numeric_limits<float>::quiet_NaN();
+      x[static_cast<size_t>(w.cols)] = kInf;
+      const Tensor input = tensor_of(x, dtype);
+      for (Isa isa : available_isas()) {
+        Tensor out(DType::kF32, {m * w.rows});
+        LinearWorkspace workspace;
+        LinearCall{.x = input.data(), .m = m, .out = out.data()}.run(w.packed, workspace,
+                                                                     {.threads = 1, .isa = isa});
+        const std::vector<float> got = values_of(out);
+        for (size_t i = 0; i < got.size(); ++i) {
+          if (i < 3) {
+            EXPECT_TRUE(std::isnan(got[i])) << name_of(isa) << " output " << i;
+          } else if (i < 6) {
+            EXPECT_EQ(std::abs(got[i]), kInf) << name_of(isa) << " output " << i;
+          } else {
+            EXPECT_TRUE(std::isfinite(got[i])) << name_of(isa) << " output " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(PackedMatrix, MovesItsStorage) {
+  Weights w(65, 33, DType::kF32, 4);
+  const void* before = w.packed.panel(0);
+  PackedMatrix moved = std::move(w.packed);
+  EXPECT_EQ(moved.panel(0), before);
+  w.packed = std::move(moved);
+  check(w, 7, {}, 5);
+}
+
+TEST(PackedMatrix, F16WeightsAreRefusedWithTheWayOut) {
+  try {
+    const Weights w(2, 2, DType::kF16, 1);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("bf16"), std::string::npos) << error.what();
+  }
+}
+
+TEST(PackedMatrix, ErrorOfTheFillerReachesTheCaller) {
+  const auto fill = [](int64_t, int64_t, void*) { raise("the file ends early"); };
+  EXPECT_THROW(PackedMatrix(200, 8, DType::kF32, fill, {.threads = 2, .isa = best_isa()}), Error);
+}
+
+}  // namespace
+}  // namespace reprise::kernels

@@ -1,0 +1,219 @@
+// A decoder by its definition, in double precision and without a cache: the oracle of the runtime
+// where no reference model is at hand.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "core/kernels/reference/activation.h"
+#include "core/model/config.h"
+#include "core/model/positions.h"
+#include "core/model/weights.h"
+
+namespace reprise::testing {
+
+class ReferenceDecoder {
+ public:
+  ReferenceDecoder(const model::ModelConfig& config, const model::WeightSource& source)
+      : config_(config) {
+    for (const model::TensorSpec& spec : model::canonical_tensors(config)) {
+      Matrix& matrix = tensors_[{spec.role, spec.layer}];
+      matrix = {.rows = spec.rows,
+                .cols = spec.cols,
+                .values = std::vector<float>(static_cast<size_t>(spec.rows * spec.cols))};
+      source.read_rows(spec, 0, spec.rows, DType::kF32, matrix.values.data());
+    }
+  }
+
+  // Logits [tokens, vocab] of every token at its position.
+  [[nodiscard]] std::vector<double> logits(std::span<const int32_t> ids,
+                                           std::span<const int32_t> positions) const {
+    using model::Role;
+    std::vector<Row> x;
+    for (int32_t id : ids) x.push_back(row_of(at(Role::kEmbedding, -1), id));
+    for (int64_t layer = 0; layer < config_.layers; ++layer) run_layer(layer, positions, x);
+    const Matrix& head = at(config_.tied_embeddings ? Role::kEmbedding : Role::kHead, -1);
+    std::vector<double> out;
+    for (const Row& row : x) {
+      const Row y = linear(head, find(Role::kHeadBias, -1),
+                           norm(row, at(Role::kFinalNorm, -1), find(Role::kFinalNormBias, -1)));
+      out.insert(out.end(), y.begin(), y.end());
+    }
+    return out;
+  }
+
+  // `count` greedy tokens after the prompt; later ones stand at the largest position + 1, + 2, ...
+  [[nodiscard]] std::vector<int32_t> greedy(std::vector<int32_t> ids,
+                                            std::vector<int32_t> positions, int32_t count) const {
+    std::vector<int32_t> tokens;
+    while (static_cast<int32_t>(tokens.size()) < count) {
+      const std::vector<double> all = logits(ids, positions);
+      const auto last = all.end() - config_.vocab;
+      tokens.push_back(static_cast<int32_t>(std::max_element(last, all.end()) - last));
+      ids.push_back(tokens.back());
+      positions.push_back(*std::max_element(positions.begin(), positions.end()) + 1);
+    }
+    return tokens;
+  }
+
+ private:
+  using Row = std::vector<double>;
+  struct Matrix {
+    int64_t rows = 0, cols = 0;
+    std::vector<float> values;
+  };
+
+  [[nodiscard]] const Matrix* find(model::Role role, int64_t layer) const {
+    const auto found = tensors_.find({role, layer});
+    return found == tensors_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] const Matrix& at(model::Role role, int64_t layer) const {
+    return tensors_.at({role, layer});
+  }
+  static Row row_of(const Matrix& w, int64_t row) {
+    return {w.values.begin() + row * w.cols, w.values.begin() + (row + 1) * w.cols};
+  }
+
+  static Row linear(const Matrix& w, const Matrix* bias, const Row& x) {
+    Row y;
+    for (int64_t row = 0; row < w.rows; ++row) {
+      double sum =
+          bias != nullptr ? static_cast<double>(bias->values[static_cast<size_t>(row)]) : 0;
+      for (size_t k = 0; k < x.size(); ++k)
+        sum += x[k] * static_cast<double>(w.values[static_cast<size_t>(row * w.cols) + k]);
+      y.push_back(sum);
+    }
+    return y;
+  }
+
+  [[nodiscard]] Row norm(const Row& x, const Matrix& weight, const Matrix* bias) const {
+    const auto cols = static_cast<double>(x.size());
+    double mean = 0.0, variance = 0.0;
+    if (config_.norm == model::Norm::kLayer)
+      for (double value : x) mean += value / cols;
+    for (double value : x) variance += (value - mean) * (value - mean) / cols;
+    Row y;
+    for (size_t i = 0; i < x.size(); ++i)
+      y.push_back((x[i] - mean) / std::sqrt(variance + config_.norm_epsilon) *
+                      static_cast<double>(weight.values[i]) +
+                  (bias != nullptr ? static_cast<double>(bias->values[i]) : 0.0));
+    return y;
+  }
+
+  void run_layer(int64_t layer, std::span<const int32_t> positions, std::vector<Row>& x) const {
+    using model::Role;
+    std::vector<Row> normed, qkv;
+    for (const Row& row : x) {
+      normed.push_back(norm(row, at(Role::kNorm1, layer), find(Role::kNorm1Bias, layer)));
+      qkv.push_back(linear(at(Role::kQkv, layer), find(Role::kQkvBias, layer), normed.back()));
+      if (config_.clip_qkv > 0.0)
+        for (double& value : qkv.back())
+          value = std::clamp(value, -config_.clip_qkv, config_.clip_qkv);
+    }
+    if (config_.position == model::PositionScheme::kRotary) rotate(positions, qkv);
+    const std::vector<Row> attended = attend(positions, qkv);
+    for (size_t t = 0; t < x.size(); ++t) {
+      const Row before = x[t];
+      add(x[t], linear(at(Role::kAttentionOut, layer), find(Role::kAttentionOutBias, layer),
+                       attended[t]));
+      if (config_.block != model::BlockStyle::kParallelOneNorm)
+        normed[t] = norm(config_.block == model::BlockStyle::kSequential ? x[t] : before,
+                         at(Role::kNorm2, layer), find(Role::kNorm2Bias, layer));
+      add(x[t], mlp(layer, normed[t]));
+    }
+  }
+
+  [[nodiscard]] Row mlp(int64_t layer, const Row& x) const {
+    using model::Role;
+    const Row up = linear(at(Role::kUp, layer), find(Role::kUpBias, layer), x);
+    const auto kind =
+        config_.activation == model::Activation::kSilu   ? kernels::ActivationKind::kSilu
+        : config_.activation == model::Activation::kGelu ? kernels::ActivationKind::kGelu
+                                                         : kernels::ActivationKind::kGeluTanh;
+    const auto width = static_cast<size_t>(config_.intermediate);
+    Row hidden;
+    for (size_t i = 0; i < width; ++i)
+      hidden.push_back(kernels::reference::activate(kind, up[i]) *
+                       (config_.gated_mlp ? up[width + i] : 1.0));
+    return linear(at(Role::kDown, layer), find(Role::kDownBias, layer), hidden);
+  }
+
+  void rotate(std::span<const int32_t> positions, std::vector<Row>& qkv) const {
+    const int32_t length = *std::max_element(positions.begin(), positions.end()) + 1;
+    const std::vector<double> frequencies = model::rotary_frequencies(config_.rotary, length);
+    const size_t half = frequencies.size();
+    for (size_t t = 0; t < qkv.size(); ++t)
+      for (int64_t head = 0; head < config_.heads + config_.kv_heads; ++head)
+        for (size_t c = 0; c < half; ++c) {
+          const double angle = positions[t] * frequencies[c];
+          double& a = qkv[t][static_cast<size_t>(head * config_.head_dim) + c];
+          double& b = qkv[t][static_cast<size_t>(head * config_.head_dim) + half + c];
+          const double x = a;
+          a = x * std::cos(angle) - b * std::sin(angle);
+          b = b * std::cos(angle) + x * std::sin(angle);
+        }
+  }
+
+  // Added to the score of a key; what depends on the query alone is left out, softmax drops it.
+  [[nodiscard]] double alibi(int64_t head, int32_t position) const {
+    if (config_.position != model::PositionScheme::kAlibi) return 0.0;
+    const float slope =
+        model::alibi_slopes(config_.heads, config_.alibi.bias_max)[static_cast<size_t>(head)];
+    const double factor =
+        config_.alibi.times * (config_.alibi.scaled_with_scores ? config_.attention_scale : 1.0);
+    if (!config_.alibi.rounded_to_bf16) return factor * static_cast<double>(slope) * position;
+    const float rounded = bf16(static_cast<float>(bf16(slope)) *
+                               static_cast<float>(bf16(static_cast<float>(position))));
+    return factor * static_cast<double>(rounded);
+  }
+
+  [[nodiscard]] std::vector<Row> attend(std::span<const int32_t> positions,
+                                        const std::vector<Row>& qkv) const {
+    const auto dim = static_cast<size_t>(config_.head_dim);
+    const auto key_at = static_cast<size_t>(config_.q_dim());
+    const auto value_at = key_at + static_cast<size_t>(config_.kv_dim());
+    std::vector<Row> out;
+    for (size_t t = 0; t < qkv.size(); ++t) {
+      Row row;
+      for (int64_t head = 0; head < config_.heads; ++head) {
+        const auto kv = static_cast<size_t>(head / (config_.heads / config_.kv_heads)) * dim;
+        const auto sees = [&](size_t j) {
+          return config_.sliding_window == 0 ||
+                 positions[t] - positions[j] < config_.sliding_window;
+        };
+        Row scores;
+        for (size_t j = 0; j <= t; ++j) {
+          double s = 0.0;
+          for (size_t c = 0; c < dim; ++c)
+            s += qkv[t][static_cast<size_t>(head) * dim + c] * qkv[j][key_at + kv + c];
+          scores.push_back(sees(j) ? config_.attention_scale * s + alibi(head, positions[j])
+                                   : -std::numeric_limits<double>::infinity());
+        }
+        const double m = *std::max_element(scores.begin(), scores.end());
+        double n = 0.0;
+        for (double& s : scores) n += s = std::exp(s - m);
+        for (size_t c = 0; c < dim; ++c) {
+          double o = 0.0;
+          for (size_t j = 0; j <= t; ++j) o += scores[j] / n * qkv[j][value_at + kv + c];
+          row.push_back(o);
+        }
+      }
+      out.push_back(std::move(row));
+    }
+    return out;
+  }
+
+  static void add(Row& x, const Row& y) {
+    for (size_t i = 0; i < x.size(); ++i) x[i] += y[i];
+  }
+
+  model::ModelConfig config_;
+  std::map<std::pair<model::Role, int64_t>, Matrix> tensors_;
+};
+
+}  // namespace reprise::testing

@@ -1,0 +1,57 @@
+// Small models of every family for tests that have no data: the shipped shapes scaled down, with
+// random weights.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/json.h"
+#include "core/model/decoder.h"
+#include "tests/core/model/model_files.h"
+
+namespace reprise::testing {
+
+// The shape's config.json with few layers, heads, dimensions and tokens; what makes the family
+// (norms, biases, block style, positions, windows, grouping) stays.
+inline Json scaled_down(const std::string& shape) {
+  Json json = read_json(std::filesystem::path(REPRISE_SOURCE_DIR) / "models" / "shapes" /
+                        (shape + ".json"));
+  json["vocab_size"] = 97;
+  for (const char* key : {"bos_token_id", "eos_token_id"})
+    if (json.contains(key)) json[key] = 1;
+  if (json["model_type"] == "mpt") {
+    json["n_layers"] = 2;
+    json["n_heads"] = 6;  // not a power of two: the slopes of ALiBi interleave
+    json["d_model"] = 6 * 16;
+    return json;
+  }
+  json["num_hidden_layers"] = 2;
+  // An odd number where the original has one (Falcon-7B), else four; groups of two where it groups.
+  const int64_t heads = json["num_attention_heads"], head_dim = 20;
+  const int64_t few = heads % 2 == 1 ? 5 : 4;
+  const auto shrink_kv = [&](const char* key) {
+    if (json.contains(key)) json[key] = json[key] == heads ? few : few / 2;
+  };
+  shrink_kv("num_key_value_heads");
+  shrink_kv("num_kv_heads");
+  json["num_attention_heads"] = few;
+  json["hidden_size"] = few * head_dim;
+  if (json.contains("head_dim")) json["head_dim"] = head_dim;
+  if (json.contains("intermediate_size")) json["intermediate_size"] = 75;
+  if (json.contains("sliding_window") && !json["sliding_window"].is_null())
+    json["sliding_window"] = 6;
+  return json;
+}
+
+inline std::unique_ptr<model::Decoder> random_decoder(const Json& config, const Context& context,
+                                                      DType dtype = DType::kF32,
+                                                      uint64_t seed = 1) {
+  const model::TempDir dir;
+  dir.write("config.json", config.dump());
+  return model::load_decoder(dir.path().string(),
+                             {.dtype = dtype, .random_weights = true, .seed = seed}, context);
+}
+
+}  // namespace reprise::testing

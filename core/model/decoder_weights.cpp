@@ -60,8 +60,8 @@ DecoderWeights load_weights(const ModelConfig& config, const WeightSource& sourc
   DecoderWeights weights;
   weights.layers.resize(static_cast<size_t>(config.layers));
   for (const TensorSpec& spec : canonical_tensors(config)) {
-    LayerWeights* layer =
-        spec.layer >= 0 ? &weights.layers[static_cast<size_t>(spec.layer)] : nullptr;
+    LayerWeights unused;  // stands in for tensors that belong to no layer
+    LayerWeights& layer = spec.layer >= 0 ? weights.layers[static_cast<size_t>(spec.layer)] : unused;
     switch (spec.role) {
       case Role::kEmbedding:
         if (config.tied_embeddings) {
@@ -71,40 +71,40 @@ DecoderWeights load_weights(const ModelConfig& config, const WeightSource& sourc
         }
         break;
       case Role::kNorm1:
-        layer->norm_1 = read_vector(source, spec);
+        layer.norm_1 = read_vector(source, spec);
         break;
       case Role::kNorm1Bias:
-        layer->norm_1_bias = read_vector(source, spec);
+        layer.norm_1_bias = read_vector(source, spec);
         break;
       case Role::kNorm2:
-        layer->norm_2 = read_vector(source, spec);
+        layer.norm_2 = read_vector(source, spec);
         break;
       case Role::kNorm2Bias:
-        layer->norm_2_bias = read_vector(source, spec);
+        layer.norm_2_bias = read_vector(source, spec);
         break;
       case Role::kQkv:
-        layer->qkv = read_matrix(source, spec, dtype, context);
+        layer.qkv = read_matrix(source, spec, dtype, context);
         break;
       case Role::kQkvBias:
-        layer->qkv_bias = read_vector(source, spec);
+        layer.qkv_bias = read_vector(source, spec);
         break;
       case Role::kAttentionOut:
-        layer->attention_out = read_matrix(source, spec, dtype, context);
+        layer.attention_out = read_matrix(source, spec, dtype, context);
         break;
       case Role::kAttentionOutBias:
-        layer->attention_out_bias = read_vector(source, spec);
+        layer.attention_out_bias = read_vector(source, spec);
         break;
       case Role::kUp:
-        layer->up = read_matrix(source, spec, dtype, context);
+        layer.up = read_matrix(source, spec, dtype, context);
         break;
       case Role::kUpBias:
-        layer->up_bias = read_vector(source, spec);
+        layer.up_bias = read_vector(source, spec);
         break;
       case Role::kDown:
-        layer->down = read_matrix(source, spec, dtype, context);
+        layer.down = read_matrix(source, spec, dtype, context);
         break;
       case Role::kDownBias:
-        layer->down_bias = read_vector(source, spec);
+        layer.down_bias = read_vector(source, spec);
         break;
       case Role::kFinalNorm:
         weights.final_norm = read_vector(source, spec);

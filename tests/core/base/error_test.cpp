@@ -35,7 +35,7 @@ TEST(UnknownName, TellsTheNameTheNearestAndAllKnown) {
       "unknown method \"recompte\", did you mean \"recompute\"? Known: contiguous, recompute, "
       "paged, chunk, relay");
   EXPECT_EQ(unknown_name("method", "zebra crossing", {}),
-            "unknown method \"zebra crossing\" Known:");
+            "unknown method \"zebra crossing\". Known:");
   EXPECT_LT(unknown_name("key", std::string(100000, 'a'), kNames).size(), 400u);
 }
 

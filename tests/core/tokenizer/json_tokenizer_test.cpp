@@ -212,9 +212,10 @@ TEST(JsonTokenizer, ErrorsNameFileAndKey) {
   expect(message_with("/model/vocab/zz", -1), "zz");
   expect(message_with("/model/vocab/zz", 1LL << 40), "zz");
   expect(message_with("/model/unk_token", "zz"), "model.unk_token");
-  expect(message_with("/model/ignore_merge", true), "model.ignore_merge");
+  expect(message_with("/model/ignore_merge", true), "in \"model\", unknown key \"ignore_merge\"");
   expect(message_with("/post_processor/single/0", {{"SpecialToken", {{"id", "<q>"}}}}), "<q>");
-  expect(message_with("/added_tokens/0/strip", true), "added_tokens[0].strip");
+  expect(message_with("/added_tokens/0/strip", true),
+         "in \"added_tokens[0]\", unknown key \"strip\"");
   expect(message_with("/version", "2.0"), "version");
   expect(message_with("/extra", 1), "extra");
 }

@@ -58,7 +58,7 @@ TEST(Normalizer, ErrorsNameFileAndKey) {
             std::string::npos);
   EXPECT_NE(error_of([] {
               normalize(R"({"type": "Strip", "strip_lft": true})", "");
-            }).find("normalizer.strip_lft"),
+            }).find("in \"normalizer\", unknown key \"strip_lft\""),
             std::string::npos);
   error_of(
       [] { normalize(R"({"type": "Replace", "pattern": {"String": ""}, "content": ""})", ""); });

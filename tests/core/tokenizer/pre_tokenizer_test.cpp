@@ -101,7 +101,7 @@ TEST(PreTokenizer, ErrorsNameFileAndKey) {
   EXPECT_NE(message.find("did you mean \"Metaspace\"?"), std::string::npos);
   EXPECT_NE(error_of([] {
               cut(R"({"type": "ByteLevel", "add_prefix": 1})", "");
-            }).find("pre_tokenizer.add_prefix"),
+            }).find("in \"pre_tokenizer\", unknown key \"add_prefix\""),
             std::string::npos);
   error_of([] { cut(split("Sometimes"), ""); });
   error_of([] { cut(R"({"type": "UnicodeScripts"})", ""); });

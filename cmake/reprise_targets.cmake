@@ -29,8 +29,16 @@ function(reprise_test name)
   target_link_libraries(${name} PRIVATE reprise_options ${ARG_LINK} GTest::gtest_main GTest::gtest)
   add_test(NAME ${name} COMMAND ${name})
   # Passive waiting: several tests run at once, and spinning OpenMP teams would starve each other.
+  set(environment "OMP_WAIT_POLICY=passive")
+  if(REPRISE_SANITIZE MATCHES "thread")
+    # Our own threads are std::thread then (core/base/threads.cpp). oneDNN and libgomp are not
+    # instrumented: what they do among themselves cannot be judged and is left out.
+    list(APPEND environment "TSAN_OPTIONS=ignore_noninstrumented_modules=1 halt_on_error=1")
+  elseif(REPRISE_SANITIZE MATCHES "address")
+    list(APPEND environment "UBSAN_OPTIONS=print_stacktrace=1")
+  endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-                       ENVIRONMENT "OMP_WAIT_POLICY=passive")
+                       ENVIRONMENT "${environment}")
   target_compile_definitions(${name} PRIVATE REPRISE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 endfunction()
 

@@ -79,8 +79,10 @@ MachineLimits probe_machine(const Context& context) {
   limits.dram_read_gb_s = read_rate(context, buffer, dram_bytes, 1, 0.5);
   // Half of what the threads share of L3, so that other tenants' lines do not matter much; and half
   // of each L2.
-  limits.l3_read_gb_s = read_rate(context, buffer, std::max(2 * l2, l3 / 2 / threads), 8, 0.2);
-  limits.l2_read_gb_s = read_rate(context, buffer, l2 / 2, 200, 0.15);
+  // (Never more than a thread's share of the buffer: with some 200 threads that is less than 2 L2.)
+  limits.l3_read_gb_s =
+      read_rate(context, buffer, std::min(dram_bytes, std::max(2 * l2, l3 / 2 / threads)), 8, 0.2);
+  limits.l2_read_gb_s = read_rate(context, buffer, std::min(dram_bytes, l2 / 2), 200, 0.15);
   constexpr int64_t kRounds = 100'000;
   limits.f32_gflop_s = flop_rate(
       context, 0.25, [&] { return kernels::cpu::multiply_add_f32(kRounds, context.isa); });

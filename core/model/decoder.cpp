@@ -133,7 +133,7 @@ class TransformerDecoder final : public Decoder {
                          plan.row_lengths.end(),
                          [&](int32_t length) { return length != plan.row_lengths[first]; }) -
             plan.row_lengths.begin());
-      const std::vector<double>& frequencies = frequencies_for(plan.row_lengths[first]);
+      const std::vector<float>& frequencies = frequencies_for(plan.row_lengths[first]);
       kernels::rotary_angles(std::span(plan.row_positions).subspan(first, end - first), frequencies,
                              buffers_.cos.as<float>() + static_cast<int64_t>(first) * half,
                              buffers_.sin.as<float>() + static_cast<int64_t>(first) * half,
@@ -142,7 +142,7 @@ class TransformerDecoder final : public Decoder {
     }
   }
 
-  const std::vector<double>& frequencies_for(int64_t length) {
+  const std::vector<float>& frequencies_for(int64_t length) {
     const bool depends_on_length = config_.rotary.scaling == RopeScaling::kDynamic;
     if (frequencies_.empty() || (depends_on_length && length != frequencies_length_)) {
       frequencies_ = rotary_frequencies(config_.rotary, length);
@@ -252,7 +252,7 @@ class TransformerDecoder final : public Decoder {
   Context context_;
   std::vector<float> slopes_;
   kernels::AttentionParams attention_;
-  std::vector<double> frequencies_;
+  std::vector<float> frequencies_;
   int64_t frequencies_length_ = -1;
   Buffers buffers_;
   kernels::LinearWorkspace linear_workspace_;

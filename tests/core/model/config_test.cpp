@@ -125,6 +125,15 @@ TEST(Config, RotaryScalingUnderEitherSpelling) {
   }
   const Json dynamic = {{"type", "dynamic"}, {"factor", 2.0}};
   EXPECT_EQ(parse_with("llama", {{"rope_scaling", dynamic}}).rotary.original_max_positions, 2048);
+  // As transformers has it: dynamic scaling knows max_position_embeddings alone, llama3 falls back
+  // to it.
+  Json noted = dynamic, unsaid = scaling;
+  noted["original_max_position_embeddings"] = 64;
+  unsaid.erase("original_max_position_embeddings");
+  for (const Json& given : {noted, unsaid})
+    EXPECT_EQ(parse_with("llama", {{"rope_scaling", given}, {"max_position_embeddings", 512}})
+                  .rotary.original_max_positions,
+              512);
   const Json partial = {{"rope_type", "default"}, {"partial_rotary_factor", 0.25}};
   EXPECT_EQ(parse_with("phi", {{"rope_parameters", partial}}).rotary.dims, 2);
   const Json plain = {{"rope_type", "default"}, {"rope_theta", 7.0}};

@@ -270,6 +270,7 @@ std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const Loa
   if (options.random_weights) {
     source = random_weights(config, options.seed);
   } else if (std::filesystem::is_directory(dir_or_shape)) {
+    adapt_to_checkpoint(dir_or_shape, config);
     source = open_checkpoint(dir_or_shape, config);
   } else {
     raise(

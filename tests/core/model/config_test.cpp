@@ -145,6 +145,16 @@ TEST(Config, MptWithBiasesHasThemEverywhere) {
   EXPECT_TRUE(config.norm_bias && config.qkv_bias && config.attention_out_bias && config.mlp_bias);
 }
 
+// transformers' MPT does not pass alibi_bias_max on, and takes a clip of 0 for none.
+TEST(Config, MptsAttentionIsTransformersUnlessTheTrainedOneIsAskedFor) {
+  const Json attention = {{"alibi_bias_max", 16}, {"clip_qkv", 0}};
+  EXPECT_EQ(parse_with("mpt", {{"attn_config", attention}}).alibi.bias_max, 8.0);
+  EXPECT_EQ(parse_with("mpt", {{"attn_config", attention}}).clip_qkv, 0.0);
+  EXPECT_EQ(
+      parse_with("mpt", {{"attn_config", attention}, {"reprise_alibi", "trained"}}).alibi.bias_max,
+      16.0);
+}
+
 TEST(Config, MetadataOfAnyKindPasses) {
   for (const char* type : {"llama", "mistral", "falcon", "mpt"})
     EXPECT_NO_THROW(parse_with(type, {{"architectures", {"X"}},

@@ -11,19 +11,17 @@ namespace {
 float llama3_scaled(float frequency, const RotaryConfig& rotary) {
   const auto original = static_cast<double>(rotary.original_max_positions);
   const auto factor = static_cast<float>(rotary.factor);
-  const float wavelength = static_cast<float>(2.0 * std::numbers::pi) / frequency;
+  // A number divided by a tensor is its reciprocal times the number there.
+  const float wavelength = 1.0f / frequency * static_cast<float>(2.0 * std::numbers::pi);
   if (wavelength > static_cast<float>(original / rotary.low_freq_factor)) return frequency / factor;
   if (wavelength < static_cast<float>(original / rotary.high_freq_factor)) return frequency;
-  const float smooth =
-      (static_cast<float>(original) / wavelength - static_cast<float>(rotary.low_freq_factor)) /
-      static_cast<float>(rotary.high_freq_factor - rotary.low_freq_factor);
+  const float smooth = (1.0f / wavelength * static_cast<float>(original) -
+                        static_cast<float>(rotary.low_freq_factor)) /
+                       static_cast<float>(rotary.high_freq_factor - rotary.low_freq_factor);
   return (1.0f - smooth) * frequency / factor + smooth * frequency;
 }
 
-// The function in double precision, its result rounded.
-float pow_f32(float base, float exponent) {
-  return static_cast<float>(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
-}
+float pow_f32(double base, double exponent) { return static_cast<float>(std::pow(base, exponent)); }
 
 float base_of(const RotaryConfig& rotary, int64_t length) {
   const auto theta = static_cast<float>(rotary.theta);
@@ -34,7 +32,7 @@ float base_of(const RotaryConfig& rotary, int64_t length) {
   const float stretch =
       factor * static_cast<float>(length) / static_cast<float>(rotary.original_max_positions) -
       static_cast<float>(rotary.factor - 1.0);
-  return theta * pow_f32(stretch, static_cast<float>(dims / (dims - 2.0)));
+  return theta * pow_f32(stretch, dims / (dims - 2.0));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Rotary frequencies and angles against values computed by transformers 5.23 (LlamaRotaryEmbedding,
-// float32), 16 dimensions: the last bits count, because an angle is a position times a frequency.
+// float32), 16 dimensions: every bit counts, because an angle is a position times a frequency.
 #include "core/model/positions.h"
 
 #include <gtest/gtest.h>
@@ -59,12 +59,12 @@ std::vector<Case> cases() {
   };
 }
 
-TEST(Positions, FrequenciesMatchToTheLastBits) {
+TEST(Positions, FrequenciesAreTheSameNumbers) {
   for (const Case& c : cases()) {
     const std::vector<float> got = rotary_frequencies(c.rotary, c.position + 1);
     ASSERT_EQ(got.size(), c.frequencies.size()) << c.name;
     for (size_t i = 0; i < got.size(); ++i)
-      EXPECT_FLOAT_EQ(got[i], c.frequencies[i]) << c.name << " " << i;  // 4 units in the last place
+      EXPECT_EQ(got[i], c.frequencies[i]) << c.name << " " << i;
   }
 }
 

@@ -62,7 +62,7 @@ class Prefill {
         .first_row = 0,
         .rows = end - first,
         .first_token = first,
-        .positions = std::span(request_.positions).first(static_cast<size_t>(end))};
+        .positions = request_.positions};  // all, as the engine: dynamic scaling looks ahead
     method_->plan({&sequence, 1}, pool_, plan_);
     decoder_.forward(std::span(request_.prompt)
                          .subspan(static_cast<size_t>(first), static_cast<size_t>(end - first)),

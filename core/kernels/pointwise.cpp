@@ -45,18 +45,18 @@ void RotaryCall::run(const Context& context) const {
            [&](int64_t row) { cpu::rotary_row(*this, row, context.isa); });
 }
 
-void rotary_angles(std::span<const int32_t> positions, std::span<const double> inverse_frequency,
+void rotary_angles(std::span<const int32_t> positions, std::span<const float> inverse_frequency,
                    float* cos, float* sin, const Context& context) {
   const auto half = static_cast<int64_t>(inverse_frequency.size());
   // A sine and cosine cost about 40 ns: count them as the bytes a core moves in that time.
   constexpr int64_t kBytesPerAngle = 1024;
   for_rows(context, static_cast<int64_t>(positions.size()), half * kBytesPerAngle,
            [&](int64_t row) {
-             const auto position = static_cast<double>(positions[static_cast<size_t>(row)]);
+             const auto position = static_cast<float>(positions[static_cast<size_t>(row)]);
              for (int64_t c = 0; c < half; ++c) {
-               const double angle = position * inverse_frequency[static_cast<size_t>(c)];
-               cos[row * half + c] = static_cast<float>(std::cos(angle));
-               sin[row * half + c] = static_cast<float>(std::sin(angle));
+               const float angle = position * inverse_frequency[static_cast<size_t>(c)];
+               cos[row * half + c] = static_cast<float>(std::cos(static_cast<double>(angle)));
+               sin[row * half + c] = static_cast<float>(std::sin(static_cast<double>(angle)));
              }
            });
 }

@@ -144,6 +144,22 @@ void Checkpoint::release(const TensorSpec& tensor) const {
 
 }  // namespace
 
+void adapt_to_checkpoint(const std::filesystem::path& dir, ModelConfig& config) {
+  if (config.family != Family::kMpt) return;
+  const int64_t usual = 4 * config.hidden;
+  if (!config.mlp_bias && config.intermediate == usual) return;
+  const CheckpointFiles files(dir);
+  bool has_bias = false, is_usual = false;
+  for (const auto& [name, tensor] : files.tensors()) {
+    has_bias = has_bias || name.ends_with(".bias");
+    is_usual = is_usual || (name.ends_with("blocks.0.ffn.up_proj.weight") &&
+                            tensor.entry->shape == std::vector{usual, config.hidden});
+  }
+  if (!has_bias)
+    config.norm_bias = config.qkv_bias = config.attention_out_bias = config.mlp_bias = false;
+  if (is_usual) config.intermediate = usual;
+}
+
 std::unique_ptr<WeightSource> open_checkpoint(const std::filesystem::path& dir,
                                               const ModelConfig& config) {
   return std::make_unique<Checkpoint>(dir, config);

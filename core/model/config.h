@@ -37,7 +37,8 @@ struct RotaryConfig {
 };
 
 struct AlibiConfig {
-  // Slope of head h is 2^(-bias_max * (h + 1) / heads) where heads is a power of two.
+  // Slope of head h is 2^(-bias_max * (h + 1) / heads) where heads is a power of two. MPT's key for
+  // it counts only beside "reprise_alibi": "trained", see config_mpt.cpp.
   double bias_max = 8.0;
   // Falcon: (scores + bias) / sqrt(head_dim). MPT: scores * scale + bias.
   bool scaled_with_scores = false;

@@ -8,12 +8,19 @@
 namespace reprise::model {
 namespace {
 
-void read_attention(JsonObject attention, ModelConfig& config) {
+// `is_trained`: as the models were trained, where transformers computes something else.
+void read_attention(JsonObject attention, bool is_trained, ModelConfig& config) {
   if (!attention.boolean("alibi", true))
     raise("{} is false: learned positions are not supported, only ALiBi", attention.where("alibi"));
   config.position = PositionScheme::kAlibi;
-  config.alibi = {.bias_max = read_positive(attention, "alibi_bias_max", 8.0)};
-  if (attention.has("clip_qkv")) config.clip_qkv = read_positive(attention, "clip_qkv", 0.0);
+  // transformers 5 computes the slopes with 8 whatever the file says (MptModel.forward does not
+  // pass the number on), and reference logits are computed by it; MPT-7B-StoryWriter was trained
+  // with 16.
+  const double bias_max = read_positive(attention, "alibi_bias_max", 8.0);
+  config.alibi = {.bias_max = is_trained ? bias_max : 8.0};
+  config.clip_qkv = attention.number("clip_qkv", 0.0);  // 0 and null: none
+  if (config.clip_qkv < 0.0)
+    raise("{} is {}, it must not be negative", attention.where("clip_qkv"), config.clip_qkv);
   config.attention_scale = read_positive(attention, "softmax_scale",
                                          1.0 / std::sqrt(static_cast<double>(config.head_dim)));
   read_choice(attention, "attn_type", {"multihead_attention"});
@@ -52,10 +59,11 @@ void read_mpt(JsonObject& json, ModelConfig& config) {
   const bool has_bias = !json.boolean("no_bias", true);
   config.norm_bias = config.qkv_bias = config.attention_out_bias = config.mlp_bias = has_bias;
   const Json none = Json::object();
+  const bool is_trained = read_choice(json, "reprise_alibi", {"eager", "trained"}) == "trained";
   if (json.has("attn_config")) {
-    read_attention(json.object("attn_config"), config);
+    read_attention(json.object("attn_config"), is_trained, config);
   } else {
-    read_attention(JsonObject(none, json.where("attn_config")), config);
+    read_attention(JsonObject(none, json.where("attn_config")), is_trained, config);
   }
   config.tied_embeddings = json.boolean("tie_word_embeddings", true);
   json.allow({"embedding_fraction", "learned_pos_emb", "fc_type"});

@@ -114,13 +114,13 @@ void read_scaling(JsonObject scaling, int64_t max_positions, RotaryConfig& rotar
   } else {
     scaling.allow({"low_freq_factor", "high_freq_factor"});
   }
+  // Dynamic scaling starts at max_position_embeddings: transformers reads no other length there.
   const char* original = "original_max_position_embeddings";
   if (is_llama3) {
-    rotary.original_max_positions = read_count(scaling, original, kMaxPositions);
-  } else if (rotary.scaling == RopeScaling::kDynamic) {
     rotary.original_max_positions = read_count(scaling, original, kMaxPositions, max_positions);
   } else {
     scaling.allow({original});
+    if (rotary.scaling == RopeScaling::kDynamic) rotary.original_max_positions = max_positions;
   }
   scaling.allow({"type"});
   scaling.reject_unknown();

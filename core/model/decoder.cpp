@@ -146,7 +146,7 @@ class TransformerDecoder final : public Decoder {
                          plan.row_lengths.end(),
                          [&](int32_t length) { return length != plan.row_lengths[first]; }) -
             plan.row_lengths.begin());
-      const std::vector<double>& frequencies = frequencies_for(plan.row_lengths[first]);
+      const std::vector<float>& frequencies = frequencies_for(plan.row_lengths[first]);
       kernels::rotary_angles(std::span(plan.row_positions).subspan(first, end - first), frequencies,
                              buffers_.cos.as<float>() + static_cast<int64_t>(first) * half,
                              buffers_.sin.as<float>() + static_cast<int64_t>(first) * half,
@@ -155,7 +155,7 @@ class TransformerDecoder final : public Decoder {
     }
   }
 
-  const std::vector<double>& frequencies_for(int64_t length) {
+  const std::vector<float>& frequencies_for(int64_t length) {
     const bool depends_on_length = config_.rotary.scaling == RopeScaling::kDynamic;
     if (frequencies_.empty() || (depends_on_length && length != frequencies_length_)) {
       frequencies_ = rotary_frequencies(config_.rotary, length);
@@ -292,7 +292,7 @@ class TransformerDecoder final : public Decoder {
   Context context_;
   std::vector<float> slopes_;
   kernels::AttentionParams attention_;
-  std::vector<double> frequencies_;
+  std::vector<float> frequencies_;
   int64_t frequencies_length_ = -1;
   Buffers buffers_;
   kernels::LinearWorkspace linear_workspace_;
@@ -310,6 +310,7 @@ std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const Loa
   if (options.random_weights) {
     source = random_weights(config, options.seed);
   } else if (std::filesystem::is_directory(dir_or_shape)) {
+    adapt_to_checkpoint(dir_or_shape, config);
     source = open_checkpoint(dir_or_shape, config);
   } else {
     raise(

@@ -60,6 +60,12 @@ class WeightSource {
   virtual void release(const TensorSpec& tensor) const = 0;
 };
 
+// Corrects `config` where a folder's tensors and its config.json legitimately disagree, which is in
+// MPT alone: transformers builds that family without biases and with an MLP of 4 * hidden, whatever
+// no_bias and expansion_ratio say, and saves both keys as they were given. The original trainer's
+// files hold what the keys say.
+void adapt_to_checkpoint(const std::filesystem::path& dir, ModelConfig& config);
+
 // A folder with model.safetensors, or shards with model.safetensors.index.json, memory-mapped.
 // Every expected tensor must be there with its shape, and nothing else may be; throws Error naming
 // file and tensor otherwise.

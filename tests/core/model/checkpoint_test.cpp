@@ -162,5 +162,35 @@ TEST_F(Checkpoint, OneTensorInTwoShardsIsAnError) {
   expect_error([&] { open_index(index); }, {"k_proj", "s1.safetensors", "s2.safetensors"});
 }
 
+// transformers' MPT ignores no_bias and expansion_ratio, and saves them; the trainer's does not.
+TEST(MptCheckpoint, TheFilesDecideOnBiasesAndTheMlpsWidth) {
+  const TempDir dir;
+  const Json json =
+      Json::parse(R"({"model_type": "mpt", "vocab_size": 10, "d_model": 8, "n_heads": 2,
+    "n_layers": 1, "no_bias": false, "expansion_ratio": 2})");
+  std::vector<TestTensor> tensors = {{"transformer.wte.weight", {10, 8}},
+                                     {"transformer.blocks.0.norm_1.weight", {8}},
+                                     {"transformer.blocks.0.attn.Wqkv.weight", {24, 8}},
+                                     {"transformer.blocks.0.attn.out_proj.weight", {8, 8}},
+                                     {"transformer.blocks.0.norm_2.weight", {8}},
+                                     {"transformer.blocks.0.ffn.up_proj.weight", {32, 8}},
+                                     {"transformer.blocks.0.ffn.down_proj.weight", {8, 32}},
+                                     {"transformer.norm_f.weight", {8}}};
+  dir.write("model.safetensors", safetensors_of(tensors));
+  ModelConfig config = parse_config(json, "config.json");
+  adapt_to_checkpoint(dir.path(), config);
+  EXPECT_EQ(config.intermediate, 32);
+  EXPECT_FALSE(config.norm_bias || config.qkv_bias || config.attention_out_bias || config.mlp_bias);
+  EXPECT_NE(open_checkpoint(dir.path(), config), nullptr);
+
+  tensors[5].shape = {16, 8};
+  tensors.push_back({"transformer.blocks.0.norm_1.bias", {8}});
+  dir.write("model.safetensors", safetensors_of(tensors));
+  config = parse_config(json, "config.json");
+  adapt_to_checkpoint(dir.path(), config);
+  EXPECT_EQ(config.intermediate, 16);
+  EXPECT_TRUE(config.mlp_bias);
+}
+
 }  // namespace
 }  // namespace reprise::model

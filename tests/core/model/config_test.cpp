@@ -125,6 +125,15 @@ TEST(Config, RotaryScalingUnderEitherSpelling) {
   }
   const Json dynamic = {{"type", "dynamic"}, {"factor", 2.0}};
   EXPECT_EQ(parse_with("llama", {{"rope_scaling", dynamic}}).rotary.original_max_positions, 2048);
+  // As transformers has it: dynamic scaling knows max_position_embeddings alone, llama3 falls back
+  // to it.
+  Json noted = dynamic, unsaid = scaling;
+  noted["original_max_position_embeddings"] = 64;
+  unsaid.erase("original_max_position_embeddings");
+  for (const Json& given : {noted, unsaid})
+    EXPECT_EQ(parse_with("llama", {{"rope_scaling", given}, {"max_position_embeddings", 512}})
+                  .rotary.original_max_positions,
+              512);
   const Json partial = {{"rope_type", "default"}, {"partial_rotary_factor", 0.25}};
   EXPECT_EQ(parse_with("phi", {{"rope_parameters", partial}}).rotary.dims, 2);
   const Json plain = {{"rope_type", "default"}, {"rope_theta", 7.0}};
@@ -134,6 +143,16 @@ TEST(Config, RotaryScalingUnderEitherSpelling) {
 TEST(Config, MptWithBiasesHasThemEverywhere) {
   const ModelConfig config = parse_with("mpt", {{"no_bias", false}});
   EXPECT_TRUE(config.norm_bias && config.qkv_bias && config.attention_out_bias && config.mlp_bias);
+}
+
+// transformers' MPT does not pass alibi_bias_max on, and takes a clip of 0 for none.
+TEST(Config, MptsAttentionIsTransformersUnlessTheTrainedOneIsAskedFor) {
+  const Json attention = {{"alibi_bias_max", 16}, {"clip_qkv", 0}};
+  EXPECT_EQ(parse_with("mpt", {{"attn_config", attention}}).alibi.bias_max, 8.0);
+  EXPECT_EQ(parse_with("mpt", {{"attn_config", attention}}).clip_qkv, 0.0);
+  EXPECT_EQ(
+      parse_with("mpt", {{"attn_config", attention}, {"reprise_alibi", "trained"}}).alibi.bias_max,
+      16.0);
 }
 
 TEST(Config, MetadataOfAnyKindPasses) {

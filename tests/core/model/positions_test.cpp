@@ -38,19 +38,19 @@ TEST(AlibiSlopes, LargestBiasScalesTheExponents) {
 }
 
 TEST(RotaryFrequencies, FallGeometricallyFromOne) {
-  const std::vector<double> f = rotary_frequencies({.theta = 10000.0, .dims = 8}, 1);
+  const std::vector<float> f = rotary_frequencies({.theta = 10000.0, .dims = 8}, 1);
   ASSERT_EQ(f.size(), 4u);
-  EXPECT_DOUBLE_EQ(f[0], 1.0);
-  EXPECT_DOUBLE_EQ(f[1], 0.1);
-  EXPECT_DOUBLE_EQ(f[2], 0.01);
-  EXPECT_DOUBLE_EQ(f[3], 0.001);
+  EXPECT_FLOAT_EQ(f[0], 1.0F);
+  EXPECT_FLOAT_EQ(f[1], 0.1F);
+  EXPECT_FLOAT_EQ(f[2], 0.01F);
+  EXPECT_FLOAT_EQ(f[3], 0.001F);
 }
 
 TEST(RotaryFrequencies, LinearScalingDividesAll) {
-  const std::vector<double> f = rotary_frequencies(
+  const std::vector<float> f = rotary_frequencies(
       {.theta = 10000.0, .dims = 8, .scaling = RopeScaling::kLinear, .factor = 4.0}, 9999);
-  EXPECT_DOUBLE_EQ(f[0], 0.25);
-  EXPECT_DOUBLE_EQ(f[3], 0.00025);
+  EXPECT_FLOAT_EQ(f[0], 0.25F);
+  EXPECT_FLOAT_EQ(f[3], 0.00025F);
 }
 
 // base' = base (factor length / trained - (factor - 1))^(d / (d - 2)); with d = 4, factor 2 and
@@ -62,13 +62,13 @@ TEST(RotaryFrequencies, DynamicScalingGrowsTheBaseBeyondTheTrainedLength) {
                             .factor = 2.0,
                             .original_max_positions = 1000};
   for (int64_t length : {1, 999, 1000}) {
-    const std::vector<double> f = rotary_frequencies(rotary, length);
-    EXPECT_DOUBLE_EQ(f[0], 1.0);
-    EXPECT_DOUBLE_EQ(f[1], 0.1) << length;
+    const std::vector<float> f = rotary_frequencies(rotary, length);
+    EXPECT_FLOAT_EQ(f[0], 1.0F);
+    EXPECT_FLOAT_EQ(f[1], 0.1F) << length;
   }
-  const std::vector<double> f = rotary_frequencies(rotary, 2000);
-  EXPECT_DOUBLE_EQ(f[0], 1.0);
-  EXPECT_NEAR(f[1], 1.0 / 30.0, 1e-15);  // (900)^(-1/2)
+  const std::vector<float> f = rotary_frequencies(rotary, 2000);
+  EXPECT_FLOAT_EQ(f[0], 1.0F);
+  EXPECT_FLOAT_EQ(f[1], 1.0F / 30.0F);  // (900)^(-1/2)
 }
 
 // Llama 3.1's rule on wavelengths w = 2 pi / f with trained length L: w < L / high stays, w > L /
@@ -81,21 +81,24 @@ TEST(RotaryFrequencies, Llama3KeepsShortStretchesLongAndMixesBetween) {
                             .low_freq_factor = 1.0,
                             .high_freq_factor = 4.0,
                             .original_max_positions = 8192};
-  const std::vector<double> f = rotary_frequencies(rotary, 131072);
+  const std::vector<float> f = rotary_frequencies(rotary, 131072);
   ASSERT_EQ(f.size(), 64u);
+  // f32 arithmetic, as transformers does it: a power, a quotient and the mix, some 2^-24 each; the
+  // mix loses a few bits more where s is a difference of near numbers.
+  constexpr double kRounding = 16 * 0x1p-24;
   int kept = 0, mixed = 0, stretched = 0;
   for (size_t c = 0; c < 64; ++c) {
     const double plain = std::exp(-std::log(500000.0) * static_cast<double>(c) / 64.0);
     const double wavelength = 6.283185307179586 / plain;
     if (wavelength < 2048.0) {
-      EXPECT_NEAR(f[c], plain, 1e-14) << c;
+      EXPECT_NEAR(f[c], plain, kRounding * plain) << c;
       ++kept;
     } else if (wavelength > 8192.0) {
-      EXPECT_NEAR(f[c], plain / 8.0, 1e-16) << c;
+      EXPECT_NEAR(f[c], plain / 8.0, kRounding * plain) << c;
       ++stretched;
     } else {
       const double s = (8192.0 / wavelength - 1.0) / 3.0;
-      EXPECT_NEAR(f[c], plain * (s + (1.0 - s) / 8.0), 1e-14) << c;
+      EXPECT_NEAR(f[c], plain * (s + (1.0 - s) / 8.0), kRounding * plain) << c;
       ++mixed;
     }
   }

@@ -145,12 +145,12 @@ class ReferenceDecoder {
 
   void rotate(std::span<const int32_t> positions, std::vector<Row>& qkv) const {
     const int32_t length = *std::max_element(positions.begin(), positions.end()) + 1;
-    const std::vector<double> frequencies = model::rotary_frequencies(config_.rotary, length);
+    const std::vector<float> frequencies = model::rotary_frequencies(config_.rotary, length);
     const size_t half = frequencies.size();
     for (size_t t = 0; t < qkv.size(); ++t)
       for (int64_t head = 0; head < config_.heads + config_.kv_heads; ++head)
         for (size_t c = 0; c < half; ++c) {
-          const double angle = positions[t] * frequencies[c];
+          const double angle = static_cast<float>(positions[t]) * frequencies[c];
           double& a = qkv[t][static_cast<size_t>(head * config_.head_dim) + c];
           double& b = qkv[t][static_cast<size_t>(head * config_.head_dim) + half + c];
           const double x = a;

@@ -83,7 +83,7 @@ BENCHMARK(Rotary)->ArgNames({"rows"})->Arg(1)->Arg(512)->UseRealTime();
 void RotaryAngles(benchmark::State& state) {
   std::vector<int32_t> positions(static_cast<size_t>(state.range(0)));
   std::iota(positions.begin(), positions.end(), 1000);
-  const std::vector<double> frequencies(kHeadDim / 2, 0.01);
+  const std::vector<float> frequencies(kHeadDim / 2, 0.01f);
   AlignedBuffer cos = filled(state.range(0) * kHeadDim / 2),
                 sin = filled(state.range(0) * kHeadDim / 2);
   run(state, static_cast<double>(state.range(0) * kHeadDim) * 4, [&] {

@@ -15,10 +15,11 @@ using reprise::testing::expect_within;
 using reprise::testing::kUnitF32;
 using reprise::testing::random_values;
 
-std::vector<double> frequencies(int64_t half, double theta = 10000.0) {
-  std::vector<double> values;
+std::vector<float> frequencies(int64_t half, double theta = 10000.0) {
+  std::vector<float> values;
   for (int64_t c = 0; c < half; ++c)
-    values.push_back(std::pow(theta, -static_cast<double>(c) / static_cast<double>(half)));
+    values.push_back(
+        static_cast<float>(std::pow(theta, -static_cast<double>(c) / static_cast<double>(half))));
   return values;
 }
 
@@ -30,7 +31,7 @@ struct Heads {
 // roundings of at most |a| + |b|. What is not rotated must be untouched.
 void check(const Heads& h, const std::vector<int32_t>& positions, const std::string& what) {
   const auto rows = static_cast<int64_t>(positions.size());
-  const std::vector<double> inverse = frequencies(h.half);
+  const std::vector<float> inverse = frequencies(h.half);
   const std::vector<float> data = random_values(rows * h.row_stride, 7);
   for (Isa isa : available_isas()) {
     const Context context{.threads = 2, .isa = isa};
@@ -97,10 +98,11 @@ TEST(Rotary, PositionZeroChangesNothing) {
 
 // Scores depend on the distance alone: rotating query and key by the same amount leaves their
 // product. Two rotations of unit-normal vectors of 64 and a product of 64 terms, each off by a few
-// 2^-24 of at most |q| |k|.
+// 2^-24 of at most |q| |k|; and each of the two angles is rounded, which turns it by up to its
+// position times 2^-24.
 TEST(Rotary, ProductsDependOnTheDistanceAlone) {
   const std::vector<float> q = random_values(64, 1), k = random_values(64, 2);
-  const std::vector<double> inverse = frequencies(32);
+  const std::vector<float> inverse = frequencies(32);
   const auto product_at = [&](int32_t q_position, int32_t k_position) {
     std::vector<float> rows = q;
     rows.insert(rows.end(), k.begin(), k.end());
@@ -128,17 +130,20 @@ TEST(Rotary, ProductsDependOnTheDistanceAlone) {
              std::abs(static_cast<double>(q[c] * k[(c + 32) % 64]));
   const double want = product_at(17, 5);
   for (int32_t shift : {1, 100, 5000, 1000000})
-    EXPECT_NEAR(product_at(17 + shift, 5 + shift), want, 16 * kUnitF32 * norms) << shift;
+    EXPECT_NEAR(product_at(17 + shift, 5 + shift), want,
+                (16 + 2 * static_cast<double>(17 + shift)) * kUnitF32 * norms)
+        << shift;
 }
 
-TEST(Rotary, AnglesAreComputedInDoublePrecision) {
+// The product is f32, as in training; its sine and cosine are those of that number, rounded once.
+TEST(Rotary, AnglesAreProductsInF32) {
   const std::vector<int32_t> positions = {16777215, 0, 131071};
-  const std::vector<double> inverse = frequencies(5, 500000.0);
+  const std::vector<float> inverse = frequencies(5, 500000.0);
   std::vector<float> cos(15), sin(15);
   rotary_angles(positions, inverse, cos.data(), sin.data(), {.threads = 2, .isa = best_isa()});
   for (size_t row = 0; row < 3; ++row)
     for (size_t c = 0; c < 5; ++c) {
-      const double angle = static_cast<double>(positions[row]) * inverse[c];
+      const double angle = static_cast<float>(positions[row]) * inverse[c];
       EXPECT_EQ(cos[row * 5 + c], static_cast<float>(std::cos(angle)));
       EXPECT_EQ(sin[row * 5 + c], static_cast<float>(std::sin(angle)));
     }

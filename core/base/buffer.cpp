@@ -60,12 +60,11 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (raw == MAP_FAILED) refuse(bytes);
     const auto start = reinterpret_cast<uintptr_t>(raw);
-    const uintptr_t aligned = round_up(start, kHugePageBytes);
-    if (aligned > start) munmap(raw, aligned - start);
-    const uintptr_t end = start + wanted + kHugePageBytes;
-    if (end > aligned + wanted)
-      munmap(reinterpret_cast<void*>(aligned + wanted), end - aligned - wanted);
-    data_ = reinterpret_cast<void*>(aligned);
+    const size_t before = round_up(start, kHugePageBytes) - start;
+    char* aligned = static_cast<char*>(raw) + before;
+    if (before > 0) munmap(raw, before);
+    munmap(aligned + wanted, kHugePageBytes - before);
+    data_ = aligned;
     mapped_bytes_ = wanted;
     madvise(data_, wanted, MADV_HUGEPAGE);  // advice: without it the memory is slower, not wrong
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "core/base/error.h"
 
@@ -32,6 +33,19 @@ int64_t cache_bytes(int wanted_level) {
   return 0;
 }
 
+// Distinct L3 caches among the processors in `set`.
+int count_l3_instances(const cpu_set_t& set) {
+  std::set<std::string> sharers;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                       "/cache/index3/shared_cpu_list");
+    std::string list;
+    if (std::getline(file, list)) sharers.insert(list);
+  }
+  return std::max(1, static_cast<int>(sharers.size()));
+}
+
 CpuFacts read_cpu_facts() {
   CpuFacts facts;
   std::ifstream file("/proc/cpuinfo");
@@ -42,12 +56,12 @@ CpuFacts read_cpu_facts() {
     }
   }
   cpu_set_t set;
-  facts.logical_cores = sched_getaffinity(0, sizeof set, &set) == 0
-                            ? CPU_COUNT(&set)
-                            : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const bool has_set = sched_getaffinity(0, sizeof set, &set) == 0;
+  facts.logical_cores = has_set ? CPU_COUNT(&set) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   facts.l1d_bytes = cache_bytes(1);
   facts.l2_bytes = cache_bytes(2);
   facts.l3_bytes = cache_bytes(3);
+  if (has_set) facts.l3_instances = count_l3_instances(set);
   return facts;
 }
 

@@ -20,6 +20,7 @@ struct CpuFacts {
   std::string model;                                  // as the system names it
   int logical_cores = 0;                              // that this process may run on
   int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // per instance; 0 where unknown
+  int l3_instances = 1;                               // that the cores of this process use
 };
 const CpuFacts& cpu_facts();
 

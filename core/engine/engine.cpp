@@ -149,7 +149,8 @@ struct Engine::State {
 
   // Advances a sequence whose rows are computed; `token` follows if they complete it. Returns
   // whether it has finished.
-  bool advance(Sequence& sequence, const StepSequence& part, int32_t token, StepReport& report) {
+  bool advance(Sequence& sequence, const StepSequence& part, int32_t token,
+               StepReport& report) const {
     (sequence.in_decode ? report.decode_tokens : report.prefill_tokens) += part.rows;
     sequence.computed += part.rows;
     if (sequence.pending() > 0) return false;

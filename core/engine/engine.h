@@ -38,9 +38,10 @@ class Engine {
   // Queues a request. Throws Error if it can never run (empty or too long prompt, an id outside the
   // vocabulary, a request id in use, ...).
   void submit(Request request);
-  // Admits what fits, then runs either one prefill chunk or one decode step for the whole batch.
-  // Throws Error for a request that can never be admitted, which then leaves the queue, and for
-  // logits that are NaN; the engine stands as before the step and may go on.
+  // Admits what fits, then runs one step: prompts first, at most a chunk of their tokens, or else
+  // one token of every sequence. Throws Error for a request that can never be admitted, which then
+  // leaves the queue, and for logits that are NaN; the engine stands as before the step and may go
+  // on.
   StepReport step();
   [[nodiscard]] bool has_work() const;
   // Runs until no request is left; returns every event in order.

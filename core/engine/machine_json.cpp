@@ -29,6 +29,7 @@ Json machine_json(const Context& context, const MachineLimits& limits) {
           {"l1d_bytes", cpu.l1d_bytes},
           {"l2_bytes", cpu.l2_bytes},
           {"l3_bytes", cpu.l3_bytes},
+          {"l3_instances", cpu.l3_instances},
           {"available_bytes", available_bytes()},
           {"transparent_huge_pages", chosen_setting("/sys/kernel/mm/transparent_hugepage/enabled")},
           {"limits",

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "core/base/buffer.h"
+#include "core/base/memory.h"
 #include "core/kernels/cpu/probe.h"
 
 namespace reprise::engine {
@@ -70,8 +71,11 @@ MachineLimits probe_machine(const Context& context) {
   constexpr size_t kMiB = size_t{1} << 20;
   const size_t l2 = cpu.l2_bytes > 0 ? static_cast<size_t>(cpu.l2_bytes) : kMiB;
   const size_t l3 = cpu.l3_bytes > 0 ? static_cast<size_t>(cpu.l3_bytes) : 16 * kMiB;
-  // Several times L3, but not so much that touching it first takes longer than measuring.
-  const size_t dram_bytes = std::clamp<size_t>(6 * l3, 128 * kMiB, 512 * kMiB) / threads;
+  // Several times all the L3 there is, but no more of the machine's memory than it can spare.
+  const size_t all_l3 = l3 * static_cast<size_t>(cpu.l3_instances);
+  const auto spare = static_cast<size_t>(std::max<int64_t>(0, available_bytes() / 4));
+  const size_t dram_bytes =
+      std::min(std::max(6 * all_l3, 128 * kMiB), std::max(spare, 64 * kMiB)) / threads;
   AlignedBuffer buffer(dram_bytes * threads);
   parallel_for(context, context.threads, [&](int64_t item, int) {
     std::fill_n(buffer.as<char>() + static_cast<size_t>(item) * dram_bytes, dram_bytes, char{1});

@@ -32,7 +32,9 @@ class Decoder {
   //   plan    finished; plan.rows() == rows
   //   wanted  [outputs]           rows whose logits are wanted, ascending
   //   logits  [outputs, vocab]    f32, row-major
-  // Throws Error for ids outside the vocabulary and positions beyond what the model allows.
+  // Throws Error for ids outside the vocabulary. Positions beyond config().max_positions are
+  // computed as asked, rotary and ALiBi extrapolate; whoever measures or generates decides whether
+  // that is meant.
   virtual void forward(std::span<const int32_t> ids, const kv::AttentionPlan& plan,
                        std::span<const int32_t> wanted, float* logits) = 0;
 };

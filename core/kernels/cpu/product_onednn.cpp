@@ -83,9 +83,11 @@ bool ProductCache::run(const ProductShape& shape, const void* x, const void* w, 
         entry.scratchpad = described.scratchpad_desc();
       }
     } catch (const dnnl::error& error) {
-      if (error.status != dnnl_unimplemented)
+      if (error.status != dnnl_unimplemented) {
+        state_->entries.erase(found);  // or the next call would take it for unimplemented
         raise("oneDNN failed to make a {} x {} x {} product: {}", shape.m, shape.n, shape.k,
               error.what());
+      }
     }
   }
   if (!entry.is_fast) return false;

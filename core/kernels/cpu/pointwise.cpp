@@ -116,29 +116,34 @@ HWY_INLINE Vec sigmoid(Vec x) {
   return hn::Div(numerator, hn::Add(hn::Set(d, 1.0f), e));
 }
 
-// erf to 1.5e-7 absolute: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26.
-HWY_INLINE Vec erf_approx(Vec x) {
+// x Phi(x), Phi the normal distribution. Its smaller tail is c = erfc(z) / 2, z = |x| / sqrt 2, so
+// the result is x c on the left and x - x c on the right: nothing cancels, and the error is 2e-7 at
+// most, half a unit in the last place of x. erfc(z) = t e^(-z^2) P(t - 1/2), t = 2 / (2 + z), where
+// P (degree 8, minimax for 0 <= z <= 9.5, with the 1/2 of c) is good to 4e-8 relative.
+HWY_INLINE Vec gelu(Vec x) {
   const Tag d;
-  const Vec magnitude = hn::Abs(x);
-  const Vec t =
-      hn::Div(hn::Set(d, 1.0f), hn::MulAdd(magnitude, hn::Set(d, 0.3275911f), hn::Set(d, 1.0f)));
-  Vec y = hn::Set(d, 1.061405429f);
-  y = hn::MulAdd(y, t, hn::Set(d, -1.453152027f));
-  y = hn::MulAdd(y, t, hn::Set(d, 1.421413741f));
-  y = hn::MulAdd(y, t, hn::Set(d, -0.284496736f));
-  y = hn::MulAdd(y, t, hn::Set(d, 0.254829592f));
-  const Vec e = exp_of_minus_abs(hn::Mul(magnitude, magnitude));
-  return hn::CopySign(hn::NegMulAdd(hn::Mul(y, t), e, hn::Set(d, 1.0f)), x);
+  const Vec z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678118f));
+  const Vec two = hn::Set(d, 2.0f);
+  const Vec t = hn::Div(two, hn::Add(two, z));
+  const Vec u = hn::Sub(t, hn::Set(d, 0.5f));
+  Vec p = hn::Set(d, -0.02944545635f);
+  p = hn::MulAdd(p, u, hn::Set(d, 0.0240694713f));
+  p = hn::MulAdd(p, u, hn::Set(d, 0.0476688929f));
+  p = hn::MulAdd(p, u, hn::Set(d, -0.05148654450f));
+  p = hn::MulAdd(p, u, hn::Set(d, -0.0859361215f));
+  p = hn::MulAdd(p, u, hn::Set(d, 0.0728698895f));
+  p = hn::MulAdd(p, u, hn::Set(d, 0.2794696985f));
+  p = hn::MulAdd(p, u, hn::Set(d, 0.3435804845f));
+  p = hn::MulAdd(p, u, hn::Set(d, 0.2553956805f));
+  const Vec tail = hn::Mul(x, hn::Mul(hn::Mul(p, t), exp_of_minus_abs(hn::Mul(z, z))));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(x, tail));
 }
 
 template <ActivationKind kKind>
 HWY_INLINE Vec activate(Vec x) {
   const Tag d;
   if constexpr (kKind == ActivationKind::kSilu) return hn::Mul(x, sigmoid(x));
-  if constexpr (kKind == ActivationKind::kGelu) {
-    const Vec half = hn::Mul(x, hn::Set(d, 0.5f));
-    return hn::MulAdd(half, erf_approx(hn::Mul(x, hn::Set(d, 0.70710678118f))), half);
-  }
+  if constexpr (kKind == ActivationKind::kGelu) return gelu(x);
   // tanh(u) = 2 sigmoid(2u) - 1, so x (1 + tanh u) / 2 = x sigmoid(2u)
   const Vec u = hn::Mul(hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 0.044715f), x),
                         hn::Set(d, 1.59576912161f));

@@ -135,7 +135,9 @@ HWY_INLINE Vec gelu(Vec x) {
   p = hn::MulAdd(p, u, hn::Set(d, 0.2794696985f));
   p = hn::MulAdd(p, u, hn::Set(d, 0.3435804845f));
   p = hn::MulAdd(p, u, hn::Set(d, 0.2553956805f));
-  const Vec tail = hn::Mul(x, hn::Mul(hn::Mul(p, t), exp_of_minus_abs(hn::Mul(z, z))));
+  // Beyond 64 the tail is 0; unbounded, infinity times 0 would be NaN.
+  const Vec bounded = hn::Min(x, hn::Set(d, 64.0f));
+  const Vec tail = hn::Mul(bounded, hn::Mul(hn::Mul(p, t), exp_of_minus_abs(hn::Mul(z, z))));
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(x, tail));
 }
 

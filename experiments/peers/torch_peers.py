@@ -61,7 +61,7 @@ def main():
                         default=["attention", "tinyllama"])
     parser.add_argument("--prompts", nargs="+", type=int, default=[512, 4096])
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     results = {"torch": torch.__version__}

@@ -41,7 +41,8 @@ void require_memory(const ModelConfig& config, DType dtype) {
     raise(
         "{}: the weights need {:.2f} GiB in {} and {:.2f} GiB are available: use a smaller model{}",
         config.name, static_cast<double>(need) / 0x1p30, name_of(dtype),
-        static_cast<double>(have) / 0x1p30, dtype == DType::kF32 ? " or --dtype bf16" : "");
+        static_cast<double>(have) / 0x1p30,
+        dtype == DType::kF32 && need / 2 <= have ? " or --dtype bf16" : "");
 }
 
 }  // namespace
@@ -61,7 +62,8 @@ DecoderWeights load_weights(const ModelConfig& config, const WeightSource& sourc
   weights.layers.resize(static_cast<size_t>(config.layers));
   for (const TensorSpec& spec : canonical_tensors(config)) {
     LayerWeights unused;  // stands in for tensors that belong to no layer
-    LayerWeights& layer = spec.layer >= 0 ? weights.layers[static_cast<size_t>(spec.layer)] : unused;
+    LayerWeights& layer =
+        spec.layer >= 0 ? weights.layers[static_cast<size_t>(spec.layer)] : unused;
     switch (spec.role) {
       case Role::kEmbedding:
         if (config.tied_embeddings) {

@@ -56,7 +56,8 @@ struct AttentionPlan {
   std::vector<WorkItem> items;
   // [rows]  position of each query row
   std::vector<int32_t> row_positions;
-  // [rows]  largest position + 1 of the row's sequence, as far as known: dynamic rotary scaling needs it
+  // [rows]  largest position + 1 of the row's sequence, as far as known: dynamic rotary scaling
+  // needs it
   std::vector<int32_t> row_lengths;
   // [rows]  element offset of the row's own key and value (layer 0, head 0)
   std::vector<int64_t> row_slots;

@@ -264,9 +264,9 @@ class TransformerDecoder final : public Decoder {
       const size_t row_bytes = static_cast<size_t>(cols) * size_of(dtype);
       for (size_t i = 0; i < wanted.size(); ++i) {
         const auto row = static_cast<size_t>(wanted[i]);
-        REPRISE_CHECK(row >= i && static_cast<int64_t>(row) < rows &&
-                          (i == 0 || wanted[i] > wanted[i - 1]),
-                      "wanted rows must ascend and exist: {} at {} of {}", row, i, rows);
+        REPRISE_CHECK(
+            row >= i && static_cast<int64_t>(row) < rows && (i == 0 || wanted[i] > wanted[i - 1]),
+            "wanted rows must ascend and exist: {} at {} of {}", row, i, rows);
         if (row != i)
           std::memcpy(buffer.as<char>() + i * row_bytes, buffer.as<char>() + row * row_bytes,
                       row_bytes);

@@ -7,7 +7,7 @@
 #include "core/base/dtype.h"
 #include "core/base/threads.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;
 }
 

@@ -82,6 +82,7 @@ bool is_alone(const kv::AttentionPlan& plan, const kv::WorkItem& item) {
   return true;
 }
 
+// workspace.alone says which items finish their rows in `out`; the others leave partials.
 void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                const AttentionParams& params, const OutputView* out, AttentionWorkspace& workspace,
                const Context& context) {
@@ -92,13 +93,10 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
 
   const int64_t task_lanes = lanes_per_task(plan, split, context.threads);
   std::vector<int64_t>& task_begin = workspace.task_begin;
-  std::vector<char>& alone = workspace.alone;
+  const std::vector<char>& alone = workspace.alone;
   task_begin.assign(1, 0);
-  alone.clear();
-  for (const kv::WorkItem& item : plan.items) {
+  for (const kv::WorkItem& item : plan.items)
     task_begin.push_back(task_begin.back() + split.units * tiles_of(item, split.group, task_lanes));
-    alone.push_back(out != nullptr && is_alone(plan, item));
-  }
   const size_t scratch_bytes = cpu::attention_scratch_bytes(static_cast<int>(head_dim));
   while (workspace.scratch.size() < static_cast<size_t>(std::max(1, context.threads)))
     workspace.scratch.emplace_back();
@@ -214,16 +212,18 @@ void Partials::prepare(const kv::AttentionPlan& plan, int64_t query_heads) {
 void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                const AttentionParams& params, const OutputView& out, AttentionWorkspace& workspace,
                const Context& context) {
-  bool all_alone = true;
-  for (const kv::WorkItem& item : plan.items) all_alone = all_alone && is_alone(plan, item);
-  if (!all_alone) workspace.partials.prepare(plan, q.heads);
+  std::vector<char>& alone = workspace.alone;
+  alone.clear();
+  for (const kv::WorkItem& item : plan.items) alone.push_back(is_alone(plan, item));
+  if (std::find(alone.begin(), alone.end(), 0) != alone.end())
+    workspace.partials.prepare(plan, q.heads);
   run_items(plan, layer, q, params, &out, workspace, context);
   // Rows of an item that is not alone throughout go through partials even where no other item
   // covers them.
   std::vector<char>& merged = workspace.merged;
   merged.assign(static_cast<size_t>(plan.rows()), 1);
   for (size_t i = 0; i < plan.items.size(); ++i)
-    if (workspace.alone[i])
+    if (alone[i])
       std::fill(merged.begin() + plan.items[i].first_row, merged.begin() + plan.items[i].end_row,
                 char{0});
   if (std::find(merged.begin(), merged.end(), 1) == merged.end()) return;
@@ -236,6 +236,7 @@ void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
 void partial_attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                        const AttentionParams& params, AttentionWorkspace& workspace,
                        const Context& context) {
+  workspace.alone.assign(plan.items.size(), 0);
   workspace.partials.prepare(plan, q.heads);
   run_items(plan, layer, q, params, nullptr, workspace, context);
 }

@@ -30,6 +30,13 @@ struct Sequence {
   }
 };
 
+// A sequence's share of the step under way.
+struct Chosen {
+  int64_t rank = 0;
+  Sequence* sequence = nullptr;
+  int32_t rows = 0;
+};
+
 kv::BlockPool make_pool(const model::ModelConfig& config, const ReuseMethod& method,
                         const EngineOptions& options) {
   const PoolNeed need = method.pool_need(options.limits);
@@ -51,10 +58,11 @@ struct Engine::State {
   kv::BlockPool pool;
   std::deque<Request> waiting;
   std::vector<std::unique_ptr<Sequence>> running;  // in order of admission
+  RequestId last_prefix_id = -1;                   // declared prefixes count down from here
 
   // Of the step under way; kept for their memory.
-  std::vector<StepSequence> batch;
-  std::vector<Sequence*> batch_sequences;
+  std::vector<Chosen> chosen;
+  std::vector<StepSequence> batch;  // of `chosen`
   std::vector<int32_t> ids, wanted, drawn;
   std::vector<float> logits;
   kv::AttentionPlan plan;
@@ -102,12 +110,9 @@ struct Engine::State {
   }
 
   // Sequences with more than one pending token come first, as many rows as the chunk allows; else
-  // all decode together.
+  // all decode together. Rows lie in the method's order.
   void compose() {
-    batch.clear();
-    batch_sequences.clear();
-    ids.clear();
-    wanted.clear();
+    chosen.clear();
     const bool any_prefill = std::any_of(running.begin(), running.end(), [](const auto& sequence) {
       return sequence->pending() > 1;
     });
@@ -116,22 +121,30 @@ struct Engine::State {
       if (budget == 0) break;
       if (any_prefill && sequence->pending() <= 1 && sequence->in_decode) continue;
       const int32_t rows = std::min(budget, sequence->pending());
-      batch.push_back({.id = sequence->request.id,
-                       .first_row = static_cast<int32_t>(ids.size()),
-                       .rows = rows,
-                       .first_token = sequence->computed,
-                       .positions = sequence->positions});
-      batch_sequences.push_back(sequence.get());
-      ids.insert(ids.end(), sequence->tokens.begin() + sequence->computed,
-                 sequence->tokens.begin() + sequence->computed + rows);
-      if (rows == sequence->pending()) wanted.push_back(static_cast<int32_t>(ids.size()) - 1);
+      chosen.push_back({method->row_rank(sequence->request.id), sequence.get(), rows});
       budget -= rows;
+    }
+    std::stable_sort(chosen.begin(), chosen.end(),
+                     [](const Chosen& a, const Chosen& b) { return a.rank < b.rank; });
+    batch.clear();
+    ids.clear();
+    wanted.clear();
+    for (const Chosen& part : chosen) {
+      const Sequence& sequence = *part.sequence;
+      batch.push_back({.id = sequence.request.id,
+                       .first_row = static_cast<int32_t>(ids.size()),
+                       .rows = part.rows,
+                       .first_token = sequence.computed,
+                       .positions = sequence.positions});
+      ids.insert(ids.end(), sequence.tokens.begin() + sequence.computed,
+                 sequence.tokens.begin() + sequence.computed + part.rows);
+      if (part.rows == sequence.pending()) wanted.push_back(static_cast<int32_t>(ids.size()) - 1);
     }
   }
 
   // Whether the step computes the last token that the i-th sequence of the batch has.
   [[nodiscard]] bool completes(size_t i) const {
-    return batch[i].rows == batch_sequences[i]->pending();
+    return chosen[i].rows == chosen[i].sequence->pending();
   }
 
   // Draws the next token of every sequence that the step completes. All of them before any sequence
@@ -141,9 +154,9 @@ struct Engine::State {
     const auto vocab = static_cast<size_t>(decoder.config().vocab);
     for (size_t i = 0; i < batch.size(); ++i) {
       if (!completes(i)) continue;
-      const Request& request = batch_sequences[i]->request;
+      const Request& request = chosen[i].sequence->request;
       drawn.push_back(sample(std::span(logits).subspan(drawn.size() * vocab, vocab),
-                             request.sampling, request.id, batch_sequences[i]->generated()));
+                             request.sampling, request.id, chosen[i].sequence->generated()));
     }
   }
 
@@ -222,6 +235,21 @@ void Engine::submit(Request request) {
   state_->waiting.push_back(std::move(request));
 }
 
+void Engine::declare_prefix(std::vector<int32_t> tokens) {
+  State& s = *state_;
+  if (has_work())
+    raise("a prefix was declared while {} requests wait or run: declare prefixes first",
+          s.waiting.size() + s.running.size());
+  const RequestId id = --s.last_prefix_id;
+  if (!s.method->wants_prefix(id, tokens)) return;
+  Request request;
+  request.id = id;
+  request.prompt = std::move(tokens);
+  request.max_new_tokens = 1;
+  submit(std::move(request));
+  run();
+}
+
 StepReport Engine::step() {
   State& s = *state_;
   StepReport report;
@@ -240,7 +268,7 @@ StepReport Engine::step() {
   size_t next_drawn = 0;
   for (size_t i = 0; i < s.batch.size(); ++i) {
     const int32_t token = s.completes(i) ? s.drawn[next_drawn++] : -1;
-    if (s.advance(*s.batch_sequences[i], s.batch[i], token, report))
+    if (s.advance(*s.chosen[i].sequence, s.batch[i], token, report))
       finished.push_back(s.batch[i].id);
   }
   report.end_ns = s.now();

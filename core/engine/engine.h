@@ -38,6 +38,10 @@ class Engine {
   // Queues a request. Throws Error if it can never run (empty or too long prompt, an id outside the
   // vocabulary, a request id in use, ...).
   void submit(Request request);
+  // Announces a prefix that many requests will start with. A method that keeps such prefixes apart
+  // (RelayAttention) has it computed here and now; for the others nothing happens. Throws Error
+  // while requests are waiting or running, and where submit would.
+  void declare_prefix(std::vector<int32_t> tokens);
   // Admits what fits, then runs one step: prompts first, at most a chunk of their tokens, or else
   // one token of every sequence. Throws Error for a request that can never be admitted, which then
   // leaves the queue, and for logits that are NaN; the engine stands as before the step and may go

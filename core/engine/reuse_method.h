@@ -32,6 +32,9 @@ struct PoolNeed {
 struct EngineLimits {
   int32_t max_batch = 1;            // sequences at once
   int32_t max_sequence_tokens = 0;  // prompt and generated tokens of one sequence
+  // Tokens of the prefixes that will be declared (Engine::declare_prefix), which some methods keep
+  // beside the sequences.
+  int32_t prefix_tokens = 0;
 };
 
 struct Admission {
@@ -63,11 +66,21 @@ class ReuseMethod {
   [[nodiscard]] virtual PoolNeed pool_need(const EngineLimits& limits) const = 0;
   // Finds or reserves cache for a request. Called by the scheduler's thread.
   virtual Admission admit(const Request& request, kv::BlockPool& pool) = 0;
+  // A prefix that many requests will start with, announced before they come. True: compute it now,
+  // as a request of this id, which is admitted and stepped like any other; what retire(id) then
+  // leaves in the pool is the method's to keep. False: the method finds shared prefixes by itself,
+  // or shares nothing.
+  virtual bool wants_prefix(RequestId /*id*/, std::span<const int32_t> /*tokens*/) { return false; }
+  // Rows of a step lie in the order of this, those of equal rank in the order of admission: a
+  // method whose work items need neighbouring rows ranks the sequences that share a segment side by
+  // side.
+  [[nodiscard]] virtual int64_t row_rank(RequestId /*id*/) const { return 0; }
   // Tokens at the head of the sequence, of its `tokens` so far, that the next step need not
   // compute. The default serves every method that keeps what it computed; `recompute` answers 0.
   [[nodiscard]] virtual int32_t cached_tokens(RequestId id, int32_t tokens) const = 0;
-  // Writes this step's segments, items, positions and slots and finishes the plan. `out` is reused:
-  // clear it first.
+  // Writes this step's segments, items, positions and slots and finishes the plan. `out` is reused
+  // from step to step: clear it first, or advance it where `out.revision` says that it is the
+  // method's own latest one.
   virtual void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) = 0;
   virtual void retire(RequestId id,
                       kv::BlockPool& pool) = 0;           // gives back every block it still holds

@@ -13,6 +13,7 @@ void AttentionPlan::clear() {
   row_slots.clear();
   row_begin.clear();
   row_items.clear();
+  revision = 0;
 }
 
 void AttentionPlan::finish() {

@@ -67,6 +67,9 @@ struct AttentionPlan {
   std::vector<int32_t> row_begin;  // [rows + 1]
   std::vector<int32_t> row_items;
 
+  // Which build this is, for a method that advances its plan instead of writing it anew; 0: none.
+  uint64_t revision = 0;
+
   [[nodiscard]] int32_t rows() const { return static_cast<int32_t>(row_positions.size()); }
   // Empties every list, keeps their memory.
   void clear();

@@ -1,8 +1,7 @@
 #include "core/kernels/attention.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/kernels/cpu/attention_task.h"
@@ -42,6 +41,22 @@ int64_t lanes_per_task(const kv::AttentionPlan& plan, const Split& split, int th
   while (tiles > 1 && lanes * split.units < kTasksPerThread * threads * tiles * cpu::kLaneTile)
     tiles /= 2;
   return tiles * cpu::kLaneTile;
+}
+
+// Units (kv heads) of an item that one task takes in turn, where its blocks are short and its lanes
+// few; at least kTasksPerThread tasks are left for each thread. Results do not depend on it.
+int64_t units_per_task(const kv::AttentionPlan& plan, const kv::WorkItem& item, const Split& split,
+                       const AttentionParams& params, int threads) {
+  const kv::Segment& segment = plan.segments[static_cast<size_t>(item.segment)];
+  const int64_t lanes = (item.end_row - item.first_row) * split.group;
+  if (lanes > cpu::kFewLanes || !params.alibi.slopes.empty() ||
+      segment.block_tokens >= cpu::kKeyTile || segment.tokens <= segment.block_tokens)
+    return 1;
+  constexpr int64_t kTasksPerThread = 4;
+  const int64_t items = static_cast<int64_t>(plan.items.size());
+  int64_t units = std::min(split.units, cpu::kTaskLanes / lanes);
+  while (units > 1 && items * (split.units / units) < kTasksPerThread * threads) units /= 2;
+  return units;
 }
 
 int64_t tiles_of(const kv::WorkItem& item, int64_t group, int64_t task_lanes) {
@@ -95,8 +110,11 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
   std::vector<int64_t>& task_begin = workspace.task_begin;
   const std::vector<char>& alone = workspace.alone;
   task_begin.assign(1, 0);
-  for (const kv::WorkItem& item : plan.items)
-    task_begin.push_back(task_begin.back() + split.units * tiles_of(item, split.group, task_lanes));
+  for (const kv::WorkItem& item : plan.items) {
+    const int64_t units = units_per_task(plan, item, split, params, context.threads);
+    task_begin.push_back(task_begin.back() + (split.units + units - 1) / units *
+                                                 tiles_of(item, split.group, task_lanes));
+  }
   const size_t scratch_bytes = cpu::attention_scratch_bytes(static_cast<int>(head_dim));
   while (workspace.scratch.size() < static_cast<size_t>(std::max(1, context.threads)))
     workspace.scratch.emplace_back();
@@ -109,7 +127,8 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
         std::upper_bound(task_begin.begin(), task_begin.end(), index) - task_begin.begin() - 1);
     const kv::WorkItem& item = plan.items[item_index];
     const int64_t tiles = tiles_of(item, split.group, task_lanes);
-    const int64_t unit = (index - task_begin[item_index]) / tiles;
+    const int64_t units = units_per_task(plan, item, split, params, context.threads);
+    const int64_t unit = (index - task_begin[item_index]) / tiles * units;
     // Last tiles first: under a causal mask they are the longest, and a long task taken last leaves
     // others idle.
     const int64_t tile = tiles - 1 - (index - task_begin[item_index]) % tiles;
@@ -119,7 +138,10 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
     task.first_head = static_cast<int>(unit * split.group);
     task.group = static_cast<int>(split.group);
     task.first_lane = static_cast<int>(tile * task_lanes);
-    task.lanes = static_cast<int>(std::min<int64_t>(task_lanes, lanes - task.first_lane));
+    task.units = static_cast<int>(std::min(units, split.units - unit));
+    task.lanes =
+        task.units * static_cast<int>(std::min<int64_t>(task_lanes, lanes - task.first_lane));
+    task.unit_bytes = static_cast<size_t>(plan.cache.head_stride) * element_bytes;
     const int64_t kv_head = unit * split.group / (q.heads / plan.cache.kv_heads);
     const int64_t base = layer * plan.cache.layer_stride + kv_head * plan.cache.head_stride;
     task.keys =
@@ -155,40 +177,31 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
 template <typename Wanted>
 void merge_rows(const kv::AttentionPlan& plan, const Partials& partials, const OutputView& out,
                 const Context& context, Wanted&& wanted) {
-  const int64_t heads = partials.heads, head_dim = partials.head_dim;
+  const int64_t row_elements = partials.heads * partials.head_dim;
   parallel_for(context, plan.rows(), [&](int64_t row, int) {
     if (!wanted(row)) return;
-    const auto begin = static_cast<size_t>(plan.row_begin[static_cast<size_t>(row)]);
-    const auto end = static_cast<size_t>(plan.row_begin[static_cast<size_t>(row) + 1]);
-    alignas(64) float sum[cpu::kMaxHeadDim];
-    for (int64_t head = 0; head < heads; ++head) {
-      const auto entry = [&](size_t i) {
-        const auto item = static_cast<size_t>(plan.row_items[i]);
-        return partials.item_begin[item] + (row - plan.items[item].first_row) * heads + head;
-      };
-      float m = -std::numeric_limits<float>::infinity();
-      for (size_t i = begin; i < end; ++i) m = std::max(m, partials.m.as<float>()[entry(i)]);
-      std::fill_n(sum, head_dim, 0.0f);
-      float n = 0.0f;
-      for (size_t i = begin; i < end; ++i) {
-        const int64_t e = entry(i);
-        const float m_i = partials.m.as<float>()[e];
-        if (m_i == -std::numeric_limits<float>::infinity()) continue;
-        const float weight = std::exp(m_i - m);
-        const float* o = partials.o.as<float>() + e * head_dim;
-        for (int64_t c = 0; c < head_dim; ++c) sum[c] += weight * o[c];
-        n += weight * partials.n.as<float>()[e];
-      }
-      const float inverse = n > 0.0f ? 1.0f / n : 0.0f;
-      const int64_t first = (row * heads + head) * head_dim;
-      if (out.dtype == DType::kF32) {
-        for (int64_t c = 0; c < head_dim; ++c)
-          static_cast<float*>(out.data)[first + c] = sum[c] * inverse;
-      } else {
-        for (int64_t c = 0; c < head_dim; ++c)
-          static_cast<bf16*>(out.data)[first + c] = bf16(sum[c] * inverse);
-      }
+    thread_local std::vector<int64_t> entries;
+    thread_local AlignedBuffer weights;
+    entries.clear();
+    for (int32_t i = plan.row_begin[static_cast<size_t>(row)];
+         i < plan.row_begin[static_cast<size_t>(row) + 1]; ++i) {
+      const auto item = static_cast<size_t>(plan.row_items[static_cast<size_t>(i)]);
+      entries.push_back(partials.item_begin[item] +
+                        (row - plan.items[item].first_row) * partials.heads);
     }
+    const size_t weight_bytes = 16 * sizeof(float) * std::max<size_t>(1, entries.size());
+    if (weights.bytes() < weight_bytes) weights = AlignedBuffer(weight_bytes);
+    cpu::merge_row({.entries = entries,
+                    .o = partials.o.as<float>(),
+                    .m = partials.m.as<float>(),
+                    .n = partials.n.as<float>(),
+                    .heads = static_cast<int>(partials.heads),
+                    .head_dim = static_cast<int>(partials.head_dim),
+                    .out = static_cast<char*>(out.data) +
+                           static_cast<size_t>(row * row_elements) * size_of(out.dtype),
+                    .out_dtype = out.dtype,
+                    .weights = weights.as<float>()},
+                   context.isa);
   });
 }
 

@@ -1,12 +1,14 @@
 // Attention of many lanes over bf16 keys and values with the AVX-512 bf16 dot product.
 //
 // How it goes, for each tile of up to 128 keys:
+//   scores   S[key][lane]: each key is broadcast pair by pair against the queries, packed
+//            [pair][lane], so that neither the keys need transposing nor the row maxima a
+//            horizontal reduction.
 //   values   V is interleaved by key pairs once for all lane tiles of the task (two permutes for 32
-//   dimensions). scores   S[key][lane]: each key is broadcast pair by pair against the queries,
-//   packed [pair][lane], so that neither
-//            the keys need transposing nor the row maxima a horizontal reduction.
+//            dimensions).
 //   softmax  online: m grows, older sums are scaled by exp2(m_old - m_new); weights are rounded to
-//   bf16 in key pairs. output   O[lane] = O[lane] * correction + P pair broadcast * V pairs.
+//            bf16 in key pairs.
+//   output   O[lane] = O[lane] * correction + P pair broadcast * V pairs.
 // Both products run in blocks of 24 accumulators, which with 4 + 1 operands fills the 32 registers.
 #include "core/kernels/cpu/attention_tile.h"
 
@@ -19,33 +21,6 @@
 
 namespace reprise::kernels::cpu {
 namespace {
-
-// Element (i, j) of 16 x 16 words becomes element (j, i).
-inline void transpose(__m512i* r) {
-  __m512i t[16];
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
-    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
-  }
-  for (int i = 0; i < 4; ++i) {
-    r[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-    r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
-    r[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-    r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
-  }
-}
 
 // Queries of one lane tile, [pair][64]; absent lanes up to a multiple of 16 are 0.
 void pack_queries(const AttentionTask& task, int first_lane, int lanes, uint32_t* out) {
@@ -72,10 +47,16 @@ void pack_queries(const AttentionTask& task, int first_lane, int lanes, uint32_t
     }
 }
 
+// Keys of the longest score block; fewer may leave scores of keys beyond them in `top`.
+constexpr int kMostKeys = 24;
+
 // Scores of kKeys keys against 16 * kVectors lanes; raises top[lane] to their maximum.
 template <int kVectors, int kKeys>
-inline void score_block(const uint32_t* q, int pairs, const void* const* k, float* scores,
-                        float* top) {
+inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int first,
+                        float* scores, float* top) {
+  const char* k[kKeys];
+#pragma GCC unroll 24
+  for (int j = 0; j < kKeys; ++j) k[j] = keys.row(first + j);
   __m512 sum[kKeys][kVectors];
 #pragma GCC unroll 24
   for (int j = 0; j < kKeys; ++j)
@@ -106,10 +87,15 @@ inline void score_block(const uint32_t* q, int pairs, const void* const* k, floa
 }
 
 template <int kVectors>
-void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int keys, float* top) {
+void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int keys, float* top,
+                RowsAhead& ahead) {
   constexpr int kKeys = 24 / kVectors;
-  for (int j = 0; j < keys; j += kKeys)
-    score_block<kVectors, kKeys>(q, pairs, scratch.k_rows + j, scratch.scores + j * kLaneTile, top);
+  for (int j = 0; j < keys; j += kKeys) {
+    ahead.fetch(kKeys);
+    // The last block overlaps the one before, so as to see no key beyond.
+    const int at = std::min(j, std::max(0, keys - kKeys));
+    score_block<kVectors, kKeys>(q, pairs, scratch.keys, at, scratch.scores + at * kLaneTile, top);
+  }
 }
 
 // Adds biases to the scores, hides what a lane does not see, and sets top[lane] to the maximum of
@@ -180,51 +166,60 @@ void softmax_tile(const TileScratch& scratch, int first_lane, int vectors, int k
   }
 }
 
+// One lane tile against a key tile. The first lane tile to see the keys also interleaves their
+// values and has memory fetch ahead: the values while the scores are computed, the next tile's
+// keys while the output is.
 void compute_tile(const AttentionTask& task, const TileScratch& scratch, const LaneTile& tile,
-                  int index, int first, int keys) {
+                  int index, int first, int keys, int loaded, bool is_first) {
   const int pairs = task.head_dim / 2, vectors = (tile.lanes + 15) / 16;
   const uint32_t* q = static_cast<const uint32_t*>(scratch.q) + index * pairs * kLaneTile;
   alignas(64) float top[kLaneTile];
   std::fill_n(top, kLaneTile, kMasked);
+  RowsAhead values(scratch.values, 0, is_first ? loaded : 0);
   switch (vectors) {
     case 1:
-      score_tile<1>(scratch, q, pairs, keys, top);
+      score_tile<1>(scratch, q, pairs, keys, top, values);
       break;
     case 2:
-      score_tile<2>(scratch, q, pairs, keys, top);
+      score_tile<2>(scratch, q, pairs, keys, top, values);
       break;
     case 3:
-      score_tile<3>(scratch, q, pairs, keys, top);
+      score_tile<3>(scratch, q, pairs, keys, top, values);
       break;
     default:
-      score_tile<4>(scratch, q, pairs, keys, top);
+      score_tile<4>(scratch, q, pairs, keys, top, values);
       break;
   }
-  if (task.has_alibi || !tile.range.covers(first, keys))
+  if (is_first) interleave_values(scratch, task.head_dim, (loaded + 1) / 2);
+  if (task.has_alibi || keys < kMostKeys || !tile.range.covers(first, keys))
     mask_tile(task, scratch, tile.first, vectors, first, keys, top);
   softmax_tile(scratch, tile.first, vectors, keys, top);
-  value_tile<true>(scratch, scratch.o + tile.first * scratch.padded_dim, tile.lanes,
-                   (keys + 1) / 2);
+  const int rows_ahead = is_first && loaded == kKeyTile ? kKeyTile : 0;
+  RowsAhead next_keys(scratch.keys, loaded, loaded + rows_ahead);
+  value_tile<true>(scratch, scratch.o + tile.first * scratch.padded_dim, tile.lanes, (keys + 1) / 2,
+                   next_keys, rows_ahead);
 }
 
 }  // namespace
 
 void attention_avx512_bf16(const AttentionTask& task, void* memory) {
-  if (task.lanes <= kFewLanes) return attention_few_avx512_bf16(task, memory);
-  const TileScratch scratch(memory, task.head_dim);
+  if (task.unit_lanes() <= kFewLanes) return attention_few_avx512_bf16(task, memory);
+  TileScratch scratch(memory, task.head_dim);
   for (int lane = 0; lane < task.lanes; lane += kLaneTile)
     pack_queries(task, lane, std::min(kLaneTile, task.lanes - lane),
                  static_cast<uint32_t*>(scratch.q) + lane * task.head_dim / 2);
+  int loaded = 0;
+  bool is_first = true;
   visit_tiles(
       task, scratch,
       [&](int first, int keys) {
-        gather_rows(task, scratch, first, keys);
-        repeat_last_key(scratch, keys);
-        scratch.v_rows[keys] = kZeroRow;
-        interleave_values(scratch, task.head_dim, (keys + 1) / 2);
+        gather_rows(task, scratch, first, keys, kKeyTile);
+        loaded = keys;
+        is_first = true;
       },
       [&](const LaneTile& tile, int index, int first, int keys) {
-        compute_tile(task, scratch, tile, index, first, keys);
+        compute_tile(task, scratch, tile, index, first, keys, loaded, is_first);
+        is_first = false;
       });
   store_results(task, scratch);
 }

@@ -40,24 +40,23 @@ void pack_queries(const AttentionTask& task, const TileScratch& scratch, bool fe
   }
 }
 
-// Copies rows into padded f32 scratch and points at the copies.
+// Copies rows into padded f32 scratch.
 template <typename T>
-void convert_rows(const void** rows, int count, int dim, int padded_dim, float* out) {
+void convert_rows(const RowGroups& rows, int count, int dim, int padded_dim, float* out) {
   for (int j = 0; j < count; ++j) {
-    const T* in = static_cast<const T*>(rows[j]);
+    const T* in = reinterpret_cast<const T*>(rows.row(j));
     float* row = out + j * padded_dim;
     for (int c = 0; c < dim; ++c) row[c] = static_cast<float>(in[c]);
     for (int c = dim; c < padded_dim; ++c) row[c] = 0.0f;
-    rows[j] = row;
   }
 }
 
-void convert_bf16_rows(const void** rows, int count, int dim, int padded_dim, float* out) {
+void convert_bf16_rows(const RowGroups& rows, int count, int dim, int padded_dim, float* out) {
   const hn::Rebind<uint16_t, Tag> d16;
   const hn::Rebind<uint32_t, Tag> d32;
   const Tag d;
   for (int j = 0; j < count; ++j) {
-    const auto* in = static_cast<const uint16_t*>(rows[j]);
+    const auto* in = reinterpret_cast<const uint16_t*>(rows.row(j));
     float* row = out + j * padded_dim;
     int c = 0;
     for (; c + kN <= dim; c += kN)
@@ -65,36 +64,52 @@ void convert_bf16_rows(const void** rows, int count, int dim, int padded_dim, fl
                 row + c);
     for (; c < padded_dim; ++c)
       row[c] = c < dim ? static_cast<float>(reinterpret_cast<const bf16*>(in)[c]) : 0.0f;
-    rows[j] = row;
   }
 }
 
-void widen_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
-  const auto convert = [&](const void** rows, void* out) {
+bool needs_widening(const AttentionTask& task) {
+  return task.kv_dtype != DType::kF32 || task.head_dim % kN != 0;
+}
+
+// The tile's rows as padded f32, whole groups of them: as they lie, or else as copies.
+void widen_rows(const AttentionTask& task, TileScratch& scratch, int keys) {
+  if (!needs_widening(task)) return;
+  const int count = (keys + kRowGroup - 1) / kRowGroup * kRowGroup;
+  const auto convert = [&](RowGroups& rows, void* out) {
     auto* f32 = static_cast<float*>(out);
     switch (task.kv_dtype) {
       case DType::kF32:
-        if (task.head_dim % kN != 0)
-          convert_rows<float>(rows, keys, task.head_dim, scratch.padded_dim, f32);
+        convert_rows<float>(rows, count, task.head_dim, scratch.padded_dim, f32);
         break;
       case DType::kBF16:
-        convert_bf16_rows(rows, keys, task.head_dim, scratch.padded_dim, f32);
+        convert_bf16_rows(rows, count, task.head_dim, scratch.padded_dim, f32);
         break;
       case DType::kF16:
-        convert_rows<f16>(rows, keys, task.head_dim, scratch.padded_dim, f32);
+        convert_rows<f16>(rows, count, task.head_dim, scratch.padded_dim, f32);
         break;
     }
+    rows.row_bytes = static_cast<size_t>(scratch.padded_dim) * sizeof(float);
+    const int last = count / kRowGroup - 1;
+    for (int group = 0; group <= last + kGroupSlack; ++group)
+      rows.groups[group] = static_cast<const char*>(out) +
+                           static_cast<size_t>(std::min(group, last) * kRowGroup) * rows.row_bytes;
   };
-  convert(scratch.k_rows, scratch.k);
-  convert(scratch.v_rows, scratch.v);
+  convert(scratch.keys, scratch.k);
+  convert(scratch.values, scratch.v);
+}
+
+const float* row_at(const RowGroups& rows, int j) {
+  return reinterpret_cast<const float*>(rows.row(j));
 }
 
 // ---- scores ----
 
 template <int kVectors>
-HWY_INLINE void score_block(const float* HWY_RESTRICT q, int dim, const void* const* k,
+HWY_INLINE void score_block(const float* HWY_RESTRICT q, int dim, const RowGroups& keys, int first,
                             float* HWY_RESTRICT scores) {
   constexpr int kKeys = kAccumulators / kVectors;
+  const float* k[kKeys];
+  for (int j = 0; j < kKeys; ++j) k[j] = row_at(keys, first + j);
   const Tag d;
   Vec sum[kKeys][kVectors];
   for (int j = 0; j < kKeys; ++j)
@@ -103,7 +118,7 @@ HWY_INLINE void score_block(const float* HWY_RESTRICT q, int dim, const void* co
     Vec lanes[kVectors];
     for (int v = 0; v < kVectors; ++v) lanes[v] = hn::Load(d, q + c * kLaneTile + kN * v);
     for (int j = 0; j < kKeys; ++j) {
-      const Vec key = hn::Set(d, static_cast<const float*>(k[j])[c]);
+      const Vec key = hn::Set(d, k[j][c]);
       for (int v = 0; v < kVectors; ++v) sum[j][v] = hn::MulAdd(key, lanes[v], sum[j][v]);
     }
   }
@@ -112,22 +127,26 @@ HWY_INLINE void score_block(const float* HWY_RESTRICT q, int dim, const void* co
 }
 
 template <int kVectors>
-void score_lanes(const TileScratch& scratch, const float* q, int dim, int keys, int lane) {
-  for (int j = 0; j < keys; j += kAccumulators / kVectors)
-    score_block<kVectors>(q + lane, dim, scratch.k_rows + j, scratch.scores + j * kLaneTile + lane);
+void score_lanes(const TileScratch& scratch, const float* q, int dim, int keys, int lane,
+                 RowsAhead& ahead) {
+  for (int j = 0; j < keys; j += kAccumulators / kVectors) {
+    ahead.fetch(kAccumulators / kVectors);
+    score_block<kVectors>(q + lane, dim, scratch.keys, j, scratch.scores + j * kLaneTile + lane);
+  }
 }
 
-void score_tile(const TileScratch& scratch, const float* q, int dim, int width, int keys) {
+void score_tile(const TileScratch& scratch, const float* q, int dim, int width, int keys,
+                RowsAhead& ahead) {
   int lane = 0;
   for (; lane + kMostVectors * kN <= width; lane += kMostVectors * kN)
-    score_lanes<kMostVectors>(scratch, q, dim, keys, lane);
+    score_lanes<kMostVectors>(scratch, q, dim, keys, lane, ahead);
   switch ((width - lane) / kN) {
     case 3:
-      return score_lanes<3>(scratch, q, dim, keys, lane);
+      return score_lanes<3>(scratch, q, dim, keys, lane, ahead);
     case 2:
-      return score_lanes<2>(scratch, q, dim, keys, lane);
+      return score_lanes<2>(scratch, q, dim, keys, lane, ahead);
     case 1:
-      return score_lanes<1>(scratch, q, dim, keys, lane);
+      return score_lanes<1>(scratch, q, dim, keys, lane, ahead);
     default:
       return;
   }
@@ -137,8 +156,8 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
   const Tag d;
   const int dim = task.head_dim % kN == 0 ? task.head_dim : scratch.padded_dim;
   for (int j = 0; j < keys; ++j) {
-    const auto* k = static_cast<const float*>(scratch.k_rows[j]);
-    for (int lane = 0; lane < task.lanes; ++lane) {
+    const float* k = row_at(scratch.keys, j);
+    for (int lane = 0; lane < task.unit_lanes(); ++lane) {
       const float* q = static_cast<const float*>(scratch.q) + lane * scratch.padded_dim;
       Vec s0 = hn::Zero(d), s1 = hn::Zero(d);
       int c = 0;
@@ -200,7 +219,7 @@ void softmax_tile(const TileScratch& scratch, int first_lane, int width, int key
 void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int first, int keys) {
   const Tag d;
   const int padded = (keys + kN - 1) / kN * kN;
-  for (int lane = 0; lane < task.lanes; ++lane) {
+  for (int lane = 0; lane < task.unit_lanes(); ++lane) {
     float* row = scratch.scores + lane * kKeyTile;
     for (int j = 0; j < padded; ++j) {
       const int key = first + j;
@@ -232,7 +251,7 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
 
 // o[kLanes][kN * kVectors] = o * corr + p v. kByKey: p[key][lane], else p[lane][key].
 template <int kLanes, int kVectors, bool kByKey>
-HWY_INLINE void value_block(const float* HWY_RESTRICT p, const void* const* v, int keys, int column,
+HWY_INLINE void value_block(const float* HWY_RESTRICT p, const RowGroups& v, int keys, int column,
                             int padded_dim, const float* corr, float* HWY_RESTRICT o) {
   constexpr int kKeyStep = kByKey ? kLaneTile : 1, kLaneStep = kByKey ? 1 : kKeyTile;
   const Tag d;
@@ -241,7 +260,7 @@ HWY_INLINE void value_block(const float* HWY_RESTRICT p, const void* const* v, i
     for (int c = 0; c < kVectors; ++c)
       sum[r][c] = hn::Mul(hn::Load(d, o + r * padded_dim + kN * c), hn::Set(d, corr[r]));
   for (int j = 0; j < keys; ++j) {
-    const float* row = static_cast<const float*>(v[j]) + column;
+    const float* row = row_at(v, j) + column;
     Vec values[kVectors];
     for (int c = 0; c < kVectors; ++c) values[c] = hn::LoadU(d, row + kN * c);
     for (int r = 0; r < kLanes; ++r) {
@@ -253,40 +272,57 @@ HWY_INLINE void value_block(const float* HWY_RESTRICT p, const void* const* v, i
     for (int c = 0; c < kVectors; ++c) hn::Store(sum[r][c], d, o + r * padded_dim + kN * c);
 }
 
+// Lanes are cut into blocks of nearly equal height, at most 6: a low block has too few sums to hide
+// the latency of the product.
 template <int kVectors, bool kByKey>
-void value_columns(const TileScratch& scratch, float* o, int lanes, int keys, int column) {
+void value_columns(const TileScratch& scratch, float* o, int lanes, int keys, int column,
+                   RowsAhead& ahead, int rows_per_block) {
   constexpr int kLaneStep = kByKey ? 1 : kKeyTile;
   const auto block = [&]<int kLanes>(int lane) {
-    value_block<kLanes, kVectors, kByKey>(scratch.scores + lane * kLaneStep, scratch.v_rows, keys,
+    value_block<kLanes, kVectors, kByKey>(scratch.scores + lane * kLaneStep, scratch.values, keys,
                                           column, scratch.padded_dim, scratch.corr + lane,
                                           o + lane * scratch.padded_dim + column);
   };
-  int lane = 0;
-  for (; lane + 6 <= lanes; lane += 6) block.template operator()<6>(lane);
-  switch (lanes - lane) {
-    case 1:
-      return block.template operator()<1>(lane);
-    case 2:
-      return block.template operator()<2>(lane);
-    case 3:
-      return block.template operator()<3>(lane);
-    case 4:
-      return block.template operator()<4>(lane);
-    case 5:
-      return block.template operator()<5>(lane);
-    default:
-      return;
+  for (int lane = 0, left = (lanes + 5) / 6; left > 0; --left) {
+    const int height = (lanes - lane + left - 1) / left;
+    ahead.fetch(rows_per_block);
+    switch (height) {
+      case 1:
+        block.template operator()<1>(lane);
+        break;
+      case 2:
+        block.template operator()<2>(lane);
+        break;
+      case 3:
+        block.template operator()<3>(lane);
+        break;
+      case 4:
+        block.template operator()<4>(lane);
+        break;
+      case 5:
+        block.template operator()<5>(lane);
+        break;
+      default:
+        block.template operator()<6>(lane);
+        break;
+    }
+    lane += height;
   }
 }
 
-// o of `lanes` lanes from o on: all columns.
+// o of `lanes` lanes from o on: all columns. Meanwhile `rows_ahead` rows are fetched.
 template <bool kByKey>
-void value_tile(const TileScratch& scratch, float* o, int lanes, int dim, int keys) {
+void value_tile(const TileScratch& scratch, float* o, int lanes, int dim, int keys,
+                RowsAhead& ahead, int rows_ahead) {
   const int padded = (dim + kN - 1) / kN * kN;
+  constexpr int kWide = kMostVectors * kN;
+  const int blocks = (padded / kWide + padded % kWide / kN) * ((lanes + 5) / 6);
+  const int share = (rows_ahead + blocks - 1) / blocks;
   int column = 0;
-  for (; column + kMostVectors * kN <= padded; column += kMostVectors * kN)
-    value_columns<kMostVectors, kByKey>(scratch, o, lanes, keys, column);
-  for (; column < padded; column += kN) value_columns<1, kByKey>(scratch, o, lanes, keys, column);
+  for (; column + kWide <= padded; column += kWide)
+    value_columns<kMostVectors, kByKey>(scratch, o, lanes, keys, column, ahead, share);
+  for (; column < padded; column += kN)
+    value_columns<1, kByKey>(scratch, o, lanes, keys, column, ahead, share);
 }
 
 void store_results(const AttentionTask& task, const TileScratch& scratch) {
@@ -308,33 +344,58 @@ void store_results(const AttentionTask& task, const TileScratch& scratch) {
   }
 }
 
-void AttentionTile(const AttentionTask& task, void* memory) {
-  const TileScratch scratch(memory, task.head_dim);
-  const bool few = task.lanes <= kFewLanes;
-  pack_queries(task, scratch, few);
+void few_lanes(const AttentionTask& task, TileScratch& scratch) {
+  visit_units(
+      task, scratch, static_cast<size_t>(scratch.padded_dim) * sizeof(float), needs_widening(task),
+      [&](int first, int keys, int unit) { gather_rows(task, scratch, first, keys, 0, unit); },
+      [&](TileScratch lanes, int first, int keys) {
+        widen_rows(task, lanes, keys);
+        score_rows(task, lanes, keys);
+        softmax_rows(task, lanes, first, keys);
+        RowsAhead none(lanes.values, 0, 0);
+        value_tile<false>(lanes, lanes.o, task.unit_lanes(), task.head_dim, keys, none, 0);
+      });
+}
+
+// The first lane tile to see a key tile has memory fetch ahead: the values while the scores are
+// computed, the next tile's keys while the output is. Rows that are converted were read before.
+void many_lanes(const AttentionTask& task, TileScratch& scratch) {
+  const bool fetches = !needs_widening(task);
+  int loaded = 0;
+  bool is_first = true;
   visit_tiles(
       task, scratch,
       [&](int first, int keys) {
-        gather_rows(task, scratch, first, keys);
+        gather_rows(task, scratch, first, keys, fetches ? kKeyTile : 0);
         widen_rows(task, scratch, keys);
-        repeat_last_key(scratch, keys);
+        loaded = keys;
+        is_first = fetches;
       },
       [&](const LaneTile& tile, int index, int first, int keys) {
-        float* o = scratch.o + tile.first * scratch.padded_dim;
-        if (few) {
-          score_rows(task, scratch, keys);
-          softmax_rows(task, scratch, first, keys);
-          value_tile<false>(scratch, o, tile.lanes, task.head_dim, keys);
-          return;
-        }
         const int width = (tile.lanes + kN - 1) / kN * kN;
         const float* q = static_cast<const float*>(scratch.q) + index * kLaneTile * task.head_dim;
-        score_tile(scratch, q, task.head_dim, width, keys);
+        RowsAhead values(scratch.values, 0, is_first ? loaded : 0);
+        score_tile(scratch, q, task.head_dim, width, keys, values);
         if (task.has_alibi || !tile.range.covers(first, keys))
           mask_tile(task, scratch, tile.first, width, first, keys);
         softmax_tile(scratch, tile.first, width, keys);
-        value_tile<true>(scratch, o, tile.lanes, task.head_dim, keys);
+        const int rows_ahead = is_first && loaded == kKeyTile ? kKeyTile : 0;
+        RowsAhead next_keys(scratch.keys, loaded, loaded + rows_ahead);
+        value_tile<true>(scratch, scratch.o + tile.first * scratch.padded_dim, tile.lanes,
+                         task.head_dim, keys, next_keys, rows_ahead);
+        is_first = false;
       });
+}
+
+void AttentionTile(const AttentionTask& task, void* memory) {
+  TileScratch scratch(memory, task.head_dim);
+  const bool few = task.unit_lanes() <= kFewLanes;
+  pack_queries(task, scratch, few);
+  if (few) {
+    few_lanes(task, scratch);
+  } else {
+    many_lanes(task, scratch);
+  }
   store_results(task, scratch);
 }
 

@@ -1,11 +1,12 @@
-// Attention of a few lanes (decode) over bf16 keys and values: bound by memory, so built around
-// streaming them.
+// Attention of a few lanes (decode) over bf16 keys and values: bound by memory, so built to leave
+// most of each core's cycles idle while its rows stream in.
 //
-// Scores are dot products along head_dim, 16 keys at a time, summed by a transposing tree. Values
-// are taken in key pairs: one lane multiplies them as they come, several go through an interleaved
-// copy in cache. While the keys of a tile are read its values are fetched ahead, and with the
-// values the next tile's keys: two streams that a hardware prefetcher alone would restart at each
-// switch.
+// Scores, 16 keys at a time: a lane or two take dot products along head_dim, summed by a
+// transposing tree; more lanes (grouped queries) share 16 keys transposed in registers, against
+// which each lane's query is broadcast pair by pair. Values are taken in key pairs: one lane
+// multiplies them as they come, several go through an interleaved copy in cache. Rows are fetched
+// kKeysAhead before use: within a block of a paged cache the hardware's streams would do, but they
+// end where the block does.
 #include "core/kernels/cpu/attention_tile.h"
 
 #pragma GCC push_options
@@ -16,23 +17,20 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// 16 sums of 16 elements each, sum i in element i.
-inline __m512 sum_each(__m512* a) {
-  for (int i = 0; i < 8; ++i)
-    a[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a[i], a[i + 8], 0x44),
-                         _mm512_shuffle_f32x4(a[i], a[i + 8], 0xee));
-  for (int i = 0; i < 4; ++i)
-    a[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a[i], a[i + 4], 0x88),
-                         _mm512_shuffle_f32x4(a[i], a[i + 4], 0xdd));
-  for (int i = 0; i < 2; ++i)
-    a[i] = _mm512_add_ps(_mm512_unpacklo_ps(a[i], a[i + 2]), _mm512_unpackhi_ps(a[i], a[i + 2]));
-  const __m512 mixed =
-      _mm512_add_ps(_mm512_unpacklo_ps(a[0], a[1]), _mm512_unpackhi_ps(a[0], a[1]));
-  return _mm512_shuffle_f32x4(mixed, mixed, 0xd8);
+template <int kBytes>
+[[gnu::always_inline]] inline void fetch(const char* rows) {
+#pragma GCC unroll 8
+  for (int byte = 0; byte < kBytes; byte += 64) _mm_prefetch(rows + byte, _MM_HINT_T0);
 }
 
+// ---- queries ----
+
+// Words (pairs of dimensions) of a query, rounded up to whole vectors.
+int words_of(int head_dim) { return (head_dim + 31) / 32 * 16; }
+
+// Scaled queries: [lane][words].
 void pack_queries(const AttentionTask& task, const TileScratch& scratch) {
-  const int width = (task.head_dim + 31) / 32 * 32;
+  const int width = 2 * words_of(task.head_dim);
   for (int lane = 0; lane < task.lanes; ++lane) {
     const float* row = query_of(task, lane);
     uint16_t* packed = static_cast<uint16_t*>(scratch.q) + lane * width;
@@ -41,63 +39,182 @@ void pack_queries(const AttentionTask& task, const TileScratch& scratch) {
   }
 }
 
-inline void prefetch_row(const void* row, int bytes) {
-  for (int offset = 0; offset < bytes; offset += 64)
-    _mm_prefetch(static_cast<const char*>(row) + offset, _MM_HINT_T0);
+// ---- scores ----
+
+// Rows of 32 * kChunks dimensions, the last chunk cut to `tail` if kHasTail.
+template <int kChunks, bool kHasTail>
+struct KeyRows {
+  const char* low;   // rows 0..7 of 16
+  const char* high;  // rows 8..15
+  size_t row_bytes;
+  __mmask32 tail;
+
+  [[nodiscard]] __m512i chunk(int row, int c) const {
+    const size_t bytes = kHasTail ? row_bytes : size_t{64} * kChunks;
+    const char* at = (row < 8 ? low : high) + static_cast<size_t>(row % 8) * bytes + 64 * c;
+    if (kHasTail && c == kChunks - 1) return _mm512_maskz_loadu_epi16(tail, at);
+    return _mm512_loadu_si512(at);
+  }
+};
+
+// The sums of 16 rows' products, sum i in element i: partial sums are halved and paired level by
+// level, so that few of them are alive at a time. The rows enter in their order in memory, which
+// leaves the sums in bit-reversed order until the end.
+template <int kChunks, bool kHasTail>
+struct DotTree {
+  KeyRows<kChunks, kHasTail> rows;
+  __m512bh q[kChunks];
+
+  template <int kRow>
+  [[nodiscard, gnu::always_inline]] __m512 dot() const {
+    __m512 sum = _mm512_setzero_ps();
+#pragma GCC unroll 8
+    for (int c = 0; c < kChunks; ++c) sum = _mm512_dpbf16_ps(sum, q[c], as_bh(rows.chunk(kRow, c)));
+    return sum;
+  }
+  template <int kRow>
+  [[nodiscard, gnu::always_inline]] __m512 pair() const {
+    const __m512 a = dot<kRow>(), b = dot<kRow + 1>();
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+  }
+  template <int kRow>
+  [[nodiscard, gnu::always_inline]] __m512 four() const {
+    const __m512 a = pair<kRow>(), b = pair<kRow + 2>();
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+  }
+  template <int kRow>
+  [[nodiscard, gnu::always_inline]] __m512 eight() const {
+    const __m512 a = four<kRow>(), b = four<kRow + 4>();
+    return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+  }
+  [[nodiscard, gnu::always_inline]] __m512 all() const {
+    const __m512 a = eight<0>(), b = eight<8>();
+    const __m512 mixed = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    const __m512i from = _mm512_setr_epi32(0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15);
+    return _mm512_permutexvar_ps(from, mixed);
+  }
+};
+
+// scores[lane][key] of 16 keys for each lane in turn.
+template <int kChunks, bool kHasTail>
+inline void score_by_dots(const TileScratch& scratch, int lanes,
+                          const KeyRows<kChunks, kHasTail>& rows, float* scores) {
+  for (int lane = 0; lane < lanes; ++lane) {
+    DotTree<kChunks, kHasTail> tree{.rows = rows, .q = {}};
+    const auto* q = static_cast<const uint32_t*>(scratch.q) + lane * 16 * kChunks;
+#pragma GCC unroll 8
+    for (int c = 0; c < kChunks; ++c) tree.q[c] = as_bh(_mm512_load_si512(q + 16 * c));
+    _mm512_store_ps(scores + lane * kKeyTile, tree.all());
+  }
 }
 
-// scores[lane][key] for a whole number of 16 keys.
-template <int kChunks>
-void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
-  const int last = task.head_dim - 32 * (kChunks - 1);
-  const __mmask32 tail = last >= 32 ? ~__mmask32{0} : (__mmask32{1} << last) - 1;
-  for (int j = 0; j < keys; j += 16) {
-    for (int i = 0; i < 16; ++i)
-      prefetch_row(scratch.k_rows[j + i + kKeysAhead], 2 * task.head_dim);
-    for (int lane = 0; lane < task.lanes; ++lane) {
-      const auto* q = static_cast<const uint16_t*>(scratch.q) + lane * 32 * kChunks;
-      __m512 sum[16];
+// The same for kLanes lanes at once, over keys transposed chunk by chunk.
+template <int kLanes, int kChunks, bool kHasTail>
+inline void score_transposed(const TileScratch& scratch, const KeyRows<kChunks, kHasTail>& rows,
+                             float* scores) {
+  const auto* q = static_cast<const uint32_t*>(scratch.q);
+  __m512 sum[kLanes];
+#pragma GCC unroll 8
+  for (int lane = 0; lane < kLanes; ++lane) sum[lane] = _mm512_setzero_ps();
+#pragma GCC unroll 1
+  for (int c = 0; c < kChunks; ++c) {
+    __m512i keys[16];
 #pragma GCC unroll 16
-      for (int i = 0; i < 16; ++i) {
-        const auto* row = static_cast<const uint16_t*>(scratch.k_rows[j + i]);
-        sum[i] = _mm512_setzero_ps();
-        for (int c = 0; c + 1 < kChunks; ++c)
-          sum[i] = _mm512_dpbf16_ps(sum[i], as_bh(_mm512_load_si512(q + 32 * c)),
-                                    as_bh(_mm512_loadu_si512(row + 32 * c)));
-        sum[i] = _mm512_dpbf16_ps(sum[i], as_bh(_mm512_load_si512(q + 32 * (kChunks - 1))),
-                                  as_bh(_mm512_maskz_loadu_epi16(tail, row + 32 * (kChunks - 1))));
-      }
-      _mm512_store_ps(scratch.scores + lane * kKeyTile + j, sum_each(sum));
+    for (int row = 0; row < 16; ++row) keys[row] = rows.chunk(row, c);
+    transpose(keys);
+#pragma GCC unroll 16
+    for (int word = 0; word < 16; ++word)
+#pragma GCC unroll 8
+      for (int lane = 0; lane < kLanes; ++lane)
+        sum[lane] = _mm512_dpbf16_ps(
+            sum[lane], as_bh(keys[word]),
+            as_bh(_mm512_set1_epi32(static_cast<int>(q[(lane * kChunks + c) * 16 + word]))));
+  }
+#pragma GCC unroll 8
+  for (int lane = 0; lane < kLanes; ++lane) _mm512_store_ps(scores + lane * kKeyTile, sum[lane]);
+}
+
+template <int kChunks, bool kHasTail>
+void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
+  const int left = task.head_dim - 32 * (kChunks - 1), lanes = task.unit_lanes();
+  const RowGroups& k = scratch.keys;
+  for (int j = 0; j < keys; j += 16) {
+    const KeyRows<kChunks, kHasTail> rows{
+        .low = k.row(j),
+        .high = k.row(j + 8),
+        .row_bytes = k.row_bytes,
+        .tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1};
+    if (k.ahead_bytes != 0)
+      for (int group = 0; group < 16; group += 8)
+        fetch<512 * kChunks>((group == 0 ? rows.low : rows.high) + k.ahead_bytes);
+    float* scores = scratch.scores + j;
+    // A transposition costs 64 shuffles a chunk, a tree 45 operations a lane.
+    if (45 * lanes <= 64 * kChunks) {
+      score_by_dots(scratch, lanes, rows, scores);
+      continue;
+    }
+    switch (lanes) {
+      case 2:
+        score_transposed<2>(scratch, rows, scores);
+        break;
+      case 3:
+        score_transposed<3>(scratch, rows, scores);
+        break;
+      case 4:
+        score_transposed<4>(scratch, rows, scores);
+        break;
+      case 5:
+        score_transposed<5>(scratch, rows, scores);
+        break;
+      case 6:
+        score_transposed<6>(scratch, rows, scores);
+        break;
+      case 7:
+        score_transposed<7>(scratch, rows, scores);
+        break;
+      default:
+        score_transposed<8>(scratch, rows, scores);
+        break;
     }
   }
 }
 
 void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
+  switch (task.head_dim) {
+    case 64:
+      return score_rows<2, false>(task, scratch, keys);
+    case 128:
+      return score_rows<4, false>(task, scratch, keys);
+    default:
+      break;
+  }
   switch ((task.head_dim + 31) / 32) {
     case 1:
-      return score_rows<1>(task, scratch, keys);
+      return score_rows<1, true>(task, scratch, keys);
     case 2:
-      return score_rows<2>(task, scratch, keys);
+      return score_rows<2, true>(task, scratch, keys);
     case 3:
-      return score_rows<3>(task, scratch, keys);
+      return score_rows<3, true>(task, scratch, keys);
     case 4:
-      return score_rows<4>(task, scratch, keys);
+      return score_rows<4, true>(task, scratch, keys);
     case 5:
-      return score_rows<5>(task, scratch, keys);
+      return score_rows<5, true>(task, scratch, keys);
     case 6:
-      return score_rows<6>(task, scratch, keys);
+      return score_rows<6, true>(task, scratch, keys);
     case 7:
-      return score_rows<7>(task, scratch, keys);
+      return score_rows<7, true>(task, scratch, keys);
     default:
-      return score_rows<8>(task, scratch, keys);
+      return score_rows<8, true>(task, scratch, keys);
   }
 }
+
+// ---- softmax ----
 
 // Online softmax of scores[lane][key], weights to p[lane][key pair].
 void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int first, int keys) {
   const __m512i step = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const int padded = (keys + 15) / 16 * 16;
-  for (int lane = 0; lane < task.lanes; ++lane) {
+  for (int lane = 0; lane < task.unit_lanes(); ++lane) {
     float* row = scratch.scores + lane * kKeyTile;
     const int low = scratch.low[lane], high = std::min(scratch.high[lane], first + keys);
     __m512 top = _mm512_set1_ps(scratch.m[lane]);
@@ -133,67 +250,74 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
   }
 }
 
-// One lane whose head_dim is kChunks * 32: o = o * corr + p v straight from the value rows.
+// ---- values ----
+
+// One lane whose head_dim is 32 * kChunks: o = o * corr + p v straight from groups of value rows.
+// Two rows are interleaved by unpacking, which leaves a chunk's dimensions in the order (even
+// fours, odd fours); the sums are put into that order before and back after.
 template <int kChunks>
-void value_row(const TileScratch& scratch, int pairs) {
+void value_row(const TileScratch& scratch, int groups) {
   constexpr int kRowBytes = 64 * kChunks;
-  const __m512i low = _mm512_load_si512(kPairLow), high = _mm512_load_si512(kPairHigh);
   const auto* p = static_cast<const uint32_t*>(scratch.p);
   const __m512 corr = _mm512_set1_ps(scratch.corr[0]);
   __m512 sum[2 * kChunks];
-#pragma GCC unroll 16
-  for (int c = 0; c < 2 * kChunks; ++c)
-    sum[c] = _mm512_mul_ps(_mm512_load_ps(scratch.o + 16 * c), corr);
-  for (int pair = 0; pair < pairs; ++pair) {
-    const auto* a = static_cast<const uint16_t*>(scratch.v_rows[2 * pair]);
-    const auto* b = static_cast<const uint16_t*>(scratch.v_rows[2 * pair + 1]);
-    const __m512bh weight = as_bh(_mm512_set1_epi32(static_cast<int>(p[pair])));
-    prefetch_row(scratch.v_rows[2 * pair + kKeysAhead], kRowBytes);
-    prefetch_row(scratch.v_rows[2 * pair + 1 + kKeysAhead], kRowBytes);
 #pragma GCC unroll 8
-    for (int c = 0; c < kChunks; ++c) {
-      const __m512i va = _mm512_loadu_si512(a + 32 * c), vb = _mm512_loadu_si512(b + 32 * c);
-      sum[2 * c] =
-          _mm512_dpbf16_ps(sum[2 * c], weight, as_bh(_mm512_permutex2var_epi16(va, low, vb)));
-      sum[2 * c + 1] =
-          _mm512_dpbf16_ps(sum[2 * c + 1], weight, as_bh(_mm512_permutex2var_epi16(va, high, vb)));
+  for (int c = 0; c < kChunks; ++c) {
+    const __m512 low = _mm512_mul_ps(_mm512_load_ps(scratch.o + 32 * c), corr);
+    const __m512 high = _mm512_mul_ps(_mm512_load_ps(scratch.o + 32 * c + 16), corr);
+    sum[2 * c] = _mm512_shuffle_f32x4(low, high, 0x88);
+    sum[2 * c + 1] = _mm512_shuffle_f32x4(low, high, 0xdd);
+  }
+  for (int group = 0; group < groups; ++group) {
+    const char* rows = scratch.values.group(group);
+    if (scratch.values.ahead_bytes != 0)
+      fetch<kRowBytes * kRowGroup>(rows + scratch.values.ahead_bytes);
+#pragma GCC unroll 4
+    for (int pair = 0; pair < kRowGroup / 2; ++pair) {
+      const char* a = rows + 2 * pair * kRowBytes;
+      const __m512bh weight =
+          as_bh(_mm512_set1_epi32(static_cast<int>(p[group * kRowGroup / 2 + pair])));
+#pragma GCC unroll 8
+      for (int c = 0; c < kChunks; ++c) {
+        const __m512i va = _mm512_loadu_si512(a + 64 * c);
+        const __m512i vb = _mm512_loadu_si512(a + kRowBytes + 64 * c);
+        sum[2 * c] = _mm512_dpbf16_ps(sum[2 * c], weight, as_bh(_mm512_unpacklo_epi16(va, vb)));
+        sum[2 * c + 1] =
+            _mm512_dpbf16_ps(sum[2 * c + 1], weight, as_bh(_mm512_unpackhi_epi16(va, vb)));
+      }
     }
   }
-#pragma GCC unroll 16
-  for (int c = 0; c < 2 * kChunks; ++c) _mm512_store_ps(scratch.o + 16 * c, sum[c]);
+#pragma GCC unroll 8
+  for (int c = 0; c < kChunks; ++c) {
+    const __m512 low = _mm512_shuffle_f32x4(sum[2 * c], sum[2 * c + 1], 0x44);
+    const __m512 high = _mm512_shuffle_f32x4(sum[2 * c], sum[2 * c + 1], 0xee);
+    _mm512_store_ps(scratch.o + 32 * c, _mm512_shuffle_f32x4(low, low, 0xd8));
+    _mm512_store_ps(scratch.o + 32 * c + 16, _mm512_shuffle_f32x4(high, high, 0xd8));
+  }
 }
 
-void add_values(const AttentionTask& task, const TileScratch& scratch, int pairs) {
-  if (task.lanes == 1 && task.head_dim == 128) return value_row<4>(scratch, pairs);
-  if (task.lanes == 1 && task.head_dim == 64) return value_row<2>(scratch, pairs);
-  for (int j = 0; j < 2 * pairs; ++j)
-    prefetch_row(scratch.v_rows[j + kKeysAhead], 2 * task.head_dim);
-  interleave_values(scratch, task.head_dim, pairs);
-  value_tile<false>(scratch, scratch.o, task.lanes, pairs);
+void add_values(const AttentionTask& task, const TileScratch& scratch, int keys) {
+  const int groups = (keys + kRowGroup - 1) / kRowGroup;
+  if (task.unit_lanes() == 1 && task.head_dim == 128) return value_row<4>(scratch, groups);
+  if (task.unit_lanes() == 1 && task.head_dim == 64) return value_row<2>(scratch, groups);
+  interleave_values(scratch, task.head_dim, (keys + 1) / 2);
+  const size_t ahead_bytes = scratch.values.ahead_bytes;
+  RowsAhead ahead(scratch.values, 0, ahead_bytes != 0 ? keys : 0, ahead_bytes);
+  value_tile<false>(scratch, scratch.o, task.unit_lanes(), (keys + 1) / 2, ahead, keys);
 }
 
 }  // namespace
 
 void attention_few_avx512_bf16(const AttentionTask& task, void* memory) {
-  const TileScratch scratch(memory, task.head_dim);
+  TileScratch scratch(memory, task.head_dim);
   pack_queries(task, scratch);
-  visit_tiles(
-      task, scratch,
-      [&](int first, int keys) {
-        // Rows of the next tile are fetched ahead; where there is none, the last one again, which
-        // costs nothing.
-        const int known = std::min(keys + kKeysAhead, task.tokens - first);
-        gather_rows(task, scratch, first, known);
-        for (int j = known; j < keys + kKeysAhead + kKeyRowSlack; ++j) {
-          scratch.k_rows[j] = scratch.k_rows[known - 1];
-          scratch.v_rows[j] = scratch.v_rows[known - 1];
-        }
-      },
-      [&](const LaneTile&, int, int first, int keys) {
-        score_rows(task, scratch, (keys + 15) / 16 * 16);
-        softmax_rows(task, scratch, first, keys);
-        if (keys % 2 != 0) scratch.v_rows[keys] = kZeroRow;
-        add_values(task, scratch, (keys + 1) / 2);
+  visit_units(
+      task, scratch, static_cast<size_t>(words_of(task.head_dim)) * 4, /*each_unit=*/false,
+      [&](int first, int keys, int unit) { gather_rows(task, scratch, first, keys, 0, unit); },
+      [&](const TileScratch& lanes, int first, int keys) {
+        score_rows(task, lanes, keys);
+        softmax_rows(task, lanes, first, keys);
+        add_values(task, lanes, keys);
       });
   store_results(task, scratch);
 }

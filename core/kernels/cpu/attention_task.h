@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/base/cpu.h"
 #include "core/base/dtype.h"
@@ -11,7 +12,9 @@ namespace reprise::kernels::cpu {
 // A lane is one (row, head) pair that reads the same kv head: lane j of an item is row j / group,
 // head first_head + j % group. Grouped-query heads thus share each key that is loaded. Lanes are
 // computed in tiles of kLaneTile; a task is up to kTaskTiles of them that share converted keys and
-// values.
+// values. Where an item has few lanes (decode), a task may take several kv heads ("units") in
+// turn, tile by tile: in a paged cache the heads of a block follow one another, so memory is read
+// in longer runs than one head's part of a block.
 inline constexpr int kLaneTile = 64;
 inline constexpr int kTaskTiles = 4;
 inline constexpr int kTaskLanes = kLaneTile * kTaskTiles;
@@ -29,12 +32,14 @@ struct AttentionTask {
   const float* q = nullptr;  // row 0 of the item, head 0
   int64_t q_row_stride = 0;
   int first_head = 0, group = 1;
-  int first_lane = 0, lanes = 0;  // lanes <= kTaskLanes
+  int first_lane = 0, lanes = 0;  // lanes <= kTaskLanes, of all units
+  int units = 1;                  // kv heads; more than 1 only where each has few lanes
   int head_dim = 0;
 
-  // Keys and values of this layer and kv head.
-  const void* keys = nullptr;
-  const void* values = nullptr;
+  // Keys and values of this layer and the first unit's kv head.
+  const char* keys = nullptr;
+  const char* values = nullptr;
+  size_t unit_bytes = 0;  // from one unit's to the next one's
   DType kv_dtype = DType::kF32;
   const int64_t* block_offsets = nullptr;
   int block_tokens = 0;
@@ -53,7 +58,7 @@ struct AttentionTask {
   float scale_log2 = 1.0f;
   bool has_alibi = false;
   bool alibi_rounded = false;
-  float alibi_slope = 0.0f;   // of this head (with ALiBi group is 1)
+  float alibi_slope = 0.0f;   // of this head (with ALiBi group and units are 1)
   float alibi_factor = 1.0f;  // includes log2(e), and the slope unless rounded
 
   // Result: either the finished rows, or partials of the item.
@@ -66,8 +71,11 @@ struct AttentionTask {
   float* partial_n = nullptr;
   int heads = 0;
 
-  [[nodiscard]] int row_of(int lane) const { return (first_lane + lane) / group; }
-  [[nodiscard]] int head_of(int lane) const { return first_head + (first_lane + lane) % group; }
+  [[nodiscard]] int unit_lanes() const { return lanes / units; }
+  [[nodiscard]] int row_of(int lane) const { return (first_lane + lane % unit_lanes()) / group; }
+  [[nodiscard]] int head_of(int lane) const {
+    return first_head + lane / unit_lanes() * group + (first_lane + lane % unit_lanes()) % group;
+  }
   // Keys [low, high) of the segment that the lane sees.
   [[nodiscard]] int high(int lane) const {
     if (!is_causal) return tokens;
@@ -86,6 +94,21 @@ struct AttentionTask {
     return bf16(static_cast<float>(bf16(alibi_slope)) * static_cast<float>(bf16(exact)));
   }
 };
+
+// One query row's partials, and where its result goes.
+struct MergeRow {
+  std::span<const int64_t> entries;  // [parts]  of the row's head 0 in o, m and n
+  const float* o = nullptr;          // [entries, head_dim]
+  const float* m = nullptr;          // [entries]
+  const float* n = nullptr;          // [entries]
+  int heads = 0, head_dim = 0;
+  void* out = nullptr;  // [heads, head_dim]
+  DType out_dtype = DType::kF32;
+  float* weights = nullptr;  // [parts * 16] scratch, aligned to 64 bytes
+};
+// out = sum_i w_i o_i / sum_i w_i n_i with w_i = exp(m_i - max_j m_j), for each head; 0 where no
+// part saw a key.
+void merge_row(const MergeRow& row, Isa isa);
 
 // Bytes of scratch a worker needs for any task.
 size_t attention_scratch_bytes(int head_dim);

@@ -17,6 +17,10 @@ constexpr float kSeen = -1e29f;  // a maximum above this comes from a visible ke
 inline __m512bh as_bh(__m512i bits) { return reinterpret_cast<__m512bh>(bits); }
 inline __m512i as_bits(__m512bh values) { return reinterpret_cast<__m512i>(values); }
 
+inline const uint16_t* row_at(const RowGroups& rows, int j) {
+  return reinterpret_cast<const uint16_t*>(rows.row(j));
+}
+
 inline uint32_t pair_at(const void* row, int pair) {
   uint32_t bits;
   std::memcpy(&bits, static_cast<const char*>(row) + 4 * pair, sizeof bits);
@@ -47,20 +51,46 @@ inline __m512 correction(__m512 m_old, __m512 m_safe) {
   return _mm512_maskz_mov_ps(seen, exp2_weight(_mm512_maskz_sub_ps(seen, m_old, m_safe)));
 }
 
+// Element (i, j) of 16 x 16 words becomes element (j, i).
+inline void transpose(__m512i* r) {
+  __m512i t[16];
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4) {
+    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  for (int i = 0; i < 4; ++i) {
+    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
+    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
+    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
+    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
+  }
+  for (int i = 0; i < 4; ++i) {
+    r[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
+    r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
+    r[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
+    r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
+  }
+}
+
 alignas(64) constexpr uint16_t kPairLow[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
                                                37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
                                                11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
 alignas(64) constexpr uint16_t kPairHigh[32] = {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21,
                                                 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58,
                                                 27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
-alignas(64) constexpr uint16_t kZeroRow[kMaxHeadDim] = {};  // partner of an odd last value row
 
 // v[key pair][dimension] = (V[2 pair][dimension], V[2 pair + 1][dimension]).
 inline void interleave_values(const TileScratch& scratch, int dim, int pairs) {
   const __m512i low = _mm512_load_si512(kPairLow), high = _mm512_load_si512(kPairHigh);
   for (int pair = 0; pair < pairs; ++pair) {
-    const auto* a = static_cast<const uint16_t*>(scratch.v_rows[2 * pair]);
-    const auto* b = static_cast<const uint16_t*>(scratch.v_rows[2 * pair + 1]);
+    const auto* a = row_at(scratch.values, 2 * pair);
+    const auto* b = row_at(scratch.values, 2 * pair + 1);
     uint32_t* out = static_cast<uint32_t*>(scratch.v) + pair * scratch.padded_dim;
     int c = 0;
     for (; c + 32 <= dim; c += 32) {
@@ -110,8 +140,11 @@ inline void value_block(const uint32_t* p, const uint32_t* v, int pairs, int pad
     for (int c = 0; c < kVectors; ++c) _mm512_store_ps(o + r * padded_dim + 16 * c, sum[r][c]);
 }
 
+// Lanes are cut into blocks of nearly equal height, at most 6: a low block has too few sums to hide
+// the latency of the product.
 template <int kVectors, bool kByKey>
-void value_columns(const TileScratch& scratch, float* o, int lanes, int pairs, int column) {
+void value_columns(const TileScratch& scratch, float* o, int lanes, int pairs, int column,
+                   RowsAhead& ahead, int rows_per_block) {
   constexpr int kLaneStep = kByKey ? 1 : kKeyTile / 2;
   const uint32_t* v = static_cast<const uint32_t*>(scratch.v) + column;
   const auto block = [&](auto count, int lane) {
@@ -119,37 +152,49 @@ void value_columns(const TileScratch& scratch, float* o, int lanes, int pairs, i
         static_cast<const uint32_t*>(scratch.p) + lane * kLaneStep, v, pairs, scratch.padded_dim,
         scratch.corr + lane, o + lane * scratch.padded_dim + column);
   };
-  int lane = 0;
-  for (; lane + 6 <= lanes; lane += 6) block(std::integral_constant<int, 6>{}, lane);
-  switch (lanes - lane) {
-    case 1:
-      return block(std::integral_constant<int, 1>{}, lane);
-    case 2:
-      return block(std::integral_constant<int, 2>{}, lane);
-    case 3:
-      return block(std::integral_constant<int, 3>{}, lane);
-    case 4:
-      return block(std::integral_constant<int, 4>{}, lane);
-    case 5:
-      return block(std::integral_constant<int, 5>{}, lane);
-    default:
-      return;
+  for (int lane = 0, left = (lanes + 5) / 6; left > 0; --left) {
+    const int height = (lanes - lane + left - 1) / left;
+    ahead.fetch(rows_per_block);
+    switch (height) {
+      case 1:
+        block(std::integral_constant<int, 1>{}, lane);
+        break;
+      case 2:
+        block(std::integral_constant<int, 2>{}, lane);
+        break;
+      case 3:
+        block(std::integral_constant<int, 3>{}, lane);
+        break;
+      case 4:
+        block(std::integral_constant<int, 4>{}, lane);
+        break;
+      case 5:
+        block(std::integral_constant<int, 5>{}, lane);
+        break;
+      default:
+        block(std::integral_constant<int, 6>{}, lane);
+        break;
+    }
+    lane += height;
   }
 }
 
-// o of `lanes` lanes from o on: all columns.
+// o of `lanes` lanes from o on: all columns. Meanwhile `rows_ahead` rows are fetched.
 template <bool kByKey>
-void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs) {
+void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs, RowsAhead& ahead,
+                int rows_ahead) {
+  const int blocks = (scratch.padded_dim + 63) / 64 * ((lanes + 5) / 6);
+  const int share = (rows_ahead + blocks - 1) / blocks;
   int column = 0;
   for (; column + 64 <= scratch.padded_dim; column += 64)
-    value_columns<4, kByKey>(scratch, o, lanes, pairs, column);
+    value_columns<4, kByKey>(scratch, o, lanes, pairs, column, ahead, share);
   switch ((scratch.padded_dim - column) / 16) {
     case 1:
-      return value_columns<1, kByKey>(scratch, o, lanes, pairs, column);
+      return value_columns<1, kByKey>(scratch, o, lanes, pairs, column, ahead, share);
     case 2:
-      return value_columns<2, kByKey>(scratch, o, lanes, pairs, column);
+      return value_columns<2, kByKey>(scratch, o, lanes, pairs, column, ahead, share);
     case 3:
-      return value_columns<3, kByKey>(scratch, o, lanes, pairs, column);
+      return value_columns<3, kByKey>(scratch, o, lanes, pairs, column, ahead, share);
     default:
       return;
   }

@@ -12,7 +12,7 @@ namespace {
 
 // Loads the module, which stays loaded. Linking it to the program instead would load libtorch's 450
 // MB at each start and mix up two oneDNNs: the one inside a wheel exports template instances that
-// ours exports too (the once-functions of its GEMM's set-up), so that either would run the other's
+// ours exports too (the once-functions of its GEMM's set-up), so that either may run the other's
 // code. RTLD_DEEPBIND makes libtorch see its own first.
 TorchOperatorMaker load_module() {
   if (!torch_available())

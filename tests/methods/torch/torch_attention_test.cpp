@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/kernels/packed_matrix.h"
 #include "core/kernels/reference/attention.h"
 #include "tests/core/kernels/attention_cases.h"
 #include "tests/support/kernels.h"
@@ -166,6 +167,40 @@ TEST(TorchAttention, RunsAgainOnOtherQueriesAndValues) {
   for (int64_t i = 0; i < cache.values.elements(); ++i) cache.values.as<float>()[i] *= 2;
   attention.run(q.data(), second.data());
   for (size_t i = 0; i < q.size(); ++i) EXPECT_EQ(second[i], 2 * first[i]);
+}
+
+// A wheel has a oneDNN of another version inside and may bring its own OpenMP; ours must compute
+// the same with libtorch loaded, and libtorch's bf16 products the right thing with ours loaded.
+TEST(TorchAttention, LeavesOurOneDnnAlone) {
+  REPRISE_NEEDS_TORCH();
+  constexpr int64_t kSize = 192, kRows = 64;
+  const Context context{.threads = 2, .isa = best_isa()};
+  const std::vector<float> weights = testing::random_values(kSize * kSize, 1, DType::kBF16);
+  const std::vector<float> input = testing::random_values(kRows * kSize, 2, DType::kBF16);
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const kernels::PackedMatrix matrix(
+        kSize, kSize, dtype,
+        [&](int64_t first, int64_t end, void* rows) {
+          convert(weights.data() + first * kSize, DType::kF32, rows, dtype,
+                  static_cast<size_t>((end - first) * kSize));
+        },
+        context);
+    const Tensor x = testing::tensor_of(input, dtype);
+    const auto multiply = [&](int64_t rows) {
+      std::vector<float> y(static_cast<size_t>(rows * kSize));
+      kernels::LinearWorkspace workspace;
+      kernels::LinearCall{.x = x.data(), .m = rows, .out = y.data()}.run(matrix, workspace,
+                                                                         context);
+      return y;
+    };
+    const std::vector<float> before = multiply(kRows);
+    for (const TorchKernel kernel : kKernels) expect_reference(kernel, dtype, {3, 8, 2, 96, 64});
+    EXPECT_EQ(multiply(kRows), before) << name_of(dtype);
+    // Another shape: a primitive that oneDNN makes only now. Its rows are the first ones of before.
+    const std::vector<float> fewer = multiply(kRows / 2);
+    for (size_t i = 0; i < fewer.size(); ++i)
+      ASSERT_NEAR(fewer[i], before[i], kSize * 0x1p-18) << name_of(dtype) << " element " << i;
+  }
 }
 
 TEST(TorchAttention, DescribesVersionAndFunction) {

@@ -27,8 +27,10 @@ bench: all
 format:
 	git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
 
+# Only what this build compiles: the module that uses libtorch is not everywhere.
 tidy: $(BUILD)/build.ninja
-	git ls-files '*.cpp' | grep -v '^tests/' | xargs clang-tidy -p $(BUILD) --quiet
+	git ls-files '*.cpp' | grep -v '^tests/' | while read -r file; do \
+	  ! grep -q "/$$file\"" $(BUILD)/compile_commands.json || echo "$$file"; done | xargs clang-tidy -p $(BUILD) --quiet
 
 clean:
 	rm -rf build out

@@ -1,7 +1,17 @@
 #!/usr/bin/env bash
 # Installs what building, testing and plotting need on Debian 12 or Ubuntu 22.04 and later. Running it again
-# installs nothing that is there already.
+# installs nothing that is there already. With --torch also libtorch, for the baselines of PyTorch: 1 GB from
+# PyPI into .torch, where CMake looks for it.
 set -euo pipefail
+cd "$(dirname "$0")"
+
+wants_torch=false
+for argument in "$@"; do
+  case "$argument" in
+    --torch) wants_torch=true ;;
+    *) echo "setup.sh knows one option, --torch, and not \"$argument\"."; exit 1 ;;
+  esac
+done
 
 packages=(
   build-essential g++ cmake ninja-build pkg-config ccache git ca-certificates   # to build
@@ -11,6 +21,9 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev                                    # tests and benchmarks
   python3 python3-matplotlib                                                    # figures
 )
+if $wants_torch && ! python3 -m pip --version >/dev/null 2>&1; then
+  packages+=(python3-pip)
+fi
 tools=(clang-format clang-tidy)   # for `make format` and `make tidy` only
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
@@ -24,26 +37,43 @@ is_installed() {
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-missing=()
-for package in "${packages[@]}" "${tools[@]}"; do
-  is_installed "$package" || missing+=("$package")
-done
-if [ ${#missing[@]} -eq 0 ]; then
-  echo "All ${#packages[@]} packages are there; nothing to install."
-  exit 0
-fi
-
-as_root=()
-if [ "$(id -u)" -ne 0 ]; then
-  if ! command -v sudo >/dev/null; then
-    echo "These packages are missing, and installing them needs root or sudo:"
-    printf '  %s\n' "${missing[@]}"
-    exit 1
+install_missing_packages() {
+  local missing=() as_root=()
+  for package in "${packages[@]}" "${tools[@]}"; do
+    is_installed "$package" || missing+=("$package")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then
+    echo "All ${#packages[@]} packages are there; nothing to install."
+    return
   fi
-  as_root=(sudo)
-fi
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      echo "These packages are missing, and installing them needs root or sudo:"
+      printf '  %s\n' "${missing[@]}"
+      exit 1
+    fi
+    as_root=(sudo)
+  fi
+  echo "Installing: ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+  echo "Done. Next: make"
+}
 
-echo "Installing: ${missing[*]}"
-"${as_root[@]}" apt-get update -qq
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
-echo "Done. Next: make"
+# The wheel's CPU library links two small CUDA libraries; the large ones it does without.
+install_torch() {
+  if [ -e .torch/torch/lib/libtorch_cpu.so ]; then
+    echo "libtorch is there already, in .torch."
+    return
+  fi
+  echo "Installing libtorch into .torch"
+  python3 -m pip install --quiet --root-user-action ignore --no-deps --target .torch \
+    torch==2.15.0 'nvidia-cuda-runtime==13.2.*' 'nvidia-cuda-cupti==13.2.*'
+  rm -f .torch/torch/lib/libtorch_{cuda,cuda_linalg,nvshmem,python}.so
+  echo "Done. Next: cmake --preset release && make"
+}
+
+install_missing_packages
+if $wants_torch; then
+  install_torch
+fi

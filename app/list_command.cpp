@@ -10,6 +10,7 @@
 #include "core/model/config.h"
 #include "experiments/kinds.h"
 #include "methods/registry.h"
+#include "results/provenance.h"
 #include "results/table.h"
 
 namespace reprise::app {
@@ -93,12 +94,19 @@ void list_kinds() {
   }
 }
 
+void list_libraries() {
+  Table table;
+  for (const char* heading : {"library", "version"}) table.column(heading);
+  const Json libraries = results::provenance_json()["libraries"];
+  for (const auto& [name, version] : libraries.items())
+    table.row({name, version.is_string() ? version.get<std::string>() : version.dump()});
+  print("Libraries this program was built with (./setup.sh --torch installs libtorch)", table);
+}
+
 void list(const std::string& what) {
-  const std::vector<std::pair<std::string, void (*)()>> lists = {{"methods", list_methods},
-                                                                 {"models", list_models},
-                                                                 {"experiments", list_experiments},
-                                                                 {"workloads", list_workloads},
-                                                                 {"kinds", list_kinds}};
+  const std::vector<std::pair<std::string, void (*)()>> lists = {
+      {"methods", list_methods},     {"models", list_models}, {"experiments", list_experiments},
+      {"workloads", list_workloads}, {"kinds", list_kinds},   {"libraries", list_libraries}};
   std::vector<std::string> names;
   bool is_known = what.empty();
   for (const auto& [name, show] : lists) {
@@ -115,9 +123,10 @@ void list(const std::string& what) {
 void add_list_command(CLI::App& app) {
   auto what = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
-      "list", "Show the methods, models, experiments, workloads and experiment kinds there are");
+      "list",
+      "Show the methods, models, experiments, workloads, experiment kinds and libraries there are");
   command->add_option("what", *what,
-                      "methods, models, experiments, workloads or kinds (default: all)");
+                      "methods, models, experiments, workloads, kinds or libraries (default: all)");
   command->callback([what] { list(*what); });
 }
 

@@ -10,6 +10,7 @@
 namespace reprise::results {
 
 Json provenance_json() {
+  const std::string torch = REPRISE_TORCH_VERSION;
   return {
       {"version", REPRISE_VERSION},
       {"revision", REPRISE_REVISION},
@@ -21,6 +22,7 @@ Json provenance_json() {
        {{"onednn", REPRISE_ONEDNN_VERSION},
         {"highway", REPRISE_HIGHWAY_VERSION},
         {"openmp", REPRISE_OPENMP_VERSION},
+        {"libtorch", torch.empty() ? "none" : torch},
         {"fmt", FMT_VERSION},
         {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
                                       NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}}}};

@@ -8,7 +8,8 @@
 namespace reprise::results {
 
 // {version, revision, dirty, compiler, flags, build_type, libraries: {...}}. The revision is looked
-// up at each build, not when the tree was configured; "unknown" outside a git checkout.
+// up at each build, not when the tree was configured; "unknown" outside a git checkout. The
+// libraries map names to versions; libtorch, which is optional, is "none" where it was not found.
 Json provenance_json();
 
 // "0.1.0 (abc123def456, modified)": for --version.

@@ -65,7 +65,7 @@ TEST_F(CommandLine, ListShowsEveryKindOfThing) {
   const Outcome all = reprise({"list"});
   EXPECT_EQ(all.status, 0) << all.err;
   for (const char* name : {"contiguous", "recompute", "llama-2-7b", "quickstart.json",
-                           "random_tokens", "ttft", "decode"})
+                           "random_tokens", "ttft", "decode", "libtorch"})
     EXPECT_NE(all.out.find(name), std::string::npos) << name;
   EXPECT_EQ(reprise({"list", "methods"}).out.find("random_tokens"), std::string::npos);
   expect_refused({"list", "method"}, {"did you mean \"methods\""});

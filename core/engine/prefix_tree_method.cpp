@@ -36,12 +36,10 @@ Admission PrefixTreeMethod::admit(const Request& request, kv::BlockPool& pool) {
       is_prefix ? kv::PrefixMatch{} : tree_.match(request.prompt, request.positions);
   if (options_.reuse_prefill && match.computed < match.tokens) return {};
   // The last new token is never computed.
-  const auto most_tokens =
-      static_cast<int32_t>(request.prompt.size()) + request.max_new_tokens - 1;
+  const auto most_tokens = static_cast<int32_t>(request.prompt.size()) + request.max_new_tokens - 1;
   const int32_t buffer_blocks =
-      is_prefix
-          ? std::max(0, blocks_for(options_.prefix_buffer_tokens) - blocks_for(most_tokens))
-          : 0;
+      is_prefix ? std::max(0, blocks_for(options_.prefix_buffer_tokens) - blocks_for(most_tokens))
+                : 0;
   const auto held = static_cast<int32_t>(discard_blocks_.size());
   const int32_t spare = std::max(0, discard_need() - held) + buffer_blocks;
   if (!tree_.insert(request.id, match, request.prompt, request.positions, most_tokens, spare, pool))
@@ -57,9 +55,10 @@ Admission PrefixTreeMethod::admit(const Request& request, kv::BlockPool& pool) {
 bool PrefixTreeMethod::wants_prefix(RequestId id, std::span<const int32_t> tokens) {
   if (options_.tree.matching != kv::Matching::kDeclared || tree_.has_pinned(tokens)) return false;
   if (options_.most_prefixes > 0 && tree_.pinned() >= static_cast<size_t>(options_.most_prefixes))
-    raise("method \"{}\" was told to keep {} prefix(es) and has them: declare no more, or choose "
-          "another preset",
-          info().name, options_.most_prefixes);
+    raise(
+        "method \"{}\" was told to keep {} prefix(es) and has them: declare no more, or choose "
+        "another preset",
+        info().name, options_.most_prefixes);
   prefixes_under_way_.insert(id);
   return true;
 }

@@ -17,8 +17,8 @@ const Chunk& chunk_on(const PrefixTree& tree, const TreeSequence& sequence, int3
 
 bool is_full(const kv::Segment& segment) { return segment.tokens % segment.block_tokens == 0; }
 
-// Appends segments over tokens [.., end_token) of the path's chunks [first_chunk, end_chunk): as few
-// as consecutive positions and the partition allow. Calls done(segment, first token) for each.
+// Appends segments over tokens [.., end_token) of the path's chunks [first_chunk, end_chunk): as
+// few as consecutive positions and the partition allow. Calls done(segment, first token) for each.
 template <typename Done>
 void append_segments(const PrefixTree& tree, const TreeSequence& sequence, int32_t first_chunk,
                      int32_t end_chunk, int32_t end_token, int32_t partition_tokens,
@@ -226,8 +226,8 @@ void TreePlanner::build(const PrefixTree& tree, StepBatch batch, const kv::Block
   out.finish();
 }
 
-// Readers [first, end) have the chunks [0, depth) of their paths in common; offers what they have in
-// common below, then goes on where they part.
+// Readers [first, end) have the chunks [0, depth) of their paths in common; offers what they have
+// in common below, then goes on where they part.
 void TreePlanner::visit(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
                         int32_t first, int32_t end, int32_t depth, kv::AttentionPlan& out) {
   const Reader& reader = readers_[static_cast<size_t>(first)];
@@ -264,16 +264,15 @@ void TreePlanner::offer(const PrefixTree& tree, StepBatch batch, const kv::Block
                       .rows = end_row - first_row,
                       .is_declared = end_chunk <= sequence.declared_chunks};
   if (!shares_(node)) return;
-  append_segments(tree, sequence, first_chunk, end_chunk, end_token,
-                  options_.shared_partition_tokens, pool, out, [&](int32_t segment, int32_t) {
-                    out.items.push_back(
-                        {.segment = segment, .first_row = first_row, .end_row = end_row});
-                  });
+  append_segments(
+      tree, sequence, first_chunk, end_chunk, end_token, options_.shared_partition_tokens, pool,
+      out, [&](int32_t segment, int32_t) {
+        out.items.push_back({.segment = segment, .first_row = first_row, .end_row = end_row});
+      });
   for (int32_t i = first; i < end; ++i) {
     Reader& reader = readers_[static_cast<size_t>(i)];
     if (reader.next_chunk < first_chunk)
-      private_.push_back(
-          {.reader = i, .first_chunk = reader.next_chunk, .end_chunk = first_chunk});
+      private_.push_back({.reader = i, .first_chunk = reader.next_chunk, .end_chunk = first_chunk});
     reader.next_chunk = end_chunk;
   }
 }
@@ -291,12 +290,11 @@ void TreePlanner::append_private(const PrefixTree& tree, const StepSequence& par
                     // causally.
                     const int32_t row_token = std::max(first_token, part.first_token);
                     const bool is_inside = row_token < end_token - 1;
-                    out.items.push_back(
-                        {.segment = segment,
-                         .first_row = part.first_row + row_token - part.first_token,
-                         .end_row = part.first_row + part.rows,
-                         .mask = is_inside ? kv::Mask::kCausal : kv::Mask::kNone,
-                         .visible = is_inside ? row_token - first_token + 1 : 0});
+                    out.items.push_back({.segment = segment,
+                                         .first_row = part.first_row + row_token - part.first_token,
+                                         .end_row = part.first_row + part.rows,
+                                         .mask = is_inside ? kv::Mask::kCausal : kv::Mask::kNone,
+                                         .visible = is_inside ? row_token - first_token + 1 : 0});
                   });
   const Chunk& last = chunk_on(tree, *reader.sequence, run.end_chunk - 1);
   if (!is_decode || run.end_chunk != reader.end_chunk || !last.is_consecutive) return;

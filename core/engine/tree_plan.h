@@ -63,12 +63,12 @@ class TreePlanner {
   // Of a sequence of the batch.
   struct Reader {
     const kv::TreeSequence* sequence = nullptr;
-    int32_t end_token = 0;   // its rows read tokens below it
-    int32_t end_chunk = 0;   // of the path: chunks that have such tokens
-    int32_t whole = 0;       // leading chunks that each of its rows reads whole
-    int32_t common = 0;      // of those, shared with the next reader
-    int32_t next_chunk = 0;  // first chunk of the path that no item reads yet
-    int32_t tail = -1;       // segment that the next token extends, or -1
+    int32_t end_token = 0;    // its rows read tokens below it
+    int32_t end_chunk = 0;    // of the path: chunks that have such tokens
+    int32_t whole = 0;        // leading chunks that each of its rows reads whole
+    int32_t common = 0;       // of those, shared with the next reader
+    int32_t next_chunk = 0;   // first chunk of the path that no item reads yet
+    int32_t tail = -1;        // segment that the next token extends, or -1
     int32_t tail_blocks = 0;  // that the segment has place for
   };
   // A run of a reader's path that it reads alone.
@@ -104,7 +104,7 @@ class TreePlanner {
 
   // Of the latest plan.
   uint64_t revision_ = 0, tree_version_ = 0;
-  bool is_decode_ = false;             // one row for each sequence
+  bool is_decode_ = false;            // one row for each sequence
   std::vector<int32_t> next_tokens_;  // [sequences]
   int64_t built_ = 0, advanced_ = 0;
 };

@@ -95,15 +95,15 @@ int32_t PrefixTree::find_child(int32_t parent, std::span<const int32_t> tokens,
                                std::span<const int32_t> positions, int32_t first) const {
   uint64_t hash = mixed(0, parent);
   for (int32_t token = first; token < first + options_.chunk_tokens; ++token)
-    hash =
-        mixed(mixed(hash, tokens[static_cast<size_t>(token)]), position_of(positions, token));
+    hash = mixed(mixed(hash, tokens[static_cast<size_t>(token)]), position_of(positions, token));
   const auto [begin, end] = listed_.equal_range(hash);
   for (auto entry = begin; entry != end; ++entry) {
     const Chunk& candidate = chunk(entry->second);
     bool is_equal = candidate.parent == parent;
     for (int32_t i = 0; is_equal && i < options_.chunk_tokens; ++i)
-      is_equal = candidate.tokens[static_cast<size_t>(i)] == tokens[static_cast<size_t>(first + i)] &&
-                 candidate.positions[static_cast<size_t>(i)] == position_of(positions, first + i);
+      is_equal =
+          candidate.tokens[static_cast<size_t>(i)] == tokens[static_cast<size_t>(first + i)] &&
+          candidate.positions[static_cast<size_t>(i)] == position_of(positions, first + i);
     if (is_equal) return entry->second;
   }
   return -1;
@@ -258,10 +258,9 @@ bool PrefixTree::insert(SequenceId id, const PrefixMatch& match, std::span<const
   REPRISE_CHECK(pool.options().block_tokens == options_.chunk_tokens, "blocks of {}, chunks of {}",
                 pool.options().block_tokens, options_.chunk_tokens);
   REPRISE_CHECK(match.tokens <= num_tokens && num_tokens <= most_tokens);
-  const auto matched_unused = static_cast<int32_t>(
-      std::count_if(match.chunks.begin(), match.chunks.end(), [&](int32_t index) {
-        return chunk(index).users == 0 && !chunk(index).is_pinned;
-      }));
+  const auto matched_unused = static_cast<int32_t>(std::count_if(
+      match.chunks.begin(), match.chunks.end(),
+      [&](int32_t index) { return chunk(index).users == 0 && !chunk(index).is_pinned; }));
   const int32_t available =
       pool.free_blocks() + unused_chunks() - matched_unused - promised_ - spare_blocks;
   const int32_t needed = chunks_for(most_tokens - match.tokens);
@@ -341,8 +340,7 @@ void PrefixTree::leave(int32_t slot, BlockPool& pool) {
   promised_ -= most_chunks(sequence) - static_cast<int32_t>(sequence.path.size());
   // What may outlive its users: a head of the path that a later match can reach whole.
   size_t kept = 0;
-  while (options_.retain && kept < sequence.path.size() &&
-         chunk(sequence.path[kept]).is_listed &&
+  while (options_.retain && kept < sequence.path.size() && chunk(sequence.path[kept]).is_listed &&
          chunk(sequence.path[kept]).computed == options_.chunk_tokens)
     ++kept;
   for (size_t k = sequence.path.size(); k-- > 0;) {

@@ -9,10 +9,10 @@ namespace reprise::methods {
 class Paged final : public engine::PrefixTreeMethod {
  public:
   explicit Paged(const engine::PagedOptions& options)
-      : PrefixTreeMethod({.tree = {.chunk_tokens = options.block_tokens,
-                                   .matching = kv::Matching::kNone},
-                          .plan = options.plan()},
-                         [](const engine::TreeNode&) { return false; }) {}
+      : PrefixTreeMethod(
+            {.tree = {.chunk_tokens = options.block_tokens, .matching = kv::Matching::kNone},
+             .plan = options.plan()},
+            [](const engine::TreeNode&) { return false; }) {}
 
   [[nodiscard]] engine::MethodInfo info() const override {
     return {.name = "paged",

@@ -12,12 +12,12 @@ namespace reprise::methods {
 class RelayAttention final : public engine::PrefixTreeMethod {
  public:
   explicit RelayAttention(const RelayAttentionOptions& options)
-      : PrefixTreeMethod({.tree = {.chunk_tokens = options.block_tokens,
-                                   .matching = kv::Matching::kDeclared},
-                          .reuse_prefill = true,
-                          .most_prefixes = options.most_prefixes,
-                          .prefix_buffer_tokens = options.prefix_buffer_tokens},
-                         [](const engine::TreeNode& node) { return node.is_declared; }) {}
+      : PrefixTreeMethod(
+            {.tree = {.chunk_tokens = options.block_tokens, .matching = kv::Matching::kDeclared},
+             .reuse_prefill = true,
+             .most_prefixes = options.most_prefixes,
+             .prefix_buffer_tokens = options.prefix_buffer_tokens},
+            [](const engine::TreeNode& node) { return node.is_declared; }) {}
 
   [[nodiscard]] engine::MethodInfo info() const override {
     return {.name = "relay_attention",

@@ -37,10 +37,9 @@ inline engine::Engine make_engine(model::Decoder& decoder, const MethodUnderTest
   engine::EngineOptions options{.kv_dtype = kv_dtype, .prefill_chunk = prefill_chunk};
   options.limits.max_batch = max_batch;
   for (const Arrival& arrival : arrivals)
-    options.limits.max_sequence_tokens =
-        std::max(options.limits.max_sequence_tokens,
-                 static_cast<int32_t>(arrival.request.prompt.size()) +
-                     arrival.request.max_new_tokens);
+    options.limits.max_sequence_tokens = std::max(
+        options.limits.max_sequence_tokens,
+        static_cast<int32_t>(arrival.request.prompt.size()) + arrival.request.max_new_tokens);
   for (const std::vector<int32_t>& prefix : prefixes)
     options.limits.prefix_tokens += static_cast<int32_t>(prefix.size());
   return {context, decoder, methods::make_method(method.name, method.options), options};
@@ -58,8 +57,9 @@ inline BatchRun run_requests(engine::Engine& engine, const std::vector<Arrival>&
     for (const engine::TokenEvent& event : engine.step().events)
       run.tokens[event.request].push_back(event.token);
   }
-  engine.method().report(
-      [&](std::string_view name, double value, std::string_view) { run.metrics[std::string(name)] = value; });
+  engine.method().report([&](std::string_view name, double value, std::string_view) {
+    run.metrics[std::string(name)] = value;
+  });
   run.used_blocks = engine.pool().used_blocks();
   run.peak_bytes = engine.pool().peak_bytes();
   return run;
@@ -70,8 +70,8 @@ inline BatchRun run_requests(model::Decoder& decoder, const MethodUnderTest& met
                              int32_t prefill_chunk, const Context& context,
                              DType kv_dtype = DType::kF32,
                              const std::vector<std::vector<int32_t>>& prefixes = {}) {
-  engine::Engine engine = make_engine(decoder, method, arrivals, max_batch, prefill_chunk, context,
-                                      kv_dtype, prefixes);
+  engine::Engine engine =
+      make_engine(decoder, method, arrivals, max_batch, prefill_chunk, context, kv_dtype, prefixes);
   return run_requests(engine, arrivals, prefixes);
 }
 

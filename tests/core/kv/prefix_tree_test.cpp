@@ -63,7 +63,7 @@ struct Model {
 void expect_consistent(const PrefixTree& tree, const Model& model, const BlockPool& pool) {
   const int32_t chunk_tokens = tree.options().chunk_tokens;
   ASSERT_EQ(tree.size(), model.sequences.size());
-  std::map<int32_t, int32_t> users;           // of chunks
+  std::map<int32_t, int32_t> users;  // of chunks
   std::map<int64_t, SequenceId> by_rank;
   int32_t promised = 0;
   for (const auto& [id, want] : model.sequences) {
@@ -153,7 +153,8 @@ TEST_P(RandomTrees, HoldEverySequenceOnceSideBySideAndLeakNothing) {
         else
           ASSERT_EQ(match.tokens, longest);
         const uint64_t version = tree.version();
-        const int32_t available = pool.free_blocks() + tree.unused_chunks() - tree.promised_blocks();
+        const int32_t available =
+            pool.free_blocks() + tree.unused_chunks() - tree.promised_blocks();
         const bool is_in = tree.insert(next_id, match, sequence.tokens, sequence.positions,
                                        sequence.most_tokens, 0, pool);
         if (is_in) {
@@ -204,8 +205,8 @@ TEST_P(RandomTrees, HoldEverySequenceOnceSideBySideAndLeakNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Options, RandomTrees,
-                         ::testing::Values(Case{false, false}, Case{true, false},
-                                           Case{false, true}, Case{true, true}));
+                         ::testing::Values(Case{false, false}, Case{true, false}, Case{false, true},
+                                           Case{true, true}));
 
 TEST(PrefixTree, WholeChunksMatchAndTheRestIsPrivate) {
   BlockPool pool = pool_of(20, 4);

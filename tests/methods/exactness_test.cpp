@@ -4,8 +4,7 @@
 
 #include <random>
 
-#include "tests/support/data.h"
-#include "tests/support/run_requests.h"
+#include "tests/methods/exact_methods.h"
 #include "tests/support/tiny_models.h"
 
 namespace reprise::methods {
@@ -16,32 +15,6 @@ using testing::BatchRun;
 using testing::MethodUnderTest;
 
 using Tokens = std::vector<int32_t>;
-
-// Every exact method with its defaults, and options that change its plans.
-std::vector<MethodUnderTest> exact_methods() {
-  std::vector<MethodUnderTest> methods;
-  for (const engine::MethodInfo& info : known_methods())
-    if (info.exactness == engine::Exactness::kExact) methods.push_back({info.name});
-  const std::vector<std::pair<const char*, const char*>> variants = {
-      {"paged", R"({"block_tokens": 8})"},
-      {"paged", R"({"version": 2, "block_tokens": 8, "partition_tokens": 16})"},
-      {"paged_shared", R"({"block_tokens": 8, "reuse_prefill": true})"},
-      {"paged_shared", R"({"version": 2, "block_tokens": 16, "partition_tokens": 32})"},
-      {"chunk_attention", R"({"chunk_tokens": 16})"},
-      {"chunk_attention", R"({"chunk_tokens": 16, "share_threshold": 2})"},
-      {"chunk_attention", R"({"chunk_tokens": 16, "reuse_prefill": true})"},
-      {"chunk_attention", R"({"chunk_tokens": 16, "reuse_prefill": true, "retain": true})"},
-      {"chunk_attention", R"({"chunk_tokens": 16, "preset": "as_published"})"},
-      {"chunk_attention", R"({"chunk_tokens": 16, "preset": "as_coded"})"},
-      {"relay_attention", R"({"block_tokens": 8})"},
-      {"relay_attention", R"({"preset": "as_coded", "prefix_buffer_tokens": 128})"}};
-  for (const auto& [name, options] : variants) methods.push_back({name, Json::parse(options)});
-  return methods;
-}
-
-bool takes_several_prefixes(const MethodUnderTest& method) {
-  return method.options.value("preset", "") != "as_coded";
-}
 
 Tokens random_tokens(std::mt19937_64& random, int32_t count, int32_t vocab) {
   Tokens tokens;
@@ -89,10 +62,10 @@ std::map<engine::RequestId, Tokens> alone(model::Decoder& decoder, const Scene& 
 
 void expect_same_tokens(model::Decoder& decoder, const Scene& scene, const Context& context) {
   const std::map<engine::RequestId, Tokens> want = alone(decoder, scene, context);
-  for (const MethodUnderTest& method : exact_methods())
+  for (const MethodUnderTest& method : testing::exact_methods())
     for (int32_t prefill_chunk : {512, 13}) {
       std::vector<Tokens> prefixes = {scene.system};
-      if (takes_several_prefixes(method)) prefixes.push_back(scene.longer);
+      if (testing::takes_several_prefixes(method)) prefixes.push_back(scene.longer);
       const BatchRun run = testing::run_requests(decoder, method, scene.arrivals, 5, prefill_chunk,
                                                  context, DType::kF32, prefixes);
       EXPECT_EQ(run.tokens, want) << method.label() << " prefill chunk " << prefill_chunk;

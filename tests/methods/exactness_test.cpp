@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "tests/methods/exact_methods.h"
+#include "tests/methods/exact_method_cases.h"
 #include "tests/support/tiny_models.h"
 
 namespace reprise::methods {
@@ -62,7 +62,7 @@ std::map<engine::RequestId, Tokens> alone(model::Decoder& decoder, const Scene& 
 
 void expect_same_tokens(model::Decoder& decoder, const Scene& scene, const Context& context) {
   const std::map<engine::RequestId, Tokens> want = alone(decoder, scene, context);
-  for (const MethodUnderTest& method : testing::exact_methods())
+  for (const MethodUnderTest& method : testing::exact_method_cases())
     for (int32_t prefill_chunk : {512, 13}) {
       std::vector<Tokens> prefixes = {scene.system};
       if (testing::takes_several_prefixes(method)) prefixes.push_back(scene.longer);

@@ -8,7 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/tokenizer/tokenizer.h"
-#include "tests/methods/exact_methods.h"
+#include "tests/methods/exact_method_cases.h"
 #include "tests/support/data.h"
 #include "tests/support/run_model.h"
 

@@ -28,8 +28,8 @@ double tolerance(DType kv_dtype, Isa isa) {
   return kv_dtype == DType::kBF16 && isa == Isa::kAvx512Bf16 ? 28 * 0x1p-9 : 0x1p-16;
 }
 
-// Keys and values are functions of the tokens up to theirs and their positions, as in a model: equal
-// prefixes have equal ones, and nothing else has.
+// Keys and values are functions of the tokens up to theirs and their positions, as in a model:
+// equal prefixes have equal ones, and nothing else has.
 class Attended {
  public:
   Attended(RandomTree& random, const Shape& shape) : random_(random), shape_(shape) {}
@@ -39,10 +39,11 @@ class Attended {
                                           int32_t token) const {
     uint64_t seed = 1;
     for (int32_t t = 0; t <= token; ++t)
-      seed = (seed * 31 + static_cast<uint64_t>(sequence.tokens[static_cast<size_t>(t)])) * 1000003 +
-             static_cast<uint64_t>(sequence.positions[static_cast<size_t>(t)]);
-    return kernels::testing::random_queries(
-        (2 * shape_.kv_heads + shape_.heads) * shape_.head_dim, seed);
+      seed =
+          (seed * 31 + static_cast<uint64_t>(sequence.tokens[static_cast<size_t>(t)])) * 1000003 +
+          static_cast<uint64_t>(sequence.positions[static_cast<size_t>(t)]);
+    return kernels::testing::random_queries((2 * shape_.kv_heads + shape_.heads) * shape_.head_dim,
+                                            seed);
   }
   [[nodiscard]] int64_t kv_size() const { return shape_.kv_heads * shape_.head_dim; }
   [[nodiscard]] int64_t row_size() const { return 2 * kv_size() + shape_.heads * shape_.head_dim; }
@@ -102,11 +103,10 @@ class Attended {
     kernels::write_kv(plan, 0, rows.data(), rows.data() + kv_size(), row_size(), context);
     std::vector<float> out(static_cast<size_t>(plan.rows() * shape_.heads * shape_.head_dim));
     kernels::AttentionWorkspace workspace;
-    kernels::attention(plan, 0,
-                       {.data = rows.data() + 2 * kv_size(),
-                        .row_stride = row_size(),
-                        .heads = shape_.heads},
-                       params, {.data = out.data()}, workspace, context);
+    kernels::attention(
+        plan, 0,
+        {.data = rows.data() + 2 * kv_size(), .row_stride = row_size(), .heads = shape_.heads},
+        params, {.data = out.data()}, workspace, context);
     const DType dtype = random_.pool().options().dtype;
     const float* got = out.data();
     double worst = 0.0;
@@ -132,8 +132,8 @@ TEST(TreeAttention, MatchesEachSequenceByItselfInEveryDtype) {
       for (Isa isa : reprise::testing::available_isas()) {
         SCOPED_TRACE("seed " + std::to_string(++seed));
         const std::vector<float> slopes = {0.5f, 0.25f, 0.125f, 0.0625f};
-        kernels::AttentionParams params{.scale = 1.0f /
-                                                 std::sqrt(static_cast<float>(shape.head_dim))};
+        kernels::AttentionParams params{.scale =
+                                            1.0f / std::sqrt(static_cast<float>(shape.head_dim))};
         if (shape.has_alibi) params.alibi.slopes = slopes;
         const kv::BlockPoolOptions pool{
             .layers = 1, .kv_heads = shape.kv_heads, .head_dim = shape.head_dim, .dtype = dtype};

@@ -10,7 +10,7 @@
 namespace reprise::testing {
 
 // Every exact method with its defaults, and options that change its plans.
-inline std::vector<MethodUnderTest> exact_methods() {
+inline std::vector<MethodUnderTest> exact_method_cases() {
   std::vector<MethodUnderTest> all;
   for (const engine::MethodInfo& info : methods::known_methods())
     if (info.exactness == engine::Exactness::kExact) all.push_back({info.name});

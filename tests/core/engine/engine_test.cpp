@@ -1,5 +1,6 @@
 #include "core/engine/engine.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -427,14 +428,14 @@ class TellingMethod final : public BlockPerSequence {
   [[nodiscard]] MethodInfo info() const override { return {.name = "telling"}; }
   [[nodiscard]] int32_t cached_tokens(RequestId, int32_t tokens) const override { return tokens; }
   [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override {
-    *told_ += "need " + std::to_string(limits.step_rows) + ";";
+    *told_ += fmt::format("need {};", limits.step_rows);
     return BlockPerSequence::pool_need(limits);
   }
   void reserve(StepBatch batch, kv::BlockPool&) override {
     *told_ += "reserve";
     for (const StepSequence& part : batch)
       for (int32_t row = 0; row < part.rows; ++row)
-        *told_ += " " + std::to_string(part.tokens[static_cast<size_t>(part.first_token + row)]);
+        *told_ += fmt::format(" {}", part.tokens[static_cast<size_t>(part.first_token + row)]);
     *told_ += ";";
   }
   void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) override {
@@ -442,7 +443,7 @@ class TellingMethod final : public BlockPerSequence {
     BlockPerSequence::plan(batch, pool, out);
   }
   void computed(StepBatch batch, kv::BlockPool&) override {
-    *told_ += "computed " + std::to_string(batch[0].first_token + batch[0].rows) + ";";
+    *told_ += fmt::format("computed {};", batch[0].first_token + batch[0].rows);
   }
   void retire(RequestId id, kv::BlockPool& pool) override {
     *told_ += "retire;";

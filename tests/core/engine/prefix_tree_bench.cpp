@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/engine/prefix_tree_method.h"
 #include "core/engine/tree_plan.h"
 
 namespace reprise::engine {
@@ -98,8 +99,8 @@ void JoinAndLeave(benchmark::State& state) {
     decoding.join(1000, tokens, shared + own);
     decoding.tree().remove(1000, decoding.pool());
   }
-  state.counters["ns_per_token"] =
-      benchmark::Counter(static_cast<double>(state.iterations()) * (shared + own) * 1e-9,
+  state.counters["time_per_token"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * (shared + own),
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(JoinAndLeave)
@@ -171,6 +172,61 @@ void AdvancePlan(benchmark::State& state) {
   REPRISE_CHECK(planner.plans_built() == 1, "{} plans built", planner.plans_built());
 }
 BENCHMARK(AdvancePlan)
+    ->ArgNames({"batch", "shared"})
+    ->Args({32, 2048})
+    ->Args({256, 2048})
+    ->Iterations(1900)
+    ->Unit(benchmark::kMicrosecond);
+
+class SharingMethod final : public PrefixTreeMethod {
+ public:
+  SharingMethod() : PrefixTreeMethod({.tree = {.chunk_tokens = kChunkTokens}}, more_than_one()) {}
+  [[nodiscard]] MethodInfo info() const override { return {.name = "sharing"}; }
+};
+
+// All that the engine asks of a method in a step: ranks, blocks, plan, books.
+void DecodeStep(benchmark::State& state) {
+  constexpr int32_t kNewTokens = 2000;
+  const auto sequences = static_cast<int32_t>(state.range(0));
+  const auto shared = static_cast<int32_t>(state.range(1));
+  SharingMethod method;
+  const PoolNeed need =
+      method.pool_need({.max_batch = sequences, .max_sequence_tokens = shared + 128 + kNewTokens});
+  kv::BlockPool pool({.layers = 1,
+                      .kv_heads = 1,
+                      .head_dim = 1,
+                      .block_tokens = need.block_tokens,
+                      .num_blocks = need.num_blocks});
+  std::vector<Tokens> tokens;
+  Tokens positions;
+  for (int32_t t = 0; t < shared + 128 + kNewTokens; ++t) positions.push_back(t);
+  for (int32_t i = 0; i < sequences; ++i) {
+    tokens.push_back(prompt_of(shared, 1 + i % 128, 100 + i));
+    REPRISE_CHECK(
+        method.admit({.id = i, .prompt = tokens.back(), .max_new_tokens = kNewTokens}, pool)
+            .admitted);
+    tokens.back().resize(tokens.back().size() + kNewTokens, 5);
+  }
+  std::vector<StepSequence> batch;
+  for (int32_t i = 0; i < sequences; ++i)
+    batch.push_back({.id = i,
+                     .first_row = i,
+                     .rows = 1,
+                     .first_token = shared + 1 + i % 128,
+                     .positions = positions,
+                     .tokens = tokens[static_cast<size_t>(i)]});
+  kv::AttentionPlan plan;
+  for (auto _ : state) {
+    int64_t ranks = 0;
+    for (const StepSequence& part : batch) ranks += method.row_rank(part.id);
+    benchmark::DoNotOptimize(ranks);
+    method.reserve(batch, pool);
+    method.plan(batch, pool, plan);
+    method.computed(batch, pool);
+    for (StepSequence& part : batch) ++part.first_token;
+  }
+}
+BENCHMARK(DecodeStep)
     ->ArgNames({"batch", "shared"})
     ->Args({32, 2048})
     ->Args({256, 2048})

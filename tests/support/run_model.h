@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/engine/engine.h"
@@ -48,6 +49,14 @@ inline std::vector<float> all_logits(model::Decoder& decoder, std::span<const in
                     wanted, logits.data() + first * config.vocab);
   }
   return logits;
+}
+
+// Names of the methods that must all generate the same.
+inline std::vector<std::string> exact_methods() {
+  std::vector<std::string> names;
+  for (const engine::MethodInfo& info : methods::known_methods())
+    if (info.exactness == engine::Exactness::kExact) names.push_back(info.name);
+  return names;
 }
 
 // Greedy continuation through the engine with a method by name.

@@ -1,5 +1,6 @@
 #include "core/engine/engine.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -418,6 +419,57 @@ TEST(Engine, TwoEnginesOnOneDecoderDoNotDisturbEachOther) {
   }
   EXPECT_EQ(tokens_of(from_a), tokens_of(from_b));
   EXPECT_EQ(tokens_of(from_a), run_together(*decoder, {request}, 1, 512, "contiguous", context));
+}
+
+// Tells what the engine asks of it, in order.
+class TellingMethod final : public BlockPerSequence {
+ public:
+  explicit TellingMethod(std::string* told) : told_(told) {}
+  [[nodiscard]] MethodInfo info() const override { return {.name = "telling"}; }
+  [[nodiscard]] int32_t cached_tokens(RequestId, int32_t tokens) const override { return tokens; }
+  [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override {
+    *told_ += fmt::format("need {};", limits.step_rows);
+    return BlockPerSequence::pool_need(limits);
+  }
+  void reserve(StepBatch batch, kv::BlockPool&) override {
+    *told_ += "reserve";
+    for (const StepSequence& part : batch)
+      for (int32_t row = 0; row < part.rows; ++row)
+        *told_ += fmt::format(" {}", part.tokens[static_cast<size_t>(part.first_token + row)]);
+    *told_ += ";";
+  }
+  void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) override {
+    *told_ += "plan;";
+    BlockPerSequence::plan(batch, pool, out);
+  }
+  void computed(StepBatch batch, kv::BlockPool&) override {
+    *told_ += fmt::format("computed {};", batch[0].first_token + batch[0].rows);
+  }
+  void retire(RequestId id, kv::BlockPool& pool) override {
+    *told_ += "retire;";
+    BlockPerSequence::retire(id, pool);
+  }
+
+ private:
+  std::string* told_;
+};
+
+TEST_F(EngineTest, TellsAMethodWhenToTakeCacheAndWhenItIsFilled) {
+  std::string told;
+  Engine engine(context_, decoder_, std::make_unique<TellingMethod>(&told),
+                {.limits = {.max_batch = 4, .max_sequence_tokens = 20}, .prefill_chunk = 3});
+  EXPECT_EQ(told, "need 4;");
+  told.clear();
+  decoder_.failing_step = 2;
+  engine.submit({.id = 1, .prompt = {5, 6, 7, 8}, .max_new_tokens = 2});
+  engine.step();
+  EXPECT_THROW(engine.step(), Error);
+  engine.run();
+  EXPECT_EQ(told,
+            "reserve 5 6 7;plan;computed 3;"
+            "reserve 8;plan;"
+            "reserve 8;plan;computed 4;"
+            "reserve 9;plan;computed 5;retire;");
 }
 
 }  // namespace

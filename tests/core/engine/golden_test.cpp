@@ -82,7 +82,7 @@ TEST_P(Golden, GreedyContinuationIsIdentical) {
   if (golden_.value("greedy", Json::array()).empty())
     GTEST_SKIP() << "no continuation is defined for this scaling";
   const std::vector<int32_t> ids = golden_.at("ids"), want = golden_.at("greedy");
-  for (const char* method : {"contiguous", "recompute"})
+  for (const std::string& method : testing::exact_methods())
     for (int32_t chunk : {512, 1, 7})
       EXPECT_EQ(testing::generate(*decoder_, ids, static_cast<int32_t>(want.size()), method, chunk,
                                   context_),
@@ -182,7 +182,7 @@ TEST_P(Trained, ReproducesItsGoldenLogitsAndText) {
     EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk), want), 1.7e-4) << "chunk " << chunk;
 
   const std::vector<int32_t> greedy = golden.at("greedy_ids");  // from BOS, which it includes
-  for (const char* method : {"contiguous", "recompute"}) {
+  for (const std::string& method : testing::exact_methods()) {
     std::vector<int32_t> got = {greedy[0]};
     const auto generated = testing::generate(*decoder, got, static_cast<int32_t>(greedy.size()) - 1,
                                              method, 512, context);

@@ -51,7 +51,7 @@ TEST_F(Quickstart, LogitsAndContinuationMatchInF32) {
     EXPECT_NEAR(logits[(prompt.size() - 1) * vocab + i], last[i], kBound) << i;
 
   const std::vector<int32_t> want = golden_.at("greedy").at("continuation_ids");
-  for (const char* method : {"contiguous", "recompute"})
+  for (const std::string& method : testing::exact_methods())
     EXPECT_EQ(testing::generate(*decoder, prompt, static_cast<int32_t>(want.size()), method, 512,
                                 context_),
               want)

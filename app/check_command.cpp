@@ -31,7 +31,7 @@ struct CheckCommand {
   std::string candidate, against, record, filter, json;
   double margin_percent = 0;  // 0: the default of the kind of baseline
   checks::CheckOptions options;
-  bool has_seed = false;
+  bool has_seed = false, is_realtime = false;
 };
 
 std::vector<double> load_averages() {
@@ -74,7 +74,8 @@ std::vector<checks::Subject> subjects_of(const CheckCommand& command,
 Json requested_json(const CheckCommand& command) {
   return {{"candidate", std::filesystem::path(command.candidate).filename().string()},
           {"filter", command.filter},
-          {"budget_s", command.options.budget_s}};
+          {"budget_s", command.options.budget_s},
+          {"realtime", command.is_realtime}};
 }
 
 void write_json(const std::string& path, const Json& json) {
@@ -102,7 +103,9 @@ void record_baseline(const CheckCommand& command, const checks::Bench& bench,
 void compare(const CheckCommand& command, const checks::Bench& bench,
              const std::vector<checks::Subject>& subjects, const Json& machine,
              CheckProgress& progress) {
-  Json context = {{"started_at", results::utc_now()}, {"load_averages_before", load_averages()}};
+  Json context = {{"started_at", results::utc_now()},
+                  {"realtime", command.is_realtime},
+                  {"load_averages_before", load_averages()}};
   const checks::CheckOutcome outcome =
       checks::run_check(subjects, command.options, bench, progress);
   progress.end();
@@ -138,6 +141,7 @@ void check(CheckCommand command, const CommonOptions& common) {
     const auto subjects = command.record.empty() ? subjects_of(command, candidates, stop)
                                                  : std::vector<checks::Subject>{};
     progress.phase("measuring the machine's limits");
+    if (command.is_realtime) checks::use_realtime_priority();
     const engine::MachineLimits limits = engine::probe_machine(context);
     const engine::MachineProbe probe(context);
     const checks::Bench bench{.probe = probe, .machine = limits, .stop = stop};
@@ -183,6 +187,8 @@ void add_check_command(CLI::App& app) {
   CLI::Option* seed = command->add_option("--seed", options->options.seed,
                                           "of the random orders (default: another each time)");
   command->add_option("--json", options->json, "write every sample and verdict to this file too");
+  command->add_flag("--realtime", options->is_realtime,
+                    "let the benchmarks preempt this machine's other programs (needs privileges)");
   const auto common = add_common_options(*command);
   command->callback([options, common, seed] {
     options->has_seed = seed->count() > 0;

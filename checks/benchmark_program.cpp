@@ -114,7 +114,7 @@ Run run_benchmark(const Benchmark& benchmark, const RunPlan& plan, const std::at
 }
 
 RunPlan plan_for(const Benchmark& benchmark, const std::atomic<bool>& stop) {
-  constexpr double kProcess_s = 0.25;
+  constexpr double kProcess_s = 0.12;
   constexpr int kTried = 4, kMost = 25;
   RunPlan plan;
   const double one_s = run_benchmark(benchmark, plan, stop).wall_s;

@@ -44,7 +44,7 @@ struct Run {
 // where memory lies, is left to the many processes of a check.
 Run run_benchmark(const Benchmark& benchmark, const RunPlan& plan, const std::atomic<bool>& stop);
 
-// A plan whose process takes some 0.25 s where set-up allows it; finds out by trying.
+// A plan whose process takes some 0.12 s where set-up allows it; finds out by trying.
 RunPlan plan_for(const Benchmark& benchmark, const std::atomic<bool>& stop);
 
 }  // namespace reprise::checks

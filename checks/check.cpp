@@ -53,7 +53,8 @@ class Check {
     for (int round = 0; round < options_.calibration_rounds; ++round) {
       observer_.calibrating(round, options_.calibration_rounds);
       for (const size_t i : shuffled(trials_.size(), options_.seed, next_order_++))
-        trials_[i].result.same_differences.push_back(trials_[i].comparison->run_same());
+        if (wants_calibration(trials_[i]))
+          trials_[i].result.same_differences.push_back(trials_[i].comparison->run_same());
     }
     for (Trial& trial : trials_) design(trial);
   }
@@ -98,6 +99,13 @@ class Check {
     trial.result.noise = noise_of(trial.result.same_differences, last);
     trial.result.margins = margins_of(std::log1p(options_.margin), trial.result.noise);
     trial.comparison->begin_rounds();
+  }
+
+  [[nodiscard]] bool wants_calibration(const Trial& trial) const {
+    constexpr size_t kLeast = 5;
+    const size_t pairs = trial.result.same_differences.size();
+    return pairs < kLeast ||
+           trial.comparison->round_s() * static_cast<double>(pairs) < options_.budget_s / 2;
   }
 
   void run_round(Trial& trial) {

@@ -10,6 +10,11 @@ namespace reprise::checks {
 // Thrown where the caller asked to stop; not an error.
 struct Interrupted {};
 
+// Has this process and the programs it starts from now on preempt all programs of ordinary priority
+// on this machine (SCHED_FIFO, the programs one step below this process, so that it can still stop
+// them). Throws Error where the system does not allow it.
+void use_realtime_priority();
+
 struct ChildResult {
   std::string out, err;
   double wall_s = 0;  // from its start to its end

@@ -68,7 +68,7 @@ Noise noise_of(std::span<const double> differences, const Look& last) {
 Margins margins_of(double margin, const Noise& noise) {
   return {.matters = margin,
           .noise = noise.resolvable,
-          .same = std::max(margin, 1.5 * noise.resolvable)};
+          .same = std::clamp(1.5 * noise.resolvable, margin, 2 * margin)};
 }
 
 Verdict judge(const results::Shift& shift, const Margins& margins) {

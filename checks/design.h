@@ -51,7 +51,7 @@ struct Margins {
 };
 // `margin` is what the user asked for. "Same" needs 1.5 times the interval's half width, or hardly
 // any pair of equal programs would be called so: where the machine is too noisy for `margin`, that
-// is the margin of "same", and the table says so.
+// is the margin of "same", and the table says so. It is never more than twice `margin`.
 Margins margins_of(double margin, const Noise& noise);
 
 Verdict judge(const results::Shift& shift, const Margins& margins);

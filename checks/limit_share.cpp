@@ -8,7 +8,7 @@ namespace {
 using engine::Limit;
 
 Limit memory_limit(double bytes_per_s, const engine::MachineLimits& machine) {
-  constexpr double kAbove = 1.1;
+  constexpr double kAbove = 1.5;
   for (const Limit limit : {Limit::kDramRead, Limit::kL3Read})
     if (bytes_per_s * 1e-9 <= kAbove * engine::value_of(machine, limit)) return limit;
   return Limit::kL2Read;

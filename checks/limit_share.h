@@ -10,8 +10,9 @@ namespace reprise::checks {
 
 // The limit that a repetition comes nearest to, by its counters "B/s" and "FLOP/s"; nothing for one
 // that has neither. FLOPs are held against the bf16 limit, or the f32 limit where the benchmark's
-// label is "f32"; bytes against the first of DRAM, L3 and L2 that is not exceeded by more than
-// 10 %, since a working set that fits a cache is not read from further away.
+// label is "f32"; bytes against the first of DRAM, L3 and L2 that is not exceeded by half: a
+// working set that fits a cache is not read from further away, but neither is a limit that was
+// measured in a slow moment of the machine.
 std::optional<engine::Limit> nearest_limit(const Repetition& repetition,
                                            const engine::MachineLimits& machine);
 

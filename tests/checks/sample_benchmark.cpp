@@ -18,8 +18,11 @@ void Memory(benchmark::State& state) {
   const Context context = Context::machine();
   constexpr size_t kPage = 4096, kNominal = size_t{96} << 20;
   const auto scaled = static_cast<size_t>(kWork * static_cast<double>(kNominal));
-  AlignedBuffer buffer(scaled + kPage);
-  std::fill_n(buffer.as<char>(), buffer.bytes(), char{1});
+  static const AlignedBuffer buffer = [&] {
+    AlignedBuffer filled(scaled + kPage);
+    std::fill_n(filled.as<char>(), filled.bytes(), char{1});
+    return filled;
+  }();
   const size_t share = scaled / static_cast<size_t>(context.threads) / kPage * kPage;
   for (auto _ : state)
     parallel_for(context, context.threads, [&](int64_t item, int) {

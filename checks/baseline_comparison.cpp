@@ -34,6 +34,7 @@ class BaselineComparison : public Comparison {
   void run_round() override {
     const Sample next = sample();
     side_.times_s.push_back(next.time_s);
+    side_.cpu_shares.push_back(next.cpu_share);
     side_.limit_shares.push_back(next.limit_share);
   }
 
@@ -46,7 +47,9 @@ class BaselineComparison : public Comparison {
   [[nodiscard]] double p_value() const override {
     return results::rank_sum_p(side_.limit_shares, entry_.limit_shares);
   }
-  [[nodiscard]] Side baseline() const override { return {entry_.times_s, entry_.limit_shares}; }
+  [[nodiscard]] Side baseline() const override {
+    return {.times_s = entry_.times_s, .limit_shares = entry_.limit_shares};
+  }
   [[nodiscard]] const Side& candidate() const override { return side_; }
   [[nodiscard]] std::optional<engine::Limit> limit() const override { return entry_.limit; }
   [[nodiscard]] const RunPlan& plan() const override { return plan_; }

@@ -1,5 +1,6 @@
 #include "checks/benchmark_output.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -7,6 +8,10 @@
 
 namespace reprise::checks {
 namespace {
+
+double cpu_share_of(JsonObject& run) {
+  return std::clamp(run.number("cpu_time", 0) / run.number("real_time"), 0.0, 1.0);
+}
 
 double seconds_of(JsonObject& run, const std::string& source) {
   const std::string unit = run.string("time_unit");
@@ -36,6 +41,7 @@ Repetition repetition_of(JsonObject& run, const std::string& source) {
   return {.name = name,
           .label = run.string("label", ""),
           .time_s = seconds_of(run, source),
+          .cpu_share = cpu_share_of(run),
           .bytes_per_s = rate_of(run, "B/s"),
           .flop_per_s = rate_of(run, "FLOP/s")};
 }

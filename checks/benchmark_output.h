@@ -14,6 +14,9 @@ struct Repetition {
   std::string label;  // what the benchmark set with SetLabel, "" if nothing
   double time_s = 0;  // of one iteration: the benchmark's "real_time", which is manual time for
                       // benchmarks that take their own
+  // Of that time, how much its first thread was on a processor: well below 1 where other programs
+  // took its place, unless the benchmark waits for something by itself.
+  double cpu_share = 1;
   std::optional<double> bytes_per_s, flop_per_s;  // counters "B/s" and "FLOP/s"
 };
 

@@ -14,6 +14,7 @@ namespace reprise::checks {
 // What the runs of one side gave, one number for each process.
 struct Side {
   std::vector<double> times_s;
+  std::vector<double> cpu_shares;    // see Repetition; empty for a baseline from a file
   std::vector<double> limit_shares;  // empty where the benchmark has no counter
 };
 

@@ -16,6 +16,7 @@ Sample sample_beside_limit(const Bench& bench, const Benchmark& benchmark, const
   const double value = std::max(before, bench.probe.measure(limit, kProbe_s));
   return {
       .time_s = run.fastest.time_s,
+      .cpu_share = run.fastest.cpu_share,
       .limit = value,
       .limit_share = limit_share(run.fastest, limit, value),
       .wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};

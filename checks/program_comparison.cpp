@@ -38,6 +38,7 @@ class ProgramComparison : public Comparison {
     for (const size_t side : {0u, 1u}) {
       const Repetition& fastest = runs[side].fastest;
       sides_[side].times_s.push_back(fastest.time_s);
+      sides_[side].cpu_shares.push_back(fastest.cpu_share);
       if (limit_.has_value())
         sides_[side].limit_shares.push_back(limit_share(fastest, *limit_, limit_value));
     }

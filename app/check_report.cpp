@@ -84,7 +84,9 @@ std::string footnotes(const std::vector<BenchmarkResult>& results,
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 Json side_json(const checks::Side& side) {
-  return {{"times_s", side.times_s}, {"limit_shares", side.limit_shares}};
+  return {{"times_s", side.times_s},
+          {"cpu_shares", side.cpu_shares},
+          {"limit_shares", side.limit_shares}};
 }
 
 Json result_json(const BenchmarkResult& result) {

@@ -7,6 +7,7 @@
 #include "checks/child_process.h"
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "results/statistics.h"
 
 namespace reprise::checks {
 namespace {
@@ -35,6 +36,10 @@ std::vector<size_t> shuffled(size_t count, uint64_t seed, uint64_t round) {
   for (size_t i = count; i > 1; --i)
     std::swap(order[i - 1], order[random_bits(seed, round, i) % i]);
   return order;
+}
+
+bool is_kept_off(const Comparison& comparison) {
+  return results::summarize(comparison.candidate().cpu_shares).median < kLeastCpuShare;
 }
 
 class Check {
@@ -115,6 +120,8 @@ class Check {
     trial.result.alpha = look.alpha;
     trial.result.shift = trial.comparison->shift(look.alpha);
     trial.result.verdict = judge(trial.result.shift, trial.result.margins);
+    if (trial.result.verdict == Verdict::kSame && is_kept_off(*trial.comparison))
+      trial.result.verdict = Verdict::kUndecided;
     if (trial.result.verdict != Verdict::kUndecided) trial.next_look = trial.looks.size();
     trial.result.rounds = look.rounds;
     if (!trial.is_open()) observer_.decided(trial.result);

@@ -33,6 +33,10 @@ struct CheckOptions {
   int calibration_rounds = 10;
 };
 
+// Below this median share of its own time on a processor, a candidate's times tell of neighbours as
+// much as of the program: a difference still shows, but too small, so that "same" is not said.
+inline constexpr double kLeastCpuShare = 0.8;
+
 struct BenchmarkResult {
   std::string id;
   Verdict verdict = Verdict::kUndecided;

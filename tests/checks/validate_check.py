@@ -10,6 +10,7 @@ import collections
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,10 @@ def outcome(kind, status, seconds, report):
             "noise_spread_log": b["noise"]["spread_log"],
             "rounds": b["rounds"],
             "process": b["process"],
+            "limit": b["limit"],
+            "medians": {side: {name: statistics.median(b[side][name]) for name in
+                               ("times_s", "cpu_shares", "limit_shares")}
+                        for side in ("baseline", "candidate")},
         } for b in report["benchmarks"]],
     }
 

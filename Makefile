@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all setup run test bench format tidy clean
+.PHONY: all setup run test bench baselines format tidy clean
 
 all: $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET) -j $(JOBS)
@@ -23,6 +23,12 @@ test: all
 
 bench: all
 	for program in $(BUILD)/bin/*_bench; do $$program || exit 1; done
+
+# What this machine reaches now, for `reprise check --against results/baselines/NAME.json`.
+baselines: all
+	for name in attention linear pointwise; do \
+	  $(BUILD)/bin/reprise check $(BUILD)/bin/$${name}_bench --record results/baselines/$${name}_bench.json || exit 1; \
+	done
 
 format:
 	git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i

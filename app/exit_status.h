@@ -1,10 +1,20 @@
-// A command that ends with a status of its own, after it has said everything itself.
+// The statuses that commands end with.
 #pragma once
+
+#include <string_view>
 
 namespace reprise::app {
 
+// Thrown by a command that ends with a status of its own, after it has said everything itself.
 struct ExitStatus {
   int status = 0;
 };
+
+// `check` found something slower.
+inline constexpr int kSlowerStatus = 1;
+
+// What a command ends with after an error, of usage too: 1, but 2 from `check`, whose readers must
+// tell a slower kernel from a check that could not be made.
+constexpr int error_status_of(std::string_view command) { return command == "check" ? 2 : 1; }
 
 }  // namespace reprise::app

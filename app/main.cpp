@@ -23,10 +23,9 @@ void check_command_name(const CLI::App& app, int argc, char** argv) {
   raise("{}", unknown_name("command", argv[1], names));
 }
 
-int report(const std::string& message) {
+void report(const std::string& message) {
   std::fflush(stdout);
   std::fprintf(stderr, "reprise: %s\n", message.c_str());
-  return 1;
 }
 
 int run(int argc, char** argv) {
@@ -40,6 +39,7 @@ int run(int argc, char** argv) {
   app::add_logits_command(app);
   app::add_tokenize_command(app);
   app::add_probe_command(app);
+  app::add_check_command(app);
   check_command_name(app, argc, argv);
   try {
     app.parse(argc, argv);
@@ -47,7 +47,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     app.exit(error);                                         // prints the message and where help is
-    return 1;
+    return app::error_status_of(argc > 1 ? argv[1] : "");
   }
 }
 
@@ -59,10 +59,11 @@ int main(int argc, char** argv) {
   } catch (const reprise::app::ExitStatus& exit) {
     return exit.status;
   } catch (const reprise::Error& error) {
-    return report(error.what());
+    report(error.what());
   } catch (const std::bad_alloc&) {
-    return report("the system has no memory left. Take a smaller model, batch or prompt.");
+    report("the system has no memory left. Take a smaller model, batch or prompt.");
   } catch (const std::exception& error) {
-    return report(std::string("unexpected failure: ") + error.what());
+    report(std::string("unexpected failure: ") + error.what());
   }
+  return reprise::app::error_status_of(argc > 1 ? argv[1] : "");
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/base/buffer.h"
 #include "core/base/memory.h"
 #include "core/kernels/cpu/probe.h"
 
@@ -61,39 +60,76 @@ double flop_rate(const Context& context, double budget_s, Fn&& fn) {
          1e-9;
 }
 
+constexpr size_t kMiB = size_t{1} << 20;
+
+size_t l2_bytes() {
+  const int64_t bytes = cpu_facts().l2_bytes;
+  return bytes > 0 ? static_cast<size_t>(bytes) : kMiB;
+}
+
+size_t l3_bytes() {
+  const int64_t bytes = cpu_facts().l3_bytes;
+  return bytes > 0 ? static_cast<size_t>(bytes) : 16 * kMiB;
+}
+
+size_t threads_of(const Context& context) {
+  return static_cast<size_t>(std::max(1, context.threads));
+}
+
+// Several times all the L3 there is, but no more of the machine's memory than it can spare.
+size_t dram_bytes_per_thread(const Context& context) {
+  const size_t all_l3 = l3_bytes() * static_cast<size_t>(cpu_facts().l3_instances);
+  const auto spare = static_cast<size_t>(std::max<int64_t>(0, available_bytes() / 4));
+  return std::min(std::max(6 * all_l3, 128 * kMiB), std::max(spare, 64 * kMiB)) /
+         threads_of(context);
+}
+
 }  // namespace
+
+MachineProbe::MachineProbe(const Context& context)
+    : context_(context),
+      dram_bytes_(dram_bytes_per_thread(context)),
+      buffer_(dram_bytes_ * threads_of(context)) {
+  parallel_for(context_, context_.threads, [&](int64_t item, int) {
+    std::fill_n(buffer_.as<char>() + static_cast<size_t>(item) * dram_bytes_, dram_bytes_, char{1});
+  });
+}
+
+double MachineProbe::measure(Limit limit, double budget_s) const {
+  constexpr int64_t kRounds = 100'000;
+  const auto f32 = [&] { return kernels::cpu::multiply_add_f32(kRounds, context_.isa); };
+  switch (limit) {
+    case Limit::kDramRead:
+      return read_rate(context_, buffer_, dram_bytes_, 1, budget_s);
+    case Limit::kL3Read:
+      // Half of what the threads share of L3, so that other tenants' lines do not matter much; and
+      // half of each L2 below. (Never more than a thread's share of the buffer: with some 200
+      // threads that is less than 2 L2.)
+      return read_rate(
+          context_, buffer_,
+          std::min(dram_bytes_, std::max(2 * l2_bytes(), l3_bytes() / 2 / threads_of(context_))), 8,
+          budget_s);
+    case Limit::kL2Read:
+      return read_rate(context_, buffer_, std::min(dram_bytes_, l2_bytes() / 2), 200, budget_s);
+    case Limit::kF32:
+      return flop_rate(context_, budget_s, f32);
+    case Limit::kBf16:
+      return context_.isa == Isa::kAvx512Bf16
+                 ? flop_rate(context_, budget_s, [] { return kernels::cpu::dot_bf16(kRounds); })
+                 : flop_rate(context_, budget_s, f32);
+  }
+  return 0.0;
+}
 
 MachineLimits probe_machine(const Context& context) {
   const auto start = std::chrono::steady_clock::now();
-  MachineLimits limits;
-  const CpuFacts& cpu = cpu_facts();
-  const auto threads = static_cast<size_t>(std::max(1, context.threads));
-  constexpr size_t kMiB = size_t{1} << 20;
-  const size_t l2 = cpu.l2_bytes > 0 ? static_cast<size_t>(cpu.l2_bytes) : kMiB;
-  const size_t l3 = cpu.l3_bytes > 0 ? static_cast<size_t>(cpu.l3_bytes) : 16 * kMiB;
-  // Several times all the L3 there is, but no more of the machine's memory than it can spare.
-  const size_t all_l3 = l3 * static_cast<size_t>(cpu.l3_instances);
-  const auto spare = static_cast<size_t>(std::max<int64_t>(0, available_bytes() / 4));
-  const size_t dram_bytes =
-      std::min(std::max(6 * all_l3, 128 * kMiB), std::max(spare, 64 * kMiB)) / threads;
-  AlignedBuffer buffer(dram_bytes * threads);
-  parallel_for(context, context.threads, [&](int64_t item, int) {
-    std::fill_n(buffer.as<char>() + static_cast<size_t>(item) * dram_bytes, dram_bytes, char{1});
-  });
-  limits.dram_read_gb_s = read_rate(context, buffer, dram_bytes, 1, 0.5);
-  // Half of what the threads share of L3, so that other tenants' lines do not matter much; and half
-  // of each L2.
-  // (Never more than a thread's share of the buffer: with some 200 threads that is less than 2 L2.)
-  limits.l3_read_gb_s =
-      read_rate(context, buffer, std::min(dram_bytes, std::max(2 * l2, l3 / 2 / threads)), 8, 0.2);
-  limits.l2_read_gb_s = read_rate(context, buffer, std::min(dram_bytes, l2 / 2), 200, 0.15);
-  constexpr int64_t kRounds = 100'000;
-  limits.f32_gflop_s = flop_rate(
-      context, 0.25, [&] { return kernels::cpu::multiply_add_f32(kRounds, context.isa); });
+  const MachineProbe probe(context);
+  MachineLimits limits{.dram_read_gb_s = probe.measure(Limit::kDramRead, 0.5),
+                       .l3_read_gb_s = probe.measure(Limit::kL3Read, 0.2),
+                       .l2_read_gb_s = probe.measure(Limit::kL2Read, 0.15),
+                       .f32_gflop_s = probe.measure(Limit::kF32, 0.25)};
   limits.bf16_gflop_s =
-      context.isa == Isa::kAvx512Bf16
-          ? flop_rate(context, 0.25, [] { return kernels::cpu::dot_bf16(kRounds); })
-          : limits.f32_gflop_s;
+      context.isa == Isa::kAvx512Bf16 ? probe.measure(Limit::kBf16, 0.25) : limits.f32_gflop_s;
   limits.elapsed_s = seconds_since(start);
   return limits;
 }

@@ -1,8 +1,9 @@
 // What this machine can do at most, measured: the denominators of every "fraction of the limit".
 #pragma once
 
-#include <string>
+#include <string_view>
 
+#include "core/base/buffer.h"
 #include "core/base/json.h"
 #include "core/base/threads.h"
 
@@ -16,6 +17,29 @@ struct MachineLimits {
   double bf16_gflop_s =
       0;  // all threads, bf16 dot product in registers; f32 rate where the processor has none
   double elapsed_s = 0;  // that the probe took (below 3 s)
+};
+
+enum class Limit : uint8_t { kDramRead, kL3Read, kL2Read, kF32, kBf16 };
+// The name in records, which is that of the field above: "dram_read_gb_s", "f32_gflop_s", ...
+std::string_view name_of(Limit limit);
+// Throws Error for an unknown name.
+Limit parse_limit(std::string_view name);
+double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s, as its name says
+
+// Measures one limit at a time, in a moment where it must be: what the machine can do moves with
+// its neighbours, so work is judged by a limit that was measured beside it.
+class MachineProbe {
+ public:
+  // Fills several times all the L3 there is (hundreds of MiB, some 0.1 s).
+  explicit MachineProbe(const Context& context);
+  // GB/s or GFLOP/s: the best of at least three trials, and of as many as begin within `budget_s`.
+  // A trial takes some milliseconds.
+  [[nodiscard]] double measure(Limit limit, double budget_s) const;
+
+ private:
+  Context context_;
+  size_t dram_bytes_;  // a thread's share of the buffer
+  AlignedBuffer buffer_;
 };
 
 // Measures in under 3 s; each figure is the best of several short trials, since disturbance only

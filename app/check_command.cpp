@@ -1,0 +1,199 @@
+// `reprise check`: did a kernel become slower?
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "app/check_progress.h"
+#include "app/check_report.h"
+#include "app/commands.h"
+#include "app/common_options.h"
+#include "app/exit_status.h"
+#include "app/interrupt.h"
+#include "checks/check.h"
+#include "checks/child_process.h"
+#include "checks/record.h"
+#include "core/base/error.h"
+#include "results/provenance.h"
+#include "results/record.h"
+
+namespace reprise::app {
+namespace {
+
+// Between sessions and machines a share of the limit moves more than a ratio of neighbours in time.
+constexpr double kLiveMargin = 0.03, kBaselineMargin = 0.10;
+
+struct CheckCommand {
+  std::string candidate, against, record, filter, json;
+  double margin_percent = 0;  // 0: the default of the kind of baseline
+  checks::CheckOptions options;
+  bool has_seed = false, is_realtime = false;
+};
+
+std::vector<double> load_averages() {
+  double averages[3] = {0, 0, 0};
+  if (getloadavg(averages, 3) != 3) return {};
+  return {averages[0], averages[1], averages[2]};
+}
+
+bool is_baseline_file(const std::string& path) {
+  return std::filesystem::path(path).extension() == ".json";
+}
+
+void refuse_wrong_use(const CheckCommand& command) {
+  if (command.against.empty() == command.record.empty())
+    raise("give either --against BASELINE, to compare, or --record FILE, to record a baseline");
+  if (command.margin_percent < 0 || command.margin_percent > 100)
+    raise("--margin {}: give a percentage above 0, at most 100", command.margin_percent);
+  if (command.options.budget_s <= 0 || command.options.budget_s > 86400)
+    raise("--budget {}: give seconds above 0, at most a day", command.options.budget_s);
+  if (command.options.false_alarm <= 0 || command.options.false_alarm >= 0.5)
+    raise("--false-alarm {}: give a probability above 0 and below 0.5",
+          command.options.false_alarm);
+  if (command.options.calibration_rounds < 4 || command.options.calibration_rounds > 1000)
+    raise("--calibration {}: give a number of A/A pairs from 4 to 1000",
+          command.options.calibration_rounds);
+  if (!command.record.empty() && !is_baseline_file(command.record))
+    raise("--record {}: give a file that ends in .json", command.record);
+  if (!command.json.empty() && !std::ofstream(command.json, std::ios::app))
+    raise("--json {}: cannot write there. Is the folder there, may you write to it?", command.json);
+}
+
+std::vector<checks::Subject> subjects_of(const CheckCommand& command,
+                                         const std::vector<checks::Benchmark>& candidates,
+                                         const std::atomic<bool>& stop) {
+  if (is_baseline_file(command.against))
+    return checks::match(candidates, checks::read_baseline(command.against), command.against);
+  return checks::match(candidates, checks::list_benchmarks(command.against, stop));
+}
+
+Json requested_json(const CheckCommand& command) {
+  return {{"candidate", std::filesystem::path(command.candidate).filename().string()},
+          {"filter", command.filter},
+          {"budget_s", command.options.budget_s},
+          {"realtime", command.is_realtime}};
+}
+
+void write_json(const std::string& path, const Json& json) {
+  std::ofstream out(path, std::ios::trunc);
+  out << json.dump(1) << '\n';
+  if (!out.flush()) raise("cannot write {}; is there space?", path);
+}
+
+void record_baseline(const CheckCommand& command, const checks::Bench& bench,
+                     const std::vector<checks::Benchmark>& benchmarks, Json machine,
+                     CheckProgress& progress) {
+  machine["load_averages"] = load_averages();
+  checks::Baseline baseline{
+      .entries = checks::record(
+          benchmarks, {.budget_s = command.options.budget_s, .seed = command.options.seed}, bench,
+          progress),
+      .machine = std::move(machine),
+      .provenance = results::provenance_json(),
+      .settings = requested_json(command)};
+  checks::write_baseline(baseline, command.record);
+  progress.end();
+  fmt::print("{} benchmarks recorded in {}\n", baseline.entries.size(), command.record);
+}
+
+void compare(const CheckCommand& command, const checks::Bench& bench,
+             const std::vector<checks::Subject>& subjects, const Json& machine,
+             CheckProgress& progress) {
+  Json context = {{"started_at", results::utc_now()},
+                  {"realtime", command.is_realtime},
+                  {"load_averages_before", load_averages()}};
+  const checks::CheckOutcome outcome =
+      checks::run_check(subjects, command.options, bench, progress);
+  progress.end();
+  context["ended_at"] = results::utc_now();
+  context["load_averages_after"] = load_averages();
+  context["machine"] = machine;
+  context["provenance"] = results::provenance_json();
+  if (!command.json.empty())
+    write_json(command.json, check_json(outcome, command.options, context));
+  fmt::print("{}{}\n", check_table(outcome.results, command.options),
+             check_summary(outcome.results));
+  std::fflush(stdout);
+  if (outcome.was_interrupted) {
+    fmt::print(stderr, "interrupted: the verdicts above are those reached so far\n");
+    throw ExitStatus{kInterruptedStatus};
+  }
+  for (const checks::BenchmarkResult& result : outcome.results)
+    if (result.verdict == checks::Verdict::kSlower) throw ExitStatus{kSlowerStatus};
+}
+
+void check(CheckCommand command, const CommonOptions& common) {
+  refuse_wrong_use(command);
+  if (!command.has_seed) command.options.seed = std::random_device{}();
+  command.options.margin = command.margin_percent > 0          ? command.margin_percent / 100
+                           : is_baseline_file(command.against) ? kBaselineMargin
+                                                               : kLiveMargin;
+  const Context context = make_context(common);
+  const std::atomic<bool>& stop = watch_interrupts();
+  CheckProgress progress(stderr, isatty(STDERR_FILENO) != 0);
+  try {
+    const auto candidates =
+        checks::filtered(checks::list_benchmarks(command.candidate, stop), command.filter);
+    const auto subjects = command.record.empty() ? subjects_of(command, candidates, stop)
+                                                 : std::vector<checks::Subject>{};
+    progress.phase("measuring the machine's limits");
+    if (command.is_realtime) checks::use_realtime_priority();
+    const engine::MachineLimits limits = engine::probe_machine(context);
+    const engine::MachineProbe probe(context);
+    const checks::Bench bench{.probe = probe, .machine = limits, .stop = stop};
+    const Json machine = engine::machine_json(context, limits);
+    if (command.record.empty())
+      compare(command, bench, subjects, machine, progress);
+    else
+      record_baseline(command, bench, candidates, machine, progress);
+  } catch (const checks::Interrupted&) {
+    progress.end();
+    fmt::print(stderr, "interrupted before there was anything to report\n");
+    throw ExitStatus{kInterruptedStatus};
+  } catch (...) {
+    progress.end();
+    throw;
+  }
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app) {
+  auto options = std::make_shared<CheckCommand>();
+  CLI::App* command = app.add_subcommand(
+      "check", "Did a benchmark become slower? Ends with 1 if so, 0 if not, 2 on an error");
+  command
+      ->add_option("candidate", options->candidate,
+                   "a build's bin folder (its programs *_bench), or one benchmark program")
+      ->required();
+  command->add_option("--against", options->against,
+                      "the same of another build, or a baseline: results/baselines/NAME.json");
+  command->add_option("--record", options->record, "write a baseline to this file instead");
+  command->add_option("--filter", options->filter,
+                      "benchmarks whose \"program/name\" holds a match of this expression");
+  command->add_option(
+      "--margin", options->margin_percent,
+      "percent of time from which a change matters (default: 3, against a baseline file 10)");
+  command->add_option("--budget", options->options.budget_s,
+                      "most seconds of rounds for each benchmark (default: 20)");
+  command->add_option("--false-alarm", options->options.false_alarm,
+                      "most probability of any wrong verdict in the whole check (default: 0.01)");
+  command->add_option("--calibration", options->options.calibration_rounds,
+                      "A/A pairs of each benchmark (default: 10)");
+  CLI::Option* seed = command->add_option("--seed", options->options.seed,
+                                          "of the random orders (default: another each time)");
+  command->add_option("--json", options->json, "write every sample and verdict to this file too");
+  command->add_flag("--realtime", options->is_realtime,
+                    "let the benchmarks preempt this machine's other programs (needs privileges)");
+  const auto common = add_common_options(*command);
+  command->callback([options, common, seed] {
+    options->has_seed = seed->count() > 0;
+    check(*options, *common);
+  });
+}
+
+}  // namespace reprise::app

@@ -1,0 +1,52 @@
+#include "app/check_progress.h"
+
+#include <fmt/core.h>
+
+#include "app/check_report.h"
+#include "app/progress.h"
+
+namespace reprise::app {
+
+void CheckProgress::phase(const std::string& text) {
+  if (is_terminal_)
+    show(text);
+  else
+    fmt::print(out_, "{}\n", text);
+  std::fflush(out_);
+}
+
+void CheckProgress::calibrating(int round, int of) {
+  const std::string text = "A/A pairs, to learn how noisy the machine is";
+  if (round == 0 && !is_terminal_) phase(text);
+  show(fmt::format("{}: {}/{}", text, round, of));
+}
+
+void CheckProgress::measuring(int decided, int of, double rounds_left_s) {
+  if (!is_measuring_ && !is_terminal_) phase("baseline and candidate in turn");
+  is_measuring_ = true;
+  show(fmt::format("{}/{} decided, at most {} to go", decided, of, duration_text(rounds_left_s)));
+}
+
+void CheckProgress::decided(const checks::BenchmarkResult& result) {
+  if (is_terminal_) end();
+  fmt::print(out_, "{}: {} {}, {} rounds\n", result.id, checks::name_of(result.verdict),
+             ratio_text(result), result.rounds);
+  std::fflush(out_);
+}
+
+void CheckProgress::recorded(int64_t samples, int64_t of) {
+  show(fmt::format("{}/{} samples", samples, of));
+}
+
+void CheckProgress::show(const std::string& line) {
+  if (!is_terminal_) return;
+  fmt::print(out_, "\r{}\033[K", line);
+  std::fflush(out_);
+}
+
+void CheckProgress::end() {
+  if (is_terminal_) fmt::print(out_, "\r\033[K");
+  std::fflush(out_);
+}
+
+}  // namespace reprise::app

@@ -1,0 +1,33 @@
+// How far a check is: one line that rewrites itself on a terminal, one plain line a phase and a
+// verdict elsewhere.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "checks/check.h"
+#include "checks/record.h"
+
+namespace reprise::app {
+
+class CheckProgress : public checks::CheckObserver, public checks::RecordObserver {
+ public:
+  // Writes to `out`; `is_terminal` chooses the form. Nothing is written while a program runs.
+  CheckProgress(std::FILE* out, bool is_terminal) : out_(out), is_terminal_(is_terminal) {}
+
+  void phase(const std::string& text);  // what happens before the first run
+  void calibrating(int round, int of) override;
+  void measuring(int decided, int of, double rounds_left_s) override;
+  void decided(const checks::BenchmarkResult& result) override;
+  void recorded(int64_t samples, int64_t of) override;
+  void end();  // leaves the line clean
+
+ private:
+  void show(const std::string& line);  // on a terminal alone
+
+  std::FILE* out_;
+  bool is_terminal_;
+  bool is_measuring_ = false;
+};
+
+}  // namespace reprise::app

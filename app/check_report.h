@@ -1,0 +1,27 @@
+// What a check found, for people and for programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checks/check.h"
+#include "core/base/json.h"
+
+namespace reprise::app {
+
+// One row for each benchmark, worst verdict first, and footnotes that say what the numbers are.
+std::string check_table(const std::vector<checks::BenchmarkResult>& results,
+                        const checks::CheckOptions& options);
+
+// "2 of 7 slower, 1 undecided, 4 same": the last line.
+std::string check_summary(const std::vector<checks::BenchmarkResult>& results);
+
+// Everything: verdicts, ratios with intervals, A/A pairs, every sample, the options, the mean load
+// of the machine as the check began and ended, machine and provenance.
+Json check_json(const checks::CheckOutcome& outcome, const checks::CheckOptions& options,
+                const Json& context);
+
+// What one line says of a result: "1.003 (0.991 to 1.015)".
+std::string ratio_text(const checks::BenchmarkResult& result);
+
+}  // namespace reprise::app

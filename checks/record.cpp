@@ -1,0 +1,76 @@
+#include "checks/record.h"
+
+#include <algorithm>
+
+#include "checks/limit_beside.h"
+#include "checks/limit_share.h"
+#include "core/base/error.h"
+#include "core/base/random.h"
+
+namespace reprise::checks {
+namespace {
+
+struct Recording {
+  const Benchmark* benchmark;
+  RunPlan plan;
+  int64_t samples = 0;
+  BaselineEntry entry;
+};
+
+// The limit by the fastest of some runs: the nearest limit of a disturbed run is a wrong one.
+Recording start(const Benchmark& benchmark, const RecordOptions& options, const Bench& bench) {
+  constexpr int kTried = 3;
+  const RunPlan plan = plan_for(benchmark, bench.stop);
+  Run fastest = run_benchmark(benchmark, plan, bench.stop);
+  for (int i = 1; i < kTried; ++i)
+    if (const Run run = run_benchmark(benchmark, plan, bench.stop);
+        run.fastest.time_s < fastest.fastest.time_s)
+      fastest = run;
+  const auto limit = nearest_limit(fastest.fastest, bench.machine);
+  if (!limit.has_value())
+    raise(
+        "benchmark {} has neither counter \"B/s\" nor \"FLOP/s\", so it cannot be compared across "
+        "machines. Set one in the benchmark, or leave it out with --filter.",
+        benchmark.id());
+  const double affordable = options.budget_s / fastest.wall_s;
+  return {
+      .benchmark = &benchmark,
+      .plan = plan,
+      .samples = static_cast<int64_t>(std::clamp<double>(affordable, kLeastSamples, kMostSamples)),
+      .entry = {.program = benchmark.program.filename().string(),
+                .name = benchmark.name,
+                .limit = *limit}};
+}
+
+}  // namespace
+
+std::vector<BaselineEntry> record(const std::vector<Benchmark>& benchmarks,
+                                  const RecordOptions& options, const Bench& bench,
+                                  RecordObserver& observer) {
+  std::vector<Recording> recordings;
+  int64_t planned = 0, done = 0;
+  for (const Benchmark& benchmark : benchmarks) {
+    recordings.push_back(start(benchmark, options, bench));
+    planned += recordings.back().samples;
+  }
+  for (uint64_t round = 0; done < planned; ++round) {
+    std::vector<std::pair<uint64_t, Recording*>> order;
+    for (Recording& recording : recordings)
+      if (static_cast<int64_t>(recording.entry.times_s.size()) < recording.samples)
+        order.emplace_back(random_bits(options.seed, round, order.size()), &recording);
+    std::sort(order.begin(), order.end());
+    for (const auto& [key, recording] : order) {
+      const Sample sample = sample_beside_limit(bench, *recording->benchmark, recording->plan,
+                                                recording->entry.limit);
+      recording->entry.times_s.push_back(sample.time_s);
+      recording->entry.limits.push_back(sample.limit);
+      recording->entry.limit_shares.push_back(sample.limit_share);
+      observer.recorded(++done, planned);
+    }
+  }
+  std::vector<BaselineEntry> entries;
+  for (Recording& recording : recordings) entries.push_back(std::move(recording.entry));
+  return entries;
+}
+
+}  // namespace reprise::checks

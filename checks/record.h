@@ -1,0 +1,26 @@
+// Recording a baseline.
+#pragma once
+
+#include "checks/comparison.h"
+
+namespace reprise::checks {
+
+struct RecordOptions {
+  double budget_s = 20;  // for each benchmark; at least kLeastSamples are taken all the same
+  uint64_t seed = 1;     // of the order within each round
+};
+inline constexpr int kLeastSamples = 12, kMostSamples = 40;
+
+class RecordObserver {
+ public:
+  virtual ~RecordObserver() = default;
+  virtual void recorded(int64_t samples, int64_t of) = 0;
+};
+
+// Samples of all benchmarks, taken in turns. Throws Error naming a benchmark that has neither
+// counter "B/s" nor "FLOP/s", and Interrupted.
+std::vector<BaselineEntry> record(const std::vector<Benchmark>& benchmarks,
+                                  const RecordOptions& options, const Bench& bench,
+                                  RecordObserver& observer);
+
+}  // namespace reprise::checks

@@ -1,0 +1,51 @@
+#include "checks/limit_share.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+
+namespace reprise::checks {
+namespace {
+
+using engine::Limit;
+
+constexpr engine::MachineLimits kMachine{.dram_read_gb_s = 60,
+                                         .l3_read_gb_s = 200,
+                                         .l2_read_gb_s = 400,
+                                         .f32_gflop_s = 200,
+                                         .bf16_gflop_s = 400};
+
+TEST(NearestLimit, IsTheOneWithTheLargestShare) {
+  EXPECT_EQ(nearest_limit({.bytes_per_s = 30e9, .flop_per_s = 100e9}, kMachine), Limit::kDramRead);
+  EXPECT_EQ(nearest_limit({.bytes_per_s = 30e9, .flop_per_s = 300e9}, kMachine), Limit::kBf16);
+  EXPECT_EQ(nearest_limit({.label = "f32", .bytes_per_s = 30e9, .flop_per_s = 150e9}, kMachine),
+            Limit::kF32);
+  EXPECT_EQ(nearest_limit({.flop_per_s = 1e9}, kMachine), Limit::kBf16);
+}
+
+TEST(NearestLimit, BytesFasterThanDramCanComeFromACache) {
+  EXPECT_EQ(nearest_limit({.bytes_per_s = 80e9}, kMachine), Limit::kDramRead);
+  EXPECT_EQ(nearest_limit({.bytes_per_s = 150e9}, kMachine), Limit::kL3Read);
+  EXPECT_EQ(nearest_limit({.bytes_per_s = 350e9}, kMachine), Limit::kL2Read);
+  EXPECT_EQ(nearest_limit({.bytes_per_s = 900e9}, kMachine), Limit::kL2Read);
+}
+
+TEST(NearestLimit, NeedsACounter) { EXPECT_EQ(nearest_limit({}, kMachine), std::nullopt); }
+
+TEST(LimitShare, IsTheCounterOverTheLimit) {
+  EXPECT_DOUBLE_EQ(limit_share({.bytes_per_s = 30e9}, Limit::kL3Read, 60), 0.5);
+  EXPECT_DOUBLE_EQ(limit_share({.flop_per_s = 30e9}, Limit::kF32, 60), 0.5);
+}
+
+TEST(LimitShare, AMissingCounterIsNamed) {
+  try {
+    (void)limit_share({.name = "Read/8", .bytes_per_s = 30e9}, Limit::kF32, 60);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("Read/8"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("FLOP/s"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace reprise::checks

@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include "checks/check.h"
+#include "core/base/error.h"
+
+namespace reprise::checks {
+namespace {
+
+Baseline baseline_of(const std::string& program, const std::string& name) {
+  Baseline baseline;
+  baseline.entries.push_back({.program = program, .name = name});
+  return baseline;
+}
+
+TEST(Match, FoldersByProgramAndName) {
+  const std::vector<Benchmark> candidates = {{"new/a_bench", "X"}, {"new/b_bench", "X"}};
+  const std::vector<Benchmark> baselines = {
+      {"old/b_bench", "X"}, {"old/b_bench", "Y"}, {"old/c_bench", "X"}};
+  const std::vector<Subject> subjects = match(candidates, baselines);
+  ASSERT_EQ(subjects.size(), 1u);
+  EXPECT_EQ(subjects[0].id, "b_bench/X");
+  EXPECT_EQ(std::get<Benchmark>(subjects[0].baseline).program, "old/b_bench");
+}
+
+TEST(Match, TwoProgramsByNameWhateverTheyAreCalled) {
+  const std::vector<Subject> subjects =
+      match({{"a_bench_new", "X"}, {"a_bench_new", "Y"}}, {{"a_bench_old", "Y"}});
+  ASSERT_EQ(subjects.size(), 1u);
+  EXPECT_EQ(subjects[0].id, "a_bench_new/Y");
+}
+
+TEST(Match, NothingInCommonNamesOneOfEach) {
+  try {
+    (void)match({{"new/a_bench", "X"}}, {{"old/a_bench", "Y"}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("a_bench/X"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("a_bench/Y"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW((void)match({{"new/a_bench", "X"}}, baseline_of("a_bench", "Y"), "b.json"), Error);
+  EXPECT_EQ(match({{"new/a_bench", "X"}}, baseline_of("a_bench", "X"), "b.json").size(), 1u);
+}
+
+TEST(Filtered, ByProgramAndName) {
+  const std::vector<Benchmark> all = {{"bin/a_bench", "Read/8"}, {"bin/b_bench", "Read/16"}};
+  EXPECT_EQ(filtered(all, "").size(), 2u);
+  EXPECT_EQ(filtered(all, "^a_bench/").size(), 1u);
+  EXPECT_EQ(filtered(all, "16$")[0].name, "Read/16");
+  EXPECT_THROW((void)filtered(all, "Write"), Error);
+  EXPECT_THROW((void)filtered(all, "("), Error);
+}
+
+TEST(ListBenchmarks, APlaceWithoutProgramsIsNamed) {
+  const std::atomic<bool> stop = false;
+  for (const char* place : {"/nowhere/bin", "/dev/null", "/proc/self/fdinfo"})
+    EXPECT_THROW((void)list_benchmarks(place, stop), Error) << place;
+}
+
+}  // namespace
+}  // namespace reprise::checks

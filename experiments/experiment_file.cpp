@@ -106,6 +106,12 @@ class Parser {
   }
 
   void read_models() {
+    if (!experiment_.kind.takes_model) {
+      refuse_for_kind("models");
+      refuse_for_kind("workload");
+      experiment_.models = {ModelChoice{}};
+      return;
+    }
     std::set<std::string> seen;
     const Json& list = list_at(file_, "models");
     for (size_t i = 0; i < list.size(); ++i) {
@@ -122,6 +128,13 @@ class Parser {
       seen.insert(choice.model + " " + weights);
       experiment_.models.push_back(std::move(choice));
     }
+  }
+
+  // A key that would be read and then change nothing.
+  void refuse_for_kind(const char* key) {
+    if (file_.has(key))
+      raise("{}: kind \"{}\" runs no model; leave this key out", file_.where(key),
+            experiment_.kind.name);
   }
 
   void read_dtypes() {

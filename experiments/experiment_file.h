@@ -50,7 +50,8 @@ struct Experiment {
   std::vector<PlotSpec> plots;
 };
 
-// Keys of a file: name, title, kind, models, methods (these must be there), paper, figure, note,
+// Keys of a file: name, title, kind, models (if the kind takes any), methods (these must be there),
+// paper, figure, note,
 // dtypes, kv_dtype, workload, settings (one value for an axis), sweep (a list for an axis),
 // metrics, repetitions, warmup, seeds, plot (one or a list), scales. `overrides` are texts of
 // --set. Every scale of the file is checked, not only the one that is asked for. Throws Error

@@ -1,0 +1,304 @@
+#include "experiments/plan_operator.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "core/kernels/kv_write.h"
+#include "experiments/bench.h"
+#include "methods/registry.h"
+#include "results/statistics.h"
+
+namespace reprise::experiments {
+namespace {
+
+constexpr int64_t kPrefillRows = 512;        // of one plan, as many as the engine takes by default
+constexpr engine::RequestId kPrefixId = -2;  // as Engine::declare_prefix numbers its first
+
+engine::EngineLimits limits_of(const AttentionProblem& problem) {
+  return {.max_batch = static_cast<int32_t>(problem.batch),
+          .max_sequence_tokens = static_cast<int32_t>(problem.sequence_tokens()),
+          .prefix_tokens = static_cast<int32_t>(problem.shared_tokens)};
+}
+
+kv::BlockPoolOptions pool_options(const engine::ReuseMethod& method,
+                                  const AttentionProblem& problem) {
+  const engine::PoolNeed need = method.pool_need(limits_of(problem));
+  return {.layers = 1,
+          .kv_heads = problem.kv_heads,
+          .head_dim = problem.head_dim,
+          .dtype = problem.kv_dtype,
+          .block_tokens = need.block_tokens,
+          .num_blocks = need.num_blocks};
+}
+
+// Token ids of a prompt. Those of different sequences differ from the first private token on.
+std::vector<int32_t> prompt_of(const AttentionProblem& problem, int64_t sequence, int64_t tokens) {
+  constexpr int64_t kIds = int64_t{1} << 18;  // for each owner; the shared prefix is owner 0
+  std::vector<int32_t> ids;
+  for (int64_t token = 0; token < tokens; ++token) {
+    const int64_t owner = token < problem.shared_tokens ? 0 : sequence + 1;
+    const uint64_t bits =
+        random_bits(problem.seed, static_cast<uint64_t>(owner), static_cast<uint64_t>(token));
+    ids.push_back(static_cast<int32_t>(owner * kIds + static_cast<int64_t>(bits % kIds)));
+  }
+  return ids;
+}
+
+engine::Request request_of(engine::RequestId id, std::vector<int32_t> prompt, int64_t new_tokens) {
+  engine::Request request;
+  request.id = id;
+  request.prompt = std::move(prompt);
+  request.max_new_tokens = static_cast<int32_t>(new_tokens);
+  return request;
+}
+
+void grow(AlignedBuffer& buffer, int64_t elements, DType dtype) {
+  const size_t bytes = static_cast<size_t>(elements) * size_of(dtype);
+  if (buffer.bytes() < bytes) buffer = AlignedBuffer(bytes);
+}
+
+// The plan with those of its items alone for which `wanted` holds.
+template <typename Wanted>
+void keep_items(const kv::AttentionPlan& plan, kv::AttentionPlan& out, Wanted&& wanted) {
+  out = plan;
+  std::erase_if(out.items, [&](const kv::WorkItem& item) { return !wanted(item); });
+  out.revision = 0;  // it is no build of the method
+  out.finish();
+}
+
+}  // namespace
+
+PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& problem,
+                           const TokenValues& values, const Context& context)
+    : problem_(problem),
+      values_(values),
+      context_(context),
+      method_(methods::make_method(method.name, method.options)),
+      pool_(pool_options(*method_, problem)) {
+  if (problem.shared_tokens > 0) declare_prefix();
+  admit_all();
+  for (int64_t i = 0; i < problem.batch; ++i) {
+    const int64_t sequence = order_[static_cast<size_t>(i)];
+    const int32_t first = std::min(reused_tokens_[static_cast<size_t>(sequence)],
+                                   static_cast<int32_t>(problem.prompt_tokens) - 1);
+    prefill(sequence, {.sequence = sequence,
+                       .first_token = first,
+                       .rows = static_cast<int32_t>(problem.prompt_tokens) - first});
+  }
+}
+
+PlanOperator::~PlanOperator() {
+  for (int64_t sequence = 0; sequence < static_cast<int64_t>(order_.size()); ++sequence)
+    method_->retire(sequence, pool_);
+}
+
+void PlanOperator::declare_prefix() {
+  const std::vector<int32_t> tokens = prompt_of(problem_, 0, problem_.shared_tokens);
+  if (!method_->wants_prefix(kPrefixId, tokens)) return;
+  const engine::Admission admission = method_->admit(request_of(kPrefixId, tokens, 1), pool_);
+  if (!admission.admitted)
+    raise("{} has no room for the shared prefix of {} tokens in a cache of {} blocks of {}",
+          method_->info().name, tokens.size(), pool_.options().num_blocks,
+          pool_.options().block_tokens);
+  positions_.resize(tokens.size());
+  std::iota(positions_.begin(), positions_.end(), 0);
+  prefill(kPrefixId, {.sequence = 0, .rows = static_cast<int32_t>(tokens.size())});
+  method_->retire(kPrefixId, pool_);
+}
+
+void PlanOperator::admit_all() {
+  for (int64_t sequence = 0; sequence < problem_.batch; ++sequence) {
+    const engine::Admission admission =
+        method_->admit(request_of(sequence, prompt_of(problem_, sequence, problem_.prompt_tokens),
+                                  problem_.completion_tokens),
+                       pool_);
+    if (!admission.admitted)
+      raise("{} has no room for sequence {} of {} in a cache of {} blocks of {} tokens",
+            method_->info().name, sequence + 1, problem_.batch, pool_.options().num_blocks,
+            pool_.options().block_tokens);
+    reused_tokens_.push_back(admission.reused_tokens);
+    order_.push_back(sequence);
+  }
+  std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
+    return method_->row_rank(a) < method_->row_rank(b);
+  });
+  positions_.resize(static_cast<size_t>(problem_.prompt_tokens));
+  std::iota(positions_.begin(), positions_.end(), 0);
+}
+
+void PlanOperator::prefill(engine::RequestId id, const Part& part) {
+  const int32_t end = part.first_token + part.rows;
+  for (int32_t first = part.first_token; first < end;) {
+    Part chunk = part;
+    chunk.first_token = first;
+    chunk.rows = std::min<int32_t>(kPrefillRows, end - first);
+    const engine::StepSequence step{
+        .id = id, .rows = chunk.rows, .first_token = first, .positions = positions_};
+    method_->plan({&step, 1}, pool_, plan_);
+    store_rows({&chunk, 1});
+    append();
+    first += chunk.rows;
+  }
+}
+
+void PlanOperator::store_rows(std::span<const Part> parts) {
+  const int64_t kv_dim = problem_.kv_dim();
+  grow(keys_, plan_.rows() * kv_dim, DType::kF32);
+  grow(values_rows_, plan_.rows() * kv_dim, DType::kF32);
+  int64_t first_row = 0;
+  for (const Part& part : parts) {
+    parallel_for(context_, part.rows, [&](int64_t i, int) {
+      const auto k = values_.key(part.sequence, part.first_token + i);
+      const auto v = values_.value(part.sequence, part.first_token + i);
+      std::copy(k.begin(), k.end(), keys_.as<float>() + (first_row + i) * kv_dim);
+      std::copy(v.begin(), v.end(), values_rows_.as<float>() + (first_row + i) * kv_dim);
+    });
+    first_row += part.rows;
+  }
+}
+
+void PlanOperator::advance() {
+  const auto cached = static_cast<int32_t>(positions_.size());
+  positions_.push_back(cached);
+  std::vector<Part> parts;
+  std::vector<engine::StepSequence> batch;
+  newest_row_.resize(order_.size());
+  int32_t rows = 0;
+  for (const int64_t sequence : order_) {
+    const int32_t first = method_->cached_tokens(sequence, cached);
+    parts.push_back({.sequence = sequence, .first_token = first, .rows = cached + 1 - first});
+    batch.push_back({.id = sequence,
+                     .first_row = rows,
+                     .rows = parts.back().rows,
+                     .first_token = first,
+                     .positions = positions_});
+    rows += parts.back().rows;
+    newest_row_[static_cast<size_t>(sequence)] = rows - 1;
+  }
+  const int64_t start_ns = now_ns();
+  method_->plan(batch, pool_, plan_);
+  plan_us_.push_back(static_cast<double>(now_ns() - start_ns) * 1e-3);
+  store_rows(parts);
+  store_queries(parts);
+  append();
+}
+
+void PlanOperator::store_queries(std::span<const Part> parts) {
+  const int64_t q_dim = problem_.q_dim();
+  grow(queries_, plan_.rows() * q_dim, DType::kF32);
+  grow(output_, plan_.rows() * q_dim, output().dtype);
+  float* row = queries_.as<float>();
+  for (const Part& part : parts)
+    for (int64_t i = 0; i < part.rows; ++i, row += q_dim) {
+      const auto q = values_.query(part.sequence, part.first_token + i);
+      std::copy(q.begin(), q.end(), row);
+    }
+}
+
+void PlanOperator::append() {
+  kernels::write_kv(plan_, 0, keys_.as<float>(), values_rows_.as<float>(), problem_.kv_dim(),
+                    context_);
+}
+
+kernels::QueryView PlanOperator::queries() const {
+  return {.data = queries_.as<float>(), .row_stride = problem_.q_dim(), .heads = problem_.heads};
+}
+
+kernels::OutputView PlanOperator::output() {
+  const DType dtype = problem_.kv_dtype == DType::kBF16 ? DType::kBF16 : DType::kF32;
+  return {.data = output_.data(), .dtype = dtype};
+}
+
+void PlanOperator::attend() {
+  kernels::attention(plan_, 0, queries(), {.scale = score_scale(problem_)}, output(), workspace_,
+                     context_);
+}
+
+void PlanOperator::read_output(std::span<float> out) {
+  const int64_t q_dim = problem_.q_dim();
+  const kernels::OutputView rows = output();
+  for (int64_t sequence = 0; sequence < problem_.batch; ++sequence) {
+    const int64_t row = newest_row_[static_cast<size_t>(sequence)];
+    convert(static_cast<const char*>(rows.data) +
+                static_cast<size_t>(row * q_dim) * size_of(rows.dtype),
+            rows.dtype, out.data() + sequence * q_dim, DType::kF32, static_cast<size_t>(q_dim));
+  }
+}
+
+std::vector<OperatorPart> PlanOperator::parts() {
+  const auto covers_several_sequences = [&](const kv::WorkItem& item) {
+    const auto is_inside = [&](int64_t row) {  // and another sequence's row follows
+      return item.first_row <= row && row + 1 < item.end_row;
+    };
+    return std::any_of(newest_row_.begin(), newest_row_.end(), is_inside);
+  };
+  const auto rows = static_cast<size_t>(plan_.rows());
+  bool is_merged = false;
+  for (size_t row = 0; row < rows; ++row)
+    is_merged = is_merged || plan_.row_begin[row + 1] - plan_.row_begin[row] > 1;
+  const bool is_shared =
+      std::any_of(plan_.items.begin(), plan_.items.end(), covers_several_sequences);
+  if (!is_merged && !is_shared) return {{"private_us", [this] { attend(); }}};
+
+  keep_items(plan_, shared_plan_, covers_several_sequences);
+  keep_items(plan_, private_plan_,
+             [&](const kv::WorkItem& item) { return !covers_several_sequences(item); });
+  std::vector<OperatorPart> parts;
+  if (!shared_plan_.items.empty())
+    parts.push_back({"shared_us", [this] { attend_partially(shared_plan_, part_workspace_); }});
+  if (!private_plan_.items.empty())
+    parts.push_back({"private_us", [this] { attend_partially(private_plan_, part_workspace_); }});
+  if (is_merged) {
+    attend_partially(plan_, merge_workspace_);
+    parts.push_back({"merge_us", [this] {
+                       kernels::merge_partials(plan_, merge_workspace_.partials, output(),
+                                               context_);
+                     }});
+  }
+  return parts;
+}
+
+void PlanOperator::attend_partially(const kv::AttentionPlan& plan,
+                                    kernels::AttentionWorkspace& workspace) {
+  kernels::partial_attention(plan, 0, queries(), {.scale = score_scale(problem_)}, workspace,
+                             context_);
+}
+
+void PlanOperator::report(const engine::MetricSink& sink) const {
+  method_->report(sink);
+  if (!plan_us_.empty()) sink("plan_us", results::summarize(plan_us_).median, "us");
+}
+
+Json PlanOperator::resolved() const {
+  return {{"exactness", exactness() == engine::Exactness::kExact ? "exact" : "approximate"},
+          {"block_tokens", pool_.options().block_tokens},
+          {"num_blocks", pool_.options().num_blocks},
+          {"work_items", plan_.items.size()},
+          {"segments", plan_.segments.size()}};
+}
+
+double least_cache_bytes(const std::vector<MethodChoice>& methods,
+                         const AttentionProblem& problem) {
+  double largest = 0;
+  for (const MethodChoice& method : methods) {
+    const engine::PoolNeed need =
+        methods::make_method(method.name, method.options)->pool_need(limits_of(problem));
+    largest = std::max(largest, static_cast<double>(need.num_blocks) *
+                                    static_cast<double>(need.block_tokens) *
+                                    static_cast<double>(kv_token_bytes(problem)));
+  }
+  return largest + static_cast<double>(methods.size() - 1) *
+                       useful_kv_bytes(problem, problem.sequence_tokens());
+}
+
+std::unique_ptr<AttentionOperator> make_operator(const MethodChoice& method,
+                                                 const AttentionProblem& problem,
+                                                 const TokenValues& values,
+                                                 const Context& context) {
+  return std::make_unique<PlanOperator>(method, problem, values, context);
+}
+
+}  // namespace reprise::experiments

@@ -161,7 +161,11 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
                      {"name", plot.name},
                      {"title", plot.title},
                      {"log_x", plot.log_x},
-                     {"log_y", plot.log_y}});
+                     {"log_y", plot.log_y},
+                     {"panels", plot.panels},
+                     {"rows", plot.rows},
+                     {"reference", plot.reference},
+                     {"stack", plot.stack}});
   int64_t points = 0;
   for (const Group& group : groups) points += static_cast<int64_t>(group.point_ids.size());
   return {{"config_hash", hash_of(wanted)},
@@ -173,6 +177,7 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
             {"figure", experiment.figure},
             {"note", experiment.note}}},
           {"metrics", experiment.metrics},
+          {"paper_numbers", experiment.paper_numbers},
           {"axis_units", units},
           {"plots", plots}};
 }

@@ -3,8 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "methods/chunk_attention/chunk_attention.h"
 #include "methods/contiguous/contiguous.h"
+#include "methods/paged/paged.h"
+#include "methods/paged_shared/paged_shared.h"
 #include "methods/recompute/recompute.h"
+#include "methods/relay_attention/relay_attention.h"
 
 namespace reprise::methods {
 namespace {
@@ -18,6 +22,18 @@ constexpr Maker kMakers[] = {
     },
     [](JsonObject&) -> std::unique_ptr<engine::ReuseMethod> {
       return std::make_unique<Contiguous>();
+    },
+    [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
+      return std::make_unique<Paged>(engine::read_paged_options(options));
+    },
+    [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
+      return std::make_unique<PagedShared>(read_paged_shared_options(options));
+    },
+    [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
+      return std::make_unique<ChunkAttention>(read_chunk_attention_options(options));
+    },
+    [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
+      return std::make_unique<RelayAttention>(read_relay_attention_options(options));
     },
 };
 

@@ -108,6 +108,11 @@ int64_t JsonObject::integer_in(const std::string& key, int64_t low, int64_t high
   return value;
 }
 
+int64_t JsonObject::integer_in(const std::string& key, int64_t low, int64_t high,
+                               int64_t fallback) {
+  return has(key) ? integer_in(key, low, high) : fallback;
+}
+
 double JsonObject::number(const std::string& key) {
   const Json& value = at(key);
   if (!value.is_number())

@@ -37,6 +37,8 @@ class JsonObject {
   [[nodiscard]] int64_t integer(const std::string& key, int64_t fallback);
   // With bounds: throws unless low <= value <= high.
   [[nodiscard]] int64_t integer_in(const std::string& key, int64_t low, int64_t high);
+  [[nodiscard]] int64_t integer_in(const std::string& key, int64_t low, int64_t high,
+                                   int64_t fallback);
   [[nodiscard]] double number(const std::string& key);
   [[nodiscard]] double number(const std::string& key, double fallback);
   [[nodiscard]] bool boolean(const std::string& key, bool fallback);

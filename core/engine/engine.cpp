@@ -39,7 +39,9 @@ struct Chosen {
 
 kv::BlockPool make_pool(const model::ModelConfig& config, const ReuseMethod& method,
                         const EngineOptions& options) {
-  const PoolNeed need = method.pool_need(options.limits);
+  EngineLimits limits = options.limits;
+  limits.step_rows = std::max(options.prefill_chunk, limits.max_batch);
+  const PoolNeed need = method.pool_need(limits);
   return kv::BlockPool({.layers = config.layers,
                         .kv_heads = config.kv_heads,
                         .head_dim = config.head_dim,
@@ -135,7 +137,8 @@ struct Engine::State {
                        .first_row = static_cast<int32_t>(ids.size()),
                        .rows = part.rows,
                        .first_token = sequence.computed,
-                       .positions = sequence.positions});
+                       .positions = sequence.positions,
+                       .tokens = sequence.tokens});
       ids.insert(ids.end(), sequence.tokens.begin() + sequence.computed,
                  sequence.tokens.begin() + sequence.computed + part.rows);
       if (part.rows == sequence.pending()) wanted.push_back(static_cast<int32_t>(ids.size()) - 1);
@@ -260,10 +263,12 @@ StepReport Engine::step() {
     return report;
   }
   s.compose();
+  s.method->reserve(s.batch, s.pool);
   s.method->plan(s.batch, s.pool, s.plan);
   s.logits.resize(s.wanted.size() * static_cast<size_t>(s.decoder.config().vocab));
   s.decoder.forward(s.ids, s.plan, s.wanted, s.logits.data());
   s.draw();
+  s.method->computed(s.batch, s.pool);
   std::vector<RequestId> finished;
   size_t next_drawn = 0;
   for (size_t i = 0; i < s.batch.size(); ++i) {

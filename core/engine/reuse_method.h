@@ -35,6 +35,8 @@ struct EngineLimits {
   // Tokens of the prefixes that will be declared (Engine::declare_prefix), which some methods keep
   // beside the sequences.
   int32_t prefix_tokens = 0;
+  // Query rows of one step at most. The engine fills it in.
+  int32_t step_rows = 0;
 };
 
 struct Admission {
@@ -52,6 +54,7 @@ struct StepSequence {
   // Of the whole sequence as it stands: the prompt and what was generated, those of this step
   // included.
   std::span<const int32_t> positions;
+  std::span<const int32_t> tokens;
 };
 
 using StepBatch = std::span<const StepSequence>;
@@ -78,10 +81,15 @@ class ReuseMethod {
   // Tokens at the head of the sequence, of its `tokens` so far, that the next step need not
   // compute. The default serves every method that keeps what it computed; `recompute` answers 0.
   [[nodiscard]] virtual int32_t cached_tokens(RequestId id, int32_t tokens) const = 0;
+  // Takes the cache that the step's rows will be written to. Called before each plan(); again for
+  // the same rows where a step failed.
+  virtual void reserve(StepBatch /*batch*/, kv::BlockPool& /*pool*/) {}
   // Writes this step's segments, items, positions and slots and finishes the plan. `out` is reused
   // from step to step: clear it first, or advance it where `out.revision` says that it is the
   // method's own latest one.
   virtual void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) = 0;
+  // The keys and values of the step's rows are in the cache. Not called for a step that failed.
+  virtual void computed(StepBatch /*batch*/, kv::BlockPool& /*pool*/) {}
   virtual void retire(RequestId id,
                       kv::BlockPool& pool) = 0;           // gives back every block it still holds
   virtual void report(const MetricSink& sink) const = 0;  // e.g. "reused_tokens", "shared_kv_bytes"

@@ -1,0 +1,34 @@
+// ChunkAttention: the prefix-aware KV cache read in two phases, shared chunks first.
+#pragma once
+
+#include "core/engine/prefix_tree_method.h"
+#include "methods/chunk_attention/options.h"
+
+namespace reprise::methods {
+
+// [ChunkAttention §3.1] is the tree, [§3.2] the plan: items over shared chunks and the rows of all
+// sequences they cover, then an item for what each sequence reads alone.
+class ChunkAttention final : public engine::PrefixTreeMethod {
+ public:
+  explicit ChunkAttention(const ChunkAttentionOptions& options)
+      : PrefixTreeMethod({.tree = {.chunk_tokens = options.chunk_tokens,
+                                   .matching = kv::Matching::kChunks,
+                                   .retain = options.retain},
+                          .reuse_prefill = options.reuse_prefill,
+                          .plan = {.shared_partition_tokens =
+                                       options.item_per_shared_chunk ? options.chunk_tokens : 0,
+                                   .private_partition_tokens =
+                                       options.item_per_private_chunk ? options.chunk_tokens : 0}},
+                         [threshold = options.share_threshold](const engine::TreeNode& node) {
+                           return node.sequences > threshold;
+                         }) {}
+
+  [[nodiscard]] engine::MethodInfo info() const override {
+    return {.name = "chunk_attention",
+            .summary = "prefix tree of chunks; shared ones are read once for all their sequences",
+            .paper = "ChunkAttention",
+            .exactness = engine::Exactness::kExact};
+  }
+};
+
+}  // namespace reprise::methods

@@ -1,0 +1,97 @@
+#include "methods/chunk_attention/chunk_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/core/model/model_files.h"
+#include "tests/support/run_requests.h"
+#include "tests/support/tiny_models.h"
+
+namespace reprise::methods {
+namespace {
+
+using model::expect_error;
+using testing::Arrival;
+
+ChunkAttentionOptions read(const Json& json) {
+  JsonObject reader(json, "options");
+  return read_chunk_attention_options(reader);
+}
+
+TEST(ChunkAttention, PresetsAreDefaultsThatOptionsReplace) {
+  EXPECT_EQ(read(Json::object()).chunk_tokens, 64);
+  EXPECT_EQ(read(Json::object()).share_threshold, 1);
+  EXPECT_FALSE(read({{"preset", "compressed"}}).item_per_shared_chunk);
+  EXPECT_TRUE(read({{"preset", "as_published"}}).item_per_shared_chunk);
+  EXPECT_FALSE(read({{"preset", "as_published"}}).item_per_private_chunk);
+  EXPECT_TRUE(read({{"preset", "as_coded"}}).item_per_private_chunk);
+  EXPECT_EQ(read({{"preset", "as_coded"}}).share_threshold, 0);
+  EXPECT_EQ(read({{"preset", "as_coded"}, {"share_threshold", 3}}).share_threshold, 3);
+}
+
+TEST(ChunkAttention, MistakesNameTheOptionAndTheRemedy) {
+  expect_error(
+      [] {
+        read({{"chunk_tokens", 40}});
+      },
+      {"chunk_tokens", "40", "multiple of 16", "32"});
+  expect_error([] { read({{"chunk_tokens", 0}}); }, {"chunk_tokens", "16"});
+  expect_error(
+      [] {
+        read({{"preset", "as_publised"}});
+      },
+      {"preset", "did you mean \"as_published\"?"});
+  expect_error([] { read({{"retain", true}}); }, {"retain", "reuse_prefill"});
+}
+
+// Expected reuse and what is observed: four requests of 40 common and 8 own tokens, in chunks
+// of 16.
+class Reuse : public ::testing::Test {
+ protected:
+  testing::BatchRun run(const Json& options, int32_t last_step = 0) {
+    std::vector<Arrival> arrivals;
+    for (int32_t i = 0; i < 4; ++i) {
+      engine::Request request{.id = i + 1, .max_new_tokens = 10};
+      for (int32_t t = 0; t < 48; ++t) request.prompt.push_back(t < 40 ? 2 + t : 50 + i);
+      arrivals.push_back({i < 3 ? 0 : last_step, request});
+    }
+    return testing::run_requests(*decoder_, {"chunk_attention", options}, arrivals, 4, 512,
+                                 context_);
+  }
+  Context context_ = Context::machine();
+  std::unique_ptr<model::Decoder> decoder_ =
+      testing::random_decoder(testing::scaled_down("llama-2-7b"), context_);
+};
+
+TEST_F(Reuse, MemoryIsSharedAndPromptsAreComputedWithoutIt) {
+  const testing::BatchRun run = this->run({{"chunk_tokens", 16}});
+  EXPECT_EQ(run.metrics.at("matched_tokens"), 3 * 32);
+  EXPECT_EQ(run.metrics.at("reused_tokens"), 0);
+  // Two layers, four heads of 20, keys and values in f32.
+  EXPECT_EQ(run.metrics.at("peak_shared_kv_bytes"), 3 * 32 * 2 * 4 * 20 * 2 * 4);
+  EXPECT_EQ(run.used_blocks, 0);
+  // One plan for the prompts, one for the first new tokens.
+  EXPECT_EQ(run.metrics.at("plans_built"), 2);
+  EXPECT_EQ(run.metrics.at("plans_advanced"), 8);
+}
+
+TEST_F(Reuse, PrefillSkipsWhatTheFirstRequestComputed) {
+  const testing::BatchRun run = this->run({{"chunk_tokens", 16}, {"reuse_prefill", true}});
+  EXPECT_EQ(run.metrics.at("matched_tokens"), 3 * 32);
+  EXPECT_EQ(run.metrics.at("reused_tokens"), 3 * 32);
+  EXPECT_EQ(run.used_blocks, 0);
+}
+
+TEST_F(Reuse, RetentionServesARequestThatComesWhenAllHaveLeft) {
+  const Json options = {{"chunk_tokens", 16}, {"reuse_prefill", true}};
+  EXPECT_EQ(this->run(options, 40).metrics.at("reused_tokens"), 2 * 32);
+  Json retaining = options;
+  retaining["retain"] = true;
+  const testing::BatchRun run = this->run(retaining, 40);
+  EXPECT_EQ(run.metrics.at("reused_tokens"), 3 * 32);
+  EXPECT_GE(run.used_blocks, 2);
+}
+
+}  // namespace
+}  // namespace reprise::methods

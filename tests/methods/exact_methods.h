@@ -1,0 +1,38 @@
+// The exact methods with options that change their plans, for tests that run over all of them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/run_requests.h"
+
+namespace reprise::testing {
+
+// Every exact method with its defaults, and options that change its plans.
+inline std::vector<MethodUnderTest> exact_methods() {
+  std::vector<MethodUnderTest> all;
+  for (const engine::MethodInfo& info : methods::known_methods())
+    if (info.exactness == engine::Exactness::kExact) all.push_back({info.name});
+  const std::vector<std::pair<const char*, const char*>> variants = {
+      {"paged", R"({"block_tokens": 8})"},
+      {"paged", R"({"version": 2, "block_tokens": 8, "partition_tokens": 16})"},
+      {"paged_shared", R"({"block_tokens": 8, "reuse_prefill": true})"},
+      {"paged_shared", R"({"version": 2, "block_tokens": 16, "partition_tokens": 32})"},
+      {"chunk_attention", R"({"chunk_tokens": 16})"},
+      {"chunk_attention", R"({"chunk_tokens": 16, "share_threshold": 2})"},
+      {"chunk_attention", R"({"chunk_tokens": 16, "reuse_prefill": true})"},
+      {"chunk_attention", R"({"chunk_tokens": 16, "reuse_prefill": true, "retain": true})"},
+      {"chunk_attention", R"({"chunk_tokens": 16, "preset": "as_published"})"},
+      {"chunk_attention", R"({"chunk_tokens": 16, "preset": "as_coded"})"},
+      {"relay_attention", R"({"block_tokens": 8})"},
+      {"relay_attention", R"({"preset": "as_coded", "prefix_buffer_tokens": 128})"}};
+  for (const auto& [name, options] : variants) all.push_back({name, Json::parse(options)});
+  return all;
+}
+
+inline bool takes_several_prefixes(const MethodUnderTest& method) {
+  return method.options.value("preset", "") != "as_coded";
+}
+
+}  // namespace reprise::testing

@@ -1,0 +1,84 @@
+#include "methods/relay_attention/relay_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/core/model/model_files.h"
+#include "tests/support/run_requests.h"
+#include "tests/support/tiny_models.h"
+
+namespace reprise::methods {
+namespace {
+
+using model::expect_error;
+using testing::Arrival;
+using Tokens = std::vector<int32_t>;
+
+RelayAttentionOptions read(const Json& json) {
+  JsonObject reader(json, "options");
+  return read_relay_attention_options(reader);
+}
+
+TEST(RelayAttention, AsCodedIsOnePrefixInABufferOfTheLongestLength) {
+  EXPECT_EQ(read(Json::object()).most_prefixes, 0);
+  EXPECT_EQ(read({{"preset", "as_coded"}}).most_prefixes, 1);
+  EXPECT_EQ(read({{"preset", "as_coded"}}).prefix_buffer_tokens, 4096);
+  EXPECT_EQ(read({{"preset", "as_coded"}, {"prefix_buffer_tokens", 2048}}).prefix_buffer_tokens,
+            2048);
+}
+
+TEST(RelayAttention, MistakesNameTheOption) {
+  expect_error([] { read({{"preset", "as_code"}}); }, {"preset", "did you mean \"as_coded\"?"});
+  expect_error([] { read({{"block_tokens", 4}}); }, {"block_tokens", "8 to 1024"});
+}
+
+Tokens counting(int32_t first, int32_t count) {
+  Tokens tokens;
+  for (int32_t i = 0; i < count; ++i) tokens.push_back(first + i);
+  return tokens;
+}
+
+class Declared : public ::testing::Test {
+ protected:
+  engine::Engine make(const Json& options, const std::vector<Tokens>& prefixes) {
+    return testing::make_engine(*decoder_, {"relay_attention", options}, arrivals_, 4, 512,
+                                context_, DType::kF32, prefixes);
+  }
+  Context context_ = Context::machine();
+  std::unique_ptr<model::Decoder> decoder_ =
+      testing::random_decoder(testing::scaled_down("llama-2-7b"), context_);
+  std::vector<Arrival> arrivals_ = {{0, {.id = 1, .prompt = counting(2, 30), .max_new_tokens = 5}},
+                                    {0, {.id = 2, .prompt = counting(2, 40), .max_new_tokens = 5}},
+                                    {1, {.id = 3, .prompt = counting(50, 30), .max_new_tokens = 5}},
+                                    {1, {.id = 4, .prompt = counting(9, 9), .max_new_tokens = 5}}};
+};
+
+// Each request belongs to the longest prefix of its tokens; no token of it is computed again.
+TEST_F(Declared, LongestPrefixOfEachRequestIsReusedWhole) {
+  const std::vector<Tokens> prefixes = {counting(2, 21), counting(2, 33), counting(50, 29)};
+  engine::Engine engine = make(Json::object(), prefixes);
+  const testing::BatchRun run = testing::run_requests(engine, arrivals_, prefixes);
+  EXPECT_EQ(run.metrics.at("reused_tokens"), 21 + 33 + 29);
+  // Blocks of 64: a prefix each, which stay.
+  EXPECT_EQ(run.used_blocks, 3);
+}
+
+TEST_F(Declared, SecondPrefixOfAsCodedIsAnErrorThatNamesTheRemedy) {
+  engine::Engine engine = make({{"preset", "as_coded"}}, {counting(2, 21)});
+  engine.declare_prefix(counting(2, 21));
+  engine.declare_prefix(counting(2, 21));
+  EXPECT_EQ(engine.pool().used_blocks(), 4096 / 16);
+  expect_error([&] { engine.declare_prefix(counting(2, 22)); },
+               {"relay_attention", "1 prefix", "preset"});
+}
+
+TEST_F(Declared, WithoutDeclaredPrefixesNothingIsShared) {
+  engine::Engine engine = make(Json::object(), {});
+  const testing::BatchRun run = testing::run_requests(engine, arrivals_);
+  EXPECT_EQ(run.metrics.at("reused_tokens"), 0);
+  EXPECT_EQ(run.used_blocks, 0);
+}
+
+}  // namespace
+}  // namespace reprise::methods

@@ -1,0 +1,135 @@
+// Sequences of a random prefix tree stepped as an engine would, for tests of plans.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "core/engine/reuse_method.h"
+#include "core/kv/prefix_tree.h"
+
+namespace reprise::testing {
+
+// Joins, steps, grows and leaves at random; all tokens of a batch are in the tree when it is given.
+class RandomTree {
+ public:
+  struct Sequence {
+    std::vector<int32_t> tokens, positions;
+    int32_t most_tokens = 0, computed = 0;
+  };
+
+  RandomTree(uint64_t seed, int32_t chunk_tokens, int32_t num_blocks, kv::BlockPoolOptions shape,
+             bool odd_positions)
+      : random_(seed),
+        odd_positions_(odd_positions),
+        pool_((shape.block_tokens = chunk_tokens, shape.num_blocks = num_blocks, shape)),
+        tree_({.chunk_tokens = chunk_tokens}) {}
+
+  [[nodiscard]] int32_t pick(int32_t low, int32_t high) {
+    return std::uniform_int_distribution<int32_t>(low, high)(random_);
+  }
+  [[nodiscard]] kv::PrefixTree& tree() { return tree_; }
+  [[nodiscard]] kv::BlockPool& pool() { return pool_; }
+  [[nodiscard]] const std::map<kv::SequenceId, Sequence>& sequences() const { return sequences_; }
+
+  // A sequence of two kinds of tokens, so that much is shared. With `reuse`, what is computed
+  // already counts as its own.
+  void join(bool reuse) {
+    const int32_t chunk_tokens = tree_.options().chunk_tokens;
+    Sequence sequence;
+    const int32_t tokens = pick(1, 5 * chunk_tokens), odd_at = pick(0, 2 * tokens);
+    for (int32_t i = 0; i < tokens; ++i) {
+      sequence.tokens.push_back(pick(0, 2 * chunk_tokens) == 0 ? 1 : 0);
+      sequence.positions.push_back(odd_positions_ && i >= odd_at ? i + 3 : i);
+    }
+    sequence.most_tokens = tokens + pick(0, 3 * chunk_tokens);
+    const kv::PrefixMatch match = tree_.match(sequence.tokens, sequence.positions);
+    if (!tree_.insert(next_id_, match, sequence.tokens, sequence.positions, sequence.most_tokens, 0,
+                      pool_))
+      return;
+    if (reuse) sequence.computed = std::min(match.computed, tokens - 1);
+    sequences_.emplace(next_id_++, std::move(sequence));
+  }
+
+  void leave(kv::SequenceId id) {
+    tree_.remove(id, pool_);
+    sequences_.erase(id);
+  }
+
+  void leave_any() {
+    if (sequences_.empty()) return;
+    auto entry = sequences_.begin();
+    std::advance(entry, pick(0, static_cast<int32_t>(sequences_.size()) - 1));
+    leave(entry->first);
+  }
+
+  // Every sequence that may has one token more than it has computed.
+  void generate() {
+    for (auto& [id, sequence] : sequences_) {
+      const auto tokens = static_cast<int32_t>(sequence.tokens.size());
+      if (sequence.computed < tokens || tokens == sequence.most_tokens) continue;
+      sequence.tokens.push_back(pick(0, 1));
+      sequence.positions.push_back(sequence.positions.back() + 1);
+      tree_.append(id, sequence.tokens.back(), sequence.positions.back(), pool_);
+    }
+  }
+
+  // A step of some sequences, or of all that have one token to compute.
+  [[nodiscard]] std::vector<engine::StepSequence> batch(bool decode) {
+    std::map<int64_t, kv::SequenceId> by_rank;
+    for (const auto& [id, sequence] : sequences_) by_rank[tree_.sequence(id).rank] = id;
+    std::vector<engine::StepSequence> parts;
+    int32_t rows = 0;
+    for (const auto& [rank, id] : by_rank) {
+      const Sequence& sequence = sequences_.at(id);
+      const int32_t pending = static_cast<int32_t>(sequence.tokens.size()) - sequence.computed;
+      if (pending == 0 || (decode ? pending != 1 : pick(0, 3) == 0)) continue;
+      const int32_t mine = pick(0, 1) == 0 ? pending : pick(1, pending);
+      parts.push_back({.id = id,
+                       .first_row = rows,
+                       .rows = mine,
+                       .first_token = sequence.computed,
+                       .positions = sequence.positions,
+                       .tokens = sequence.tokens});
+      rows += mine;
+    }
+    return parts;
+  }
+
+  void computed(const std::vector<engine::StepSequence>& batch) {
+    for (const engine::StepSequence& part : batch) {
+      sequences_.at(part.id).computed += part.rows;
+      tree_.mark_computed(part.id, part.first_token, part.first_token + part.rows);
+    }
+  }
+
+ private:
+  std::mt19937_64 random_;
+  bool odd_positions_;
+  kv::BlockPool pool_;
+  kv::PrefixTree tree_;
+  std::map<kv::SequenceId, Sequence> sequences_;
+  kv::SequenceId next_id_ = 1;
+};
+
+// Blocks for the duplicate rows of a step, given back at the end of it.
+class DiscardBlocks {
+ public:
+  DiscardBlocks(kv::PrefixTree& tree, int32_t rows, kv::BlockPool& pool) : pool_(pool) {
+    for (int32_t at = 0; at < rows; at += tree.options().chunk_tokens)
+      blocks_.push_back(tree.take_block(pool));
+  }
+  ~DiscardBlocks() {
+    for (int32_t block : blocks_) pool_.release(block);
+  }
+  DiscardBlocks(const DiscardBlocks&) = delete;
+  DiscardBlocks& operator=(const DiscardBlocks&) = delete;
+  [[nodiscard]] const std::vector<int32_t>& blocks() const { return blocks_; }
+
+ private:
+  kv::BlockPool& pool_;
+  std::vector<int32_t> blocks_;
+};
+
+}  // namespace reprise::testing

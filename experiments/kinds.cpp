@@ -55,7 +55,7 @@ KindInfo attention_info() {
                {"context_tokens", 0, 0, kMostTokens, "tokens",
                 "c, what follows the shared part of a prompt, where prompt_tokens is 0"},
                {"shared_tokens", 0, 0, kMostTokens, "tokens", "n_s, the same for all sequences"},
-               {"shared_percent", 0, 0, 100, "% of the prompt", "n_s as a share of n_p"},
+               {"shared_percent", 0, 0, 100, "%", "n_s as a share of n_p"},
                {"completion_tokens", 1, 1, 65536, "tokens",
                 "n_c, tokens each sequence generates; samples are spread evenly over these steps"},
                {"hidden", 0, 0, 65536, "elements",

@@ -18,9 +18,11 @@ constexpr int64_t kPrefillRows = 512;        // of one plan, as many as the engi
 constexpr engine::RequestId kPrefixId = -2;  // as Engine::declare_prefix numbers its first
 
 engine::EngineLimits limits_of(const AttentionProblem& problem) {
+  // One more than there are keys: the token that the last step would draw.
   return {.max_batch = static_cast<int32_t>(problem.batch),
-          .max_sequence_tokens = static_cast<int32_t>(problem.sequence_tokens()),
-          .prefix_tokens = static_cast<int32_t>(problem.shared_tokens)};
+          .max_sequence_tokens = static_cast<int32_t>(problem.sequence_tokens()) + 1,
+          .prefix_tokens = static_cast<int32_t>(problem.shared_tokens),
+          .step_rows = static_cast<int32_t>(std::max(kPrefillRows, problem.batch))};
 }
 
 kv::BlockPoolOptions pool_options(const engine::ReuseMethod& method,
@@ -34,16 +36,19 @@ kv::BlockPoolOptions pool_options(const engine::ReuseMethod& method,
           .num_blocks = need.num_blocks};
 }
 
-// Token ids of a prompt. Those of different sequences differ from the first private token on.
-std::vector<int32_t> prompt_of(const AttentionProblem& problem, int64_t sequence, int64_t tokens) {
+// Those of different sequences differ from the first private token on.
+int32_t token_id(const AttentionProblem& problem, int64_t sequence, int64_t token) {
   constexpr int64_t kIds = int64_t{1} << 18;  // for each owner; the shared prefix is owner 0
+  const int64_t owner = token < problem.shared_tokens ? 0 : sequence + 1;
+  const uint64_t bits =
+      random_bits(problem.seed, static_cast<uint64_t>(owner), static_cast<uint64_t>(token));
+  return static_cast<int32_t>(owner * kIds + static_cast<int64_t>(bits % kIds));
+}
+
+std::vector<int32_t> token_ids(const AttentionProblem& problem, int64_t sequence, int64_t tokens) {
   std::vector<int32_t> ids;
-  for (int64_t token = 0; token < tokens; ++token) {
-    const int64_t owner = token < problem.shared_tokens ? 0 : sequence + 1;
-    const uint64_t bits =
-        random_bits(problem.seed, static_cast<uint64_t>(owner), static_cast<uint64_t>(token));
-    ids.push_back(static_cast<int32_t>(owner * kIds + static_cast<int64_t>(bits % kIds)));
-  }
+  for (int64_t token = 0; token < tokens; ++token)
+    ids.push_back(token_id(problem, sequence, token));
   return ids;
 }
 
@@ -79,67 +84,75 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
       method_(methods::make_method(method.name, method.options)),
       pool_(pool_options(*method_, problem)) {
   if (problem.shared_tokens > 0) declare_prefix();
-  admit_all();
-  for (int64_t i = 0; i < problem.batch; ++i) {
-    const int64_t sequence = order_[static_cast<size_t>(i)];
-    const int32_t first = std::min(reused_tokens_[static_cast<size_t>(sequence)],
-                                   static_cast<int32_t>(problem.prompt_tokens) - 1);
-    prefill(sequence, {.sequence = sequence,
-                       .first_token = first,
-                       .rows = static_cast<int32_t>(problem.prompt_tokens) - first});
-  }
+  while (std::ssize(tokens_) < problem.batch) admit_some();
+  for (int64_t sequence = 0; sequence < problem.batch; ++sequence) order_.push_back(sequence);
+  std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
+    return method_->row_rank(a) < method_->row_rank(b);
+  });
 }
 
 PlanOperator::~PlanOperator() {
-  for (int64_t sequence = 0; sequence < static_cast<int64_t>(order_.size()); ++sequence)
+  for (int64_t sequence = 0; sequence < std::ssize(tokens_); ++sequence)
     method_->retire(sequence, pool_);
 }
 
 void PlanOperator::declare_prefix() {
-  const std::vector<int32_t> tokens = prompt_of(problem_, 0, problem_.shared_tokens);
+  const std::vector<int32_t> tokens = token_ids(problem_, 0, problem_.shared_tokens);
   if (!method_->wants_prefix(kPrefixId, tokens)) return;
   const engine::Admission admission = method_->admit(request_of(kPrefixId, tokens, 1), pool_);
   if (!admission.admitted)
     raise("{} has no room for the shared prefix of {} tokens in a cache of {} blocks of {}",
           method_->info().name, tokens.size(), pool_.options().num_blocks,
           pool_.options().block_tokens);
-  positions_.resize(tokens.size());
-  std::iota(positions_.begin(), positions_.end(), 0);
-  prefill(kPrefixId, {.sequence = 0, .rows = static_cast<int32_t>(tokens.size())});
+  prefill(kPrefixId, {.sequence = 0, .rows = static_cast<int32_t>(tokens.size())}, tokens);
   method_->retire(kPrefixId, pool_);
 }
 
-void PlanOperator::admit_all() {
-  for (int64_t sequence = 0; sequence < problem_.batch; ++sequence) {
+// As many as the method takes now, and then their prefills: one may wait for what another computes.
+void PlanOperator::admit_some() {
+  const int64_t first = std::ssize(tokens_);
+  std::vector<int32_t> reused;
+  for (int64_t sequence = first; sequence < problem_.batch; ++sequence) {
+    std::vector<int32_t> tokens = token_ids(problem_, sequence, problem_.prompt_tokens);
     const engine::Admission admission =
-        method_->admit(request_of(sequence, prompt_of(problem_, sequence, problem_.prompt_tokens),
-                                  problem_.completion_tokens),
-                       pool_);
-    if (!admission.admitted)
-      raise("{} has no room for sequence {} of {} in a cache of {} blocks of {} tokens",
-            method_->info().name, sequence + 1, problem_.batch, pool_.options().num_blocks,
-            pool_.options().block_tokens);
-    reused_tokens_.push_back(admission.reused_tokens);
-    order_.push_back(sequence);
+        method_->admit(request_of(sequence, tokens, problem_.completion_tokens + 1), pool_);
+    if (!admission.admitted) break;
+    tokens_.push_back(std::move(tokens));
+    reused.push_back(admission.reused_tokens);
   }
-  std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
-    return method_->row_rank(a) < method_->row_rank(b);
-  });
-  positions_.resize(static_cast<size_t>(problem_.prompt_tokens));
-  std::iota(positions_.begin(), positions_.end(), 0);
+  if (reused.empty())
+    raise("{} has no room for sequence {} of {} in a cache of {} blocks of {} tokens",
+          method_->info().name, first + 1, problem_.batch, pool_.options().num_blocks,
+          pool_.options().block_tokens);
+  const auto prompt_tokens = static_cast<int32_t>(problem_.prompt_tokens);
+  for (int64_t sequence = first; sequence < std::ssize(tokens_); ++sequence) {
+    const int32_t computed =
+        std::min(reused[static_cast<size_t>(sequence - first)], prompt_tokens - 1);
+    prefill(sequence,
+            {.sequence = sequence, .first_token = computed, .rows = prompt_tokens - computed},
+            tokens_[static_cast<size_t>(sequence)]);
+  }
 }
 
-void PlanOperator::prefill(engine::RequestId id, const Part& part) {
+void PlanOperator::prefill(engine::RequestId id, const Part& part,
+                           std::span<const int32_t> tokens) {
+  positions_.resize(tokens.size());
+  std::iota(positions_.begin(), positions_.end(), 0);
   const int32_t end = part.first_token + part.rows;
   for (int32_t first = part.first_token; first < end;) {
     Part chunk = part;
     chunk.first_token = first;
     chunk.rows = std::min<int32_t>(kPrefillRows, end - first);
-    const engine::StepSequence step{
-        .id = id, .rows = chunk.rows, .first_token = first, .positions = positions_};
+    const engine::StepSequence step{.id = id,
+                                    .rows = chunk.rows,
+                                    .first_token = first,
+                                    .positions = positions_,
+                                    .tokens = tokens};
+    method_->reserve({&step, 1}, pool_);
     method_->plan({&step, 1}, pool_, plan_);
     store_rows({&chunk, 1});
     append();
+    method_->computed({&step, 1}, pool_);
     first += chunk.rows;
   }
 }
@@ -168,22 +181,27 @@ void PlanOperator::advance() {
   newest_row_.resize(order_.size());
   int32_t rows = 0;
   for (const int64_t sequence : order_) {
+    std::vector<int32_t>& tokens = tokens_[static_cast<size_t>(sequence)];
+    tokens.push_back(token_id(problem_, sequence, cached));
     const int32_t first = method_->cached_tokens(sequence, cached);
     parts.push_back({.sequence = sequence, .first_token = first, .rows = cached + 1 - first});
     batch.push_back({.id = sequence,
                      .first_row = rows,
                      .rows = parts.back().rows,
                      .first_token = first,
-                     .positions = positions_});
+                     .positions = positions_,
+                     .tokens = tokens});
     rows += parts.back().rows;
     newest_row_[static_cast<size_t>(sequence)] = rows - 1;
   }
   const int64_t start_ns = now_ns();
+  method_->reserve(batch, pool_);
   method_->plan(batch, pool_, plan_);
   plan_us_.push_back(static_cast<double>(now_ns() - start_ns) * 1e-3);
   store_rows(parts);
   store_queries(parts);
   append();
+  method_->computed(batch, pool_);
 }
 
 void PlanOperator::store_queries(std::span<const Part> parts) {

@@ -37,9 +37,10 @@ class PlanOperator final : public AttentionOperator {
   };
 
   void declare_prefix();
-  void admit_all();
-  // Plans the part's tokens as a prefill and stores their keys and values.
-  void prefill(engine::RequestId id, const Part& part);
+  void admit_some();
+  // Plans the part's tokens as a prefill and stores their keys and values; `tokens` are the whole
+  // prompt.
+  void prefill(engine::RequestId id, const Part& part, std::span<const int32_t> tokens);
   // Keys and values, and queries, of the rows that plan_ has for these parts.
   void store_rows(std::span<const Part> parts);
   void store_queries(std::span<const Part> parts);
@@ -52,10 +53,10 @@ class PlanOperator final : public AttentionOperator {
   Context context_;
   std::unique_ptr<engine::ReuseMethod> method_;
   kv::BlockPool pool_;
-  std::vector<int32_t> reused_tokens_;  // [batch]  of the prompt, by admission
-  std::vector<int32_t> positions_;      // 0, 1, 2, ... of all tokens so far; sequences are in step
-  std::vector<int64_t> order_;          // [batch]  sequences in the order of their rows
-  std::vector<double> plan_us_;         // of each advance()
+  std::vector<std::vector<int32_t>> tokens_;  // ids of each sequence admitted
+  std::vector<int32_t> positions_;  // 0, 1, 2, ... of all tokens so far; sequences are in step
+  std::vector<int64_t> order_;      // [batch]  sequences in the order of their rows
+  std::vector<double> plan_us_;     // of each advance()
 
   // Of the step under way.
   kv::AttentionPlan plan_;

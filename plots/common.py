@@ -84,6 +84,14 @@ def name_of(metric_or_axis):
     return LABELS.get(metric_or_axis, metric_or_axis.replace("_", " "))
 
 
+def metric_label(records, name):
+    """The metric with its unit; a speedup with the method that it is over."""
+    if name == "speedup":
+        first = [record for record in records if record.get("group", {}).get("index", 0) == 0]
+        return f"speedup over {method_name(first[0])}" if first else "speedup"
+    return label_of(name, unit_of(records, name))
+
+
 def label_of(name, unit):
     return f"{name_of(name)} [{unit}]" if unit and unit != "ratio" else name_of(name)
 

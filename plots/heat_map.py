@@ -3,6 +3,7 @@ and one that names the fastest; losing corners are as visible as winning ones.""
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap, LogNorm
+from matplotlib.ticker import FixedLocator, FuncFormatter
 
 import common
 
@@ -30,7 +31,7 @@ def label_axes(plot, run, spec, columns, rows, is_left, is_bottom):
     if is_bottom:
         plot.set_xlabel(common.label_of(spec["x"], units.get(spec["x"], "")), fontsize=8)
     if is_left:
-        plot.set_ylabel(common.label_of(spec["rows"], units.get(spec["rows"], "")), fontsize=8)
+        plot.set_ylabel(spec["rows"].replace("_", " "), fontsize=8)
 
 
 def draw_values(plot, grid, norm):
@@ -52,8 +53,8 @@ def draw_fastest(plot, grids, names):
     plot.imshow(best, cmap=colors, vmin=-0.5, vmax=len(names) - 0.5, origin="lower", aspect="auto", alpha=0.65)
     for (row, column), index in np.ndenumerate(best):
         if not np.isnan(index):
-            initials = "".join(word[0] for word in names[int(index)].split("_"))
-            plot.text(column, row, initials, ha="center", va="center", fontsize=6.5)
+            plot.text(column, row, names[int(index)].replace("_", "\n"), ha="center", va="center", fontsize=4.5,
+                      linespacing=0.9)
 
 
 def draw(records, run, paper, spec):
@@ -84,11 +85,13 @@ def draw(records, run, paper, spec):
         for line in range(len(plots)):
             label_axes(plots[line][column], run, spec, columns, rows, column == 0, line == len(plots) - 1)
     bar = figure.colorbar(image, ax=plots, shrink=0.6, pad=0.02)
-    bar.set_label(f"{common.name_of(spec['y'])} over {names[0]}", fontsize=8)
-    bar.ax.yaxis.set_major_formatter(lambda number, _: f"{number:g}")
-    bar.ax.yaxis.set_minor_formatter(lambda number, _: "")
+    bar.set_label(common.metric_label(shown, spec["y"]), fontsize=8)
+    ticks = [tick for tick in (0.1, 0.2, 0.5, 0.7, 1, 1.4, 2, 5, 10, 20, 50) if norm.vmin <= tick <= norm.vmax]
+    bar.ax.minorticks_off()
+    bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     return figure
 
 
 def title_of(spec, name, value):
-    return name if value is None else f"{name}, {common.name_of(spec['panels'])} {value}"
+    return name if value is None else f"{name}, {spec['panels'].replace('_', ' ')} {value}"

@@ -104,10 +104,11 @@ def draw(records, run, paper, spec):
             draw_reference(plot, inside, spec)
         scale_axes(plot, spec, sorted({common.setting(record, spec["x"]) for record in inside}))
         common.title_panel(plot, spec, value)
-        plot.set_xlabel(common.label_of(spec["x"], run.get("axis_units", {}).get(spec["x"], "")))
+        plot.set_xlabel(common.label_of(spec["x"], run.get("axis_units", {}).get(spec["x"], "")),
+                        fontsize=10 if len(panels) == 1 else 8)
         plot.grid(True, which="major", linewidth=0.4, alpha=0.6)
         plot.spines[["top", "right"]].set_visible(False)
-    plots[0][0].set_ylabel(common.label_of(spec["y"], common.unit_of(records, spec["y"])))
+    plots[0][0].set_ylabel(common.metric_label(shown, spec["y"]))
     with_paper = any(theirs(record) is not None for record in shown)
     plots[0][-1].legend(handles=legend_of(styles, with_paper, spec.get("reference")), frameon=False,
                         loc="upper left", bbox_to_anchor=(1.01, 1))  # beside: bands reach everywhere

@@ -49,11 +49,15 @@ PaperNumbers::PaperNumbers(const Json& json, const std::string& source) {
 }
 
 void PaperNumbers::read_rows(JsonObject& file) {
-  const auto columns = file.at("columns").get<std::vector<std::string>>();
+  std::vector<std::string> columns;
+  for (const Json& name : file.at("columns"))
+    columns.push_back(name.is_string() ? name.get<std::string>() : name.dump());
   const Json& rows = file.at("rows");
-  for (size_t i = 0; i < rows.size(); ++i)
-    add_row(columns, rows[i].get<std::vector<Json>>(),
-            fmt::format("{} row {}", file.where("rows"), i));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::string where = fmt::format("{} row {}", file.where("rows"), i);
+    if (!rows[i].is_array()) raise("{} must be a list of cells", where);
+    add_row(columns, rows[i].get<std::vector<Json>>(), where);
+  }
 }
 
 void PaperNumbers::read_csv(JsonObject csv) {

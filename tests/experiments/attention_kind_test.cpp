@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "experiments/attention_problem.h"
 #include "tests/experiments/attention_group.h"
 
 namespace reprise::experiments {
@@ -116,6 +117,23 @@ TEST_F(AttentionKindTest, ModelsAreRefused) {
 TEST_F(AttentionKindTest, RaisedStopGivesTheGroupUp) {
   stop_ = true;
   EXPECT_THROW((void)measure(attention_group(kSmall)), Interrupted);
+}
+
+// With the methods that are registered, at every scale; nothing is measured.
+TEST(ShippedAttentionExperiments, DescribePossibleProblems) {
+  int files = 0;
+  const std::filesystem::path folder = std::filesystem::path(REPRISE_SOURCE_DIR) / "experiments";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    for (const char* scale : {"smoke", "desk", "paper"}) {
+      const Experiment experiment = load_experiment(entry.path(), scale, {}, known_vocabulary());
+      if (experiment.kind.name != "attention") continue;
+      ++files;
+      for (const Group& group : expand(experiment, {.context = kContext}))
+        EXPECT_NO_THROW((void)attention_problem(group)) << entry.path() << " at scale " << scale;
+    }
+  }
+  EXPECT_GE(files, 3 * 7);
 }
 
 TEST(StepOfSample, SpreadsSamplesEvenly) {

@@ -64,9 +64,9 @@ double relative_error(const AttentionProblem& problem, const TokenValues& values
         difference += std::pow(static_cast<double>(o[c]) - expected[c], 2);
         norm += std::pow(expected[c], 2);
       }
-      // Not max(): a NaN must come out.
       const double error = std::sqrt(difference / norm);
-      if (!(error <= largest)) largest = error;
+      if (std::isnan(error)) return error;
+      largest = std::max(largest, error);
     }
   return largest;
 }

@@ -7,6 +7,7 @@
 #include "app/python.h"
 #include "app/record_table.h"
 #include "core/base/error.h"
+#include "results/paper_numbers.h"
 #include "results/store.h"
 
 namespace reprise::app {
@@ -19,9 +20,10 @@ void add_plot_command(CLI::App& app) {
   command->callback([dir] {
     const std::vector<Json> records = results::read_records(*dir);
     if (records.empty()) raise("{} holds no complete record yet; finish its run first", *dir);
-    std::printf("%s",
-                record_table(records, read_json(std::filesystem::path(*dir) / "run.json")).c_str());
+    const Json manifest = read_json(std::filesystem::path(*dir) / "run.json");
+    std::printf("%s", record_table(records, manifest).c_str());
     std::fflush(stdout);
+    results::write_paper_points(*dir, manifest, records);
     draw_figures(*dir);
   });
 }

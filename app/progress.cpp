@@ -58,7 +58,7 @@ void Progress::finished(const experiments::Group& group, const std::vector<Json>
   for (const Json& record : records) {
     const auto& name = record["settings"]["requested"]["method"].get_ref<const std::string&>();
     std::string values;
-    for (const char* metric : {"ttft_ms", "tpot_ms", "step_ms"})
+    for (const char* metric : {"ttft_ms", "tpot_ms", "step_ms", "latency_us"})
       if (record["metrics"].contains(metric))
         values +=
             fmt::format(" {}={}", metric,

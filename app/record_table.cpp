@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "results/paper_numbers.h"
 #include "results/statistics.h"
 #include "results/table.h"
 
@@ -69,6 +70,29 @@ std::string footnotes(const std::vector<Json>& records, const std::vector<std::s
   return text;
 }
 
+// Of the metrics shown, those the paper gives for at least one of the records.
+std::set<std::string> metrics_of_paper(const Json& points) {
+  std::set<std::string> names;
+  for (const auto& [point, metrics] : points.items())
+    for (const auto& [name, metric] : metrics.items()) names.insert(name);
+  return names;
+}
+
+std::string paper_text(const Json& points, const Json& record, const std::string& name) {
+  const auto point = points.find(record["point"].get<std::string>());
+  if (point == points.end() || !point->contains(name)) return "-";
+  return short_number((*point)[name]["value"].get<double>());
+}
+
+std::string paper_note(const results::PaperNumbers& paper, bool is_shown) {
+  if (!paper.missing().empty())
+    return fmt::format(
+        "the paper's numbers are in {} below the folder that REPRISE_DATA names, which is not "
+        "there\n",
+        paper.missing());
+  return is_shown ? fmt::format("paper: {}\n", paper.caption()) : "";
+}
+
 std::string heading_of(const std::vector<Json>& records, const std::string& name) {
   for (const Json& record : records)
     if (record["metrics"].contains(name)) {
@@ -89,16 +113,24 @@ std::string record_table(const std::vector<Json>& records, const Json& manifest)
     table.column(key, manifest["settings"]["axes"].contains(key) ? Table::Align::kRight
                                                                  : Table::Align::kLeft);
   const auto metrics = manifest["metrics"].get<std::vector<std::string>>();
-  for (const std::string& name : metrics)
+  const results::PaperNumbers paper = results::paper_numbers_of(manifest);
+  const Json points = results::paper_points(paper, records)["points"];
+  const std::set<std::string> of_paper = metrics_of_paper(points);
+  for (const std::string& name : metrics) {
     table.column(heading_of(records, name), Table::Align::kRight);
+    if (of_paper.contains(name)) table.column("paper", Table::Align::kRight);
+  }
   for (const Json& record : records) {
     std::vector<std::string> cells;
     for (const std::string& key : keys)
       cells.push_back(text_of(record["settings"]["requested"].value(key, Json())));
-    for (const std::string& name : metrics) cells.push_back(metric_text(record, name));
+    for (const std::string& name : metrics) {
+      cells.push_back(metric_text(record, name));
+      if (of_paper.contains(name)) cells.push_back(paper_text(points, record, name));
+    }
     table.row(std::move(cells));
   }
-  return table.text() + footnotes(records, metrics);
+  return table.text() + footnotes(records, metrics) + paper_note(paper, !of_paper.empty());
 }
 
 }  // namespace reprise::app

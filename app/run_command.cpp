@@ -17,6 +17,7 @@
 #include "core/engine/machine_probe.h"
 #include "experiments/kinds.h"
 #include "experiments/runner.h"
+#include "results/paper_numbers.h"
 
 namespace reprise::app {
 namespace {
@@ -81,6 +82,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
   fmt::print("{}\nrecords: {}\n", record_table(outcome.records, manifest),
              (options.out / "records.jsonl").string());
   std::fflush(stdout);
+  results::write_paper_points(options.out, manifest, outcome.records);
   if (!command.no_plot && !experiment.plots.empty()) draw_or_explain(options.out.string());
 }
 

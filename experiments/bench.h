@@ -54,6 +54,21 @@ engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t
 Json answers_of(const Group& group, size_t index,
                 const std::vector<std::vector<int32_t>>& tokens_of_methods);
 
+// One measurement for each method, measure_one(m) with the answers added. `samples` have the tokens
+// each method generated as `.tokens`.
+template <typename Samples, typename MeasureOne>
+std::vector<Measurement> measurements_of(const Group& group, const std::vector<Samples>& samples,
+                                         MeasureOne&& measure_one) {
+  std::vector<std::vector<int32_t>> tokens;
+  for (const Samples& of_method : samples) tokens.push_back(of_method.tokens);
+  std::vector<Measurement> measurements;
+  for (size_t m = 0; m < samples.size(); ++m) {
+    measurements.push_back(measure_one(m));
+    measurements.back().answers = answers_of(group, m, tokens);
+  }
+  return measurements;
+}
+
 // What the method itself counts, as metrics: {"reused_tokens": {value, unit}, ...}.
 Json method_metrics(engine::Engine& engine);
 

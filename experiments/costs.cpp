@@ -60,12 +60,14 @@ double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtyp
 }
 
 double gflop_limit(const Json& machine, DType dtype) {
-  return limit_of(machine, dtype == DType::kF32 ? "f32_gflop_s" : "bf16_gflop_s");
+  return limit_of(machine, dtype == DType::kBF16 ? "bf16_gflop_s" : "f32_gflop_s");
 }
+
+double dram_limit(const Json& machine) { return limit_of(machine, "dram_read_gb_s"); }
 
 MemoryLimit memory_limit(const Json& machine, double bytes) {
   const auto l3_bytes = static_cast<double>(cpu_facts().l3_bytes);
-  const double dram_gb_s = limit_of(machine, "dram_read_gb_s");
+  const double dram_gb_s = dram_limit(machine);
   if (bytes > l3_bytes) return {dram_gb_s, "dram"};
   // A guest's share of a large L3 may be no faster than its memory.
   return {std::max(dram_gb_s, limit_of(machine, "l3_read_gb_s")), "l3"};

@@ -28,7 +28,8 @@ namespace reprise::experiments {
                                   int64_t batch, double context);
 
 // What the machine can do at most, out of a record's machine facts; 0 where they lack it.
-[[nodiscard]] double gflop_limit(const Json& machine, DType dtype);
+[[nodiscard]] double gflop_limit(const Json& machine, DType dtype);  // bf16 has its own
+[[nodiscard]] double dram_limit(const Json& machine);                // GB/s
 // The rate of the memory that `bytes` per step come from: L3 where they fit into it, else DRAM.
 struct MemoryLimit {
   double gb_s = 0;

@@ -124,14 +124,9 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
     }
   }
 
-  std::vector<std::vector<int32_t>> tokens;
-  for (const Samples& of_method : samples) tokens.push_back(of_method.tokens);
-  std::vector<Measurement> measurements;
-  for (size_t m = 0; m < engines.size(); ++m) {
-    measurements.push_back(measurement_of(samples[m], *engines[m], group, decoder, machine));
-    measurements.back().answers = answers_of(group, m, tokens);
-  }
-  return measurements;
+  return measurements_of(group, samples, [&](size_t m) {
+    return measurement_of(samples[m], *engines[m], group, decoder, machine);
+  });
 }
 
 }  // namespace reprise::experiments

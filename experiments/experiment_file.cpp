@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "experiments/overrides.h"
+#include "results/paper_numbers.h"
 
 namespace reprise::experiments {
 namespace {
@@ -73,7 +74,7 @@ class Parser {
     // First, so that a misspelt key is called unknown and not another one missing.
     file_.allow({"name", "paper", "figure", "title", "note", "kind", "models", "dtypes", "kv_dtype",
                  "methods", "workload", "settings", "sweep", "metrics", "repetitions", "warmup",
-                 "seeds", "plot"});
+                 "seeds", "paper_numbers", "plot"});
     file_.reject_unknown();
     read_caption();
     read_models();
@@ -101,11 +102,21 @@ class Parser {
     experiment_.paper = file_.string("paper", "");
     experiment_.figure = file_.string("figure", "");
     experiment_.note = file_.string("note", "");
+    experiment_.paper_numbers = file_.string("paper_numbers", "");
+    if (!experiment_.paper_numbers.empty())
+      require_name(results::known_paper_numbers(), "paper_numbers", experiment_.paper_numbers,
+                   file_.where("paper_numbers"));
     experiment_.kind =
         find_named(vocabulary_.kinds, "kind", file_.string("kind"), file_.where("kind"));
   }
 
   void read_models() {
+    if (!experiment_.kind.takes_model) {
+      refuse_for_kind("models");
+      refuse_for_kind("workload");
+      experiment_.models = {ModelChoice{}};
+      return;
+    }
     std::set<std::string> seen;
     const Json& list = list_at(file_, "models");
     for (size_t i = 0; i < list.size(); ++i) {
@@ -122,6 +133,13 @@ class Parser {
       seen.insert(choice.model + " " + weights);
       experiment_.models.push_back(std::move(choice));
     }
+  }
+
+  // A key that would be read and then change nothing.
+  void refuse_for_kind(const char* key) {
+    if (file_.has(key))
+      raise("{}: kind \"{}\" runs no model; leave this key out", file_.where(key),
+            experiment_.kind.name);
   }
 
   void read_dtypes() {
@@ -232,22 +250,52 @@ class Parser {
     seeds.reject_unknown();
   }
 
+  std::string read_metric_name(const JsonObject& plot, const std::string& key,
+                               const std::string& name) const {
+    require_name(experiment_.kind.metric_names(), "metric", name, plot.where(key));
+    return name;
+  }
+
+  // The keys of a plot that one family alone has.
+  void read_family_keys(JsonObject& plot, PlotSpec& spec) const {
+    if (spec.family == "stack") {
+      for (const Json& name : list_at(plot, "stack")) {
+        if (!name.is_string()) raise("{} must hold names of metrics", plot.where("stack"));
+        spec.stack.push_back(read_metric_name(plot, "stack", name.get<std::string>()));
+      }
+      spec.y = plot.string("name", "stack");
+      return;
+    }
+    spec.y = read_metric_name(plot, "y", plot.string("y"));
+    if (spec.family == "map") {
+      spec.rows = plot.string("rows");
+      require_name(experiment_.kind.axis_names(), "axis", spec.rows, plot.where("rows"));
+    }
+    if (spec.family == "lines" && plot.has("reference"))
+      spec.reference = read_metric_name(plot, "reference", plot.string("reference"));
+  }
+
   void read_plot(const Json& json, const std::string& path) {
     JsonObject plot(json, source_, path);
     const std::vector<std::string> axes = experiment_.kind.axis_names();
     PlotSpec spec{.family = plot.string("family", "lines"),
                   .x = plot.string("x"),
-                  .y = plot.string("y"),
+                  .y = "",
                   .series = plot.string("series", "method"),
                   .name = "",
                   .title = plot.string("title", experiment_.title),
                   .log_x = plot.boolean("log_x", false),
-                  .log_y = plot.boolean("log_y", false)};
+                  .log_y = plot.boolean("log_y", false),
+                  .panels = plot.string("panels", ""),
+                  .rows = "",
+                  .reference = "",
+                  .stack = {}};
+    require_name({"lines", "map", "stack"}, "plot family", spec.family, plot.where("family"));
+    read_family_keys(plot, spec);
     spec.name = plot.string("name", spec.y);
     plot.reject_unknown();
-    require_name({"lines"}, "plot family", spec.family, plot.where("family"));
     require_name(axes, "axis", spec.x, plot.where("x"));
-    require_name(experiment_.kind.metric_names(), "metric", spec.y, plot.where("y"));
+    if (!spec.panels.empty()) require_name(axes, "axis", spec.panels, plot.where("panels"));
     std::vector<std::string> series = {"method", "model", "dtype"};
     series.insert(series.end(), axes.begin(), axes.end());
     require_name(series, "series", spec.series, plot.where("series"));

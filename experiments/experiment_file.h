@@ -21,13 +21,17 @@ struct Vocabulary {
 
 // A figure to draw from the records.
 struct PlotSpec {
-  std::string family;  // "lines"
+  std::string family;  // "lines", "map" or "stack"
   std::string x;       // an axis of the kind
   std::string y;       // a metric of the kind
   std::string series;  // "method", "model", "dtype", or an axis
   std::string name;    // of the files; the metric by default
   std::string title;   // the experiment's by default
   bool log_x = false, log_y = false;
+  std::string panels;              // an axis: one panel for each of its values; "": one panel
+  std::string rows;                // map: the axis that runs upwards
+  std::string reference;           // lines: a metric drawn as theory, dashed; "": none
+  std::vector<std::string> stack;  // stack: the metrics that a bar is made of
 };
 
 struct Experiment {
@@ -47,12 +51,15 @@ struct Experiment {
   std::vector<std::string> metrics;               // shown in the table; all by default
   int64_t repetitions = 5, warmup = 1;
   Seeds seeds;
+  std::string paper_numbers;  // of results/papers/, to stand beside ours; "": none
   std::vector<PlotSpec> plots;
 };
 
-// Keys of a file: name, title, kind, models, methods (these must be there), paper, figure, note,
+// Keys of a file: name, title, kind, models (if the kind takes any), methods (these must be there),
+// paper, figure, note,
 // dtypes, kv_dtype, workload, settings (one value for an axis), sweep (a list for an axis),
-// metrics, repetitions, warmup, seeds, plot (one or a list), scales. `overrides` are texts of
+// metrics, repetitions, warmup, seeds, paper_numbers, plot (one or a list), scales. `overrides` are
+// texts of
 // --set. Every scale of the file is checked, not only the one that is asked for. Throws Error
 // naming file and key.
 Experiment parse_experiment(const Json& file, const std::string& source, const std::string& scale,

@@ -33,13 +33,15 @@ struct KindInfo {
   std::string summary;
   std::vector<Axis> axes;  // in the order a sweep nests them, outermost first
   std::vector<MetricInfo> metrics;
+  // Whether it runs models on a workload; one that does not takes neither from a file.
+  bool takes_model = true;
 
   [[nodiscard]] std::vector<std::string> axis_names() const;
   [[nodiscard]] std::vector<std::string> metric_names() const;
 };
 
 struct ModelChoice {
-  std::string model;  // a checkpoint's folder, or the name of a shipped shape
+  std::string model;  // a checkpoint's folder, or the name of a shipped shape; "": none
   bool random_weights = false;
 };
 

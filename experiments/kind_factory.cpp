@@ -1,5 +1,6 @@
 // Apart from the list of kinds, so that reading experiment files needs no engine.
 #include "core/base/error.h"
+#include "experiments/attention_kind.h"
 #include "experiments/decode.h"
 #include "experiments/kinds.h"
 #include "experiments/ttft.h"
@@ -17,6 +18,7 @@ Vocabulary known_vocabulary() {
 
 std::unique_ptr<Kind> make_kind(const std::string& name, const Context& context) {
   if (name == "ttft") return std::make_unique<TtftKind>(context);
+  if (name == "attention") return std::make_unique<AttentionKind>(context);
   if (name == "decode") return std::make_unique<DecodeKind>(context);
   REPRISE_CHECK(false, "kind {} is listed, but nobody makes it", name);
   return nullptr;

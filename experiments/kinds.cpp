@@ -41,10 +41,74 @@ KindInfo decode_info() {
                   {"memory_limit_ratio", "ratio", "the same over this machine's measured rate"}}};
 }
 
+KindInfo attention_info() {
+  return {
+      .name = "attention",
+      .summary =
+          "decode steps of one attention layer over sequences with a shared prefix, no model",
+      .axes = {{"batch", 32, 1, 4096, "sequences", "sequences that decode together"},
+               {"heads", 32, 1, 1024, "heads", "query heads"},
+               {"kv_heads", 0, 0, 1024, "heads", "heads of keys and values; 0: as many as heads"},
+               {"head_dim", 128, 1, 256, "elements", "size of a head"},
+               {"prompt_tokens", 0, 0, kMostTokens, "tokens",
+                "n_p, the shared part included; 0: shared_tokens + context_tokens"},
+               {"context_tokens", 0, 0, kMostTokens, "tokens",
+                "c, what follows the shared part of a prompt, where prompt_tokens is 0"},
+               {"shared_tokens", 0, 0, kMostTokens, "tokens", "n_s, the same for all sequences"},
+               {"shared_percent", 0, 0, 100, "%", "n_s as a share of n_p"},
+               {"completion_tokens", 1, 1, 65536, "tokens",
+                "n_c, tokens each sequence generates; samples are spread evenly over these steps"},
+               {"hidden", 0, 0, 65536, "elements",
+                "width of the layer; its linear layers are timed too (0: they are not)"},
+               {"intermediate", 0, 0, 262144, "elements", "width of its MLP"}},
+      .metrics =
+          {{"latency_us", "us", "attention of one step, keys and values in memory (caches cold)"},
+           {"speedup", "ratio", "time of the file's first method over this one, turn by turn"},
+           {"io_bound_speedup", "ratio",
+            "B (P + S) / (P + B S): the most that reading P shared keys once can win"},
+           {"io_bound_ratio", "ratio", "speedup over io_bound_speedup"},
+           {"relay_theory_speedup", "ratio",
+            "(s + c + 2) / (s / b + c + 7), RelayAttention eq. 10"},
+           {"problem_beside_ratio", "ratio",
+            "least time for useful bytes and FLOPs, by rates measured beside, over the time"},
+           {"plan_beside_ratio", "ratio",
+            "least time for the bytes the plan reads and FLOPs, by rates measured beside, over the "
+            "time"},
+           {"problem_limit_ratio", "ratio",
+            "the same as problem_beside_ratio by the probe's rates"},
+           {"plan_limit_ratio", "ratio", "the same as plan_beside_ratio by the probe's rates"},
+           {"append_us", "us", "storing keys and values of the step's tokens"},
+           {"shared_us", "us",
+            "items over several sequences alone (chunk-first phase, system attention)"},
+           {"private_us", "us",
+            "items over one sequence alone (sequence-first phase, context attention)"},
+           {"merge_us", "us", "merging the partial results alone"},
+           {"plan_us", "us", "writing the plan of a step"},
+           {"tokens_per_s", "tokens/s", "batch over the mean time of a step of this layer"},
+           {"useful_mb", "MB", "keys and values a step cannot do without, shared ones once"},
+           {"read_mb", "MB", "keys and values that the method's plan reads"},
+           {"mflop", "MFLOP", "operations of a step"},
+           {"intensity", "FLOP/byte", "operations over the bytes the plan reads"},
+           {"read_gb_s", "GB/s", "bytes the plan reads over the time"},
+           {"gflop_s", "GFLOP/s", "operations over the time"},
+           {"beside_gb_s", "GB/s", "DRAM read rate measured beside each turn"},
+           {"beside_gflop_s", "GFLOP/s", "arithmetic rate measured beside each turn"},
+           {"kv_mb", "MB", "peak of keys and values held"},
+           {"qkv_us", "us", "projection to queries, keys and values"},
+           {"qkv_mflop", "MFLOP", "its operations"},
+           {"qkv_mb", "MB", "its weights, inputs and outputs"},
+           {"qkv_intensity", "FLOP/byte", "their ratio"},
+           {"mlp_us", "us", "gated MLP"},
+           {"mlp_mflop", "MFLOP", "its operations"},
+           {"mlp_mb", "MB", "its weights, inputs and outputs"},
+           {"mlp_intensity", "FLOP/byte", "their ratio"}},
+      .takes_model = false};
+}
+
 }  // namespace
 
 const std::vector<KindInfo>& known_kinds() {
-  static const std::vector<KindInfo> kinds = {ttft_info(), decode_info()};
+  static const std::vector<KindInfo> kinds = {ttft_info(), decode_info(), attention_info()};
   return kinds;
 }
 

@@ -28,24 +28,27 @@ const char* weights_name(const ModelChoice& model) {
 
 // Settings of the group's points, all but the method.
 Json shared_settings(const Group& group, const RunSettings& settings) {
-  Json json = {{"model", group.model.model},
-               {"weights", weights_name(group.model)},
-               {"dtype", name_of(group.dtype)},
+  Json json = {{"dtype", name_of(group.dtype)},
                {"kv_dtype", name_of(group.kv_dtype)},
-               {"workload", json_of(group.workload)},
                {"repetitions", group.repetitions},
                {"warmup", group.warmup},
                {"seeds", json_of(group.seeds)},
                {"threads", settings.context.threads},
                {"isa", name_of(settings.context.isa)},
                {"device", settings.device == Device::kCpu ? "cpu" : "cuda"}};
+  if (!group.model.model.empty()) {
+    json["model"] = group.model.model;
+    json["weights"] = weights_name(group.model);
+    json["workload"] = json_of(group.workload);
+  }
   for (const auto& [name, value] : group.axes) json[name] = value;
   return json;
 }
 
 // The model and every axis that takes several values.
 std::string label_of(const Group& group, const Experiment& experiment) {
-  std::string label = fmt::format("{} {}", group.model.model, name_of(group.dtype));
+  std::string label = group.model.model + (group.model.model.empty() ? "" : " ");
+  label += name_of(group.dtype);
   for (size_t a = 0; a < experiment.kind.axes.size(); ++a)
     if (const std::string& name = experiment.kind.axes[a].name;
         experiment.axis_values[a].size() > 1)
@@ -129,7 +132,8 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
   }
   Json models = Json::array(), dtypes = Json::array(), methods = Json::array();
   for (const ModelChoice& model : experiment.models)
-    models.push_back({{"model", model.model}, {"weights", weights_name(model)}});
+    if (!model.model.empty())
+      models.push_back({{"model", model.model}, {"weights", weights_name(model)}});
   for (const DType dtype : experiment.dtypes) dtypes.push_back(name_of(dtype));
   for (const MethodChoice& method : experiment.methods)
     methods.push_back({{"name", method.name}, {"options", method.options}});
@@ -157,7 +161,11 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
                      {"name", plot.name},
                      {"title", plot.title},
                      {"log_x", plot.log_x},
-                     {"log_y", plot.log_y}});
+                     {"log_y", plot.log_y},
+                     {"panels", plot.panels},
+                     {"rows", plot.rows},
+                     {"reference", plot.reference},
+                     {"stack", plot.stack}});
   int64_t points = 0;
   for (const Group& group : groups) points += static_cast<int64_t>(group.point_ids.size());
   return {{"config_hash", hash_of(wanted)},
@@ -169,6 +177,7 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
             {"figure", experiment.figure},
             {"note", experiment.note}}},
           {"metrics", experiment.metrics},
+          {"paper_numbers", experiment.paper_numbers},
           {"axis_units", units},
           {"plots", plots}};
 }

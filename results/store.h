@@ -16,6 +16,7 @@ namespace reprise::results {
 //   machine.json    the machine's facts and limits, measured once
 //   records.jsonl   one record a line
 //   lock            held while a run writes here
+//   paper.json      what the paper gives for these points, looked up anew for each drawing
 //   figures/        drawn from the above
 //   previous-*/     what --fresh set aside
 //

@@ -129,6 +129,40 @@ TEST(ExperimentFile, FiguresNeedDifferentNames) {
   expect_refused("/plot", Json::array({plot, plot}), "two figures");
 }
 
+TEST(ExperimentFile, FamiliesOfFiguresHaveKeysOfTheirOwn) {
+  Json file = sample_file();
+  file["sweep"]["new_tokens"] = {2, 4};
+  file["settings"] = Json::object();
+  file["plot"] = {
+      {{"family", "map"}, {"x", "prompt_tokens"}, {"rows", "new_tokens"}, {"y", "ttft_ms"}},
+      {{"family", "stack"}, {"x", "prompt_tokens"}, {"stack", {"ttft_ms", "tpot_ms"}}},
+      {{"x", "prompt_tokens"},
+       {"y", "tpot_ms"},
+       {"panels", "new_tokens"},
+       {"reference", "e2e_ms"}}};
+  const std::vector<PlotSpec> plots = parse_sample(file).plots;
+  EXPECT_EQ(plots[0].rows, "new_tokens");
+  EXPECT_EQ(plots[1].stack, (std::vector<std::string>{"ttft_ms", "tpot_ms"}));
+  EXPECT_EQ(plots[1].name, "stack");
+  EXPECT_EQ(plots[2].panels, "new_tokens");
+  EXPECT_EQ(plots[2].reference, "e2e_ms");
+  expect_refused("/plot", {{"family", "map"}, {"x", "prompt_tokens"}, {"y", "ttft_ms"}},
+                 "plot.rows");
+  expect_refused("/plot/rows", "new_tokens", "unknown key \"rows\"");
+  expect_refused("/plot/panels", "new_token", "did you mean \"new_tokens\"");
+  expect_refused("/plot/reference", "e2e", "did you mean \"e2e_ms\"");
+  expect_refused("/plot/family", "maps", "did you mean \"map\"");
+  expect_refused("/plot", {{"family", "stack"}, {"x", "prompt_tokens"}, {"stack", {"ttft"}}},
+                 "did you mean \"ttft_ms\"");
+}
+
+TEST(ExperimentFile, PaperNumbersAreThoseOfAShippedFile) {
+  Json file = sample_file();
+  file["paper_numbers"] = "chunk_attention_table3";
+  EXPECT_EQ(parse_sample(file).paper_numbers, "chunk_attention_table3");
+  expect_refused("/paper_numbers", "chunk_attention_tabel3", "did you mean");
+}
+
 TEST(ExperimentFile, ShippedFilesAreSound) {
   int files = 0;
   const std::filesystem::path folder = std::filesystem::path(REPRISE_SOURCE_DIR) / "experiments";

@@ -26,18 +26,44 @@ def manifest(**plot):
             "plots": [spec]}
 
 
+def attention_record(index, method, batch, shared, heads=32):
+    """A point of a sweep over two axes and panels; the second method is faster where much is shared."""
+    requested = {"dtype": "bf16", "method": method, "method_options": {}, "threads": 2, "isa": "avx2", "repetitions": 3,
+                 "batch": batch, "shared_tokens": shared, "kv_heads": heads, "heads": 32, "head_dim": 128}
+    speedup = 1.0 if index == 0 else 0.5 + batch * shared / 1000
+    metrics = {"speedup": {"value": speedup, "unit": "ratio"}, "shared_us": {"value": 3.0, "unit": "us"},
+               "private_us": {"value": 5.0, "unit": "us"}, "relay_theory_speedup": {"value": 2.0, "unit": "ratio"}}
+    return {"point": f"{method} {batch} {shared} {heads}", "group": {"index": index},
+            "settings": {"requested": requested}, "metrics": metrics, "seeds": {"prompts": 1},
+            "machine": {"cpu": "made up"}, "provenance": {"revision": "0123456789abcdef", "dirty": False}}
+
+
+ATTENTION = [attention_record(index, method, batch, shared, heads)
+             for index, method in enumerate(("paged", "relay_attention")) for batch in (1, 8)
+             for shared in (64, 512) for heads in (32, 4)]
+
+
+def attention_manifest(**plot):
+    run = manifest(x="shared_tokens", y="speedup", panels="kv_heads", **plot)
+    run["settings"]["axes"] = {"batch": [1, 8], "shared_tokens": [64, 512], "kv_heads": [32, 4]}
+    return run
+
+
 RECORDS = [record(method, tokens, tokens * factor)
            for method, factor in (("recompute", 1.0), ("contiguous", 0.5)) for tokens in (8, 16, 32)]
 
 
 class PlotTest(unittest.TestCase):
-    def draw(self, lines, run):
+    def draw(self, lines, run, paper=None):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         with open(os.path.join(self.folder.name, "run.json"), "w", encoding="utf-8") as file:
             json.dump(run, file)
         with open(os.path.join(self.folder.name, "records.jsonl"), "w", encoding="utf-8") as file:
             file.write(lines)
+        if paper is not None:
+            with open(os.path.join(self.folder.name, "paper.json"), "w", encoding="utf-8") as file:
+                json.dump(paper, file)
         return subprocess.run([sys.executable, SCRIPT, self.folder.name], capture_output=True, text=True,
                               check=False)
 
@@ -56,6 +82,30 @@ class PlotTest(unittest.TestCase):
     def test_draws_linear_axes(self):
         done = self.draw("".join(json.dumps(r) + "\n" for r in RECORDS), manifest(log_x=False, log_y=False))
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_draws_panels_theory_and_the_papers_numbers(self):
+        paper = {"caption": "Paper, table 1", "points": {
+            "relay_attention 8 512 4": {"speedup": {"value": 3.0, "unit": "ratio"}}}}
+        done = self.draw("".join(json.dumps(r) + "\n" for r in ATTENTION),
+                         attention_manifest(reference="relay_theory_speedup", name="lines"), paper)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.figure("lines.png").startswith(b"\x89PNG"))
+
+    def test_draws_maps_and_refuses_two_records_in_one_place(self):
+        run = attention_manifest(family="map", rows="batch", name="map")
+        done = self.draw("".join(json.dumps(r) + "\n" for r in ATTENTION), run)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.figure("map.png").startswith(b"\x89PNG"))
+        run["plots"][0]["panels"] = ""
+        done = self.draw("".join(json.dumps(r) + "\n" for r in ATTENTION), run)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("panels", done.stderr)
+
+    def test_draws_stacks_of_parts(self):
+        run = attention_manifest(family="stack", stack=["shared_us", "private_us"], name="parts")
+        done = self.draw("".join(json.dumps(r) + "\n" for r in ATTENTION), run)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.figure("parts.png").startswith(b"\x89PNG"))
 
     def test_ignores_a_torn_last_line(self):
         done = self.draw(json.dumps(RECORDS[0]) + "\n" + '{"settings": {"req', manifest())

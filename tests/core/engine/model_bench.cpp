@@ -12,7 +12,7 @@
 #include "core/base/random.h"
 #include "core/engine/engine.h"
 #include "core/engine/machine_probe.h"
-#include "core/kernels/cpu/probe.h"
+#include "core/engine/moment_probe.h"
 #include "methods/registry.h"
 
 namespace reprise {
@@ -36,21 +36,15 @@ double median(std::vector<double> values) {
   return values.empty() ? 0.0 : values[values.size() / 2];
 }
 
-// What the machine does in the same breath. A probe at start-up meets other neighbours and, after a
-// rest, other clock rates than the work that is judged by it; so a moment of the limit is measured
-// after each piece of work, and the share of the limit is the median of the ratios, pair by pair.
+// The share of the limit of the same moment, pair by pair.
 class LimitBeside {
  public:
   // `gflop` or `gbyte` of one piece of work; the other is 0.
-  LimitBeside(double gflop, double gbyte) : gflop_(gflop), gbyte_(gbyte) {
-    if (gbyte > 0) {
-      buffer_ = AlignedBuffer(size_t{256} << 20);
-      std::fill_n(buffer_.as<char>(), buffer_.bytes(), char{1});
-    }
-  }
+  LimitBeside(double gflop, double gbyte) : gflop_(gflop), gbyte_(gbyte) {}
 
   void add(double work_s) {
-    const double limit = gflop_ > 0 ? bf16_gflop_s() : read_gb_s();
+    static const engine::MomentProbe probe(kContext, /*in_bf16=*/true);
+    const double limit = gflop_ > 0 ? probe.gflop_s() : probe.read_gb_s();
     shares_.push_back((gflop_ > 0 ? gflop_ : gbyte_) / work_s / limit);
     limits_.push_back(limit);
   }
@@ -60,33 +54,7 @@ class LimitBeside {
   }
 
  private:
-  double bf16_gflop_s() const {
-    constexpr int64_t kRounds = 2'000'000;  // some 10 ms
-    double flops = 0.0;
-    const double s = seconds_of([&] {
-      parallel_for(kContext, kContext.threads, [&](int64_t item, int) {
-        const double mine = kContext.isa == Isa::kAvx512Bf16
-                                ? kernels::cpu::dot_bf16(kRounds)
-                                : kernels::cpu::multiply_add_f32(kRounds, kContext.isa);
-        if (item == 0) flops = mine * kContext.threads;
-      });
-    });
-    return flops / s * 1e-9;
-  }
-  double read_gb_s() const {
-    const size_t share = buffer_.bytes() / static_cast<size_t>(kContext.threads) / 4096 * 4096;
-    const double s = seconds_of([&] {
-      parallel_for(kContext, kContext.threads, [&](int64_t item, int) {
-        volatile float kept = kernels::cpu::read_all(
-            buffer_.as<char>() + static_cast<size_t>(item) * share, share, kContext.isa);
-        (void)kept;
-      });
-    });
-    return static_cast<double>(share) * kContext.threads / s * 1e-9;
-  }
-
   double gflop_, gbyte_;
-  AlignedBuffer buffer_;
   std::vector<double> shares_, limits_;
 };
 

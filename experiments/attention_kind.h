@@ -1,0 +1,34 @@
+// Kind "attention": decode steps of one attention layer, without a model around it.
+#pragma once
+
+#include "core/base/threads.h"
+#include "experiments/kind.h"
+
+namespace reprise::experiments {
+
+// All methods hold the same keys and values and are first compared with each other and with the
+// definition in double precision; an exact one that is further off than rounding allows is an
+// error. Then they take turns, each turn after a read of several times the last-level cache, so
+// that keys and values come from memory, as they do in a model. Samples are spread evenly over the
+// steps in which the sequences generate their tokens.
+class AttentionKind : public Kind {
+ public:
+  explicit AttentionKind(const Context& context) : context_(context) {}
+  void check(const Group& group) override;
+  std::vector<Measurement> measure(const Group& group, const Json& machine,
+                                   const std::atomic<bool>& stop) override;
+
+ private:
+  Context context_;
+};
+
+// Which of the steps [0, steps) the `sample`-th of `samples` is taken at: the middle of its share.
+[[nodiscard]] int64_t step_of_sample(int64_t sample, int64_t samples, int64_t steps);
+
+// The largest relative error, || o - o' || / || o' || of a head's output, that rounding explains.
+// In f32 (and with f16 keys, which are widened) sums of thousands of terms stay below 1e-4. With
+// bf16 dot products queries, weights and outputs are each rounded by at most 2^-8, together less
+// than 2^-6. One key of a thousand left out changes more: about 1/32.
+[[nodiscard]] double largest_rounding_error(DType kv_dtype);
+
+}  // namespace reprise::experiments

@@ -1,0 +1,41 @@
+// What a turn of kind "attention" yields, and the metrics that follow from all of them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/engine/moment_probe.h"
+#include "experiments/attention_operator.h"
+#include "experiments/kind.h"
+#include "experiments/layer_around.h"
+
+namespace reprise::experiments {
+
+// One timed step of one operator.
+struct AttentionTurn {
+  double append_us = 0, latency_us = 0;
+  engine::MomentRates beside;
+  int64_t keys = 0;          // that each query sees
+  double kv_bytes_read = 0;  // by the operator's plan
+};
+
+struct AttentionSamples {
+  std::vector<AttentionTurn> turns;
+  std::map<std::string, std::vector<double>> parts_us;  // by the metric they become
+};
+
+// Times of the linear layers around, in microseconds; empty where there are none.
+struct LayerSamples {
+  LayerWidth width;
+  std::vector<double> qkv_us, mlp_us;
+};
+
+// Adds samples and metrics to `out`. `first` holds the turns of the group's first method, which
+// speedups are counted against, turn by turn.
+void add_attention_metrics(const AttentionProblem& problem, const AttentionSamples& samples,
+                           const AttentionSamples& first, const Json& machine, Measurement& out);
+void add_layer_metrics(const AttentionProblem& problem, DType dtype, const LayerSamples& samples,
+                       Measurement& out);
+
+}  // namespace reprise::experiments

@@ -1,0 +1,177 @@
+"""What the figure families share: reading a results folder, names and units, series and panels, captions."""
+import json
+import os
+import sys
+
+# Seven colours that stay apart for colour-blind readers (Okabe and Ito's palette, without its yellow),
+# each with a marker of its own so that a grey print can be read too.
+STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"),
+          ("#E69F00", "v"), ("#56B4E9", "P"), ("#000000", "X")]
+
+LABELS = {
+    "ttft_ms": "time to first token",
+    "tpot_ms": "time per further token",
+    "e2e_ms": "end-to-end time",
+    "step_ms": "time of a decode step",
+    "decode_tokens_per_s": "generated tokens per second",
+    "prefill_tokens_per_s": "prompt tokens per second",
+    "prompt_tokens": "length of the prompt",
+    "new_tokens": "generated tokens",
+    "batch": "sequences in the batch",
+    "memory_limit_ratio": "share of the measured memory rate",
+    "compute_limit_ratio": "share of the measured arithmetic rate",
+    "latency_us": "time of one attention step",
+    "tokens_per_s": "token rate of one attention layer",
+    "speedup": "speedup",
+    "relay_theory_speedup": "theory (RelayAttention eq. 10)",
+    "io_bound_speedup": "bound by memory traffic",
+    "shared_tokens": "shared tokens",
+    "shared_percent": "shared part of the prompt",
+    "context_tokens": "private tokens",
+    "completion_tokens": "completion tokens",
+    "kv_heads": "heads of keys and values",
+    "append_us": "append",
+    "shared_us": "shared (chunk-first, system)",
+    "private_us": "private (sequence-first, context)",
+    "merge_us": "merge",
+    "qkv_us": "QKV projection",
+    "mlp_us": "MLP",
+}
+
+
+def fail(message):
+    sys.exit("reprise_plot: " + message)
+
+
+def read_json(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError) as error:
+        fail(f"cannot read {path}: {error}")
+
+
+def read_records(folder):
+    """Whole lines of records.jsonl; what follows the last line break was cut off while it was written."""
+    path = os.path.join(folder, "records.jsonl")
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, ValueError) as error:
+        fail(f"cannot read {path}: {error}")
+    records = []
+    for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), 1):
+        try:
+            records.append(json.loads(line))
+        except ValueError as error:
+            fail(f"{path} line {number} is damaged: {error}")
+    if not records:
+        fail(f"{path} holds no complete record")
+    return records
+
+
+def read_paper(folder):
+    """{"caption", "points"} as `reprise run` and `reprise plot` look them up; nothing for older folders."""
+    path = os.path.join(folder, "paper.json")
+    return read_json(path) if os.path.exists(path) else {"caption": "", "points": {}}
+
+
+def setting(record, name):
+    return record["settings"]["requested"].get(name)
+
+
+def name_of(metric_or_axis):
+    return LABELS.get(metric_or_axis, metric_or_axis.replace("_", " "))
+
+
+def metric_label(records, name):
+    """The metric with its unit; a speedup with the method that it is over."""
+    if name == "speedup":
+        first = [record for record in records if record.get("group", {}).get("index", 0) == 0]
+        return f"speedup over {method_name(first[0])}" if first else "speedup"
+    return label_of(name, unit_of(records, name))
+
+
+def label_of(name, unit):
+    return f"{name_of(name)} [{unit}]" if unit and unit != "ratio" else name_of(name)
+
+
+def short(value):
+    return os.path.basename(str(value).rstrip("/")) or str(value)
+
+
+def method_name(record):
+    """A method, with those of its options that are set."""
+    options = setting(record, "method_options") or {}
+    words = ", ".join(f"{key} {value}" for key, value in sorted(options.items()))
+    return f"{setting(record, 'method')} ({words})" if words else setting(record, "method")
+
+
+def varying_settings(records, axes):
+    keys = ["method", "model", "dtype"] + sorted(axes)
+    return [key for key in keys if len({json.dumps(setting(record, key)) for record in records}) > 1]
+
+
+def series_name(record, spec, varying):
+    """The series' value, and whatever else varies, so that no two lines are silently joined."""
+    apart = (spec["series"], spec["x"], spec.get("panels"))
+    keys = [spec["series"]] + [key for key in varying if key not in apart]
+
+    def text(key):
+        if key == "method":
+            return method_name(record)
+        return short(setting(record, key)) if key in ("model", "dtype") else f"{key}={setting(record, key)}"
+    return ", ".join(text(key) for key in keys)
+
+
+def in_order(records, name_of_record):
+    """Names in the order in which the methods stand in the experiment file."""
+    rank = {}
+    for record in records:
+        rank.setdefault(name_of_record(record), record.get("group", {}).get("index", 0))
+    return sorted(rank, key=rank.get)
+
+
+def unit_of(records, name):
+    for record in records:
+        if name in record["metrics"]:
+            return record["metrics"][name]["unit"]
+    return ""
+
+
+def panels_of(records, spec):
+    """[(value, records)] for each value of the axis that splits the figure; one panel without such an axis."""
+    if not spec.get("panels"):
+        return [(None, records)]
+    values = sorted({setting(record, spec["panels"]) for record in records})
+    return [(value, [r for r in records if setting(r, spec["panels"]) == value]) for value in values]
+
+
+def title_panel(plot, spec, value):
+    if value is not None:
+        plot.set_title(f"{name_of(spec['panels'])}: {value}", fontsize=9)
+
+
+def caption_of(records, run, paper):
+    """Model or shape, dtype, machine, seeds and revision: what a reader needs to judge the numbers."""
+    def values(get):
+        return ", ".join(sorted({str(get(record)) for record in records}))
+    first = records[0]
+    subject = ""
+    if setting(first, "model"):
+        subject = f"{values(lambda r: short(setting(r, 'model')))} ({values(lambda r: setting(r, 'weights'))} weights), "
+    elif setting(first, "heads"):
+        subject = (f"one layer of {values(lambda r: setting(r, 'heads'))} heads of "
+                   f"{values(lambda r: setting(r, 'head_dim'))}, ")
+    machine = values(lambda r: r["machine"].get("cpu", "unknown processor"))
+    revision = values(lambda r: r["provenance"].get("revision", "unknown")[:12]
+                      + (" (modified)" if r["provenance"].get("dirty") else ""))
+    seeds = ", ".join(f"{name} {seed}" for name, seed in sorted(first["seeds"].items()))
+    text = (f"{subject}{values(lambda r: setting(r, 'dtype'))}; "
+            f"{machine}, {values(lambda r: setting(r, 'threads'))} threads, {values(lambda r: setting(r, 'isa'))}; "
+            f"median of {values(lambda r: setting(r, 'repetitions'))} repetitions, band: quartiles; "
+            f"seeds: {seeds}; revision {revision}.")
+    if paper["points"]:
+        text += f" Paper: {paper['caption']}."
+    note = run.get("caption", {}).get("note", "")
+    return text + (" " + note if note else "")

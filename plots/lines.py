@@ -1,0 +1,115 @@
+"""Family "lines": one metric against one axis, a line for each series with its quartiles as a band."""
+import matplotlib.pyplot as plt
+import matplotlib.ticker as ticker
+from matplotlib.lines import Line2D
+
+import common
+
+
+def collect(records, spec, varying, value_of):
+    """{series: [(x, value, low, high)]} sorted by x; value_of(record) is a metric, or None to leave it out."""
+    lines = {}
+    for record in records:
+        metric = value_of(record)
+        if metric is None:
+            continue
+        value = metric["value"]
+        point = (common.setting(record, spec["x"]), value, metric.get("q1", value), metric.get("q3", value))
+        lines.setdefault(common.series_name(record, spec, varying), []).append(point)
+    return {name: sorted(points) for name, points in lines.items()}
+
+
+def scale_axes(plot, spec, ticks):
+    if spec["log_x"]:
+        plot.set_xscale("log" if min(ticks) > 0 else "symlog", base=2)
+        if len(ticks) <= 12:
+            plot.set_xticks(ticks)
+            plot.set_xticks([], minor=True)
+            plot.tick_params(axis="x", labelsize=8, labelrotation=45 if max(ticks) > 999 else 0)
+        plot.xaxis.set_major_formatter(ticker.ScalarFormatter())
+    if spec["log_y"]:
+        plot.set_yscale("log")
+        low, high = plot.get_ylim()
+        if high < 100 * low:  # else a figure within one decade has a single number on its axis
+            plot.yaxis.set_major_locator(ticker.LogLocator(base=10, subs=(1, 2, 5)))
+            plot.yaxis.set_minor_formatter(ticker.NullFormatter())
+        plot.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        plot.set_ylim(bottom=0)
+
+
+def draw_series(plot, lines, styles):
+    for name, points in lines.items():
+        color, marker, dash = styles[name]
+        x, value, low, high = zip(*points)
+        plot.plot(x, value, dash, color=color, marker=marker, markersize=5, label=name)
+        plot.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
+
+
+def draw_paper(plot, lines, styles):
+    """Hollow markers on dotted lines, in the colours of our series."""
+    for name, points in lines.items():
+        color, marker, _ = styles[name]
+        x, value, _, _ = zip(*points)
+        plot.plot(x, value, ":", color=color, marker=marker, markersize=5, markerfacecolor="white", alpha=0.9)
+
+
+def draw_reference(plot, records, spec):
+    """The theory depends on the shape alone: one value for each x, whatever the method."""
+    points = {}
+    for record in records:
+        metric = record["metrics"].get(spec["reference"])
+        if metric is not None:
+            points.setdefault(common.setting(record, spec["x"]), metric["value"])
+    x, value = zip(*sorted(points.items()))
+    plot.plot(x, value, "--", color="#555555", linewidth=1.2)
+
+
+def legend_of(styles, with_paper, reference):
+    handles = [Line2D([], [], color=color, marker=marker, linestyle=dash, markersize=5, label=name)
+               for name, (color, marker, dash) in styles.items()]
+    if with_paper:
+        handles.append(Line2D([], [], color="#555555", marker="o", markerfacecolor="white", linestyle=":",
+                              markersize=5, label="the same in the paper"))
+    if reference:
+        handles.append(Line2D([], [], color="#555555", linestyle="--", label=common.name_of(reference)))
+    return handles
+
+
+def styles_of(names):
+    count = len(common.STYLES)
+    return {name: common.STYLES[i % count] + ("-" if i < count else "--",) for i, name in enumerate(names)}
+
+
+def draw(records, run, paper, spec):
+    # What varies in the whole figure, so that a series has one name in all panels.
+    varying = common.varying_settings(records, run["settings"]["axes"])
+
+    def ours(record):
+        return record["metrics"].get(spec["y"])
+
+    def theirs(record):
+        return paper["points"].get(record.get("point"), {}).get(spec["y"])
+    shown = [record for record in records if ours(record) is not None]
+    if not shown:
+        return None
+    styles = styles_of(common.in_order(shown, lambda record: common.series_name(record, spec, varying)))
+    panels = common.panels_of(shown, spec)
+    figure, plots = plt.subplots(1, len(panels), sharey=True, squeeze=False,
+                                 figsize=(7 if len(panels) == 1 else 1.5 + 3.4 * len(panels), 4.6))
+    for plot, (value, inside) in zip(plots[0], panels):
+        draw_paper(plot, collect(inside, spec, varying, theirs), styles)
+        draw_series(plot, collect(inside, spec, varying, ours), styles)
+        if spec.get("reference"):
+            draw_reference(plot, inside, spec)
+        scale_axes(plot, spec, sorted({common.setting(record, spec["x"]) for record in inside}))
+        common.title_panel(plot, spec, value)
+        plot.set_xlabel(common.label_of(spec["x"], run.get("axis_units", {}).get(spec["x"], "")),
+                        fontsize=10 if len(panels) == 1 else 8)
+        plot.grid(True, which="major", linewidth=0.4, alpha=0.6)
+        plot.spines[["top", "right"]].set_visible(False)
+    plots[0][0].set_ylabel(common.metric_label(shown, spec["y"]))
+    with_paper = any(theirs(record) is not None for record in shown)
+    plots[0][-1].legend(handles=legend_of(styles, with_paper, spec.get("reference")), frameon=False,
+                        loc="upper left", bbox_to_anchor=(1.01, 1))  # beside: bands reach everywhere
+    return figure

@@ -1,0 +1,46 @@
+"""Family "stack": what a step's time is made of, a bar of stacked metrics for each method at each value of an axis."""
+import matplotlib.pyplot as plt
+
+import common
+
+
+def draw(records, run, paper, spec):
+    shown = [record for record in records if any(name in record["metrics"] for name in spec["stack"])]
+    if not shown:
+        return None
+    varying = common.varying_settings(shown, run["settings"]["axes"])
+
+    def name_of(record):
+        return common.series_name(record, spec, varying)
+    names = common.in_order(shown, name_of)
+    values = sorted({common.setting(record, spec["x"]) for record in shown})
+    panels = common.panels_of(shown, spec)
+    width = 1.2 + 0.26 * (len(names) + 1) * len(values)
+    figure, plots = plt.subplots(1, len(panels), sharey=True, squeeze=False,
+                                 figsize=(max(5.0, 1.5 + width * len(panels)), 4.6))
+    for plot, (value, inside) in zip(plots[0], panels):
+        places = {}
+        for record in inside:
+            place = values.index(common.setting(record, spec["x"])) * (len(names) + 1) + names.index(name_of(record))
+            places[place] = name_of(record)
+            bottom = 0.0
+            for index, metric in enumerate(spec["stack"]):
+                height = record["metrics"].get(metric, {"value": 0.0})["value"]
+                plot.bar(place, height, 0.85, bottom=bottom, color=common.STYLES[index % len(common.STYLES)][0])
+                bottom += height
+        plot.set_xticks(list(places), list(places.values()), rotation=90, fontsize=7)
+        for index, x in enumerate(values):
+            plot.text(index * (len(names) + 1) + (len(names) - 1) / 2, 1.0, str(x), ha="center", va="bottom",
+                      fontsize=8, transform=plot.get_xaxis_transform())
+        if value is None:
+            plot.set_xlabel("above: " + common.label_of(spec["x"], run.get("axis_units", {}).get(spec["x"], "")), fontsize=8)
+        else:
+            plot.set_xlabel(f"{common.name_of(spec['panels'])} {value}; above: {common.name_of(spec['x'])}", fontsize=8)
+        plot.grid(True, axis="y", linewidth=0.4, alpha=0.6)
+        plot.spines[["top", "right"]].set_visible(False)
+    units = {common.unit_of(shown, metric) for metric in spec["stack"]} - {""}
+    plots[0][0].set_ylabel("time" + (f" [{units.pop()}]" if len(units) == 1 else ""))
+    handles = [plt.Rectangle((0, 0), 1, 1, color=common.STYLES[i % len(common.STYLES)][0], label=common.name_of(metric))
+               for i, metric in enumerate(spec["stack"])]
+    plots[0][-1].legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
+    return figure

@@ -1,0 +1,171 @@
+#include "results/paper_numbers.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "results/store.h"
+
+namespace reprise::results {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path papers_dir() { return REPRISE_PAPERS_DIR; }
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream stream(line);
+  for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
+  return cells;
+}
+
+// A number where the text reads as one, else what `values` says it stands for, else the text.
+Json cell_of(const std::string& text, const Json& values) {
+  if (values.contains(text)) return values[text];
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return number;
+  return text;
+}
+
+}  // namespace
+
+PaperNumbers::PaperNumbers(const Json& json, const std::string& source) {
+  JsonObject file(json, source);
+  caption_ = fmt::format("{}, on {}", file.string("source"), file.string("hardware"));
+  if (file.has("fixed")) fixed_ = file.object("fixed").json();
+  units_ = file.object("metrics").json();
+  if (file.has("csv")) {
+    read_csv(file.object("csv"));
+  } else {
+    read_rows(file);
+  }
+  if (file.has("baseline")) add_speedups(file.string("baseline"));
+  file.reject_unknown();
+}
+
+void PaperNumbers::read_rows(JsonObject& file) {
+  std::vector<std::string> columns;
+  for (const Json& name : file.at("columns"))
+    columns.push_back(name.is_string() ? name.get<std::string>() : name.dump());
+  const Json& rows = file.at("rows");
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::string where = fmt::format("{} row {}", file.where("rows"), i);
+    if (!rows[i].is_array()) raise("{} must be a list of cells", where);
+    add_row(columns, rows[i].get<std::vector<Json>>(), where);
+  }
+}
+
+void PaperNumbers::read_csv(JsonObject csv) {
+  const std::string name = csv.string("file");
+  const Json names = csv.object("columns").json();
+  const Json values = csv.object("values").json();
+  csv.reject_unknown();
+  const char* data = std::getenv("REPRISE_DATA");
+  const fs::path path = fs::path(data == nullptr ? "" : data) / name;
+  if (data == nullptr || !fs::exists(path)) {
+    missing_ = name;
+    return;
+  }
+  std::istringstream lines(read_file(path));
+  std::string line;
+  std::getline(lines, line);
+  const std::vector<std::string> headings = split(line);
+  for (int number = 2; std::getline(lines, line); ++number) {
+    std::vector<std::string> columns;
+    std::vector<Json> cells;
+    const std::vector<std::string> texts = split(line);
+    for (size_t c = 0; c < std::min(texts.size(), headings.size()); ++c) {
+      if (!names.contains(headings[c])) continue;
+      columns.push_back(names[headings[c]]);
+      cells.push_back(cell_of(texts[c], values));
+    }
+    add_row(columns, cells, fmt::format("{} line {}", path.string(), number));
+  }
+}
+
+void PaperNumbers::add_row(const std::vector<std::string>& columns, const std::vector<Json>& cells,
+                           const std::string& where) {
+  if (cells.size() != columns.size())
+    raise("{} has {} cells for {} columns", where, cells.size(), columns.size());
+  Row row{.settings = fixed_};
+  for (size_t c = 0; c < cells.size(); ++c) {
+    if (cells[c].is_null()) continue;
+    if (!units_.contains(columns[c])) {
+      row.settings[columns[c]] = cells[c];
+    } else if (cells[c].is_number()) {
+      row.metrics[columns[c]] = {{"value", cells[c]}, {"unit", units_[columns[c]]}};
+    } else {
+      raise("{}: {} must be a number, found {}", where, columns[c], cells[c].dump());
+    }
+  }
+  rows_.push_back(std::move(row));
+}
+
+void PaperNumbers::add_speedups(const std::string& baseline) {
+  for (Row& row : rows_) {
+    Json settings = row.settings;
+    settings["method"] = baseline;
+    const Row* base = find(settings);
+    if (base == nullptr || !row.metrics.contains("latency_us")) continue;
+    row.metrics["speedup"] = {{"value", base->metrics["latency_us"]["value"].get<double>() /
+                                            row.metrics["latency_us"]["value"].get<double>()},
+                              {"unit", "ratio"}};
+  }
+}
+
+const PaperNumbers::Row* PaperNumbers::find(const Json& settings) const {
+  const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
+    return std::all_of(
+        row.settings.items().begin(), row.settings.items().end(), [&](const auto& item) {
+          return settings.contains(item.key()) && settings[item.key()] == item.value();
+        });
+  });
+  return found == rows_.end() ? nullptr : &*found;
+}
+
+Json PaperNumbers::at(const Json& settings) const {
+  const Row* row = find(settings);
+  return row == nullptr ? Json::object() : row->metrics;
+}
+
+std::vector<std::string> known_paper_numbers() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(papers_dir()))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+PaperNumbers load_paper_numbers(const std::string& name) {
+  const std::vector<std::string> names = known_paper_numbers();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    raise("{}", unknown_name("paper_numbers", name, names));
+  const fs::path path = papers_dir() / (name + ".json");
+  return {read_json(path), path.string()};
+}
+
+PaperNumbers paper_numbers_of(const Json& manifest) {
+  const std::string name = manifest.value("paper_numbers", "");
+  return name.empty() ? PaperNumbers() : load_paper_numbers(name);
+}
+
+Json paper_points(const PaperNumbers& paper, const std::vector<Json>& records) {
+  Json points = Json::object();
+  if (paper.empty()) return {{"caption", ""}, {"points", points}};
+  for (const Json& record : records)
+    if (Json metrics = paper.at(record["settings"]["resolved"]); !metrics.empty())
+      points[record["point"].get<std::string>()] = std::move(metrics);
+  return {{"caption", paper.caption()}, {"points", points}};
+}
+
+void write_paper_points(const fs::path& dir, const Json& manifest,
+                        const std::vector<Json>& records) {
+  write_file(dir / "paper.json", paper_points(paper_numbers_of(manifest), records).dump(2) + "\n");
+}
+
+}  // namespace reprise::results

@@ -1,0 +1,70 @@
+// What a paper printed or its authors published, to stand beside our numbers.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/json.h"
+
+namespace reprise::results {
+
+// A file of results/papers:
+//   source    paper and table, as a caption says it
+//   hardware  what it was measured on
+//   fixed     {setting: value} that hold for all rows
+//   columns   names of settings and metrics, one for each cell of a row
+//   metrics   {metric: unit}: which of the columns are metrics; the others are settings
+//   rows      [[cell, ...], ...], null where the paper gives none
+//   csv       instead of rows: {file, columns: {heading: name}, values: {text: setting's value}},
+//             the file below the folder that REPRISE_DATA names; without it there are no rows
+//   baseline  (optional) a method: rows with latency_us get a "speedup" over its row
+class PaperNumbers {
+ public:
+  PaperNumbers() = default;  // none
+  // Throws Error naming file and key.
+  PaperNumbers(const Json& file, const std::string& source);
+
+  // "ChunkAttention, table 3, on an NVIDIA A100 80 GB, fp16".
+  [[nodiscard]] const std::string& caption() const { return caption_; }
+  // Names the CSV that is not there, "" if none is missing.
+  [[nodiscard]] const std::string& missing() const { return missing_; }
+  [[nodiscard]] bool empty() const { return rows_.empty(); }
+  // {metric: {value, unit}} of the row whose settings are all those of a point (its settings as
+  // resolved); {} where there is none.
+  [[nodiscard]] Json at(const Json& settings) const;
+
+ private:
+  struct Row {
+    Json settings = Json::object();
+    Json metrics = Json::object();
+  };
+  void read_rows(JsonObject& file);
+  void read_csv(JsonObject csv);
+  void add_row(const std::vector<std::string>& columns, const std::vector<Json>& cells,
+               const std::string& where);
+  void add_speedups(const std::string& baseline);
+  [[nodiscard]] const Row* find(const Json& settings) const;
+
+  std::string caption_, missing_;
+  Json fixed_ = Json::object();
+  Json units_ = Json::object();
+  std::vector<Row> rows_;
+};
+
+// The shipped files by name, and one of them. Throws Error for an unknown name, with the nearest.
+std::vector<std::string> known_paper_numbers();
+PaperNumbers load_paper_numbers(const std::string& name);
+
+// Those that a run's manifest names ("paper_numbers"), none where it names none.
+PaperNumbers paper_numbers_of(const Json& manifest);
+
+// {"caption", "points": {point id: {metric: {value, unit}}}} for all records that have some.
+Json paper_points(const PaperNumbers& paper, const std::vector<Json>& records);
+
+// Writes them to paper.json of a results folder, where the figures find them.
+void write_paper_points(const std::filesystem::path& dir, const Json& manifest,
+                        const std::vector<Json>& records);
+
+}  // namespace reprise::results

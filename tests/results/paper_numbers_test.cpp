@@ -1,0 +1,137 @@
+// The papers' numbers: looked up at a point's settings, from rows or from a published CSV.
+#include "results/paper_numbers.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/error.h"
+
+namespace reprise::results {
+namespace {
+
+Json table() {
+  return Json::parse(R"({
+    "source": "A paper, table 3", "hardware": "a GPU", "fixed": {"batch": 32},
+    "metrics": {"latency_us": "us"}, "baseline": "paged",
+    "columns": ["method", "prompt_tokens", "latency_us"],
+    "rows": [["paged", 1024, 300], ["chunk", 1024, 60], ["chunk", 2048, null]]
+  })");
+}
+
+std::string refusal(const Json& file) {
+  try {
+    (void)PaperNumbers(file, "paper.json");
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(PaperNumbers, AreFoundWhereAllTheirSettingsAreThePoints) {
+  const PaperNumbers paper(table(), "paper.json");
+  const Json point = {{"method", "chunk"}, {"prompt_tokens", 1024}, {"batch", 32}, {"seed", 7}};
+  EXPECT_EQ(paper.at(point)["latency_us"]["value"], 60);
+  EXPECT_EQ(paper.at(point)["latency_us"]["unit"], "us");
+  Json other = point;
+  other["batch"] = 16;
+  EXPECT_TRUE(paper.at(other).empty());
+  other = point;
+  other.erase("prompt_tokens");
+  EXPECT_TRUE(paper.at(other).empty());
+  EXPECT_EQ(paper.caption(), "A paper, table 3, on a GPU");
+}
+
+TEST(PaperNumbers, SpeedupsAreOverTheBaselineAtTheSameSettings) {
+  const PaperNumbers paper(table(), "paper.json");
+  const auto at = [&](const char* method, int tokens) {
+    return paper.at({{"method", method}, {"prompt_tokens", tokens}, {"batch", 32}});
+  };
+  EXPECT_EQ(at("chunk", 1024)["speedup"]["value"], 5.0);
+  EXPECT_EQ(at("paged", 1024)["speedup"]["value"], 1.0);
+  EXPECT_FALSE(at("chunk", 2048).contains("speedup"));
+}
+
+TEST(PaperNumbers, FaultsNameFileAndKey) {
+  Json file = table();
+  file["rows"][0] = {"paged", 1024};
+  EXPECT_NE(refusal(file).find("row 0 has 2 cells for 3 columns"), std::string::npos);
+  file = table();
+  file["rows"][1][2] = "fast";
+  EXPECT_NE(refusal(file).find("latency_us must be a number"), std::string::npos);
+  file = table();
+  file["basline"] = "paged";
+  EXPECT_NE(refusal(file).find("did you mean \"baseline\""), std::string::npos);
+  file = table();
+  file.erase("hardware");
+  EXPECT_NE(refusal(file).find("hardware"), std::string::npos);
+}
+
+TEST(PaperNumbers, CsvIsReadBelowTheDataFolderOrNamedAsMissing) {
+  namespace fs = std::filesystem;
+  const fs::path dir = fs::temp_directory_path() / fmt::format("reprise_paper_{}", ::getpid());
+  fs::create_directories(dir);
+  std::ofstream(dir / "op.csv") << "nreqs,relay,time,unused\n4,false,80,x\n4,true,20,x\n";
+  const Json file = Json::parse(R"({
+    "source": "A paper", "hardware": "a GPU", "metrics": {"latency_us": "us"}, "baseline": "paged",
+    "csv": {"file": "op.csv", "columns": {"nreqs": "batch", "relay": "method", "time": "latency_us"},
+            "values": {"false": "paged", "true": "relay_attention"}}
+  })");
+  const char* before = std::getenv("REPRISE_DATA");
+  const std::string saved = before == nullptr ? "" : before;
+  ::setenv("REPRISE_DATA", dir.c_str(), 1);
+  const PaperNumbers paper(file, "paper.json");
+  EXPECT_EQ(paper.missing(), "");
+  EXPECT_EQ(paper.at({{"method", "relay_attention"}, {"batch", 4}})["speedup"]["value"], 4.0);
+  fs::remove_all(dir);
+  const PaperNumbers gone(file, "paper.json");
+  EXPECT_EQ(gone.missing(), "op.csv");
+  EXPECT_TRUE(gone.empty());
+  if (before == nullptr) {
+    ::unsetenv("REPRISE_DATA");
+  } else {
+    ::setenv("REPRISE_DATA", saved.c_str(), 1);
+  }
+}
+
+TEST(PaperNumbers, ShippedFilesAreSound) {
+  const std::vector<std::string> names = known_paper_numbers();
+  EXPECT_GE(names.size(), 5u);
+  for (const std::string& name : names) EXPECT_NO_THROW((void)load_paper_numbers(name)) << name;
+  const Json point = {{"method", "chunk_attention"},
+                      {"batch", 32},
+                      {"heads", 32},
+                      {"kv_heads", 32},
+                      {"head_dim", 128},
+                      {"prompt_tokens", 4096},
+                      {"shared_tokens", 4096}};
+  EXPECT_EQ(load_paper_numbers("chunk_attention_table3").at(point)["latency_us"]["value"], 206.22);
+}
+
+TEST(PaperNumbers, UnknownNamesOfferTheNearest) {
+  try {
+    (void)load_paper_numbers("chunk_attention_tabel3");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("chunk_attention_table3"), std::string::npos);
+  }
+}
+
+TEST(PaperPoints, HoldOnlyThePointsThePaperHas) {
+  const Json record = {
+      {"point", "p1"},
+      {"settings", {{"resolved", {{"method", "chunk"}, {"prompt_tokens", 1024}, {"batch", 32}}}}}};
+  Json other = record;
+  other["point"] = "p2";
+  other["settings"]["resolved"]["batch"] = 1;
+  const Json points = paper_points(PaperNumbers(table(), "paper.json"), {record, other})["points"];
+  EXPECT_EQ(points.size(), 1u);
+  EXPECT_EQ(points["p1"]["latency_us"]["value"], 60);
+  EXPECT_TRUE(paper_points(PaperNumbers(), {record})["points"].empty());
+}
+
+}  // namespace
+}  // namespace reprise::results

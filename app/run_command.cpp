@@ -54,7 +54,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .fresh = command.fresh,
       .settings = {.context = context, .device = Device::kCpu},
       .measure_machine = [&] {
-        return engine::machine_json(context, engine::probe_machine(context));
+        return engine::machine_json(context, engine::machine_limits(context));
       }};
   const auto groups = experiments::expand(experiment, options.settings);
   if (command.dry_run) return print_plan(groups);

@@ -83,6 +83,11 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
       context_(context),
       method_(methods::make_method(method.name, method.options)),
       pool_(pool_options(*method_, problem)) {
+  method_->tune({.heads = problem.heads,
+                 .kv_heads = problem.kv_heads,
+                 .head_dim = problem.head_dim,
+                 .kv_dtype = problem.kv_dtype,
+                 .context = context});
   if (problem.shared_tokens > 0) declare_prefix();
   while (std::ssize(tokens_) < problem.batch) admit_some();
   for (int64_t sequence = 0; sequence < problem.batch; ++sequence) order_.push_back(sequence);

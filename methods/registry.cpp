@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "methods/auto/auto.h"
 #include "methods/chunk_attention/chunk_attention.h"
 #include "methods/contiguous/contiguous.h"
 #include "methods/paged/paged.h"
@@ -34,6 +35,9 @@ constexpr Maker kMakers[] = {
     },
     [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
       return std::make_unique<RelayAttention>(read_relay_attention_options(options));
+    },
+    [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
+      return std::make_unique<Auto>(engine::read_tree_options(options));
     },
 };
 

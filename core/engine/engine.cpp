@@ -196,6 +196,12 @@ Engine::Engine(const Context& context, model::Decoder& decoder, std::unique_ptr<
     raise("max_sequence_tokens is {}, it must be at least 1", options.limits.max_sequence_tokens);
   if (options.prefill_chunk <= 0)
     raise("prefill_chunk is {}, it must be at least 1", options.prefill_chunk);
+  const model::ModelConfig& config = decoder.config();
+  method->tune({.heads = config.heads,
+                .kv_heads = config.kv_heads,
+                .head_dim = config.head_dim,
+                .kv_dtype = options.kv_dtype,
+                .context = context});
   state_ = std::make_unique<State>(context, decoder, std::move(method), options);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <utility>
 
 #include "core/base/memory.h"
 #include "core/kernels/cpu/probe.h"
@@ -132,6 +134,13 @@ MachineLimits probe_machine(const Context& context) {
       context.isa == Isa::kAvx512Bf16 ? probe.measure(Limit::kBf16, 0.25) : limits.f32_gflop_s;
   limits.elapsed_s = seconds_since(start);
   return limits;
+}
+
+const MachineLimits& machine_limits(const Context& context) {
+  static std::map<std::pair<int, Isa>, MachineLimits> known;
+  const auto [at, is_new] = known.try_emplace({context.threads, context.isa});
+  if (is_new) at->second = probe_machine(context);
+  return at->second;
 }
 
 }  // namespace reprise::engine

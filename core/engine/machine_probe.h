@@ -46,6 +46,9 @@ class MachineProbe {
 // ever slows.
 MachineLimits probe_machine(const Context& context);
 
+// The same, measured once for a context in the life of the program. Not thread-safe.
+const MachineLimits& machine_limits(const Context& context);
+
 // Facts and limits as they stand in records: cpu, cores, isa, threads, caches, huge pages, limits.
 Json machine_json(const Context& context, const MachineLimits& limits);
 

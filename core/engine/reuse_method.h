@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/threads.h"
 #include "core/engine/request.h"
 #include "core/kv/block_pool.h"
 #include "core/kv/plan.h"
@@ -39,6 +40,13 @@ struct EngineLimits {
   int32_t step_rows = 0;
 };
 
+// What plans are executed with, for methods that weigh costs.
+struct PlanSetting {
+  int64_t heads = 0, kv_heads = 0, head_dim = 0;
+  DType kv_dtype = DType::kF32;
+  Context context;
+};
+
 struct Admission {
   bool admitted = false;      // false: no room now, ask again when a request has retired
   int32_t reused_tokens = 0;  // tokens of the prompt whose keys and values are there already
@@ -67,6 +75,8 @@ class ReuseMethod {
   virtual ~ReuseMethod() = default;
   [[nodiscard]] virtual MethodInfo info() const = 0;
   [[nodiscard]] virtual PoolNeed pool_need(const EngineLimits& limits) const = 0;
+  // Called once, before the first request.
+  virtual void tune(const PlanSetting& /*setting*/) {}
   // Finds or reserves cache for a request. Called by the scheduler's thread.
   virtual Admission admit(const Request& request, kv::BlockPool& pool) = 0;
   // A prefix that many requests will start with, announced before they come. True: compute it now,

@@ -11,17 +11,18 @@ namespace reprise::methods {
 class ChunkAttention final : public engine::PrefixTreeMethod {
  public:
   explicit ChunkAttention(const ChunkAttentionOptions& options)
-      : PrefixTreeMethod({.tree = {.chunk_tokens = options.chunk_tokens,
-                                   .matching = kv::Matching::kChunks,
-                                   .retain = options.retain},
-                          .reuse_prefill = options.reuse_prefill,
-                          .plan = {.shared_partition_tokens =
-                                       options.item_per_shared_chunk ? options.chunk_tokens : 0,
-                                   .private_partition_tokens =
-                                       options.item_per_private_chunk ? options.chunk_tokens : 0}},
-                         [threshold = options.share_threshold](const engine::TreeNode& node) {
-                           return node.sequences > threshold;
-                         }) {}
+      : PrefixTreeMethod(
+            {.tree = {.chunk_tokens = options.tree.chunk_tokens,
+                      .matching = kv::Matching::kChunks,
+                      .retain = options.tree.retain},
+             .reuse_prefill = options.tree.reuse_prefill,
+             .plan = {.shared_partition_tokens =
+                          options.item_per_shared_chunk ? options.tree.chunk_tokens : 0,
+                      .private_partition_tokens =
+                          options.item_per_private_chunk ? options.tree.chunk_tokens : 0}},
+            [threshold = options.share_threshold](const engine::TreeNode& node) {
+              return node.sequences > threshold;
+            }) {}
 
   [[nodiscard]] engine::MethodInfo info() const override {
     return {.name = "chunk_attention",

@@ -5,14 +5,13 @@
 #include <string>
 
 #include "core/base/json.h"
+#include "core/engine/tree_options.h"
 
 namespace reprise::methods {
 
 struct ChunkAttentionOptions {
-  int32_t chunk_tokens = 64;    // a multiple of 16
-  int32_t share_threshold = 1;  // chunks of more sequences of the step are read chunk-first
-  bool reuse_prefill = false;
-  bool retain = false;
+  engine::TreeOptions tree;
+  int32_t share_threshold = 1;          // chunks of more sequences of the step are read chunk-first
   bool item_per_shared_chunk = false;   // else neighbouring chunks of equal readers are one item
   bool item_per_private_chunk = false;  // else what a sequence reads alone is one item
 };

@@ -11,10 +11,10 @@
 namespace reprise::experiments {
 
 inline Vocabulary sample_vocabulary() {
-  return {
-      known_kinds(),
-      {"recompute", "contiguous", "paged", "paged_shared", "chunk_attention", "relay_attention"},
-      workloads::known_workloads()};
+  return {known_kinds(),
+          {"recompute", "contiguous", "paged", "paged_shared", "chunk_attention", "relay_attention",
+           "auto"},
+          workloads::known_workloads()};
 }
 
 inline Json sample_file() {

@@ -20,7 +20,7 @@ ChunkAttentionOptions read(const Json& json) {
 }
 
 TEST(ChunkAttention, PresetsAreDefaultsThatOptionsReplace) {
-  EXPECT_EQ(read(Json::object()).chunk_tokens, 64);
+  EXPECT_EQ(read(Json::object()).tree.chunk_tokens, 64);
   EXPECT_EQ(read(Json::object()).share_threshold, 1);
   EXPECT_FALSE(read({{"preset", "compressed"}}).item_per_shared_chunk);
   EXPECT_TRUE(read({{"preset", "as_published"}}).item_per_shared_chunk);

@@ -1,0 +1,34 @@
+// What it costs to read a run of cached tokens, by the machine's measured limits: whether reading
+// it once for several sequences pays.
+#pragma once
+
+#include <cstdint>
+
+#include "core/engine/machine_probe.h"
+#include "core/engine/reuse_method.h"
+
+namespace reprise::engine {
+
+// Seconds of one layer's attention over `tokens` that are read by `items` work items of `rows`
+// query rows each. An item is bound by its bytes or by its products, whichever takes longer, and
+// where rows are many some of both shows (memory is fetched while products run, not wholly).
+//   bytes  2 * tokens * kv_heads * head_dim * element   once from DRAM; for further items of the
+//          same tokens from the L3 where they fit into half of it
+//   FLOPs  4 * tokens * rows * heads * head_dim   at the share of the limit that the kernels reach:
+//          a row's heads of one kv head are lanes, computed in vectors of 16 beyond kFewLanes
+struct PlanCosts {
+  PlanSetting setting;
+  MachineLimits machine;
+  double l3_bytes = 0;
+
+  [[nodiscard]] double item_seconds(int64_t tokens, int64_t rows, int64_t items) const;
+  // What partial results add: every (row, head) of a shared item leaves one and merges it.
+  [[nodiscard]] double merge_seconds(int64_t rows) const;
+  // Whether one item of all rows beats one item for each sequence.
+  [[nodiscard]] bool sharing_pays(int64_t tokens, int64_t sequences, int64_t rows) const;
+};
+
+// For the machine at hand; measures its limits unless they are known. Takes up to 3 s.
+PlanCosts plan_costs(const PlanSetting& setting);
+
+}  // namespace reprise::engine

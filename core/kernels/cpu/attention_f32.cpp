@@ -152,10 +152,11 @@ void score_tile(const TileScratch& scratch, const float* q, int dim, int width, 
   }
 }
 
-void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
+void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys, RowsAhead& ahead) {
   const Tag d;
   const int dim = task.head_dim % kN == 0 ? task.head_dim : scratch.padded_dim;
   for (int j = 0; j < keys; ++j) {
+    ahead.fetch(1);
     const float* k = row_at(scratch.keys, j);
     for (int lane = 0; lane < task.unit_lanes(); ++lane) {
       const float* q = static_cast<const float*>(scratch.q) + lane * scratch.padded_dim;
@@ -347,13 +348,19 @@ void store_results(const AttentionTask& task, const TileScratch& scratch) {
 void few_lanes(const AttentionTask& task, TileScratch& scratch) {
   visit_units(
       task, scratch, static_cast<size_t>(scratch.padded_dim) * sizeof(float), needs_widening(task),
-      [&](int first, int keys, int unit) { gather_rows(task, scratch, first, keys, 0, unit); },
+      [&](int first, int keys, int unit) {
+        gather_rows(task, scratch, first, keys, kKeyTile, unit);
+      },
       [&](TileScratch lanes, int first, int keys) {
+        const int fetched = needs_widening(task) ? 0 : keys;
         widen_rows(task, lanes, keys);
-        score_rows(task, lanes, keys);
+        RowsAhead values(lanes.values, 0, fetched);
+        score_rows(task, lanes, keys, values);
         softmax_rows(task, lanes, first, keys);
-        RowsAhead none(lanes.values, 0, 0);
-        value_tile<false>(lanes, lanes.o, task.unit_lanes(), task.head_dim, keys, none, 0);
+        const RowGroups next = lanes.next_keys();
+        RowsAhead next_keys(next, 0, fetched);
+        value_tile<false>(lanes, lanes.o, task.unit_lanes(), task.head_dim, keys, next_keys,
+                          fetched);
       });
 }
 

@@ -17,10 +17,14 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-template <int kBytes>
+constexpr int kGroupsAhead = kKeysAhead / kRowGroup;
+
+// Fetches a group of rows of kChunks * 64 bytes.
+template <int kChunks>
 [[gnu::always_inline]] inline void fetch(const char* rows) {
 #pragma GCC unroll 8
-  for (int byte = 0; byte < kBytes; byte += 64) _mm_prefetch(rows + byte, _MM_HINT_T0);
+  for (int line = 0; line < kChunks * kRowGroup; ++line)
+    _mm_prefetch(rows + 64 * line, _MM_HINT_T0);
 }
 
 // ---- queries ----
@@ -138,15 +142,17 @@ template <int kChunks, bool kHasTail>
 void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
   const int left = task.head_dim - 32 * (kChunks - 1), lanes = task.unit_lanes();
   const RowGroups& k = scratch.keys;
+  // One lane reads the values as it goes, at the pace of the keys; several copy them in one go, so
+  // all of them are fetched by then.
+  const int ahead = lanes == 1 ? kGroupsAhead : kKeyTile / kRowGroup;
   for (int j = 0; j < keys; j += 16) {
     const KeyRows<kChunks, kHasTail> rows{
         .low = k.row(j),
         .high = k.row(j + 8),
         .row_bytes = k.row_bytes,
         .tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1};
-    if (k.ahead_bytes != 0)
-      for (int group = 0; group < 16; group += 8)
-        fetch<512 * kChunks>((group == 0 ? rows.low : rows.high) + k.ahead_bytes);
+    fetch<kChunks>(scratch.in_order(j / kRowGroup + ahead));
+    fetch<kChunks>(scratch.in_order(j / kRowGroup + ahead + 1));
     float* scores = scratch.scores + j;
     // A transposition costs 64 shuffles a chunk, a tree 45 operations a lane.
     if (45 * lanes <= 64 * kChunks) {
@@ -270,8 +276,7 @@ void value_row(const TileScratch& scratch, int groups) {
   }
   for (int group = 0; group < groups; ++group) {
     const char* rows = scratch.values.group(group);
-    if (scratch.values.ahead_bytes != 0)
-      fetch<kRowBytes * kRowGroup>(rows + scratch.values.ahead_bytes);
+    fetch<kChunks>(scratch.in_order(kKeyTile / kRowGroup + group + kGroupsAhead));
 #pragma GCC unroll 4
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
       const char* a = rows + 2 * pair * kRowBytes;
@@ -301,8 +306,8 @@ void add_values(const AttentionTask& task, const TileScratch& scratch, int keys)
   if (task.unit_lanes() == 1 && task.head_dim == 128) return value_row<4>(scratch, groups);
   if (task.unit_lanes() == 1 && task.head_dim == 64) return value_row<2>(scratch, groups);
   interleave_values(scratch, task.head_dim, (keys + 1) / 2);
-  const size_t ahead_bytes = scratch.values.ahead_bytes;
-  RowsAhead ahead(scratch.values, 0, ahead_bytes != 0 ? keys : 0, ahead_bytes);
+  const RowGroups next = scratch.next_keys();
+  RowsAhead ahead(next, 0, keys);
   value_tile<false>(scratch, scratch.o, task.unit_lanes(), (keys + 1) / 2, ahead, keys);
 }
 
@@ -313,7 +318,9 @@ void attention_few_avx512_bf16(const AttentionTask& task, void* memory) {
   pack_queries(task, scratch);
   visit_units(
       task, scratch, static_cast<size_t>(words_of(task.head_dim)) * 4, /*each_unit=*/false,
-      [&](int first, int keys, int unit) { gather_rows(task, scratch, first, keys, 0, unit); },
+      [&](int first, int keys, int unit) {
+        gather_rows(task, scratch, first, keys, kKeyTile, unit);
+      },
       [&](const TileScratch& lanes, int first, int keys) {
         score_rows(task, lanes, keys);
         softmax_rows(task, lanes, first, keys);

@@ -12,9 +12,9 @@
 namespace reprise::kernels::cpu {
 
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-// How many keys ahead of use grouped queries fetch: 64 rows of 256 bytes are twice what DRAM
-// latency times the bandwidth of a core needs, and the two streams ahead still fit L1.
-inline constexpr size_t kKeysAhead = 64;
+// How many keys ahead of use few lanes fetch: 64 rows of 256 bytes are twice what DRAM latency
+// times the bandwidth of a core needs, and they still fit L1.
+inline constexpr int kKeysAhead = 64;
 // Rows are addressed in groups of this many that follow one another in memory.
 inline constexpr int kRowGroup = 8;
 // Score blocks round the key count up to a multiple of 4, 6, 8, 12, 16 or 24.
@@ -25,9 +25,6 @@ struct RowGroups {
   const char** groups = nullptr;  // [2 * kKeyTile / kRowGroup + kGroupSlack]
   size_t row_bytes = 0;
   size_t unit_offset = 0;  // bytes to the rows of the unit in turn
-  // Bytes from a row to one that will be wanted a while later, to be fetched with it; 0: none.
-  size_t ahead_bytes = 0;
-
   [[nodiscard]] const char* group(int index) const { return groups[index] + unit_offset; }
   [[nodiscard]] const char* row(int j) const {
     return group(j / kRowGroup) + static_cast<size_t>(j % kRowGroup) * row_bytes;
@@ -78,6 +75,9 @@ struct TileScratch {
   int32_t* high = nullptr;   // [lanes]
   // Of the key tile.
   RowGroups keys, values;
+  // For few lanes: where the keys to be read after this tile's values stand in keys.groups.
+  int next_group = 0;
+  size_t next_offset = 0;
   char* key_copies = nullptr;    // rows that do not lie in whole groups
   char* value_copies = nullptr;  // the same
   float* alibi_k = nullptr;      // [keys]
@@ -113,6 +113,20 @@ struct TileScratch {
     carve(scores, 4, static_cast<size_t>(kKeyTile + kGroupSlack * kRowGroup) * kLaneTile);
     carve(p, 4, static_cast<size_t>(kKeyTile) / 2 * kLaneTile);
     carve(corr, 4, kLaneTile);
+  }
+
+  // For few lanes: group `index` of the rows in the order of reading: the tile's keys, its values,
+  // the keys after them.
+  [[nodiscard]] const char* in_order(int index) const {
+    constexpr int kGroups = kKeyTile / kRowGroup;
+    if (index < kGroups) return keys.group(index);
+    if (index < 2 * kGroups) return values.group(index - kGroups);
+    return next_keys().group(index - 2 * kGroups);
+  }
+  [[nodiscard]] RowGroups next_keys() const {
+    return {.groups = keys.groups + next_group,
+            .row_bytes = keys.row_bytes,
+            .unit_offset = next_offset};
   }
 
   // The same scratch for lanes from `lane` on, whose queries take `q_bytes` each.
@@ -298,15 +312,6 @@ void visit_tiles(const AttentionTask& task, const TileScratch& scratch, Load&& l
   }
 }
 
-// Bytes from a row of the unit in turn to what should be fetched along with it. One lane in a
-// contiguous cache leaves it to the hardware, whose streams follow such runs and keep memory
-// busier (measured: 0.87 of the limit against 0.81). Grouped queries compute too long for that;
-// and in a paged cache runs are short: there the next unit's rows are fetched.
-inline size_t bytes_ahead(const AttentionTask& task, const TileScratch& scratch, int unit) {
-  if (task.units > 1) return unit + 1 < task.units ? task.unit_bytes : 0;
-  return task.lanes > 1 ? kKeysAhead * scratch.keys.row_bytes : 0;
-}
-
 // The same for few lanes: key tiles outside, units inside.
 //   load(first, keys, unit)             addresses of the tile are to be gathered anew: of its first
 //                                       unit where all lie alike, else (or if `each_unit`) of each
@@ -325,7 +330,9 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
       if (is_regular)
         scratch.keys.unit_offset = scratch.values.unit_offset =
             static_cast<size_t>(unit) * task.unit_bytes;
-      scratch.keys.ahead_bytes = scratch.values.ahead_bytes = bytes_ahead(task, scratch, unit);
+      const bool is_last = unit + 1 == task.units;
+      scratch.next_group = is_last ? kKeyTile / kRowGroup : 0;
+      scratch.next_offset = is_last ? 0 : static_cast<size_t>(unit + 1) * task.unit_bytes;
       compute(scratch.from_lane(unit * task.unit_lanes(), q_bytes), first, keys);
     }
   }

@@ -37,7 +37,7 @@ constexpr Maker kMakers[] = {
       return std::make_unique<RelayAttention>(read_relay_attention_options(options));
     },
     [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
-      return std::make_unique<Auto>(engine::read_tree_options(options));
+      return std::make_unique<Auto>(engine::read_tree_options(options, {}));
     },
 };
 

@@ -11,14 +11,17 @@ namespace {
 // Lanes up to which the kernels take dot products along head_dim (cpu::kFewLanes).
 constexpr int64_t kFewLanes = 8;
 // Shares of the FLOP limit that the kernels reach with rows in cache, and the part of the memory
-// time that many lanes do not hide: fitted to attention_bench (Zen 5, 2 threads, bf16 and f32).
-constexpr double kFewLanesShare = 0.22;
+// time that many lanes do not hide: fitted to attention_bench and to the crossover map (Zen 5, 2
+// threads, bf16).
+constexpr double kFewLanesShare = 0.3;
 constexpr double kManyLanesShare = 0.82;
 constexpr double kOpenMemoryShare = 0.6;
-// Of the DRAM limit, for few lanes.
-constexpr double kFewLanesReadShare = 0.85;
-// A (row, head) of a further item: its query packed, its state set up, its result stored, merged.
-constexpr double kPartialSeconds = 60e-9;
+// Of the DRAM and L3 limits, for few lanes.
+constexpr double kFewLanesReadShare = 0.85, kFewLanesL3Share = 0.6;
+// Merging: one more parallel step, and for each (row, head) on one thread the query packed and the
+// state set up once more, two results stored and merged. Many lanes take longer to set up.
+constexpr double kMergeStepSeconds = 15e-6;
+constexpr double kFewLanesPartialSeconds = 100e-9, kManyLanesPartialSeconds = 300e-9;
 
 }  // namespace
 
@@ -34,17 +37,21 @@ double PlanCosts::item_seconds(int64_t tokens, int64_t rows, int64_t items) cons
   const int64_t computed_lanes = few ? lanes : (lanes + 15) / 16 * 16;
   const double flops = 4.0 * kv_elements * static_cast<double>(computed_lanes);
   const double compute = flops / (flops_s * (few ? kFewLanesShare : kManyLanesShare));
-  const auto seconds = [&](double memory) {
-    return few ? std::max(compute, memory / kFewLanesReadShare)
+  const auto seconds = [&](double rate, double few_lanes_share) {
+    const double memory = bytes / rate;
+    return few ? std::max(compute, memory / few_lanes_share)
                : std::max(compute + kOpenMemoryShare * memory, memory);
   };
-  const double again = bytes <= l3_bytes / 2 ? bytes / l3_s : bytes / dram_s;
-  return seconds(bytes / dram_s) + static_cast<double>(items - 1) * seconds(again);
+  const double first = seconds(dram_s, kFewLanesReadShare);
+  const double again = bytes <= l3_bytes / 2 ? seconds(l3_s, kFewLanesL3Share) : first;
+  return first + static_cast<double>(items - 1) * again;
 }
 
 double PlanCosts::merge_seconds(int64_t rows) const {
-  return kPartialSeconds * static_cast<double>(rows * setting.heads) /
-         static_cast<double>(std::max(1, setting.context.threads));
+  const bool few = rows * (setting.heads / setting.kv_heads) <= kFewLanes;
+  return kMergeStepSeconds + (few ? kFewLanesPartialSeconds : kManyLanesPartialSeconds) *
+                                 static_cast<double>(rows * setting.heads) /
+                                 static_cast<double>(std::max(1, setting.context.threads));
 }
 
 bool PlanCosts::sharing_pays(int64_t tokens, int64_t sequences, int64_t rows) const {

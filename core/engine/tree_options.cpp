@@ -4,15 +4,15 @@
 
 namespace reprise::engine {
 
-TreeOptions read_tree_options(JsonObject& options) {
-  TreeOptions chosen;
+TreeOptions read_tree_options(JsonObject& options, const TreeOptions& defaults) {
+  TreeOptions chosen = defaults;
   chosen.chunk_tokens =
       static_cast<int32_t>(options.integer_in("chunk_tokens", 16, 1 << 16, chosen.chunk_tokens));
   if (chosen.chunk_tokens % 16 != 0)
     raise("{}: {} is no multiple of 16: try {}", options.where("chunk_tokens"), chosen.chunk_tokens,
           chosen.chunk_tokens / 16 * 16);
-  chosen.reuse_prefill = options.boolean("reuse_prefill", false);
-  chosen.retain = options.boolean("retain", false);
+  chosen.reuse_prefill = options.boolean("reuse_prefill", defaults.reuse_prefill);
+  chosen.retain = options.boolean("retain", defaults.retain);
   if (chosen.retain && !chosen.reuse_prefill)
     raise(
         "{}: retained prefixes are of use only to requests that do not compute them again: add "

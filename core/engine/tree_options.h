@@ -13,7 +13,8 @@ struct TreeOptions {
   bool retain = false;         // with reuse_prefill: chunks outlive their last sequence
 };
 
-// Throws Error naming the option, what was found and what is accepted.
-TreeOptions read_tree_options(JsonObject& options);
+// What is not given is as in `defaults`. Throws Error naming the option, what was found and what is
+// accepted.
+TreeOptions read_tree_options(JsonObject& options, const TreeOptions& defaults);
 
 }  // namespace reprise::engine

@@ -68,11 +68,11 @@ class TorchAttentionOperator final : public AttentionOperator {
   // In bf16 and f16 libtorch rounds more than our kernels: queries after scaling, scores, weights
   // and outputs are all stored in the dtype, with a relative error of at most u = 2^-8 (f16: 2^-11)
   // each. Rounding a score s changes its weight by a factor exp(e) with |e| <= u |s|, and u |q k|
-  // for the query's rounding. Scores of TokenValues have variance 1: none of some 10^6 reaches 6,
-  // so |e| < 4 u where libtorch rounds to a multiple of 4 u at most, which is half a unit in [4,
-  // 8). Errors of different keys are independent, and so are those of the four sources, so the
-  // output moves by less than sqrt(4^2 + 3) u < 5 u of its norm. 8 u = 2^-5 (f16: 2^-8) leaves room
-  // for sums rounded in between; another sequence, head or chunk of keys changes it by about 1.
+  // for the query's rounding. Scores of TokenValues have variance 1: none of some 10^6 reaches 8,
+  // below which half the spacing of numbers is 4 u, so |e| <= 4 u. Errors of different keys are
+  // independent, and so are those of the four sources: the output moves by less than
+  // sqrt(4^2 + 3) u < 5 u of its norm. 8 u = 2^-5 (f16: 2^-8) leaves room for sums rounded in
+  // between; keys of another sequence or head change it by about 1.
   [[nodiscard]] double largest_rounding_error() const override;
   void report(const engine::MetricSink& sink) const override { (void)sink; }
   // `kernel` tells libtorch's version and what ran.

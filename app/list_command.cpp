@@ -90,6 +90,8 @@ void list_kinds() {
       table.row({"  axis " + axis.name, std::to_string(axis.fallback), axis.unit, axis.help});
     for (const experiments::MetricInfo& metric : kind.metrics)
       table.row({"  metric " + metric.name, "", metric.unit, metric.help});
+    for (const experiments::OwnMethod& method : kind.own_methods)
+      table.row({"  method " + method.name, "", "", method.help});
     print(("Kind " + kind.name + ": " + kind.summary).c_str(), table);
   }
 }

@@ -1,5 +1,6 @@
 #include "app/record_table.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -106,6 +107,18 @@ std::string heading_of(const std::vector<Json>& records, const std::string& name
 
 }  // namespace
 
+std::string left_out_note(const Json& manifest) {
+  std::map<std::string, std::string> methods;  // by the reason
+  for (const Json& left_out : manifest.value("left_out", Json::array())) {
+    std::string& names = methods[left_out["reason"].get<std::string>()];
+    names += (names.empty() ? "" : ", ") + left_out["method"].get<std::string>();
+  }
+  std::string text;
+  for (const auto& [reason, names] : methods)
+    text += fmt::format("left out: {}. {}\n", names, reason);
+  return text;
+}
+
 std::string record_table(const std::vector<Json>& records, const Json& manifest) {
   const std::vector<std::string> keys = key_columns(records, manifest);
   Table table;
@@ -130,7 +143,8 @@ std::string record_table(const std::vector<Json>& records, const Json& manifest)
     }
     table.row(std::move(cells));
   }
-  return table.text() + footnotes(records, metrics) + paper_note(paper, !of_paper.empty());
+  return table.text() + footnotes(records, metrics) + left_out_note(manifest) +
+         paper_note(paper, !of_paper.empty());
 }
 
 }  // namespace reprise::app

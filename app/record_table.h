@@ -15,4 +15,7 @@ namespace reprise::app {
 // file of results/papers/ with numbers at the same settings.
 std::string record_table(const std::vector<Json>& records, const Json& manifest);
 
+// A line for each reason why methods of the experiment were not measured; "" where all were.
+std::string left_out_note(const Json& manifest);
+
 }  // namespace reprise::app

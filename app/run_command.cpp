@@ -46,9 +46,11 @@ void draw_or_explain(const std::string& out) {
 
 void run(const RunCommand& command, const CommonOptions& common) {
   const Context context = make_context(common);
-  const experiments::Experiment experiment =
+  experiments::Experiment experiment =
       experiments::load_experiment(find_experiment(command.file), command.scale, command.overrides,
                                    experiments::known_vocabulary());
+  const auto kind = experiments::make_kind(experiment.kind.name, context);
+  experiments::leave_out_missing(experiment, *kind);
   const experiments::RunOptions options{
       .out = command.out.empty() ? "out/" + experiment.name + "/" + experiment.scale : command.out,
       .fresh = command.fresh,
@@ -61,8 +63,9 @@ void run(const RunCommand& command, const CommonOptions& common) {
 
   fmt::print(stderr, "{}\n", experiment.title);
   if (!experiment.note.empty()) fmt::print(stderr, "{}\n", experiment.note);
+  const Json manifest = experiments::manifest(experiment, options.settings, groups);
+  fmt::print(stderr, "{}", left_out_note(manifest));
   Progress progress(stderr, isatty(STDERR_FILENO) != 0);
-  const auto kind = experiments::make_kind(experiment.kind.name, context);
   experiments::RunOutcome outcome;
   try {
     outcome = experiments::run_experiment(experiment, options, *kind, progress, watch_interrupts());
@@ -78,7 +81,6 @@ void run(const RunCommand& command, const CommonOptions& common) {
         outcome.records.size(), outcome.points, options.out.string());
     throw ExitStatus{kInterruptedStatus};
   }
-  const Json manifest = experiments::manifest(experiment, options.settings, groups);
   fmt::print("{}\nrecords: {}\n", record_table(outcome.records, manifest),
              (options.out / "records.jsonl").string());
   std::fflush(stdout);

@@ -10,6 +10,7 @@
 #include "core/base/memory.h"
 #include "experiments/attention_samples.h"
 #include "experiments/bench.h"
+#include "experiments/torch_operator.h"
 #include "results/statistics.h"
 
 namespace reprise::experiments {
@@ -80,20 +81,17 @@ class AttentionRun {
         problem_(attention_problem(group)),
         values_(problem_),
         probe_(context, problem_.kv_dtype == DType::kBF16),
+        operators_(make_operators(group.methods, problem_, values_, context)),
         samples_(group.methods.size()),
-        deviations_(group.methods.size()) {
-    for (const MethodChoice& method : group.methods)
-      operators_.push_back(make_operator(method, problem_, values_, context));
-  }
+        deviations_(group.methods.size()) {}
 
   void run() {
     int64_t sample = 0;
     for (int64_t step = 0; step < problem_.completion_tokens; ++step) {
       for (const auto& one : operators_) one->advance();
       if (step == 0) begin();
-      for (; sample < group_.repetitions &&
-             step_of_sample(sample, group_.repetitions, problem_.completion_tokens) == step;
-           ++sample)
+      if (sample < group_.repetitions && step_of(sample) == step) settle();
+      for (; sample < group_.repetitions && step_of(sample) == step; ++sample)
         for (size_t turn = 0; turn < operators_.size(); ++turn)
           // Who begins moves on, so that nobody always follows the same neighbour.
           take_turn((turn + static_cast<size_t>(sample)) % operators_.size(), step);
@@ -127,7 +125,7 @@ class AttentionRun {
       one.metrics["kv_mb"] =
           results::metric_json(static_cast<double>(operators_[m]->kv_peak_bytes()) * 1e-6, "MB");
       one.answers = {{"relative_error", deviations_[m].relative_error},
-                     {"largest_rounding_error", largest_rounding_error(problem_.kv_dtype)},
+                     {"largest_rounding_error", operators_[m]->largest_rounding_error()},
                      {"compared_with", group_.methods[0].name},
                      {"max_difference", deviations_[m].max_difference},
                      {"largest_output", deviations_[m].largest_output}};
@@ -141,7 +139,14 @@ class AttentionRun {
   }
 
  private:
+  [[nodiscard]] int64_t step_of(int64_t sample) const {
+    return step_of_sample(sample, group_.repetitions, problem_.completion_tokens);
+  }
   [[nodiscard]] int64_t keys_at(int64_t step) const { return problem_.prompt_tokens + step + 1; }
+
+  void settle() {
+    for (const auto& one : operators_) one->settle();
+  }
 
   void begin() {
     validate(0);
@@ -154,6 +159,7 @@ class AttentionRun {
 
   // Runs every operator once and compares what comes out.
   void validate(int64_t step) {
+    settle();
     std::vector<float> first, output(static_cast<size_t>(problem_.batch * problem_.q_dim()));
     for (size_t m = 0; m < operators_.size(); ++m) {
       operators_[m]->attend();
@@ -173,7 +179,7 @@ class AttentionRun {
   }
 
   void require_exact(size_t m, double error) const {
-    const double allowed = largest_rounding_error(problem_.kv_dtype);
+    const double allowed = operators_[m]->largest_rounding_error();
     if (error <= allowed || operators_[m]->exactness() != engine::Exactness::kExact) return;
     raise(
         "{}: {} is off the definition of attention by a relative {:.2e}, rounding in {} explains "
@@ -238,11 +244,15 @@ int64_t step_of_sample(int64_t sample, int64_t samples, int64_t steps) {
   return (2 * sample + 1) * steps / (2 * samples);
 }
 
-double largest_rounding_error(DType kv_dtype) { return kv_dtype == DType::kBF16 ? 0x1p-6 : 1e-4; }
+std::string AttentionKind::missing(const MethodChoice& method) const {
+  return is_torch_method(method.name) ? methods::torch_absence() : "";
+}
 
 void AttentionKind::check(const Group& group) {
   const AttentionProblem problem = attention_problem(group);
   const LayerWidth width = width_of(group);
+  for (const MethodChoice& method : group.methods)
+    if (is_torch_method(method.name)) check_torch_method(method, problem);
   const double caches = least_cache_bytes(group.methods, problem);
   const double weights = layer_bytes(problem, width, group.dtype);
   const auto available = static_cast<double>(available_bytes());

@@ -14,6 +14,7 @@ namespace reprise::experiments {
 class AttentionKind : public Kind {
  public:
   explicit AttentionKind(const Context& context) : context_(context) {}
+  [[nodiscard]] std::string missing(const MethodChoice& method) const override;
   void check(const Group& group) override;
   std::vector<Measurement> measure(const Group& group, const Json& machine,
                                    const std::atomic<bool>& stop) override;
@@ -24,11 +25,5 @@ class AttentionKind : public Kind {
 
 // Which of the steps [0, steps) the `sample`-th of `samples` is taken at: the middle of its share.
 [[nodiscard]] int64_t step_of_sample(int64_t sample, int64_t samples, int64_t steps);
-
-// The largest relative error, || o - o' || / || o' || of a head's output, that rounding explains.
-// In f32 (and with f16 keys, which are widened) sums of thousands of terms stay below 1e-4. With
-// bf16 dot products queries, weights and outputs are each rounded by at most 2^-8, together less
-// than 2^-6. One key of a thousand left out changes more: about 1/32.
-[[nodiscard]] double largest_rounding_error(DType kv_dtype);
 
 }  // namespace reprise::experiments

@@ -29,6 +29,8 @@ class AttentionOperator {
 
   // One more token for each sequence, with its key and value in the cache.
   virtual void advance() = 0;
+  // What else a step takes before anything below is called, and is not timed.
+  virtual void settle() {}
   // Writes the keys and values of the newest tokens, as each step of a model does before it reads.
   virtual void append() = 0;
   // Attention of the newest token of each sequence.
@@ -42,20 +44,25 @@ class AttentionOperator {
   [[nodiscard]] virtual double kv_bytes_read() const = 0;
   [[nodiscard]] virtual int64_t kv_peak_bytes() const = 0;
   [[nodiscard]] virtual engine::Exactness exactness() const { return engine::Exactness::kExact; }
+  // The largest relative error, || o - o' || / || o' || of a head's output, that its rounding
+  // explains.
+  [[nodiscard]] virtual double largest_rounding_error() const = 0;
   // What it counts itself, and how its cache is laid out.
   virtual void report(const engine::MetricSink& sink) const = 0;
   [[nodiscard]] virtual Json resolved() const = 0;
 };
 
-// Bytes that the caches of the group's methods take at least: each holds the distinct tokens, and
-// the system has to grant the largest as a whole.
+// Bytes that the caches of the group's methods take at least: each plan's holds the distinct
+// tokens, and the system has to grant the largest as a whole; those of libtorch have one that holds
+// every token of every sequence.
 [[nodiscard]] double least_cache_bytes(const std::vector<MethodChoice>& methods,
                                        const AttentionProblem& problem);
 
-// The operator of a method. `values` must outlive it. Throws Error for an unknown method or option,
-// and where its cache does not fit into memory or refuses a sequence.
-std::unique_ptr<AttentionOperator> make_operator(const MethodChoice& method,
-                                                 const AttentionProblem& problem,
-                                                 const TokenValues& values, const Context& context);
+// An operator for each method. `values` must outlive them. Throws Error for an unknown method or
+// option, where a cache does not fit into memory or refuses a sequence, and where libtorch is
+// missing.
+std::vector<std::unique_ptr<AttentionOperator>> make_operators(
+    const std::vector<MethodChoice>& methods, const AttentionProblem& problem,
+    const TokenValues& values, const Context& context);
 
 }  // namespace reprise::experiments

@@ -162,6 +162,18 @@ class Parser {
       experiment_.kv_dtype = name_of(parse_dtype(experiment_.kv_dtype));
   }
 
+  void require_method(const std::string& name, const std::string& where) const {
+    std::vector<std::string> known = vocabulary_.methods;
+    for (const std::string& own : experiment_.kind.own_method_names()) known.push_back(own);
+    for (const KindInfo& other : vocabulary_.kinds)
+      if (const auto own = other.own_method_names();
+          other.name != experiment_.kind.name &&
+          std::find(own.begin(), own.end(), name) != own.end())
+        raise("{}: method \"{}\" runs in kind \"{}\" alone, and this file is of kind \"{}\"", where,
+              name, other.name, experiment_.kind.name);
+    require_name(known, "method", name, where);
+  }
+
   void read_methods() {
     std::set<std::string> seen;
     const Json& list = list_at(file_, "methods");
@@ -170,7 +182,7 @@ class Parser {
       JsonObject entry =
           entry_object(list[i], storage, "name", source_, "methods." + std::to_string(i));
       MethodChoice choice{.name = entry.string("name"), .options = Json::object()};
-      require_name(vocabulary_.methods, "method", choice.name, entry.where("name"));
+      require_method(choice.name, entry.where("name"));
       if (entry.has("options")) choice.options = entry.object("options").json();
       entry.reject_unknown();
       const std::string text = choice.name + " " + choice.options.dump();
@@ -324,6 +336,7 @@ class Parser {
 
 std::vector<std::string> KindInfo::axis_names() const { return names_of(axes); }
 std::vector<std::string> KindInfo::metric_names() const { return names_of(metrics); }
+std::vector<std::string> KindInfo::own_method_names() const { return names_of(own_methods); }
 
 Experiment parse_experiment(const Json& file, const std::string& source, const std::string& scale,
                             const std::vector<std::string>& overrides,

@@ -46,6 +46,7 @@ struct Experiment {
   std::vector<DType> dtypes;
   std::string kv_dtype;  // "same" as dtype, or a dtype's name
   std::vector<MethodChoice> methods;
+  std::vector<MissingMethod> left_out;  // listed, but not measured: see leave_out_missing()
   Workload workload;
   std::vector<std::vector<int64_t>> axis_values;  // of each axis of the kind, none empty
   std::vector<std::string> metrics;               // shown in the table; all by default

@@ -28,16 +28,24 @@ struct MetricInfo {
   std::string help;
 };
 
+// A method outside the registry, which the kind runs by itself.
+struct OwnMethod {
+  std::string name;
+  std::string help;
+};
+
 struct KindInfo {
   std::string name;
   std::string summary;
   std::vector<Axis> axes;  // in the order a sweep nests them, outermost first
   std::vector<MetricInfo> metrics;
+  std::vector<OwnMethod> own_methods = {};
   // Whether it runs models on a workload; one that does not takes neither from a file.
   bool takes_model = true;
 
   [[nodiscard]] std::vector<std::string> axis_names() const;
   [[nodiscard]] std::vector<std::string> metric_names() const;
+  [[nodiscard]] std::vector<std::string> own_method_names() const;
 };
 
 struct ModelChoice {
@@ -53,6 +61,12 @@ struct MethodChoice {
 struct Workload {
   std::string name;
   std::string file;  // "" where the workload takes none
+};
+
+// A method that an experiment lists and this program cannot run.
+struct MissingMethod {
+  std::string name;
+  std::string reason;  // with the remedy
 };
 
 // One per dimension, so that changing one leaves the others alone.
@@ -93,6 +107,11 @@ struct Interrupted {};
 class Kind {
  public:
   virtual ~Kind() = default;
+  // Why this program cannot run a method that it knows, with the remedy; "" if it can.
+  [[nodiscard]] virtual std::string missing(const MethodChoice& method) const {
+    (void)method;
+    return "";
+  }
   // Throws Error when the group can never run (a shape beyond the model, too little memory). Called
   // for every group before the first is measured.
   virtual void check(const Group& group) = 0;

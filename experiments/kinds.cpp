@@ -1,5 +1,7 @@
 #include "experiments/kinds.h"
 
+#include "methods/torch/torch_attention.h"
+
 namespace reprise::experiments {
 namespace {
 
@@ -39,6 +41,13 @@ KindInfo decode_info() {
                   {"streamed_gb_s", "GB/s",
                    "weights and cached keys and values read per step, over its time"},
                   {"memory_limit_ratio", "ratio", "the same over this machine's measured rate"}}};
+}
+
+std::vector<OwnMethod> torch_baselines() {
+  std::vector<OwnMethod> baselines;
+  for (const methods::TorchMethod& method : methods::torch_methods())
+    baselines.push_back({method.name, method.summary});
+  return baselines;
 }
 
 KindInfo attention_info() {
@@ -102,6 +111,7 @@ KindInfo attention_info() {
            {"mlp_mflop", "MFLOP", "its operations"},
            {"mlp_mb", "MB", "its weights, inputs and outputs"},
            {"mlp_intensity", "FLOP/byte", "their ratio"}},
+      .own_methods = torch_baselines(),
       .takes_model = false};
 }
 

@@ -303,25 +303,11 @@ Json PlanOperator::resolved() const {
           {"segments", plan_.segments.size()}};
 }
 
-double least_cache_bytes(const std::vector<MethodChoice>& methods,
-                         const AttentionProblem& problem) {
-  double largest = 0;
-  for (const MethodChoice& method : methods) {
-    const engine::PoolNeed need =
-        methods::make_method(method.name, method.options)->pool_need(limits_of(problem));
-    largest = std::max(largest, static_cast<double>(need.num_blocks) *
-                                    static_cast<double>(need.block_tokens) *
-                                    static_cast<double>(kv_token_bytes(problem)));
-  }
-  return largest + static_cast<double>(methods.size() - 1) *
-                       useful_kv_bytes(problem, problem.sequence_tokens());
-}
-
-std::unique_ptr<AttentionOperator> make_operator(const MethodChoice& method,
-                                                 const AttentionProblem& problem,
-                                                 const TokenValues& values,
-                                                 const Context& context) {
-  return std::make_unique<PlanOperator>(method, problem, values, context);
+double pool_bytes(const MethodChoice& method, const AttentionProblem& problem) {
+  const engine::PoolNeed need =
+      methods::make_method(method.name, method.options)->pool_need(limits_of(problem));
+  return static_cast<double>(need.num_blocks) * static_cast<double>(need.block_tokens) *
+         static_cast<double>(kv_token_bytes(problem));
 }
 
 }  // namespace reprise::experiments

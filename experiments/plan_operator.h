@@ -10,6 +10,9 @@
 
 namespace reprise::experiments {
 
+// Bytes of the pool that a method asks for. Throws Error for an unknown method or option.
+[[nodiscard]] double pool_bytes(const MethodChoice& method, const AttentionProblem& problem);
+
 // Drives a method as the engine does, without a model: declares the shared prefix, admits all
 // sequences, lets it plan their prefills, and fills the slots that those plans name.
 class PlanOperator final : public AttentionOperator {
@@ -26,6 +29,12 @@ class PlanOperator final : public AttentionOperator {
   [[nodiscard]] double kv_bytes_read() const override { return plan_kv_bytes(plan_); }
   [[nodiscard]] int64_t kv_peak_bytes() const override { return pool_.peak_bytes(); }
   [[nodiscard]] engine::Exactness exactness() const override { return method_->info().exactness; }
+  // In f32 (and with f16 keys, which are widened) sums of thousands of terms stay below 1e-4. With
+  // bf16 dot products queries, weights and outputs are each rounded by at most 2^-8, together less
+  // than 2^-6. One key of a thousand left out changes more: about 1/32.
+  [[nodiscard]] double largest_rounding_error() const override {
+    return problem_.kv_dtype == DType::kBF16 ? 0x1p-6 : 1e-4;
+  }
   void report(const engine::MetricSink& sink) const override;
   [[nodiscard]] Json resolved() const override;
 

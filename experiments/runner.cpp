@@ -52,7 +52,8 @@ std::vector<Json> records_of(const Experiment& experiment, const Group& group,
                          {"kind", experiment.kind.name},
                          {"paper", experiment.paper},
                          {"figure", experiment.figure},
-                         {"scale", experiment.scale}}},
+                         {"scale", experiment.scale},
+                         {"left_out", plan["left_out"]}}},
                        {"point", group.point_ids[i]},
                        {"group", {{"id", group.id}, {"index", i}, {"of", measurements.size()}}},
                        {"config_hash", plan["config_hash"]},
@@ -92,6 +93,22 @@ std::vector<Measurement> measure(const Group& group, Kind& kind, const Json& mac
 }
 
 }  // namespace
+
+void leave_out_missing(Experiment& experiment, const Kind& kind) {
+  std::vector<MethodChoice> present;
+  for (const MethodChoice& method : experiment.methods) {
+    const std::string reason = kind.missing(method);
+    if (reason.empty()) {
+      present.push_back(method);
+    } else if (present.empty()) {
+      raise("{} is the first method of experiment {}, which the others are compared with. {}",
+            method.name, experiment.name, reason);
+    } else {
+      experiment.left_out.push_back({method.name, reason});
+    }
+  }
+  experiment.methods = std::move(present);
+}
 
 RunOutcome run_experiment(const Experiment& experiment, const RunOptions& options, Kind& kind,
                           RunObserver& observer, const std::atomic<bool>& stop) {

@@ -37,6 +37,11 @@ struct RunOutcome {
   bool was_interrupted = false;
 };
 
+// Moves the methods that the kind cannot run in this program to experiment.left_out, so that the
+// rest can be measured without them; the manifest and the records name what is left out. Throws
+// Error, with the remedy, where the first method is missing: speedups are counted against it.
+void leave_out_missing(Experiment& experiment, const Kind& kind);
+
 // Throws Error when a group cannot run or the folder cannot be used. What was measured before is on
 // disk then, and the same command goes on from there; the message says so.
 RunOutcome run_experiment(const Experiment& experiment, const RunOptions& options, Kind& kind,

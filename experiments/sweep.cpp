@@ -152,6 +152,9 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
                        {"threads", settings.context.threads},
                        {"isa", name_of(settings.context.isa)},
                        {"device", settings.device == Device::kCpu ? "cpu" : "cuda"}};
+  Json left_out = Json::array();
+  for (const MissingMethod& method : experiment.left_out)
+    left_out.push_back({{"method", method.name}, {"reason", method.reason}});
   Json plots = Json::array();
   for (const PlotSpec& plot : experiment.plots)
     plots.push_back({{"family", plot.family},
@@ -177,6 +180,7 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
             {"figure", experiment.figure},
             {"note", experiment.note}}},
           {"metrics", experiment.metrics},
+          {"left_out", left_out},
           {"paper_numbers", experiment.paper_numbers},
           {"axis_units", units},
           {"plots", plots}};

@@ -173,5 +173,8 @@ def caption_of(records, run, paper):
             f"seeds: {seeds}; revision {revision}.")
     if paper["points"]:
         text += f" Paper: {paper['caption']}."
+    left_out = ", ".join(method["method"] for method in run.get("left_out", []))
+    if left_out:
+        text += f" Not measured, for want of a library: {left_out}."
     note = run.get("caption", {}).get("note", "")
     return text + (" " + note if note else "")

@@ -13,7 +13,9 @@ inline constexpr int kSchemaVersion = 1;
 
 // A record is an object with these keys:
 //   schema       kSchemaVersion
-//   experiment   {name, kind, paper, figure, scale}
+//   experiment   {name, kind, paper, figure, scale, left_out: [{method, reason}] that the file
+//   lists
+//                and the program could not run}
 //   point        id of the point: hash of its resolved settings
 //   group        {id, index, of}: points measured interleaved, written together
 //   config_hash  hash of the whole resolved experiment

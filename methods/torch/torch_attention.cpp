@@ -10,26 +10,36 @@
 namespace reprise::methods {
 namespace {
 
+struct Module {
+  TorchOperatorMaker make = nullptr;
+  std::string absence;  // why there is no maker
+};
+
 // Loads the module, which stays loaded. Linking it to the program instead would load libtorch's 450
 // MB at each start and mix up two oneDNNs: the one inside a wheel exports template instances that
 // ours exports too (the once-functions of its GEMM's set-up), so that either may run the other's
 // code. RTLD_DEEPBIND makes libtorch see its own first.
-TorchOperatorMaker load_module() {
-  if (!torch_available())
-    raise(
-        "This program was built without libtorch, which the baselines of PyTorch need. Run "
-        "./setup.sh --torch (or set REPRISE_TORCH to the torch folder of a wheel), then configure "
-        "and build again.");
+Module load_module() {
+  if (torch_version().empty())
+    return {.absence =
+                "This program was built without libtorch, which the baselines of PyTorch need. "
+                "Run ./setup.sh --torch (or set REPRISE_TORCH to the torch folder of a wheel), "
+                "then configure and build again."};
   void* module = dlopen(REPRISE_TORCH_MODULE, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (module == nullptr)
-    raise(
-        "libtorch {} cannot be loaded: {}. A wheel needs libcudart and libcupti of the same CUDA "
-        "release beside it (pip packages nvidia-cuda-runtime and nvidia-cuda-cupti); ./setup.sh "
-        "--torch installs all of it.",
-        torch_version(), dlerror());
+    return {.absence = fmt::format(
+                "libtorch {} cannot be loaded: {}. A wheel needs libcudart and libcupti of the "
+                "same CUDA release beside it (pip packages nvidia-cuda-runtime and "
+                "nvidia-cuda-cupti); ./setup.sh --torch installs all of it.",
+                torch_version(), dlerror())};
   void* maker = dlsym(module, kTorchOperatorMaker);
   REPRISE_CHECK(maker != nullptr, "{} has no {}", REPRISE_TORCH_MODULE, kTorchOperatorMaker);
-  return reinterpret_cast<TorchOperatorMaker>(maker);
+  return {.make = reinterpret_cast<TorchOperatorMaker>(maker), .absence = ""};
+}
+
+const Module& torch_module() {
+  static const Module module = load_module();
+  return module;
 }
 
 void check_shape(const TorchProblem& problem) {
@@ -57,14 +67,23 @@ decltype(auto) call_torch(Call&& call) {
 
 }  // namespace
 
-bool torch_available() { return !torch_version().empty(); }
-
 std::string torch_version() { return REPRISE_TORCH_VERSION; }
+
+const std::string& torch_absence() { return torch_module().absence; }
+
+std::span<const TorchMethod> torch_methods() {
+  static constexpr TorchMethod kMethods[] = {
+      {"torch_naive", TorchKernel::kNaive, "libtorch: bmm, softmax, bmm over all scores"},
+      {"torch_sdpa", TorchKernel::kSdpa, "libtorch: scaled_dot_product_attention (flash in 2.x)"},
+      {"torch_memory_efficient", TorchKernel::kMemoryEfficient,
+       "libtorch: softmax over chunks of keys, one after the other"}};
+  return kMethods;
+}
 
 TorchAttention::TorchAttention(const TorchProblem& problem) {
   check_shape(problem);
-  static const TorchOperatorMaker make = load_module();
-  operator_.reset(call_torch([&] { return make(problem); }));
+  if (!torch_absence().empty()) raise("{}", torch_absence());
+  operator_.reset(call_torch([&] { return torch_module().make(problem); }));
 }
 
 void TorchAttention::run(const float* q, float* out) {

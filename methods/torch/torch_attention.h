@@ -2,15 +2,27 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "methods/torch/torch_problem.h"
 
 namespace reprise::methods {
 
-// Whether this program was built with libtorch. Its version is "" otherwise.
-bool torch_available();
+// The version this program was built with, "" if it was built without libtorch.
 std::string torch_version();
+
+// Why libtorch cannot be used (the program was built without it, or what it was built with cannot
+// be loaded), with the remedy; "" if it can. Loads it on first use.
+const std::string& torch_absence();
+
+// A name for each kernel, as experiment files and records write it.
+struct TorchMethod {
+  const char* name;
+  TorchKernel kernel;
+  const char* summary;
+};
+std::span<const TorchMethod> torch_methods();
 
 // softmax(scale * q k^T) v of one decode step by libtorch's own kernels, over private contiguous
 // keys and values: the cache of a user who shares nothing.
@@ -24,12 +36,12 @@ std::string torch_version();
 // dtype of keys and values and so is the result, as libtorch does it.
 class TorchAttention {
  public:
-  // Tokens of a key chunk of kMemoryEfficient.
+  // Tokens of a key chunk of kMemoryEfficient; a rest below half of it joins the chunk before.
   static constexpr int64_t kKeyChunk = 4096;
 
   // Loads libtorch on first use. Keys and values must outlive this. Throws ShapeError for an extent
-  // below 1 or heads % kv_heads != 0; Error where libtorch is missing, cannot be loaded or does not
-  // know the dtype (1.13: f16), with the remedy.
+  // below 1 or heads % kv_heads != 0; Error where libtorch is missing,
+  // cannot be loaded or does not know the dtype (1.13: f16), with the remedy.
   explicit TorchAttention(const TorchProblem& problem);
 
   // q [batch, heads, head_dim], out [batch, heads, head_dim], f32. Allocates its intermediates, as

@@ -41,6 +41,17 @@ TEST(RecordTable, ShowsWhatVariesAndTheSpread) {
   EXPECT_EQ(text.find("new_tokens"), std::string::npos) << text;
 }
 
+TEST(RecordTable, SaysWhatWasNotMeasuredAndWhy) {
+  const Json manifest = {{"settings", {{"axes", Json::object()}}},
+                         {"metrics", {"rate"}},
+                         {"left_out",
+                          {{{"method", "torch_naive"}, {"reason", "No libtorch."}},
+                           {{"method", "torch_sdpa"}, {"reason", "No libtorch."}}}}};
+  const std::string text = record_table({record("recompute", 8, 1.5)}, manifest);
+  EXPECT_NE(text.find("left out: torch_naive, torch_sdpa. No libtorch.\n"), std::string::npos)
+      << text;
+}
+
 class ProgressOutput {
  public:
   ProgressOutput() : file_(std::tmpfile()) {}

@@ -66,6 +66,18 @@ TEST(ExperimentFile, UnknownNamesOfferTheNearest) {
   expect_refused("/models/1/weights", "randm", "did you mean \"random\"");
 }
 
+TEST(ExperimentFile, MethodsOfOneKindAreRefusedInAnother) {
+  expect_refused("/methods/0", "torch_sdpa", "runs in kind \"attention\" alone");
+  const Json file = {{"name", "t"},
+                     {"title", "t"},
+                     {"kind", "attention"},
+                     {"methods", {"paged", "torch_naive", "torch_sdpa", "torch_memory_efficient"}}};
+  EXPECT_EQ(parse_sample(file).methods.size(), 4u);
+  Json misspelt = file;
+  misspelt["methods"][1] = "torch_native";
+  EXPECT_NE(parse_message(misspelt).find("did you mean \"torch_naive\""), std::string::npos);
+}
+
 TEST(ExperimentFile, WrongTypesNameTheKey) {
   expect_refused("/name", 3, "\"name\"");
   expect_refused("/models", "models/a", "\"models\" must be a list");

@@ -26,11 +26,15 @@ AttentionProblem problem() {
           .completion_tokens = 20};
 }
 
+std::unique_ptr<AttentionOperator> make_one(const std::string& method, const TokenValues& values) {
+  return std::move(make_operators({{method, Json::object()}}, problem(), values, kContext).front());
+}
+
 class EveryMethod : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryMethod, GivesTheOutputsOfTheDefinitionAtEveryStep) {
   const TokenValues values(problem());
-  const auto one = make_operator({GetParam(), Json::object()}, problem(), values, kContext);
+  const auto one = make_one(GetParam(), values);
   std::vector<float> output(static_cast<size_t>(problem().batch * problem().q_dim()));
   for (int64_t step = 0; step < problem().completion_tokens; ++step) {
     one->advance();
@@ -48,7 +52,7 @@ TEST_P(EveryMethod, GivesTheOutputsOfTheDefinitionAtEveryStep) {
 
 TEST_P(EveryMethod, PartsLeaveTheOutputAsItWas) {
   const TokenValues values(problem());
-  const auto one = make_operator({GetParam(), Json::object()}, problem(), values, kContext);
+  const auto one = make_one(GetParam(), values);
   std::vector<float> before(static_cast<size_t>(problem().batch * problem().q_dim()));
   std::vector<float> after = before;
   one->advance();
@@ -63,7 +67,7 @@ TEST_P(EveryMethod, PartsLeaveTheOutputAsItWas) {
 
 TEST_P(EveryMethod, HoldsAtLeastTheDistinctTokens) {
   const TokenValues values(problem());
-  const auto one = make_operator({GetParam(), Json::object()}, problem(), values, kContext);
+  const auto one = make_one(GetParam(), values);
   one->advance();
   const double least = useful_kv_bytes(problem(), problem().prompt_tokens + 1);
   EXPECT_GE(static_cast<double>(one->kv_peak_bytes()), least);
@@ -87,10 +91,9 @@ TEST(LeastCacheBytes, CountsTheLargestPoolAndTheTokensOfTheOthers) {
       pool + (48 + 5 * 42) * static_cast<double>(kv_token_bytes(problem())));
 }
 
-TEST(MakeOperator, UnknownMethodsAreNamed) {
+TEST(MakeOperators, UnknownMethodsAreNamed) {
   const TokenValues values(problem());
-  EXPECT_THROW((void)make_operator({"contigous", Json::object()}, problem(), values, kContext),
-               Error);
+  EXPECT_THROW((void)make_one("contigous", values), Error);
 }
 
 }  // namespace

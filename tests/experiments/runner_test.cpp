@@ -21,7 +21,11 @@ class InstantKind : public Kind {
   int measured = 0;
   int fail_at = -1;       // group that throws
   int interrupt_at = -1;  // group that is given up
+  std::string missing_method;
 
+  [[nodiscard]] std::string missing(const MethodChoice& method) const override {
+    return method.name == missing_method ? "It needs a library. Install it." : "";
+  }
   void check(const Group& group) override {
     if (group.axis("prompt_tokens") > 1000) raise("prompt of {} tokens is too long", 1000);
   }
@@ -72,7 +76,9 @@ class RunnerTest : public ::testing::Test {
         .measure_machine = [] {
           return Json{{"cpu", "made up"}};
         }};
-    return run_experiment(parse_sample(file), options, kind, observer, stop_);
+    Experiment experiment = parse_sample(file);
+    leave_out_missing(experiment, kind);
+    return run_experiment(experiment, options, kind, observer, stop_);
   }
   static std::set<std::string> points_of(const RunOutcome& outcome) {
     std::set<std::string> points;
@@ -98,6 +104,35 @@ TEST_F(RunnerTest, MeasuresEveryPointOnceAndWritesSoundRecords) {
   EXPECT_EQ(record["settings"]["requested"]["prompt_tokens"], 8);
   EXPECT_EQ(record["group"]["of"], 2);
   EXPECT_TRUE(record["provenance"].contains("compiler"));
+}
+
+TEST_F(RunnerTest, MissingMethodIsLeftOutAndNamedInEveryRecord) {
+  InstantKind kind;
+  kind.missing_method = "contiguous";
+  CountingObserver observer;
+  const RunOutcome outcome = run(kind, observer);
+  EXPECT_EQ(outcome.points, 12);
+  const Json left_out = {{{"method", "contiguous"}, {"reason", "It needs a library. Install it."}}};
+  for (const Json& record : outcome.records) {
+    EXPECT_EQ(record["settings"]["requested"]["method"], "recompute");
+    EXPECT_EQ(record["experiment"]["left_out"], left_out);
+  }
+  EXPECT_EQ(read_json(out_ / "run.json")["left_out"], left_out);
+}
+
+TEST_F(RunnerTest, MissingFirstMethodIsAnErrorWithTheRemedy) {
+  InstantKind kind;
+  kind.missing_method = "recompute";
+  CountingObserver observer;
+  try {
+    run(kind, observer);
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("recompute is the first method"), std::string::npos) << text;
+    EXPECT_NE(text.find("Install it."), std::string::npos) << text;
+  }
+  EXPECT_EQ(kind.measured, 0);
 }
 
 TEST_F(RunnerTest, SecondRunFindsEverythingThere) {

@@ -107,6 +107,17 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("parts.png").startswith(b"\x89PNG"))
 
+    def test_names_methods_that_were_left_out(self):
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+        from common import caption_of
+        run = manifest()
+        run["left_out"] = [{"method": "torch_naive", "reason": "No libtorch."},
+                           {"method": "torch_sdpa", "reason": "No libtorch."}]
+        caption = caption_of(RECORDS, run, {"caption": "", "points": {}})
+        self.assertIn("Not measured, for want of a library: torch_naive, torch_sdpa.", caption)
+        self.assertNotIn("Not measured", caption_of(RECORDS, manifest(), {"caption": "", "points": {}}))
+
     def test_ignores_a_torn_last_line(self):
         done = self.draw(json.dumps(RECORDS[0]) + "\n" + '{"settings": {"req', manifest())
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -16,10 +16,8 @@ namespace {
 
 using kernels::testing::RandomCache;
 
-#define REPRISE_NEEDS_TORCH()                                                                   \
-  if (!torch_available())                                                                       \
-  GTEST_SKIP() << "built without libtorch: ./setup.sh --torch installs it, then configure and " \
-                  "build again"
+#define REPRISE_NEEDS_TORCH() \
+  if (!torch_absence().empty()) GTEST_SKIP() << torch_absence()
 
 constexpr TorchKernel kKernels[] = {TorchKernel::kNaive, TorchKernel::kSdpa,
                                     TorchKernel::kMemoryEfficient};
@@ -151,7 +149,7 @@ TEST(TorchAttention, AgreesWithTheReference) {
 TEST(TorchAttention, MergesKeyChunks) {
   REPRISE_NEEDS_TORCH();
   for (const DType dtype : dtypes())
-    for (const int64_t more : {1, 700})
+    for (const int64_t more : {1, 700, 2048})
       expect_reference(TorchKernel::kMemoryEfficient, dtype,
                        {1, 2, 1, 2 * TorchAttention::kKeyChunk + more, 16});
 }
@@ -229,7 +227,7 @@ TEST(TorchAttention, ImpossibleShapesAreShapeErrors) {
 }
 
 TEST(TorchAttention, AbsenceIsAnErrorWithTheRemedy) {
-  if (torch_available()) GTEST_SKIP() << "built with libtorch " << torch_version();
+  if (torch_absence().empty()) GTEST_SKIP() << "libtorch " << torch_version() << " is there";
   const Sizes sizes{1, 1, 1, 4, 16};
   const RandomCache cache = cache_of(DType::kF32, sizes, 3);
   try {

@@ -1,6 +1,7 @@
 #include "experiments/costs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/base/cpu.h"
@@ -62,6 +63,10 @@ double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtyp
   return static_cast<double>(streamed_weight_bytes(config, dtype)) +
          (shared_seen + static_cast<double>(batch) * private_seen) *
              static_cast<double>(kv_bytes_per_token(config, kv_dtype));
+}
+
+double decode_flop(const model::ModelConfig& config, int64_t batch, double context) {
+  return static_cast<double>(batch) * prefill_flop(config, std::llround(context), 1);
 }
 
 double gflop_limit(const Json& machine, DType dtype) {

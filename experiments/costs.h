@@ -29,6 +29,10 @@ namespace reprise::experiments {
 [[nodiscard]] double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtype,
                                   int64_t batch, double context, int64_t shared);
 
+// Floating-point operations of one decode step of `batch` sequences of `context` cached tokens: one
+// position of each, with its logits. Sharing saves none of them.
+[[nodiscard]] double decode_flop(const model::ModelConfig& config, int64_t batch, double context);
+
 // What the machine can do at most, out of a record's machine facts; 0 where they lack it.
 [[nodiscard]] double gflop_limit(const Json& machine, DType dtype);  // bf16 has its own
 [[nodiscard]] double dram_limit(const Json& machine);                // GB/s

@@ -67,6 +67,9 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
   out.metrics["streamed_gb_s"] = results::metric_json(gb_s, "GB/s");
   if (limit.gb_s > 0)
     out.metrics["memory_limit_ratio"] = results::metric_json(gb_s / limit.gb_s, "ratio");
+  const double gflop_s = decode_flop(decoder.config(), batch, context) / (step.median * 1e6);
+  if (const double most = gflop_limit(machine, group.dtype); most > 0)
+    out.metrics["compute_limit_ratio"] = results::metric_json(gflop_s / most, "ratio");
   out.resolved = resolved_settings(engine, decoder);
   out.resolved["memory_limit_level"] = limit.level;
   out.memory = memory_of(engine);

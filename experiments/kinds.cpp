@@ -20,9 +20,9 @@ KindInfo ttft_info() {
   return {.name = "ttft",
           .summary = "one request at a time: time to first token, then time per further token",
           .axes = {kPromptTokens,
-                   kSharedTokens,
                    {"new_tokens", 1, 1, 65536, "tokens", "tokens to generate, the first included"},
-                   kPrefillChunk},
+                   kPrefillChunk,
+                   kSharedTokens},
           .metrics = {
               {"ttft_ms", "ms", "from submitting the request to its first token"},
               {"tpot_ms", "ms", "mean time of a further token (with new_tokens > 1)"},
@@ -41,9 +41,9 @@ KindInfo decode_info() {
           .summary = "a batch of sequences that generate together: time and rate of a decode step",
           .axes = {{"batch", 1, 1, 4096, "sequences", "sequences that decode together"},
                    kPromptTokens,
-                   kSharedTokens,
                    {"new_tokens", 32, 2, 65536, "tokens", "tokens each sequence generates"},
-                   kPrefillChunk},
+                   kPrefillChunk,
+                   kSharedTokens},
           .metrics = {{"step_ms", "ms", "one token for every sequence of the batch"},
                       {"decode_tokens_per_s", "tokens/s", "batch over the median step time"},
                       {"prefill_ms", "ms", "from submitting the batch to its last first token"},
@@ -54,6 +54,8 @@ KindInfo decode_info() {
                        "what a step must read at least, weights and distinct keys and values once, "
                        "over its time"},
                       {"memory_limit_ratio", "ratio", "the same over this machine's measured rate"},
+                      {"compute_limit_ratio", "ratio",
+                       "arithmetic of a step over its time and this machine's measured rate"},
                       kKvMb}};
 }
 

@@ -68,6 +68,11 @@ TEST(Costs, PrefillCountsVisiblePairsAndOneRowOfLogits) {
   EXPECT_EQ(prefill_flop(window, 0, 3), 2.0 * kBody * 3 + 2.0 * 80 + 32.0 * 5);
 }
 
+TEST(Costs, StepComputesOnePositionOfEachSequence) {
+  // Five cached tokens and its own: six pairs of 32 operations, for each of three sequences.
+  EXPECT_EQ(decode_flop(tiny(false), 3, 5), 3 * (2.0 * kBody + 2.0 * 80 + 32.0 * 6));
+}
+
 TEST(Costs, LimitsComeFromTheRecordAndMayBeMissing) {
   const Json machine = {{"limits", {{"f32_gflop_s", 100.0}, {"bf16_gflop_s", 300.0}}}};
   EXPECT_EQ(gflop_limit(machine, DType::kF32), 100);

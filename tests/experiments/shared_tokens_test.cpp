@@ -128,7 +128,8 @@ TEST_F(SharedTokens, EveryExactMethodGeneratesTheSameTokens) {
 TEST_F(SharedTokens, MethodsReuseWhatTheyPromise) {
   const Group one = decode_group();
   DecodeKind kind(context_);
-  const auto measured = kind.measure(one, Json::object(), stop_);
+  const Json machine = {{"limits", {{"f32_gflop_s", 100.0}}}};
+  const auto measured = kind.measure(one, machine, stop_);
   constexpr int64_t kRequests = (kRepetitions + 1) * kBatch;
   EXPECT_EQ(value_of(measured[6], "reused_tokens"), kRequests * kShared);  // relay: all of them
   EXPECT_EQ(value_of(measured[2], "reused_tokens"), 0);
@@ -139,6 +140,7 @@ TEST_F(SharedTokens, MethodsReuseWhatTheyPromise) {
   for (const Measurement& method : measured) {
     EXPECT_EQ(value_of(method, "prompt_tokens_total"), kRequests * kPrompt);
     EXPECT_GE(value_of(method, "prefix_ms"), 0);
+    EXPECT_GT(value_of(method, "compute_limit_ratio"), 0);
   }
   for (const size_t sharing : {2u, 3u, 4u, 5u, 6u})
     EXPECT_LT(value_of(measured[sharing], "kv_mb"), value_of(measured[1], "kv_mb"))

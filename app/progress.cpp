@@ -56,7 +56,10 @@ void Progress::finished(const experiments::Group& group, const std::vector<Json>
   done_ += static_cast<int64_t>(records.size());
   if (is_terminal_) return show(group.label);
   for (const Json& record : records) {
-    const auto& name = record["settings"]["requested"]["method"].get_ref<const std::string&>();
+    const Json& requested = record["settings"]["requested"];
+    const std::string name =
+        experiments::label_of({.name = requested["method"].get<std::string>(),
+                               .options = requested.value("method_options", Json::object())});
     std::string values;
     for (const char* metric : {"ttft_ms", "tpot_ms", "step_ms", "latency_us"})
       if (record["metrics"].contains(metric))

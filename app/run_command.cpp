@@ -33,7 +33,8 @@ struct RunCommand {
 void print_plan(const std::vector<experiments::Group>& groups) {
   for (const experiments::Group& group : groups)
     for (size_t i = 0; i < group.point_ids.size(); ++i)
-      fmt::print("{}  {} {}\n", group.point_ids[i], group.label, group.methods[i].name);
+      fmt::print("{}  {} {}\n", group.point_ids[i], group.label,
+                 experiments::label_of(group.methods[i]));
 }
 
 void draw_or_explain(const std::string& out) {

@@ -126,7 +126,7 @@ class AttentionRun {
           results::metric_json(static_cast<double>(operators_[m]->kv_peak_bytes()) * 1e-6, "MB");
       one.answers = {{"relative_error", deviations_[m].relative_error},
                      {"largest_rounding_error", operators_[m]->largest_rounding_error()},
-                     {"compared_with", group_.methods[0].name},
+                     {"compared_with", label_of(group_.methods[0])},
                      {"max_difference", deviations_[m].max_difference},
                      {"largest_output", deviations_[m].largest_output}};
       one.memory = {{"kv_peak_bytes", operators_[m]->kv_peak_bytes()},
@@ -184,7 +184,7 @@ class AttentionRun {
     raise(
         "{}: {} is off the definition of attention by a relative {:.2e}, rounding in {} explains "
         "{:.2e}. Its plan or a kernel is wrong, and its times would mean nothing.",
-        group_.label, group_.methods[m].name, error, name_of(problem_.kv_dtype), allowed);
+        group_.label, label_of(group_.methods[m]), error, name_of(problem_.kv_dtype), allowed);
   }
 
   void take_turn(size_t m, int64_t step) {

@@ -8,8 +8,10 @@
 #include "core/base/error.h"
 #include "core/base/memory.h"
 #include "core/tokenizer/tokenizer.h"
+#include "experiments/costs.h"
 #include "methods/registry.h"
 #include "results/hash.h"
+#include "results/statistics.h"
 #include "workloads/random_tokens.h"
 
 namespace reprise::experiments {
@@ -52,7 +54,8 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t in
   const MethodChoice& method = group.methods[index];
   engine::EngineOptions options;
   options.limits = {.max_batch = static_cast<int32_t>(max_batch),
-                    .max_sequence_tokens = static_cast<int32_t>(tokens)};
+                    .max_sequence_tokens = static_cast<int32_t>(tokens),
+                    .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))};
   options.kv_dtype = group.kv_dtype;
   options.prefill_chunk = static_cast<int32_t>(group.axis("prefill_chunk"));
   options.clock_ns = now_ns;
@@ -60,9 +63,30 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t in
       context_, decoder(group), methods::make_method(method.name, method.options), options);
 }
 
-std::vector<int32_t> Bench::prompt(const Group& group, int64_t request, int64_t tokens) {
+std::vector<int32_t> Bench::prefix(const Group& group) {
+  constexpr int64_t kPrefixItem = -1;  // requests count from 0
+  return draw(group, kPrefixItem, group.axis("shared_tokens"));
+}
+
+std::vector<int32_t> Bench::prompt(const Group& group, int64_t request) {
+  std::vector<int32_t> ids = prefix(group);
+  const std::vector<int32_t> own =
+      draw(group, request, group.axis("prompt_tokens") - group.axis("shared_tokens"));
+  ids.insert(ids.end(), own.begin(), own.end());
+  return ids;
+}
+
+double Bench::declare_prefix(engine::Engine& engine, const Group& group) {
+  if (group.axis("shared_tokens") == 0) return 0;
+  std::vector<int32_t> tokens = prefix(group);
+  const int64_t begin_ns = now_ns();
+  engine.declare_prefix(std::move(tokens));
+  return static_cast<double>(now_ns() - begin_ns) * 1e-6;
+}
+
+std::vector<int32_t> Bench::draw(const Group& group, int64_t item, int64_t tokens) {
   if (group.workload.name == "random_tokens")
-    return workloads::random_tokens(group.seeds.prompts, request, tokens,
+    return workloads::random_tokens(group.seeds.prompts, item, tokens,
                                     decoder(group).config().vocab);
   REPRISE_CHECK(group.workload.name == "text_prompts", "workload {}", group.workload.name);
   const std::string wanted = group.model.model + " " + group.workload.file;
@@ -73,7 +97,21 @@ std::vector<int32_t> Bench::prompt(const Group& group, int64_t request, int64_t 
         [&](const std::string& text) { return tokenizer->encode(text); });
     tokenized_ = wanted;
   }
-  return texts_->prompt(group.seeds.prompts, request, tokens);
+  return texts_->prompt(group.seeds.prompts, item, tokens);
+}
+
+void check_prompts(const Group& group, int64_t sequences) {
+  const int64_t shared = group.axis("shared_tokens"), prompt = group.axis("prompt_tokens");
+  if (shared > prompt)
+    raise(
+        "shared_tokens is {}, but a prompt has {} tokens, the shared ones among them. Set "
+        "prompt_tokens to at least {} (--set settings.prompt_tokens={})",
+        shared, prompt, shared, shared);
+  const model::ModelConfig config = Bench::config(group);
+  const int64_t tokens = prompt + group.axis("new_tokens");
+  // Random weights know no position better than another.
+  if (!group.model.random_weights) check_positions(config, tokens);
+  check_memory(config, group.dtype, group.kv_dtype, tokens * sequences);
 }
 
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
@@ -96,15 +134,19 @@ Json answers_of(const Group& group, size_t index,
       tokens.empty() ? 1 : static_cast<double>(equal) / static_cast<double>(tokens.size());
   return {{"generated_tokens", tokens.size()},
           {"tokens_hash", results::hash_text(results::hash_ids(tokens))},
-          {"compared_with", group.methods[0].name},
+          {"compared_with", label_of(group.methods[0])},
           {"equal_token_ratio", share}};
 }
 
-Json method_metrics(engine::Engine& engine) {
+Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests) {
   Json metrics = Json::object();
   engine.method().report([&](std::string_view name, double value, std::string_view unit) {
     metrics[std::string(name)] = {{"value", value}, {"unit", std::string(unit)}};
   });
+  metrics["kv_mb"] =
+      results::metric_json(static_cast<double>(engine.pool().peak_bytes()) * 1e-6, "MB");
+  metrics["prompt_tokens_total"] =
+      results::metric_json(static_cast<double>(requests * group.axis("prompt_tokens")), "tokens");
   return metrics;
 }
 

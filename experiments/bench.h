@@ -33,17 +33,29 @@ class Bench {
   // An engine of the group's method `index`, with room for `max_batch` sequences of `tokens`.
   std::unique_ptr<engine::Engine> make_engine(const Group& group, size_t index, int64_t max_batch,
                                               int64_t tokens);
-  // Prompt of request `request`, the same for every method. Text prompts are tokenized once for a
-  // model.
-  std::vector<int32_t> prompt(const Group& group, int64_t request, int64_t tokens);
+  // What every prompt of the group begins with: "shared_tokens" tokens, drawn once for a seed.
+  std::vector<int32_t> prefix(const Group& group);
+  // Prompt of request `request`, "prompt_tokens" long and the same for every method: the prefix,
+  // then what the workload draws for this request. Text prompts are tokenized once for a model.
+  std::vector<int32_t> prompt(const Group& group, int64_t request);
+  // Declares the group's prefix, if it has any, and returns the milliseconds that took: next to
+  // nothing for a method that does not keep prefixes apart.
+  double declare_prefix(engine::Engine& engine, const Group& group);
 
  private:
+  // `tokens` tokens of the workload's stream of this item.
+  std::vector<int32_t> draw(const Group& group, int64_t item, int64_t tokens);
+
   Context context_;
   std::string loaded_;  // what decoder_ was made from
   std::unique_ptr<model::Decoder> decoder_;
   std::string tokenized_;  // what texts_ was made from
   std::unique_ptr<workloads::TextPrompts> texts_;
 };
+
+// Throws Error when the group's prompts cannot be: a prefix longer than the prompt, more tokens
+// than a trained model can place, or `sequences` such sequences that do not fit into memory.
+void check_prompts(const Group& group, int64_t sequences);
 
 // A request with the group's sampling: greedy, never stopped early.
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
@@ -69,8 +81,9 @@ std::vector<Measurement> measurements_of(const Group& group, const std::vector<S
   return measurements;
 }
 
-// What the method itself counts, as metrics: {"reused_tokens": {value, unit}, ...}.
-Json method_metrics(engine::Engine& engine);
+// What the method and its cache count, as metrics: {"reused_tokens": {value, unit}, ...}, the peak
+// of the cache, and all prompt tokens that were submitted, of `requests` requests.
+Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests);
 
 // Settings as the engine resolved them, with the model's shape.
 Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder);

@@ -1,6 +1,7 @@
 #include "experiments/costs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/base/cpu.h"
@@ -51,12 +52,21 @@ double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tok
 }
 
 double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtype, int64_t batch,
-                    double context) {
-  if (config.sliding_window > 0)
-    context = std::min(context, static_cast<double>(config.sliding_window));
+                    double context, int64_t shared) {
+  const auto prefix = static_cast<double>(shared);
+  const double first_seen =
+      config.sliding_window > 0
+          ? std::max(0.0, context - static_cast<double>(config.sliding_window))
+          : 0;
+  const double shared_seen = std::max(0.0, prefix - first_seen);
+  const double private_seen = context - std::max(prefix, first_seen);
   return static_cast<double>(streamed_weight_bytes(config, dtype)) +
-         static_cast<double>(batch) * context *
+         (shared_seen + static_cast<double>(batch) * private_seen) *
              static_cast<double>(kv_bytes_per_token(config, kv_dtype));
+}
+
+double decode_flop(const model::ModelConfig& config, int64_t batch, double context) {
+  return static_cast<double>(batch) * prefill_flop(config, std::llround(context), 1);
 }
 
 double gflop_limit(const Json& machine, DType dtype) {
@@ -73,14 +83,16 @@ MemoryLimit memory_limit(const Json& machine, double bytes) {
   return {std::max(dram_gb_s, limit_of(machine, "l3_read_gb_s")), "l3"};
 }
 
-void check_fits(const model::ModelConfig& config, DType dtype, DType kv_dtype,
-                int64_t sequence_tokens, int64_t tokens) {
+void check_positions(const model::ModelConfig& config, int64_t sequence_tokens) {
   if (config.position == model::PositionScheme::kRotary && config.max_positions > 0 &&
       sequence_tokens > config.max_positions)
     raise(
         "model {} places at most {} tokens, prompt and generated tokens together are {}. Take a "
         "shorter prompt (--set sweep.prompt_tokens=[...]) or fewer new tokens.",
         config.name, config.max_positions, sequence_tokens);
+}
+
+void check_memory(const model::ModelConfig& config, DType dtype, DType kv_dtype, int64_t tokens) {
   const double weights =
       static_cast<double>(config.parameters()) * static_cast<double>(size_of(dtype));
   const double cache =

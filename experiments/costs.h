@@ -22,10 +22,16 @@ namespace reprise::experiments {
 // pair.
 [[nodiscard]] double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens);
 
-// Bytes one decode step reads: the streamed weights once, and `context` cached tokens of each of
-// `batch` sequences (at most the sliding window).
+// Bytes one decode step must read at least: the streamed weights once, and each distinct cached
+// token once, `context` of each of `batch` sequences (at most the sliding window), of which all
+// have the first `shared` in common. A method that reads shared tokens for every sequence reads
+// more.
 [[nodiscard]] double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtype,
-                                  int64_t batch, double context);
+                                  int64_t batch, double context, int64_t shared);
+
+// Floating-point operations of one decode step of `batch` sequences of `context` cached tokens: one
+// position of each, with its logits. Sharing saves none of them.
+[[nodiscard]] double decode_flop(const model::ModelConfig& config, int64_t batch, double context);
 
 // What the machine can do at most, out of a record's machine facts; 0 where they lack it.
 [[nodiscard]] double gflop_limit(const Json& machine, DType dtype);  // bf16 has its own
@@ -38,8 +44,10 @@ struct MemoryLimit {
 [[nodiscard]] MemoryLimit memory_limit(const Json& machine, double bytes);
 
 // Throws Error, with need and have, when weights and one cache of `tokens` tokens cannot fit into
-// the memory available now, or when `sequence_tokens` is above what the model can place.
-void check_fits(const model::ModelConfig& config, DType dtype, DType kv_dtype,
-                int64_t sequence_tokens, int64_t tokens);
+// the memory available now.
+void check_memory(const model::ModelConfig& config, DType dtype, DType kv_dtype, int64_t tokens);
+
+// Throws Error when a sequence of so many tokens is longer than the model was trained to place.
+void check_positions(const model::ModelConfig& config, int64_t sequence_tokens);
 
 }  // namespace reprise::experiments

@@ -37,10 +37,10 @@ void run_batch(engine::Engine& engine, const Group& group,
 }
 
 Measurement measurement_of(const Samples& samples, engine::Engine& engine, const Group& group,
-                           const model::Decoder& decoder, const Json& machine) {
+                           const model::Decoder& decoder, double prefix_ms, const Json& machine) {
   const int64_t batch = group.axis("batch"), prompt_tokens = group.axis("prompt_tokens");
   Measurement out;
-  out.metrics = method_metrics(engine);
+  out.metrics = method_metrics(engine, group, (group.repetitions + group.warmup) * batch);
   if (samples.step_ms.empty())
     raise(
         "no decode step was seen with all {} sequences at once; generate more with --set "
@@ -50,13 +50,15 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
   const results::Summary prefill = results::summarize(samples.prefill_ms);
   const double context =
       static_cast<double>(prompt_tokens) + static_cast<double>(group.axis("new_tokens")) / 2;
-  const double bytes = decode_bytes(decoder.config(), group.dtype, group.kv_dtype, batch, context);
+  const double bytes = decode_bytes(decoder.config(), group.dtype, group.kv_dtype, batch, context,
+                                    group.axis("shared_tokens"));
   const double gb_s = bytes / (step.median * 1e6);
   const MemoryLimit limit = memory_limit(machine, bytes);
 
   out.samples = {{"step_ms", samples.step_ms}, {"prefill_ms", samples.prefill_ms}};
   out.metrics["step_ms"] = results::metric_json(step, "ms");
   out.metrics["prefill_ms"] = results::metric_json(prefill, "ms");
+  out.metrics["prefix_ms"] = results::metric_json(prefix_ms, "ms");
   out.metrics["decode_tokens_per_s"] =
       results::metric_json(static_cast<double>(batch) / (step.median * 1e-3), "tokens/s");
   out.metrics["prefill_tokens_per_s"] = results::metric_json(
@@ -65,6 +67,9 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
   out.metrics["streamed_gb_s"] = results::metric_json(gb_s, "GB/s");
   if (limit.gb_s > 0)
     out.metrics["memory_limit_ratio"] = results::metric_json(gb_s / limit.gb_s, "ratio");
+  const double gflop_s = decode_flop(decoder.config(), batch, context) / (step.median * 1e6);
+  if (const double most = gflop_limit(machine, group.dtype); most > 0)
+    out.metrics["compute_limit_ratio"] = results::metric_json(gflop_s / most, "ratio");
   out.resolved = resolved_settings(engine, decoder);
   out.resolved["memory_limit_level"] = limit.level;
   out.memory = memory_of(engine);
@@ -95,11 +100,7 @@ TimedBatch split_steps(int64_t submitted_ns, const std::vector<engine::TokenEven
   return timed;
 }
 
-void DecodeKind::check(const Group& group) {
-  const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
-  check_fits(Bench::config(group), group.dtype, group.kv_dtype, tokens,
-             tokens * group.axis("batch"));
-}
+void DecodeKind::check(const Group& group) { check_prompts(group, group.axis("batch")); }
 
 std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& machine,
                                              const std::atomic<bool>& stop) {
@@ -107,17 +108,20 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
   AlignedBuffer::reset_peak();
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<std::unique_ptr<engine::Engine>> engines;
-  for (size_t m = 0; m < group.methods.size(); ++m)
+  std::vector<double> prefix_ms;
+  for (size_t m = 0; m < group.methods.size(); ++m) {
+    if (stop) throw Interrupted{};
     engines.push_back(
         bench_.make_engine(group, m, batch, prompt_tokens + group.axis("new_tokens")));
+    prefix_ms.push_back(bench_.declare_prefix(*engines.back(), group));
+  }
 
   std::vector<Samples> samples(engines.size());
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const bool is_warmup = r < 0;
     const int64_t item = is_warmup ? group.repetitions - r : r;
     std::vector<std::vector<int32_t>> prompts;
-    for (int64_t b = 0; b < batch; ++b)
-      prompts.push_back(bench_.prompt(group, item * batch + b, prompt_tokens));
+    for (int64_t b = 0; b < batch; ++b) prompts.push_back(bench_.prompt(group, item * batch + b));
     for (size_t m = 0; m < engines.size(); ++m) {
       if (stop) throw Interrupted{};
       run_batch(*engines[m], group, prompts, is_warmup ? nullptr : &samples[m]);
@@ -125,7 +129,7 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
   }
 
   return measurements_of(group, samples, [&](size_t m) {
-    return measurement_of(samples[m], *engines[m], group, decoder, machine);
+    return measurement_of(samples[m], *engines[m], group, decoder, prefix_ms[m], machine);
   });
 }
 

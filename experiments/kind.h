@@ -58,6 +58,11 @@ struct MethodChoice {
   Json options;  // an object
 };
 
+// The name, with the options where any is set: tells the points of a group apart.
+[[nodiscard]] inline std::string label_of(const MethodChoice& method) {
+  return method.options.empty() ? method.name : method.name + " " + method.options.dump();
+}
+
 struct Workload {
   std::string name;
   std::string file;  // "" where the workload takes none

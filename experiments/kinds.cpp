@@ -8,39 +8,57 @@ namespace {
 constexpr int64_t kMostTokens = int64_t{1} << 20;
 
 const Axis kPromptTokens = {"prompt_tokens", 128, 1, kMostTokens, "tokens", "length of a prompt"};
+const Axis kSharedTokens = {
+    "shared_tokens", 0,        0,
+    kMostTokens,     "tokens", "first tokens of a prompt that all prompts have in common"};
 const Axis kPrefillChunk = {"prefill_chunk", 512,      1,
                             kMostTokens,     "tokens", "most prompt tokens that one step computes"};
+
+const MetricInfo kPrefixMs = {"prefix_ms", "ms",
+                              "declaring the shared prefix, once, before the first request"};
+const MetricInfo kKvMb = {"kv_mb", "MB", "peak of keys and values held"};
 
 KindInfo ttft_info() {
   return {.name = "ttft",
           .summary = "one request at a time: time to first token, then time per further token",
           .axes = {kPromptTokens,
                    {"new_tokens", 1, 1, 65536, "tokens", "tokens to generate, the first included"},
-                   kPrefillChunk},
+                   kPrefillChunk,
+                   kSharedTokens},
           .metrics = {
               {"ttft_ms", "ms", "from submitting the request to its first token"},
               {"tpot_ms", "ms", "mean time of a further token (with new_tokens > 1)"},
               {"e2e_ms", "ms", "from submitting the request to its last token"},
-              {"prefill_tokens_per_s", "tokens/s", "prompt tokens over the median TTFT"},
+              kPrefixMs,
+              {"prefill_tokens_per_s", "tokens/s",
+               "prompt tokens, reused ones too, over the median TTFT"},
               {"prefill_gflop_s", "GFLOP/s", "arithmetic of a prefill without reuse over the TTFT"},
-              {"compute_limit_ratio", "ratio", "the same over this machine's measured rate"}}};
+              {"compute_limit_ratio", "ratio",
+               "the same over this machine's measured rate, for methods that reused nothing"},
+              kKvMb}};
 }
 
 KindInfo decode_info() {
-  return {
-      .name = "decode",
-      .summary = "a batch of sequences that generate together: time and rate of a decode step",
-      .axes = {{"batch", 1, 1, 4096, "sequences", "sequences that decode together"},
-               kPromptTokens,
-               {"new_tokens", 32, 2, 65536, "tokens", "tokens each sequence generates"},
-               kPrefillChunk},
-      .metrics = {{"step_ms", "ms", "one token for every sequence of the batch"},
-                  {"decode_tokens_per_s", "tokens/s", "batch over the median step time"},
-                  {"prefill_tokens_per_s", "tokens/s",
-                   "prompt tokens of the batch over their prefill time"},
-                  {"streamed_gb_s", "GB/s",
-                   "weights and cached keys and values read per step, over its time"},
-                  {"memory_limit_ratio", "ratio", "the same over this machine's measured rate"}}};
+  return {.name = "decode",
+          .summary = "a batch of sequences that generate together: time and rate of a decode step",
+          .axes = {{"batch", 1, 1, 4096, "sequences", "sequences that decode together"},
+                   kPromptTokens,
+                   {"new_tokens", 32, 2, 65536, "tokens", "tokens each sequence generates"},
+                   kPrefillChunk,
+                   kSharedTokens},
+          .metrics = {{"step_ms", "ms", "one token for every sequence of the batch"},
+                      {"decode_tokens_per_s", "tokens/s", "batch over the median step time"},
+                      {"prefill_ms", "ms", "from submitting the batch to its last first token"},
+                      kPrefixMs,
+                      {"prefill_tokens_per_s", "tokens/s",
+                       "prompt tokens of the batch, reused ones too, over their prefill time"},
+                      {"streamed_gb_s", "GB/s",
+                       "what a step must read at least, weights and distinct keys and values once, "
+                       "over its time"},
+                      {"memory_limit_ratio", "ratio", "the same over this machine's measured rate"},
+                      {"compute_limit_ratio", "ratio",
+                       "arithmetic of a step over its time and this machine's measured rate"},
+                      kKvMb}};
 }
 
 std::vector<OwnMethod> torch_baselines() {
@@ -102,7 +120,7 @@ KindInfo attention_info() {
            {"gflop_s", "GFLOP/s", "operations over the time"},
            {"beside_gb_s", "GB/s", "DRAM read rate measured beside each turn"},
            {"beside_gflop_s", "GFLOP/s", "arithmetic rate measured beside each turn"},
-           {"kv_mb", "MB", "peak of keys and values held"},
+           kKvMb,
            {"qkv_us", "us", "projection to queries, keys and values"},
            {"qkv_mflop", "MFLOP", "its operations"},
            {"qkv_mb", "MB", "its weights, inputs and outputs"},

@@ -40,14 +40,17 @@ void add_rates(Json& metrics, double ttft_ms, const Group& group, const model::M
   metrics["prefill_tokens_per_s"] =
       results::metric_json(static_cast<double>(tokens) / (ttft_ms * 1e-3), "tokens/s");
   metrics["prefill_gflop_s"] = results::metric_json(gflop_s, "GFLOP/s");
+  // Against the machine's rate stands only arithmetic that was done.
+  if (metrics.contains("reused_tokens") && metrics["reused_tokens"]["value"] > 0) return;
   if (const double limit = gflop_limit(machine, group.dtype); limit > 0)
     metrics["compute_limit_ratio"] = results::metric_json(gflop_s / limit, "ratio");
 }
 
 Measurement measurement_of(const Samples& samples, engine::Engine& engine, const Group& group,
-                           const model::Decoder& decoder, const Json& machine) {
+                           const model::Decoder& decoder, double prefix_ms, const Json& machine) {
   Measurement out;
-  out.metrics = method_metrics(engine);
+  out.metrics = method_metrics(engine, group, group.repetitions + group.warmup);
+  out.metrics["prefix_ms"] = results::metric_json(prefix_ms, "ms");
   const auto add = [&](const char* name, const std::vector<double>& values) {
     if (values.empty()) return;
     out.samples[name] = values;
@@ -56,9 +59,6 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
   add("ttft_ms", samples.ttft_ms);
   add("tpot_ms", samples.tpot_ms);
   add("e2e_ms", samples.e2e_ms);
-  const int64_t requests = group.repetitions + group.warmup;
-  out.metrics["prompt_tokens_total"] =
-      results::metric_json(static_cast<double>(requests * group.axis("prompt_tokens")), "tokens");
   add_rates(out.metrics, out.metrics["ttft_ms"]["value"], group, decoder.config(), machine);
   out.resolved = resolved_settings(engine, decoder);
   out.memory = memory_of(engine);
@@ -67,10 +67,7 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
 
 }  // namespace
 
-void TtftKind::check(const Group& group) {
-  const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
-  check_fits(Bench::config(group), group.dtype, group.kv_dtype, tokens, tokens);
-}
+void TtftKind::check(const Group& group) { check_prompts(group, 1); }
 
 std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machine,
                                            const std::atomic<bool>& stop) {
@@ -78,14 +75,18 @@ std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machi
   AlignedBuffer::reset_peak();
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<std::unique_ptr<engine::Engine>> engines;
-  for (size_t m = 0; m < group.methods.size(); ++m)
+  std::vector<double> prefix_ms;
+  for (size_t m = 0; m < group.methods.size(); ++m) {
+    if (stop) throw Interrupted{};
     engines.push_back(bench_.make_engine(group, m, 1, prompt_tokens + new_tokens));
+    prefix_ms.push_back(bench_.declare_prefix(*engines.back(), group));
+  }
 
   std::vector<Samples> samples(engines.size());
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const bool is_warmup = r < 0;
     const int64_t request = is_warmup ? group.repetitions - r : r;
-    const std::vector<int32_t> prompt = bench_.prompt(group, request, prompt_tokens);
+    const std::vector<int32_t> prompt = bench_.prompt(group, request);
     for (size_t m = 0; m < engines.size(); ++m) {
       if (stop) throw Interrupted{};
       run_request(*engines[m], make_request(group, request, prompt, new_tokens),
@@ -94,7 +95,7 @@ std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machi
   }
 
   return measurements_of(group, samples, [&](size_t m) {
-    return measurement_of(samples[m], *engines[m], group, decoder, machine);
+    return measurement_of(samples[m], *engines[m], group, decoder, prefix_ms[m], machine);
   });
 }
 

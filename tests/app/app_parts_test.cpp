@@ -75,9 +75,12 @@ TEST(Progress, PlainLinesCountPoints) {
   group.label = "a f32 prompt_tokens=8";
   progress.planned(4, 2, 100);
   progress.started(group);
-  progress.finished(group, {record("recompute", 8, 1.5), record("contiguous", 8, 2.5)});
+  Json with_options = record("recompute", 8, 1.5);
+  with_options["settings"]["requested"]["method_options"] = {{"cap", 2}};
+  progress.finished(group, {with_options, record("contiguous", 8, 2.5)});
   progress.end();
   const std::string text = output.text();
+  EXPECT_NE(text.find("prompt_tokens=8 recompute {\"cap\":2}: ttft_ms"), std::string::npos) << text;
   EXPECT_NE(text.find("dropped 100 bytes"), std::string::npos) << text;
   EXPECT_NE(text.find("2 of 4 points are there already, going on"), std::string::npos) << text;
   EXPECT_NE(text.find("[4/4] a f32 prompt_tokens=8 contiguous: ttft_ms=2.50\n"), std::string::npos)

@@ -41,8 +41,22 @@ TEST(Costs, CachedTokenHoldsKeysAndValuesOfAllLayers) {
 TEST(Costs, StepReadsAllWeightsButTheEmbeddingTable) {
   EXPECT_EQ(streamed_weight_bytes(tiny(false), DType::kF32), (kBody + 80) * 4);
   EXPECT_EQ(streamed_weight_bytes(tiny(true), DType::kF32), (kBody + 80) * 4);
-  EXPECT_EQ(decode_bytes(tiny(false), DType::kF32, DType::kF32, 3, 10),
+  EXPECT_EQ(decode_bytes(tiny(false), DType::kF32, DType::kF32, 3, 10, 0),
             (kBody + 80) * 4 + 3 * 10 * 32);
+}
+
+TEST(Costs, StepReadsSharedTokensOnce) {
+  const auto tokens_read = [](const model::ModelConfig& config, double context, int64_t shared) {
+    return (decode_bytes(config, DType::kF32, DType::kF32, 3, context, shared) - (kBody + 80) * 4) /
+           32;
+  };
+  EXPECT_EQ(tokens_read(tiny(false), 10, 7), 7 + 3 * 3);
+  EXPECT_EQ(tokens_read(tiny(false), 10, 10), 10);
+  // A window sees the last of the prefix only, or none of it.
+  model::ModelConfig window = tiny(false);
+  window.sliding_window = 5;
+  EXPECT_EQ(tokens_read(window, 10, 7), 2 + 3 * 3);
+  EXPECT_EQ(tokens_read(window, 10, 4), 3 * 5);
 }
 
 TEST(Costs, PrefillCountsVisiblePairsAndOneRowOfLogits) {
@@ -54,6 +68,11 @@ TEST(Costs, PrefillCountsVisiblePairsAndOneRowOfLogits) {
   EXPECT_EQ(prefill_flop(window, 0, 3), 2.0 * kBody * 3 + 2.0 * 80 + 32.0 * 5);
 }
 
+TEST(Costs, StepComputesOnePositionOfEachSequence) {
+  // Five cached tokens and its own: six pairs of 32 operations, for each of three sequences.
+  EXPECT_EQ(decode_flop(tiny(false), 3, 5), 3 * (2.0 * kBody + 2.0 * 80 + 32.0 * 6));
+}
+
 TEST(Costs, LimitsComeFromTheRecordAndMayBeMissing) {
   const Json machine = {{"limits", {{"f32_gflop_s", 100.0}, {"bf16_gflop_s", 300.0}}}};
   EXPECT_EQ(gflop_limit(machine, DType::kF32), 100);
@@ -63,15 +82,16 @@ TEST(Costs, LimitsComeFromTheRecordAndMayBeMissing) {
 }
 
 TEST(Costs, WhatCannotFitIsRefusedWithNeedAndRemedy) {
-  EXPECT_NO_THROW(check_fits(tiny(false), DType::kF32, DType::kF32, 64, 64));
+  EXPECT_NO_THROW(check_positions(tiny(false), 64));
+  EXPECT_NO_THROW(check_memory(tiny(false), DType::kF32, DType::kF32, 64));
   try {
-    check_fits(tiny(false), DType::kF32, DType::kF32, 65, 65);
+    check_positions(tiny(false), 65);
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("at most 64"), std::string::npos);
   }
   try {
-    check_fits(tiny(false), DType::kF32, DType::kF32, 64, int64_t{1} << 45);
+    check_memory(tiny(false), DType::kF32, DType::kF32, int64_t{1} << 45);
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("GiB are available"), std::string::npos);

@@ -23,14 +23,13 @@ class KindsTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(dir_); }
 
-  Group group(const std::string& kind, const Json& settings) const {
-    const Json file = {{"name", "t"},
-                       {"title", "t"},
-                       {"kind", kind},
-                       {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
-                       {"methods", {"recompute", "contiguous"}},
-                       {"settings", settings},
-                       {"repetitions", 3}};
+  Group group(const std::string& kind, const Json& settings,
+              const Json& methods = {"recompute", "contiguous"}) const {
+    const Json file = {
+        {"name", "t"},        {"title", "t"},
+        {"kind", kind},       {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
+        {"methods", methods}, {"settings", settings},
+        {"repetitions", 3}};
     const Experiment experiment = parse_experiment(file, "t.json", "desk", {}, known_vocabulary());
     return expand(experiment, {.context = context_, .device = Device::kCpu}).at(0);
   }
@@ -79,7 +78,14 @@ TEST_F(KindsTest, DecodeMeasuresStepsOfTheWholeBatch) {
 
 TEST_F(KindsTest, PromptBeyondTheModelIsRefusedBeforeMeasuring) {
   TtftKind kind(context_);
-  EXPECT_THROW(kind.check(group("ttft", {{"prompt_tokens", 512}, {"new_tokens", 2}})), Error);
+  Group one = group("ttft", {{"prompt_tokens", 512}, {"new_tokens", 2}});
+  one.model.random_weights = false;
+  EXPECT_THROW(kind.check(one), Error);
+}
+
+TEST_F(KindsTest, RandomWeightsAreTrainedForNoLength) {
+  TtftKind kind(context_);
+  EXPECT_NO_THROW(kind.check(group("ttft", {{"prompt_tokens", 512}, {"new_tokens", 2}})));
 }
 
 TEST_F(KindsTest, RaisedStopGivesTheGroupUp) {

@@ -16,6 +16,7 @@
 #include "app/interrupt.h"
 #include "checks/check.h"
 #include "checks/child_process.h"
+#include "checks/machine_lock.h"
 #include "checks/record.h"
 #include "core/base/error.h"
 #include "results/provenance.h"
@@ -140,6 +141,7 @@ void check(CheckCommand command, const CommonOptions& common) {
         checks::filtered(checks::list_benchmarks(command.candidate, stop), command.filter);
     const auto subjects = command.record.empty() ? subjects_of(command, candidates, stop)
                                                  : std::vector<checks::Subject>{};
+    const checks::MachineLock lock;
     progress.phase("measuring the machine's limits");
     if (command.is_realtime) checks::use_realtime_priority();
     const engine::MachineLimits limits = engine::probe_machine(context);

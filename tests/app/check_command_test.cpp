@@ -1,8 +1,12 @@
 // How `reprise check` ends: statuses that scripts read, and errors that say what to do.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <fstream>
+#include <thread>
 
+#include "checks/machine_lock.h"
 #include "tests/app/subprocess.h"
 
 namespace reprise::app {
@@ -12,8 +16,38 @@ namespace fs = std::filesystem;
 
 class CheckCommand : public ::testing::Test {
  protected:
-  void SetUp() override { fs::create_directories(dir_); }
-  void TearDown() override { fs::remove_all(dir_); }
+  // A lock of our own, whatever else is checked on this machine.
+  void SetUp() override {
+    fs::create_directories(dir_);
+    setenv("TMPDIR", dir_.c_str(), /*overwrite=*/1);
+  }
+  void TearDown() override {
+    unsetenv("TMPDIR");
+    fs::remove_all(dir_);
+  }
+
+  [[nodiscard]] std::string script(const std::string& name, const std::string& body) const {
+    const fs::path file = dir_ / name;
+    std::ofstream(file) << "#!/bin/sh\n" << body << '\n';
+    fs::permissions(file, fs::perms::owner_all);
+    return file.string();
+  }
+  // A benchmark program that always tells the same time, of which `cpu_ms` on a processor.
+  [[nodiscard]] std::string program(const std::string& name, double real_ms, double cpu_ms) const {
+    return script(name, fmt::format(R"(case "$*" in
+*list_tests*) echo Fixed ;;
+*) echo '{{"benchmarks": [{{"name": "Fixed", "real_time": {}, "cpu_time": {}, "time_unit": "ms"}}]}}' ;;
+esac)",
+                                    real_ms, cpu_ms));
+  }
+  void expect_status(int status, const std::string& candidate, const std::string& baseline,
+                     const std::string& verdict) const {
+    Subprocess process({REPRISE_PROGRAM, "check", candidate, "--against", baseline, "--budget",
+                        "0.1", "--calibration", "4"},
+                       dir_);
+    EXPECT_EQ(process.wait(), status) << process.err();
+    EXPECT_NE(process.out().find(verdict), std::string::npos) << process.out();
+  }
 
   void expect_refused(std::vector<std::string> arguments,
                       const std::vector<std::string>& parts) const {
@@ -40,6 +74,37 @@ TEST_F(CheckCommand, ErrorsEndWithTwoAndNameTheRemedy) {
   expect_refused({REPRISE_SAMPLE, "--against", REPRISE_SAMPLE, "--filter", "Nothing"},
                  {"--filter Nothing", "check_sample/Memory"});
   expect_refused({REPRISE_SAMPLE, "--against", REPRISE_PROGRAM}, {"status 1"});
+}
+
+TEST_F(CheckCommand, EndsWithOneIfSomethingIsSlower) {
+  expect_status(1, program("slow_bench", 2.2, 2.2), program("old_bench", 2.0, 2.0), "slower");
+}
+
+TEST_F(CheckCommand, EndsWithZeroIfNothingIs) {
+  expect_status(0, program("new_bench", 2.0, 2.0), program("old_bench", 2.0, 2.0), "same");
+}
+
+TEST_F(CheckCommand, SaysSameOnlyOfWhatWasOnAProcessor) {
+  expect_status(0, program("kept_off_bench", 2.0, 1.5), program("old_bench", 2.0, 2.0),
+                "undecided");
+  expect_status(0, program("kept_on_bench", 2.0, 1.7), program("old_bench", 2.0, 2.0), "same");
+}
+
+TEST_F(CheckCommand, EndsWith130WhenInterrupted) {
+  const fs::path started = dir_ / "started";
+  const std::string endless =
+      script("endless_bench", "touch " + started.string() + "; exec sleep 60");
+  Subprocess process({REPRISE_PROGRAM, "check", endless, "--against", endless}, dir_);
+  for (int tick = 0; tick < 1000 && !fs::exists(started); ++tick)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait(), 130) << process.err();
+}
+
+TEST_F(CheckCommand, ASecondOneAtOnceIsRefused) {
+  const std::string fixed = program("old_bench", 2.0, 2.0);
+  const checks::MachineLock lock;
+  expect_refused({fixed, "--against", fixed}, {"another check runs", "reprise_check.lock"});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Caches, queries and plans for the attention tests and benchmarks, made from a seed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -9,6 +10,18 @@
 #include "core/kernels/attention.h"
 
 namespace reprise::kernels::testing {
+
+// Normal values. Beyond the first million they repeat, since drawing the gigabytes of a large
+// benchmark takes longer than measuring it; the period is prime, so that no two blocks are alike.
+template <typename T>
+void fill_normal(T* values, int64_t count, std::mt19937_64& random) {
+  constexpr int64_t kPeriod = 1'000'003;
+  std::normal_distribution<float> normal;
+  const int64_t drawn = std::min(count, kPeriod);
+  for (int64_t i = 0; i < drawn; ++i) values[i] = T(normal(random));
+  for (int64_t i = drawn; i < count; i += kPeriod)
+    std::copy_n(values, std::min(kPeriod, count - i), values + i);
+}
 
 // A pool of blocks with random contents; slots are irrelevant to attention and left 0.
 struct RandomCache {
@@ -23,11 +36,9 @@ struct RandomCache {
         blocks(num_blocks),
         block_tokens(tokens_per_block) {
     std::mt19937_64 random(seed);
-    std::normal_distribution<float> normal;
     for (Tensor* tensor : {&keys, &values})
       visit_dtype(dtype, [&](auto tag) {
-        using T = decltype(tag);
-        for (int64_t i = 0; i < tensor->elements(); ++i) tensor->as<T>()[i] = T(normal(random));
+        fill_normal(tensor->as<decltype(tag)>(), tensor->elements(), random);
       });
     view = {.keys = keys.data(),
             .values = values.data(),

@@ -228,7 +228,10 @@ inline void gather_rows(const AttentionTask& task, TileScratch& scratch, int fir
   scratch.keys.unit_offset = scratch.values.unit_offset = 0;
   const size_t unit_offset = static_cast<size_t>(unit) * task.unit_bytes;
   const bool in_groups = task.block_tokens % kRowGroup == 0 || task.tokens <= task.block_tokens;
-  const int end = in_groups ? std::min(first + keys + ahead, task.tokens) : first;
+  // Whole groups only: a score block may read all rows of one.
+  const int end = in_groups ? first + (std::min(first + keys + ahead, task.tokens) - first) /
+                                          kRowGroup * kRowGroup
+                            : first;
   int count = 0;
   walk_groups(task, row_bytes, first, end, [&](int group, size_t byte) {
     scratch.keys.groups[group] = task.keys + unit_offset + byte;

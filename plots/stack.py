@@ -5,7 +5,8 @@ import common
 
 
 def draw(records, run, paper, spec):
-    shown = [record for record in records if any(name in record["metrics"] for name in spec["stack"])]
+    # One part alone is no breakdown: it would look like the whole of a step.
+    shown = [record for record in records if sum(name in record["metrics"] for name in spec["stack"]) > 1]
     if not shown:
         return None
     varying = common.varying_settings(shown, run["settings"]["axes"])
@@ -16,9 +17,12 @@ def draw(records, run, paper, spec):
     values = sorted({common.setting(record, spec["x"]) for record in shown})
     panels = common.panels_of(shown, spec)
     width = 1.2 + 0.26 * (len(names) + 1) * len(values)
-    figure, plots = plt.subplots(1, len(panels), sharey=True, squeeze=False,
-                                 figsize=(max(5.0, 1.5 + width * len(panels)), 4.6))
-    for plot, (value, inside) in zip(plots[0], panels):
+    widest = 14.0  # inches; beyond it, panels stand below one another
+    columns = len(panels) if width * len(panels) <= widest else 1
+    rows = len(panels) // columns
+    figure, plots = plt.subplots(rows, columns, sharey=rows == 1, squeeze=False,
+                                 figsize=(max(5.0, 1.5 + width * columns), 4.6 * rows), layout="constrained")
+    for plot, (value, inside) in zip(plots.flat, panels):
         places = {}
         for record in inside:
             place = values.index(common.setting(record, spec["x"])) * (len(names) + 1) + names.index(name_of(record))
@@ -39,7 +43,9 @@ def draw(records, run, paper, spec):
         plot.grid(True, axis="y", linewidth=0.4, alpha=0.6)
         plot.spines[["top", "right"]].set_visible(False)
     units = {common.unit_of(shown, metric) for metric in spec["stack"]} - {""}
-    plots[0][0].set_ylabel("time" + (f" [{units.pop()}]" if len(units) == 1 else ""))
+    unit = f" [{units.pop()}]" if len(units) == 1 else ""
+    for first in plots[:, 0]:
+        first.set_ylabel("time" + unit)
     handles = [plt.Rectangle((0, 0), 1, 1, color=common.STYLES[i % len(common.STYLES)][0], label=common.name_of(metric))
                for i, metric in enumerate(spec["stack"])]
     plots[0][-1].legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))

@@ -1,12 +1,13 @@
 // Attention of a few lanes (decode) over bf16 keys and values: bound by memory, so built to leave
 // most of each core's cycles idle while its rows stream in.
 //
-// Scores, 16 keys at a time: a lane or two take dot products along head_dim, summed by a
-// transposing tree; more lanes (grouped queries) share 16 keys transposed in registers, against
-// which each lane's query is broadcast pair by pair. Values are taken in key pairs: one lane
-// multiplies them as they come, several go through an interleaved copy in cache. Rows are fetched
-// kKeysAhead before use: within a block of a paged cache the hardware's streams would do, but they
-// end where the block does.
+// Scores, 16 keys at a time: a few lanes take dot products along head_dim, summed by a transposing
+// tree; more lanes (grouped queries) share 16 keys transposed in registers, against which each
+// lane's query is broadcast pair by pair.
+// Values are taken in key pairs: one lane multiplies them as they come, several go through an
+// interleaved copy in cache.
+// Rows are fetched ahead in the order of reading: the hardware's streams would do within a block of
+// a paged cache, but they end where the block does.
 #include "core/kernels/cpu/attention_tile.h"
 
 #pragma GCC push_options
@@ -34,12 +35,19 @@ int words_of(int head_dim) { return (head_dim + 31) / 32 * 16; }
 
 // Scaled queries: [lane][words].
 void pack_queries(const AttentionTask& task, const TileScratch& scratch) {
-  const int width = 2 * words_of(task.head_dim);
+  const int words = words_of(task.head_dim);
+  const __m512 scale = _mm512_set1_ps(task.scale_log2);
+  const auto load = [&](const float* row, int c) {
+    const int left = std::clamp(task.head_dim - c, 0, 16);
+    return _mm512_mul_ps(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << left) - 1), row + c),
+                         scale);
+  };
   for (int lane = 0; lane < task.lanes; ++lane) {
     const float* row = query_of(task, lane);
-    uint16_t* packed = static_cast<uint16_t*>(scratch.q) + lane * width;
-    for (int c = 0; c < width; ++c)
-      packed[c] = c < task.head_dim ? bf16(row[c] * task.scale_log2).bits : uint16_t{0};
+    uint32_t* packed = static_cast<uint32_t*>(scratch.q) + lane * words;
+    for (int c = 0; c < 2 * words; c += 32)
+      _mm512_store_si512(packed + c / 2,
+                         as_bits(_mm512_cvtne2ps_pbh(load(row, c + 16), load(row, c))));
   }
 }
 
@@ -224,8 +232,13 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
     float* row = scratch.scores + lane * kKeyTile;
     const int low = scratch.low[lane], high = std::min(scratch.high[lane], first + keys);
     __m512 top = _mm512_set1_ps(scratch.m[lane]);
+    const bool is_whole = !task.has_alibi && low <= first && high == first + padded;
     for (int j = 0; j < padded; j += 16) {
       __m512 s = _mm512_load_ps(row + j);
+      if (is_whole) {
+        top = _mm512_max_ps(top, s);
+        continue;
+      }
       if (task.has_alibi)
         s = _mm512_fmadd_ps(_mm512_set1_ps(task.alibi_factor),
                             _mm512_sub_ps(_mm512_load_ps(scratch.alibi_k + j),

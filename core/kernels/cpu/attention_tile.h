@@ -25,6 +25,7 @@ struct RowGroups {
   const char** groups = nullptr;  // [2 * kKeyTile / kRowGroup + kGroupSlack]
   size_t row_bytes = 0;
   size_t unit_offset = 0;  // bytes to the rows of the unit in turn
+
   [[nodiscard]] const char* group(int index) const { return groups[index] + unit_offset; }
   [[nodiscard]] const char* row(int j) const {
     return group(j / kRowGroup) + static_cast<size_t>(j % kRowGroup) * row_bytes;
@@ -35,19 +36,16 @@ struct RowGroups {
 // time.
 class RowsAhead {
  public:
-  // Rows [first, end), or what lies `offset` bytes behind them.
-  RowsAhead(const RowGroups& rows, int first, int end, size_t offset = 0)
-      : rows_(rows), next_(first), end_(end), offset_(offset) {}
+  RowsAhead(const RowGroups& rows, int first, int end) : rows_(rows), next_(first), end_(end) {}
   void fetch(int count) {
     for (const int stop = std::min(end_, next_ + count); next_ < stop; ++next_)
       for (size_t byte = 0; byte < rows_.row_bytes; byte += 64)
-        __builtin_prefetch(rows_.row(next_) + offset_ + byte);
+        __builtin_prefetch(rows_.row(next_) + byte);
   }
 
  private:
   const RowGroups& rows_;
   int next_, end_;
-  size_t offset_;
 };
 
 // Keys that any lane sees, and those that every lane sees.
@@ -288,9 +286,8 @@ struct LaneTile {
 };
 
 // Visits every key tile once, and with it every lane tile that sees some of its keys:
-//   load(first, keys)                   addresses are gathered; convert or interleave what all lane
-//   tiles share compute(tile, index, first, keys)   keys [first, first + keys) against one lane
-//   tile
+//   load(first, keys)                   gathers addresses, converts what all lane tiles share
+//   compute(tile, index, first, keys)   keys [first, first + keys) against one lane tile
 template <typename Load, typename Compute>
 void visit_tiles(const AttentionTask& task, const TileScratch& scratch, Load&& load,
                  Compute&& compute) {

@@ -4,12 +4,13 @@
 
 #include "core/base/cpu.h"
 #include "core/base/error.h"
+#include "core/kernels/cpu/attention_task.h"
 
 namespace reprise::engine {
 namespace {
 
-// Lanes up to which the kernels take dot products along head_dim (cpu::kFewLanes).
-constexpr int64_t kFewLanes = 8;
+using kernels::cpu::kFewLanes;
+
 // Shares of the FLOP limit that the kernels reach with rows in cache, and the part of the memory
 // time that many lanes do not hide: fitted to attention_bench and to the crossover map (Zen 5, 2
 // threads, bf16).

@@ -109,9 +109,12 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
   const int64_t task_lanes = lanes_per_task(plan, split, context.threads);
   std::vector<int64_t>& task_begin = workspace.task_begin;
   const std::vector<char>& alone = workspace.alone;
+  std::vector<int64_t>& task_units = workspace.task_units;
   task_begin.assign(1, 0);
+  task_units.clear();
   for (const kv::WorkItem& item : plan.items) {
     const int64_t units = units_per_task(plan, item, split, params, context.threads);
+    task_units.push_back(units);
     task_begin.push_back(task_begin.back() + (split.units + units - 1) / units *
                                                  tiles_of(item, split.group, task_lanes));
   }
@@ -127,7 +130,7 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
         std::upper_bound(task_begin.begin(), task_begin.end(), index) - task_begin.begin() - 1);
     const kv::WorkItem& item = plan.items[item_index];
     const int64_t tiles = tiles_of(item, split.group, task_lanes);
-    const int64_t units = units_per_task(plan, item, split, params, context.threads);
+    const int64_t units = task_units[item_index];
     const int64_t unit = (index - task_begin[item_index]) / tiles * units;
     // Last tiles first: under a causal mask they are the longest, and a long task taken last leaves
     // others idle.

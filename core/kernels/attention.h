@@ -64,6 +64,7 @@ class AttentionWorkspace {
   std::vector<AlignedBuffer> scratch;  // one per worker
   Partials partials;
   std::vector<int64_t> task_begin;  // [items + 1]
+  std::vector<int64_t> task_units;  // [items]  kv heads that a task of the item takes in turn
   std::vector<char> alone;          // [items]  whether the item finishes its rows in place
   std::vector<char> merged;         // [rows]   whether the row goes through partials
 };

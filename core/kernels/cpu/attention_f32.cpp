@@ -273,42 +273,16 @@ HWY_INLINE void value_block(const float* HWY_RESTRICT p, const RowGroups& v, int
     for (int c = 0; c < kVectors; ++c) hn::Store(sum[r][c], d, o + r * padded_dim + kN * c);
 }
 
-// Lanes are cut into blocks of nearly equal height, at most 6: a low block has too few sums to hide
-// the latency of the product.
 template <int kVectors, bool kByKey>
 void value_columns(const TileScratch& scratch, float* o, int lanes, int keys, int column,
                    RowsAhead& ahead, int rows_per_block) {
   constexpr int kLaneStep = kByKey ? 1 : kKeyTile;
-  const auto block = [&]<int kLanes>(int lane) {
-    value_block<kLanes, kVectors, kByKey>(scratch.scores + lane * kLaneStep, scratch.values, keys,
-                                          column, scratch.padded_dim, scratch.corr + lane,
-                                          o + lane * scratch.padded_dim + column);
-  };
-  for (int lane = 0, left = (lanes + 5) / 6; left > 0; --left) {
-    const int height = (lanes - lane + left - 1) / left;
+  cut_lanes(lanes, [&](auto height, int lane) {
     ahead.fetch(rows_per_block);
-    switch (height) {
-      case 1:
-        block.template operator()<1>(lane);
-        break;
-      case 2:
-        block.template operator()<2>(lane);
-        break;
-      case 3:
-        block.template operator()<3>(lane);
-        break;
-      case 4:
-        block.template operator()<4>(lane);
-        break;
-      case 5:
-        block.template operator()<5>(lane);
-        break;
-      default:
-        block.template operator()<6>(lane);
-        break;
-    }
-    lane += height;
-  }
+    value_block<decltype(height)::value, kVectors, kByKey>(
+        scratch.scores + lane * kLaneStep, scratch.values, keys, column, scratch.padded_dim,
+        scratch.corr + lane, o + lane * scratch.padded_dim + column);
+  });
 }
 
 // o of `lanes` lanes from o on: all columns. Meanwhile `rows_ahead` rows are fetched.
@@ -317,7 +291,7 @@ void value_tile(const TileScratch& scratch, float* o, int lanes, int dim, int ke
                 RowsAhead& ahead, int rows_ahead) {
   const int padded = (dim + kN - 1) / kN * kN;
   constexpr int kWide = kMostVectors * kN;
-  const int blocks = (padded / kWide + padded % kWide / kN) * ((lanes + 5) / 6);
+  const int blocks = (padded / kWide + padded % kWide / kN) * lane_blocks(lanes);
   const int share = (rows_ahead + blocks - 1) / blocks;
   int column = 0;
   for (; column + kWide <= padded; column += kWide)

@@ -48,6 +48,39 @@ class RowsAhead {
   int next_, end_;
 };
 
+// Blocks of at most 6 lanes that `lanes` are cut into.
+inline int lane_blocks(int lanes) { return (lanes + 5) / 6; }
+
+// Calls block(height, lane) for each of them, `height` an integral constant. All are of nearly
+// equal height: a low block has too few sums to hide the latency of the product.
+template <typename Block>
+void cut_lanes(int lanes, Block&& block) {
+  for (int lane = 0, left = lane_blocks(lanes); left > 0; --left) {
+    const int height = (lanes - lane + left - 1) / left;
+    switch (height) {
+      case 1:
+        block(std::integral_constant<int, 1>{}, lane);
+        break;
+      case 2:
+        block(std::integral_constant<int, 2>{}, lane);
+        break;
+      case 3:
+        block(std::integral_constant<int, 3>{}, lane);
+        break;
+      case 4:
+        block(std::integral_constant<int, 4>{}, lane);
+        break;
+      case 5:
+        block(std::integral_constant<int, 5>{}, lane);
+        break;
+      default:
+        block(std::integral_constant<int, 6>{}, lane);
+        break;
+    }
+    lane += height;
+  }
+}
+
 // Keys that any lane sees, and those that every lane sees.
 struct VisibleRange {
   int begin = 0, end = 0;

@@ -140,50 +140,24 @@ inline void value_block(const uint32_t* p, const uint32_t* v, int pairs, int pad
     for (int c = 0; c < kVectors; ++c) _mm512_store_ps(o + r * padded_dim + 16 * c, sum[r][c]);
 }
 
-// Lanes are cut into blocks of nearly equal height, at most 6: a low block has too few sums to hide
-// the latency of the product.
 template <int kVectors, bool kByKey>
 void value_columns(const TileScratch& scratch, float* o, int lanes, int pairs, int column,
                    RowsAhead& ahead, int rows_per_block) {
   constexpr int kLaneStep = kByKey ? 1 : kKeyTile / 2;
   const uint32_t* v = static_cast<const uint32_t*>(scratch.v) + column;
-  const auto block = [&](auto count, int lane) {
-    value_block<decltype(count)::value, kVectors, kByKey>(
+  cut_lanes(lanes, [&](auto height, int lane) {
+    ahead.fetch(rows_per_block);
+    value_block<decltype(height)::value, kVectors, kByKey>(
         static_cast<const uint32_t*>(scratch.p) + lane * kLaneStep, v, pairs, scratch.padded_dim,
         scratch.corr + lane, o + lane * scratch.padded_dim + column);
-  };
-  for (int lane = 0, left = (lanes + 5) / 6; left > 0; --left) {
-    const int height = (lanes - lane + left - 1) / left;
-    ahead.fetch(rows_per_block);
-    switch (height) {
-      case 1:
-        block(std::integral_constant<int, 1>{}, lane);
-        break;
-      case 2:
-        block(std::integral_constant<int, 2>{}, lane);
-        break;
-      case 3:
-        block(std::integral_constant<int, 3>{}, lane);
-        break;
-      case 4:
-        block(std::integral_constant<int, 4>{}, lane);
-        break;
-      case 5:
-        block(std::integral_constant<int, 5>{}, lane);
-        break;
-      default:
-        block(std::integral_constant<int, 6>{}, lane);
-        break;
-    }
-    lane += height;
-  }
+  });
 }
 
 // o of `lanes` lanes from o on: all columns. Meanwhile `rows_ahead` rows are fetched.
 template <bool kByKey>
 void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs, RowsAhead& ahead,
                 int rows_ahead) {
-  const int blocks = (scratch.padded_dim + 63) / 64 * ((lanes + 5) / 6);
+  const int blocks = (scratch.padded_dim + 63) / 64 * lane_blocks(lanes);
   const int share = (rows_ahead + blocks - 1) / blocks;
   int column = 0;
   for (; column + 64 <= scratch.padded_dim; column += 64)

@@ -98,6 +98,9 @@ void widen_rows(const AttentionTask& task, TileScratch& scratch, int keys) {
   convert(scratch.values, scratch.v);
 }
 
+// How many rows ahead to load, see far_rows.
+int near_rows(size_t row_bytes) { return std::max(1, far_rows(static_cast<int>(row_bytes)) / 3); }
+
 const float* row_at(const RowGroups& rows, int j) {
   return reinterpret_cast<const float*>(rows.row(j));
 }
@@ -152,12 +155,21 @@ void score_tile(const TileScratch& scratch, const float* q, int dim, int width, 
   }
 }
 
-void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys, RowsAhead& ahead) {
+// Few lanes, whose rows may be fetched meanwhile (those that are converted were read before).
+void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys, bool fetches) {
   const Tag d;
   const int dim = task.head_dim % kN == 0 ? task.head_dim : scratch.padded_dim;
+  const size_t row_bytes = scratch.keys.row_bytes;
+  // One lane reads the values at the pace of the keys; several go over them repeatedly, so all of
+  // them are fetched by then.
+  const int far = task.unit_lanes() == 1 ? far_rows(static_cast<int>(row_bytes)) : kKeyTile;
+  const int near = near_rows(row_bytes);
   for (int j = 0; j < keys; ++j) {
-    ahead.fetch(1);
     const float* k = row_at(scratch.keys, j);
+    if (fetches) {
+      const FetchAhead ahead = scratch.fetch_from_row(j, far, near);
+      for (size_t byte = 0; byte < row_bytes; byte += 64) ahead.line(byte);
+    }
     for (int lane = 0; lane < task.unit_lanes(); ++lane) {
       const float* q = static_cast<const float*>(scratch.q) + lane * scratch.padded_dim;
       Vec s0 = hn::Zero(d), s1 = hn::Zero(d);
@@ -222,7 +234,9 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
   const int padded = (keys + kN - 1) / kN * kN;
   for (int lane = 0; lane < task.unit_lanes(); ++lane) {
     float* row = scratch.scores + lane * kKeyTile;
-    for (int j = 0; j < padded; ++j) {
+    const bool is_whole = !task.has_alibi && padded == keys && scratch.low[lane] <= first &&
+                          scratch.high[lane] >= first + keys;
+    for (int j = 0; j < padded && !is_whole; ++j) {
       const int key = first + j;
       if (j >= keys || key < scratch.low[lane] || key >= scratch.high[lane]) {
         row[j] = kMinusInfinity;
@@ -300,6 +314,52 @@ void value_tile(const TileScratch& scratch, float* o, int lanes, int dim, int ke
     value_columns<1, kByKey>(scratch, o, lanes, keys, column, ahead, share);
 }
 
+// One lane: o[kN * kVectors] = o * corr + p v over keys [first, end).
+template <int kVectors, bool kFetches>
+HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, int column,
+                                float corr) {
+  const Tag d;
+  const size_t row_bytes = scratch.values.row_bytes;
+  const int far = far_rows(static_cast<int>(row_bytes)), near = near_rows(row_bytes);
+  float* o = scratch.o + column;
+  Vec sum[kVectors];
+  for (int c = 0; c < kVectors; ++c) sum[c] = hn::Mul(hn::Load(d, o + kN * c), hn::Set(d, corr));
+  for (int j = first; j < end; ++j) {
+    const float* row = row_at(scratch.values, j) + column;
+    const Vec weight = hn::Set(d, scratch.scores[j]);
+    for (int c = 0; c < kVectors; ++c)
+      sum[c] = hn::MulAdd(weight, hn::LoadU(d, row + kN * c), sum[c]);
+    if (!kFetches) continue;
+    const FetchAhead ahead = scratch.fetch_from_row(kKeyTile + j, far, near);
+    for (size_t byte = 0; byte < row_bytes; byte += 64) ahead.line(byte);
+  }
+  for (int c = 0; c < kVectors; ++c) hn::Store(sum[c], d, o + kN * c);
+}
+
+// One lane: o of all columns, some keys at a time so that they are still in L1 for further columns.
+void value_row(const TileScratch& scratch, int dim, int keys, bool fetches) {
+  constexpr int kVectors = 8, kStep = 32;
+  const int padded = (dim + kN - 1) / kN * kN;
+  for (int first = 0; first < keys; first += kStep) {
+    const int end = std::min(first + kStep, keys);
+    const float corr = first == 0 ? scratch.corr[0] : 1.0f;
+    const auto block = [&](auto vectors, int column) {
+      constexpr int kCount = decltype(vectors)::value;
+      if (fetches && column == 0) {
+        value_row_block<kCount, true>(scratch, first, end, column, corr);
+      } else {
+        value_row_block<kCount, false>(scratch, first, end, column, corr);
+      }
+    };
+    int column = 0;
+    for (; column + kVectors * kN <= padded; column += kVectors * kN)
+      block(std::integral_constant<int, kVectors>{}, column);
+    for (; column + 4 * kN <= padded; column += 4 * kN)
+      block(std::integral_constant<int, 4>{}, column);
+    for (; column < padded; column += kN) block(std::integral_constant<int, 1>{}, column);
+  }
+}
+
 void store_results(const AttentionTask& task, const TileScratch& scratch) {
   for (int lane = 0; lane < task.lanes; ++lane) {
     if (task.partial_o != nullptr) {
@@ -326,15 +386,16 @@ void few_lanes(const AttentionTask& task, TileScratch& scratch) {
         gather_rows(task, scratch, first, keys, kKeyTile, unit);
       },
       [&](TileScratch lanes, int first, int keys) {
-        const int fetched = needs_widening(task) ? 0 : keys;
+        const bool fetches = !needs_widening(task);
         widen_rows(task, lanes, keys);
-        RowsAhead values(lanes.values, 0, fetched);
-        score_rows(task, lanes, keys, values);
+        score_rows(task, lanes, keys, fetches);
         softmax_rows(task, lanes, first, keys);
+        if (task.unit_lanes() == 1) return value_row(lanes, task.head_dim, keys, fetches);
+        const int rows_ahead = fetches ? keys : 0;
         const RowGroups next = lanes.next_keys();
-        RowsAhead next_keys(next, 0, fetched);
+        RowsAhead next_keys(next, 0, rows_ahead);
         value_tile<false>(lanes, lanes.o, task.unit_lanes(), task.head_dim, keys, next_keys,
-                          fetched);
+                          rows_ahead);
       });
 }
 

@@ -18,14 +18,31 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-constexpr int kGroupsAhead = kKeysAhead / kRowGroup;
-
-// Fetches a group of rows of kChunks * 64 bytes.
-template <int kChunks>
-[[gnu::always_inline]] inline void fetch(const char* rows) {
-#pragma GCC unroll 8
-  for (int line = 0; line < kChunks * kRowGroup; ++line)
-    _mm_prefetch(rows + 64 * line, _MM_HINT_T0);
+// Calls use(chunks, has_tail), integral constants, for rows of head_dim dimensions: whole chunks of
+// 32, the last one cut if has_tail. The common head sizes know their row length.
+template <typename Use>
+void with_chunks(int head_dim, Use&& use) {
+  using std::integral_constant;
+  if (head_dim == 64) return use(integral_constant<int, 2>{}, std::false_type{});
+  if (head_dim == 128) return use(integral_constant<int, 4>{}, std::false_type{});
+  switch ((head_dim + 31) / 32) {
+    case 1:
+      return use(integral_constant<int, 1>{}, std::true_type{});
+    case 2:
+      return use(integral_constant<int, 2>{}, std::true_type{});
+    case 3:
+      return use(integral_constant<int, 3>{}, std::true_type{});
+    case 4:
+      return use(integral_constant<int, 4>{}, std::true_type{});
+    case 5:
+      return use(integral_constant<int, 5>{}, std::true_type{});
+    case 6:
+      return use(integral_constant<int, 6>{}, std::true_type{});
+    case 7:
+      return use(integral_constant<int, 7>{}, std::true_type{});
+    default:
+      return use(integral_constant<int, 8>{}, std::true_type{});
+  }
 }
 
 // ---- queries ----
@@ -60,19 +77,24 @@ struct KeyRows {
   const char* high;  // rows 8..15
   size_t row_bytes;
   __mmask32 tail;
+  FetchAhead ahead_low, ahead_high;
 
-  [[nodiscard]] __m512i chunk(int row, int c) const {
+  [[nodiscard]] size_t byte_of(int row, int c) const {
     const size_t bytes = kHasTail ? row_bytes : size_t{64} * kChunks;
-    const char* at = (row < 8 ? low : high) + static_cast<size_t>(row % 8) * bytes + 64 * c;
+    return static_cast<size_t>(row % 8) * bytes + static_cast<size_t>(64 * c);
+  }
+  [[nodiscard]] __m512i chunk(int row, int c) const {
+    const char* at = (row < 8 ? low : high) + byte_of(row, c);
     if (kHasTail && c == kChunks - 1) return _mm512_maskz_loadu_epi16(tail, at);
     return _mm512_loadu_si512(at);
   }
+  void fetch(int row, int c) const { (row < 8 ? ahead_low : ahead_high).line(byte_of(row, c)); }
 };
 
 // The sums of 16 rows' products, sum i in element i: partial sums are halved and paired level by
 // level, so that few of them are alive at a time. The rows enter in their order in memory, which
 // leaves the sums in bit-reversed order until the end.
-template <int kChunks, bool kHasTail>
+template <int kChunks, bool kHasTail, bool kFetches>
 struct DotTree {
   KeyRows<kChunks, kHasTail> rows;
   __m512bh q[kChunks];
@@ -81,7 +103,10 @@ struct DotTree {
   [[nodiscard, gnu::always_inline]] __m512 dot() const {
     __m512 sum = _mm512_setzero_ps();
 #pragma GCC unroll 8
-    for (int c = 0; c < kChunks; ++c) sum = _mm512_dpbf16_ps(sum, q[c], as_bh(rows.chunk(kRow, c)));
+    for (int c = 0; c < kChunks; ++c) {
+      sum = _mm512_dpbf16_ps(sum, q[c], as_bh(rows.chunk(kRow, c)));
+      if (kFetches) rows.fetch(kRow, c);
+    }
     return sum;
   }
   template <int kRow>
@@ -107,17 +132,22 @@ struct DotTree {
   }
 };
 
-// scores[lane][key] of 16 keys for each lane in turn.
+// scores[lane][key] of 16 keys for one lane, and for each lane in turn.
+template <bool kFetches, int kChunks, bool kHasTail>
+inline void score_lane(const TileScratch& scratch, int lane, const KeyRows<kChunks, kHasTail>& rows,
+                       float* scores) {
+  DotTree<kChunks, kHasTail, kFetches> tree{.rows = rows, .q = {}};
+  const auto* q = static_cast<const uint32_t*>(scratch.q) + lane * 16 * kChunks;
+#pragma GCC unroll 8
+  for (int c = 0; c < kChunks; ++c) tree.q[c] = as_bh(_mm512_load_si512(q + 16 * c));
+  _mm512_store_ps(scores + lane * kKeyTile, tree.all());
+}
 template <int kChunks, bool kHasTail>
 inline void score_by_dots(const TileScratch& scratch, int lanes,
                           const KeyRows<kChunks, kHasTail>& rows, float* scores) {
-  for (int lane = 0; lane < lanes; ++lane) {
-    DotTree<kChunks, kHasTail> tree{.rows = rows, .q = {}};
-    const auto* q = static_cast<const uint32_t*>(scratch.q) + lane * 16 * kChunks;
-#pragma GCC unroll 8
-    for (int c = 0; c < kChunks; ++c) tree.q[c] = as_bh(_mm512_load_si512(q + 16 * c));
-    _mm512_store_ps(scores + lane * kKeyTile, tree.all());
-  }
+  score_lane</*kFetches=*/true>(scratch, 0, rows, scores);
+  for (int lane = 1; lane < lanes; ++lane)
+    score_lane</*kFetches=*/false>(scratch, lane, rows, scores);
 }
 
 // The same for kLanes lanes at once, over keys transposed chunk by chunk.
@@ -132,7 +162,10 @@ inline void score_transposed(const TileScratch& scratch, const KeyRows<kChunks, 
   for (int c = 0; c < kChunks; ++c) {
     __m512i keys[16];
 #pragma GCC unroll 16
-    for (int row = 0; row < 16; ++row) keys[row] = rows.chunk(row, c);
+    for (int row = 0; row < 16; ++row) {
+      keys[row] = rows.chunk(row, c);
+      rows.fetch(row, c);
+    }
     transpose(keys);
 #pragma GCC unroll 16
     for (int word = 0; word < 16; ++word)
@@ -152,15 +185,15 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
   const RowGroups& k = scratch.keys;
   // One lane reads the values as it goes, at the pace of the keys; several copy them in one go, so
   // all of them are fetched by then.
-  const int ahead = lanes == 1 ? kGroupsAhead : kKeyTile / kRowGroup;
+  const int ahead = lanes == 1 ? far_groups(64 * kChunks) : kKeyTile / kRowGroup;
   for (int j = 0; j < keys; j += 16) {
     const KeyRows<kChunks, kHasTail> rows{
         .low = k.row(j),
         .high = k.row(j + 8),
         .row_bytes = k.row_bytes,
-        .tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1};
-    fetch<kChunks>(scratch.in_order(j / kRowGroup + ahead));
-    fetch<kChunks>(scratch.in_order(j / kRowGroup + ahead + 1));
+        .tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1,
+        .ahead_low = scratch.fetch_from(j / kRowGroup, ahead),
+        .ahead_high = scratch.fetch_from(j / kRowGroup + 1, ahead)};
     float* scores = scratch.scores + j;
     // A transposition costs 64 shuffles a chunk, a tree 45 operations a lane.
     if (45 * lanes <= 64 * kChunks) {
@@ -194,32 +227,9 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
 }
 
 void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
-  switch (task.head_dim) {
-    case 64:
-      return score_rows<2, false>(task, scratch, keys);
-    case 128:
-      return score_rows<4, false>(task, scratch, keys);
-    default:
-      break;
-  }
-  switch ((task.head_dim + 31) / 32) {
-    case 1:
-      return score_rows<1, true>(task, scratch, keys);
-    case 2:
-      return score_rows<2, true>(task, scratch, keys);
-    case 3:
-      return score_rows<3, true>(task, scratch, keys);
-    case 4:
-      return score_rows<4, true>(task, scratch, keys);
-    case 5:
-      return score_rows<5, true>(task, scratch, keys);
-    case 6:
-      return score_rows<6, true>(task, scratch, keys);
-    case 7:
-      return score_rows<7, true>(task, scratch, keys);
-    default:
-      return score_rows<8, true>(task, scratch, keys);
-  }
+  with_chunks(task.head_dim, [&](auto chunks, auto has_tail) {
+    score_rows<decltype(chunks)::value, decltype(has_tail)::value>(task, scratch, keys);
+  });
 }
 
 // ---- softmax ----
@@ -271,53 +281,78 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
 
 // ---- values ----
 
-// One lane whose head_dim is 32 * kChunks: o = o * corr + p v straight from groups of value rows.
-// Two rows are interleaved by unpacking, which leaves a chunk's dimensions in the order (even
-// fours, odd fours); the sums are put into that order before and back after.
-template <int kChunks>
-void value_row(const TileScratch& scratch, int groups) {
-  constexpr int kRowBytes = 64 * kChunks;
+// The dimensions of a chunk of sums in memory order, and as unpacking two rows leaves them: even
+// fours in `low`, odd fours in `high`.
+inline void to_unpacked(__m512& low, __m512& high) {
+  const __m512 first = low;
+  low = _mm512_shuffle_f32x4(first, high, 0x88);
+  high = _mm512_shuffle_f32x4(first, high, 0xdd);
+}
+inline void from_unpacked(__m512& low, __m512& high) {
+  const __m512 first = _mm512_shuffle_f32x4(low, high, 0x44);
+  const __m512 second = _mm512_shuffle_f32x4(low, high, 0xee);
+  low = _mm512_shuffle_f32x4(first, first, 0xd8);
+  high = _mm512_shuffle_f32x4(second, second, 0xd8);
+}
+
+// One lane: o = o * corr + p v straight from groups of value rows, each of 32 * kChunks dimensions,
+// the last chunk cut if kHasTail.
+template <int kChunks, bool kHasTail>
+[[gnu::noinline]] void value_row(const AttentionTask& task, const TileScratch& scratch,
+                                 int groups) {
+  const size_t row_bytes = kHasTail ? scratch.values.row_bytes : size_t{64} * kChunks;
+  const int left = task.head_dim - 32 * (kChunks - 1);
+  const __mmask32 tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
+  // o has rows of whole vectors, which may be half of the last chunk.
+  const auto has_high = [&](int c) { return !kHasTail || c + 1 < kChunks || left > 16; };
+  const auto load = [&](const char* row, int c) {
+    if (kHasTail && c + 1 == kChunks) return _mm512_maskz_loadu_epi16(tail, row + 64 * c);
+    return _mm512_loadu_si512(row + 64 * c);
+  };
   const auto* p = static_cast<const uint32_t*>(scratch.p);
   const __m512 corr = _mm512_set1_ps(scratch.corr[0]);
-  __m512 sum[2 * kChunks];
+  __m512 low[kChunks], high[kChunks];
 #pragma GCC unroll 8
   for (int c = 0; c < kChunks; ++c) {
-    const __m512 low = _mm512_mul_ps(_mm512_load_ps(scratch.o + 32 * c), corr);
-    const __m512 high = _mm512_mul_ps(_mm512_load_ps(scratch.o + 32 * c + 16), corr);
-    sum[2 * c] = _mm512_shuffle_f32x4(low, high, 0x88);
-    sum[2 * c + 1] = _mm512_shuffle_f32x4(low, high, 0xdd);
+    const float* o = scratch.o + 32 * c;
+    low[c] = _mm512_mul_ps(_mm512_load_ps(o), corr);
+    high[c] = has_high(c) ? _mm512_mul_ps(_mm512_load_ps(o + 16), corr) : _mm512_setzero_ps();
+    to_unpacked(low[c], high[c]);
   }
   for (int group = 0; group < groups; ++group) {
     const char* rows = scratch.values.group(group);
-    fetch<kChunks>(scratch.in_order(kKeyTile / kRowGroup + group + kGroupsAhead));
+    const FetchAhead ahead =
+        scratch.fetch_from(kKeyTile / kRowGroup + group, far_groups(64 * kChunks));
 #pragma GCC unroll 4
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
-      const char* a = rows + 2 * pair * kRowBytes;
+      const size_t a = static_cast<size_t>(2 * pair) * row_bytes, b = a + row_bytes;
       const __m512bh weight =
           as_bh(_mm512_set1_epi32(static_cast<int>(p[group * kRowGroup / 2 + pair])));
 #pragma GCC unroll 8
       for (int c = 0; c < kChunks; ++c) {
-        const __m512i va = _mm512_loadu_si512(a + 64 * c);
-        const __m512i vb = _mm512_loadu_si512(a + kRowBytes + 64 * c);
-        sum[2 * c] = _mm512_dpbf16_ps(sum[2 * c], weight, as_bh(_mm512_unpacklo_epi16(va, vb)));
-        sum[2 * c + 1] =
-            _mm512_dpbf16_ps(sum[2 * c + 1], weight, as_bh(_mm512_unpackhi_epi16(va, vb)));
+        const __m512i va = load(rows + a, c), vb = load(rows + b, c);
+        ahead.line(a + static_cast<size_t>(64 * c));
+        ahead.line(b + static_cast<size_t>(64 * c));
+        low[c] = _mm512_dpbf16_ps(low[c], weight, as_bh(_mm512_unpacklo_epi16(va, vb)));
+        high[c] = _mm512_dpbf16_ps(high[c], weight, as_bh(_mm512_unpackhi_epi16(va, vb)));
       }
     }
   }
 #pragma GCC unroll 8
   for (int c = 0; c < kChunks; ++c) {
-    const __m512 low = _mm512_shuffle_f32x4(sum[2 * c], sum[2 * c + 1], 0x44);
-    const __m512 high = _mm512_shuffle_f32x4(sum[2 * c], sum[2 * c + 1], 0xee);
-    _mm512_store_ps(scratch.o + 32 * c, _mm512_shuffle_f32x4(low, low, 0xd8));
-    _mm512_store_ps(scratch.o + 32 * c + 16, _mm512_shuffle_f32x4(high, high, 0xd8));
+    from_unpacked(low[c], high[c]);
+    _mm512_store_ps(scratch.o + 32 * c, low[c]);
+    if (has_high(c)) _mm512_store_ps(scratch.o + 32 * c + 16, high[c]);
   }
 }
 
 void add_values(const AttentionTask& task, const TileScratch& scratch, int keys) {
-  const int groups = (keys + kRowGroup - 1) / kRowGroup;
-  if (task.unit_lanes() == 1 && task.head_dim == 128) return value_row<4>(scratch, groups);
-  if (task.unit_lanes() == 1 && task.head_dim == 64) return value_row<2>(scratch, groups);
+  if (task.unit_lanes() == 1) {
+    const int groups = (keys + kRowGroup - 1) / kRowGroup;
+    return with_chunks(task.head_dim, [&](auto chunks, auto has_tail) {
+      value_row<decltype(chunks)::value, decltype(has_tail)::value>(task, scratch, groups);
+    });
+  }
   interleave_values(scratch, task.head_dim, (keys + 1) / 2);
   const RowGroups next = scratch.next_keys();
   RowsAhead ahead(next, 0, keys);

@@ -44,18 +44,22 @@ int64_t lanes_per_task(const kv::AttentionPlan& plan, const Split& split, int th
 }
 
 // Units (kv heads) of an item that one task takes in turn, where its blocks are short and its lanes
-// few; at least kTasksPerThread tasks are left for each thread. Results do not depend on it.
+// few: longer runs of memory, as long as every thread has work. `total_tokens` are those of all
+// items. Results do not depend on it.
 int64_t units_per_task(const kv::AttentionPlan& plan, const kv::WorkItem& item, const Split& split,
-                       const AttentionParams& params, int threads) {
+                       const AttentionParams& params, int64_t total_tokens, int threads) {
   const kv::Segment& segment = plan.segments[static_cast<size_t>(item.segment)];
   const int64_t lanes = (item.end_row - item.first_row) * split.group;
   if (lanes > cpu::kFewLanes || !params.alibi.slopes.empty() ||
       segment.block_tokens >= cpu::kKeyTile || segment.tokens <= segment.block_tokens)
     return 1;
-  constexpr int64_t kTasksPerThread = 4;
-  const int64_t items = static_cast<int64_t>(plan.items.size());
+  // A task of this many units is at most 1 / (threads * parts) of all work.
+  const auto fitting = [&](int64_t parts) {
+    return total_tokens * split.units / (segment.tokens * threads * parts);
+  };
   int64_t units = std::min(split.units, cpu::kTaskLanes / lanes);
-  while (units > 1 && items * (split.units / units) < kTasksPerThread * threads) units /= 2;
+  const int64_t most = fitting(2) > 1 ? fitting(2) : fitting(1);
+  while (units > 1 && units > most) units /= 2;
   return units;
 }
 
@@ -112,8 +116,11 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
   std::vector<int64_t>& task_units = workspace.task_units;
   task_begin.assign(1, 0);
   task_units.clear();
+  int64_t total_tokens = 0;
+  for (const kv::WorkItem& item : plan.items)
+    total_tokens += plan.segments[static_cast<size_t>(item.segment)].tokens;
   for (const kv::WorkItem& item : plan.items) {
-    const int64_t units = units_per_task(plan, item, split, params, context.threads);
+    const int64_t units = units_per_task(plan, item, split, params, total_tokens, context.threads);
     task_units.push_back(units);
     task_begin.push_back(task_begin.back() + (split.units + units - 1) / units *
                                                  tiles_of(item, split.group, task_lanes));

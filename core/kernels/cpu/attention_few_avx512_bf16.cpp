@@ -4,8 +4,8 @@
 // Scores, 16 keys at a time: a few lanes take dot products along head_dim, summed by a transposing
 // tree; more lanes (grouped queries) share 16 keys transposed in registers, against which each
 // lane's query is broadcast pair by pair.
-// Values are taken in key pairs: one lane multiplies them as they come, several go through an
-// interleaved copy in cache.
+// Values are taken in key pairs as they come, a lane's sums of as many chunks of 32 dimensions as
+// fit the registers.
 // Rows are fetched ahead in the order of reading: the hardware's streams would do within a block of
 // a paged cache, but they end where the block does.
 #include "core/kernels/cpu/attention_tile.h"
@@ -44,6 +44,14 @@ void with_chunks(int head_dim, Use&& use) {
       return use(integral_constant<int, 8>{}, std::true_type{});
   }
 }
+
+// More lanes go over this many groups at a time, again and again.
+constexpr int kStepGroups = 2;
+// How many groups ahead to prefetch and to load: the sooner, the fewer go by at a time.
+constexpr int groups_far(int row_bytes, int lanes) {
+  return lanes <= 2 ? far_groups(row_bytes) : std::max(far_groups(row_bytes), 5);
+}
+constexpr int groups_near(int lanes) { return lanes <= 2 ? 1 : kStepGroups; }
 
 // ---- queries ----
 
@@ -183,17 +191,15 @@ template <int kChunks, bool kHasTail>
 void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
   const int left = task.head_dim - 32 * (kChunks - 1), lanes = task.unit_lanes();
   const RowGroups& k = scratch.keys;
-  // One lane reads the values as it goes, at the pace of the keys; several copy them in one go, so
-  // all of them are fetched by then.
-  const int ahead = lanes == 1 ? far_groups(64 * kChunks) : kKeyTile / kRowGroup;
+  const int far = groups_far(64 * kChunks, lanes), near = groups_near(lanes);
   for (int j = 0; j < keys; j += 16) {
     const KeyRows<kChunks, kHasTail> rows{
         .low = k.row(j),
         .high = k.row(j + 8),
         .row_bytes = k.row_bytes,
         .tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1,
-        .ahead_low = scratch.fetch_from(j / kRowGroup, ahead),
-        .ahead_high = scratch.fetch_from(j / kRowGroup + 1, ahead)};
+        .ahead_low = scratch.fetch_from(j / kRowGroup, far, near),
+        .ahead_high = scratch.fetch_from(j / kRowGroup + 1, far, near)};
     float* scores = scratch.scores + j;
     // A transposition costs 64 shuffles a chunk, a tree 45 operations a lane.
     if (45 * lanes <= 64 * kChunks) {
@@ -321,8 +327,8 @@ template <int kChunks, bool kHasTail>
   }
   for (int group = 0; group < groups; ++group) {
     const char* rows = scratch.values.group(group);
-    const FetchAhead ahead =
-        scratch.fetch_from(kKeyTile / kRowGroup + group, far_groups(64 * kChunks));
+    const FetchAhead ahead = scratch.fetch_from(kKeyTile / kRowGroup + group,
+                                                groups_far(64 * kChunks, 1), groups_near(1));
 #pragma GCC unroll 4
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
       const size_t a = static_cast<size_t>(2 * pair) * row_bytes, b = a + row_bytes;
@@ -346,17 +352,116 @@ template <int kChunks, bool kHasTail>
   }
 }
 
-void add_values(const AttentionTask& task, const TileScratch& scratch, int keys) {
-  if (task.unit_lanes() == 1) {
-    const int groups = (keys + kRowGroup - 1) / kRowGroup;
-    return with_chunks(task.head_dim, [&](auto chunks, auto has_tail) {
-      value_row<decltype(chunks)::value, decltype(has_tail)::value>(task, scratch, groups);
-    });
+// Chunks whose sums of kLanes lanes fit the registers together.
+constexpr int most_chunks(int lanes) { return lanes <= 3 ? 4 : lanes <= 6 ? 2 : 1; }
+
+// Several lanes: the same for kChunks chunks from `chunk` on of groups [group, end), the last chunk
+// cut if kHasTail. The first groups bring the correction.
+template <int kLanes, int kChunks, bool kHasTail>
+[[gnu::noinline]] void value_lanes(const AttentionTask& task, const TileScratch& scratch, int chunk,
+                                   int group, int end, int far) {
+  const size_t row_bytes = scratch.values.row_bytes;
+  const int left = task.head_dim - 32 * (chunk + kChunks - 1);
+  const __mmask32 tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
+  const auto has_high = [&](int c) { return !kHasTail || c + 1 < kChunks || left > 16; };
+  const auto load = [&](const char* row, int c) {
+    if (kHasTail && c + 1 == kChunks) return _mm512_maskz_loadu_epi16(tail, row + 64 * c);
+    return _mm512_loadu_si512(row + 64 * c);
+  };
+  const auto o_of = [&](int lane, int c) {
+    return scratch.o + lane * scratch.padded_dim + 32 * (chunk + c);
+  };
+  const auto* p = static_cast<const uint32_t*>(scratch.p);
+  __m512 low[kLanes][kChunks], high[kLanes][kChunks];
+#pragma GCC unroll 8
+  for (int r = 0; r < kLanes; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < kChunks; ++c) {
+      const __m512 corr = _mm512_set1_ps(group == 0 ? scratch.corr[r] : 1.0f);
+      low[r][c] = _mm512_mul_ps(_mm512_load_ps(o_of(r, c)), corr);
+      high[r][c] =
+          has_high(c) ? _mm512_mul_ps(_mm512_load_ps(o_of(r, c) + 16), corr) : _mm512_setzero_ps();
+      to_unpacked(low[r][c], high[r][c]);
+    }
+  for (; group < end; ++group) {
+    const char* rows = scratch.values.group(group) + 64 * chunk;
+    const FetchAhead ahead =
+        scratch.fetch_from(kKeyTile / kRowGroup + group, far, groups_near(kLanes));
+#pragma GCC unroll 1
+    for (int pair = 0; pair < kRowGroup / 2; ++pair) {
+      const size_t a = static_cast<size_t>(2 * pair) * row_bytes, b = a + row_bytes;
+      __m512bh values[2 * kChunks];
+#pragma GCC unroll 4
+      for (int c = 0; c < kChunks; ++c) {
+        const __m512i va = load(rows + a, c), vb = load(rows + b, c);
+        ahead.line(a + static_cast<size_t>(64 * (chunk + c)));
+        ahead.line(b + static_cast<size_t>(64 * (chunk + c)));
+        values[2 * c] = as_bh(_mm512_unpacklo_epi16(va, vb));
+        values[2 * c + 1] = as_bh(_mm512_unpackhi_epi16(va, vb));
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < kLanes; ++r) {
+        const __m512bh weight = as_bh(_mm512_set1_epi32(
+            static_cast<int>(p[r * (kKeyTile / 2) + group * kRowGroup / 2 + pair])));
+#pragma GCC unroll 4
+        for (int c = 0; c < kChunks; ++c) {
+          low[r][c] = _mm512_dpbf16_ps(low[r][c], weight, values[2 * c]);
+          high[r][c] = _mm512_dpbf16_ps(high[r][c], weight, values[2 * c + 1]);
+        }
+      }
+    }
   }
-  interleave_values(scratch, task.head_dim, (keys + 1) / 2);
-  const RowGroups next = scratch.next_keys();
-  RowsAhead ahead(next, 0, keys);
-  value_tile<false>(scratch, scratch.o, task.unit_lanes(), (keys + 1) / 2, ahead, keys);
+#pragma GCC unroll 8
+  for (int r = 0; r < kLanes; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < kChunks; ++c) {
+      from_unpacked(low[r][c], high[r][c]);
+      _mm512_store_ps(o_of(r, c), low[r][c]);
+      if (has_high(c)) _mm512_store_ps(o_of(r, c) + 16, high[r][c]);
+    }
+}
+
+// Several lanes, all chunks: some groups at a time, which stay in L1 from one chunk to the next.
+template <int kLanes>
+void add_lanes(const AttentionTask& task, const TileScratch& scratch, int groups) {
+  const int chunks = (task.head_dim + 31) / 32, whole = task.head_dim / 32;
+  const int far = groups_far(64 * chunks, kLanes);
+  for (int group = 0; group < groups; group += kStepGroups) {
+    const int end = std::min(group + kStepGroups, groups);
+    int chunk = 0;
+    if constexpr (most_chunks(kLanes) >= 4)
+      for (; chunk + 4 <= whole; chunk += 4)
+        value_lanes<kLanes, 4, false>(task, scratch, chunk, group, end, far);
+    if constexpr (most_chunks(kLanes) >= 2)
+      for (; chunk + 2 <= whole; chunk += 2)
+        value_lanes<kLanes, 2, false>(task, scratch, chunk, group, end, far);
+    for (; chunk < chunks; ++chunk)
+      value_lanes<kLanes, 1, true>(task, scratch, chunk, group, end, far);
+  }
+}
+
+void add_values(const AttentionTask& task, const TileScratch& scratch, int keys) {
+  const int groups = (keys + kRowGroup - 1) / kRowGroup;
+  switch (task.unit_lanes()) {
+    case 1:
+      return with_chunks(task.head_dim, [&](auto chunks, auto has_tail) {
+        value_row<decltype(chunks)::value, decltype(has_tail)::value>(task, scratch, groups);
+      });
+    case 2:
+      return add_lanes<2>(task, scratch, groups);
+    case 3:
+      return add_lanes<3>(task, scratch, groups);
+    case 4:
+      return add_lanes<4>(task, scratch, groups);
+    case 5:
+      return add_lanes<5>(task, scratch, groups);
+    case 6:
+      return add_lanes<6>(task, scratch, groups);
+    case 7:
+      return add_lanes<7>(task, scratch, groups);
+    default:
+      return add_lanes<8>(task, scratch, groups);
+  }
 }
 
 }  // namespace

@@ -176,8 +176,8 @@ struct TileScratch {
     return next_keys().group(index - 2 * kGroups);
   }
   // What to fetch while group `index` is computed.
-  [[nodiscard]] FetchAhead fetch_from(int index, int far_groups) const {
-    return {.far = in_order(index + far_groups), .near = in_order(index + 1)};
+  [[nodiscard]] FetchAhead fetch_from(int index, int far, int near) const {
+    return {.far = in_order(index + far), .near = in_order(index + near)};
   }
   // The same for one row: the rows that are `far` and `near` rows ahead.
   [[nodiscard]] FetchAhead fetch_from_row(int row, int far, int near) const {

@@ -51,9 +51,9 @@ void pack_queries(const AttentionTask& task, int first_lane, int lanes, uint32_t
 constexpr int kMostKeys = 24;
 
 // Scores of kKeys keys against 16 * kVectors lanes; raises top[lane] to their maximum.
-template <int kVectors, int kKeys>
+template <int kVectors, int kKeys, typename Ahead>
 inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int first,
-                        float* scores, float* top) {
+                        float* scores, float* top, const Ahead& ahead) {
   const char* k[kKeys];
 #pragma GCC unroll 24
   for (int j = 0; j < kKeys; ++j) k[j] = keys.row(first + j);
@@ -63,6 +63,7 @@ inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sum[j][v] = _mm512_setzero_ps();
   for (int c = 0; c < pairs; ++c) {
+    ahead.step(c);
     __m512bh lanes[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
@@ -86,15 +87,16 @@ inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int
   }
 }
 
-template <int kVectors>
+template <int kVectors, typename Ahead>
 void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int keys, float* top,
-                RowsAhead& ahead) {
+                Ahead& ahead) {
   constexpr int kKeys = 24 / kVectors;
   for (int j = 0; j < keys; j += kKeys) {
-    ahead.fetch(kKeys);
+    ahead.take(kKeys, pairs);
     // The last block overlaps the one before, so as to see no key beyond.
     const int at = std::min(j, std::max(0, keys - kKeys));
-    score_block<kVectors, kKeys>(q, pairs, scratch.keys, at, scratch.scores + at * kLaneTile, top);
+    score_block<kVectors, kKeys>(q, pairs, scratch.keys, at, scratch.scores + at * kLaneTile, top,
+                                 ahead);
   }
 }
 
@@ -169,13 +171,14 @@ void softmax_tile(const TileScratch& scratch, int first_lane, int vectors, int k
 // One lane tile against a key tile. The first lane tile to see the keys also interleaves their
 // values and has memory fetch ahead: the values while the scores are computed, the next tile's
 // keys while the output is.
+template <typename Ahead>
 void compute_tile(const AttentionTask& task, const TileScratch& scratch, const LaneTile& tile,
                   int index, int first, int keys, int loaded, bool is_first) {
   const int pairs = task.head_dim / 2, vectors = (tile.lanes + 15) / 16;
   const uint32_t* q = static_cast<const uint32_t*>(scratch.q) + index * pairs * kLaneTile;
   alignas(64) float top[kLaneTile];
   std::fill_n(top, kLaneTile, kMasked);
-  RowsAhead values(scratch.values, 0, is_first ? loaded : 0);
+  Ahead values(scratch.values, 0, is_first ? loaded : 0);
   switch (vectors) {
     case 1:
       score_tile<1>(scratch, q, pairs, keys, top, values);
@@ -195,7 +198,7 @@ void compute_tile(const AttentionTask& task, const TileScratch& scratch, const L
     mask_tile(task, scratch, tile.first, vectors, first, keys, top);
   softmax_tile(scratch, tile.first, vectors, keys, top);
   const int rows_ahead = is_first && loaded == kKeyTile ? kKeyTile : 0;
-  RowsAhead next_keys(scratch.keys, loaded, loaded + rows_ahead);
+  Ahead next_keys(scratch.keys, loaded, loaded + rows_ahead);
   value_tile<true>(scratch, scratch.o + tile.first * scratch.padded_dim, tile.lanes, (keys + 1) / 2,
                    next_keys, rows_ahead);
 }
@@ -218,7 +221,10 @@ void attention_avx512_bf16(const AttentionTask& task, void* memory) {
         is_first = true;
       },
       [&](const LaneTile& tile, int index, int first, int keys) {
-        compute_tile(task, scratch, tile, index, first, keys, loaded, is_first);
+        // Beyond 32 lanes the products take several times as long as their rows.
+        const auto compute =
+            is_first && tile.lanes <= 32 ? compute_tile<LinesAhead> : compute_tile<RowsAhead>;
+        compute(task, scratch, tile, index, first, keys, loaded, is_first);
         is_first = false;
       });
   store_results(task, scratch);

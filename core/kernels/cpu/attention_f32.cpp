@@ -133,7 +133,7 @@ template <int kVectors>
 void score_lanes(const TileScratch& scratch, const float* q, int dim, int keys, int lane,
                  RowsAhead& ahead) {
   for (int j = 0; j < keys; j += kAccumulators / kVectors) {
-    ahead.fetch(kAccumulators / kVectors);
+    ahead.take(kAccumulators / kVectors);
     score_block<kVectors>(q + lane, dim, scratch.keys, j, scratch.scores + j * kLaneTile + lane);
   }
 }
@@ -292,7 +292,7 @@ void value_columns(const TileScratch& scratch, float* o, int lanes, int keys, in
                    RowsAhead& ahead, int rows_per_block) {
   constexpr int kLaneStep = kByKey ? 1 : kKeyTile;
   cut_lanes(lanes, [&](auto height, int lane) {
-    ahead.fetch(rows_per_block);
+    ahead.take(rows_per_block);
     value_block<decltype(height)::value, kVectors, kByKey>(
         scratch.scores + lane * kLaneStep, scratch.values, keys, column, scratch.padded_dim,
         scratch.corr + lane, o + lane * scratch.padded_dim + column);

@@ -53,20 +53,49 @@ struct FetchAhead {
   }
 };
 
-// Fetches rows a few at a time while something else is computed, so that memory is busy all the
-// time.
+// Fetches rows while something else is computed, so that memory is busy all the time: some for each
+// block of products.
 class RowsAhead {
  public:
   RowsAhead(const RowGroups& rows, int first, int end) : rows_(rows), next_(first), end_(end) {}
-  void fetch(int count) {
+  // Fetches up to `count` rows now.
+  void take(int count, int /*steps*/ = 0) {
     for (const int stop = std::min(end_, next_ + count); next_ < stop; ++next_)
       for (size_t byte = 0; byte < rows_.row_bytes; byte += 64)
         __builtin_prefetch(rows_.row(next_) + byte);
   }
+  void step(int /*index*/) const {}
 
  private:
   const RowGroups& rows_;
   int next_, end_;
+};
+
+// The same spread over a block's loop: all at once, the lines overflow the queue of misses, and
+// what does not fit is dropped. Worth its instructions where few lanes leave memory little time.
+class LinesAhead {
+ public:
+  LinesAhead(const RowGroups& rows, int first, int end) : rows_(rows), next_(first), end_(end) {}
+  // Up to `count` rows are fetched in the `steps` calls of step() that follow, two lines in each.
+  void take(int count, int steps) {
+    lines_ = 0;
+    steps_ = steps;
+    for (const int stop = std::min(end_, next_ + count); next_ < stop; ++next_) {
+      const char* row = rows_.row(next_);
+      for (size_t byte = 0; byte < rows_.row_bytes && lines_ < kMostLines; byte += 64)
+        line_[lines_++] = row + byte;
+    }
+  }
+  void step(int index) const {
+    if (index < lines_) __builtin_prefetch(line_[index]);
+    if (index + steps_ < lines_) __builtin_prefetch(line_[index + steps_]);
+  }
+
+ private:
+  static constexpr int kMostLines = 2 * kKeyTile;
+  const RowGroups& rows_;
+  int next_, end_, lines_ = 0, steps_ = 0;
+  const char* line_[kMostLines];
 };
 
 // Blocks of at most 6 lanes that `lanes` are cut into.

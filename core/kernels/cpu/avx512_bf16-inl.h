@@ -110,9 +110,9 @@ inline void interleave_values(const TileScratch& scratch, int dim, int pairs) {
 
 // o[kLanes][16 * kVectors] = o * corr + p v over key pairs. kByKey: p[pair][lane], else
 // p[lane][pair].
-template <int kLanes, int kVectors, bool kByKey>
+template <int kLanes, int kVectors, bool kByKey, typename Ahead>
 inline void value_block(const uint32_t* p, const uint32_t* v, int pairs, int padded_dim,
-                        const float* corr, float* o) {
+                        const float* corr, float* o, const Ahead& ahead) {
   constexpr int kPairStep = kByKey ? kLaneTile : 1, kLaneStep = kByKey ? 1 : kKeyTile / 2;
   __m512 sum[kLanes][kVectors];
 #pragma GCC unroll 6
@@ -122,6 +122,7 @@ inline void value_block(const uint32_t* p, const uint32_t* v, int pairs, int pad
       sum[r][c] =
           _mm512_mul_ps(_mm512_load_ps(o + r * padded_dim + 16 * c), _mm512_set1_ps(corr[r]));
   for (int pair = 0; pair < pairs; ++pair) {
+    ahead.step(pair);
     __m512bh values[kVectors];
 #pragma GCC unroll 4
     for (int c = 0; c < kVectors; ++c)
@@ -140,22 +141,22 @@ inline void value_block(const uint32_t* p, const uint32_t* v, int pairs, int pad
     for (int c = 0; c < kVectors; ++c) _mm512_store_ps(o + r * padded_dim + 16 * c, sum[r][c]);
 }
 
-template <int kVectors, bool kByKey>
+template <int kVectors, bool kByKey, typename Ahead>
 void value_columns(const TileScratch& scratch, float* o, int lanes, int pairs, int column,
-                   RowsAhead& ahead, int rows_per_block) {
+                   Ahead& ahead, int rows_per_block) {
   constexpr int kLaneStep = kByKey ? 1 : kKeyTile / 2;
   const uint32_t* v = static_cast<const uint32_t*>(scratch.v) + column;
   cut_lanes(lanes, [&](auto height, int lane) {
-    ahead.fetch(rows_per_block);
+    ahead.take(rows_per_block, pairs);
     value_block<decltype(height)::value, kVectors, kByKey>(
         static_cast<const uint32_t*>(scratch.p) + lane * kLaneStep, v, pairs, scratch.padded_dim,
-        scratch.corr + lane, o + lane * scratch.padded_dim + column);
+        scratch.corr + lane, o + lane * scratch.padded_dim + column, ahead);
   });
 }
 
 // o of `lanes` lanes from o on: all columns. Meanwhile `rows_ahead` rows are fetched.
-template <bool kByKey>
-void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs, RowsAhead& ahead,
+template <bool kByKey, typename Ahead>
+void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs, Ahead& ahead,
                 int rows_ahead) {
   const int blocks = (scratch.padded_dim + 63) / 64 * lane_blocks(lanes);
   const int share = (rows_ahead + blocks - 1) / blocks;

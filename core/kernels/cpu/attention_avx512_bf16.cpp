@@ -47,18 +47,20 @@ void pack_queries(const AttentionTask& task, int first_lane, int lanes, uint32_t
     }
 }
 
-// Keys of the longest score block; fewer may leave scores of keys beyond them in `top`.
-constexpr int kMostKeys = 24;
+// Keys of a score block: 16 or 24 accumulators, and rows that are whole groups or parts of one.
+constexpr int block_keys(int vectors) { return vectors == 1 ? 16 : vectors == 4 ? 4 : 8; }
 
-// Scores of kKeys keys against 16 * kVectors lanes; raises top[lane] to their maximum.
-template <int kVectors, int kKeys, typename Ahead>
+// Scores of kKeys keys against 16 * kVectors lanes; raises top[lane] to their maximum. Rows are
+// kRowBytes long (0: known at run time only), so that they are addressed from one register a group.
+template <int kVectors, int kRowBytes, typename Ahead>
 inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int first,
                         float* scores, float* top, const Ahead& ahead) {
-  const char* k[kKeys];
-#pragma GCC unroll 24
-  for (int j = 0; j < kKeys; ++j) k[j] = keys.row(first + j);
+  constexpr int kKeys = block_keys(kVectors);
+  const size_t row_bytes = kRowBytes > 0 ? size_t{kRowBytes} : keys.row_bytes;
+  const char* group[2] = {keys.row(first), keys.row(first + kKeys / 2)};
+  if (kKeys <= kRowGroup) group[1] = group[0] + kKeys / 2 * row_bytes;
   __m512 sum[kKeys][kVectors];
-#pragma GCC unroll 24
+#pragma GCC unroll 16
   for (int j = 0; j < kKeys; ++j)
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sum[j][v] = _mm512_setzero_ps();
@@ -68,9 +70,10 @@ inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
       lanes[v] = as_bh(_mm512_load_si512(q + c * kLaneTile + 16 * v));
-#pragma GCC unroll 24
+#pragma GCC unroll 16
     for (int j = 0; j < kKeys; ++j) {
-      const __m512bh key = as_bh(_mm512_set1_epi32(static_cast<int>(pair_at(k[j], c))));
+      const char* row = group[j / (kKeys / 2)] + j % (kKeys / 2) * row_bytes;
+      const __m512bh key = as_bh(_mm512_set1_epi32(static_cast<int>(pair_at(row, c))));
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sum[j][v] = _mm512_dpbf16_ps(sum[j][v], key, lanes[v]);
     }
@@ -78,7 +81,7 @@ inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     __m512 highest = _mm512_load_ps(top + 16 * v);
-#pragma GCC unroll 24
+#pragma GCC unroll 16
     for (int j = 0; j < kKeys; ++j) {
       highest = _mm512_max_ps(highest, sum[j][v]);
       _mm512_store_ps(scores + j * kLaneTile + 16 * v, sum[j][v]);
@@ -87,16 +90,27 @@ inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int
   }
 }
 
+// Rounds the keys up to whole blocks: `top` may then come from keys beyond.
+template <int kVectors, int kRowBytes, typename Ahead>
+void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int keys, float* top,
+                Ahead& ahead) {
+  constexpr int kKeys = block_keys(kVectors);
+  for (int j = 0; j < keys; j += kKeys) {
+    ahead.take(kKeys, pairs);
+    score_block<kVectors, kRowBytes>(q, pairs, scratch.keys, j, scratch.scores + j * kLaneTile, top,
+                                     ahead);
+  }
+}
 template <int kVectors, typename Ahead>
 void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int keys, float* top,
                 Ahead& ahead) {
-  constexpr int kKeys = 24 / kVectors;
-  for (int j = 0; j < keys; j += kKeys) {
-    ahead.take(kKeys, pairs);
-    // The last block overlaps the one before, so as to see no key beyond.
-    const int at = std::min(j, std::max(0, keys - kKeys));
-    score_block<kVectors, kKeys>(q, pairs, scratch.keys, at, scratch.scores + at * kLaneTile, top,
-                                 ahead);
+  switch (scratch.keys.row_bytes) {
+    case 128:
+      return score_tile<kVectors, 128>(scratch, q, pairs, keys, top, ahead);
+    case 256:
+      return score_tile<kVectors, 256>(scratch, q, pairs, keys, top, ahead);
+    default:
+      return score_tile<kVectors, 0>(scratch, q, pairs, keys, top, ahead);
   }
 }
 
@@ -194,7 +208,7 @@ void compute_tile(const AttentionTask& task, const TileScratch& scratch, const L
       break;
   }
   if (is_first) interleave_values(scratch, task.head_dim, (loaded + 1) / 2);
-  if (task.has_alibi || keys < kMostKeys || !tile.range.covers(first, keys))
+  if (task.has_alibi || keys % block_keys(vectors) != 0 || !tile.range.covers(first, keys))
     mask_tile(task, scratch, tile.first, vectors, first, keys, top);
   softmax_tile(scratch, tile.first, vectors, keys, top);
   const int rows_ahead = is_first && loaded == kKeyTile ? kKeyTile : 0;

@@ -11,17 +11,22 @@ namespace {
 
 using kernels::cpu::kFewLanes;
 
-// Shares of the FLOP limit that the kernels reach with rows in cache, and the part of the memory
-// time that many lanes do not hide: fitted to attention_bench and to the crossover map (Zen 5, 2
-// threads, bf16).
-constexpr double kFewLanesShare = 0.3;
-constexpr double kManyLanesShare = 0.82;
-constexpr double kOpenMemoryShare = 0.6;
-// Of the DRAM and L3 limits, for few lanes.
-constexpr double kFewLanesReadShare = 0.85, kFewLanesL3Share = 0.6;
+// What a kernel computes for each key beside one lane's products at the FLOP limit, in units of
+// these: queries that are packed by vectors along head_dim and few pay for their sums, many lanes
+// for the values they interleave. Fitted to kernel times with rows in L2 (Zen 5, bf16, head_dim
+// 128: 5.3, 7.3, 11.3, 19.3 ns a key for 1, 2, 4, 8 lanes; 32, 49, 86 ns for 16, 32, 64).
+struct ComputedLanes {
+  double each_key, each_lane;
+};
+constexpr ComputedLanes kFewLanesCost = {.each_key = 3.1, .each_lane = 1.87};
+constexpr ComputedLanes kManyLanesCost = {.each_key = 12.0, .each_lane = 1.1};
+// The part of the shorter of memory and compute that few lanes do not hide; many hide all.
+constexpr double kFewLanesOpenShare = 0.4;
+// Of the L3 limit, where the next item reads the same rows between its own.
+constexpr double kL3Share = 0.6;
 // Merging: one more parallel step, and for each (row, head) on one thread the query packed and the
 // state set up once more, two results stored and merged. Many lanes take longer to set up.
-constexpr double kMergeStepSeconds = 15e-6;
+constexpr double kMergeStepSeconds = 8e-6;
 constexpr double kFewLanesPartialSeconds = 100e-9, kManyLanesPartialSeconds = 300e-9;
 
 }  // namespace
@@ -35,16 +40,16 @@ double PlanCosts::item_seconds(int64_t tokens, int64_t rows, int64_t items) cons
 
   const int64_t lanes = rows * (setting.heads / setting.kv_heads);
   const bool few = lanes <= kFewLanes;
-  const int64_t computed_lanes = few ? lanes : (lanes + 15) / 16 * 16;
-  const double flops = 4.0 * kv_elements * static_cast<double>(computed_lanes);
-  const double compute = flops / (flops_s * (few ? kFewLanesShare : kManyLanesShare));
-  const auto seconds = [&](double rate, double few_lanes_share) {
+  const ComputedLanes& cost = few ? kFewLanesCost : kManyLanesCost;
+  const auto computed_lanes = static_cast<double>(few ? lanes : (lanes + 15) / 16 * 16);
+  const double compute =
+      4.0 * kv_elements * (cost.each_key + cost.each_lane * computed_lanes) / flops_s;
+  const auto seconds = [&](double rate) {
     const double memory = bytes / rate;
-    return few ? std::max(compute, memory / few_lanes_share)
-               : std::max(compute + kOpenMemoryShare * memory, memory);
+    return std::max(compute, memory) + (few ? kFewLanesOpenShare * std::min(compute, memory) : 0.0);
   };
-  const double first = seconds(dram_s, kFewLanesReadShare);
-  const double again = bytes <= l3_bytes / 2 ? seconds(l3_s, kFewLanesL3Share) : first;
+  const double first = seconds(dram_s);
+  const double again = bytes <= l3_bytes / 2 ? seconds(kL3Share * l3_s) : first;
   return first + static_cast<double>(items - 1) * again;
 }
 

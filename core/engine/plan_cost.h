@@ -10,12 +10,13 @@
 namespace reprise::engine {
 
 // Seconds of one layer's attention over `tokens` that are read by `items` work items of `rows`
-// query rows each. An item is bound by its bytes or by its products, whichever takes longer, and
-// where rows are many some of both shows (memory is fetched while products run, not wholly).
+// query rows each. An item takes what is longer of its bytes and its products; where rows are few a
+// part of the shorter shows as well.
 //   bytes  2 * tokens * kv_heads * head_dim * element   once from DRAM; for further items of the
 //          same tokens from the L3 where they fit into half of it
-//   FLOPs  4 * tokens * rows * heads * head_dim   at the share of the limit that the kernels reach:
-//          a row's heads of one kv head are lanes, computed in vectors of 16 beyond kFewLanes
+//   FLOPs  4 * tokens * kv_heads * head_dim * lanes   a row's heads of one kv head are lanes,
+//          computed in vectors of 16 beyond kFewLanes; what each key and each lane costs beside
+//          them is counted in lanes
 struct PlanCosts {
   PlanSetting setting;
   MachineLimits machine;

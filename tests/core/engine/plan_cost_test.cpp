@@ -19,21 +19,24 @@ PlanCosts costs(int64_t heads, int64_t kv_heads) {
           .l3_bytes = 32e6};
 }
 
-TEST(PlanCost, OneRowTakesAsLongAsItsBytes) {
-  // 4096 tokens of 32 heads: 67.1 MB, 0.671 ms at 100 GB/s, of which few lanes reach 0.85.
-  EXPECT_NEAR(costs(32, 32).item_seconds(4096, 1, 1), 0.790e-3, 0.002e-3);
+TEST(PlanCost, OneRowTakesAsLongAsItsBytesAndSomeOfItsProducts) {
+  // 4096 tokens of 32 heads: 67.1 MB, 671 us at 100 GB/s; 67.1 MFLOP a lane, 67.1 us, of which
+  // 3.1 + 1.87 are computed; 0.4 of them show.
+  const double once = 671e-6 + 0.4 * 4.97 * 67.1e-6;
+  EXPECT_NEAR(costs(32, 32).item_seconds(4096, 1, 1), once, 1e-6);
   // Eight items of as many bytes fall out of the L3 each time.
-  EXPECT_NEAR(costs(32, 32).item_seconds(4096, 1, 8), 8 * 0.790e-3, 0.01e-3);
+  EXPECT_NEAR(costs(32, 32).item_seconds(4096, 1, 8), 8 * once, 8e-6);
 }
 
 TEST(PlanCost, WhatFitsIntoTheL3IsReadAgainFromThere) {
-  // 64 tokens: 1.05 MB; 10.5 us at 0.85, then 5.2 us at 0.6.
-  EXPECT_NEAR(costs(32, 32).item_seconds(64, 1, 3), 10.5e-6 / 0.85 + 2 * 5.24e-6 / 0.6, 0.1e-6);
+  // 64 tokens: 1.05 MB; 10.5 us from DRAM, 8.7 us at 0.6 of 200 GB/s; 5.2 us of products.
+  EXPECT_NEAR(costs(32, 32).item_seconds(64, 1, 3),
+              10.5e-6 + 2 * 8.74e-6 + 3 * 0.4 * 4.97 * 1.05e-6, 0.1e-6);
 }
 
 TEST(PlanCost, ManyRowsTakeAsLongAsTheirProducts) {
-  // 64 rows, 4096 tokens: 4.29 GFLOP at 820 GFLOP/s, and 0.6 of the 0.671 ms for the bytes.
-  EXPECT_NEAR(costs(32, 32).item_seconds(4096, 64, 1), 5.24e-3 + 0.40e-3, 0.02e-3);
+  // 64 rows, 4096 tokens: 67.1 us a lane, of which 12 + 1.1 * 64 are computed.
+  EXPECT_NEAR(costs(32, 32).item_seconds(4096, 64, 1), 82.4 * 67.1e-6, 5e-6);
   // 17 lanes are computed as 32.
   EXPECT_NEAR(costs(32, 32).item_seconds(4096, 17, 1), costs(32, 32).item_seconds(4096, 32, 1),
               1e-9);

@@ -8,6 +8,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/memory.h"
+#include "core/engine/machine_probe.h"
 #include "experiments/attention_samples.h"
 #include "experiments/bench.h"
 #include "experiments/torch_operator.h"
@@ -80,7 +81,7 @@ class AttentionRun {
         stop_(stop),
         problem_(attention_problem(group)),
         values_(problem_),
-        probe_(context, problem_.kv_dtype == DType::kBF16),
+        probe_(context),
         operators_(make_operators(group.methods, problem_, values_, context)),
         samples_(group.methods.size()),
         deviations_(group.methods.size()) {}
@@ -191,15 +192,22 @@ class AttentionRun {
     if (stop_) throw Interrupted{};
     AttentionOperator& one = *operators_[m];
     AttentionTurn turn{
-        .beside = probe_.measure(), .keys = keys_at(step), .kv_bytes_read = one.kv_bytes_read()};
+        .beside = moment(), .keys = keys_at(step), .kv_bytes_read = one.kv_bytes_read()};
     turn.append_us = elapsed_us([&] { one.append(); });
     turn.latency_us = elapsed_us([&] { one.attend(); });
     samples_[m].turns.push_back(turn);
   }
 
+  // The read comes last: it empties the caches.
+  [[nodiscard]] MomentRates moment() const {
+    const double gflop_s = probe_.sample(problem_.kv_dtype == DType::kBF16 ? engine::Limit::kBf16
+                                                                           : engine::Limit::kF32);
+    return {.dram_read_gb_s = probe_.sample(engine::Limit::kDramRead), .gflop_s = gflop_s};
+  }
+
   double cold_us(const std::function<void()>& work) const {
     if (stop_) throw Interrupted{};
-    (void)probe_.read_gb_s();
+    (void)probe_.sample(engine::Limit::kDramRead);
     return elapsed_us(work);
   }
 
@@ -231,7 +239,7 @@ class AttentionRun {
   const std::atomic<bool>& stop_;
   AttentionProblem problem_;
   TokenValues values_;
-  engine::MomentProbe probe_;
+  engine::MachineProbe probe_;
   std::vector<std::unique_ptr<AttentionOperator>> operators_;
   std::vector<AttentionSamples> samples_;
   std::vector<Deviation> deviations_;

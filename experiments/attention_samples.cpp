@@ -36,7 +36,7 @@ void add_median(Measurement& out, const char* name, const AttentionSamples& samp
 
 // The least time in which rates allow bytes and operations that overlap perfectly.
 //   [RelayAttention §3.1, eq. 1]
-double limit_us(double bytes, double flop, const engine::MomentRates& rates) {
+double limit_us(double bytes, double flop, const MomentRates& rates) {
   return std::max(bytes / (rates.dram_read_gb_s * 1e3), flop / (rates.gflop_s * 1e3));
 }
 
@@ -44,12 +44,12 @@ double limit_us(double bytes, double flop, const engine::MomentRates& rates) {
 // measured beside each turn and against those of the machine's record.
 void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& samples,
                       const Json& machine, Measurement& out) {
-  const auto problem_ratio = [&](const AttentionTurn& turn, const engine::MomentRates& rates) {
+  const auto problem_ratio = [&](const AttentionTurn& turn, const MomentRates& rates) {
     return limit_us(useful_kv_bytes(problem, turn.keys), attention_flop(problem, turn.keys),
                     rates) /
            turn.latency_us;
   };
-  const auto plan_ratio = [&](const AttentionTurn& turn, const engine::MomentRates& rates) {
+  const auto plan_ratio = [&](const AttentionTurn& turn, const MomentRates& rates) {
     return limit_us(turn.kv_bytes_read, attention_flop(problem, turn.keys), rates) /
            turn.latency_us;
   };
@@ -61,8 +61,8 @@ void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& s
              [](const AttentionTurn& turn) { return turn.beside.dram_read_gb_s; });
   add_median(out, "beside_gflop_s", samples, "GFLOP/s",
              [](const AttentionTurn& turn) { return turn.beside.gflop_s; });
-  const engine::MomentRates probed{.dram_read_gb_s = dram_limit(machine),
-                                   .gflop_s = gflop_limit(machine, problem.kv_dtype)};
+  const MomentRates probed{.dram_read_gb_s = dram_limit(machine),
+                           .gflop_s = gflop_limit(machine, problem.kv_dtype)};
   if (probed.dram_read_gb_s <= 0 || probed.gflop_s <= 0) return;
   add_median(out, "problem_limit_ratio", samples, "ratio",
              [&](const AttentionTurn& turn) { return problem_ratio(turn, probed); });

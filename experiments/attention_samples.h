@@ -5,17 +5,22 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/moment_probe.h"
 #include "experiments/attention_operator.h"
 #include "experiments/kind.h"
 #include "experiments/layer_around.h"
 
 namespace reprise::experiments {
 
+// What the machine did in a moment.
+struct MomentRates {
+  double dram_read_gb_s = 0;
+  double gflop_s = 0;  // in the arithmetic of the keys' dtype
+};
+
 // One timed step of one operator.
 struct AttentionTurn {
   double append_us = 0, latency_us = 0;
-  engine::MomentRates beside;
+  MomentRates beside;
   int64_t keys = 0;          // that each query sees
   double kv_bytes_read = 0;  // by the operator's plan
 };

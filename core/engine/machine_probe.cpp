@@ -15,51 +15,32 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Work per second of fn() -> work done, the best of repeated trials within `budget_s` (at least
-// three).
-template <typename Fn>
-double best_rate(double budget_s, Fn&& fn) {
-  double best = 0.0;
-  const auto start = std::chrono::steady_clock::now();
-  for (int trial = 0; trial < 3 || seconds_since(start) < budget_s; ++trial) {
-    const auto begin = std::chrono::steady_clock::now();
-    const double work = fn();
-    best = std::max(best, work / seconds_since(begin));
-  }
-  return best;
-}
-
 // GB/s at which all threads read `bytes_per_thread` of their own, `passes` times over.
 double read_rate(const Context& context, const AlignedBuffer& buffer, size_t bytes_per_thread,
-                 int passes, double budget_s) {
+                 int passes) {
   constexpr size_t kPage = 4096;
   const size_t share = bytes_per_thread / kPage * kPage;
-  return best_rate(budget_s,
-                   [&] {
-                     parallel_for(context, context.threads, [&](int64_t item, int) {
-                       const char* mine = buffer.as<char>() + static_cast<size_t>(item) * share;
-                       volatile float kept = 0.0f;
-                       for (int pass = 0; pass < passes; ++pass)
-                         kept = kernels::cpu::read_all(mine, share, context.isa);
-                       (void)kept;
-                     });
-                     return static_cast<double>(share) * context.threads * passes;
-                   }) *
-         1e-9;
+  const auto start = std::chrono::steady_clock::now();
+  parallel_for(context, context.threads, [&](int64_t item, int) {
+    const char* mine = buffer.as<char>() + static_cast<size_t>(item) * share;
+    volatile float kept = 0.0f;
+    for (int pass = 0; pass < passes; ++pass)
+      kept = kernels::cpu::read_all(mine, share, context.isa);
+    (void)kept;
+  });
+  return 1e-9 * static_cast<double>(share) * context.threads * passes / seconds_since(start);
 }
 
+// GFLOP/s of fn() -> floating-point operations, on all threads.
 template <typename Fn>
-double flop_rate(const Context& context, double budget_s, Fn&& fn) {
-  return best_rate(budget_s,
-                   [&] {
-                     double flops = 0.0;
-                     parallel_for(context, context.threads, [&](int64_t item, int) {
-                       const double mine = fn();
-                       if (item == 0) flops = mine * context.threads;
-                     });
-                     return flops;
-                   }) *
-         1e-9;
+double flop_rate(const Context& context, Fn&& fn) {
+  double flops = 0.0;
+  const auto start = std::chrono::steady_clock::now();
+  parallel_for(context, context.threads, [&](int64_t item, int) {
+    const double mine = fn();
+    if (item == 0) flops = mine * context.threads;
+  });
+  return 1e-9 * flops / seconds_since(start);
 }
 
 constexpr size_t kMiB = size_t{1} << 20;
@@ -98,27 +79,35 @@ MachineProbe::MachineProbe(const Context& context)
 }
 
 double MachineProbe::measure(Limit limit, double budget_s) const {
-  constexpr int64_t kRounds = 100'000;
+  double best = 0.0;
+  const auto start = std::chrono::steady_clock::now();
+  for (int trial = 0; trial < 3 || seconds_since(start) < budget_s; ++trial)
+    best = std::max(best, sample(limit));
+  return best;
+}
+
+double MachineProbe::sample(Limit limit) const {
+  constexpr int64_t kRounds = 500'000;
   const auto f32 = [&] { return kernels::cpu::multiply_add_f32(kRounds, context_.isa); };
   switch (limit) {
     case Limit::kDramRead:
-      return read_rate(context_, buffer_, dram_bytes_, 1, budget_s);
+      return read_rate(context_, buffer_, dram_bytes_, 1);
     case Limit::kL3Read:
       // Half of what the threads share of L3, so that other tenants' lines do not matter much; and
       // half of each L2 below. (Never more than a thread's share of the buffer: with some 200
       // threads that is less than 2 L2.)
       return read_rate(
           context_, buffer_,
-          std::min(dram_bytes_, std::max(2 * l2_bytes(), l3_bytes() / 2 / threads_of(context_))), 8,
-          budget_s);
+          std::min(dram_bytes_, std::max(2 * l2_bytes(), l3_bytes() / 2 / threads_of(context_))),
+          8);
     case Limit::kL2Read:
-      return read_rate(context_, buffer_, std::min(dram_bytes_, l2_bytes() / 2), 200, budget_s);
+      return read_rate(context_, buffer_, std::min(dram_bytes_, l2_bytes() / 2), 200);
     case Limit::kF32:
-      return flop_rate(context_, budget_s, f32);
+      return flop_rate(context_, f32);
     case Limit::kBf16:
       return context_.isa == Isa::kAvx512Bf16
-                 ? flop_rate(context_, budget_s, [] { return kernels::cpu::dot_bf16(kRounds); })
-                 : flop_rate(context_, budget_s, f32);
+                 ? flop_rate(context_, [] { return kernels::cpu::dot_bf16(kRounds); })
+                 : flop_rate(context_, f32);
   }
   return 0.0;
 }

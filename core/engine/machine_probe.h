@@ -26,15 +26,20 @@ std::string_view name_of(Limit limit);
 Limit parse_limit(std::string_view name);
 double value_of(const MachineLimits& limits, Limit limit);  // GB/s or GFLOP/s, as its name says
 
-// Measures one limit at a time, in a moment where it must be: what the machine can do moves with
-// its neighbours, so work is judged by a limit that was measured beside it.
+// Measures one limit at a time, in the moment where it is asked for: a probe at start-up meets
+// other neighbours and, after a rest, other clock rates than the work that is judged by it.
 class MachineProbe {
  public:
   // Fills several times all the L3 there is (hundreds of MiB, some 0.1 s).
   explicit MachineProbe(const Context& context);
   // GB/s or GFLOP/s: the best of at least three trials, and of as many as begin within `budget_s`.
-  // A trial takes some milliseconds.
   [[nodiscard]] double measure(Limit limit, double budget_s) const;
+  // One trial, some milliseconds, as slow as the moment is: to be taken beside a piece of work,
+  // whose share of the limit is then the median of such ratios. One of kDramRead also leaves
+  // nothing in the caches of what was there before: the work that follows finds its data in memory,
+  // as a layer of a model does after the weights of the one before.
+  [[nodiscard]] double sample(Limit limit) const;
+  [[nodiscard]] size_t buffer_bytes() const { return buffer_.bytes(); }
 
  private:
   Context context_;

@@ -12,7 +12,6 @@
 #include "core/base/random.h"
 #include "core/engine/engine.h"
 #include "core/engine/machine_probe.h"
-#include "core/engine/moment_probe.h"
 #include "methods/registry.h"
 
 namespace reprise {
@@ -43,8 +42,8 @@ class LimitBeside {
   LimitBeside(double gflop, double gbyte) : gflop_(gflop), gbyte_(gbyte) {}
 
   void add(double work_s) {
-    static const engine::MomentProbe probe(kContext, /*in_bf16=*/true);
-    const double limit = gflop_ > 0 ? probe.gflop_s() : probe.read_gb_s();
+    static const engine::MachineProbe probe(kContext);
+    const double limit = probe.sample(gflop_ > 0 ? engine::Limit::kBf16 : engine::Limit::kDramRead);
     shares_.push_back((gflop_ > 0 ? gflop_ : gbyte_) / work_s / limit);
     limits_.push_back(limit);
   }

@@ -47,10 +47,11 @@ int64_t lanes_per_task(const kv::AttentionPlan& plan, const Split& split, int th
 // few: longer runs of memory, as long as every thread has work. `total_tokens` are those of all
 // items. Results do not depend on it.
 int64_t units_per_task(const kv::AttentionPlan& plan, const kv::WorkItem& item, const Split& split,
-                       const AttentionParams& params, int64_t total_tokens, int threads) {
+                       int64_t total_tokens, int threads) {
   const kv::Segment& segment = plan.segments[static_cast<size_t>(item.segment)];
   const int64_t lanes = (item.end_row - item.first_row) * split.group;
-  if (lanes > cpu::kFewLanes || !params.alibi.slopes.empty() ||
+  // With ALiBi, query heads that share a kv head are units that do not follow one another.
+  if (lanes > cpu::kFewLanes || split.units != plan.cache.kv_heads ||
       segment.block_tokens >= cpu::kKeyTile || segment.tokens <= segment.block_tokens)
     return 1;
   // A task of this many units is at most 1 / (threads * parts) of all work.
@@ -120,7 +121,7 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
   for (const kv::WorkItem& item : plan.items)
     total_tokens += plan.segments[static_cast<size_t>(item.segment)].tokens;
   for (const kv::WorkItem& item : plan.items) {
-    const int64_t units = units_per_task(plan, item, split, params, total_tokens, context.threads);
+    const int64_t units = units_per_task(plan, item, split, total_tokens, context.threads);
     task_units.push_back(units);
     task_begin.push_back(task_begin.back() + (split.units + units - 1) / units *
                                                  tiles_of(item, split.group, task_lanes));
@@ -159,8 +160,8 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
     task.values =
         static_cast<const char*>(plan.cache.values) + static_cast<size_t>(base) * element_bytes;
     if (task.has_alibi) {
-      task.alibi_slope = params.alibi.slopes[static_cast<size_t>(unit)];
-      task.alibi_factor = kLog2E * (task.alibi_rounded ? params.alibi.factor : task.alibi_slope);
+      task.alibi_slopes = params.alibi.slopes.data() + unit;
+      task.alibi_log2 = kLog2E * (task.alibi_rounded ? params.alibi.factor : 1.0f);
     }
     if (alone[item_index]) {
       const int64_t row_elements = q.heads * head_dim;

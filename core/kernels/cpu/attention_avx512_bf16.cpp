@@ -118,7 +118,7 @@ void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int ke
 // the rest.
 void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_lane, int vectors,
                int first, int keys, float* top) {
-  const __m512 factor = _mm512_set1_ps(task.alibi_factor);
+  const __m512 factor = _mm512_set1_ps(task.has_alibi ? task.alibi_factor(0) : 0.0f);
   for (int v = 0; v < vectors; ++v) {
     const int lane = first_lane + 16 * v;
     const __m512i low = _mm512_load_si512(scratch.low + lane),

@@ -190,7 +190,7 @@ void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_
                int first, int keys) {
   const Tag d;
   const hn::RebindToSigned<Tag> di;
-  const Vec factor = hn::Set(d, task.alibi_factor);
+  const Vec factor = hn::Set(d, task.has_alibi ? task.alibi_factor(0) : 0.0f);
   for (int lane = 0; lane < width; lane += kN) {
     const auto low = hn::Load(di, scratch.low + first_lane + lane),
                high = hn::Load(di, scratch.high + first_lane + lane);
@@ -241,7 +241,7 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
       if (j >= keys || key < scratch.low[lane] || key >= scratch.high[lane]) {
         row[j] = kMinusInfinity;
       } else if (task.has_alibi) {
-        row[j] += task.alibi_factor * (scratch.alibi_k[j] - scratch.alibi_q[lane]);
+        row[j] += task.alibi_factor(scratch.unit) * (scratch.alibi_k[j] - scratch.alibi_q[lane]);
       }
     }
     Vec top = hn::Set(d, scratch.m[lane]);

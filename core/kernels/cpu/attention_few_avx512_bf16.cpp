@@ -256,7 +256,7 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
         continue;
       }
       if (task.has_alibi)
-        s = _mm512_fmadd_ps(_mm512_set1_ps(task.alibi_factor),
+        s = _mm512_fmadd_ps(_mm512_set1_ps(task.alibi_factor(scratch.unit)),
                             _mm512_sub_ps(_mm512_load_ps(scratch.alibi_k + j),
                                           _mm512_set1_ps(scratch.alibi_q[lane])),
                             s);

@@ -54,12 +54,13 @@ struct AttentionTask {
   const int32_t* row_positions = nullptr;  // of the item's rows
 
   // Scores in units of log2: q is multiplied by scale * log2(e) before the products, and the ALiBi
-  // term is alibi_factor * (alibi_term(k_position) - alibi_term(q_position)).
+  // term of a unit is alibi_factor(unit) * (alibi_term(k_position, unit) - alibi_term(q_position,
+  // unit)). With ALiBi each unit is one query head.
   float scale_log2 = 1.0f;
   bool has_alibi = false;
   bool alibi_rounded = false;
-  float alibi_slope = 0.0f;   // of this head (with ALiBi group and units are 1)
-  float alibi_factor = 1.0f;  // includes log2(e), and the slope unless rounded
+  const float* alibi_slopes = nullptr;  // [units]
+  float alibi_log2 = 1.0f;              // log2(e), times the model's own factor if rounded
 
   // Result: either the finished rows, or partials of the item.
   void* out = nullptr;  // row 0 of the item, head 0
@@ -87,11 +88,14 @@ struct AttentionTask {
     const int64_t first = row_positions[row_of(lane)] - window + 1 - first_position;
     return static_cast<int>(first < 0 ? 0 : first < tokens ? first : tokens);
   }
+  [[nodiscard]] float alibi_factor(int unit) const {
+    return alibi_rounded ? alibi_log2 : alibi_log2 * alibi_slopes[unit];
+  }
   // The position itself, or what Falcon's bf16 arithmetic makes of slope * position.
-  [[nodiscard]] float alibi_term(int position) const {
+  [[nodiscard]] float alibi_term(int position, int unit) const {
     const float exact = static_cast<float>(position);
     if (!alibi_rounded) return exact;
-    return bf16(static_cast<float>(bf16(alibi_slope)) * static_cast<float>(bf16(exact)));
+    return bf16(static_cast<float>(bf16(alibi_slopes[unit])) * static_cast<float>(bf16(exact)));
   }
 };
 

@@ -156,6 +156,7 @@ struct TileScratch {
   int32_t* high = nullptr;   // [lanes]
   // Of the key tile.
   RowGroups keys, values;
+  int unit = 0;  // in turn, for few lanes
   // For few lanes: where the keys to be read after this tile's values stand in keys.groups.
   int next_group = 0;
   size_t next_offset = 0;
@@ -248,7 +249,9 @@ inline VisibleRange prepare_lanes(const AttentionTask& task, const TileScratch& 
     scratch.m[lane] = kMinusInfinity;
     scratch.n[lane] = 0.0f;
     scratch.alibi_q[lane] =
-        is_real && task.has_alibi ? task.alibi_term(task.row_positions[task.row_of(lane)]) : 0.0f;
+        is_real && task.has_alibi
+            ? task.alibi_term(task.row_positions[task.row_of(lane)], lane / task.unit_lanes())
+            : 0.0f;
     if (!is_real) continue;
     range.begin = std::min(range.begin, scratch.low[lane]);
     range.end = std::max(range.end, scratch.high[lane]);
@@ -341,11 +344,11 @@ inline void gather_rows(const AttentionTask& task, TileScratch& scratch, int fir
   }
 }
 
-inline void gather_alibi(const AttentionTask& task, const TileScratch& scratch, int first,
-                         int keys) {
+inline void gather_alibi(const AttentionTask& task, const TileScratch& scratch, int first, int keys,
+                         int unit = 0) {
   if (!task.has_alibi) return;
   for (int j = 0; j < keys; ++j)
-    scratch.alibi_k[j] = task.alibi_term(task.first_position + first + j);
+    scratch.alibi_k[j] = task.alibi_term(task.first_position + first + j, unit);
   std::fill(scratch.alibi_k + keys, scratch.alibi_k + keys + 15, 0.0f);
 }
 
@@ -418,8 +421,8 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
   for (int first = range.begin / kKeyTile * kKeyTile; first < range.end; first += kKeyTile) {
     const int keys = std::min(kKeyTile, range.end - first);
     const bool is_regular = !each_unit && lies_in_groups(task, keys);
-    gather_alibi(task, scratch, first, keys);
     for (int unit = 0; unit < task.units; ++unit) {
+      if (unit == 0 || task.alibi_rounded) gather_alibi(task, scratch, first, keys, unit);
       if (unit == 0 || !is_regular) load(first, keys, unit);
       if (is_regular)
         scratch.keys.unit_offset = scratch.values.unit_offset =
@@ -428,6 +431,7 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
       const bool is_next_tile = unit + 1 == task.units || !is_regular;
       scratch.next_group = is_next_tile ? kKeyTile / kRowGroup : 0;
       scratch.next_offset = is_next_tile ? 0 : static_cast<size_t>(unit + 1) * task.unit_bytes;
+      scratch.unit = unit;
       compute(scratch.from_lane(unit * task.unit_lanes(), q_bytes), first, keys);
     }
   }

@@ -134,6 +134,29 @@ TEST(Attention, AlibiAddsADistancePenaltyPerHead) {
       }
 }
 
+// Heads of a paged cache are computed in turn, each with its own slope.
+TEST(Attention, AlibiSlopesFollowTheHeadsOfABlock) {
+  const std::vector<float> slopes = {0.5f, 0.25f, 0.125f, 0.0625f};
+  for (DType dtype : kAllDtypes)
+    for (bool rounded : {false, true}) {
+      const RandomCache cache(dtype, 32, 1, 4, 16, 64, 19);
+      kv::AttentionPlan plan;
+      plan.cache = cache.view;
+      int64_t block = 0;
+      for (int row = 0; row < 2; ++row) {
+        testing::add_row(plan, 199 + row);
+        const int32_t id =
+            testing::add_segment(plan, cache, 200 + row, 0, [&] { return block++ % 32; });
+        plan.items.push_back({.segment = id, .first_row = row, .end_row = row + 1});
+      }
+      plan.finish();
+      AttentionParams params = plain(64);
+      params.alibi = {.slopes = slopes, .rounded_to_bf16 = rounded, .factor = params.scale};
+      check_all_isas(plan, {4, 4, 64}, params, 23,
+                     std::string("alibi rounded ") + (rounded ? "yes" : "no"));
+    }
+}
+
 TEST(Attention, RowThatSeesNoKeyIsZero) {
   const RandomCache cache(DType::kF32, 1, 1, 1, 16, 32, 1);
   kv::AttentionPlan plan = testing::causal_plan(cache, 0, 16);

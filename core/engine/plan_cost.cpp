@@ -27,8 +27,8 @@ constexpr double kFewLanesOpenShare = 0.4;
 constexpr double kL3Share = 0.35;
 // Merging: one more parallel step, and for each (row, head) on one thread the query packed and the
 // state set up once more, two results stored and merged. Many lanes take longer to set up.
-constexpr double kMergeStepSeconds = 8e-6;
-constexpr double kFewLanesPartialSeconds = 100e-9, kManyLanesPartialSeconds = 300e-9;
+constexpr double kMergeStepSeconds = 5e-6;
+constexpr double kFewLanesPartialSeconds = 50e-9, kManyLanesPartialSeconds = 150e-9;
 
 }  // namespace
 

@@ -85,11 +85,11 @@ void add_speedups(const AttentionProblem& problem, const AttentionSamples& sampl
   out.metrics["io_bound_ratio"] = metric_json(summarize(speedups), "ratio");
 }
 
-// b * n_c / t: the samples stand for equal shares of the n_c steps.   [ChunkAttention §4.1]
+// b * n_c / t [ChunkAttention §4.1], with the median for the mean time of a step: the samples stand
+// for equal shares of the n_c steps, whose times grow evenly, so the two differ by disturbances
+// only.
 double tokens_per_s(const AttentionProblem& problem, const std::vector<double>& latency_us) {
-  const double mean_us = std::accumulate(latency_us.begin(), latency_us.end(), 0.0) /
-                         static_cast<double>(latency_us.size());
-  return static_cast<double>(problem.batch) / (mean_us * 1e-6);
+  return static_cast<double>(problem.batch) / (summarize(latency_us).median * 1e-6);
 }
 
 void add_linear(Measurement& out, const std::string& layer, const LinearCosts& costs,

@@ -111,7 +111,7 @@ KindInfo attention_info() {
             "items over one sequence alone (sequence-first phase, context attention)"},
            {"merge_us", "us", "merging the partial results alone"},
            {"plan_us", "us", "writing the plan of a step"},
-           {"tokens_per_s", "tokens/s", "batch over the mean time of a step of this layer"},
+           {"tokens_per_s", "tokens/s", "batch over the median time of a step of this layer"},
            {"useful_mb", "MB", "keys and values a step cannot do without, shared ones once"},
            {"read_mb", "MB", "keys and values that the method's plan reads"},
            {"mflop", "MFLOP", "operations of a step"},

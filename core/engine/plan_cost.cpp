@@ -26,9 +26,10 @@ constexpr double kFewLanesOpenShare = 0.4;
 // 0.9 of the first.
 constexpr double kL3Share = 0.35;
 // Merging: one more parallel step, and for each (row, head) on one thread the query packed and the
-// state set up once more, two results stored and merged. Many lanes take longer to set up.
-constexpr double kMergeStepSeconds = 5e-6;
-constexpr double kFewLanesPartialSeconds = 50e-9, kManyLanesPartialSeconds = 150e-9;
+// state set up once more, two results stored and merged. Many lanes take longer to set up. Fitted to
+// the crossover map, which decides by a few microseconds here.
+constexpr double kMergeStepSeconds = 12e-6;
+constexpr double kFewLanesPartialSeconds = 50e-9, kManyLanesPartialSeconds = 100e-9;
 
 }  // namespace
 

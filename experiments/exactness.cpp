@@ -140,7 +140,7 @@ class Judgement {
   void add_to(Measurement& measured, const Agreement& agreement, const Requests& requests) {
     Json shown = Json::array();
     int64_t unexplained = 0;
-    double largest_ratio = 0;
+    double largest_gap = 0, largest_ratio = 0;
     for (const Divergence& divergence : agreement.divergences) {
       Json one = {{"request", divergence.request},
                   {"token_index", divergence.index},
@@ -151,6 +151,7 @@ class Judgement {
                                           divergence.reference_token, divergence.token);
         one["gap"] = tie.gap;
         one["deviation"] = tie.deviation;
+        largest_gap = std::max(largest_gap, tie.gap);
         largest_ratio = std::max(largest_ratio, tie.ratio());
         unexplained += tie.ratio() > kMostTieRatio ? 1 : 0;
       } else {
@@ -161,8 +162,9 @@ class Judgement {
     measured.answers["divergences"] = std::move(shown);
     measured.metrics["unexplained"] =
         results::metric_json(static_cast<double>(unexplained), "generations");
-    if (is_rounded(group_) && !agreement.divergences.empty())
-      measured.metrics["largest_tie_gap_ratio"] = results::metric_json(largest_ratio, "ratio");
+    if (!is_rounded(group_) || agreement.divergences.empty()) return;
+    measured.metrics["largest_tie_gap"] = results::metric_json(largest_gap, "logit");
+    measured.metrics["largest_tie_gap_ratio"] = results::metric_json(largest_ratio, "ratio");
   }
 
  private:

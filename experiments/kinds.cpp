@@ -76,9 +76,11 @@ KindInfo exactness_info() {
           {"generations", "generations", "requests compared, of all repetitions"},
           {"compared_tokens", "tokens", "of each, up to and including the first that differs"},
           {"diverged", "generations", "whose tokens part from the reference"},
+          {"largest_tie_gap", "logit",
+           "largest of the divergences in rounded dtypes: between the logits in f32 of the two "
+           "tokens where they part"},
           {"largest_tie_gap_ratio", "ratio",
-           "largest of the divergences in rounded dtypes: the two tokens' difference of logits in "
-           "f32, over twice the largest error that this dtype makes over this text"},
+           "the same over twice the largest error that this dtype makes over this text"},
           {"unexplained", "generations",
            "that diverged in f32, or with a tie_gap_ratio above 1.5: 0 for an exact method"},
           {"max_logit_difference", "logit", "largest difference of a logit over compared_tokens"},

@@ -22,16 +22,19 @@ void Agreement::add(int64_t request, const Generation& reference, const Generati
   const size_t compared = std::min(parted + 1, tokens);
   compared_tokens += static_cast<int64_t>(compared);
   const size_t vocab = reference.logits.size() / tokens;
+  double difference = 0;
   for (size_t i = 0; i < compared * vocab; ++i) {
     const double wanted = reference.logits[i];
-    max_logit_difference = std::max(max_logit_difference, std::abs(generation.logits[i] - wanted));
+    difference = std::max(difference, std::abs(generation.logits[i] - wanted));
     logit_scale = std::max(logit_scale, std::abs(wanted));
   }
+  max_logit_difference = std::max(max_logit_difference, difference);
   if (parted < tokens)
     divergences.push_back({.request = request,
                            .index = static_cast<int64_t>(parted),
                            .reference_token = reference.tokens[parted],
-                           .token = generation.tokens[parted]});
+                           .token = generation.tokens[parted],
+                           .max_logit_difference = difference});
 }
 
 }  // namespace reprise::experiments

@@ -17,6 +17,7 @@ struct Divergence {
   int64_t request = 0;
   int64_t index = 0;  // of the first token that differs
   int32_t reference_token = 0, token = 0;
+  double max_logit_difference = 0;  // over the tokens up to and including that one
 };
 
 // Counts over the generations added so far.

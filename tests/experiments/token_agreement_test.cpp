@@ -50,6 +50,7 @@ TEST(Agreement, ComparesUpToTheFirstTokenThatDiffers) {
   EXPECT_EQ(divergence.index, 2);
   EXPECT_EQ(divergence.reference_token, 1);
   EXPECT_EQ(divergence.token, 0);
+  EXPECT_EQ(divergence.max_logit_difference, 5.5);
 }
 
 TEST(Agreement, SeesTheFirstTokenAndTheLast) {

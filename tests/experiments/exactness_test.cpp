@@ -125,6 +125,23 @@ TEST_F(Exactness, ListedContiguousIsAPointLikeTheOthers) {
   }
 }
 
+// Beyond the trained length, dynamic scaling gives a prefix computed alone other angles than the
+// same prefix in a longer prompt: sharing it as relay_attention does is wrong, and must be told.
+TEST_F(Exactness, MethodThatIsWrongIsTold) {
+  Json config = read_json(dir_ / "config.json");
+  config["max_position_embeddings"] = 48;
+  config["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.0}};
+  std::ofstream(dir_ / "config.json") << config.dump();
+  for (const char* dtype : {"f32", "bf16"}) {
+    const auto measured = measure(group(dtype, {{"methods", {"contiguous", "relay_attention"}},
+                                                {"settings", {{"new_tokens", 40}}}}));
+    EXPECT_EQ(value_of(measured[0], "unexplained"), 0) << dtype;
+    EXPECT_GT(value_of(measured[1], "diverged"), 0) << dtype;
+    EXPECT_GT(value_of(measured[1], "unexplained"), 0) << dtype;
+    EXPECT_LT(measured[1].answers["equal_token_ratio"], 1.0) << dtype;
+  }
+}
+
 TEST_F(Exactness, TextOfTheShippedModel) {
   const auto measured = measure(group(
       "f32", {{"models", {"models/quickstart"}},

@@ -61,7 +61,8 @@ void Progress::finished(const experiments::Group& group, const std::vector<Json>
         experiments::label_of({.name = requested["method"].get<std::string>(),
                                .options = requested.value("method_options", Json::object())});
     std::string values;
-    for (const char* metric : {"ttft_ms", "tpot_ms", "step_ms", "latency_us"})
+    for (const char* metric :
+         {"ttft_ms", "tpot_ms", "step_ms", "latency_us", "diverged", "unexplained"})
       if (record["metrics"].contains(metric))
         values +=
             fmt::format(" {}={}", metric,

@@ -1,11 +1,15 @@
 #include "app/record_table.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.h"
 #include "results/paper_numbers.h"
+#include "results/record.h"
 #include "results/statistics.h"
 #include "results/table.h"
 
@@ -41,11 +45,30 @@ std::vector<std::string> key_columns(const std::vector<Json>& records, const Jso
 std::string metric_text(const Json& record, const std::string& name) {
   const auto metric = record["metrics"].find(name);
   if (metric == record["metrics"].end()) return "-";
-  const std::string value = short_number((*metric)["value"].get<double>());
-  if (!metric->contains("q1")) return value;
+  const double number = (*metric)["value"].get<double>();
+  if (!metric->contains("q1")) {
+    const bool is_count = (*metric)["unit"] != "ratio" && std::trunc(number) == number;
+    return is_count && number < 1e6 ? fmt::format("{:.0f}", number) : short_number(number);
+  }
+  const std::string value = short_number(number);
   return fmt::format("{} ({} to {}){}", value, short_number((*metric)["q1"].get<double>()),
                      short_number((*metric)["q3"].get<double>()),
                      results::is_noisy(*metric) ? " *" : "");
+}
+
+// A line for each record whose method is not as exact as it promises, with what tells its row
+// apart.
+std::string inexact_lines(const std::vector<Json>& records, const std::vector<std::string>& keys) {
+  std::string text;
+  for (const Json& record : records) {
+    const std::string remark = results::inexact_remark(record["metrics"]);
+    if (remark.empty()) continue;
+    std::vector<std::string> row;
+    for (const std::string& key : keys)
+      row.push_back(text_of(record["settings"]["requested"].value(key, Json())));
+    text += fmt::format("{} ({})\n", remark, fmt::join(row, " "));
+  }
+  return text;
 }
 
 // Under the table: what the star means, and how many shares of a limit cannot be.
@@ -98,8 +121,9 @@ std::string heading_of(const std::vector<Json>& records, const std::string& name
   for (const Json& record : records)
     if (record["metrics"].contains(name)) {
       const std::string unit = record["metrics"][name]["unit"];
-      const bool is_in_name = name.ends_with("_" + unit) || unit == "ratio" || unit == "tokens/s" ||
-                              name.ends_with("_gflop_s") || name.ends_with("_gb_s");
+      const bool is_in_name = name == unit || name.ends_with("_" + unit) || unit == "ratio" ||
+                              unit == "tokens/s" || name.ends_with("_gflop_s") ||
+                              name.ends_with("_gb_s");
       return is_in_name ? name : name + " [" + unit + "]";
     }
   return name;
@@ -143,8 +167,8 @@ std::string record_table(const std::vector<Json>& records, const Json& manifest)
     }
     table.row(std::move(cells));
   }
-  return table.text() + footnotes(records, metrics) + left_out_note(manifest) +
-         paper_note(paper, !of_paper.empty());
+  return table.text() + inexact_lines(records, keys) + footnotes(records, metrics) +
+         left_out_note(manifest) + paper_note(paper, !of_paper.empty());
 }
 
 }  // namespace reprise::app

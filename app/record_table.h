@@ -11,8 +11,9 @@ namespace reprise::app {
 // One row for each record: the settings that vary, the method, and the metrics that the manifest
 // lists
 // ("median (first to third quartile)" where there are samples, with a star where they are noisy),
-// and footnotes. Beside a metric stands what the paper gives for it, where the manifest names a
-// file of results/papers/ with numbers at the same settings.
+// a line for each method that is less exact than it promises, and footnotes. Beside a metric stands
+// what the paper gives for it, where the manifest names a file of results/papers/ with numbers at
+// the same settings.
 std::string record_table(const std::vector<Json>& records, const Json& manifest);
 
 // A line for each reason why methods of the experiment were not measured; "" where all were.

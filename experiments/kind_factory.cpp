@@ -2,6 +2,7 @@
 #include "core/base/error.h"
 #include "experiments/attention_kind.h"
 #include "experiments/decode.h"
+#include "experiments/exactness.h"
 #include "experiments/kinds.h"
 #include "experiments/ttft.h"
 #include "methods/registry.h"
@@ -20,6 +21,7 @@ std::unique_ptr<Kind> make_kind(const std::string& name, const Context& context)
   if (name == "ttft") return std::make_unique<TtftKind>(context);
   if (name == "attention") return std::make_unique<AttentionKind>(context);
   if (name == "decode") return std::make_unique<DecodeKind>(context);
+  if (name == "exactness") return std::make_unique<ExactnessKind>(context);
   REPRISE_CHECK(false, "kind {} is listed, but nobody makes it", name);
   return nullptr;
 }

@@ -61,6 +61,37 @@ KindInfo decode_info() {
                       kKvMb}};
 }
 
+KindInfo exactness_info() {
+  return {
+      .name = "exactness",
+      .summary =
+          "greedy tokens and logits of batches against the contiguous cache with one request at a "
+          "time; nothing is timed or warmed up",
+      .axes = {{"batch", 8, 1, 4096, "sequences", "sequences that generate together"},
+               kPromptTokens,
+               {"new_tokens", 32, 1, 65536, "tokens", "tokens each sequence generates"},
+               kPrefillChunk,
+               kSharedTokens},
+      .metrics = {
+          {"generations", "generations", "requests compared, of all repetitions"},
+          {"compared_tokens", "tokens", "of each, up to and including the first that differs"},
+          {"diverged", "generations", "whose tokens part from the reference"},
+          {"largest_tie_gap", "logit",
+           "largest of the divergences in rounded dtypes: between the logits in f32 of the two "
+           "tokens where they part"},
+          {"largest_tie_gap_ratio", "ratio",
+           "the same over twice the largest error that this dtype makes over this text"},
+          {"unexplained", "generations",
+           "that diverged in f32, or with a tie_gap_ratio or logits differing from the reference's "
+           "by "
+           "a share of that error above 1.5: 0 for an exact method"},
+          {"max_logit_difference", "logit", "largest difference of a logit over compared_tokens"},
+          {"logit_scale", "logit", "largest logit of the reference, in absolute value"},
+          {"reused_tokens", "tokens",
+           "prompt tokens whose keys and values were there already, where the method counts them"},
+          kKvMb}};
+}
+
 std::vector<OwnMethod> torch_baselines() {
   std::vector<OwnMethod> baselines;
   for (const methods::TorchMethod& method : methods::torch_methods())
@@ -136,7 +167,8 @@ KindInfo attention_info() {
 }  // namespace
 
 const std::vector<KindInfo>& known_kinds() {
-  static const std::vector<KindInfo> kinds = {ttft_info(), decode_info(), attention_info()};
+  static const std::vector<KindInfo> kinds = {ttft_info(), decode_info(), exactness_info(),
+                                              attention_info()};
   return kinds;
 }
 

@@ -83,9 +83,20 @@ std::string record_fault(const Json& record) {
   return reuse_fault(record["metrics"]);
 }
 
+std::string inexact_remark(const Json& metrics) {
+  const auto unexplained = metrics.find("unexplained");
+  if (unexplained == metrics.end() || (*unexplained)["value"].get<double>() == 0) return "";
+  return fmt::format(
+      "NOT EXACT: {:.0f} of {:.0f} generations differ from the reference by more than rounding "
+      "explains",
+      (*unexplained)["value"].get<double>(), metrics["generations"]["value"].get<double>());
+}
+
 std::vector<std::string> remarks_on(const Json& metrics) {
   constexpr double kClearlyAboveOne = 1.05;
   std::vector<std::string> remarks;
+  if (std::string remark = inexact_remark(metrics); !remark.empty())
+    remarks.push_back(std::move(remark));
   for (const auto& [name, metric] : metrics.items()) {
     const double value = metric["value"].get<double>();
     if (is_noisy(metric))

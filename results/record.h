@@ -35,8 +35,13 @@ inline constexpr int kSchemaVersion = 1;
 // can be, more reused than prompt tokens. Checked before a record is written.
 std::string record_fault(const Json& record);
 
-// What a reader should know about metrics: which are noisy, and whether a share of a limit is above
-// 1, that is, the limit was measured on a busy machine.
+// What the metrics say against a method that promises the reference's tokens: that generations
+// differ from it by more than rounding explains ("unexplained" of "generations"); "" if they do
+// not, or were not compared.
+std::string inexact_remark(const Json& metrics);
+
+// What a reader should know about metrics: the inexact_remark() if any, which are noisy, and
+// whether a share of a limit is above 1, that is, the limit was measured on a busy machine.
 std::vector<std::string> remarks_on(const Json& metrics);
 
 // Now as "2026-01-31T12:34:56.789Z".

@@ -61,6 +61,7 @@ struct Engine::State {
   std::deque<Request> waiting;
   std::vector<std::unique_ptr<Sequence>> running;  // in order of admission
   RequestId last_prefix_id = -1;                   // declared prefixes count down from here
+  LogitsObserver observer;
 
   // Of the step under way; kept for their memory.
   std::vector<Chosen> chosen;
@@ -154,13 +155,26 @@ struct Engine::State {
   // moves on: where one cannot be drawn (NaN), the step throws and has changed nothing.
   void draw() {
     drawn.clear();
-    const auto vocab = static_cast<size_t>(decoder.config().vocab);
     for (size_t i = 0; i < batch.size(); ++i) {
       if (!completes(i)) continue;
       const Request& request = chosen[i].sequence->request;
-      drawn.push_back(sample(std::span(logits).subspan(drawn.size() * vocab, vocab),
-                             request.sampling, request.id, chosen[i].sequence->generated()));
+      drawn.push_back(sample(logits_of(drawn.size()), request.sampling, request.id,
+                             chosen[i].sequence->generated()));
     }
+  }
+
+  // [vocab] logits of the step's token `n`.
+  [[nodiscard]] std::span<const float> logits_of(size_t n) const {
+    const auto vocab = static_cast<size_t>(decoder.config().vocab);
+    return std::span(logits).subspan(n * vocab, vocab);
+  }
+
+  void show_logits() const {
+    if (!observer) return;
+    size_t next_drawn = 0;
+    for (size_t i = 0; i < batch.size(); ++i)
+      if (completes(i))
+        observer(batch[i].id, chosen[i].sequence->generated(), logits_of(next_drawn++));
   }
 
   // Advances a sequence whose rows are computed; `token` follows if they complete it. Returns
@@ -274,6 +288,7 @@ StepReport Engine::step() {
   s.logits.resize(s.wanted.size() * static_cast<size_t>(s.decoder.config().vocab));
   s.decoder.forward(s.ids, s.plan, s.wanted, s.logits.data());
   s.draw();
+  s.show_logits();
   s.method->computed(s.batch, s.pool);
   std::vector<RequestId> finished;
   size_t next_drawn = 0;
@@ -290,6 +305,8 @@ StepReport Engine::step() {
   }
   return report;
 }
+
+void Engine::observe_logits(LogitsObserver observer) { state_->observer = std::move(observer); }
 
 bool Engine::has_work() const { return !state_->waiting.empty() || !state_->running.empty(); }
 

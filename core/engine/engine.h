@@ -28,6 +28,12 @@ struct StepReport {
   std::vector<TokenEvent> events;
 };
 
+// Sees the logits that a token is drawn from: the request, the index of the token (0: the first
+// generated one) and [vocab] f32 values, which stay the engine's and are valid during the call
+// alone.
+using LogitsObserver =
+    std::function<void(RequestId request, int32_t index, std::span<const float> logits)>;
+
 class Engine {
  public:
   // `decoder` must outlive the engine. Throws Error when the cache does not fit into memory.
@@ -42,6 +48,11 @@ class Engine {
   // (RelayAttention) has it computed here and now; for the others nothing happens. Throws Error
   // while requests are waiting or running, and where submit would.
   void declare_prefix(std::vector<int32_t> tokens);
+  // Shows the logits of every token from now on, those of declared prefixes (ids below 0) among
+  // them, once all tokens of a step are drawn and before any sequence moves on. A step whose
+  // observer throws fails like one with NaN. An empty function, as at first: nobody looks, at no
+  // cost.
+  void observe_logits(LogitsObserver observer);
   // Admits what fits, then runs one step: prompts first, at most a chunk of their tokens, or else
   // one token of every sequence. Throws Error for a request that can never be admitted, which then
   // leaves the queue, and for logits that are NaN; the engine stands as before the step and may go

@@ -41,6 +41,23 @@ TEST(RecordTable, ShowsWhatVariesAndTheSpread) {
   EXPECT_EQ(text.find("new_tokens"), std::string::npos) << text;
 }
 
+TEST(RecordTable, NamesTheMethodThatIsNotExact) {
+  const Json manifest = {{"settings", {{"axes", Json::object()}}}, {"metrics", {"diverged"}}};
+  std::vector<Json> records = {record("recompute", 8, 1.5), record("contiguous", 8, 2.5)};
+  for (Json& record : records)
+    record["metrics"] = {{"generations", {{"value", 24.0}, {"unit", "generations"}}},
+                         {"diverged", {{"value", 3.0}, {"unit", "generations"}}},
+                         {"unexplained", {{"value", 0.0}, {"unit", "generations"}}}};
+  EXPECT_EQ(record_table(records, manifest).find("NOT EXACT"), std::string::npos);
+  records[1]["metrics"]["unexplained"]["value"] = 2.0;
+  const std::string text = record_table(records, manifest);
+  EXPECT_NE(text.find("\nNOT EXACT: 2 of 24 generations differ from the reference by more than "
+                      "rounding explains (contiguous)\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("(recompute)"), std::string::npos) << text;
+}
+
 TEST(RecordTable, SaysWhatWasNotMeasuredAndWhy) {
   const Json manifest = {{"settings", {{"axes", Json::object()}}},
                          {"metrics", {"rate"}},

@@ -61,6 +61,19 @@ TEST(Statistics, NoiseAndImpossibleSharesAreRemarked) {
       2u);
 }
 
+TEST(Statistics, GenerationsThatRoundingDoesNotExplainAreRemarked) {
+  const auto metrics = [](double unexplained) {
+    return Json{{"generations", metric_json(24, "generations")},
+                {"unexplained", metric_json(unexplained, "generations")}};
+  };
+  EXPECT_EQ(inexact_remark(metrics(0)), "");
+  EXPECT_EQ(inexact_remark({{"ttft_ms", metric_json(1, "ms")}}), "");
+  EXPECT_TRUE(remarks_on(metrics(0)).empty());
+  const std::string remark = inexact_remark(metrics(1));
+  EXPECT_NE(remark.find("NOT EXACT: 1 of 24"), std::string::npos) << remark;
+  EXPECT_EQ(remarks_on(metrics(1)), std::vector<std::string>{remark});
+}
+
 TEST(Hash, KnowsThePublishedValuesOfFnv1a) {
   EXPECT_EQ(hash_text(hash_bytes("")), "cbf29ce484222325");
   EXPECT_EQ(hash_text(hash_bytes("a")), "af63dc4c8601ec8c");

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/block_per_sequence.h"
+#include "core/engine/sampling.h"
 #include "methods/registry.h"
 #include "tests/support/tiny_models.h"
 
@@ -339,6 +340,18 @@ TEST_F(EngineTest, StepWhoseLogitsAreNanChangesNothing) {
   }
 }
 
+TEST_F(EngineTest, ObserverThatThrowsFailsTheStepWhichMayBeTriedAgain) {
+  Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20}});
+  for (RequestId id : {1, 2}) engine.submit({.id = id, .prompt = {4}, .max_new_tokens = 2});
+  engine.observe_logits([](RequestId id, int32_t, std::span<const float>) {
+    if (id == 2) raise("seen enough");
+  });
+  expect_error([&] { engine.step(); }, {"seen enough"});
+  engine.observe_logits({});
+  EXPECT_EQ(tokens_of(engine.run()), (Tokens{{1, {5, 6}}, {2, {5, 6}}}));
+  EXPECT_EQ(engine.pool().used_blocks(), 0);
+}
+
 TEST_F(EngineTest, EveryAdmittedRequestIsRetiredEvenWhenTheEngineEndsEarly) {
   {
     Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20}});
@@ -403,6 +416,34 @@ INSTANTIATE_TEST_SUITE_P(Families, EngineFamily,
                              if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
                            return name;
                          });
+
+// Prompts of several chunks, sequences that end at different steps, sampling by temperature beside
+// greedy: each token once, with logits of its own.
+TEST(Engine, ObserverSeesTheLogitsOfEveryTokenOnce) {
+  const Context context = Context::machine();
+  auto decoder = testing::random_decoder(testing::scaled_down("tinyllama-1.1b"), context);
+  Engine engine(context, *decoder, contiguous(),
+                {.limits = {.max_batch = 4, .max_sequence_tokens = 40}, .prefill_chunk = 7});
+  std::map<RequestId, std::vector<std::vector<float>>> seen;
+  engine.observe_logits([&](RequestId id, int32_t index, std::span<const float> logits) {
+    EXPECT_EQ(logits.size(), 97u);
+    EXPECT_EQ(index, static_cast<int32_t>(seen[id].size())) << id;
+    seen[id].emplace_back(logits.begin(), logits.end());
+  });
+  std::map<RequestId, SamplingOptions> sampling;
+  for (const Request& request : mixed_requests()) {
+    sampling[request.id] = request.sampling;
+    engine.submit(request);
+  }
+  const Tokens tokens = tokens_of(engine.run());
+  ASSERT_EQ(seen.size(), tokens.size());
+  for (const auto& [id, of_request] : tokens) {
+    ASSERT_EQ(seen[id].size(), of_request.size()) << id;
+    for (size_t i = 0; i < of_request.size(); ++i)
+      EXPECT_EQ(sample(seen[id][i], sampling[id], id, static_cast<int32_t>(i)), of_request[i])
+          << id << " token " << i;
+  }
+}
 
 TEST(Engine, TwoEnginesOnOneDecoderDoNotDisturbEachOther) {
   const Context context = Context::machine();

@@ -1,0 +1,35 @@
+// How far what a method generates agrees with a reference, token by token and logit by logit.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace reprise::experiments {
+
+// What one request generated.
+struct Generation {
+  std::vector<int32_t> tokens;
+  std::vector<float> logits;  // [tokens, vocab] that each was drawn from
+};
+
+// Where a generation leaves its reference. What follows are different texts.
+struct Divergence {
+  int64_t request = 0;
+  int64_t index = 0;  // of the first token that differs
+  int32_t reference_token = 0, token = 0;
+  double max_logit_difference = 0;  // over the tokens up to and including that one
+};
+
+// Counts over the generations added so far.
+struct Agreement {
+  int64_t generations = 0;
+  int64_t compared_tokens = 0;      // up to and including the first that differs
+  double max_logit_difference = 0;  // |logit - reference logit| over the tokens compared
+  double logit_scale = 0;           // largest |reference logit| over the same
+  std::vector<Divergence> divergences;
+
+  // Compares one generation. Both must have as many tokens, with logits of one vocabulary (CHECK).
+  void add(int64_t request, const Generation& reference, const Generation& generation);
+};
+
+}  // namespace reprise::experiments

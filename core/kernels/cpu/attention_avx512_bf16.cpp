@@ -22,6 +22,16 @@
 namespace reprise::kernels::cpu {
 namespace {
 
+inline const uint16_t* row_at(const RowGroups& rows, int j) {
+  return reinterpret_cast<const uint16_t*>(rows.row(j));
+}
+
+inline uint32_t pair_at(const void* row, int pair) {
+  uint32_t bits;
+  std::memcpy(&bits, static_cast<const char*>(row) + 4 * pair, sizeof bits);
+  return bits;
+}
+
 // Queries of one lane tile, [pair][64]; absent lanes up to a multiple of 16 are 0.
 void pack_queries(const AttentionTask& task, int first_lane, int lanes, uint32_t* out) {
   const int dim = task.head_dim;
@@ -182,6 +192,99 @@ void softmax_tile(const TileScratch& scratch, int first_lane, int vectors, int k
   }
 }
 
+alignas(64) constexpr uint16_t kPairLow[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
+                                               37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+                                               11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+alignas(64) constexpr uint16_t kPairHigh[32] = {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21,
+                                                53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58,
+                                                27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
+
+// v[key pair][dimension] = (V[2 pair][dimension], V[2 pair + 1][dimension]).
+inline void interleave_values(const TileScratch& scratch, int dim, int pairs) {
+  const __m512i low = _mm512_load_si512(kPairLow), high = _mm512_load_si512(kPairHigh);
+  for (int pair = 0; pair < pairs; ++pair) {
+    const auto* a = row_at(scratch.values, 2 * pair);
+    const auto* b = row_at(scratch.values, 2 * pair + 1);
+    uint32_t* out = static_cast<uint32_t*>(scratch.v) + pair * scratch.padded_dim;
+    int c = 0;
+    for (; c + 32 <= dim; c += 32) {
+      const __m512i va = _mm512_loadu_si512(a + c), vb = _mm512_loadu_si512(b + c);
+      _mm512_store_si512(out + c, _mm512_permutex2var_epi16(va, low, vb));
+      _mm512_store_si512(out + c + 16, _mm512_permutex2var_epi16(va, high, vb));
+    }
+    if (c < dim) {
+      const __mmask32 tail = (__mmask32{1} << (dim - c)) - 1;
+      const __m512i va = _mm512_maskz_loadu_epi16(tail, a + c);
+      const __m512i vb = _mm512_maskz_loadu_epi16(tail, b + c);
+      _mm512_store_si512(out + c, _mm512_permutex2var_epi16(va, low, vb));
+      if (dim - c > 16) _mm512_store_si512(out + c + 16, _mm512_permutex2var_epi16(va, high, vb));
+    }
+  }
+}
+
+// o[kLanes][16 * kVectors] = o * corr + p v over key pairs.
+template <int kLanes, int kVectors, typename Ahead>
+inline void value_block(const uint32_t* p, const uint32_t* v, int pairs, int padded_dim,
+                        const float* corr, float* o, const Ahead& ahead) {
+  __m512 sum[kLanes][kVectors];
+#pragma GCC unroll 6
+  for (int r = 0; r < kLanes; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < kVectors; ++c)
+      sum[r][c] =
+          _mm512_mul_ps(_mm512_load_ps(o + r * padded_dim + 16 * c), _mm512_set1_ps(corr[r]));
+  for (int pair = 0; pair < pairs; ++pair) {
+    ahead.step(pair);
+    __m512bh values[kVectors];
+#pragma GCC unroll 4
+    for (int c = 0; c < kVectors; ++c)
+      values[c] = as_bh(_mm512_load_si512(v + pair * padded_dim + 16 * c));
+#pragma GCC unroll 6
+    for (int r = 0; r < kLanes; ++r) {
+      const __m512bh weight = as_bh(_mm512_set1_epi32(static_cast<int>(p[pair * kLaneTile + r])));
+#pragma GCC unroll 4
+      for (int c = 0; c < kVectors; ++c) sum[r][c] = _mm512_dpbf16_ps(sum[r][c], weight, values[c]);
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < kLanes; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < kVectors; ++c) _mm512_store_ps(o + r * padded_dim + 16 * c, sum[r][c]);
+}
+
+template <int kVectors, typename Ahead>
+void value_columns(const TileScratch& scratch, float* o, int lanes, int pairs, int column,
+                   Ahead& ahead, int rows_per_block) {
+  const uint32_t* v = static_cast<const uint32_t*>(scratch.v) + column;
+  cut_lanes(lanes, [&](auto height, int lane) {
+    ahead.take(rows_per_block, pairs);
+    value_block<decltype(height)::value, kVectors>(
+        static_cast<const uint32_t*>(scratch.p) + lane, v, pairs, scratch.padded_dim,
+        scratch.corr + lane, o + lane * scratch.padded_dim + column, ahead);
+  });
+}
+
+// o of `lanes` lanes from o on: all columns. Meanwhile `rows_ahead` rows are fetched.
+template <typename Ahead>
+void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs, Ahead& ahead,
+                int rows_ahead) {
+  const int blocks = (scratch.padded_dim + 63) / 64 * lane_blocks(lanes);
+  const int share = (rows_ahead + blocks - 1) / blocks;
+  int column = 0;
+  for (; column + 64 <= scratch.padded_dim; column += 64)
+    value_columns<4>(scratch, o, lanes, pairs, column, ahead, share);
+  switch ((scratch.padded_dim - column) / 16) {
+    case 1:
+      return value_columns<1>(scratch, o, lanes, pairs, column, ahead, share);
+    case 2:
+      return value_columns<2>(scratch, o, lanes, pairs, column, ahead, share);
+    case 3:
+      return value_columns<3>(scratch, o, lanes, pairs, column, ahead, share);
+    default:
+      return;
+  }
+}
+
 // One lane tile against a key tile. The first lane tile to see the keys also interleaves their
 // values and has memory fetch ahead: the values while the scores are computed, the next tile's
 // keys while the output is.
@@ -213,8 +316,8 @@ void compute_tile(const AttentionTask& task, const TileScratch& scratch, const L
   softmax_tile(scratch, tile.first, vectors, keys, top);
   const int rows_ahead = is_first && loaded == kKeyTile ? kKeyTile : 0;
   Ahead next_keys(scratch.keys, loaded, loaded + rows_ahead);
-  value_tile<true>(scratch, scratch.o + tile.first * scratch.padded_dim, tile.lanes, (keys + 1) / 2,
-                   next_keys, rows_ahead);
+  value_tile(scratch, scratch.o + tile.first * scratch.padded_dim, tile.lanes, (keys + 1) / 2,
+             next_keys, rows_ahead);
 }
 
 }  // namespace

@@ -17,16 +17,6 @@ constexpr float kSeen = -1e29f;  // a maximum above this comes from a visible ke
 inline __m512bh as_bh(__m512i bits) { return reinterpret_cast<__m512bh>(bits); }
 inline __m512i as_bits(__m512bh values) { return reinterpret_cast<__m512i>(values); }
 
-inline const uint16_t* row_at(const RowGroups& rows, int j) {
-  return reinterpret_cast<const uint16_t*>(rows.row(j));
-}
-
-inline uint32_t pair_at(const void* row, int pair) {
-  uint32_t bits;
-  std::memcpy(&bits, static_cast<const char*>(row) + 4 * pair, sizeof bits);
-  return bits;
-}
-
 // 2^x for finite x <= 0 to 3e-6 relative, far below the rounding of the weights to bf16 (4e-3).
 inline __m512 exp2_weight(__m512 x) {
   const __m512 whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -75,103 +65,6 @@ inline void transpose(__m512i* r) {
     r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
     r[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
     r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
-  }
-}
-
-alignas(64) constexpr uint16_t kPairLow[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
-                                               37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
-                                               11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
-alignas(64) constexpr uint16_t kPairHigh[32] = {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21,
-                                                53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58,
-                                                27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
-
-// v[key pair][dimension] = (V[2 pair][dimension], V[2 pair + 1][dimension]).
-inline void interleave_values(const TileScratch& scratch, int dim, int pairs) {
-  const __m512i low = _mm512_load_si512(kPairLow), high = _mm512_load_si512(kPairHigh);
-  for (int pair = 0; pair < pairs; ++pair) {
-    const auto* a = row_at(scratch.values, 2 * pair);
-    const auto* b = row_at(scratch.values, 2 * pair + 1);
-    uint32_t* out = static_cast<uint32_t*>(scratch.v) + pair * scratch.padded_dim;
-    int c = 0;
-    for (; c + 32 <= dim; c += 32) {
-      const __m512i va = _mm512_loadu_si512(a + c), vb = _mm512_loadu_si512(b + c);
-      _mm512_store_si512(out + c, _mm512_permutex2var_epi16(va, low, vb));
-      _mm512_store_si512(out + c + 16, _mm512_permutex2var_epi16(va, high, vb));
-    }
-    if (c < dim) {
-      const __mmask32 tail = (__mmask32{1} << (dim - c)) - 1;
-      const __m512i va = _mm512_maskz_loadu_epi16(tail, a + c);
-      const __m512i vb = _mm512_maskz_loadu_epi16(tail, b + c);
-      _mm512_store_si512(out + c, _mm512_permutex2var_epi16(va, low, vb));
-      if (dim - c > 16) _mm512_store_si512(out + c + 16, _mm512_permutex2var_epi16(va, high, vb));
-    }
-  }
-}
-
-// o[kLanes][16 * kVectors] = o * corr + p v over key pairs. kByKey: p[pair][lane], else
-// p[lane][pair].
-template <int kLanes, int kVectors, bool kByKey, typename Ahead>
-inline void value_block(const uint32_t* p, const uint32_t* v, int pairs, int padded_dim,
-                        const float* corr, float* o, const Ahead& ahead) {
-  constexpr int kPairStep = kByKey ? kLaneTile : 1, kLaneStep = kByKey ? 1 : kKeyTile / 2;
-  __m512 sum[kLanes][kVectors];
-#pragma GCC unroll 6
-  for (int r = 0; r < kLanes; ++r)
-#pragma GCC unroll 4
-    for (int c = 0; c < kVectors; ++c)
-      sum[r][c] =
-          _mm512_mul_ps(_mm512_load_ps(o + r * padded_dim + 16 * c), _mm512_set1_ps(corr[r]));
-  for (int pair = 0; pair < pairs; ++pair) {
-    ahead.step(pair);
-    __m512bh values[kVectors];
-#pragma GCC unroll 4
-    for (int c = 0; c < kVectors; ++c)
-      values[c] = as_bh(_mm512_load_si512(v + pair * padded_dim + 16 * c));
-#pragma GCC unroll 6
-    for (int r = 0; r < kLanes; ++r) {
-      const __m512bh weight =
-          as_bh(_mm512_set1_epi32(static_cast<int>(p[pair * kPairStep + r * kLaneStep])));
-#pragma GCC unroll 4
-      for (int c = 0; c < kVectors; ++c) sum[r][c] = _mm512_dpbf16_ps(sum[r][c], weight, values[c]);
-    }
-  }
-#pragma GCC unroll 6
-  for (int r = 0; r < kLanes; ++r)
-#pragma GCC unroll 4
-    for (int c = 0; c < kVectors; ++c) _mm512_store_ps(o + r * padded_dim + 16 * c, sum[r][c]);
-}
-
-template <int kVectors, bool kByKey, typename Ahead>
-void value_columns(const TileScratch& scratch, float* o, int lanes, int pairs, int column,
-                   Ahead& ahead, int rows_per_block) {
-  constexpr int kLaneStep = kByKey ? 1 : kKeyTile / 2;
-  const uint32_t* v = static_cast<const uint32_t*>(scratch.v) + column;
-  cut_lanes(lanes, [&](auto height, int lane) {
-    ahead.take(rows_per_block, pairs);
-    value_block<decltype(height)::value, kVectors, kByKey>(
-        static_cast<const uint32_t*>(scratch.p) + lane * kLaneStep, v, pairs, scratch.padded_dim,
-        scratch.corr + lane, o + lane * scratch.padded_dim + column, ahead);
-  });
-}
-
-// o of `lanes` lanes from o on: all columns. Meanwhile `rows_ahead` rows are fetched.
-template <bool kByKey, typename Ahead>
-void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs, Ahead& ahead,
-                int rows_ahead) {
-  const int blocks = (scratch.padded_dim + 63) / 64 * lane_blocks(lanes);
-  const int share = (rows_ahead + blocks - 1) / blocks;
-  int column = 0;
-  for (; column + 64 <= scratch.padded_dim; column += 64)
-    value_columns<4, kByKey>(scratch, o, lanes, pairs, column, ahead, share);
-  switch ((scratch.padded_dim - column) / 16) {
-    case 1:
-      return value_columns<1, kByKey>(scratch, o, lanes, pairs, column, ahead, share);
-    case 2:
-      return value_columns<2, kByKey>(scratch, o, lanes, pairs, column, ahead, share);
-    case 3:
-      return value_columns<3, kByKey>(scratch, o, lanes, pairs, column, ahead, share);
-    default:
-      return;
   }
 }
 

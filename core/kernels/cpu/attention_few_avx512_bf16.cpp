@@ -18,6 +18,30 @@
 namespace reprise::kernels::cpu {
 namespace {
 
+// Calls use(n) with n, 1 to 8, as an integral constant.
+template <typename Use>
+void with_constant(int n, Use&& use) {
+  using std::integral_constant;
+  switch (n) {
+    case 1:
+      return use(integral_constant<int, 1>{});
+    case 2:
+      return use(integral_constant<int, 2>{});
+    case 3:
+      return use(integral_constant<int, 3>{});
+    case 4:
+      return use(integral_constant<int, 4>{});
+    case 5:
+      return use(integral_constant<int, 5>{});
+    case 6:
+      return use(integral_constant<int, 6>{});
+    case 7:
+      return use(integral_constant<int, 7>{});
+    default:
+      return use(integral_constant<int, 8>{});
+  }
+}
+
 // Calls use(chunks, has_tail), integral constants, for rows of head_dim dimensions: whole chunks of
 // 32, the last one cut if has_tail. The common head sizes know their row length.
 template <typename Use>
@@ -25,24 +49,7 @@ void with_chunks(int head_dim, Use&& use) {
   using std::integral_constant;
   if (head_dim == 64) return use(integral_constant<int, 2>{}, std::false_type{});
   if (head_dim == 128) return use(integral_constant<int, 4>{}, std::false_type{});
-  switch ((head_dim + 31) / 32) {
-    case 1:
-      return use(integral_constant<int, 1>{}, std::true_type{});
-    case 2:
-      return use(integral_constant<int, 2>{}, std::true_type{});
-    case 3:
-      return use(integral_constant<int, 3>{}, std::true_type{});
-    case 4:
-      return use(integral_constant<int, 4>{}, std::true_type{});
-    case 5:
-      return use(integral_constant<int, 5>{}, std::true_type{});
-    case 6:
-      return use(integral_constant<int, 6>{}, std::true_type{});
-    case 7:
-      return use(integral_constant<int, 7>{}, std::true_type{});
-    default:
-      return use(integral_constant<int, 8>{}, std::true_type{});
-  }
+  with_constant((head_dim + 31) / 32, [&](auto chunks) { use(chunks, std::true_type{}); });
 }
 
 // More lanes go over this many groups at a time, again and again.
@@ -444,26 +451,14 @@ void add_lanes(const AttentionTask& task, const TileScratch& scratch, int groups
 
 void add_values(const AttentionTask& task, const TileScratch& scratch, int keys) {
   const int groups = (keys + kRowGroup - 1) / kRowGroup;
-  switch (task.unit_lanes()) {
-    case 1:
-      return with_chunks(task.head_dim, [&](auto chunks, auto has_tail) {
-        value_row<decltype(chunks)::value, decltype(has_tail)::value>(task, scratch, groups);
-      });
-    case 2:
-      return add_lanes<2>(task, scratch, groups);
-    case 3:
-      return add_lanes<3>(task, scratch, groups);
-    case 4:
-      return add_lanes<4>(task, scratch, groups);
-    case 5:
-      return add_lanes<5>(task, scratch, groups);
-    case 6:
-      return add_lanes<6>(task, scratch, groups);
-    case 7:
-      return add_lanes<7>(task, scratch, groups);
-    default:
-      return add_lanes<8>(task, scratch, groups);
-  }
+  if (task.unit_lanes() == 1)
+    return with_chunks(task.head_dim, [&](auto chunks, auto has_tail) {
+      value_row<decltype(chunks)::value, decltype(has_tail)::value>(task, scratch, groups);
+    });
+  with_constant(task.unit_lanes(), [&](auto lanes) {
+    if constexpr (decltype(lanes)::value > 1)
+      add_lanes<decltype(lanes)::value>(task, scratch, groups);
+  });
 }
 
 }  // namespace

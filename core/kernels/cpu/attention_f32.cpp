@@ -330,7 +330,7 @@ HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, 
     for (int c = 0; c < kVectors; ++c)
       sum[c] = hn::MulAdd(weight, hn::LoadU(d, row + kN * c), sum[c]);
     if (!kFetches) continue;
-    const FetchAhead ahead = scratch.fetch_from_row(kKeyTile + j, far, near);
+    const FetchAhead ahead = scratch.fetch_from_row(scratch.tile_groups * kRowGroup + j, far, near);
     for (size_t byte = 0; byte < row_bytes; byte += 64) ahead.line(byte);
   }
   for (int c = 0; c < kVectors; ++c) hn::Store(sum[c], d, o + kN * c);

@@ -336,7 +336,7 @@ template <int kChunks, bool kHasTail>
   }
   for (int group = 0; group < groups; ++group) {
     const char* rows = scratch.values.group(group);
-    const FetchAhead ahead = scratch.fetch_from(kKeyTile / kRowGroup + group,
+    const FetchAhead ahead = scratch.fetch_from(scratch.tile_groups + group,
                                                 groups_far(64 * kChunks, 1), groups_near(1));
 #pragma GCC unroll 4
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
@@ -395,7 +395,7 @@ template <int kLanes, int kChunks, bool kHasTail>
   for (; group < end; ++group) {
     const char* rows = scratch.values.group(group) + 64 * chunk;
     const FetchAhead ahead =
-        scratch.fetch_from(kKeyTile / kRowGroup + group, far, groups_near(kLanes));
+        scratch.fetch_from(scratch.tile_groups + group, far, groups_near(kLanes));
 #pragma GCC unroll 1
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
       const size_t a = static_cast<size_t>(2 * pair) * row_bytes, b = a + row_bytes;

@@ -157,7 +157,9 @@ struct TileScratch {
   // Of the key tile.
   RowGroups keys, values;
   int unit = 0;  // in turn, for few lanes
-  // For few lanes: where the keys to be read after this tile's values stand in keys.groups.
+  // For few lanes: groups of the tile, and where the keys to be read after its values stand in
+  // keys.groups.
+  int tile_groups = 0;
   int next_group = 0;
   size_t next_offset = 0;
   char* key_copies = nullptr;    // rows that do not lie in whole groups
@@ -200,10 +202,9 @@ struct TileScratch {
   // For few lanes: group `index` of the rows in the order of reading: the tile's keys, its values,
   // the keys after them. All of them are readable.
   [[nodiscard]] const char* in_order(int index) const {
-    constexpr int kGroups = kKeyTile / kRowGroup;
-    if (index < kGroups) return keys.group(index);
-    if (index < 2 * kGroups) return values.group(index - kGroups);
-    return next_keys().group(index - 2 * kGroups);
+    if (index < tile_groups) return keys.group(index);
+    if (index < 2 * tile_groups) return values.group(index - tile_groups);
+    return next_keys().group(index - 2 * tile_groups);
   }
   // What to fetch while group `index` is computed.
   [[nodiscard]] FetchAhead fetch_from(int index, int far, int near) const {
@@ -421,6 +422,7 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
   for (int first = range.begin / kKeyTile * kKeyTile; first < range.end; first += kKeyTile) {
     const int keys = std::min(kKeyTile, range.end - first);
     const bool is_regular = !each_unit && lies_in_groups(task, keys);
+    scratch.tile_groups = (keys + kRowGroup - 1) / kRowGroup;
     for (int unit = 0; unit < task.units; ++unit) {
       if (unit == 0 || task.alibi_rounded) gather_alibi(task, scratch, first, keys, unit);
       if (unit == 0 || !is_regular) load(first, keys, unit);
@@ -429,7 +431,7 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
             static_cast<size_t>(unit) * task.unit_bytes;
       // Copies have no next unit at an offset.
       const bool is_next_tile = unit + 1 == task.units || !is_regular;
-      scratch.next_group = is_next_tile ? kKeyTile / kRowGroup : 0;
+      scratch.next_group = is_next_tile ? scratch.tile_groups : 0;
       scratch.next_offset = is_next_tile ? 0 : static_cast<size_t>(unit + 1) * task.unit_bytes;
       scratch.unit = unit;
       compute(scratch.from_lane(unit * task.unit_lanes(), q_bytes), first, keys);

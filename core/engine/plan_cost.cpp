@@ -21,15 +21,17 @@ struct ComputedLanes {
 constexpr ComputedLanes kFewLanesCost = {.each_key = 3.1, .each_lane = 1.87};
 constexpr ComputedLanes kManyLanesCost = {.each_key = 12.0, .each_lane = 1.1};
 // The part of the shorter of memory and compute that few lanes do not hide; many hide all.
-constexpr double kFewLanesOpenShare = 0.4;
-// Of the L3 limit, where further items read the same rows: measured, another reading costs 0.7 to
-// 0.9 of the first.
-constexpr double kL3Share = 0.35;
+constexpr double kFewLanesOpenShare = 0.2;
+// Of the L3 limit, where further items read the same rows.
+constexpr double kL3Share = 0.62;
 // Merging: one more parallel step, and for each (row, head) on one thread the query packed and the
-// state set up once more, two results stored and merged. Many lanes take longer to set up. Fitted to
-// the crossover map, which decides by a few microseconds here.
-constexpr double kMergeStepSeconds = 12e-6;
-constexpr double kFewLanesPartialSeconds = 50e-9, kManyLanesPartialSeconds = 100e-9;
+// state set up once more, two results stored and merged. Many lanes take longer to set up.
+constexpr double kMergeStepSeconds = 7e-6;
+constexpr double kFewLanesPartialSeconds = 30e-9, kManyLanesPartialSeconds = 300e-9;
+// The open share, the L3 share and the cost of merging are fitted to both times, shared and not, of
+// 75 points: 4, 8 and 32 kv heads, batch 2 to 32, 64 to 1024 shared tokens, two runs at 42 and 47
+// GB/s of DRAM and two at 112 and 114. They choose the slower way at 9 of these 300 where that
+// costs more than 3 %, at most 11 %.
 
 }  // namespace
 
@@ -62,11 +64,12 @@ double PlanCosts::merge_seconds(int64_t rows) const {
                                  static_cast<double>(std::max(1, setting.context.threads));
 }
 
-bool PlanCosts::sharing_pays(int64_t tokens, int64_t sequences, int64_t rows) const {
+bool PlanCosts::sharing_pays(int64_t tokens, int64_t sequences, int64_t rows,
+                             bool is_merged) const {
   REPRISE_CHECK(setting.kv_heads > 0, "costs are asked before the method was tuned");
   if (sequences < 2) return false;
   const int64_t rows_each = std::max<int64_t>(1, rows / sequences);
-  return item_seconds(tokens, rows, 1) + merge_seconds(rows) <
+  return item_seconds(tokens, rows, 1) + (is_merged ? 0.0 : merge_seconds(rows)) <
          item_seconds(tokens, rows_each, sequences);
 }
 

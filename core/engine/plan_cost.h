@@ -25,8 +25,10 @@ struct PlanCosts {
   [[nodiscard]] double item_seconds(int64_t tokens, int64_t rows, int64_t items) const;
   // What partial results add: every (row, head) of a shared item leaves one and merges it.
   [[nodiscard]] double merge_seconds(int64_t rows) const;
-  // Whether one item of all rows beats one item for each sequence.
-  [[nodiscard]] bool sharing_pays(int64_t tokens, int64_t sequences, int64_t rows) const;
+  // Whether one item of all rows beats one item for each sequence. `is_merged`: partial results are
+  // merged in either case.
+  [[nodiscard]] bool sharing_pays(int64_t tokens, int64_t sequences, int64_t rows,
+                                  bool is_merged = false) const;
 };
 
 // For the machine at hand; measures its limits unless they are known. Takes up to 3 s.

@@ -23,7 +23,7 @@ PoolNeed PrefixTreeMethod::pool_need(const EngineLimits& limits) const {
   int32_t blocks = limits.max_batch * blocks_for(limits.max_sequence_tokens) +
                    blocks_for(options_.prefix_buffer_tokens);
   if (options_.tree.matching != kv::Matching::kNone) blocks += blocks_for(limits.step_rows);
-  if (options_.tree.matching == kv::Matching::kDeclared || options_.tree.retain)
+  if (matches_declared(options_.tree.matching) || options_.tree.retain)
     blocks += blocks_for(limits.prefix_tokens);
   return {.block_tokens = options_.tree.chunk_tokens, .num_blocks = blocks};
 }
@@ -32,8 +32,8 @@ Admission PrefixTreeMethod::admit(const Request& request, kv::BlockPool& pool) {
   if (tree_.contains(request.id)) raise("request id {} is in use already", request.id);
   block_bytes_ = pool.block_bytes();
   const bool is_prefix = prefixes_under_way_.contains(request.id);
-  const kv::PrefixMatch match =
-      is_prefix ? kv::PrefixMatch{} : tree_.match(request.prompt, request.positions);
+  const kv::PrefixMatch match = is_prefix ? tree_.match_to_pin(request.prompt, request.positions)
+                                          : tree_.match(request.prompt, request.positions);
   if (options_.reuse_prefill && match.computed < match.tokens) return {};
   // The last new token is never computed.
   const auto most_tokens = static_cast<int32_t>(request.prompt.size()) + request.max_new_tokens - 1;
@@ -53,7 +53,7 @@ Admission PrefixTreeMethod::admit(const Request& request, kv::BlockPool& pool) {
 }
 
 bool PrefixTreeMethod::wants_prefix(RequestId id, std::span<const int32_t> tokens) {
-  if (options_.tree.matching != kv::Matching::kDeclared || tree_.has_pinned(tokens)) return false;
+  if (!matches_declared(options_.tree.matching) || tree_.has_pinned(tokens)) return false;
   if (options_.most_prefixes > 0 && tree_.pinned() >= static_cast<size_t>(options_.most_prefixes))
     raise(
         "method \"{}\" was told to keep {} prefix(es) and has them: declare no more, or choose "

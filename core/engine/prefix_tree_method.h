@@ -18,7 +18,7 @@ struct PrefixTreeMethodOptions {
   // computing waits for it. Without: every sequence computes its whole prompt, what the tree has
   // already is thrown away, and only memory and reads are shared.
   bool reuse_prefill = false;
-  // Pinned prefixes, for Matching::kDeclared.
+  // Pinned prefixes, where they are matched.
   int32_t most_prefixes = 0;         // 0: as many as are declared
   int32_t prefix_buffer_tokens = 0;  // memory each prefix takes at least
   TreePlanOptions plan;

@@ -15,7 +15,31 @@ const Chunk& chunk_on(const PrefixTree& tree, const TreeSequence& sequence, int3
   return tree.chunk(sequence.path[static_cast<size_t>(k)]);
 }
 
-bool is_full(const kv::Segment& segment) { return segment.tokens % segment.block_tokens == 0; }
+// The kernels read groups of 8 keys that begin at multiples of 8 in their block in place, others
+// are copied.
+constexpr int32_t kReadInPlace = 8;
+
+bool is_full(const kv::Segment& segment) {
+  return (segment.skipped + segment.tokens) % segment.block_tokens == 0;
+}
+
+// Tokens that a segment which starts with chunk `k` of the path skips, so that it can go on behind
+// it. Only the last chunk of a pinned prefix is partly filled with others behind it: its tokens
+// then count as the last ones of its block.
+int32_t skipped_before(const PrefixTree& tree, const TreeSequence& sequence, int32_t k,
+                       int32_t end_chunk) {
+  if (k + 1 != sequence.declared_chunks || k + 1 >= end_chunk) return 0;
+  const int32_t skipped = tree.options().chunk_tokens - chunk_on(tree, sequence, k).filled();
+  return skipped % kReadInPlace == 0 ? skipped : 0;
+}
+
+// Whether what a sequence reads alone ends with chunks [first_chunk, end_chunk), shared or not.
+bool cuts_reading(const PrefixTree& tree, const TreeSequence& sequence, int32_t first_chunk,
+                  int32_t end_chunk) {
+  const int32_t last = end_chunk - 1;
+  if (chunk_on(tree, sequence, last).filled() == tree.options().chunk_tokens) return false;
+  return first_chunk < last || skipped_before(tree, sequence, last, end_chunk + 1) == 0;
+}
 
 // Appends segments over tokens [.., end_token) of the path's chunks [first_chunk, end_chunk): as
 // few as consecutive positions and the partition allow. Calls done(segment, first token) for each.
@@ -26,11 +50,12 @@ void append_segments(const PrefixTree& tree, const TreeSequence& sequence, int32
   const int32_t block_tokens = tree.options().chunk_tokens;
   int32_t segment_token = 0;  // first token of the open segment
   bool is_open = false;
-  const auto open = [&](int32_t token, int32_t position) {
+  const auto open = [&](int32_t token, int32_t position, int32_t skipped) {
     segment_token = token;
     is_open = true;
     out.segments.push_back({.first_block = static_cast<int32_t>(out.block_offsets.size()),
                             .block_tokens = block_tokens,
+                            .skipped = skipped,
                             .tokens = 0,
                             .first_position = position});
   };
@@ -44,13 +69,17 @@ void append_segments(const PrefixTree& tree, const TreeSequence& sequence, int32
     if (chunk.is_consecutive) {
       if (is_open) {
         const kv::Segment& segment = out.segments.back();
-        const bool goes_on = is_full(segment) &&
-                             segment.first_position + segment.tokens == chunk.positions[0] &&
-                             (partition_tokens == 0 || segment.tokens < partition_tokens);
+        const bool goes_on =
+            is_full(segment) && segment.first_position + segment.tokens == chunk.positions[0] &&
+            (partition_tokens == 0 || segment.skipped + segment.tokens < partition_tokens);
         if (!goes_on) close();
       }
-      if (!is_open) open(chunk.first_token, chunk.positions[0]);
-      out.block_offsets.push_back(pool.offset_of(chunk.block));
+      int32_t skipped = 0;
+      if (!is_open) {
+        skipped = skipped_before(tree, sequence, k, end_chunk);
+        open(chunk.first_token, chunk.positions[0], skipped);
+      }
+      out.block_offsets.push_back(pool.offset_of(chunk.block, -skipped));
       out.segments.back().tokens += tokens;
       continue;
     }
@@ -60,7 +89,7 @@ void append_segments(const PrefixTree& tree, const TreeSequence& sequence, int32
       int32_t end = first + 1;
       while (end < tokens && chunk.positions[static_cast<size_t>(end)] == position + end - first)
         ++end;
-      open(chunk.first_token + first, position);
+      open(chunk.first_token + first, position, 0);
       out.block_offsets.push_back(pool.offset_of(chunk.block, first));
       out.segments.back().tokens = end - first;
       close();
@@ -123,7 +152,7 @@ bool TreePlanner::advance(const PrefixTree& tree, StepBatch batch, const kv::Blo
     if (position != segment.first_position + segment.tokens || chunk.computed > in_chunk)
       return false;
     if (in_chunk == 0) {
-      const int32_t block = segment.tokens / chunk_tokens;
+      const int32_t block = (segment.skipped + segment.tokens) / chunk_tokens;
       if (!is_full(segment) || block >= reader.tail_blocks) return false;
       out.block_offsets[static_cast<size_t>(segment.first_block + block)] =
           pool.offset_of(chunk.block);
@@ -262,7 +291,8 @@ void TreePlanner::offer(const PrefixTree& tree, StepBatch batch, const kv::Block
                       .tokens = end_token - first_token,
                       .sequences = end - first,
                       .rows = end_row - first_row,
-                      .is_declared = end_chunk <= sequence.declared_chunks};
+                      .is_declared = end_chunk <= sequence.declared_chunks,
+                      .cuts_reading = cuts_reading(tree, sequence, first_chunk, end_chunk)};
   if (!shares_(node)) return;
   append_segments(
       tree, sequence, first_chunk, end_chunk, end_token, options_.shared_partition_tokens, pool,

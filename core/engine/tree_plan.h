@@ -21,6 +21,9 @@ struct TreeNode {
   int32_t sequences = 0;
   int32_t rows = 0;          // query rows of these sequences
   bool is_declared = false;  // of a pinned prefix
+  // What its sequences read alone would end with it and begin anew, shared or not: its last chunk
+  // is partly filled.
+  bool cuts_reading = false;
 };
 
 // True: the node is one work item of all its rows (the chunk-first phase, [ChunkAttention §3.2];
@@ -30,7 +33,7 @@ using ShareDecision = std::function<bool(const TreeNode&)>;
 
 struct TreePlanOptions {
   // Tokens after which an item ends and the next begins; 0: items are as long as they can be.
-  // Multiples of chunk_tokens.
+  // Multiples of chunk_tokens; a partly filled chunk counts as a whole one.
   int32_t shared_partition_tokens = 0;
   int32_t private_partition_tokens = 0;
 };

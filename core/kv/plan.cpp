@@ -30,9 +30,10 @@ void AttentionPlan::finish() {
       ++row_begin[static_cast<size_t>(row) + 1];
   }
   for (const Segment& segment : segments) {
-    REPRISE_CHECK(segment.tokens >= 0 && segment.block_tokens > 0);
+    REPRISE_CHECK(segment.tokens >= 0 && segment.block_tokens > 0 && segment.skipped >= 0);
     const int64_t blocks =
-        (static_cast<int64_t>(segment.tokens) + segment.block_tokens - 1) / segment.block_tokens;
+        (static_cast<int64_t>(segment.skipped) + segment.tokens + segment.block_tokens - 1) /
+        segment.block_tokens;
     REPRISE_CHECK(segment.first_block >= 0 &&
                       segment.first_block + blocks <= static_cast<int64_t>(block_offsets.size()),
                   "segment wants blocks [{}, {}) of {}", segment.first_block,

@@ -23,11 +23,14 @@ struct CacheView {
   int64_t head_dim = 0;
 };
 
-// A run of cached tokens at consecutive positions, in one or several blocks. Token t is in block
-// block_offsets[first_block + t / block_tokens]; a contiguous cache is a segment of one block.
+// A run of cached tokens at consecutive positions, in one or several blocks. With i = skipped + t,
+// token t is token i % block_tokens of block block_offsets[first_block + i / block_tokens]; a
+// contiguous cache is a segment of one block. The first tokens of the first block may be skipped:
+// they need not exist, so its offset may lie before the cache.
 struct Segment {
   int32_t first_block = 0;
   int32_t block_tokens = 0;    // > 0
+  int32_t skipped = 0;         // >= 0
   int32_t tokens = 0;          // [0, tokens) are filled
   int32_t first_position = 0;  // token t stands at first_position + t: ALiBi, sliding windows
 };

@@ -44,27 +44,41 @@ int32_t PrefixTree::slot(SequenceId id) const {
 
 PrefixMatch PrefixTree::match(std::span<const int32_t> tokens,
                               std::span<const int32_t> positions) const {
-  if (options_.matching == Matching::kNone) return {};
-  PrefixMatch match = options_.matching == Matching::kChunks ? match_chunks(tokens, positions)
-                                                             : match_pinned(tokens, positions);
+  PrefixMatch match = match_pinned(tokens, positions);
+  if (matches_chunks(options_.matching)) {
+    PrefixMatch from_head;
+    extend_by_chunks(from_head, tokens, positions);
+    extend_by_chunks(match, tokens, positions);
+    if (from_head.tokens > match.tokens) match = std::move(from_head);
+  }
+  count_computed(match);
+  return match;
+}
+
+PrefixMatch PrefixTree::match_to_pin(std::span<const int32_t> tokens,
+                                     std::span<const int32_t> positions) const {
+  PrefixMatch match;
+  if (matches_chunks(options_.matching)) extend_by_chunks(match, tokens, positions);
+  count_computed(match);
+  return match;
+}
+
+void PrefixTree::count_computed(PrefixMatch& match) const {
   for (int32_t index : match.chunks) {
     match.computed += chunk(index).computed;
     if (chunk(index).computed < chunk(index).filled()) break;
   }
-  return match;
 }
 
-PrefixMatch PrefixTree::match_chunks(std::span<const int32_t> tokens,
-                                     std::span<const int32_t> positions) const {
-  PrefixMatch match;
-  int32_t parent = -1;
+void PrefixTree::extend_by_chunks(PrefixMatch& match, std::span<const int32_t> tokens,
+                                  std::span<const int32_t> positions) const {
+  int32_t parent = match.chunks.empty() ? -1 : match.chunks.back();
   while (match.tokens + options_.chunk_tokens <= static_cast<int32_t>(tokens.size())) {
     parent = find_child(parent, tokens, positions, match.tokens);
     if (parent < 0) break;
     match.chunks.push_back(parent);
     match.tokens += options_.chunk_tokens;
   }
-  return match;
 }
 
 PrefixMatch PrefixTree::match_pinned(std::span<const int32_t> tokens,
@@ -84,7 +98,10 @@ PrefixMatch PrefixTree::match_pinned(std::span<const int32_t> tokens,
     if (is_equal) longest = &pinned;
   }
   if (longest == nullptr) return {};
-  return {.chunks = longest->path, .tokens = longest->tokens, .is_declared = true};
+  return {.chunks = longest->path,
+          .tokens = longest->tokens,
+          .declared_chunks = static_cast<int32_t>(longest->path.size()),
+          .declared_tokens = longest->tokens};
 }
 
 bool PrefixTree::has_pinned(std::span<const int32_t> tokens) const {
@@ -124,7 +141,7 @@ uint64_t hash_of(const Chunk& chunk) {
 
 // Of equal children of one parent (two sequences may generate the same) the first is found.
 void PrefixTree::list(int32_t index) {
-  if (options_.matching != Matching::kChunks) return;
+  if (!matches_chunks(options_.matching)) return;
   Chunk& c = chunk_at(index);
   const uint64_t hash = hash_of(c);
   const auto [begin, end] = listed_.equal_range(hash);
@@ -285,10 +302,8 @@ bool PrefixTree::insert(SequenceId id, const PrefixMatch& match, std::span<const
   sequence.path = match.chunks;
   sequence.tokens = match.tokens;
   sequence.most_tokens = most_tokens;
-  if (match.is_declared) {
-    sequence.declared_chunks = static_cast<int32_t>(match.chunks.size());
-    sequence.declared_tokens = match.tokens;
-  }
+  sequence.declared_chunks = match.declared_chunks;
+  sequence.declared_tokens = match.declared_tokens;
   promised_ += needed;
   for (int32_t token = 0; token < match.tokens; ++token)
     sequence.length = std::max(sequence.length, position_of(positions, token) + 1);
@@ -340,8 +355,10 @@ void PrefixTree::leave(int32_t slot, BlockPool& pool) {
   promised_ -= most_chunks(sequence) - static_cast<int32_t>(sequence.path.size());
   // What may outlive its users: a head of the path that a later match can reach whole.
   size_t kept = 0;
-  while (options_.retain && kept < sequence.path.size() && chunk(sequence.path[kept]).is_listed &&
-         chunk(sequence.path[kept]).computed == options_.chunk_tokens)
+  const auto can_be_found = [&](const Chunk& c) {
+    return c.is_pinned || (c.is_listed && c.computed == options_.chunk_tokens);
+  };
+  while (options_.retain && kept < sequence.path.size() && can_be_found(chunk(sequence.path[kept])))
     ++kept;
   for (size_t k = sequence.path.size(); k-- > 0;) {
     const int32_t index = sequence.path[k];

@@ -15,10 +15,19 @@ using SequenceId = int64_t;
 
 // Which prefixes of a new sequence are looked for among those in memory.
 enum class Matching : uint8_t {
-  kNone,     // none: the tree is a table of each sequence's own blocks
-  kChunks,   // whole chunks of any sequence
-  kDeclared  // prefixes pinned before, of any number of tokens
+  kNone,              // none: the tree is a table of each sequence's own blocks
+  kChunks,            // whole chunks of any sequence
+  kDeclared,          // prefixes pinned before, of any number of tokens
+  kDeclaredAndChunks  // the longest of both, and whole chunks behind a pinned prefix
 };
+
+// Pinned prefixes are looked for.
+[[nodiscard]] constexpr bool matches_declared(Matching matching) {
+  return matching == Matching::kDeclared || matching == Matching::kDeclaredAndChunks;
+}
+[[nodiscard]] constexpr bool matches_chunks(Matching matching) {
+  return matching == Matching::kChunks || matching == Matching::kDeclaredAndChunks;
+}
 
 struct PrefixTreeOptions {
   int32_t chunk_tokens = 64;  // the pool's block_tokens: a chunk is one block
@@ -73,9 +82,9 @@ struct TreeSequence {
 // What of a new sequence is in memory already.
 struct PrefixMatch {
   std::vector<int32_t> chunks;
-  int32_t tokens = 0;    // in `chunks`
-  int32_t computed = 0;  // leading ones whose keys and values are there
-  bool is_declared = false;
+  int32_t tokens = 0;                                // in `chunks`
+  int32_t computed = 0;                              // leading ones whose keys and values are there
+  int32_t declared_chunks = 0, declared_tokens = 0;  // of a pinned prefix at its head
 };
 
 // One tree for all layers. A partly filled chunk is private to its sequence, so appending never
@@ -98,6 +107,10 @@ class PrefixTree {
   // do not match.
   [[nodiscard]] PrefixMatch match(std::span<const int32_t> tokens,
                                   std::span<const int32_t> positions) const;
+  // The same for a sequence that will be pinned: whole chunks only, so that no pinned prefix has a
+  // partly filled chunk but its last.
+  [[nodiscard]] PrefixMatch match_to_pin(std::span<const int32_t> tokens,
+                                         std::span<const int32_t> positions) const;
   // Adds a sequence whose head is `match`, taken from match() with no other call between. False,
   // and nothing has changed, where the pool cannot promise `most_tokens` (>= tokens.size()) and
   // leave `spare_blocks` besides. `id` must be new.
@@ -108,7 +121,8 @@ class PrefixTree {
   // The keys and values of the sequence's tokens [first_token, end_token) are in their blocks.
   void mark_computed(SequenceId id, int32_t first_token, int32_t end_token);
   void remove(SequenceId id, BlockPool& pool);
-  // Ends a sequence and keeps its path, for ever, as a prefix that Matching::kDeclared finds.
+  // Ends a sequence and keeps its path, for ever, as a prefix that kDeclared and kDeclaredAndChunks
+  // find.
   void pin(SequenceId id, BlockPool& pool);
   // A block of the pool for other uses than the tree's; unused chunks make room. -1: none.
   [[nodiscard]] int32_t take_block(BlockPool& pool);
@@ -145,8 +159,9 @@ class PrefixTree {
 
   [[nodiscard]] Chunk& chunk_at(int32_t index) { return chunks_[static_cast<size_t>(index)]; }
   [[nodiscard]] int32_t chunks_for(int32_t tokens) const;
-  [[nodiscard]] PrefixMatch match_chunks(std::span<const int32_t> tokens,
-                                         std::span<const int32_t> positions) const;
+  void extend_by_chunks(PrefixMatch& match, std::span<const int32_t> tokens,
+                        std::span<const int32_t> positions) const;
+  void count_computed(PrefixMatch& match) const;
   [[nodiscard]] PrefixMatch match_pinned(std::span<const int32_t> tokens,
                                          std::span<const int32_t> positions) const;
   [[nodiscard]] int32_t find_child(int32_t parent, std::span<const int32_t> tokens,

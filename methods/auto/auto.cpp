@@ -7,11 +7,12 @@ Auto::Auto(const engine::TreeOptions& options)
 
 Auto::Auto(const engine::TreeOptions& options, std::shared_ptr<engine::PlanCosts> costs)
     : PrefixTreeMethod({.tree = {.chunk_tokens = options.chunk_tokens,
-                                 .matching = kv::Matching::kChunks,
+                                 .matching = kv::Matching::kDeclaredAndChunks,
                                  .retain = options.retain},
                         .reuse_prefill = options.reuse_prefill},
                        [costs](const engine::TreeNode& node) {
-                         return costs->sharing_pays(node.tokens, node.sequences, node.rows);
+                         return costs->sharing_pays(node.tokens, node.sequences, node.rows,
+                                                    node.cuts_reading);
                        }),
       costs_(std::move(costs)) {}
 

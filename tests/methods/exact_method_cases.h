@@ -26,6 +26,7 @@ inline std::vector<MethodUnderTest> exact_method_cases() {
       {"chunk_attention", R"({"chunk_tokens": 16, "preset": "as_published"})"},
       {"chunk_attention", R"({"chunk_tokens": 16, "preset": "as_coded"})"},
       {"auto", R"({"chunk_tokens": 16, "reuse_prefill": true})"},
+      {"auto", R"({"chunk_tokens": 48, "reuse_prefill": true, "retain": true})"},
       {"relay_attention", R"({"block_tokens": 8})"},
       {"relay_attention", R"({"preset": "as_coded", "prefix_buffer_tokens": 128})"}};
   for (const auto& [name, options] : variants) all.push_back({name, Json::parse(options)});

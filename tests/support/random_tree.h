@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "core/engine/reuse_method.h"
@@ -24,7 +25,7 @@ class RandomTree {
       : random_(seed),
         odd_positions_(odd_positions),
         pool_((shape.block_tokens = chunk_tokens, shape.num_blocks = num_blocks, shape)),
-        tree_({.chunk_tokens = chunk_tokens}) {}
+        tree_({.chunk_tokens = chunk_tokens, .matching = kv::Matching::kDeclaredAndChunks}) {}
 
   [[nodiscard]] int32_t pick(int32_t low, int32_t high) {
     return std::uniform_int_distribution<int32_t>(low, high)(random_);
@@ -37,22 +38,28 @@ class RandomTree {
   // already counts as its own.
   void join(bool reuse) {
     const int32_t chunk_tokens = tree_.options().chunk_tokens;
-    Sequence sequence;
-    const int32_t tokens = pick(1, 5 * chunk_tokens), odd_at = pick(0, 2 * tokens);
-    for (int32_t i = 0; i < tokens; ++i) {
-      sequence.tokens.push_back(pick(0, 2 * chunk_tokens) == 0 ? 1 : 0);
-      sequence.positions.push_back(odd_positions_ && i >= odd_at ? i + 3 : i);
-    }
+    Sequence sequence = random_sequence(pick(1, 5 * chunk_tokens), odd_positions_);
+    const auto tokens = static_cast<int32_t>(sequence.tokens.size());
     sequence.most_tokens = tokens + pick(0, 3 * chunk_tokens);
     const kv::PrefixMatch match = tree_.match(sequence.tokens, sequence.positions);
-    if (!tree_.insert(next_id_, match, sequence.tokens, sequence.positions, sequence.most_tokens, 0,
-                      pool_))
-      return;
     if (reuse) sequence.computed = std::min(match.computed, tokens - 1);
-    sequences_.emplace(next_id_++, std::move(sequence));
+    insert(std::move(sequence), match);
+  }
+
+  // A sequence that becomes a pinned prefix when it is computed.
+  void declare() {
+    const int32_t chunk_tokens = tree_.options().chunk_tokens;
+    const int32_t tokens = chunk_tokens > 8 && pick(0, 1) == 0
+                               ? chunk_tokens - 8 * pick(1, (chunk_tokens - 1) / 8)
+                               : pick(1, 2 * chunk_tokens);
+    Sequence sequence = random_sequence(tokens, false);
+    const kv::PrefixMatch match = tree_.match_to_pin(sequence.tokens, sequence.positions);
+    to_pin_.insert(next_id_);
+    insert(std::move(sequence), match);
   }
 
   void leave(kv::SequenceId id) {
+    to_pin_.erase(id);
     tree_.remove(id, pool_);
     sequences_.erase(id);
   }
@@ -99,17 +106,39 @@ class RandomTree {
 
   void computed(const std::vector<engine::StepSequence>& batch) {
     for (const engine::StepSequence& part : batch) {
-      sequences_.at(part.id).computed += part.rows;
+      Sequence& sequence = sequences_.at(part.id);
+      sequence.computed += part.rows;
       tree_.mark_computed(part.id, part.first_token, part.first_token + part.rows);
+      if (sequence.computed < sequence.most_tokens || to_pin_.erase(part.id) == 0) continue;
+      tree_.pin(part.id, pool_);
+      sequences_.erase(part.id);
     }
   }
 
  private:
+  [[nodiscard]] Sequence random_sequence(int32_t tokens, bool odd_positions) {
+    Sequence sequence;
+    const int32_t odd_at = pick(0, 2 * tokens);
+    for (int32_t i = 0; i < tokens; ++i) {
+      sequence.tokens.push_back(pick(0, 2 * tree_.options().chunk_tokens) == 0 ? 1 : 0);
+      sequence.positions.push_back(odd_positions && i >= odd_at ? i + 3 : i);
+    }
+    sequence.most_tokens = tokens;
+    return sequence;
+  }
+  void insert(Sequence sequence, const kv::PrefixMatch& match) {
+    if (tree_.insert(next_id_, match, sequence.tokens, sequence.positions, sequence.most_tokens, 0,
+                     pool_))
+      sequences_.emplace(next_id_, std::move(sequence));
+    ++next_id_;
+  }
+
   std::mt19937_64 random_;
   bool odd_positions_;
   kv::BlockPool pool_;
   kv::PrefixTree tree_;
   std::map<kv::SequenceId, Sequence> sequences_;
+  std::set<kv::SequenceId> to_pin_;
   kv::SequenceId next_id_ = 1;
 };
 

@@ -18,8 +18,9 @@ namespace reprise::kernels::cpu {
 inline constexpr int kLaneTile = 64;
 inline constexpr int kTaskTiles = 4;
 inline constexpr int kTaskLanes = kLaneTile * kTaskTiles;
-// Keys are visited in tiles that start at multiples of kKeyTile, so that a lane's rounding does not
-// depend on how lanes were put into tasks.
+// Keys are visited in tiles that start at multiples of kKeyTile, counted from the begin of the
+// first block, so that memory is read in whole blocks and a lane's rounding does not depend on how
+// lanes were put into tasks.
 inline constexpr int kKeyTile = 128;
 inline constexpr int kMaxHeadDim = 256;
 // Up to this many lanes, scores are dot products along head_dim; above, keys are broadcast against
@@ -43,6 +44,7 @@ struct AttentionTask {
   DType kv_dtype = DType::kF32;
   const int64_t* block_offsets = nullptr;
   int block_tokens = 0;
+  int skipped = 0;  // of the first block
   int tokens = 0;
 
   // Which keys a lane sees: [low, high), high = min(tokens, visible + row) if causal, low from the
@@ -76,6 +78,18 @@ struct AttentionTask {
   [[nodiscard]] int row_of(int lane) const { return (first_lane + lane % unit_lanes()) / group; }
   [[nodiscard]] int head_of(int lane) const {
     return first_head + lane / unit_lanes() * group + (first_lane + lane % unit_lanes()) % group;
+  }
+  // First key of the tile that `key` is in, and the end of the tile.
+  [[nodiscard]] int tile_begin(int key) const {
+    const int begin = (skipped + key) / kKeyTile * kKeyTile - skipped;
+    return begin < 0 ? 0 : begin;
+  }
+  [[nodiscard]] int tile_end(int key) const {
+    return ((skipped + key) / kKeyTile + 1) * kKeyTile - skipped;
+  }
+  // Whether groups of `size` keys, from the first on, lie in memory as wholes.
+  [[nodiscard]] bool has_whole_groups(int size) const {
+    return (block_tokens % size == 0 && skipped % size == 0) || skipped + tokens <= block_tokens;
   }
   // Keys [low, high) of the segment that the lane sees.
   [[nodiscard]] int high(int lane) const {

@@ -271,7 +271,8 @@ inline VisibleRange prepare_lanes(const AttentionTask& task, const TileScratch& 
 template <typename Visit>
 void walk_groups(const AttentionTask& task, size_t row_bytes, int first, int end, Visit&& visit) {
   const size_t element_bytes = size_of(task.kv_dtype);
-  int block = first / task.block_tokens, in_block = first % task.block_tokens;
+  int block = (task.skipped + first) / task.block_tokens;
+  int in_block = (task.skipped + first) % task.block_tokens;
   for (int group = 0; first < end; ++group, first += kRowGroup) {
     visit(group, static_cast<size_t>(task.block_offsets[block]) * element_bytes +
                      static_cast<size_t>(in_block) * row_bytes);
@@ -288,7 +289,8 @@ inline void copy_rows(const AttentionTask& task, TileScratch& scratch, int unit,
   const size_t element_bytes = size_of(task.kv_dtype), row_bytes = scratch.keys.row_bytes;
   const size_t unit_offset = static_cast<size_t>(unit) * task.unit_bytes;
   for (int j = from; j < keys; ++j) {
-    const int block = (first + j) / task.block_tokens, in_block = (first + j) % task.block_tokens;
+    const int at_key = task.skipped + first + j;
+    const int block = at_key / task.block_tokens, in_block = at_key % task.block_tokens;
     const size_t byte = static_cast<size_t>(task.block_offsets[block]) * element_bytes +
                         static_cast<size_t>(in_block) * row_bytes;
     const size_t at = static_cast<size_t>(j) * row_bytes;
@@ -311,8 +313,7 @@ inline void copy_rows(const AttentionTask& task, TileScratch& scratch, int unit,
 // Whether a key tile's rows lie in whole groups, so that all units can be read by their offset from
 // the first.
 inline bool lies_in_groups(const AttentionTask& task, int keys) {
-  return keys % kRowGroup == 0 &&
-         (task.block_tokens % kRowGroup == 0 || task.tokens <= task.block_tokens);
+  return keys % kRowGroup == 0 && task.has_whole_groups(kRowGroup);
 }
 
 // Points scratch.keys and scratch.values at a unit's keys [first, first + keys), behind them at up
@@ -323,7 +324,7 @@ inline void gather_rows(const AttentionTask& task, TileScratch& scratch, int fir
   scratch.keys.row_bytes = scratch.values.row_bytes = row_bytes;
   scratch.keys.unit_offset = scratch.values.unit_offset = 0;
   const size_t unit_offset = static_cast<size_t>(unit) * task.unit_bytes;
-  const bool in_groups = task.block_tokens % kRowGroup == 0 || task.tokens <= task.block_tokens;
+  const bool in_groups = task.has_whole_groups(kRowGroup);
   // Whole groups only: a score block may read all rows of one.
   const int end = in_groups ? first + (std::min(first + keys + ahead, task.tokens) - first) /
                                           kRowGroup * kRowGroup
@@ -399,8 +400,8 @@ void visit_tiles(const AttentionTask& task, const TileScratch& scratch, Load&& l
     begin = std::min(begin, tiles[i].range.begin);
     end = std::max(end, tiles[i].range.end);
   }
-  for (int first = begin / kKeyTile * kKeyTile; first < end; first += kKeyTile) {
-    const int keys = std::min(kKeyTile, end - first);
+  for (int first = task.tile_begin(begin); first < end; first = task.tile_end(first)) {
+    const int keys = std::min(task.tile_end(first), end) - first;
     load(first, keys);
     gather_alibi(task, scratch, first, keys);
     for (int i = 0; i < count; ++i) {
@@ -419,8 +420,8 @@ template <typename Load, typename Compute>
 void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, bool each_unit,
                  Load&& load, Compute&& compute) {
   const VisibleRange range = prepare_lanes(task, scratch, 0, task.lanes);
-  for (int first = range.begin / kKeyTile * kKeyTile; first < range.end; first += kKeyTile) {
-    const int keys = std::min(kKeyTile, range.end - first);
+  for (int first = task.tile_begin(range.begin); first < range.end; first = task.tile_end(first)) {
+    const int keys = std::min(task.tile_end(first), range.end) - first;
     const bool is_regular = !each_unit && lies_in_groups(task, keys);
     scratch.tile_groups = (keys + kRowGroup - 1) / kRowGroup;
     for (int unit = 0; unit < task.units; ++unit) {

@@ -46,10 +46,11 @@ std::vector<double> attention(const kv::AttentionPlan& plan, int64_t layer, cons
             continue;
           const int64_t key_position = segment.first_position + t;
           if (params.window > 0 && query_position - key_position >= params.window) continue;
-          const int64_t element = plan.block_offsets[static_cast<size_t>(
-                                      segment.first_block + t / segment.block_tokens)] +
-                                  layer * cache.layer_stride + head / group * cache.head_stride +
-                                  t % segment.block_tokens * cache.head_dim;
+          const int64_t element =
+              plan.block_offsets[static_cast<size_t>(
+                  segment.first_block + (segment.skipped + t) / segment.block_tokens)] +
+              layer * cache.layer_stride + head / group * cache.head_stride +
+              (segment.skipped + t) % segment.block_tokens * cache.head_dim;
           double s = 0.0;
           for (int64_t c = 0; c < cache.head_dim; ++c)
             s += static_cast<double>(q.data[row * q.row_stride + head * cache.head_dim + c]) *

@@ -138,6 +138,7 @@ TEST(TreeAttention, MatchesEachSequenceByItselfInEveryDtype) {
         const kv::BlockPoolOptions pool{
             .layers = 1, .kv_heads = shape.kv_heads, .head_dim = shape.head_dim, .dtype = dtype};
         RandomTree random(seed, seed % 2 == 0 ? 16 : 5, 300, pool, /*odd_positions=*/seed % 3 == 0);
+        random.declare();
         Attended attended(random, shape);
         TreePlanner planner(
             [&](const TreeNode& node) { return node.sequences > 1 && node.tokens % 3 != 0; }, {});

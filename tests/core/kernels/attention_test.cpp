@@ -177,9 +177,16 @@ TEST(Attention, RandomPlansMatchTheReference) {
     const int64_t kv_heads = pick(1, 3), group = pick(1, 9), head_dim = 8 * pick(1, 17);
     const Heads heads{kv_heads * group, kv_heads, head_dim};
     const DType dtype = kAllDtypes[pick(0, 2)];
-    const int block_tokens = pick(1, 40);
+    const int block_tokens = pick(0, 1) == 0 ? pick(1, 40) : 16 * pick(1, 12);
     const RandomCache cache(dtype, 64, 1, kv_heads, block_tokens, head_dim, seed);
     const auto next_block = [&] { return static_cast<int64_t>(pick(0, 63)); };
+    // The first tokens of some first blocks are left out, in whole groups or not.
+    const auto skip_some = [&](kv::Segment& segment) {
+      if (pick(0, 1) == 0) return;
+      const int skipped = pick(0, std::min(segment.tokens, 200));
+      segment.skipped = pick(0, 1) == 0 ? skipped : skipped / 8 * 8;
+      segment.tokens -= segment.skipped;
+    };
     kv::AttentionPlan plan;
     plan.cache = cache.view;
     const int rows = pick(1, 70);
@@ -188,6 +195,7 @@ TEST(Attention, RandomPlansMatchTheReference) {
       const int first = pick(0, rows - 1), end = pick(first + 1, rows);
       const int32_t id = testing::add_segment(plan, cache, pick(0, 300), pick(0, 90), next_block);
       const bool causal = pick(0, 3) == 0;
+      skip_some(plan.segments.back());
       plan.items.push_back({.segment = id,
                             .first_row = first,
                             .end_row = end,

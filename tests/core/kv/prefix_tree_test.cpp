@@ -334,6 +334,30 @@ TEST(PrefixTree, PinnedPrefixesOfAnyLengthAreFoundTheLongestFirst) {
   EXPECT_EQ(pool.used_blocks(), 2 + 3);
 }
 
+TEST(PrefixTree, ChunksAreFoundBehindPinnedPrefixesToo) {
+  BlockPool pool = pool_of(40, 4);
+  PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kDeclaredAndChunks, .retain = true});
+  ASSERT_TRUE(tree.insert(-1, {}, counting(0, 6), {}, 6, 0, pool));
+  tree.mark_computed(-1, 0, 6);
+  tree.pin(-1, pool);
+  EXPECT_EQ(tree.match_to_pin(counting(0, 9), {}).tokens, 4) << "whole chunks only";
+  EXPECT_EQ(join(tree, pool, 1, counting(0, 15)).tokens, 6);
+  tree.mark_computed(1, 0, 15);
+  const PrefixMatch match = join(tree, pool, 2, counting(0, 13));
+  EXPECT_EQ(match.tokens, 10);
+  EXPECT_EQ(match.declared_tokens, 6);
+  EXPECT_EQ(match.declared_chunks, 2);
+  EXPECT_EQ(tree.sequence(2).chunk_of(10, 4), 3);
+  // Without the prefix, chunks of any sequence are found; what is longer wins.
+  EXPECT_EQ(join(tree, pool, 3, counting(50, 9)).tokens, 0);
+  EXPECT_EQ(tree.match(counting(50, 9), {}).tokens, 8);
+  EXPECT_EQ(tree.match(counting(0, 5), {}).tokens, 4);
+  EXPECT_EQ(tree.match(counting(0, 5), {}).declared_tokens, 0);
+  for (SequenceId id : {1, 2, 3}) tree.remove(id, pool);
+  EXPECT_EQ(tree.match(counting(0, 15), {}).tokens, 14) << "retained behind the prefix";
+  EXPECT_EQ(pool.used_blocks(), 2 + 2);
+}
+
 // Halving the gap between two ranks ends after some thirty times; the order must not.
 TEST(PrefixTree, OrderSurvivesManyInsertionsAtOnePlace) {
   BlockPool pool = pool_of(2000, 2);

@@ -52,7 +52,7 @@ int64_t units_per_task(const kv::AttentionPlan& plan, const kv::WorkItem& item, 
   const int64_t lanes = (item.end_row - item.first_row) * split.group;
   // With ALiBi, query heads that share a kv head are units that do not follow one another.
   if (lanes > cpu::kFewLanes || split.units != plan.cache.kv_heads ||
-      segment.block_tokens >= cpu::kKeyTile || segment.tokens == 0 ||
+      segment.block_tokens > cpu::kKeyTile || segment.tokens == 0 ||
       segment.skipped + segment.tokens <= segment.block_tokens)
     return 1;
   // A task of this many units is at most 1 / (threads * parts) of all work.

@@ -17,7 +17,7 @@ PagedOptions read(const Json& json) {
 }
 
 TEST(PagedOptions, VersionTwoIsPartitioned) {
-  EXPECT_EQ(read(Json::object()).block_tokens, 16);
+  EXPECT_EQ(read(Json::object()).block_tokens, 64);
   EXPECT_EQ(read(Json::object()).plan().private_partition_tokens, 0);
   EXPECT_EQ(read({{"version", 2}}).plan().private_partition_tokens, 512);
   EXPECT_EQ(read({{"version", 2}, {"block_tokens", 32}, {"partition_tokens", 96}})

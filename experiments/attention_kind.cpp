@@ -121,7 +121,7 @@ class AttentionRun {
       operators_[m]->report([&](std::string_view name, double value, std::string_view unit) {
         one.metrics[std::string(name)] = results::metric_json(value, std::string(unit));
       });
-      add_attention_metrics(problem_, samples_[m], samples_[0], machine, one);
+      add_attention_metrics(problem_, samples_, m, machine, one);
       add_layer_metrics(problem_, group_.dtype, layer_, one);
       one.metrics["kv_mb"] =
           results::metric_json(static_cast<double>(operators_[m]->kv_peak_bytes()) * 1e-6, "MB");

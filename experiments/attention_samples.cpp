@@ -69,11 +69,28 @@ void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& s
              [&](const AttentionTurn& turn) { return plan_ratio(turn, probed); });
 }
 
+// Of the method with the shortest median time, 0 for a group without turns.
+size_t best_of(std::span<const AttentionSamples> group) {
+  const auto median_us = [](const AttentionSamples& samples) {
+    return summarize(each(samples, [](const AttentionTurn& turn) { return turn.latency_us; }))
+        .median;
+  };
+  size_t best = 0;
+  for (size_t m = 1; m < group.size(); ++m)
+    if (median_us(group[m]) < median_us(group[best])) best = m;
+  return best;
+}
+
+std::vector<double> time_ratios(const AttentionSamples& of, const AttentionSamples& over) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < of.turns.size(); ++i)
+    ratios.push_back(of.turns[i].latency_us / over.turns[i].latency_us);
+  return ratios;
+}
+
 void add_speedups(const AttentionProblem& problem, const AttentionSamples& samples,
                   const AttentionSamples& first, Measurement& out) {
-  std::vector<double> speedups;
-  for (size_t i = 0; i < samples.turns.size(); ++i)
-    speedups.push_back(first.turns[i].latency_us / samples.turns[i].latency_us);
+  std::vector<double> speedups = time_ratios(first, samples);
   add_sampled(out, "speedup", speedups, "ratio");
   add_median(out, "io_bound_speedup", samples, "ratio",
              [&](const AttentionTurn& turn) { return io_bound_speedup(problem, turn.keys); });
@@ -101,8 +118,9 @@ void add_linear(Measurement& out, const std::string& layer, const LinearCosts& c
 
 }  // namespace
 
-void add_attention_metrics(const AttentionProblem& problem, const AttentionSamples& samples,
-                           const AttentionSamples& first, const Json& machine, Measurement& out) {
+void add_attention_metrics(const AttentionProblem& problem, std::span<const AttentionSamples> group,
+                           size_t m, const Json& machine, Measurement& out) {
+  const AttentionSamples& samples = group[m];
   const std::vector<double> latency_us =
       each(samples, [](const AttentionTurn& turn) { return turn.latency_us; });
   add_sampled(out, "latency_us", latency_us, "us");
@@ -125,7 +143,9 @@ void add_attention_metrics(const AttentionProblem& problem, const AttentionSampl
   add_median(out, "gflop_s", samples, "GFLOP/s", [&](const AttentionTurn& turn) {
     return attention_flop(problem, turn.keys) / (turn.latency_us * 1e3);
   });
-  add_speedups(problem, samples, first, out);
+  add_speedups(problem, samples, group[0], out);
+  out.metrics["best_ratio"] =
+      metric_json(summarize(time_ratios(group[best_of(group)], samples)), "ratio");
   add_limit_ratios(problem, samples, machine, out);
 }
 

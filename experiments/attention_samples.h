@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,10 @@ struct LayerSamples {
   std::vector<double> qkv_us, mlp_us;
 };
 
-// Adds samples and metrics to `out`. `first` holds the turns of the group's first method, which
-// speedups are counted against, turn by turn.
-void add_attention_metrics(const AttentionProblem& problem, const AttentionSamples& samples,
-                           const AttentionSamples& first, const Json& machine, Measurement& out);
+// Adds samples and metrics of method `m` of a group to `out`. `group` holds the turns of all its
+// methods, of which speedups are counted against the first, turn by turn.
+void add_attention_metrics(const AttentionProblem& problem, std::span<const AttentionSamples> group,
+                           size_t m, const Json& machine, Measurement& out);
 void add_layer_metrics(const AttentionProblem& problem, DType dtype, const LayerSamples& samples,
                        Measurement& out);
 

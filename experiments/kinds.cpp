@@ -122,6 +122,8 @@ KindInfo attention_info() {
       .metrics =
           {{"latency_us", "us", "attention of one step, keys and values in memory (caches cold)"},
            {"speedup", "ratio", "time of the file's first method over this one, turn by turn"},
+           {"best_ratio", "ratio",
+            "time of the point's fastest method over this one, turn by turn: 1 for itself"},
            {"io_bound_speedup", "ratio",
             "B (P + S) / (P + B S): the most that reading P shared keys once can win"},
            {"io_bound_ratio", "ratio", "speedup over io_bound_speedup"},

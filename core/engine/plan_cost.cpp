@@ -21,17 +21,17 @@ struct ComputedLanes {
 constexpr ComputedLanes kFewLanesCost = {.each_key = 3.1, .each_lane = 1.87};
 constexpr ComputedLanes kManyLanesCost = {.each_key = 12.0, .each_lane = 1.1};
 // The part of the shorter of memory and compute that few lanes do not hide; many hide all.
-constexpr double kFewLanesOpenShare = 0.2;
+constexpr double kFewLanesOpenShare = 0.15;
 // Of the L3 limit, where further items read the same rows.
-constexpr double kL3Share = 0.62;
+constexpr double kL3Share = 0.58;
 // Merging: one more parallel step, and for each (row, head) on one thread the query packed and the
 // state set up once more, two results stored and merged. Many lanes take longer to set up.
-constexpr double kMergeStepSeconds = 7e-6;
-constexpr double kFewLanesPartialSeconds = 30e-9, kManyLanesPartialSeconds = 300e-9;
+constexpr double kMergeStepSeconds = 5e-6;
+constexpr double kFewLanesPartialSeconds = 80e-9, kManyLanesPartialSeconds = 330e-9;
 // The open share, the L3 share and the cost of merging are fitted to both times, shared and not, of
 // 75 points: 4, 8 and 32 kv heads, batch 2 to 32, 64 to 1024 shared tokens, two runs at 42 and 47
-// GB/s of DRAM and two at 112 and 114. They choose the slower way at 9 of these 300 where that
-// costs more than 3 %, at most 11 %.
+// GB/s of DRAM and two at 112 and 114. They choose the slower way at 7 of these 300 where that
+// costs more than 3 %, at most 12 %.
 
 }  // namespace
 

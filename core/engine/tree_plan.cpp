@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/kernels/cpu/attention_task.h"
 
 namespace reprise::engine {
 namespace {
@@ -15,10 +16,6 @@ const Chunk& chunk_on(const PrefixTree& tree, const TreeSequence& sequence, int3
   return tree.chunk(sequence.path[static_cast<size_t>(k)]);
 }
 
-// The kernels read groups of 8 keys that begin at multiples of 8 in their block in place, others
-// are copied.
-constexpr int32_t kReadInPlace = 8;
-
 bool is_full(const kv::Segment& segment) {
   return (segment.skipped + segment.tokens) % segment.block_tokens == 0;
 }
@@ -30,7 +27,7 @@ int32_t skipped_before(const PrefixTree& tree, const TreeSequence& sequence, int
                        int32_t end_chunk) {
   if (k + 1 != sequence.declared_chunks || k + 1 >= end_chunk) return 0;
   const int32_t skipped = tree.options().chunk_tokens - chunk_on(tree, sequence, k).filled();
-  return skipped % kReadInPlace == 0 ? skipped : 0;
+  return skipped % kernels::cpu::kRowGroup == 0 ? skipped : 0;  // or the kernels would copy
 }
 
 // Whether what a sequence reads alone ends with chunks [first_chunk, end_chunk), shared or not.

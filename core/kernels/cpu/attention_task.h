@@ -23,6 +23,9 @@ inline constexpr int kTaskLanes = kLaneTile * kTaskTiles;
 // lanes were put into tasks.
 inline constexpr int kKeyTile = 128;
 inline constexpr int kMaxHeadDim = 256;
+// Rows are addressed in groups of this many that follow one another in memory; those of groups that
+// do not are copied.
+inline constexpr int kRowGroup = 8;
 // Up to this many lanes, scores are dot products along head_dim; above, keys are broadcast against
 // lanes in SIMD order, which pays once the lanes fill most of a vector. (Zen 5, d 128: 8 lanes cost
 // the same either way.)
@@ -87,9 +90,10 @@ struct AttentionTask {
   [[nodiscard]] int tile_end(int key) const {
     return ((skipped + key) / kKeyTile + 1) * kKeyTile - skipped;
   }
-  // Whether groups of `size` keys, from the first on, lie in memory as wholes.
-  [[nodiscard]] bool has_whole_groups(int size) const {
-    return (block_tokens % size == 0 && skipped % size == 0) || skipped + tokens <= block_tokens;
+  // Whether the keys lie in whole groups, from the first on.
+  [[nodiscard]] bool has_whole_groups() const {
+    return (block_tokens % kRowGroup == 0 && skipped % kRowGroup == 0) ||
+           skipped + tokens <= block_tokens;
   }
   // Keys [low, high) of the segment that the lane sees.
   [[nodiscard]] int high(int lane) const {

@@ -12,8 +12,6 @@
 namespace reprise::kernels::cpu {
 
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-// Rows are addressed in groups of this many that follow one another in memory.
-inline constexpr int kRowGroup = 8;
 // Score blocks round the key count up to a multiple of 4, 6, 8, 12, 16 or 24.
 inline constexpr int kGroupSlack = 24 / kRowGroup;
 
@@ -313,7 +311,7 @@ inline void copy_rows(const AttentionTask& task, TileScratch& scratch, int unit,
 // Whether a key tile's rows lie in whole groups, so that all units can be read by their offset from
 // the first.
 inline bool lies_in_groups(const AttentionTask& task, int keys) {
-  return keys % kRowGroup == 0 && task.has_whole_groups(kRowGroup);
+  return keys % kRowGroup == 0 && task.has_whole_groups();
 }
 
 // Points scratch.keys and scratch.values at a unit's keys [first, first + keys), behind them at up
@@ -324,7 +322,7 @@ inline void gather_rows(const AttentionTask& task, TileScratch& scratch, int fir
   scratch.keys.row_bytes = scratch.values.row_bytes = row_bytes;
   scratch.keys.unit_offset = scratch.values.unit_offset = 0;
   const size_t unit_offset = static_cast<size_t>(unit) * task.unit_bytes;
-  const bool in_groups = task.has_whole_groups(kRowGroup);
+  const bool in_groups = task.has_whole_groups();
   // Whole groups only: a score block may read all rows of one.
   const int end = in_groups ? first + (std::min(first + keys + ahead, task.tokens) - first) /
                                           kRowGroup * kRowGroup

@@ -34,7 +34,7 @@ TEST(PagedOptions, MistakesNameTheOption) {
       [] {
         read({{"version", 2}, {"partition_tokens", 40}});
       },
-      {"partition_tokens", "40", "16"});
+      {"partition_tokens", "40", "64"});
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace reprise::engine {
 
 struct PagedOptions {
-  int32_t block_tokens = 64;  // as long as a chunk of chunk_attention's
+  int32_t block_tokens = 64;       // as long as a chunk of chunk_attention's
   int32_t version = 1;             // 2: attention is split along the sequence
   int32_t partition_tokens = 512;  // into parts of so many tokens, a multiple of block_tokens
 

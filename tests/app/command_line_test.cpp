@@ -47,7 +47,8 @@ class CommandLine : public ::testing::Test {
 
 TEST_F(CommandLine, EveryCommandExplainsItself) {
   EXPECT_EQ(reprise({"--help"}).status, 0);
-  for (const char* command : {"run", "plot", "list", "generate", "logits", "tokenize", "probe", "check"}) {
+  for (const char* command :
+       {"run", "plot", "list", "generate", "logits", "tokenize", "probe", "check"}) {
     const Outcome help = reprise({command, "--help"});
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_NE(help.out.find("Usage"), std::string::npos) << help.out;

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include <cmath>
+#include <string>
 
 #include "core/kernels/attention.h"
 #include "tests/core/kernels/attention_cases.h"
@@ -23,6 +24,7 @@ void run(benchmark::State& state, const kv::AttentionPlan& plan, int64_t heads, 
   for (auto _ : state)
     attention(plan, 0, {.data = q.as<float>(), .row_stride = row, .heads = heads}, params,
               {.data = out.data(), .dtype = DType::kBF16}, workspace, context);
+  state.SetLabel(std::string(name_of(plan.cache.dtype)));  // which FLOP limit counts
   const auto rate = benchmark::Counter::kIsIterationInvariantRate;
   state.counters["FLOP/s"] = benchmark::Counter(flops, rate);
   state.counters["B/s"] = benchmark::Counter(bytes, rate);

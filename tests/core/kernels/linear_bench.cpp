@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include <array>
+#include <string>
 
 #include "core/kernels/packed_matrix.h"
 
@@ -38,6 +39,7 @@ void run(benchmark::State& state, const Layer& layer, DType dtype, int64_t m) {
   const LinearCall call{.x = x.data(), .m = m, .out = out.data()};
   call.run(w, workspace, context);  // makes the product's primitive
   for (auto _ : state) call.run(w, workspace, context);
+  state.SetLabel(std::string(name_of(dtype)));  // which FLOP limit counts
   const auto rate = benchmark::Counter::kIsIterationInvariantRate;
   state.counters["B/s"] = benchmark::Counter(
       static_cast<double>(layer.rows * layer.cols) * static_cast<double>(size_of(dtype)), rate);

@@ -59,8 +59,8 @@ constexpr int step_groups(int row_bytes) {
   return std::clamp((8 << 10) / (kRowGroup * row_bytes), 2, 4);
 }
 // How many groups ahead to prefetch and to load: a step, whose lines come in no even pace, needs a
-// whole step between the two. (Zen 5, d 128, 4 lanes, 84 GB/s: 0.90 of it with steps of 4, loads 4
-// and prefetches 8 ahead; 0.78 with prefetches 6 or 12 ahead; steps of 2 0.76 to 0.89.)
+// whole step between the two. (Zen 5, d 128, 4 lanes, 84 GB/s: steps of 4 groups reach 0.90 of it
+// with prefetches 8 ahead, 0.82 with 12, 0.63 with 6; steps of 2 with 5 reach 0.76.)
 constexpr int groups_far(int row_bytes, int lanes) {
   return lanes <= 2 ? far_groups(row_bytes)
                     : std::max(far_groups(row_bytes), 2 * step_groups(row_bytes));

@@ -69,16 +69,14 @@ void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& s
              [&](const AttentionTurn& turn) { return plan_ratio(turn, probed); });
 }
 
-// Of the method with the shortest median time, 0 for a group without turns.
+// Of the method with the shortest median time.
 size_t best_of(std::span<const AttentionSamples> group) {
-  const auto median_us = [](const AttentionSamples& samples) {
-    return summarize(each(samples, [](const AttentionTurn& turn) { return turn.latency_us; }))
-        .median;
-  };
-  size_t best = 0;
-  for (size_t m = 1; m < group.size(); ++m)
-    if (median_us(group[m]) < median_us(group[best])) best = m;
-  return best;
+  std::vector<double> medians_us;
+  for (const AttentionSamples& samples : group)
+    medians_us.push_back(
+        summarize(each(samples, [](const AttentionTurn& turn) { return turn.latency_us; })).median);
+  return static_cast<size_t>(std::min_element(medians_us.begin(), medians_us.end()) -
+                             medians_us.begin());
 }
 
 std::vector<double> time_ratios(const AttentionSamples& of, const AttentionSamples& over) {

@@ -83,8 +83,7 @@ KindInfo exactness_info() {
            "the same over twice the largest error that this dtype makes over this text"},
           {"unexplained", "generations",
            "that diverged in f32, or with a tie_gap_ratio or logits differing from the reference's "
-           "by "
-           "a share of that error above 1.5: 0 for an exact method"},
+           "by a share of that error above 1.5: 0 for an exact method"},
           {"max_logit_difference", "logit", "largest difference of a logit over compared_tokens"},
           {"logit_scale", "logit", "largest logit of the reference, in absolute value"},
           {"reused_tokens", "tokens",

@@ -20,12 +20,11 @@ bool is_full(const kv::Segment& segment) {
   return (segment.skipped + segment.tokens) % segment.block_tokens == 0;
 }
 
-// Tokens that a segment which starts with chunk `k` of the path skips, so that it can go on behind
-// it. Only the last chunk of a pinned prefix is partly filled with others behind it: its tokens
-// then count as the last ones of its block.
-int32_t skipped_before(const PrefixTree& tree, const TreeSequence& sequence, int32_t k,
-                       int32_t end_chunk) {
-  if (k + 1 != sequence.declared_chunks || k + 1 >= end_chunk) return 0;
+// Tokens that a segment which starts with chunk `k` of the path skips if it is to go on behind it.
+// Only the last chunk of a pinned prefix is partly filled with others behind it: its tokens then
+// count as the last ones of its block.
+int32_t skipped_before(const PrefixTree& tree, const TreeSequence& sequence, int32_t k) {
+  if (k + 1 != sequence.declared_chunks) return 0;
   const int32_t skipped = tree.options().chunk_tokens - chunk_on(tree, sequence, k).filled();
   return skipped % kernels::cpu::kRowGroup == 0 ? skipped : 0;  // or the kernels would copy
 }
@@ -35,7 +34,7 @@ bool cuts_reading(const PrefixTree& tree, const TreeSequence& sequence, int32_t 
                   int32_t end_chunk) {
   const int32_t last = end_chunk - 1;
   if (chunk_on(tree, sequence, last).filled() == tree.options().chunk_tokens) return false;
-  return first_chunk < last || skipped_before(tree, sequence, last, end_chunk + 1) == 0;
+  return first_chunk < last || skipped_before(tree, sequence, last) == 0;
 }
 
 // Appends segments over tokens [.., end_token) of the path's chunks [first_chunk, end_chunk): as
@@ -73,7 +72,7 @@ void append_segments(const PrefixTree& tree, const TreeSequence& sequence, int32
       }
       int32_t skipped = 0;
       if (!is_open) {
-        skipped = skipped_before(tree, sequence, k, end_chunk);
+        if (k + 1 < end_chunk) skipped = skipped_before(tree, sequence, k);
         open(chunk.first_token, chunk.positions[0], skipped);
       }
       out.block_offsets.push_back(pool.offset_of(chunk.block, -skipped));

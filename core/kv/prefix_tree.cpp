@@ -44,15 +44,13 @@ int32_t PrefixTree::slot(SequenceId id) const {
 
 PrefixMatch PrefixTree::match(std::span<const int32_t> tokens,
                               std::span<const int32_t> positions) const {
-  PrefixMatch match = match_pinned(tokens, positions);
-  if (matches_chunks(options_.matching)) {
-    PrefixMatch from_head;
-    extend_by_chunks(from_head, tokens, positions);
-    extend_by_chunks(match, tokens, positions);
-    if (from_head.tokens > match.tokens) match = std::move(from_head);
-  }
-  count_computed(match);
-  return match;
+  PrefixMatch match = match_to_pin(tokens, positions);
+  PrefixMatch behind = match_pinned(tokens, positions);
+  if (behind.tokens == 0) return match;
+  if (matches_chunks(options_.matching)) extend_by_chunks(behind, tokens, positions);
+  if (behind.tokens < match.tokens) return match;
+  count_computed(behind);
+  return behind;
 }
 
 PrefixMatch PrefixTree::match_to_pin(std::span<const int32_t> tokens,

@@ -61,12 +61,13 @@ constexpr int step_groups(int row_bytes) {
 // How many groups ahead to prefetch and to load: a step, whose lines come in no even pace, needs a
 // whole step between the two. (Zen 5, d 128, 4 lanes, 84 GB/s: steps of 4 groups reach 0.90 of it
 // with prefetches 8 ahead, 0.82 with 12, 0.63 with 6; steps of 2 with 5 reach 0.76.)
-constexpr int groups_far(int row_bytes, int lanes) {
-  return lanes <= 2 ? far_groups(row_bytes)
-                    : std::max(far_groups(row_bytes), 2 * step_groups(row_bytes));
-}
-constexpr int groups_near(int row_bytes, int lanes) {
-  return lanes <= 2 ? 1 : step_groups(row_bytes);
+struct GroupsAhead {
+  int far, near;
+};
+constexpr GroupsAhead groups_ahead(int row_bytes, int lanes) {
+  const int far = far_groups(row_bytes), step = step_groups(row_bytes);
+  if (lanes <= 2) return {.far = far, .near = 1};
+  return {.far = std::max(far, 2 * step), .near = step};
 }
 
 // ---- queries ----
@@ -207,7 +208,7 @@ template <int kChunks, bool kHasTail>
 void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
   const int left = task.head_dim - 32 * (kChunks - 1), lanes = task.unit_lanes();
   const RowGroups& k = scratch.keys;
-  const int far = groups_far(64 * kChunks, lanes), near = groups_near(64 * kChunks, lanes);
+  const auto [far, near] = groups_ahead(64 * kChunks, lanes);
   for (int j = 0; j < keys; j += 16) {
     const KeyRows<kChunks, kHasTail> rows{
         .low = k.row(j),
@@ -322,8 +323,7 @@ inline void from_unpacked(__m512& low, __m512& high) {
 // One lane: o = o * corr + p v straight from groups of value rows, each of 32 * kChunks dimensions,
 // the last chunk cut if kHasTail.
 template <int kChunks, bool kHasTail>
-[[gnu::noinline]] void value_row(const AttentionTask& task, const TileScratch& scratch,
-                                 int groups) {
+[[gnu::noinline]] void value_row(const AttentionTask& task, const TileScratch& scratch) {
   const size_t row_bytes = kHasTail ? scratch.values.row_bytes : size_t{64} * kChunks;
   const int left = task.head_dim - 32 * (kChunks - 1);
   const __mmask32 tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
@@ -343,10 +343,11 @@ template <int kChunks, bool kHasTail>
     high[c] = has_high(c) ? _mm512_mul_ps(_mm512_load_ps(o + 16), corr) : _mm512_setzero_ps();
     to_unpacked(low[c], high[c]);
   }
-  for (int group = 0; group < groups; ++group) {
+  constexpr GroupsAhead kAhead = groups_ahead(64 * kChunks, 1);
+  for (int group = 0; group < scratch.tile_groups; ++group) {
     const char* rows = scratch.values.group(group);
-    const FetchAhead ahead = scratch.fetch_from(
-        scratch.tile_groups + group, groups_far(64 * kChunks, 1), groups_near(64 * kChunks, 1));
+    const FetchAhead ahead =
+        scratch.fetch_from(scratch.tile_groups + group, kAhead.far, kAhead.near);
 #pragma GCC unroll 4
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
       const size_t a = static_cast<size_t>(2 * pair) * row_bytes, b = a + row_bytes;
@@ -377,10 +378,8 @@ constexpr int most_chunks(int lanes) { return lanes <= 3 ? 4 : lanes <= 6 ? 2 : 
 // cut if kHasTail. The first groups bring the correction.
 template <int kLanes, int kChunks, bool kHasTail>
 [[gnu::noinline]] void value_lanes(const AttentionTask& task, const TileScratch& scratch, int chunk,
-                                   int group, int end) {
+                                   int group, int end, GroupsAhead distance) {
   const size_t row_bytes = scratch.values.row_bytes;
-  const int vector_bytes = 64 * ((task.head_dim + 31) / 32);  // of a row, rounded up
-  const int far = groups_far(vector_bytes, kLanes), near = groups_near(vector_bytes, kLanes);
   const int left = task.head_dim - 32 * (chunk + kChunks - 1);
   const __mmask32 tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
   const auto has_high = [&](int c) { return !kHasTail || c + 1 < kChunks || left > 16; };
@@ -405,7 +404,8 @@ template <int kLanes, int kChunks, bool kHasTail>
     }
   for (; group < end; ++group) {
     const char* rows = scratch.values.group(group) + 64 * chunk;
-    const FetchAhead ahead = scratch.fetch_from(scratch.tile_groups + group, far, near);
+    const FetchAhead ahead =
+        scratch.fetch_from(scratch.tile_groups + group, distance.far, distance.near);
 #pragma GCC unroll 1
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
       const size_t a = static_cast<size_t>(2 * pair) * row_bytes, b = a + row_bytes;
@@ -442,31 +442,31 @@ template <int kLanes, int kChunks, bool kHasTail>
 
 // Several lanes, all chunks: some groups at a time, which stay in L1 from one chunk to the next.
 template <int kLanes>
-void add_lanes(const AttentionTask& task, const TileScratch& scratch, int groups) {
+void add_lanes(const AttentionTask& task, const TileScratch& scratch) {
   const int chunks = (task.head_dim + 31) / 32, whole = task.head_dim / 32;
   const int step = step_groups(64 * chunks);
-  for (int group = 0; group < groups; group += step) {
-    const int end = std::min(group + step, groups);
+  const GroupsAhead ahead = groups_ahead(64 * chunks, kLanes);
+  for (int group = 0; group < scratch.tile_groups; group += step) {
+    const int end = std::min(group + step, scratch.tile_groups);
     int chunk = 0;
     if constexpr (most_chunks(kLanes) >= 4)
       for (; chunk + 4 <= whole; chunk += 4)
-        value_lanes<kLanes, 4, false>(task, scratch, chunk, group, end);
+        value_lanes<kLanes, 4, false>(task, scratch, chunk, group, end, ahead);
     if constexpr (most_chunks(kLanes) >= 2)
       for (; chunk + 2 <= whole; chunk += 2)
-        value_lanes<kLanes, 2, false>(task, scratch, chunk, group, end);
-    for (; chunk < chunks; ++chunk) value_lanes<kLanes, 1, true>(task, scratch, chunk, group, end);
+        value_lanes<kLanes, 2, false>(task, scratch, chunk, group, end, ahead);
+    for (; chunk < chunks; ++chunk)
+      value_lanes<kLanes, 1, true>(task, scratch, chunk, group, end, ahead);
   }
 }
 
-void add_values(const AttentionTask& task, const TileScratch& scratch, int keys) {
-  const int groups = (keys + kRowGroup - 1) / kRowGroup;
+void add_values(const AttentionTask& task, const TileScratch& scratch) {
   if (task.unit_lanes() == 1)
     return with_chunks(task.head_dim, [&](auto chunks, auto has_tail) {
-      value_row<decltype(chunks)::value, decltype(has_tail)::value>(task, scratch, groups);
+      value_row<decltype(chunks)::value, decltype(has_tail)::value>(task, scratch);
     });
   with_constant(task.unit_lanes(), [&](auto lanes) {
-    if constexpr (decltype(lanes)::value > 1)
-      add_lanes<decltype(lanes)::value>(task, scratch, groups);
+    if constexpr (decltype(lanes)::value > 1) add_lanes<decltype(lanes)::value>(task, scratch);
   });
 }
 
@@ -483,7 +483,7 @@ void attention_few_avx512_bf16(const AttentionTask& task, void* memory) {
       [&](const TileScratch& lanes, int first, int keys) {
         score_rows(task, lanes, keys);
         softmax_rows(task, lanes, first, keys);
-        add_values(task, lanes, keys);
+        add_values(task, lanes);
       });
   store_results(task, scratch);
 }

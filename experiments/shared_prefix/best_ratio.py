@@ -23,7 +23,7 @@ def read_run(folder, method):
             requested = record["settings"]["requested"]
             if requested["method"] != method or "best_ratio" not in record["metrics"]:
                 continue
-            point = {key: value for key, value in requested.items() if isinstance(value, (int, str)) and key != "method"}
+            point = {key: value for key, value in requested.items() if key != "method"}
             ratios[json.dumps(point, sort_keys=True)] = record["metrics"]["best_ratio"]["value"]
             limits = record["machine"].get("limits", {})
             origin = {"revision": record["provenance"]["revision"], "dirty": record["provenance"]["dirty"],
@@ -46,9 +46,12 @@ def main():
     except (OSError, ValueError, KeyError) as error:
         print(f"best_ratio.py: {error}", file=sys.stderr)
         return 2
-    everywhere = set.intersection(*(set(ratios) for ratios, _ in runs))
+    everywhere = sorted(set.intersection(*(set(ratios) for ratios, _ in runs)))
+    if not everywhere:
+        print("best_ratio.py: the runs have no point in common; give runs of one experiment", file=sys.stderr)
+        return 2
     axes = [json.loads(point) for point in everywhere]
-    varying = sorted(key for key in axes[0] if len({point.get(key) for point in axes}) > 1)
+    varying = sorted(key for key in axes[0] if any(point.get(key) != axes[0][key] for point in axes))
     points = []
     for name, point in zip(everywhere, axes):
         values = [ratios[name] for ratios, _ in runs]

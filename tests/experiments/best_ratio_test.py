@@ -48,6 +48,11 @@ class BestRatio(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("paged", done.stderr)
 
+    def test_runs_without_a_common_point_are_an_error(self):
+        done = self.run_script([{1: 1.0}, {2: 1.0}])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no point in common", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

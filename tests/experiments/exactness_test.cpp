@@ -2,35 +2,23 @@
 #include "experiments/exactness.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "experiments/kinds.h"
 #include "experiments/near_tie.h"
-#include "experiments/sweep.h"
-#include "tests/experiments/tiny_model.h"
+#include "tests/experiments/kind_on_tiny_model.h"
 
 namespace reprise::experiments {
 namespace {
 
 constexpr int64_t kBatch = 3, kNew = 6, kRepetitions = 2;
 
-class Exactness : public ::testing::Test {
+class Exactness : public KindOnTinyModel {
  protected:
-  void SetUp() override {
-    dir_ = std::filesystem::temp_directory_path() / fmt::format("reprise_exactness_{}", ::getpid());
-    write_tiny_model(dir_);
-  }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
-
   Group group(const char* dtype, const Json& changes = Json::object()) const {
     const Json reuse = {{"reuse_prefill", true}};
-    Json file = {{"name", "t"},
-                 {"title", "t"},
-                 {"kind", "exactness"},
-                 {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
+    Json file = {{"kind", "exactness"},
                  {"dtypes", {dtype}},
                  {"methods",
                   {"paged",
@@ -45,18 +33,13 @@ class Exactness : public ::testing::Test {
                    {"prefill_chunk", 32}}},
                  {"repetitions", kRepetitions}};
     file.merge_patch(changes);
-    const Experiment experiment = parse_experiment(file, "t.json", "desk", {}, known_vocabulary());
-    return expand(experiment, {.context = context_, .device = Device::kCpu}).at(0);
+    return group_of(file);
   }
   std::vector<Measurement> measure(const Group& one) {
     ExactnessKind kind(context_);
     kind.check(one);
     return kind.measure(one, Json::object(), stop_);
   }
-
-  std::filesystem::path dir_;
-  Context context_{.threads = 2, .isa = best_isa()};
-  std::atomic<bool> stop_ = false;
 };
 
 double value_of(const Measurement& measured, const char* metric) {

@@ -1,6 +1,5 @@
 // Prompts with a shared prefix, end to end on a tiny model: what is shared, and who reuses it.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -8,10 +7,8 @@
 #include "core/base/error.h"
 #include "experiments/bench.h"
 #include "experiments/decode.h"
-#include "experiments/kinds.h"
-#include "experiments/sweep.h"
 #include "experiments/ttft.h"
-#include "tests/experiments/tiny_model.h"
+#include "tests/experiments/kind_on_tiny_model.h"
 
 namespace reprise::experiments {
 namespace {
@@ -23,26 +20,15 @@ const Json kExactMethods = {"contiguous",      "paged",
                             "relay_attention"};
 constexpr int64_t kShared = 136, kPrompt = 144, kBatch = 3, kNew = 5, kRepetitions = 2;
 
-class SharedTokens : public ::testing::Test {
+class SharedTokens : public KindOnTinyModel {
  protected:
-  void SetUp() override {
-    dir_ = std::filesystem::temp_directory_path() / fmt::format("reprise_shared_{}", ::getpid());
-    write_tiny_model(dir_);
-  }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
-
   Group group(const std::string& kind, Json settings) const {
     settings["prefill_chunk"] = 32;
-    const Json file = {{"name", "t"},
-                       {"title", "t"},
-                       {"kind", kind},
-                       {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
-                       {"methods", kExactMethods},
-                       {"settings", settings},
-                       {"repetitions", kRepetitions},
-                       {"warmup", 1}};
-    const Experiment experiment = parse_experiment(file, "t.json", "desk", {}, known_vocabulary());
-    return expand(experiment, {.context = context_, .device = Device::kCpu}).at(0);
+    return group_of({{"kind", kind},
+                     {"methods", kExactMethods},
+                     {"settings", settings},
+                     {"repetitions", kRepetitions},
+                     {"warmup", 1}});
   }
   Group decode_group() const {
     return group("decode", {{"batch", kBatch},
@@ -50,10 +36,6 @@ class SharedTokens : public ::testing::Test {
                             {"shared_tokens", kShared},
                             {"new_tokens", kNew}});
   }
-
-  std::filesystem::path dir_;
-  Context context_{.threads = 2, .isa = best_isa()};
-  std::atomic<bool> stop_ = false;
 };
 
 double value_of(const Measurement& measured, const char* metric) {

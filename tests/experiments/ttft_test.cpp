@@ -2,41 +2,23 @@
 #include "experiments/ttft.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "experiments/decode.h"
-#include "experiments/kinds.h"
-#include "experiments/sweep.h"
-#include "tests/experiments/tiny_model.h"
+#include "tests/experiments/kind_on_tiny_model.h"
 
 namespace reprise::experiments {
 namespace {
 
-class KindsTest : public ::testing::Test {
+class KindsTest : public KindOnTinyModel {
  protected:
-  void SetUp() override {
-    dir_ = std::filesystem::temp_directory_path() / fmt::format("reprise_kinds_{}", ::getpid());
-    write_tiny_model(dir_);
-  }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
-
   Group group(const std::string& kind, const Json& settings,
               const Json& methods = {"recompute", "contiguous"}) const {
-    const Json file = {
-        {"name", "t"},        {"title", "t"},
-        {"kind", kind},       {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
-        {"methods", methods}, {"settings", settings},
-        {"repetitions", 3}};
-    const Experiment experiment = parse_experiment(file, "t.json", "desk", {}, known_vocabulary());
-    return expand(experiment, {.context = context_, .device = Device::kCpu}).at(0);
+    return group_of(
+        {{"kind", kind}, {"methods", methods}, {"settings", settings}, {"repetitions", 3}});
   }
-
-  std::filesystem::path dir_;
-  Context context_{.threads = 2, .isa = best_isa()};
-  std::atomic<bool> stop_ = false;
 };
 
 TEST_F(KindsTest, TtftMeasuresEveryRepetitionAndExactMethodsAgree) {

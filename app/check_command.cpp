@@ -15,9 +15,9 @@
 #include "app/exit_status.h"
 #include "app/interrupt.h"
 #include "checks/check.h"
-#include "checks/child_process.h"
 #include "checks/machine_lock.h"
 #include "checks/record.h"
+#include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "results/provenance.h"
 #include "results/record.h"
@@ -144,10 +144,10 @@ void check(CheckCommand command, const CommonOptions& common) {
     const checks::MachineLock lock;
     progress.phase("measuring the machine's limits");
     if (command.is_realtime) checks::use_realtime_priority();
-    const engine::MachineLimits limits = engine::probe_machine(context);
-    const engine::MachineProbe probe(context);
+    const MachineLimits limits = probe_machine(context);
+    const MachineProbe probe(context);
     const checks::Bench bench{.probe = probe, .machine = limits, .stop = stop};
-    const Json machine = engine::machine_json(context, limits);
+    const Json machine = machine_json(context, limits);
     if (command.record.empty())
       compare(command, bench, subjects, machine, progress);
     else

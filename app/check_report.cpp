@@ -29,15 +29,15 @@ std::string share_text(const std::vector<double>& shares) {
 std::string limit_text(const BenchmarkResult& result) {
   if (!result.limit.has_value()) return "-";
   switch (*result.limit) {
-    case engine::Limit::kDramRead:
+    case Limit::kDramRead:
       return "DRAM";
-    case engine::Limit::kL3Read:
+    case Limit::kL3Read:
       return "L3";
-    case engine::Limit::kL2Read:
+    case Limit::kL2Read:
       return "L2";
-    case engine::Limit::kF32:
+    case Limit::kF32:
       return "f32";
-    case engine::Limit::kBf16:
+    case Limit::kBf16:
       return "bf16";
   }
   return "-";
@@ -110,7 +110,7 @@ Json result_json(const BenchmarkResult& result) {
           {"most_rounds", result.most_rounds},
           {"process",
            {{"repetitions", result.plan.repetitions}, {"min_time_s", result.plan.min_time_s}}},
-          {"limit", result.limit.has_value() ? Json(engine::name_of(*result.limit)) : Json()},
+          {"limit", result.limit.has_value() ? Json(name_of(*result.limit)) : Json()},
           {"baseline", side_json(result.baseline)},
           {"candidate", side_json(result.candidate)}};
 }

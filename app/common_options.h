@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/dtype.h"
-#include "core/base/threads.h"
+#include "core/device/context.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;

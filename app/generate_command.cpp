@@ -10,10 +10,10 @@
 #include "app/interrupt.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/base/memory.h"
+#include "core/device/memory.h"
 #include "core/engine/engine.h"
 #include "core/tokenizer/tokenizer.h"
-#include "experiments/bench.h"
+#include "experiments/kinds/bench.h"
 #include "methods/registry.h"
 #include "results/table.h"
 

@@ -7,8 +7,8 @@
 #include "app/commands.h"
 #include "app/experiment_files.h"
 #include "core/base/error.h"
-#include "core/model/config.h"
-#include "experiments/kinds.h"
+#include "core/model/config/config.h"
+#include "experiments/framework/kinds.h"
 #include "methods/registry.h"
 #include "results/provenance.h"
 #include "results/table.h"
@@ -26,8 +26,8 @@ void list_methods() {
   Table table;
   for (const char* heading : {"method", "exactness", "paper", "what it does"})
     table.column(heading);
-  for (const engine::MethodInfo& info : methods::known_methods())
-    table.row({info.name, info.exactness == engine::Exactness::kExact ? "exact" : "approximate",
+  for (const reuse::MethodInfo& info : methods::known_methods())
+    table.row({info.name, info.exactness == reuse::Exactness::kExact ? "exact" : "approximate",
                info.paper.empty() ? "-" : info.paper, info.summary});
   print("Methods", table);
 }

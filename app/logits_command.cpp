@@ -11,8 +11,8 @@
 #include "app/common_options.h"
 #include "core/base/error.h"
 #include "core/kv/block_pool.h"
-#include "core/model/decoder.h"
-#include "experiments/bench.h"
+#include "core/model/network/decoder.h"
+#include "experiments/kinds/bench.h"
 #include "methods/registry.h"
 
 namespace reprise::app {
@@ -48,7 +48,13 @@ class Prefill {
       request_.positions.resize(request_.prompt.size());
       std::iota(request_.positions.begin(), request_.positions.end(), 0);
     }
-    if (!method_->admit(request_, pool_).admitted)
+    if (!method_
+             ->admit({.id = request_.id,
+                      .tokens = request_.prompt,
+                      .positions = request_.positions,
+                      .max_new_tokens = request_.max_new_tokens},
+                     pool_)
+             .admitted)
       raise("method {} has no room for {} tokens", command.method, request_.prompt.size());
   }
   ~Prefill() { method_->retire(request_.id, pool_); }
@@ -57,7 +63,7 @@ class Prefill {
 
   // Runs tokens [first, end); logits of the rows in `wanted` go to `out` [wanted, vocab].
   void run(int32_t first, int32_t end, const std::vector<int32_t>& wanted, float* out) {
-    const engine::StepSequence sequence{
+    const reuse::StepSequence sequence{
         .id = request_.id,
         .first_row = 0,
         .rows = end - first,
@@ -72,10 +78,10 @@ class Prefill {
  private:
   static kv::BlockPoolOptions pool_options(const LogitsCommand& command,
                                            const model::Decoder& decoder,
-                                           const engine::ReuseMethod& method,
+                                           const reuse::ReuseMethod& method,
                                            const engine::Request& request) {
     const model::ModelConfig& config = decoder.config();
-    const engine::PoolNeed need = method.pool_need(
+    const reuse::PoolNeed need = method.pool_need(
         {.max_batch = 1, .max_sequence_tokens = static_cast<int32_t>(request.prompt.size()) + 1});
     return {.layers = config.layers,
             .kv_heads = config.kv_heads,
@@ -87,7 +93,7 @@ class Prefill {
 
   model::Decoder& decoder_;
   engine::Request request_;
-  std::unique_ptr<engine::ReuseMethod> method_;
+  std::unique_ptr<reuse::ReuseMethod> method_;
   kv::BlockPool pool_;
   kv::AttentionPlan plan_;
 };

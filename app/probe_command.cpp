@@ -5,13 +5,13 @@
 
 #include "app/commands.h"
 #include "app/common_options.h"
-#include "core/engine/machine_probe.h"
+#include "core/device/machine_probe.h"
 #include "results/table.h"
 
 namespace reprise::app {
 namespace {
 
-void print_facts(const Context& context, const engine::MachineLimits& limits) {
+void print_facts(const Context& context, const MachineLimits& limits) {
   const CpuFacts& cpu = cpu_facts();
   std::printf("%s\n%d logical cores, %d threads used, instruction set %s\n\n", cpu.model.c_str(),
               cpu.logical_cores, context.threads, std::string(name_of(context.isa)).c_str());
@@ -38,9 +38,9 @@ void add_probe_command(CLI::App& app) {
   const auto common = add_common_options(*command);
   command->callback([is_json, common] {
     const Context context = make_context(*common);
-    const engine::MachineLimits limits = engine::probe_machine(context);
+    const MachineLimits limits = probe_machine(context);
     if (*is_json) {
-      std::printf("%s\n", engine::machine_json(context, limits).dump(2).c_str());
+      std::printf("%s\n", machine_json(context, limits).dump(2).c_str());
     } else {
       print_facts(context, limits);
     }

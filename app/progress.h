@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "experiments/runner.h"
+#include "experiments/framework/runner.h"
 
 namespace reprise::app {
 

@@ -14,9 +14,9 @@
 #include "app/python.h"
 #include "app/record_table.h"
 #include "core/base/error.h"
-#include "core/engine/machine_probe.h"
-#include "experiments/kinds.h"
-#include "experiments/runner.h"
+#include "core/device/machine_probe.h"
+#include "experiments/framework/kinds.h"
+#include "experiments/framework/runner.h"
 #include "results/paper_numbers.h"
 
 namespace reprise::app {
@@ -56,9 +56,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .out = command.out.empty() ? "out/" + experiment.name + "/" + experiment.scale : command.out,
       .fresh = command.fresh,
       .settings = {.context = context, .device = Device::kCpu},
-      .measure_machine = [&] {
-        return engine::machine_json(context, engine::machine_limits(context));
-      }};
+      .measure_machine = [&] { return machine_json(context, machine_limits(context)); }};
   const auto groups = experiments::expand(experiment, options.settings);
   if (command.dry_run) return print_plan(groups);
 

@@ -25,7 +25,7 @@ std::vector<double> samples_of(JsonObject& entry, const std::string& key) {
 BaselineEntry entry_of(JsonObject& json) {
   BaselineEntry entry{.program = json.string("program"),
                       .name = json.string("name"),
-                      .limit = engine::parse_limit(json.string("limit")),
+                      .limit = parse_limit(json.string("limit")),
                       .times_s = samples_of(json, "times_s"),
                       .limits = samples_of(json, "limits"),
                       .limit_shares = samples_of(json, "limit_shares")};
@@ -45,7 +45,7 @@ Json baseline_json(const Baseline& baseline) {
   for (const BaselineEntry& entry : baseline.entries)
     entries.push_back({{"program", entry.program},
                        {"name", entry.name},
-                       {"limit", engine::name_of(entry.limit)},
+                       {"limit", name_of(entry.limit)},
                        {"times_s", entry.times_s},
                        {"limits", entry.limits},
                        {"limit_shares", entry.limit_shares}});

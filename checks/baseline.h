@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/json.h"
-#include "core/engine/machine_probe.h"
+#include "core/device/machine_probe.h"
 
 namespace reprise::checks {
 
@@ -19,7 +19,7 @@ inline constexpr int kBaselineSchema = 1;
 struct BaselineEntry {
   std::string program;  // file name, such as attention_bench
   std::string name;
-  engine::Limit limit = engine::Limit::kDramRead;  // the nearest to what the benchmark reached
+  Limit limit = Limit::kDramRead;  // the nearest to what the benchmark reached
   std::vector<double> times_s;
   std::vector<double> limits;        // GB/s or GFLOP/s, measured beside each sample
   std::vector<double> limit_shares;  // above 0

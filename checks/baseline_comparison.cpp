@@ -51,7 +51,7 @@ class BaselineComparison : public Comparison {
     return {.times_s = entry_.times_s, .limit_shares = entry_.limit_shares};
   }
   [[nodiscard]] const Side& candidate() const override { return side_; }
-  [[nodiscard]] std::optional<engine::Limit> limit() const override { return entry_.limit; }
+  [[nodiscard]] std::optional<Limit> limit() const override { return entry_.limit; }
   [[nodiscard]] const RunPlan& plan() const override { return plan_; }
   [[nodiscard]] double round_s() const override {
     return same_runs_ > 0 ? same_s_ / (2 * same_runs_) : 0.0;

@@ -7,7 +7,7 @@
 #include <regex>
 #include <sstream>
 
-#include "checks/child_process.h"
+#include "core/base/child_process.h"
 #include "core/base/error.h"
 
 namespace reprise::checks {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "checks/child_process.h"
+#include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "results/statistics.h"

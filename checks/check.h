@@ -48,7 +48,7 @@ struct BenchmarkResult {
   std::vector<double> same_differences;  // of the A/A pairs
   int rounds = 0, most_rounds = 0;
   RunPlan plan;
-  std::optional<engine::Limit> limit;
+  std::optional<Limit> limit;
   Side baseline, candidate;
 };
 

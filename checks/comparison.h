@@ -35,7 +35,7 @@ class Comparison {
   [[nodiscard]] virtual Side baseline() const = 0;
   [[nodiscard]] virtual const Side& candidate() const = 0;
   // Nearest limit, once begin_rounds was called.
-  [[nodiscard]] virtual std::optional<engine::Limit> limit() const = 0;
+  [[nodiscard]] virtual std::optional<Limit> limit() const = 0;
   [[nodiscard]] virtual const RunPlan& plan() const = 0;
   // Wall time of a round to expect, from the A/A pairs.
   [[nodiscard]] virtual double round_s() const = 0;
@@ -43,8 +43,8 @@ class Comparison {
 
 // What comparisons share: the machine and the wish to stop. Must outlive them.
 struct Bench {
-  const engine::MachineProbe& probe;
-  const engine::MachineLimits& machine;
+  const MachineProbe& probe;
+  const MachineLimits& machine;
   const std::atomic<bool>& stop;
 };
 

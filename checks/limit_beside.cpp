@@ -8,7 +8,7 @@
 namespace reprise::checks {
 
 Sample sample_beside_limit(const Bench& bench, const Benchmark& benchmark, const RunPlan& plan,
-                           engine::Limit limit) {
+                           Limit limit) {
   constexpr double kProbe_s = 0.02;
   const auto start = std::chrono::steady_clock::now();
   const double before = bench.probe.measure(limit, kProbe_s);

@@ -14,6 +14,6 @@ struct Sample {
 };
 
 Sample sample_beside_limit(const Bench& bench, const Benchmark& benchmark, const RunPlan& plan,
-                           engine::Limit limit);
+                           Limit limit);
 
 }  // namespace reprise::checks

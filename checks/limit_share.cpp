@@ -5,12 +5,11 @@
 namespace reprise::checks {
 namespace {
 
-using engine::Limit;
 
-Limit memory_limit(double bytes_per_s, const engine::MachineLimits& machine) {
+Limit memory_limit(double bytes_per_s, const MachineLimits& machine) {
   constexpr double kAbove = 1.5;
   for (const Limit limit : {Limit::kDramRead, Limit::kL3Read})
-    if (bytes_per_s * 1e-9 <= kAbove * engine::value_of(machine, limit)) return limit;
+    if (bytes_per_s * 1e-9 <= kAbove * value_of(machine, limit)) return limit;
   return Limit::kL2Read;
 }
 
@@ -18,12 +17,11 @@ bool is_flop_limit(Limit limit) { return limit == Limit::kF32 || limit == Limit:
 
 }  // namespace
 
-std::optional<Limit> nearest_limit(const Repetition& repetition,
-                                   const engine::MachineLimits& machine) {
+std::optional<Limit> nearest_limit(const Repetition& repetition, const MachineLimits& machine) {
   std::optional<Limit> nearest;
   double best = 0;
   const auto offer = [&](Limit limit) {
-    const double share = limit_share(repetition, limit, engine::value_of(machine, limit));
+    const double share = limit_share(repetition, limit, value_of(machine, limit));
     if (share > best) {
       best = share;
       nearest = limit;
@@ -42,7 +40,7 @@ double limit_share(const Repetition& repetition, Limit limit, double limit_value
     raise(
         "benchmark {} has no counter \"{}\", so its share of {} is unknown. Set the counter in the "
         "benchmark, or leave it out with --filter.",
-        repetition.name, is_flop_limit(limit) ? "FLOP/s" : "B/s", engine::name_of(limit));
+        repetition.name, is_flop_limit(limit) ? "FLOP/s" : "B/s", name_of(limit));
   return *rate * 1e-9 / limit_value;
 }
 

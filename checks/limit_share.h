@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "checks/benchmark_output.h"
-#include "core/engine/machine_probe.h"
+#include "core/device/machine_probe.h"
 
 namespace reprise::checks {
 
@@ -13,11 +13,10 @@ namespace reprise::checks {
 // label is "f32"; bytes against the first of DRAM, L3 and L2 that is not exceeded by half: a
 // working set that fits a cache is not read from further away, but neither is a limit that was
 // measured in a slow moment of the machine.
-std::optional<engine::Limit> nearest_limit(const Repetition& repetition,
-                                           const engine::MachineLimits& machine);
+std::optional<Limit> nearest_limit(const Repetition& repetition, const MachineLimits& machine);
 
 // Share (0..1, more on a disturbed measurement) of `limit_value` in GB/s or GFLOP/s that a
 // repetition reached. Throws Error naming the benchmark if it lacks the counter.
-double limit_share(const Repetition& repetition, engine::Limit limit, double limit_value);
+double limit_share(const Repetition& repetition, Limit limit, double limit_value);
 
 }  // namespace reprise::checks

@@ -52,7 +52,7 @@ class ProgramComparison : public Comparison {
   [[nodiscard]] double p_value() const override { return results::signed_rank_p(differences_); }
   [[nodiscard]] Side baseline() const override { return sides_[0]; }
   [[nodiscard]] const Side& candidate() const override { return sides_[1]; }
-  [[nodiscard]] std::optional<engine::Limit> limit() const override { return limit_; }
+  [[nodiscard]] std::optional<Limit> limit() const override { return limit_; }
   [[nodiscard]] const RunPlan& plan() const override { return plan_; }
   [[nodiscard]] double round_s() const override {
     double sum = 0;
@@ -71,7 +71,7 @@ class ProgramComparison : public Comparison {
   RunPlan plan_;
   std::vector<double> round_s_;
   std::optional<Repetition> fastest_;  // of the baseline's A/A runs
-  std::optional<engine::Limit> limit_;
+  std::optional<Limit> limit_;
   Side sides_[2];  // baseline, candidate
   std::vector<double> differences_;
 };

@@ -1,4 +1,4 @@
-# libtorch for the baselines in methods/torch, where there is one: the torch folder of a Python wheel
+# libtorch for the baselines in baselines/torch, where there is one: the torch folder of a Python wheel
 # (of which libtorch_cpu.so and libc10.so are used) or Debian's libtorch-dev. Sets REPRISE_TORCH_VERSION
 # ("" without libtorch) and the target reprise_libtorch.
 set(REPRISE_TORCH "" CACHE STRING

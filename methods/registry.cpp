@@ -14,37 +14,37 @@
 namespace reprise::methods {
 namespace {
 
-using Maker = std::unique_ptr<engine::ReuseMethod> (*)(JsonObject& options);
+using Maker = std::unique_ptr<reuse::ReuseMethod> (*)(JsonObject& options);
 
 // The single list of methods.
 constexpr Maker kMakers[] = {
-    [](JsonObject&) -> std::unique_ptr<engine::ReuseMethod> {
+    [](JsonObject&) -> std::unique_ptr<reuse::ReuseMethod> {
       return std::make_unique<Recompute>();
     },
-    [](JsonObject&) -> std::unique_ptr<engine::ReuseMethod> {
+    [](JsonObject&) -> std::unique_ptr<reuse::ReuseMethod> {
       return std::make_unique<Contiguous>();
     },
-    [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
-      return std::make_unique<Paged>(engine::read_paged_options(options));
+    [](JsonObject& options) -> std::unique_ptr<reuse::ReuseMethod> {
+      return std::make_unique<Paged>(reuse::read_paged_options(options));
     },
-    [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
+    [](JsonObject& options) -> std::unique_ptr<reuse::ReuseMethod> {
       return std::make_unique<PagedShared>(read_paged_shared_options(options));
     },
-    [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
+    [](JsonObject& options) -> std::unique_ptr<reuse::ReuseMethod> {
       return std::make_unique<ChunkAttention>(read_chunk_attention_options(options));
     },
-    [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
+    [](JsonObject& options) -> std::unique_ptr<reuse::ReuseMethod> {
       return std::make_unique<RelayAttention>(read_relay_attention_options(options));
     },
-    [](JsonObject& options) -> std::unique_ptr<engine::ReuseMethod> {
-      return std::make_unique<Auto>(engine::read_tree_options(options, {}));
+    [](JsonObject& options) -> std::unique_ptr<reuse::ReuseMethod> {
+      return std::make_unique<Auto>(reuse::read_tree_options(options, {}));
     },
 };
 
 }  // namespace
 
-std::vector<engine::MethodInfo> known_methods() {
-  std::vector<engine::MethodInfo> infos;
+std::vector<reuse::MethodInfo> known_methods() {
+  std::vector<reuse::MethodInfo> infos;
   const Json none = Json::object();
   for (const Maker make : kMakers) {
     JsonObject options(none, "defaults");
@@ -53,7 +53,7 @@ std::vector<engine::MethodInfo> known_methods() {
   return infos;
 }
 
-std::unique_ptr<engine::ReuseMethod> make_method(const std::string& name, const Json& options) {
+std::unique_ptr<reuse::ReuseMethod> make_method(const std::string& name, const Json& options) {
   const Json given = options.is_null() ? Json::object() : options;
   std::vector<std::string> names;
   for (const Maker make : kMakers) {

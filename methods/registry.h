@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "core/base/json.h"
-#include "core/engine/reuse_method.h"
+#include "core/reuse/reuse_method.h"
 
 namespace reprise::methods {
 
 // In the order `reprise list` shows them.
-std::vector<engine::MethodInfo> known_methods();
+std::vector<reuse::MethodInfo> known_methods();
 
 // A method with its options, a JSON object (or null for the defaults). Throws Error for an unknown
 // name or option, with the nearest known one.
-std::unique_ptr<engine::ReuseMethod> make_method(const std::string& name, const Json& options);
+std::unique_ptr<reuse::ReuseMethod> make_method(const std::string& name, const Json& options);
 
 }  // namespace reprise::methods

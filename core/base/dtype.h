@@ -9,7 +9,6 @@
 namespace reprise {
 
 enum class DType : uint8_t { kF32, kBF16, kF16 };
-enum class Device : uint8_t { kCpu, kCuda };
 
 // "f32", "bf16", "f16".
 std::string_view name_of(DType dtype);

@@ -2,7 +2,6 @@
 
 #include <omp.h>
 
-#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -46,8 +45,6 @@ struct Dispatcher {
 #endif
 
 }  // namespace
-
-Context Context::machine() { return {std::max(1, cpu_facts().logical_cores), best_isa()}; }
 
 namespace detail {
 

@@ -1,40 +1,12 @@
-// The one way to fork: parallel_for over items cut by shape, on the threads of a Context.
+// The one way to fork: items handed out to a team of threads.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <type_traits>
 
-#include "core/base/cpu.h"
+namespace reprise::detail {
 
-namespace reprise {
-
-// What a computation may use. Passed down; there are no globals behind it.
-struct Context {
-  int threads = 1;           // workers of a parallel_for
-  Isa isa = Isa::kPortable;  // strongest instruction set to use; set at start-up
-
-  // All cores this process may run on, best instruction set.
-  static Context machine();
-};
-
-namespace detail {
-// fn(state, item, worker) for each item of [0, items); see parallel_for.
+// fn(state, item, worker) for each item of [0, items), worker in [0, threads); see parallel_for in
+// core/device/context.h.
 void run_parallel(int threads, int64_t items, void* state, void (*fn)(void*, int64_t, int));
-}  // namespace detail
 
-// Calls fn(item, worker) once for each item of [0, items), worker in [0, context.threads). Items
-// are handed out one by one, so results must not depend on which worker takes which. A call inside
-// another runs on its caller's thread. The first exception stops the handing out and reaches the
-// caller. Threads are OpenMP's, shared with oneDNN (two pools would fight for the cores); under
-// ThreadSanitizer, which cannot see into libgomp, std::thread takes their place.
-template <typename Fn>
-void parallel_for(const Context& context, int64_t items, Fn&& fn) {
-  using Callable = std::remove_reference_t<Fn>;
-  detail::run_parallel(context.threads, items, const_cast<void*>(static_cast<const void*>(&fn)),
-                       [](void* state, int64_t item, int worker) {
-                         (*static_cast<Callable*>(state))(item, worker);
-                       });
-}
-
-}  // namespace reprise
+}  // namespace reprise::detail

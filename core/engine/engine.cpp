@@ -37,11 +37,11 @@ struct Chosen {
   int32_t rows = 0;
 };
 
-kv::BlockPool make_pool(const model::ModelConfig& config, const ReuseMethod& method,
+kv::BlockPool make_pool(const model::ModelConfig& config, const reuse::ReuseMethod& method,
                         const EngineOptions& options) {
-  EngineLimits limits = options.limits;
+  reuse::EngineLimits limits = options.limits;
   limits.step_rows = std::max(options.prefill_chunk, limits.max_batch);
-  const PoolNeed need = method.pool_need(limits);
+  const reuse::PoolNeed need = method.pool_need(limits);
   return kv::BlockPool({.layers = config.layers,
                         .kv_heads = config.kv_heads,
                         .head_dim = config.head_dim,
@@ -55,7 +55,7 @@ kv::BlockPool make_pool(const model::ModelConfig& config, const ReuseMethod& met
 struct Engine::State {
   Context context;
   model::Decoder& decoder;
-  std::unique_ptr<ReuseMethod> method;
+  std::unique_ptr<reuse::ReuseMethod> method;
   EngineOptions options;
   kv::BlockPool pool;
   std::deque<Request> waiting;
@@ -65,12 +65,13 @@ struct Engine::State {
 
   // Of the step under way; kept for their memory.
   std::vector<Chosen> chosen;
-  std::vector<StepSequence> batch;  // of `chosen`
+  std::vector<reuse::StepSequence> batch;  // of `chosen`
   std::vector<int32_t> ids, wanted, drawn;
   std::vector<float> logits;
   kv::AttentionPlan plan;
 
-  State(const Context& c, model::Decoder& d, std::unique_ptr<ReuseMethod> m, const EngineOptions& o)
+  State(const Context& c, model::Decoder& d, std::unique_ptr<reuse::ReuseMethod> m,
+        const EngineOptions& o)
       : context(c),
         decoder(d),
         method(std::move(m)),
@@ -85,7 +86,11 @@ struct Engine::State {
       // and does not stand in the way of the others.
       Request request = std::move(waiting.front());
       waiting.pop_front();
-      const Admission admission = method->admit(request, pool);
+      const reuse::Admission admission = method->admit({.id = request.id,
+                                                        .tokens = request.prompt,
+                                                        .positions = request.positions,
+                                                        .max_new_tokens = request.max_new_tokens},
+                                                       pool);
       if (!admission.admitted) {
         if (running.empty())
           raise(
@@ -179,7 +184,7 @@ struct Engine::State {
 
   // Advances a sequence whose rows are computed; `token` follows if they complete it. Returns
   // whether it has finished.
-  bool advance(Sequence& sequence, const StepSequence& part, int32_t token,
+  bool advance(Sequence& sequence, const reuse::StepSequence& part, int32_t token,
                StepReport& report) const {
     (sequence.in_decode ? report.decode_tokens : report.prefill_tokens) += part.rows;
     sequence.computed += part.rows;
@@ -202,8 +207,8 @@ struct Engine::State {
   }
 };
 
-Engine::Engine(const Context& context, model::Decoder& decoder, std::unique_ptr<ReuseMethod> method,
-               const EngineOptions& options) {
+Engine::Engine(const Context& context, model::Decoder& decoder,
+               std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options) {
   if (options.limits.max_batch <= 0)
     raise("max_batch is {}, it must be at least 1", options.limits.max_batch);
   if (options.limits.max_sequence_tokens <= 0)
@@ -320,7 +325,7 @@ std::vector<TokenEvent> Engine::run() {
 }
 
 const kv::BlockPool& Engine::pool() const { return state_->pool; }
-ReuseMethod& Engine::method() { return *state_->method; }
+reuse::ReuseMethod& Engine::method() { return *state_->method; }
 const EngineOptions& Engine::options() const { return state_->options; }
 
 }  // namespace reprise::engine

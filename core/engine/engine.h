@@ -7,15 +7,15 @@
 #include <span>
 #include <vector>
 
-#include "core/base/threads.h"
+#include "core/device/context.h"
 #include "core/engine/request.h"
-#include "core/engine/reuse_method.h"
-#include "core/model/decoder.h"
+#include "core/model/network/decoder.h"
+#include "core/reuse/reuse_method.h"
 
 namespace reprise::engine {
 
 struct EngineOptions {
-  EngineLimits limits;
+  reuse::EngineLimits limits;
   DType kv_dtype = DType::kF32;
   int32_t prefill_chunk = 512;             // most prompt tokens in one step
   std::function<int64_t()> clock_ns = {};  // empty: the steady clock
@@ -37,8 +37,8 @@ using LogitsObserver =
 class Engine {
  public:
   // `decoder` must outlive the engine. Throws Error when the cache does not fit into memory.
-  Engine(const Context& context, model::Decoder& decoder, std::unique_ptr<ReuseMethod> method,
-         const EngineOptions& options);
+  Engine(const Context& context, model::Decoder& decoder,
+         std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options);
   ~Engine();
 
   // Queues a request. Throws Error if it can never run (empty or too long prompt, an id outside the
@@ -63,7 +63,7 @@ class Engine {
   std::vector<TokenEvent> run();
 
   [[nodiscard]] const kv::BlockPool& pool() const;
-  [[nodiscard]] ReuseMethod& method();
+  [[nodiscard]] reuse::ReuseMethod& method();
   [[nodiscard]] const EngineOptions& options() const;
 
  private:

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/reuse/reuse_method.h"
+
 namespace reprise::engine {
 
-using RequestId = int64_t;
+using reuse::RequestId;
 
 struct SamplingOptions {
   double temperature = 0.0;  // 0: greedy

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
-#include "core/base/threads.h"
+#include "core/device/context.h"
 
 namespace reprise::kernels {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "core/base/buffer.h"
-#include "core/base/threads.h"
+#include "core/device/buffer.h"
+#include "core/device/context.h"
 #include "core/kv/plan.h"
 
 namespace reprise::kernels {

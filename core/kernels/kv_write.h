@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/base/threads.h"
+#include "core/device/context.h"
 #include "core/kv/plan.h"
 
 namespace reprise::kernels {

@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 
-#include "core/base/buffer.h"
 #include "core/base/dtype.h"
-#include "core/base/threads.h"
+#include "core/device/buffer.h"
+#include "core/device/context.h"
 
 namespace reprise::kernels {
 

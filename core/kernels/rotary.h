@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/base/threads.h"
+#include "core/device/context.h"
 
 namespace reprise::kernels {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/buffer.h"
+#include "core/device/buffer.h"
 #include "core/kv/plan.h"
 
 namespace reprise::kv {

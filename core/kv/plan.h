@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/device/device.h"
 
 namespace reprise::kv {
 

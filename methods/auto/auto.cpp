@@ -2,20 +2,20 @@
 
 namespace reprise::methods {
 
-Auto::Auto(const engine::TreeOptions& options)
-    : Auto(options, std::make_shared<engine::PlanCosts>()) {}
+Auto::Auto(const reuse::TreeOptions& options)
+    : Auto(options, std::make_shared<reuse::PlanCosts>()) {}
 
-Auto::Auto(const engine::TreeOptions& options, std::shared_ptr<engine::PlanCosts> costs)
+Auto::Auto(const reuse::TreeOptions& options, std::shared_ptr<reuse::PlanCosts> costs)
     : PrefixTreeMethod({.tree = {.chunk_tokens = options.chunk_tokens,
-                                 .matching = kv::Matching::kDeclaredAndChunks,
+                                 .matching = reuse::Matching::kDeclaredAndChunks,
                                  .retain = options.retain},
                         .reuse_prefill = options.reuse_prefill},
-                       [costs](const engine::TreeNode& node) {
+                       [costs](const reuse::TreeNode& node) {
                          return costs->sharing_pays(node.tokens, node.sequences, node.rows,
                                                     node.cuts_reading);
                        }),
       costs_(std::move(costs)) {}
 
-void Auto::tune(const engine::PlanSetting& setting) { *costs_ = engine::plan_costs(setting); }
+void Auto::tune(const reuse::PlanSetting& setting) { *costs_ = reuse::plan_costs(setting); }
 
 }  // namespace reprise::methods

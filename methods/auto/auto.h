@@ -4,30 +4,30 @@
 
 #include <memory>
 
-#include "core/engine/plan_cost.h"
-#include "core/engine/prefix_tree_method.h"
-#include "core/engine/tree_options.h"
+#include "core/reuse/plan_cost.h"
+#include "core/reuse/prefix_tree_method.h"
+#include "core/reuse/tree_options.h"
 
 namespace reprise::methods {
 
-// ChunkAttention's tree [§3.1] with the decision of each node left to engine::PlanCosts, which
+// ChunkAttention's tree [§3.1] with the decision of each node left to reuse::PlanCosts, which
 // tune() provides with the model's heads and the machine's limits.
-class Auto final : public engine::PrefixTreeMethod {
+class Auto final : public reuse::PrefixTreeMethod {
  public:
-  explicit Auto(const engine::TreeOptions& options);
+  explicit Auto(const reuse::TreeOptions& options);
 
-  [[nodiscard]] engine::MethodInfo info() const override {
+  [[nodiscard]] reuse::MethodInfo info() const override {
     return {.name = "auto",
             .summary = "prefix tree; each node is shared where the machine's limits say it pays",
             .paper = "",
-            .exactness = engine::Exactness::kExact};
+            .exactness = reuse::Exactness::kExact};
   }
-  void tune(const engine::PlanSetting& setting) override;
+  void tune(const reuse::PlanSetting& setting) override;
 
  private:
-  Auto(const engine::TreeOptions& options, std::shared_ptr<engine::PlanCosts> costs);
+  Auto(const reuse::TreeOptions& options, std::shared_ptr<reuse::PlanCosts> costs);
 
-  std::shared_ptr<engine::PlanCosts> costs_;  // shared with the decision
+  std::shared_ptr<reuse::PlanCosts> costs_;  // shared with the decision
 };
 
 }  // namespace reprise::methods

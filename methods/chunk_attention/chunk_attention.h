@@ -1,34 +1,34 @@
 // ChunkAttention: the prefix-aware KV cache read in two phases, shared chunks first.
 #pragma once
 
-#include "core/engine/prefix_tree_method.h"
+#include "core/reuse/prefix_tree_method.h"
 #include "methods/chunk_attention/options.h"
 
 namespace reprise::methods {
 
 // [ChunkAttention §3.1] is the tree, [§3.2] the plan: items over shared chunks and the rows of all
 // sequences they cover, then an item for what each sequence reads alone.
-class ChunkAttention final : public engine::PrefixTreeMethod {
+class ChunkAttention final : public reuse::PrefixTreeMethod {
  public:
   explicit ChunkAttention(const ChunkAttentionOptions& options)
       : PrefixTreeMethod(
             {.tree = {.chunk_tokens = options.tree.chunk_tokens,
-                      .matching = kv::Matching::kChunks,
+                      .matching = reuse::Matching::kChunks,
                       .retain = options.tree.retain},
              .reuse_prefill = options.tree.reuse_prefill,
              .plan = {.shared_partition_tokens =
                           options.item_per_shared_chunk ? options.tree.chunk_tokens : 0,
                       .private_partition_tokens =
                           options.item_per_private_chunk ? options.tree.chunk_tokens : 0}},
-            [threshold = options.share_threshold](const engine::TreeNode& node) {
+            [threshold = options.share_threshold](const reuse::TreeNode& node) {
               return node.sequences > threshold;
             }) {}
 
-  [[nodiscard]] engine::MethodInfo info() const override {
+  [[nodiscard]] reuse::MethodInfo info() const override {
     return {.name = "chunk_attention",
             .summary = "prefix tree of chunks; shared ones are read once for all their sequences",
             .paper = "ChunkAttention",
-            .exactness = engine::Exactness::kExact};
+            .exactness = reuse::Exactness::kExact};
   }
 };
 

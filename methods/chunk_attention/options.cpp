@@ -23,7 +23,7 @@ ChunkAttentionOptions preset_of(JsonObject& options) {
 
 ChunkAttentionOptions read_chunk_attention_options(JsonObject& options) {
   ChunkAttentionOptions chosen = preset_of(options);
-  chosen.tree = engine::read_tree_options(options, chosen.tree);
+  chosen.tree = reuse::read_tree_options(options, chosen.tree);
   chosen.share_threshold = static_cast<int32_t>(
       options.integer_in("share_threshold", 0, 1 << 20, chosen.share_threshold));
   return chosen;

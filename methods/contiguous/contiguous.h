@@ -1,19 +1,19 @@
 // The plain KV cache: each sequence keeps its keys and values in one contiguous private block.
 #pragma once
 
-#include "core/engine/block_per_sequence.h"
+#include "core/reuse/block_per_sequence.h"
 
 namespace reprise::methods {
 
-class Contiguous final : public engine::BlockPerSequence {
+class Contiguous final : public reuse::BlockPerSequence {
  public:
-  [[nodiscard]] engine::MethodInfo info() const override {
+  [[nodiscard]] reuse::MethodInfo info() const override {
     return {.name = "contiguous",
             .summary = "plain KV cache: one contiguous private block for each sequence",
             .paper = "",
-            .exactness = engine::Exactness::kExact};
+            .exactness = reuse::Exactness::kExact};
   }
-  [[nodiscard]] int32_t cached_tokens(engine::RequestId, int32_t tokens) const override {
+  [[nodiscard]] int32_t cached_tokens(reuse::RequestId, int32_t tokens) const override {
     return tokens;
   }
 };

@@ -1,24 +1,24 @@
 // PagedAttention: each sequence keeps its keys and values in fixed-size blocks of its own.
 #pragma once
 
-#include "core/engine/paged_options.h"
-#include "core/engine/prefix_tree_method.h"
+#include "core/reuse/paged_options.h"
+#include "core/reuse/prefix_tree_method.h"
 
 namespace reprise::methods {
 
-class Paged final : public engine::PrefixTreeMethod {
+class Paged final : public reuse::PrefixTreeMethod {
  public:
-  explicit Paged(const engine::PagedOptions& options)
+  explicit Paged(const reuse::PagedOptions& options)
       : PrefixTreeMethod(
-            {.tree = {.chunk_tokens = options.block_tokens, .matching = kv::Matching::kNone},
+            {.tree = {.chunk_tokens = options.block_tokens, .matching = reuse::Matching::kNone},
              .plan = options.plan()},
-            [](const engine::TreeNode&) { return false; }) {}
+            [](const reuse::TreeNode&) { return false; }) {}
 
-  [[nodiscard]] engine::MethodInfo info() const override {
+  [[nodiscard]] reuse::MethodInfo info() const override {
     return {.name = "paged",
             .summary = "fixed-size blocks for each sequence, taken as it grows; nothing is shared",
             .paper = "PagedAttention",
-            .exactness = engine::Exactness::kExact};
+            .exactness = reuse::Exactness::kExact};
   }
 };
 

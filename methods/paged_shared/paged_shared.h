@@ -2,35 +2,35 @@
 // tell.
 #pragma once
 
-#include "core/engine/paged_options.h"
-#include "core/engine/prefix_tree_method.h"
+#include "core/reuse/paged_options.h"
+#include "core/reuse/prefix_tree_method.h"
 
 namespace reprise::methods {
 
 struct PagedSharedOptions {
-  engine::PagedOptions paged;
+  reuse::PagedOptions paged;
   bool reuse_prefill = false;
 };
 
 inline PagedSharedOptions read_paged_shared_options(JsonObject& options) {
-  return {.paged = engine::read_paged_options(options),
+  return {.paged = reuse::read_paged_options(options),
           .reuse_prefill = options.boolean("reuse_prefill", false)};
 }
 
-class PagedShared final : public engine::PrefixTreeMethod {
+class PagedShared final : public reuse::PrefixTreeMethod {
  public:
   explicit PagedShared(const PagedSharedOptions& options)
       : PrefixTreeMethod({.tree = {.chunk_tokens = options.paged.block_tokens,
-                                   .matching = kv::Matching::kChunks},
+                                   .matching = reuse::Matching::kChunks},
                           .reuse_prefill = options.reuse_prefill,
                           .plan = options.paged.plan()},
-                         [](const engine::TreeNode&) { return false; }) {}
+                         [](const reuse::TreeNode&) { return false; }) {}
 
-  [[nodiscard]] engine::MethodInfo info() const override {
+  [[nodiscard]] reuse::MethodInfo info() const override {
     return {.name = "paged_shared",
             .summary = "paged, but full blocks of an equal prefix are the same memory",
             .paper = "ChunkAttention (PagedAttn*)",
-            .exactness = engine::Exactness::kExact};
+            .exactness = reuse::Exactness::kExact};
   }
 };
 

@@ -1,21 +1,21 @@
 // No cache: every new token computes keys and values of all tokens before it again.
 #pragma once
 
-#include "core/engine/block_per_sequence.h"
+#include "core/reuse/block_per_sequence.h"
 
 namespace reprise::methods {
 
 // The block of a sequence is scratch for the pass under way; nothing in it outlives the token the
 // pass makes.
-class Recompute final : public engine::BlockPerSequence {
+class Recompute final : public reuse::BlockPerSequence {
  public:
-  [[nodiscard]] engine::MethodInfo info() const override {
+  [[nodiscard]] reuse::MethodInfo info() const override {
     return {.name = "recompute",
             .summary = "no cache: each new token computes all tokens before it again",
             .paper = "",
-            .exactness = engine::Exactness::kExact};
+            .exactness = reuse::Exactness::kExact};
   }
-  [[nodiscard]] int32_t cached_tokens(engine::RequestId, int32_t) const override { return 0; }
+  [[nodiscard]] int32_t cached_tokens(reuse::RequestId, int32_t) const override { return 0; }
 };
 
 }  // namespace reprise::methods

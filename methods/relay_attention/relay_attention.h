@@ -1,7 +1,7 @@
 // RelayAttention: declared system prompts computed once and read once for all requests.
 #pragma once
 
-#include "core/engine/prefix_tree_method.h"
+#include "core/reuse/prefix_tree_method.h"
 #include "methods/relay_attention/options.h"
 
 namespace reprise::methods {
@@ -9,21 +9,21 @@ namespace reprise::methods {
 // A request belongs to the longest declared prefix of its tokens. System attention is one item of
 // all rows of a prefix's requests, context attention one item for each request, and the merge of
 // partials is the relay fusion.   [RelayAttention §3.3, eq. 7]
-class RelayAttention final : public engine::PrefixTreeMethod {
+class RelayAttention final : public reuse::PrefixTreeMethod {
  public:
   explicit RelayAttention(const RelayAttentionOptions& options)
       : PrefixTreeMethod(
-            {.tree = {.chunk_tokens = options.block_tokens, .matching = kv::Matching::kDeclared},
+            {.tree = {.chunk_tokens = options.block_tokens, .matching = reuse::Matching::kDeclared},
              .reuse_prefill = true,
              .most_prefixes = options.most_prefixes,
              .prefix_buffer_tokens = options.prefix_buffer_tokens},
-            [](const engine::TreeNode& node) { return node.is_declared; }) {}
+            [](const reuse::TreeNode& node) { return node.is_declared; }) {}
 
-  [[nodiscard]] engine::MethodInfo info() const override {
+  [[nodiscard]] reuse::MethodInfo info() const override {
     return {.name = "relay_attention",
             .summary = "declared system prompts kept apart, computed once, read once for all",
             .paper = "RelayAttention",
-            .exactness = engine::Exactness::kExact};
+            .exactness = reuse::Exactness::kExact};
   }
 };
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/app/subprocess.h"
-#include "tests/experiments/tiny_model.h"
+#include "tests/experiments/kinds/tiny_model.h"
 
 namespace reprise::app {
 namespace {

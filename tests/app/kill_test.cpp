@@ -11,7 +11,7 @@
 
 #include "results/store.h"
 #include "tests/app/subprocess.h"
-#include "tests/experiments/tiny_model.h"
+#include "tests/experiments/kinds/tiny_model.h"
 
 namespace reprise::app {
 namespace {

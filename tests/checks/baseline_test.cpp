@@ -20,7 +20,7 @@ class BaselineTest : public ::testing::Test {
   static Baseline sample() {
     return {.entries = {{.program = "read_bench",
                          .name = "Read/8",
-                         .limit = engine::Limit::kL3Read,
+                         .limit = Limit::kL3Read,
                          .times_s = {0.002, 0.003},
                          .limits = {100, 110},
                          .limit_shares = {0.5, 0.25}}},
@@ -49,7 +49,7 @@ TEST_F(BaselineTest, ComesBackAsItWasWritten) {
   write_baseline(sample(), file);
   const Baseline read = read_baseline(file);
   EXPECT_EQ(baseline_json(read), baseline_json(sample()));
-  EXPECT_EQ(read.entries[0].limit, engine::Limit::kL3Read);
+  EXPECT_EQ(read.entries[0].limit, Limit::kL3Read);
   EXPECT_FALSE(fs::exists(file.string() + ".part"));
 }
 

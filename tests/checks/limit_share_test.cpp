@@ -7,13 +7,12 @@
 namespace reprise::checks {
 namespace {
 
-using engine::Limit;
 
-constexpr engine::MachineLimits kMachine{.dram_read_gb_s = 60,
-                                         .l3_read_gb_s = 200,
-                                         .l2_read_gb_s = 400,
-                                         .f32_gflop_s = 200,
-                                         .bf16_gflop_s = 400};
+constexpr MachineLimits kMachine{.dram_read_gb_s = 60,
+                                 .l3_read_gb_s = 200,
+                                 .l2_read_gb_s = 400,
+                                 .f32_gflop_s = 200,
+                                 .bf16_gflop_s = 400};
 
 TEST(NearestLimit, IsTheOneWithTheLargestShare) {
   EXPECT_EQ(nearest_limit({.bytes_per_s = 30e9, .flop_per_s = 100e9}, kMachine), Limit::kDramRead);

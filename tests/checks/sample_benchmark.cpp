@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "core/base/buffer.h"
-#include "core/base/threads.h"
-#include "core/kernels/cpu/probe.h"
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/device/cpu/probe.h"
 
 namespace reprise::checks {
 namespace {
@@ -26,8 +26,8 @@ void Memory(benchmark::State& state) {
   const size_t share = scaled / static_cast<size_t>(context.threads) / kPage * kPage;
   for (auto _ : state)
     parallel_for(context, context.threads, [&](int64_t item, int) {
-      benchmark::DoNotOptimize(kernels::cpu::read_all(
-          buffer.as<char>() + static_cast<size_t>(item) * share, share, context.isa));
+      benchmark::DoNotOptimize(
+          cpu::read_all(buffer.as<char>() + static_cast<size_t>(item) * share, share, context.isa));
     });
   state.counters["B/s"] = benchmark::Counter(static_cast<double>(kNominal),
                                              benchmark::Counter::kIsIterationInvariantRate);
@@ -41,7 +41,7 @@ void Compute(benchmark::State& state) {
   double flops = 0;
   for (auto _ : state)
     parallel_for(context, context.threads, [&](int64_t item, int) {
-      const double mine = kernels::cpu::multiply_add_f32(scaled, context.isa);
+      const double mine = cpu::multiply_add_f32(scaled, context.isa);
       if (item == 0) flops = mine * context.threads / kWork;
     });
   state.SetLabel("f32");

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/core/model/model_files.h"
+#include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/run_requests.h"
 #include "tests/support/tiny_models.h"
 

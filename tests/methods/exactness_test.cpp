@@ -38,7 +38,7 @@ Scene make_scene(uint64_t seed, int32_t vocab, int32_t system_tokens) {
   for (int32_t token : random_tokens(random, 21, vocab)) scene.longer.push_back(token);
   const auto add = [&](int32_t step, Tokens prompt, int32_t tail, int32_t new_tokens) {
     for (int32_t token : random_tokens(random, tail, vocab)) prompt.push_back(token);
-    const auto id = static_cast<engine::RequestId>(scene.arrivals.size()) + 1;
+    const auto id = static_cast<reuse::RequestId>(scene.arrivals.size()) + 1;
     scene.arrivals.push_back(
         {step, {.id = id, .prompt = std::move(prompt), .max_new_tokens = new_tokens}});
   };
@@ -54,14 +54,14 @@ Scene make_scene(uint64_t seed, int32_t vocab, int32_t system_tokens) {
 }
 
 // One request after another through the contiguous cache.
-std::map<engine::RequestId, Tokens> alone(model::Decoder& decoder, const Scene& scene,
-                                          const Context& context, DType kv_dtype = DType::kF32) {
+std::map<reuse::RequestId, Tokens> alone(model::Decoder& decoder, const Scene& scene,
+                                         const Context& context, DType kv_dtype = DType::kF32) {
   return testing::run_requests(decoder, {"contiguous"}, scene.arrivals, 1, 512, context, kv_dtype)
       .tokens;
 }
 
 void expect_same_tokens(model::Decoder& decoder, const Scene& scene, const Context& context) {
-  const std::map<engine::RequestId, Tokens> want = alone(decoder, scene, context);
+  const std::map<reuse::RequestId, Tokens> want = alone(decoder, scene, context);
   for (const MethodUnderTest& method : testing::exact_method_cases())
     for (int32_t prefill_chunk : {512, 13}) {
       std::vector<Tokens> prefixes = {scene.system};

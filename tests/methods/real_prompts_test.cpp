@@ -97,7 +97,7 @@ template <typename Encode>
 Scene make_scene(const Texts& texts, int32_t new_tokens, Encode&& encode) {
   Scene scene;
   for (size_t i = 0; i < texts.size(); ++i) {
-    engine::Request request{.id = static_cast<engine::RequestId>(i) + 1,
+    engine::Request request{.id = static_cast<reuse::RequestId>(i) + 1,
                             .prompt = encode(texts[i]),
                             .max_new_tokens = new_tokens + static_cast<int32_t>(i)};
     scene.prefix = i == 0   ? request.prompt
@@ -115,7 +115,7 @@ Tokens bytes_of(const std::string& text) {
   return tokens;
 }
 
-using Generated = std::map<engine::RequestId, Tokens>;
+using Generated = std::map<reuse::RequestId, Tokens>;
 
 Generated generate(model::Decoder& decoder, const MethodUnderTest& method, const Scene& scene,
                    const Context& context, DType kv_dtype, int32_t batch) {

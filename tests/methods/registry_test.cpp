@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tests/core/model/model_files.h"
+#include "tests/core/model/checkpoint/model_files.h"
 
 namespace reprise::methods {
 namespace {
@@ -14,7 +14,7 @@ using model::expect_error;
 
 TEST(Registry, EveryMethodIsMadeByItsNameWithDefaults) {
   std::set<std::string> names;
-  for (const engine::MethodInfo& info : known_methods()) {
+  for (const reuse::MethodInfo& info : known_methods()) {
     EXPECT_TRUE(names.insert(info.name).second) << info.name << " twice";
     EXPECT_FALSE(info.summary.empty()) << info.name;
     EXPECT_EQ(make_method(info.name, {})->info().name, info.name);
@@ -31,7 +31,7 @@ TEST(Registry, UnknownMethodIsAnErrorThatSuggestsTheNearest) {
 }
 
 TEST(Registry, UnknownOptionIsAnErrorThatNamesTheMethod) {
-  for (const engine::MethodInfo& info : known_methods())
+  for (const reuse::MethodInfo& info : known_methods())
     expect_error(
         [&] {
           make_method(info.name, {{"no_such_option", 1}});
@@ -45,8 +45,8 @@ TEST(Registry, OptionsMustBeAnObject) {
 }
 
 TEST(Registry, EveryMethodStatesAPoolItsLimitsFitInto) {
-  for (const engine::MethodInfo& info : known_methods()) {
-    const engine::PoolNeed need =
+  for (const reuse::MethodInfo& info : known_methods()) {
+    const reuse::PoolNeed need =
         make_method(info.name, {})->pool_need({.max_batch = 3, .max_sequence_tokens = 100});
     EXPECT_GE(int64_t{need.block_tokens} * need.num_blocks, 300) << info.name;
   }

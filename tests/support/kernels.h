@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/base/cpu.h"
 #include "core/base/dtype.h"
-#include "core/base/tensor.h"
+#include "core/device/cpu.h"
+#include "core/device/tensor.h"
 
 namespace reprise::testing {
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "core/engine/reuse_method.h"
-#include "core/kv/prefix_tree.h"
+#include "core/reuse/prefix_tree.h"
+#include "core/reuse/reuse_method.h"
 
 namespace reprise::testing {
 
@@ -25,14 +25,16 @@ class RandomTree {
       : random_(seed),
         odd_positions_(odd_positions),
         pool_((shape.block_tokens = chunk_tokens, shape.num_blocks = num_blocks, shape)),
-        tree_({.chunk_tokens = chunk_tokens, .matching = kv::Matching::kDeclaredAndChunks}) {}
+        tree_({.chunk_tokens = chunk_tokens, .matching = reuse::Matching::kDeclaredAndChunks}) {}
 
   [[nodiscard]] int32_t pick(int32_t low, int32_t high) {
     return std::uniform_int_distribution<int32_t>(low, high)(random_);
   }
-  [[nodiscard]] kv::PrefixTree& tree() { return tree_; }
+  [[nodiscard]] reuse::PrefixTree& tree() { return tree_; }
   [[nodiscard]] kv::BlockPool& pool() { return pool_; }
-  [[nodiscard]] const std::map<kv::SequenceId, Sequence>& sequences() const { return sequences_; }
+  [[nodiscard]] const std::map<reuse::SequenceId, Sequence>& sequences() const {
+    return sequences_;
+  }
 
   // A sequence of two kinds of tokens, so that much is shared. With `reuse`, what is computed
   // already counts as its own.
@@ -41,7 +43,7 @@ class RandomTree {
     Sequence sequence = random_sequence(pick(1, 5 * chunk_tokens), odd_positions_);
     const auto tokens = static_cast<int32_t>(sequence.tokens.size());
     sequence.most_tokens = tokens + pick(0, 3 * chunk_tokens);
-    const kv::PrefixMatch match = tree_.match(sequence.tokens, sequence.positions);
+    const reuse::PrefixMatch match = tree_.match(sequence.tokens, sequence.positions);
     if (reuse) sequence.computed = std::min(match.computed, tokens - 1);
     insert(std::move(sequence), match);
   }
@@ -53,12 +55,12 @@ class RandomTree {
                                ? chunk_tokens - 8 * pick(1, (chunk_tokens - 1) / 8)
                                : pick(1, 2 * chunk_tokens);
     Sequence sequence = random_sequence(tokens, false);
-    const kv::PrefixMatch match = tree_.match_to_pin(sequence.tokens, sequence.positions);
+    const reuse::PrefixMatch match = tree_.match_to_pin(sequence.tokens, sequence.positions);
     to_pin_.insert(next_id_);
     insert(std::move(sequence), match);
   }
 
-  void leave(kv::SequenceId id) {
+  void leave(reuse::SequenceId id) {
     to_pin_.erase(id);
     tree_.remove(id, pool_);
     sequences_.erase(id);
@@ -83,10 +85,10 @@ class RandomTree {
   }
 
   // A step of some sequences, or of all that have one token to compute.
-  [[nodiscard]] std::vector<engine::StepSequence> batch(bool decode) {
-    std::map<int64_t, kv::SequenceId> by_rank;
+  [[nodiscard]] std::vector<reuse::StepSequence> batch(bool decode) {
+    std::map<int64_t, reuse::SequenceId> by_rank;
     for (const auto& [id, sequence] : sequences_) by_rank[tree_.sequence(id).rank] = id;
-    std::vector<engine::StepSequence> parts;
+    std::vector<reuse::StepSequence> parts;
     int32_t rows = 0;
     for (const auto& [rank, id] : by_rank) {
       const Sequence& sequence = sequences_.at(id);
@@ -104,8 +106,8 @@ class RandomTree {
     return parts;
   }
 
-  void computed(const std::vector<engine::StepSequence>& batch) {
-    for (const engine::StepSequence& part : batch) {
+  void computed(const std::vector<reuse::StepSequence>& batch) {
+    for (const reuse::StepSequence& part : batch) {
       Sequence& sequence = sequences_.at(part.id);
       sequence.computed += part.rows;
       tree_.mark_computed(part.id, part.first_token, part.first_token + part.rows);
@@ -126,7 +128,7 @@ class RandomTree {
     sequence.most_tokens = tokens;
     return sequence;
   }
-  void insert(Sequence sequence, const kv::PrefixMatch& match) {
+  void insert(Sequence sequence, const reuse::PrefixMatch& match) {
     if (tree_.insert(next_id_, match, sequence.tokens, sequence.positions, sequence.most_tokens, 0,
                      pool_))
       sequences_.emplace(next_id_, std::move(sequence));
@@ -136,16 +138,16 @@ class RandomTree {
   std::mt19937_64 random_;
   bool odd_positions_;
   kv::BlockPool pool_;
-  kv::PrefixTree tree_;
-  std::map<kv::SequenceId, Sequence> sequences_;
-  std::set<kv::SequenceId> to_pin_;
-  kv::SequenceId next_id_ = 1;
+  reuse::PrefixTree tree_;
+  std::map<reuse::SequenceId, Sequence> sequences_;
+  std::set<reuse::SequenceId> to_pin_;
+  reuse::SequenceId next_id_ = 1;
 };
 
 // Blocks for the duplicate rows of a step, given back at the end of it.
 class DiscardBlocks {
  public:
-  DiscardBlocks(kv::PrefixTree& tree, int32_t rows, kv::BlockPool& pool) : pool_(pool) {
+  DiscardBlocks(reuse::PrefixTree& tree, int32_t rows, kv::BlockPool& pool) : pool_(pool) {
     for (int32_t at = 0; at < rows; at += tree.options().chunk_tokens)
       blocks_.push_back(tree.take_block(pool));
   }

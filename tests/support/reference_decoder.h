@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/kernels/reference/activation.h"
-#include "core/model/config.h"
-#include "core/model/positions.h"
-#include "core/model/weights.h"
+#include "core/model/checkpoint/weights.h"
+#include "core/model/config/config.h"
+#include "core/model/network/positions.h"
 
 namespace reprise::testing {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "core/engine/plan_builder.h"
 #include "core/kv/block_pool.h"
-#include "core/model/decoder.h"
+#include "core/model/network/decoder.h"
+#include "core/reuse/plan_builder.h"
 #include "methods/registry.h"
 #include "nlohmann/json.hpp"
 
@@ -38,10 +38,10 @@ inline std::vector<float> all_logits(model::Decoder& decoder, std::span<const in
     const int32_t rows = std::min(chunk, tokens - first);
     plan.clear();
     plan.cache = pool.view();
-    const engine::StepSequence part{
+    const reuse::StepSequence part{
         .id = 0, .first_row = 0, .rows = rows, .first_token = first, .positions = positions};
-    engine::append_rows(part, plan, [&](int32_t token) { return pool.offset_of(0, token); });
-    engine::append_contiguous_reads(part, pool.offset_of(0), plan);
+    reuse::append_rows(part, plan, [&](int32_t token) { return pool.offset_of(0, token); });
+    reuse::append_contiguous_reads(part, pool.offset_of(0), plan);
     plan.finish();
     std::vector<int32_t> wanted;
     for (int32_t row = 0; row < rows; ++row) wanted.push_back(row);
@@ -54,8 +54,8 @@ inline std::vector<float> all_logits(model::Decoder& decoder, std::span<const in
 // Names of the methods that must all generate the same.
 inline std::vector<std::string> exact_methods() {
   std::vector<std::string> names;
-  for (const engine::MethodInfo& info : methods::known_methods())
-    if (info.exactness == engine::Exactness::kExact) names.push_back(info.name);
+  for (const reuse::MethodInfo& info : methods::known_methods())
+    if (info.exactness == reuse::Exactness::kExact) names.push_back(info.name);
   return names;
 }
 

@@ -24,7 +24,7 @@ struct MethodUnderTest {
 };
 
 struct BatchRun {
-  std::map<engine::RequestId, std::vector<int32_t>> tokens;
+  std::map<reuse::RequestId, std::vector<int32_t>> tokens;
   std::map<std::string, double> metrics;
   int32_t used_blocks = 0;  // after all have left
   int64_t peak_bytes = 0;

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "core/base/json.h"
-#include "core/model/decoder.h"
-#include "tests/core/model/model_files.h"
+#include "core/model/network/decoder.h"
+#include "tests/core/model/checkpoint/model_files.h"
 
 namespace reprise::testing {
 

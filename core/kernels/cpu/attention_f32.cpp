@@ -445,7 +445,7 @@ void AttentionTile(const AttentionTask& task, void* memory) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/kernels/cpu/hwy_dispatch.h"
+#include "core/device/cpu/hwy_dispatch.h"
 
 namespace reprise::kernels::cpu {
 

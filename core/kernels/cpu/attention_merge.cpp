@@ -78,7 +78,7 @@ void MergeOneRow(const MergeRow& row) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/kernels/cpu/hwy_dispatch.h"
+#include "core/device/cpu/hwy_dispatch.h"
 
 namespace reprise::kernels::cpu {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/base/cpu.h"
 #include "core/base/dtype.h"
+#include "core/device/cpu.h"
 
 namespace reprise::kernels::cpu {
 

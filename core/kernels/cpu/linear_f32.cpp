@@ -87,7 +87,7 @@ void LinearPanel(const LinearTask& task) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/kernels/cpu/hwy_dispatch.h"
+#include "core/device/cpu/hwy_dispatch.h"
 
 namespace reprise::kernels::cpu {
 

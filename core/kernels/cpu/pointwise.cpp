@@ -225,7 +225,7 @@ void ToBf16(const float* in, bf16* out, int64_t count) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "core/kernels/cpu/hwy_dispatch.h"
+#include "core/device/cpu/hwy_dispatch.h"
 
 namespace reprise::kernels::cpu {
 

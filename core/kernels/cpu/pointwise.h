@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/base/cpu.h"
 #include "core/base/dtype.h"
+#include "core/device/cpu.h"
 
 namespace reprise::kernels {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/base/buffer.h"
 #include "core/base/dtype.h"
+#include "core/device/buffer.h"
 
 namespace reprise::kernels::cpu {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "tests/core/model/model_files.h"
+#include "tests/core/model/checkpoint/model_files.h"
 
 namespace reprise {
 namespace {

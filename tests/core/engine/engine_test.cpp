@@ -9,8 +9,8 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/engine/block_per_sequence.h"
 #include "core/engine/sampling.h"
+#include "core/reuse/block_per_sequence.h"
 #include "methods/registry.h"
 #include "tests/support/tiny_models.h"
 
@@ -58,7 +58,7 @@ class CountingDecoder final : public model::Decoder {
 };
 
 // A plain cache that counts what it is asked and may have fewer blocks than the batch has places.
-class TestMethod final : public BlockPerSequence {
+class TestMethod final : public reuse::BlockPerSequence {
  public:
   struct Log {
     int admitted = 0, refused = 0, retired = 0;
@@ -67,23 +67,23 @@ class TestMethod final : public BlockPerSequence {
   TestMethod(Log* log, int32_t blocks, std::set<RequestId> never = {})
       : log_(log), blocks_(blocks), never_(std::move(never)) {}
 
-  [[nodiscard]] MethodInfo info() const override { return {.name = "test"}; }
-  [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override {
+  [[nodiscard]] reuse::MethodInfo info() const override { return {.name = "test"}; }
+  [[nodiscard]] reuse::PoolNeed pool_need(const reuse::EngineLimits& limits) const override {
     return {.block_tokens = limits.max_sequence_tokens, .num_blocks = blocks_};
   }
-  Admission admit(const Request& request, kv::BlockPool& pool) override {
-    if (never_.contains(request.id)) {
+  reuse::Admission admit(const reuse::NewSequence& sequence, kv::BlockPool& pool) override {
+    if (never_.contains(sequence.id)) {
       ++log_->refused;
       return {};
     }
-    const Admission admission = BlockPerSequence::admit(request, pool);
+    const reuse::Admission admission = reuse::BlockPerSequence::admit(sequence, pool);
     ++(admission.admitted ? log_->admitted : log_->refused);
-    if (admission.admitted) log_->order.push_back(request.id);
+    if (admission.admitted) log_->order.push_back(sequence.id);
     return admission;
   }
   void retire(RequestId id, kv::BlockPool& pool) override {
     ++log_->retired;
-    BlockPerSequence::retire(id, pool);
+    reuse::BlockPerSequence::retire(id, pool);
   }
   [[nodiscard]] int32_t cached_tokens(RequestId, int32_t tokens) const override { return tokens; }
 
@@ -93,7 +93,7 @@ class TestMethod final : public BlockPerSequence {
   std::set<RequestId> never_;
 };
 
-std::unique_ptr<ReuseMethod> contiguous() { return methods::make_method("contiguous", {}); }
+std::unique_ptr<reuse::ReuseMethod> contiguous() { return methods::make_method("contiguous", {}); }
 
 using Tokens = std::map<RequestId, std::vector<int32_t>>;
 
@@ -463,32 +463,32 @@ TEST(Engine, TwoEnginesOnOneDecoderDoNotDisturbEachOther) {
 }
 
 // Tells what the engine asks of it, in order.
-class TellingMethod final : public BlockPerSequence {
+class TellingMethod final : public reuse::BlockPerSequence {
  public:
   explicit TellingMethod(std::string* told) : told_(told) {}
-  [[nodiscard]] MethodInfo info() const override { return {.name = "telling"}; }
+  [[nodiscard]] reuse::MethodInfo info() const override { return {.name = "telling"}; }
   [[nodiscard]] int32_t cached_tokens(RequestId, int32_t tokens) const override { return tokens; }
-  [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override {
+  [[nodiscard]] reuse::PoolNeed pool_need(const reuse::EngineLimits& limits) const override {
     *told_ += fmt::format("need {};", limits.step_rows);
-    return BlockPerSequence::pool_need(limits);
+    return reuse::BlockPerSequence::pool_need(limits);
   }
-  void reserve(StepBatch batch, kv::BlockPool&) override {
+  void reserve(reuse::StepBatch batch, kv::BlockPool&) override {
     *told_ += "reserve";
-    for (const StepSequence& part : batch)
+    for (const reuse::StepSequence& part : batch)
       for (int32_t row = 0; row < part.rows; ++row)
         *told_ += fmt::format(" {}", part.tokens[static_cast<size_t>(part.first_token + row)]);
     *told_ += ";";
   }
-  void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) override {
+  void plan(reuse::StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) override {
     *told_ += "plan;";
-    BlockPerSequence::plan(batch, pool, out);
+    reuse::BlockPerSequence::plan(batch, pool, out);
   }
-  void computed(StepBatch batch, kv::BlockPool&) override {
+  void computed(reuse::StepBatch batch, kv::BlockPool&) override {
     *told_ += fmt::format("computed {};", batch[0].first_token + batch[0].rows);
   }
   void retire(RequestId id, kv::BlockPool& pool) override {
     *told_ += "retire;";
-    BlockPerSequence::retire(id, pool);
+    reuse::BlockPerSequence::retire(id, pool);
   }
 
  private:

@@ -8,10 +8,10 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "core/base/memory.h"
 #include "core/base/random.h"
+#include "core/device/machine_probe.h"
+#include "core/device/memory.h"
 #include "core/engine/engine.h"
-#include "core/engine/machine_probe.h"
 #include "methods/registry.h"
 
 namespace reprise {
@@ -19,8 +19,8 @@ namespace {
 
 const Context kContext = Context::machine();
 
-const engine::MachineLimits& limits() {
-  static const engine::MachineLimits measured = engine::probe_machine(kContext);
+const MachineLimits& limits() {
+  static const MachineLimits measured = probe_machine(kContext);
   return measured;
 }
 
@@ -42,8 +42,8 @@ class LimitBeside {
   LimitBeside(double gflop, double gbyte) : gflop_(gflop), gbyte_(gbyte) {}
 
   void add(double work_s) {
-    static const engine::MachineProbe probe(kContext);
-    const double limit = probe.sample(gflop_ > 0 ? engine::Limit::kBf16 : engine::Limit::kDramRead);
+    static const MachineProbe probe(kContext);
+    const double limit = probe.sample(gflop_ > 0 ? Limit::kBf16 : Limit::kDramRead);
     shares_.push_back((gflop_ > 0 ? gflop_ : gbyte_) / work_s / limit);
     limits_.push_back(limit);
   }

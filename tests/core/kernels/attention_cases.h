@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "core/base/tensor.h"
+#include "core/device/tensor.h"
 #include "core/kernels/attention.h"
 
 namespace reprise::kernels::testing {

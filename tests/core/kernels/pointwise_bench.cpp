@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "core/base/buffer.h"
+#include "core/device/buffer.h"
 #include "core/kernels/activation.h"
 #include "core/kernels/kv_write.h"
 #include "core/kernels/norm.h"

@@ -1,0 +1,221 @@
+// The module that computes attention with libtorch: the only file that sees its headers. It shares
+// no header with the rest that includes fmt, for libtorch's folder has another one.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include "baselines/torch/torch_attention.h"
+
+#if __has_include(<ATen/ops/scaled_dot_product_attention.h>)
+#include <ATen/ops/_fused_sdp_choice.h>
+#define REPRISE_TORCH_FUSED 1  // 2.x; 1.13 has only the definition, _scaled_dot_product_attention
+#endif
+
+namespace reprise::baselines {
+namespace {
+
+at::ScalarType scalar_type(DType dtype) {
+  switch (dtype) {
+    case DType::kBF16:
+      return at::kBFloat16;
+    case DType::kF16:
+      return at::kHalf;
+    case DType::kF32:
+      break;
+  }
+  return at::kFloat;
+}
+
+// A view of memory that libtorch only reads.
+at::Tensor view_of(const void* data, at::IntArrayRef shape, at::ScalarType type) {
+  return at::from_blob(const_cast<void*>(data), shape, at::TensorOptions(type));
+}
+
+// Sets libtorch's threads, where something else has set OpenMP's in between.
+void use_threads(int threads) {
+  if (at::get_num_threads() != threads) at::set_num_threads(threads);
+}
+
+// scale * q k^T as [n, rows, tokens] from q [n, rows, d] (scaled), k [n, tokens, d]. In f32, MKL's
+// k q^T is 1.4 to 1.6 times as fast as its q k^T for one row; in bf16, where oneDNN computes both,
+// there is no difference for one row and q k^T is a tenth faster for eight.
+at::Tensor scores(const at::Tensor& q, const at::Tensor& k) {
+  if (q.scalar_type() == at::kFloat) return at::bmm(k, q.transpose(1, 2)).transpose(1, 2);
+  return at::bmm(q, k.transpose(1, 2));
+}
+
+// The tokens [first, end) of k or v [kv_heads, tokens, d]. On bf16 and f16 batches with gaps in
+// between libtorch's bmm is 10 to 20 times slower than on packed ones (2.15), so they are copied.
+at::Tensor chunk_of(const at::Tensor& cache, int64_t first, int64_t end) {
+  const at::Tensor chunk = cache.narrow(1, first, end - first);
+  return cache.scalar_type() == at::kFloat ? chunk : chunk.contiguous();
+}
+
+// The common part: views, made once, with the query heads of a KV head as its query rows.
+class Operator : public TorchOperator {
+ public:
+  explicit Operator(const TorchProblem& problem)
+      : problem_(problem),
+        type_(scalar_type(problem.dtype)),
+        keys_(view_of(problem.keys, cache_shape(), type_)),
+        values_(view_of(problem.values, cache_shape(), type_)) {
+    at::set_num_threads(problem.threads);
+  }
+
+  void run(const float* q, float* out) final {
+    const c10::InferenceMode no_gradients;
+    use_threads(problem_.threads);
+    at::from_blob(out, query_shape(), at::TensorOptions(at::kFloat))
+        .copy_(attend(view_of(q, query_shape(), at::kFloat)));
+  }
+
+  [[nodiscard]] const char* description() const final { return description_.c_str(); }
+
+ protected:
+  // q in f32 and result, [batch, kv_heads, heads / kv_heads, head_dim].
+  virtual at::Tensor attend(const at::Tensor& q) const = 0;
+
+  void describe(const std::string& function) {
+    description_ = "torch " REPRISE_TORCH_VERSION " " + function;
+  }
+
+  [[nodiscard]] std::array<int64_t, 4> query_shape() const {
+    return {problem_.batch, problem_.kv_heads, problem_.heads / problem_.kv_heads,
+            problem_.head_dim};
+  }
+  [[nodiscard]] std::array<int64_t, 4> cache_shape() const {
+    return {problem_.batch, problem_.kv_heads, problem_.tokens, problem_.head_dim};
+  }
+
+  TorchProblem problem_;
+  at::ScalarType type_;
+  at::Tensor keys_, values_;  // [batch, kv_heads, tokens, head_dim]
+  std::string description_;
+};
+
+class Naive final : public Operator {
+ public:
+  explicit Naive(const TorchProblem& problem) : Operator(problem) {
+    describe("bmm, softmax, bmm over the full score matrix");
+  }
+
+ private:
+  at::Tensor attend(const at::Tensor& q) const override {
+    const at::Tensor scaled = (q * problem_.scale).to(type_).flatten(0, 1);
+    const at::Tensor weights = at::softmax(scores(scaled, keys_.flatten(0, 1)), -1);
+    return at::bmm(weights, values_.flatten(0, 1)).view(query_shape());
+  }
+};
+
+class Sdpa final : public Operator {
+ public:
+  explicit Sdpa(const TorchProblem& problem) : Operator(problem) {
+    describe("scaled_dot_product_attention, " + backend());
+  }
+
+ private:
+#ifdef REPRISE_TORCH_FUSED
+  at::Tensor attend(const at::Tensor& q) const override {
+    return at::scaled_dot_product_attention(q.to(type_), keys_, values_, {}, 0.0,
+                                            /*is_causal=*/false, problem_.scale);
+  }
+
+  // What the dispatcher would choose for these tensors (at::SDPBackend).
+  [[nodiscard]] std::string backend() const {
+    const at::Tensor q = at::zeros(query_shape(), at::TensorOptions(type_));
+    const int64_t choice =
+        at::_fused_sdp_choice(q, keys_, values_, {}, 0.0, /*is_causal=*/false, problem_.scale);
+    constexpr int64_t kMath = 0, kFlash = 1;
+    if (choice == kFlash) return "CPU flash kernel";
+    if (choice == kMath) return "math (full score matrix)";
+    return "backend " + std::to_string(choice);
+  }
+#else
+  // This version scales by 1 / sqrt(head_dim), half of it on the keys, which it copies for that.
+  at::Tensor attend(const at::Tensor& q) const override {
+    const float rest = problem_.scale * std::sqrt(static_cast<float>(problem_.head_dim));
+    return std::get<0>(
+        at::_scaled_dot_product_attention((q * rest).to(type_), keys_, values_, {}, 0.0,
+                                          /*need_attn_weights=*/false, /*is_causal=*/false));
+  }
+
+  [[nodiscard]] static std::string backend() { return "math (full score matrix)"; }
+#endif
+};
+
+class MemoryEfficient final : public Operator {
+ public:
+  explicit MemoryEfficient(const TorchProblem& problem) : Operator(problem) {
+    describe("chunked softmax after Rabe and Staats in libtorch operations, " +
+             std::to_string(TorchAttention::kKeyChunk) + " keys of one sequence at a time");
+  }
+
+ private:
+  at::Tensor attend(const at::Tensor& q) const override {
+    const at::Tensor scaled = (q * problem_.scale).to(type_);
+    at::Tensor out = at::empty(query_shape(), at::TensorOptions(at::kFloat));
+    for (int64_t sequence = 0; sequence < problem_.batch; ++sequence)
+      out[sequence].copy_(attend_one(scaled[sequence], keys_[sequence], values_[sequence]));
+    return out;
+  }
+
+  // q [kv_heads, rows, d], k and v [kv_heads, tokens, d]. With o, m and n of what came before and
+  // o', m', n' of the next chunk:
+  //   M = max(m, m')   o = exp(m - M) o + exp(m' - M) o'   n = exp(m - M) n + exp(m' - M) n'
+  [[nodiscard]] static at::Tensor attend_one(const at::Tensor& q, const at::Tensor& k,
+                                             const at::Tensor& v) {
+    at::Tensor o, m, n;
+    for (int64_t first = 0, end = 0; first < k.size(1); first = end) {
+      const int64_t left = k.size(1) - first;
+      end = first + (left < 3 * TorchAttention::kKeyChunk / 2 ? left : TorchAttention::kKeyChunk);
+      const at::Tensor s = scores(q, chunk_of(k, first, end)).to(at::kFloat);
+      at::Tensor largest = s.amax(-1, /*keepdim=*/true);
+      if (first > 0) largest = at::maximum(largest, m);
+      const at::Tensor p = (s - largest).exp_();
+      at::Tensor sum = p.sum(-1, /*keepdim=*/true);
+      at::Tensor part = at::bmm(p.to(v.scalar_type()), chunk_of(v, first, end)).to(at::kFloat);
+      if (first > 0) {
+        const at::Tensor shrink = (m - largest).exp_();
+        part.add_(o * shrink);
+        sum.add_(n * shrink);
+      }
+      o = part;
+      m = largest;
+      n = sum;
+    }
+    return o / n;
+  }
+};
+
+TorchOperator* make_operator(const TorchProblem& problem) {
+#ifndef REPRISE_TORCH_FUSED
+  if (problem.dtype == DType::kF16)
+    throw std::invalid_argument(
+        "this version multiplies no f16 matrices on a CPU; take f32 or bf16, or a wheel of 2.x");
+#endif
+  const c10::InferenceMode no_gradients;
+  switch (problem.kernel) {
+    case TorchKernel::kNaive:
+      return new Naive(problem);
+    case TorchKernel::kMemoryEfficient:
+      return new MemoryEfficient(problem);
+    case TorchKernel::kSdpa:
+      break;
+  }
+  return new Sdpa(problem);
+}
+
+}  // namespace
+}  // namespace reprise::baselines
+
+extern "C" __attribute__((visibility("default"))) reprise::baselines::TorchOperator*
+reprise_make_torch_operator(const reprise::baselines::TorchProblem& problem) {
+  return reprise::methods::make_operator(problem);
+}

@@ -1,0 +1,164 @@
+#include "core/base/child_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "core/base/error.h"
+
+extern char** environ;
+
+namespace reprise::checks {
+namespace {
+
+constexpr size_t kMostOutput = size_t{64} << 20;
+// The lowest there are: other real-time programs of the machine know why they are.
+constexpr int kOurPriority = 2, kChildPriority = 1;
+
+// A pipe whose ends close with it, and with any program that is started.
+class Pipe {
+ public:
+  Pipe() {
+    if (pipe2(ends_.data(), O_CLOEXEC) != 0) raise("cannot make a pipe: {}", std::strerror(errno));
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    for (int& end : ends_) close_end(end);
+  }
+  [[nodiscard]] int read_end() const { return ends_[0]; }
+  [[nodiscard]] int write_end() const { return ends_[1]; }
+  void close_write_end() { close_end(ends_[1]); }
+
+ private:
+  static void close_end(int& end) {
+    if (end >= 0) ::close(end);
+    end = -1;
+  }
+  std::array<int, 2> ends_ = {-1, -1};
+};
+
+// A child that does not outlive us: destroyed before it was waited for, it is killed.
+class Child {
+ public:
+  Child(const std::vector<std::string>& command, const Pipe& out, const Pipe& err) {
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out.write_end(), 1);
+    posix_spawn_file_actions_adddup2(&actions, err.write_end(), 2);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    if (sched_getscheduler(0) == SCHED_FIFO) {
+      const sched_param parameters{.sched_priority = kChildPriority};
+      posix_spawnattr_setschedparam(&attributes, &parameters);
+      posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSCHEDPARAM);
+    }
+    const int error =
+        posix_spawnp(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) {
+      pid_ = 0;
+      raise("cannot start {}: {}", command[0], std::strerror(error));
+    }
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    (void)wait();
+  }
+  int wait() {
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = 0;
+    return status;
+  }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+// Appends what is there; false at the end of the stream.
+bool read_some(int file, std::string& text) {
+  std::array<char, 1 << 16> bytes;
+  const ssize_t count = ::read(file, bytes.data(), bytes.size());
+  if (count < 0) return errno == EINTR || errno == EAGAIN;
+  text.append(bytes.data(), static_cast<size_t>(count));
+  return count > 0;
+}
+
+void read_both(const Pipe& out, const Pipe& err, ChildResult& result, const std::string& name,
+               const std::atomic<bool>& stop) {
+  std::array<pollfd, 2> files = {pollfd{out.read_end(), POLLIN, 0},
+                                 pollfd{err.read_end(), POLLIN, 0}};
+  while (files[0].fd >= 0 || files[1].fd >= 0) {
+    constexpr int kTick_ms = 50;  // how late an interrupt may be seen
+    if (poll(files.data(), files.size(), kTick_ms) < 0 && errno != EINTR)
+      raise("cannot wait for {}: {}", name, std::strerror(errno));
+    if (stop) throw Interrupted{};
+    for (size_t i = 0; i < files.size(); ++i)
+      if (files[i].revents != 0 && !read_some(files[i].fd, i == 0 ? result.out : result.err))
+        files[i].fd = -1;  // poll passes over it
+    if (result.out.size() + result.err.size() > kMostOutput)
+      raise("{} printed more than {} MiB, which no benchmark does", name, kMostOutput >> 20);
+  }
+}
+
+// The end of what a program said, where the reason usually stands.
+std::string last_words(const std::string& err) {
+  constexpr size_t kMost = 400;
+  std::string text = err.substr(err.size() > kMost ? err.size() - kMost : 0);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.empty() ? "It printed no error." : "It said: " + text;
+}
+
+}  // namespace
+
+void use_realtime_priority() {
+  const sched_param parameters{.sched_priority = kOurPriority};
+  if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0)
+    raise(
+        "--realtime: the system does not allow real-time priority ({}). Run as root, or give the "
+        "program CAP_SYS_NICE, or leave --realtime out.",
+        std::strerror(errno));
+}
+
+ChildResult run_child(const std::vector<std::string>& command, const std::atomic<bool>& stop) {
+  if (stop) throw Interrupted{};
+  const auto start = std::chrono::steady_clock::now();
+  Pipe out, err;
+  Child child(command, out, err);
+  out.close_write_end();
+  err.close_write_end();
+  ChildResult result;
+  read_both(out, err, result, command[0], stop);
+  const int status = child.wait();
+  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (stop) throw Interrupted{};  // the terminal's Ctrl-C reaches the child as well
+  if (WIFSIGNALED(status))
+    raise("{} crashed: signal {} ({}). {}\nThe command was: {}", command[0], WTERMSIG(status),
+          strsignal(WTERMSIG(status)), last_words(result.err), fmt::join(command, " "));
+  if (WEXITSTATUS(status) != 0)
+    raise("{} ended with status {}. {}\nThe command was: {}", command[0], WEXITSTATUS(status),
+          last_words(result.err), fmt::join(command, " "));
+  return result;
+}
+
+}  // namespace reprise::checks

@@ -1,0 +1,107 @@
+#include "core/device/buffer.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/device/memory.h"
+
+namespace reprise {
+namespace {
+
+std::atomic<int64_t> g_live_bytes{0};
+std::atomic<int64_t> g_peak_bytes{0};
+
+void account(int64_t change) {
+  const int64_t live = g_live_bytes.fetch_add(change) + change;
+  int64_t peak = g_peak_bytes.load();
+  while (live > peak && !g_peak_bytes.compare_exchange_weak(peak, live)) {
+  }
+}
+
+constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+[[noreturn]] void refuse(size_t bytes) {
+  raise(
+      "cannot allocate {:.3f} GiB ({}); {:.3f} GiB are available: use a smaller model, batch, "
+      "context or dtype",
+      static_cast<double>(bytes) / 0x1p30, std::strerror(errno),
+      static_cast<double>(available_bytes()) / 0x1p30);
+}
+
+}  // namespace
+
+AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  if (bytes > PTRDIFF_MAX / 2) {
+    errno = ENOMEM;
+    refuse(bytes);
+  }
+  if (bytes < kHugePageBytes) {
+    const size_t rounded = round_up(bytes, kAlignment);
+    data_ = std::aligned_alloc(kAlignment, rounded);
+    if (data_ == nullptr) refuse(bytes);
+    std::memset(data_, 0, rounded);
+  } else {
+    // Linux overcommits: a mapping larger than memory succeeds and kills the process at first
+    // touch. Ask first.
+    if (static_cast<int64_t>(bytes) > available_bytes() && available_bytes() > 0) {
+      errno = ENOMEM;
+      refuse(bytes);
+    }
+    // Map one huge page more than needed and give the unaligned ends back.
+    const size_t wanted = round_up(bytes, kHugePageBytes);
+    void* raw = mmap(nullptr, wanted + kHugePageBytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (raw == MAP_FAILED) refuse(bytes);
+    const auto start = reinterpret_cast<uintptr_t>(raw);
+    const size_t before = round_up(start, kHugePageBytes) - start;
+    char* aligned = static_cast<char*>(raw) + before;
+    if (before > 0) munmap(raw, before);
+    munmap(aligned + wanted, kHugePageBytes - before);
+    data_ = aligned;
+    mapped_bytes_ = wanted;
+    madvise(data_, wanted, MADV_HUGEPAGE);  // advice: without it the memory is slower, not wrong
+  }
+  account(static_cast<int64_t>(bytes_));
+}
+
+AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      mapped_bytes_(std::exchange(other.mapped_bytes_, 0)) {}
+
+AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
+  if (this != &other) {
+    release();
+    data_ = std::exchange(other.data_, nullptr);
+    bytes_ = std::exchange(other.bytes_, 0);
+    mapped_bytes_ = std::exchange(other.mapped_bytes_, 0);
+  }
+  return *this;
+}
+
+AlignedBuffer::~AlignedBuffer() { release(); }
+
+void AlignedBuffer::release() noexcept {
+  if (data_ == nullptr) return;
+  if (mapped_bytes_ > 0) {
+    munmap(data_, mapped_bytes_);
+  } else {
+    std::free(data_);
+  }
+  account(-static_cast<int64_t>(bytes_));
+  data_ = nullptr;
+  bytes_ = mapped_bytes_ = 0;
+}
+
+int64_t AlignedBuffer::live_bytes() { return g_live_bytes.load(); }
+int64_t AlignedBuffer::peak_bytes() { return g_peak_bytes.load(); }
+void AlignedBuffer::reset_peak() { g_peak_bytes.store(g_live_bytes.load()); }
+
+}  // namespace reprise

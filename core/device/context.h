@@ -1,0 +1,35 @@
+// What a computation may use, and parallel_for over items cut by shape on its threads.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "core/base/threads.h"
+#include "core/device/cpu.h"
+
+namespace reprise {
+
+// What a computation may use. Passed down; there are no globals behind it.
+struct Context {
+  int threads = 1;           // workers of a parallel_for
+  Isa isa = Isa::kPortable;  // strongest instruction set to use; set at start-up
+
+  // All cores this process may run on, best instruction set.
+  static Context machine();
+};
+
+// Calls fn(item, worker) once for each item of [0, items), worker in [0, context.threads). Items
+// are handed out one by one, so results must not depend on which worker takes which. A call inside
+// another runs on its caller's thread. The first exception stops the handing out and reaches the
+// caller. Threads are OpenMP's, shared with oneDNN (two pools would fight for the cores); under
+// ThreadSanitizer, which cannot see into libgomp, std::thread takes their place.
+template <typename Fn>
+void parallel_for(const Context& context, int64_t items, Fn&& fn) {
+  using Callable = std::remove_reference_t<Fn>;
+  detail::run_parallel(context.threads, items, const_cast<void*>(static_cast<const void*>(&fn)),
+                       [](void* state, int64_t item, int worker) {
+                         (*static_cast<Callable*>(state))(item, worker);
+                       });
+}
+
+}  // namespace reprise

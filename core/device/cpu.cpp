@@ -1,0 +1,118 @@
+#include "core/device/cpu.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include "core/base/error.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::array kAllIsas = {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16};
+
+// Size of the first data (or unified) cache of a level, as the kernel tells it for one instance; 0
+// if unknown. (glibc's sysconf reports an AMD processor's L3 as the sum over all of its instances.)
+int64_t cache_bytes(int wanted_level) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder =
+        "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    int level = 0;
+    std::string type, size;
+    if (!(std::ifstream(folder + "level") >> level) || !(std::ifstream(folder + "type") >> type) ||
+        !(std::ifstream(folder + "size") >> size))
+      continue;
+    if (level != wanted_level || type == "Instruction") continue;
+    const int64_t unit = size.back() == 'K' ? 1024 : size.back() == 'M' ? 1024 * 1024 : 1;
+    return std::strtoll(size.c_str(), nullptr, 10) * unit;
+  }
+  return 0;
+}
+
+// Distinct L3 caches among the processors in `set`.
+int count_l3_instances(const cpu_set_t& set) {
+  std::set<std::string> sharers;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                       "/cache/index3/shared_cpu_list");
+    std::string list;
+    if (std::getline(file, list)) sharers.insert(list);
+  }
+  return std::max(1, static_cast<int>(sharers.size()));
+}
+
+CpuFacts read_cpu_facts() {
+  CpuFacts facts;
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) {
+      facts.model = line.substr(line.find(':') + 2);
+      break;
+    }
+  }
+  cpu_set_t set;
+  const bool has_set = sched_getaffinity(0, sizeof set, &set) == 0;
+  facts.logical_cores = has_set ? CPU_COUNT(&set) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  facts.l1d_bytes = cache_bytes(1);
+  facts.l2_bytes = cache_bytes(2);
+  facts.l3_bytes = cache_bytes(3);
+  if (has_set) facts.l3_instances = count_l3_instances(set);
+  return facts;
+}
+
+}  // namespace
+
+std::string_view name_of(Isa isa) {
+  switch (isa) {
+    case Isa::kPortable:
+      return "portable";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAvx512Bf16:
+      return "avx512-bf16";
+  }
+  return "?";
+}
+
+Isa parse_isa(std::string_view name) {
+  for (Isa isa : kAllIsas) {
+    if (name != name_of(isa)) continue;
+    if (isa > best_isa())
+      raise("this processor ({}) has no {}; the best here is {}", cpu_facts().model, name,
+            name_of(best_isa()));
+    return isa;
+  }
+  raise("unknown instruction set \"{}\": use portable, avx2, avx512 or avx512-bf16", name);
+}
+
+Isa best_isa() {
+#if defined(__x86_64__)
+  static const Isa best = [] {
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
+    if (avx512 && __builtin_cpu_supports("avx512bf16")) return Isa::kAvx512Bf16;
+    if (avx512) return Isa::kAvx512;
+    return avx2 ? Isa::kAvx2 : Isa::kPortable;
+  }();
+  return best;
+#else
+  return Isa::kPortable;
+#endif
+}
+
+const CpuFacts& cpu_facts() {
+  static const CpuFacts facts = read_cpu_facts();
+  return facts;
+}
+
+}  // namespace reprise

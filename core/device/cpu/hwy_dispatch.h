@@ -1,0 +1,35 @@
+// Calls a Highway function for the instruction set a Context asks for. Include in a .cpp that has
+// been through foreach_target, inside its HWY_ONCE part: the set of compiled targets differs
+// between translation units.
+#pragma once
+
+#include <hwy/highway.h>
+
+#include "core/device/cpu.h"
+
+namespace reprise::cpu {
+
+// Index into a HWY_EXPORT table: the strongest compiled target that is no stronger than `isa`.
+[[maybe_unused]] static size_t target_index(Isa isa) {
+#if defined(__x86_64__)
+  int64_t targets = 0;
+  if (isa >= Isa::kAvx2) targets |= HWY_AVX2;
+  if (isa >= Isa::kAvx512) targets |= HWY_AVX3;
+  hwy::ChosenTarget chosen;
+  chosen.Update(targets);
+  return chosen.GetIndex();
+#else
+  (void)isa;
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  return hwy::GetChosenTarget().GetIndex();
+#endif
+}
+
+}  // namespace reprise::cpu
+
+#if (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
+#define REPRISE_DISPATCH(FUNCTION, isa) HWY_STATIC_DISPATCH(FUNCTION)
+#else
+#define REPRISE_DISPATCH(FUNCTION, isa) \
+  (*(HWY_DISPATCH_TABLE(FUNCTION)[::reprise::cpu::target_index(isa)]))
+#endif

@@ -1,0 +1,79 @@
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/device/machine_probe.h"
+#include "core/device/memory.h"
+
+namespace reprise {
+namespace {
+
+// The bracketed choice of a kernel setting such as "always [madvise] never".
+std::string chosen_setting(const char* path) {
+  std::ifstream file(path);
+  std::string text;
+  std::getline(file, text);
+  const size_t open = text.find('['), close = text.find(']');
+  return open == std::string::npos || close == std::string::npos
+             ? "unknown"
+             : text.substr(open + 1, close - open - 1);
+}
+
+struct LimitField {
+  Limit limit;
+  const char* name;
+  double MachineLimits::*value;
+};
+constexpr LimitField kLimitFields[] = {
+    {Limit::kDramRead, "dram_read_gb_s", &MachineLimits::dram_read_gb_s},
+    {Limit::kL3Read, "l3_read_gb_s", &MachineLimits::l3_read_gb_s},
+    {Limit::kL2Read, "l2_read_gb_s", &MachineLimits::l2_read_gb_s},
+    {Limit::kF32, "f32_gflop_s", &MachineLimits::f32_gflop_s},
+    {Limit::kBf16, "bf16_gflop_s", &MachineLimits::bf16_gflop_s}};
+
+Json limits_json(const MachineLimits& limits) {
+  Json json;
+  for (const LimitField& field : kLimitFields) json[field.name] = limits.*field.value;
+  json["probe_s"] = limits.elapsed_s;
+  return json;
+}
+
+const LimitField& field_of(Limit limit) {
+  for (const LimitField& field : kLimitFields)
+    if (field.limit == limit) return field;
+  REPRISE_CHECK(false, "limit {}", static_cast<int>(limit));
+  std::abort();
+}
+
+}  // namespace
+
+std::string_view name_of(Limit limit) { return field_of(limit).name; }
+
+double value_of(const MachineLimits& limits, Limit limit) { return limits.*field_of(limit).value; }
+
+Limit parse_limit(std::string_view name) {
+  std::vector<std::string> names;
+  for (const LimitField& field : kLimitFields) {
+    if (name == field.name) return field.limit;
+    names.emplace_back(field.name);
+  }
+  raise("{}", unknown_name("limit", name, names));
+}
+
+Json machine_json(const Context& context, const MachineLimits& limits) {
+  const CpuFacts& cpu = cpu_facts();
+  return {{"cpu", cpu.model},
+          {"logical_cores", cpu.logical_cores},
+          {"threads", context.threads},
+          {"isa", name_of(context.isa)},
+          {"l1d_bytes", cpu.l1d_bytes},
+          {"l2_bytes", cpu.l2_bytes},
+          {"l3_bytes", cpu.l3_bytes},
+          {"l3_instances", cpu.l3_instances},
+          {"available_bytes", available_bytes()},
+          {"transparent_huge_pages", chosen_setting("/sys/kernel/mm/transparent_hugepage/enabled")},
+          {"limits", limits_json(limits)}};
+}
+
+}  // namespace reprise

@@ -1,0 +1,134 @@
+#include "core/device/machine_probe.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "core/device/cpu/probe.h"
+#include "core/device/memory.h"
+
+namespace reprise {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// GB/s at which all threads read `bytes_per_thread` of their own, `passes` times over.
+double read_rate(const Context& context, const AlignedBuffer& buffer, size_t bytes_per_thread,
+                 int passes) {
+  constexpr size_t kPage = 4096;
+  const size_t share = bytes_per_thread / kPage * kPage;
+  const auto start = std::chrono::steady_clock::now();
+  parallel_for(context, context.threads, [&](int64_t item, int) {
+    const char* mine = buffer.as<char>() + static_cast<size_t>(item) * share;
+    volatile float kept = 0.0f;
+    for (int pass = 0; pass < passes; ++pass) kept = cpu::read_all(mine, share, context.isa);
+    (void)kept;
+  });
+  return 1e-9 * static_cast<double>(share) * context.threads * passes / seconds_since(start);
+}
+
+// GFLOP/s of fn() -> floating-point operations, on all threads.
+template <typename Fn>
+double flop_rate(const Context& context, Fn&& fn) {
+  double flops = 0.0;
+  const auto start = std::chrono::steady_clock::now();
+  parallel_for(context, context.threads, [&](int64_t item, int) {
+    const double mine = fn();
+    if (item == 0) flops = mine * context.threads;
+  });
+  return 1e-9 * flops / seconds_since(start);
+}
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+size_t l2_bytes() {
+  const int64_t bytes = cpu_facts().l2_bytes;
+  return bytes > 0 ? static_cast<size_t>(bytes) : kMiB;
+}
+
+size_t l3_bytes() {
+  const int64_t bytes = cpu_facts().l3_bytes;
+  return bytes > 0 ? static_cast<size_t>(bytes) : 16 * kMiB;
+}
+
+size_t threads_of(const Context& context) {
+  return static_cast<size_t>(std::max(1, context.threads));
+}
+
+// Several times all the L3 there is, but no more of the machine's memory than it can spare.
+size_t dram_bytes_per_thread(const Context& context) {
+  const size_t all_l3 = l3_bytes() * static_cast<size_t>(cpu_facts().l3_instances);
+  const auto spare = static_cast<size_t>(std::max<int64_t>(0, available_bytes() / 4));
+  return std::min(std::max(6 * all_l3, 128 * kMiB), std::max(spare, 64 * kMiB)) /
+         threads_of(context);
+}
+
+}  // namespace
+
+MachineProbe::MachineProbe(const Context& context)
+    : context_(context),
+      dram_bytes_(dram_bytes_per_thread(context)),
+      buffer_(dram_bytes_ * threads_of(context)) {
+  parallel_for(context_, context_.threads, [&](int64_t item, int) {
+    std::fill_n(buffer_.as<char>() + static_cast<size_t>(item) * dram_bytes_, dram_bytes_, char{1});
+  });
+}
+
+double MachineProbe::measure(Limit limit, double budget_s) const {
+  double best = 0.0;
+  const auto start = std::chrono::steady_clock::now();
+  for (int trial = 0; trial < 3 || seconds_since(start) < budget_s; ++trial)
+    best = std::max(best, sample(limit));
+  return best;
+}
+
+double MachineProbe::sample(Limit limit) const {
+  constexpr int64_t kRounds = 500'000;
+  const auto f32 = [&] { return cpu::multiply_add_f32(kRounds, context_.isa); };
+  switch (limit) {
+    case Limit::kDramRead:
+      return read_rate(context_, buffer_, dram_bytes_, 1);
+    case Limit::kL3Read:
+      // Half of what the threads share of L3, so that other tenants' lines do not matter much; and
+      // half of each L2 below. (Never more than a thread's share of the buffer: with some 200
+      // threads that is less than 2 L2.)
+      return read_rate(
+          context_, buffer_,
+          std::min(dram_bytes_, std::max(2 * l2_bytes(), l3_bytes() / 2 / threads_of(context_))),
+          8);
+    case Limit::kL2Read:
+      return read_rate(context_, buffer_, std::min(dram_bytes_, l2_bytes() / 2), 200);
+    case Limit::kF32:
+      return flop_rate(context_, f32);
+    case Limit::kBf16:
+      return context_.isa == Isa::kAvx512Bf16
+                 ? flop_rate(context_, [] { return cpu::dot_bf16(kRounds); })
+                 : flop_rate(context_, f32);
+  }
+  return 0.0;
+}
+
+MachineLimits probe_machine(const Context& context) {
+  const auto start = std::chrono::steady_clock::now();
+  const MachineProbe probe(context);
+  MachineLimits limits{.dram_read_gb_s = probe.measure(Limit::kDramRead, 0.5),
+                       .l3_read_gb_s = probe.measure(Limit::kL3Read, 0.2),
+                       .l2_read_gb_s = probe.measure(Limit::kL2Read, 0.15),
+                       .f32_gflop_s = probe.measure(Limit::kF32, 0.25)};
+  limits.bf16_gflop_s =
+      context.isa == Isa::kAvx512Bf16 ? probe.measure(Limit::kBf16, 0.25) : limits.f32_gflop_s;
+  limits.elapsed_s = seconds_since(start);
+  return limits;
+}
+
+const MachineLimits& machine_limits(const Context& context) {
+  static std::map<std::pair<int, Isa>, MachineLimits> known;
+  const auto [at, is_new] = known.try_emplace({context.threads, context.isa});
+  if (is_new) at->second = probe_machine(context);
+  return at->second;
+}
+
+}  // namespace reprise

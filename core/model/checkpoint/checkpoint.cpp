@@ -1,0 +1,168 @@
+// A checkpoint folder as a source of canonical tensors: every name and shape is settled when it is
+// opened, so reading rows is copying runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/model/checkpoint/checkpoint_files.h"
+#include "core/model/checkpoint/tensor_names.h"
+#include "core/model/checkpoint/weights.h"
+
+namespace reprise::model {
+namespace {
+
+// Elements [first, first + count) of a canonical tensor lie at stored_first of one stored tensor.
+struct Run {
+  int64_t first, count;
+  FileTensor source;
+  int64_t stored_first;
+};
+
+std::string text_of(const std::vector<int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+class Checkpoint final : public WeightSource {
+ public:
+  Checkpoint(const std::filesystem::path& dir, const ModelConfig& config);
+
+  void read_rows(const TensorSpec& tensor, int64_t first_row, int64_t end_row, DType dtype,
+                 void* out) const override;
+  void release(const TensorSpec& tensor) const override;
+
+ private:
+  FileTensor find(const StoredTensor& wanted);
+  void accept_tied_head(const ModelConfig& config);
+  void reject_extras() const;
+  [[nodiscard]] const std::vector<Run>& runs_of(const TensorSpec& tensor) const;
+
+  CheckpointFiles files_;
+  std::string prefix_;                                         // that the files leave out, or empty
+  std::set<std::string> used_;                                 // names in the files
+  std::map<std::pair<Role, int64_t>, std::vector<Run>> runs_;  // by role and layer
+};
+
+Checkpoint::Checkpoint(const std::filesystem::path& dir, const ModelConfig& config) : files_(dir) {
+  const std::string prefix(name_prefix(config.family));
+  const auto first = files_.tensors().lower_bound(prefix);
+  const bool has_prefix = first != files_.tensors().end() && first->first.starts_with(prefix);
+  if (!has_prefix) prefix_ = prefix;
+  for (const TensorSpec& tensor : canonical_tensors(config)) {
+    const StoredLayout layout = stored_layout(config, tensor);
+    std::vector<FileTensor> sources;
+    for (const StoredTensor& stored : layout.tensors) sources.push_back(find(stored));
+    std::vector<Run>& runs = runs_[{tensor.role, tensor.layer}];
+    for (const StoredRun& run : layout.runs)
+      runs.push_back({run.first, run.count, sources[run.stored], run.stored_first});
+  }
+  if (config.tied_embeddings) accept_tied_head(config);
+  reject_extras();
+}
+
+FileTensor Checkpoint::find(const StoredTensor& wanted) {
+  std::string name = wanted.name;
+  if (!prefix_.empty() && name.starts_with(prefix_)) name = name.substr(prefix_.size());
+  const auto found = files_.tensors().find(name);
+  if (found == files_.tensors().end())
+    raise("{}: tensor \"{}\" of shape {} is missing; is this the folder's own config.json?",
+          files_.dir().string(), name, text_of(wanted.shape));
+  const FileTensor tensor = found->second;
+  const std::string file = tensor.file->path().string();
+  if (tensor.entry->shape != wanted.shape)
+    raise_shape("{}, tensor \"{}\": shape {} in the file, but {} by config.json", file, name,
+                text_of(tensor.entry->shape), text_of(wanted.shape));
+  if (!tensor.entry->dtype)
+    raise(
+        "{}, tensor \"{}\": dtype {} cannot be read as weights; export the model in F32, BF16 or "
+        "F16",
+        file, name, tensor.entry->dtype_name);
+  used_.insert(name);
+  return tensor;
+}
+
+// A tied model's file may repeat the embedding as its head; another matrix there would be lost.
+void Checkpoint::accept_tied_head(const ModelConfig& config) {
+  if (!files_.tensors().contains("lm_head.weight")) return;
+  const FileTensor head = find({.name = "lm_head.weight", .shape = {config.vocab, config.hidden}});
+  const FileTensor embedding = runs_.at({Role::kEmbedding, -1}).front().source;
+  const auto a = head.file->bytes(*head.entry), b = embedding.file->bytes(*embedding.entry);
+  if (head.entry->dtype != embedding.entry->dtype || !std::equal(a.begin(), a.end(), b.begin()))
+    raise(
+        "{}, tensor \"lm_head.weight\" differs from the embedding, but config.json ties them: set "
+        "\"tie_word_embeddings\": false if the head is meant",
+        head.file->path().string());
+  head.file->release(*head.entry);
+  embedding.file->release(*embedding.entry);
+}
+
+void Checkpoint::reject_extras() const {
+  for (const auto& [name, tensor] : files_.tensors())
+    if (!used_.contains(name) && !is_ignorable(name))
+      raise("{}, tensor {} {} is not of the model that config.json describes",
+            tensor.file->path().string(), quoted_name(name), tensor.entry->shape_text());
+}
+
+const std::vector<Run>& Checkpoint::runs_of(const TensorSpec& tensor) const {
+  const auto found = runs_.find({tensor.role, tensor.layer});
+  REPRISE_CHECK(found != runs_.end(), "role {} of layer {}", static_cast<int>(tensor.role),
+                tensor.layer);
+  const Run& last = found->second.back();
+  REPRISE_CHECK(last.first + last.count == tensor.rows * tensor.cols, "role {}: {} elements",
+                static_cast<int>(tensor.role), last.first + last.count);
+  return found->second;
+}
+
+void Checkpoint::read_rows(const TensorSpec& tensor, int64_t first_row, int64_t end_row,
+                           DType dtype, void* out) const {
+  REPRISE_CHECK(0 <= first_row && first_row <= end_row && end_row <= tensor.rows,
+                "rows [{}, {}) of {}", first_row, end_row, tensor.rows);
+  const std::vector<Run>& runs = runs_of(tensor);
+  const int64_t end = end_row * tensor.cols;
+  auto* target = static_cast<std::byte*>(out);
+  auto run = std::upper_bound(runs.begin(), runs.end(), first_row * tensor.cols,
+                              [](int64_t at, const Run& r) { return at < r.first + r.count; });
+  for (int64_t at = first_row * tensor.cols; at < end; ++run) {
+    const int64_t count = std::min(end, run->first + run->count) - at;
+    run->source.file->read(*run->source.entry, run->stored_first + at - run->first, count, dtype,
+                           target);
+    target += static_cast<size_t>(count) * size_of(dtype);
+    at += count;
+  }
+}
+
+void Checkpoint::release(const TensorSpec& tensor) const {
+  const SafetensorsEntry* last = nullptr;
+  for (const Run& run : runs_of(tensor)) {
+    if (run.source.entry != last) run.source.file->release(*run.source.entry);
+    last = run.source.entry;
+  }
+}
+
+}  // namespace
+
+void adapt_to_checkpoint(const std::filesystem::path& dir, ModelConfig& config) {
+  if (config.family != Family::kMpt) return;
+  const int64_t usual = 4 * config.hidden;
+  if (!config.mlp_bias && config.intermediate == usual) return;
+  const CheckpointFiles files(dir);
+  bool has_bias = false, is_usual = false;
+  for (const auto& [name, tensor] : files.tensors()) {
+    has_bias = has_bias || name.ends_with(".bias");
+    is_usual = is_usual || (name.ends_with("blocks.0.ffn.up_proj.weight") &&
+                            tensor.entry->shape == std::vector{usual, config.hidden});
+  }
+  if (!has_bias)
+    config.norm_bias = config.qkv_bias = config.attention_out_bias = config.mlp_bias = false;
+  if (is_usual) config.intermediate = usual;
+}
+
+std::unique_ptr<WeightSource> open_checkpoint(const std::filesystem::path& dir,
+                                              const ModelConfig& config) {
+  return std::make_unique<Checkpoint>(dir, config);
+}
+
+}  // namespace reprise::model

@@ -1,0 +1,81 @@
+#include "core/model/checkpoint/checkpoint_files.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+
+namespace reprise::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxIndexBytes = size_t{64} << 20;
+
+// A file's name in the folder itself: an index from elsewhere must not make us open other paths.
+void check_shard_name(const fs::path& index, const std::string& name) {
+  const bool is_plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
+  if (!is_plain || name.size() > 255 || !name.ends_with(".safetensors"))
+    raise("{}: shard {} must be the name of a .safetensors file in the same folder", index.string(),
+          quoted_name(name));
+}
+
+}  // namespace
+
+CheckpointFiles::CheckpointFiles(const fs::path& dir) : dir_(dir) {
+  std::error_code error;
+  if (!fs::is_directory(dir, error)) raise("{} is not a folder", dir.string());
+  const fs::path single = dir / "model.safetensors";
+  const fs::path index = dir / "model.safetensors.index.json";
+  if (fs::exists(single, error)) {
+    add_file(single);
+  } else if (fs::exists(index, error)) {
+    open_shards(index);
+  } else {
+    raise(
+        "{} has neither model.safetensors nor model.safetensors.index.json: download the "
+        "safetensors weights, or save the model again with safe serialization",
+        dir.string());
+  }
+}
+
+const SafetensorsFile& CheckpointFiles::add_file(const fs::path& path) {
+  const SafetensorsFile& file = files_.emplace_back(path);
+  for (const auto& [name, entry] : file.entries()) {
+    const auto [place, is_new] = tensors_.emplace(name, FileTensor{&file, &entry});
+    if (!is_new)
+      raise("{}, tensor {}: {} holds a tensor of that name too; keep one", path.string(),
+            quoted_name(name), place->second.file->path().string());
+  }
+  return file;
+}
+
+void CheckpointFiles::open_shards(const fs::path& index) {
+  const Json json = parse_json(read_file(index, kMaxIndexBytes), index.string());
+  JsonObject object(json, index.string());
+  const JsonObject map = object.object("weight_map");
+  std::map<std::string, const SafetensorsFile*> shards;
+  for (const auto& item : map.json().items()) {
+    if (!item.value().is_string())
+      raise("{} must be the name of a shard", map.where(item.key().substr(0, 200)));
+    const auto shard_name = item.value().get<std::string>();
+    if (!shards.contains(shard_name)) {
+      check_shard_name(index, shard_name);
+      std::error_code error;
+      if (!fs::exists(dir_ / shard_name, error))
+        raise("{}: shard {} is not in the folder; download it", index.string(),
+              quoted_name(shard_name));
+      shards.emplace(shard_name, &add_file(dir_ / shard_name));
+    }
+    const SafetensorsFile& shard = *shards[shard_name];
+    if (!shard.entries().contains(item.key()))
+      raise("{}: tensor {} is not in {}, where the index says it is; download both again",
+            index.string(), quoted_name(item.key()), shard_name);
+  }
+  for (const auto& [name, tensor] : tensors_)
+    if (!map.json().contains(name))
+      raise("{}: tensor {} of {} is not in the index; download both again", index.string(),
+            quoted_name(name), tensor.file->path().filename().string());
+}
+
+}  // namespace reprise::model

@@ -1,0 +1,40 @@
+// The safetensors files of one checkpoint folder, single or sharded, as one set of named tensors.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "core/model/checkpoint/safetensors.h"
+
+namespace reprise::model {
+
+// A tensor and the file that holds it; both live as long as the CheckpointFiles.
+struct FileTensor {
+  const SafetensorsFile* file = nullptr;
+  const SafetensorsEntry* entry = nullptr;
+};
+
+class CheckpointFiles {
+ public:
+  // model.safetensors if it is there, else the shards of model.safetensors.index.json. Throws Error
+  // when neither is there, a shard's name leaves the folder, a shard is missing or damaged, or
+  // index and shards disagree about a tensor.
+  explicit CheckpointFiles(const std::filesystem::path& dir);
+  CheckpointFiles(const CheckpointFiles&) = delete;
+  CheckpointFiles& operator=(const CheckpointFiles&) = delete;
+
+  [[nodiscard]] const std::map<std::string, FileTensor>& tensors() const { return tensors_; }
+  [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
+
+ private:
+  void open_shards(const std::filesystem::path& index);
+  const SafetensorsFile& add_file(const std::filesystem::path& path);
+
+  std::filesystem::path dir_;
+  std::deque<SafetensorsFile> files_;  // a deque: addresses stay
+  std::map<std::string, FileTensor> tensors_;
+};
+
+}  // namespace reprise::model

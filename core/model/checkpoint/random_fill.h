@@ -1,0 +1,21 @@
+// Counter-based uniform numbers, two to a 32-bit word as bfloat16, the same on every instruction
+// set.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/device/cpu.h"
+
+namespace reprise::model {
+
+// words[j] = element 2p in the low half, element 2p + 1 in the high half, p = first_pair + j.
+//   h = hash32(p, key)                  16 bits of it per element, read as a signed k
+//   value = round_to_bf16((2k + 1) * half_step)
+// So values are uniform on the odd multiples of half_step in (-2^16, 2^16) * half_step, with mean 0
+// and standard deviation 2^16 / sqrt(3) * half_step, before rounding. Pair indices wrap at 2^32.
+// Allocates nothing.
+void fill_uniform_bf16(uint64_t key, uint32_t first_pair, float half_step,
+                       std::span<uint32_t> words, Isa isa);
+
+}  // namespace reprise::model

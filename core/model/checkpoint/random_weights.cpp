@@ -1,0 +1,99 @@
+// Seeded weights of any shape, computed when they are read: nothing is stored.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/model/checkpoint/random_fill.h"
+#include "core/model/checkpoint/weights.h"
+
+namespace reprise::model {
+namespace {
+
+constexpr int64_t kElementsPerBlock = int64_t{1} << 33;  // one key serves 2^32 pairs
+constexpr int64_t kChunkWords = 1024;                    // 4 KiB: stays in the first-level cache
+constexpr double kBiasDeviation = 0.02;
+
+// Spreads one 64-bit value over all bits (the finalizer of splitmix64).
+uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+class RandomWeights final : public WeightSource {
+ public:
+  explicit RandomWeights(uint64_t seed) : seed_(seed), isa_(best_isa()) {}
+
+  void read_rows(const TensorSpec& tensor, int64_t first_row, int64_t end_row, DType dtype,
+                 void* out) const override;
+  void release(const TensorSpec&) const override {}
+
+ private:
+  [[nodiscard]] uint64_t key_of(const TensorSpec& tensor, int64_t block) const {
+    const uint64_t place =
+        (static_cast<uint64_t>(tensor.role) << 48) + static_cast<uint64_t>(tensor.layer + 1);
+    return mix(mix(mix(seed_) ^ place) + static_cast<uint64_t>(block));
+  }
+
+  uint64_t seed_;
+  Isa isa_;
+};
+
+double deviation_of(const TensorSpec& tensor) {
+  switch (tensor.role) {
+    case Role::kEmbedding:
+      return 1.0;
+    case Role::kQkv:
+    case Role::kAttentionOut:
+    case Role::kUp:
+    case Role::kDown:
+    case Role::kHead:
+      return 1.0 / std::sqrt(static_cast<double>(tensor.cols));
+    default:
+      return kBiasDeviation;
+  }
+}
+
+void fill_ones(int64_t count, DType dtype, void* out) {
+  visit_dtype(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    std::fill_n(static_cast<T*>(out), count, static_cast<T>(1.0f));
+  });
+}
+
+void RandomWeights::read_rows(const TensorSpec& tensor, int64_t first_row, int64_t end_row,
+                              DType dtype, void* out) const {
+  REPRISE_CHECK(0 <= first_row && first_row <= end_row && end_row <= tensor.rows,
+                "rows [{}, {}) of {}", first_row, end_row, tensor.rows);
+  const int64_t end = end_row * tensor.cols;
+  int64_t at = first_row * tensor.cols;
+  if (role_is_norm(tensor.role)) return fill_ones(end - at, dtype, out);
+  const auto half_step = static_cast<float>(deviation_of(tensor) * std::sqrt(3.0) * 0x1p-16);
+  alignas(64) std::array<uint32_t, kChunkWords> words;
+  auto* target = static_cast<std::byte*>(out);
+  while (at < end) {
+    const int64_t block = at / kElementsPerBlock;
+    const int64_t first_pair = at % kElementsPerBlock / 2;
+    const int64_t skipped = at % 2;  // of the first word
+    const int64_t block_end = std::min(end, (block + 1) * kElementsPerBlock);
+    const int64_t count = std::min(block_end - at, 2 * kChunkWords - skipped);
+    const auto used = static_cast<size_t>((skipped + count + 1) / 2);
+    fill_uniform_bf16(key_of(tensor, block), static_cast<uint32_t>(first_pair), half_step,
+                      std::span(words).first(used), isa_);
+    const auto* values = reinterpret_cast<const std::byte*>(words.data()) + skipped * 2;
+    convert(values, DType::kBF16, target, dtype, static_cast<size_t>(count));
+    target += static_cast<size_t>(count) * size_of(dtype);
+    at += count;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<WeightSource> random_weights(const ModelConfig& /*config*/, uint64_t seed) {
+  return std::make_unique<RandomWeights>(seed);
+}
+
+}  // namespace reprise::model

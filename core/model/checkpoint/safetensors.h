@@ -1,0 +1,62 @@
+// One .safetensors file, memory-mapped: its list of tensors, checked in full when it is opened.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/mapped_file.h"
+
+namespace reprise::model {
+
+struct SafetensorsEntry {
+  std::string dtype_name;      // as the file spells it: "F32", "BF16", "I64", ...
+  std::optional<DType> dtype;  // set where we can read it as weights: F32, BF16, F16
+  std::vector<int64_t> shape;  // outermost first; [] is a single number
+  int64_t elements = 0;
+  size_t offset_bytes = 0;  // from the start of the file; not necessarily aligned to the dtype
+  size_t size_bytes = 0;
+
+  [[nodiscard]] std::string shape_text() const;  // "[2, 3]"
+};
+
+// A tensor's or file's name that a file gave us, for a message: in quotes, escaped, cut at 200
+// bytes.
+std::string quoted_name(std::string_view name);
+
+// The format: 8 bytes little-endian header length N, N bytes of JSON {name: {dtype, shape,
+// data_offsets: [begin, end)}}, then the data. The constructor throws Error, naming file and
+// tensor, unless the header is strict JSON of at most 100 MB, every shape fits its bytes, and the
+// tensors cover the data without overlap, hole or remainder. Reads only the header.
+class SafetensorsFile {
+ public:
+  static constexpr size_t kMaxHeaderBytes = 100'000'000;
+
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
+
+  // Elements [first, first + count) of the entry, converted to `dtype`, into `out`. The entry must
+  // be of this file and readable (entry.dtype set). Thread-safe; allocates nothing.
+  void read(const SafetensorsEntry& entry, int64_t first, int64_t count, DType dtype,
+            void* out) const;
+  // The entry's bytes as they are in the file.
+  [[nodiscard]] std::span<const std::byte> bytes(const SafetensorsEntry& entry) const;
+  void release(const SafetensorsEntry& entry) const {
+    file_.release(entry.offset_bytes, entry.size_bytes);
+  }
+
+ private:
+  std::filesystem::path path_;
+  MappedFile file_;
+  std::map<std::string, SafetensorsEntry> entries_;
+};
+
+}  // namespace reprise::model

@@ -1,0 +1,38 @@
+// What each family's files call the canonical tensors, and in which pieces they store them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/checkpoint/weights.h"
+
+namespace reprise::model {
+
+// One tensor of the file. A vector has the shape [n], a matrix [out, in].
+struct StoredTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+};
+
+// A stretch of the canonical tensor, in elements, that lies in one piece in a stored one.
+struct StoredRun {
+  int64_t first = 0, count = 0;  // of the canonical tensor
+  size_t stored = 0;             // index into StoredLayout::tensors
+  int64_t stored_first = 0;      // element of that tensor
+};
+
+struct StoredLayout {
+  std::vector<StoredTensor> tensors;
+  std::vector<StoredRun> runs;  // sorted by first; they cover the canonical tensor exactly
+};
+
+// "model." or "transformer.": files of the bare decoder, saved without its head, leave it out.
+std::string_view name_prefix(Family family);
+// How files of the config's family store `tensor`; names carry the prefix (but for the head's).
+StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor);
+// Tensors that some files carry and no computation needs: rotary frequencies, recomputed from the
+// config.
+bool is_ignorable(std::string_view name);
+
+}  // namespace reprise::model

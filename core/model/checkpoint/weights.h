@@ -1,0 +1,86 @@
+// Where a model's weights come from: one canonical set of tensors, whatever the family and the file
+// call them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/model/config/config.h"
+
+namespace reprise::model {
+
+// The canonical tensors of a decoder. Matrices are row-major [out, in], as Hugging Face stores
+// linear layers; a vector is a matrix with one row.
+enum class Role : uint8_t {
+  kEmbedding,  // [vocab, hidden]
+  kNorm1,
+  kNorm1Bias,  // [1, hidden]  before attention
+  kNorm2,
+  kNorm2Bias,  // [1, hidden]  before the MLP (absent for kParallelOneNorm)
+  kQkv,        // [(heads + 2 * kv_heads) * head_dim, hidden]  all q heads, then all k, then all v
+  kQkvBias,    // [1, the same rows]
+  kAttentionOut,
+  kAttentionOutBias,  // [hidden, heads * head_dim], [1, hidden]
+  kUp,
+  kUpBias,  // gated: [2 * intermediate, hidden], all gate rows then all up rows; else
+            // [intermediate, hidden]
+  kDown,
+  kDownBias,  // [hidden, intermediate], [1, hidden]
+  kFinalNorm,
+  kFinalNormBias,  // [1, hidden]
+  kHead,
+  kHeadBias  // [vocab, hidden], [1, vocab]; kHead absent when tied
+};
+
+// Whether the role is the weight of a norm: a vector whose neutral value is 1.
+constexpr bool role_is_norm(Role role) {
+  return role == Role::kNorm1 || role == Role::kNorm2 || role == Role::kFinalNorm;
+}
+
+struct TensorSpec {
+  Role role = Role::kEmbedding;
+  int64_t layer = -1;  // -1: not of a layer
+  int64_t rows = 0, cols = 0;
+};
+
+// Every tensor a model of this config has, in the order of a forward pass.
+std::vector<TensorSpec> canonical_tensors(const ModelConfig& config);
+
+class WeightSource {
+ public:
+  virtual ~WeightSource() = default;
+  // Writes rows [first_row, end_row) of the tensor, converted to `dtype`, row-major into `out`.
+  // May be called from several threads at once.
+  virtual void read_rows(const TensorSpec& tensor, int64_t first_row, int64_t end_row, DType dtype,
+                         void* out) const = 0;
+  // The tensor will not be read again soon: its pages may leave memory.
+  virtual void release(const TensorSpec& tensor) const = 0;
+};
+
+// Corrects `config` where a folder's tensors and its config.json legitimately disagree, which is in
+// MPT alone: transformers builds that family without biases and with an MLP of 4 * hidden, whatever
+// no_bias and expansion_ratio say, and saves both keys as they were given. The original trainer's
+// files hold what the keys say.
+void adapt_to_checkpoint(const std::filesystem::path& dir, ModelConfig& config);
+
+// A folder with model.safetensors, or shards with model.safetensors.index.json, memory-mapped.
+// Every expected tensor must be there with its shape, and nothing else may be; throws Error naming
+// file and tensor otherwise.
+std::unique_ptr<WeightSource> open_checkpoint(const std::filesystem::path& dir,
+                                              const ModelConfig& config);
+
+// Seeded weights for timing and tests: element i (row-major) of a tensor depends on (seed, role,
+// layer, i) alone, not on threads, row ranges or instruction set. Each value is a bfloat16 number,
+// uniform around 0, and f32 holds the same number (f16 too, but for rounding below 2^-17), so one
+// seed is one model in every dtype.
+//   matrices           standard deviation 1 / sqrt(cols), largest magnitude sqrt(3 / cols)
+//   kEmbedding         standard deviation 1
+//   norm weights       exactly 1
+//   biases             standard deviation 0.02
+// Nothing is stored; values are computed when read, at the speed of memory (random_weights_bench).
+std::unique_ptr<WeightSource> random_weights(const ModelConfig& config, uint64_t seed);
+
+}  // namespace reprise::model

@@ -1,0 +1,94 @@
+#include "core/model/config/config.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/model/config/config_families.h"
+#include "core/model/config/shapes.h"
+
+namespace reprise::model {
+namespace {
+
+constexpr size_t kMaxConfigBytes = size_t{16} << 20;
+
+struct Reader {
+  const char* model_type;
+  void (*read)(JsonObject&, ModelConfig&);
+};
+constexpr std::array kReaders = {Reader{"llama", read_llama},
+                                 Reader{"mistral", read_mistral},
+                                 Reader{"falcon", read_falcon},
+                                 Reader{"RefinedWeb", read_falcon},
+                                 Reader{"RefinedWebModel", read_falcon},
+                                 Reader{"mpt", read_mpt},
+                                 Reader{"phi", read_phi}};
+
+const Reader& reader_of(const JsonObject& json, const std::string& model_type) {
+  std::vector<std::string> names;
+  for (const Reader& reader : kReaders) {
+    if (model_type == reader.model_type) return reader;
+    names.emplace_back(reader.model_type);
+  }
+  raise("{}: {}", json.where("model_type"), unknown_name("model_type", model_type, names));
+}
+
+// generation_config.json beside config.json may know more tokens that end a text (Llama 3
+// Instruct).
+void merge_generation_config(const std::filesystem::path& path, ModelConfig& config) {
+  if (!std::filesystem::exists(path)) return;
+  const Json json = parse_json(read_file(path, kMaxConfigBytes), path.string());
+  JsonObject object(json, path.string());
+  for (const int64_t id : read_eos_ids(object, config.vocab))
+    if (std::find(config.eos_ids.begin(), config.eos_ids.end(), id) == config.eos_ids.end())
+      config.eos_ids.push_back(id);
+}
+
+ModelConfig load_shape(const std::string& name) {
+  for (const ShippedShape& shape : shape_texts()) {
+    if (name != shape.name) continue;
+    const std::string source = "shape " + name;
+    ModelConfig config = parse_config(parse_json(shape.json, source), source);
+    config.name = name;
+    return config;
+  }
+  raise("\"{}\" is neither a folder with a config.json, nor a config.json, nor a known shape: {}",
+        name, unknown_name("shape", name, shipped_shapes()));
+}
+
+}  // namespace
+
+ModelConfig parse_config(const Json& json, const std::string& source) {
+  JsonObject object(json, source);
+  ModelConfig config;
+  config.name = source;
+  config.model_type = object.string("model_type");
+  reader_of(object, config.model_type).read(object, config);
+  config.stored_dtype = read_stored_dtype(object);
+  reject_unsupported_keys(object);
+  return config;
+}
+
+ModelConfig load_config(const std::filesystem::path& dir_or_name) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const bool is_dir = fs::is_directory(dir_or_name, error);
+  if (!is_dir && !fs::is_regular_file(dir_or_name, error)) return load_shape(dir_or_name.string());
+  const fs::path file = is_dir ? dir_or_name / "config.json" : dir_or_name;
+  ModelConfig config =
+      parse_config(parse_json(read_file(file, kMaxConfigBytes), file.string()), file.string());
+  const fs::path folder = fs::absolute(file).lexically_normal().parent_path();
+  config.name = folder.filename().string();
+  merge_generation_config(folder / "generation_config.json", config);
+  return config;
+}
+
+std::vector<std::string> shipped_shapes() {
+  std::vector<std::string> names;
+  for (const ShippedShape& shape : shape_texts()) names.emplace_back(shape.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace reprise::model

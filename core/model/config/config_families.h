@@ -1,0 +1,15 @@
+// One reader of config.json for each family; parse_config chooses by model_type.
+#pragma once
+
+#include "core/model/config/config_reader.h"
+
+namespace reprise::model {
+
+// Each fills everything but name, model_type and stored_dtype.
+void read_llama(JsonObject& json, ModelConfig& config);
+void read_mistral(JsonObject& json, ModelConfig& config);
+void read_falcon(JsonObject& json, ModelConfig& config);
+void read_mpt(JsonObject& json, ModelConfig& config);
+void read_phi(JsonObject& json, ModelConfig& config);
+
+}  // namespace reprise::model

@@ -1,0 +1,265 @@
+#include "core/model/config/config_reader.h"
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+
+namespace reprise::model {
+namespace {
+
+// Keys that say something about training, generation or packaging, and nothing about the forward
+// pass.
+constexpr std::array kMetadata = {"_name_or_path",
+                                  "architectures",
+                                  "attention_dropout",
+                                  "attention_probs_dropout_prob",
+                                  "attn_implementation",
+                                  "_attn_implementation",
+                                  "auto_map",
+                                  "chunk_size_feed_forward",
+                                  "embd_pdrop",
+                                  "emb_pdrop",
+                                  "hidden_dropout",
+                                  "hidden_dropout_prob",
+                                  "id2label",
+                                  "init_config",
+                                  "init_device",
+                                  "initializer_range",
+                                  "keys_to_ignore_at_inference",
+                                  "label2id",
+                                  "max_length",
+                                  "max_sequence_length",
+                                  "name",
+                                  "output_attentions",
+                                  "output_hidden_states",
+                                  "pad_token_id",
+                                  "pretraining_tp",
+                                  "problem_type",
+                                  "resid_pdrop",
+                                  "return_dict",
+                                  "task_specific_params",
+                                  "tokenizer_class",
+                                  "tokenizer_name",
+                                  "transformers_version",
+                                  "unk_token_id",
+                                  "use_cache",
+                                  "verbose"};
+
+// Features of other architectures. A file that switches one on computes something we do not.
+constexpr std::array kSwitches = {"quantization_config",
+                                  "compression_config",
+                                  "num_experts",
+                                  "num_local_experts",
+                                  "n_routed_experts",
+                                  "num_experts_per_tok",
+                                  "moe_intermediate_size",
+                                  "ffn_config",
+                                  "attn_logit_softcapping",
+                                  "final_logit_softcapping",
+                                  "query_pre_attn_scalar",
+                                  "qk_norm",
+                                  "use_qk_norm",
+                                  "qk_layernorm",
+                                  "logit_scale",
+                                  "attention_chunk_size",
+                                  "no_rope_layers",
+                                  "cross_attention_layers",
+                                  "add_cross_attention",
+                                  "is_encoder_decoder",
+                                  "use_sliding_window",
+                                  "residual_in_fp32",
+                                  "parallel_residual",
+                                  "use_parallel_residual"};
+// Factors that leave the computation alone at 1.
+constexpr std::array kMultipliers = {"embedding_multiplier", "attention_multiplier",
+                                     "residual_multiplier", "logits_scaling"};
+
+bool is_off(const Json& value) {
+  if (value.is_number()) return value.get<double>() == 0.0;
+  return value.is_null() || value == Json(false) ||
+         ((value.is_structured() || value.is_string()) && value.empty());
+}
+
+RopeScaling parse_scaling(const JsonObject& json, const std::string& key, const std::string& type) {
+  if (type == "default") return RopeScaling::kNone;
+  if (type == "linear") return RopeScaling::kLinear;
+  if (type == "dynamic") return RopeScaling::kDynamic;
+  if (type == "llama3") return RopeScaling::kLlama3;
+  raise("{} is \"{}\", which is not supported: use default, linear, dynamic or llama3",
+        json.where(key), type.substr(0, 100));
+}
+
+// One dictionary of rope_scaling or rope_parameters.
+void read_scaling(JsonObject scaling, int64_t max_positions, RotaryConfig& rotary) {
+  scaling.allow({"rope_theta", "partial_rotary_factor"});  // read by the caller
+  std::string type_key = "rope_type";
+  if (!scaling.has("rope_type") && scaling.has("type")) type_key = "type";
+  rotary.scaling = parse_scaling(scaling, type_key, scaling.string(type_key, "default"));
+  const bool is_llama3 = rotary.scaling == RopeScaling::kLlama3;
+  const bool has_factor = scaling.has("factor");
+  if (rotary.scaling != RopeScaling::kNone || has_factor) {
+    rotary.factor = scaling.number("factor");
+    if (rotary.factor < 1.0)
+      raise("{} is {}, it must be 1 or more", scaling.where("factor"), rotary.factor);
+  }
+  if (rotary.scaling == RopeScaling::kNone) rotary.factor = 1.0;
+  if (is_llama3) {
+    rotary.low_freq_factor = scaling.number("low_freq_factor");
+    rotary.high_freq_factor = scaling.number("high_freq_factor");
+    if (!(rotary.low_freq_factor > 0 && rotary.high_freq_factor > rotary.low_freq_factor))
+      raise("{} is {} and high_freq_factor {}: 0 < low < high is needed",
+            scaling.where("low_freq_factor"), rotary.low_freq_factor, rotary.high_freq_factor);
+  } else {
+    scaling.allow({"low_freq_factor", "high_freq_factor"});
+  }
+  // Dynamic scaling starts at max_position_embeddings: transformers reads no other length there.
+  const char* original = "original_max_position_embeddings";
+  if (is_llama3) {
+    rotary.original_max_positions = read_count(scaling, original, kMaxPositions, max_positions);
+  } else {
+    scaling.allow({original});
+    if (rotary.scaling == RopeScaling::kDynamic) rotary.original_max_positions = max_positions;
+  }
+  scaling.allow({"type"});
+  scaling.reject_unknown();
+}
+
+int64_t read_id(const JsonObject& json, const std::string& key, const Json& value, int64_t vocab) {
+  if (!value.is_number_integer())
+    raise("{} must be a token id or a list of them, found {}", json.where(key),
+          value.dump().substr(0, 100));
+  const bool is_huge =
+      value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
+  if (is_huge || value.get<int64_t>() < 0 || value.get<int64_t>() >= vocab)
+    raise("{} is {}, outside the vocabulary of {} tokens", json.where(key), value.dump(), vocab);
+  return value.get<int64_t>();
+}
+
+}  // namespace
+
+int64_t read_count(JsonObject& json, const std::string& key, int64_t high) {
+  return json.integer_in(key, 1, high);
+}
+
+int64_t read_count(JsonObject& json, const std::string& key, int64_t high, int64_t fallback) {
+  return json.has(key) ? json.integer_in(key, 1, high) : fallback;
+}
+
+double read_positive(JsonObject& json, const std::string& key, double fallback) {
+  const double value = json.number(key, fallback);
+  if (!(value > 0.0)) raise("{} is {}, it must be greater than 0", json.where(key), value);
+  return value;
+}
+
+std::string read_choice(JsonObject& json, const std::string& key,
+                        std::initializer_list<const char*> accepted) {
+  const std::string value = json.string(key, *accepted.begin());
+  std::string list;
+  for (const char* choice : accepted) {
+    if (value == choice) return value;
+    list += (list.empty() ? "\"" : ", \"") + std::string(choice) + "\"";
+  }
+  raise("{} is \"{}\", which is not supported here: use {}", json.where(key), value.substr(0, 100),
+        list);
+}
+
+int64_t head_dim_of(const ModelConfig& config, const JsonObject& json,
+                    const std::string& heads_key) {
+  if (config.hidden % config.heads != 0)
+    raise("{} is {}, which does not divide the hidden size {}", json.where(heads_key), config.heads,
+          config.hidden);
+  return config.hidden / config.heads;
+}
+
+void check_grouping(const ModelConfig& config, const JsonObject& json,
+                    const std::string& kv_heads_key) {
+  if (config.kv_heads < 1 || config.heads % config.kv_heads != 0)
+    raise("{} is {}, it must divide the {} query heads", json.where(kv_heads_key), config.kv_heads,
+          config.heads);
+}
+
+RotaryConfig read_rotary(JsonObject& json, const ModelConfig& config, double rotary_factor) {
+  RotaryConfig rotary;
+  const bool has_scaling = json.has("rope_scaling"), has_parameters = json.has("rope_parameters");
+  if (has_scaling && has_parameters && json.at("rope_scaling") != json.at("rope_parameters"))
+    raise("{} and rope_parameters disagree: keep one", json.where("rope_scaling"));
+  rotary.theta = read_positive(json, "rope_theta", rotary.theta);
+  double factor = read_positive(json, "partial_rotary_factor", rotary_factor);
+  if (has_scaling || has_parameters) {
+    JsonObject scaling = json.object(has_parameters ? "rope_parameters" : "rope_scaling");
+    rotary.theta = read_positive(scaling, "rope_theta", rotary.theta);
+    factor = read_positive(scaling, "partial_rotary_factor", factor);
+    read_scaling(std::move(scaling), config.max_positions, rotary);
+  }
+  const double dims = factor * static_cast<double>(config.head_dim);
+  rotary.dims = factor <= 1.0 ? static_cast<int64_t>(dims) : 0;
+  if (rotary.dims < 2 || rotary.dims % 2 != 0)
+    raise("{} is {}: of {} dimensions of a head an even number, at least 2, must rotate",
+          json.where("partial_rotary_factor"), factor, config.head_dim);
+  return rotary;
+}
+
+std::vector<int64_t> read_eos_ids(JsonObject& json, int64_t vocab) {
+  std::vector<int64_t> ids;
+  if (!json.has("eos_token_id")) return ids;
+  const Json& value = json.at("eos_token_id");
+  if (!value.is_array()) return {read_id(json, "eos_token_id", value, vocab)};
+  for (const Json& item : value) ids.push_back(read_id(json, "eos_token_id", item, vocab));
+  return ids;
+}
+
+void read_token_ids(JsonObject& json, int64_t bos_default, int64_t eos_default,
+                    ModelConfig& config) {
+  if (json.has("bos_token_id")) {
+    config.bos_id = read_id(json, "bos_token_id", json.at("bos_token_id"), config.vocab);
+  } else if (!json.json().contains("bos_token_id") && bos_default >= 0) {
+    config.bos_id = bos_default;
+  }
+  config.eos_ids = read_eos_ids(json, config.vocab);
+  if (!json.json().contains("eos_token_id") && eos_default >= 0 && eos_default < config.vocab)
+    config.eos_ids = {eos_default};
+  if (config.bos_id && *config.bos_id >= config.vocab) config.bos_id.reset();
+}
+
+DType read_stored_dtype(JsonObject& json) {
+  const bool is_new = json.has("dtype");
+  const std::string key = json.has("torch_dtype") && !is_new ? "torch_dtype" : "dtype";
+  std::string name = json.string(key, "float32");
+  if (name.starts_with("torch.")) name = name.substr(6);
+  if (name == "float32") return DType::kF32;
+  if (name == "bfloat16") return DType::kBF16;
+  if (name == "float16") return DType::kF16;
+  raise("{} is \"{}\", which is not supported: use float32, bfloat16 or float16", json.where(key),
+        name.substr(0, 100));
+}
+
+void require_off(const JsonObject& json, const std::string& key) {
+  if (json.has(key) && !is_off(json.json()[key]))
+    raise("{} is {}, which is not supported: it must be off or absent", json.where(key),
+          json.json()[key].dump().substr(0, 100));
+}
+
+void reject_unsupported_keys(const JsonObject& json) {
+  const std::vector<std::string> read = json.known();  // by the family
+  const auto is_read = [&](const std::string& key) {
+    return std::find(read.begin(), read.end(), key) != read.end();
+  };
+  for (const char* key : kSwitches)
+    if (!is_read(key)) require_off(json, key);
+  for (const char* key : kMultipliers)
+    if (!is_read(key) && json.has(key) && json.json()[key] != Json(1.0)) require_off(json, key);
+  const std::vector<std::string> known = json.known();
+  for (const auto& item : json.json().items()) {
+    const std::string& key = item.key();
+    if (key.size() > 64 || std::find(known.begin(), known.end(), key) != known.end() ||
+        std::find(kMetadata.begin(), kMetadata.end(), key) != kMetadata.end())
+      continue;
+    for (const std::string& candidate : read)
+      if (!json.json().contains(candidate) && edit_distance(key, candidate) <= 2)
+        raise("{} is unknown, did you mean \"{}\"?", json.where(key), candidate);
+  }
+}
+
+}  // namespace reprise::model

@@ -1,0 +1,48 @@
+// A decoder ready to run: packed weights, and one forward step over the rows of a plan.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/device/context.h"
+#include "core/kv/plan.h"
+#include "core/model/checkpoint/weights.h"
+#include "core/model/config/config.h"
+
+namespace reprise::model {
+
+struct LoadOptions {
+  DType dtype = DType::kF32;    // of weights and activations: f32 or bf16
+  bool random_weights = false;  // `dir_or_shape` may then be a shipped shape's name
+  uint64_t seed = 0;            // of random weights
+};
+
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  [[nodiscard]] virtual const ModelConfig& config() const = 0;
+  [[nodiscard]] virtual DType dtype() const = 0;
+  [[nodiscard]] virtual int64_t weight_bytes() const = 0;  // as packed in memory
+
+  // One step: writes keys and values of each row to its slot, attends by the plan, and computes
+  // logits.
+  //   ids     [rows]              token of each row
+  //   plan    finished; plan.rows() == rows
+  //   wanted  [outputs]           rows whose logits are wanted, ascending
+  //   logits  [outputs, vocab]    f32, row-major
+  // Throws Error for ids outside the vocabulary. Positions beyond config().max_positions are
+  // computed as asked, rotary and ALiBi extrapolate; whoever measures or generates decides whether
+  // that is meant.
+  virtual void forward(std::span<const int32_t> ids, const kv::AttentionPlan& plan,
+                       std::span<const int32_t> wanted, float* logits) = 0;
+};
+
+// Loads a Hugging Face folder, or makes random weights at its or a shipped shape.
+// Throws Error when a file is wrong, or when the model does not fit into memory (with need and
+// have).
+std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,
+                                      const Context& context);
+
+}  // namespace reprise::model

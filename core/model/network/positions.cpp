@@ -1,0 +1,73 @@
+#include "core/model/network/positions.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace reprise::model {
+namespace {
+
+// Llama 3.1: long wavelengths are stretched by the factor, short ones kept, those between
+// interpolated.
+float llama3_scaled(float frequency, const RotaryConfig& rotary) {
+  const auto original = static_cast<double>(rotary.original_max_positions);
+  const auto factor = static_cast<float>(rotary.factor);
+  // A number divided by a tensor is its reciprocal times the number there.
+  const float wavelength = 1.0f / frequency * static_cast<float>(2.0 * std::numbers::pi);
+  if (wavelength > static_cast<float>(original / rotary.low_freq_factor)) return frequency / factor;
+  if (wavelength < static_cast<float>(original / rotary.high_freq_factor)) return frequency;
+  const float smooth = (1.0f / wavelength * static_cast<float>(original) -
+                        static_cast<float>(rotary.low_freq_factor)) /
+                       static_cast<float>(rotary.high_freq_factor - rotary.low_freq_factor);
+  return (1.0f - smooth) * frequency / factor + smooth * frequency;
+}
+
+float pow_f32(double base, double exponent) { return static_cast<float>(std::pow(base, exponent)); }
+
+float base_of(const RotaryConfig& rotary, int64_t length) {
+  const auto theta = static_cast<float>(rotary.theta);
+  if (rotary.scaling != RopeScaling::kDynamic || length <= rotary.original_max_positions)
+    return theta;
+  const auto factor = static_cast<float>(rotary.factor);
+  const auto dims = static_cast<double>(rotary.dims);
+  const float stretch =
+      factor * static_cast<float>(length) / static_cast<float>(rotary.original_max_positions) -
+      static_cast<float>(rotary.factor - 1.0);
+  return theta * pow_f32(stretch, dims / (dims - 2.0));
+}
+
+}  // namespace
+
+// Every step is rounded to f32 where transformers rounds it: an angle is a position times a
+// frequency, so at position 4,000 the last bit of a frequency is worth more than 1e-4 of the angle.
+std::vector<float> rotary_frequencies(const RotaryConfig& rotary, int64_t length) {
+  const float base = base_of(rotary, length);
+  std::vector<float> frequencies;
+  for (int64_t c = 0; c < rotary.dims / 2; ++c) {
+    const float exponent = static_cast<float>(2 * c) / static_cast<float>(rotary.dims);
+    float frequency = 1.0f / pow_f32(base, exponent);
+    if (rotary.scaling == RopeScaling::kLinear) frequency /= static_cast<float>(rotary.factor);
+    if (rotary.scaling == RopeScaling::kLlama3) frequency = llama3_scaled(frequency, rotary);
+    frequencies.push_back(frequency);
+  }
+  return frequencies;
+}
+
+std::vector<float> alibi_slopes(int64_t heads, double bias_max) {
+  int64_t n = 1;
+  while (n < heads) n *= 2;
+  const auto slope = [&](int64_t k) {
+    return static_cast<float>(
+        std::exp2(-bias_max * static_cast<double>(k) / static_cast<double>(n)));
+  };
+  std::vector<float> slopes;
+  if (n == heads) {
+    for (int64_t k = 1; k <= n; ++k) slopes.push_back(slope(k));
+    return slopes;
+  }
+  for (int64_t k = 2; k <= n; k += 2) slopes.push_back(slope(k));
+  for (int64_t k = 1; k <= n; k += 2) slopes.push_back(slope(k));
+  slopes.resize(static_cast<size_t>(heads));
+  return slopes;
+}
+
+}  // namespace reprise::model

@@ -1,0 +1,46 @@
+#include "core/reuse/block_per_sequence.h"
+
+#include "core/base/error.h"
+#include "core/reuse/plan_builder.h"
+
+namespace reprise::reuse {
+
+PoolNeed BlockPerSequence::pool_need(const EngineLimits& limits) const {
+  return {.block_tokens = limits.max_sequence_tokens, .num_blocks = limits.max_batch};
+}
+
+Admission BlockPerSequence::admit(const NewSequence& sequence, kv::BlockPool& pool) {
+  const int32_t block = pool.take();
+  if (block < 0) return {};
+  if (!block_of_.emplace(sequence.id, block).second) {
+    pool.release(block);
+    raise("request id {} is in use already", sequence.id);
+  }
+  return {.admitted = true};
+}
+
+void BlockPerSequence::plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) {
+  out.clear();
+  out.cache = pool.view();
+  for (const StepSequence& sequence : batch) {
+    const int64_t offset = pool.offset_of(block_of_.at(sequence.id));
+    append_rows(sequence, out, [&](int32_t token) {
+      return offset + static_cast<int64_t>(token) * out.cache.head_dim;
+    });
+    append_contiguous_reads(sequence, offset, out);
+  }
+  out.finish();
+}
+
+void BlockPerSequence::retire(RequestId id, kv::BlockPool& pool) {
+  const auto found = block_of_.find(id);
+  REPRISE_CHECK(found != block_of_.end(), "request {} was never admitted", id);
+  pool.release(found->second);
+  block_of_.erase(found);
+}
+
+void BlockPerSequence::report(const MetricSink& sink) const {
+  sink("reused_tokens", 0.0, "tokens");
+}
+
+}  // namespace reprise::reuse

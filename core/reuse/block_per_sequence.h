@@ -1,0 +1,24 @@
+// Methods that keep each sequence in one private block, large enough for all of it.
+#pragma once
+
+#include <unordered_map>
+
+#include "core/reuse/reuse_method.h"
+
+namespace reprise::reuse {
+
+// The plan of a plain KV cache. What derives from it says only what it is called and how much of it
+// lasts.
+class BlockPerSequence : public ReuseMethod {
+ public:
+  [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;
+  Admission admit(const NewSequence& sequence, kv::BlockPool& pool) override;
+  void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) override;
+  void retire(RequestId id, kv::BlockPool& pool) override;
+  void report(const MetricSink& sink) const override;
+
+ private:
+  std::unordered_map<RequestId, int32_t> block_of_;
+};
+
+}  // namespace reprise::reuse

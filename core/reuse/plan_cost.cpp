@@ -1,0 +1,82 @@
+#include "core/reuse/plan_cost.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/device/cpu.h"
+#include "core/kernels/cpu/attention_task.h"
+
+namespace reprise::reuse {
+namespace {
+
+using kernels::cpu::kFewLanes;
+
+// What a kernel computes for each key beside one lane's products at the FLOP limit, in units of
+// these: queries that are packed by vectors along head_dim and few pay for their sums, many lanes
+// for the values they interleave. Fitted to kernel times with rows in L2 (Zen 5, bf16, head_dim
+// 128: 5.3, 7.3, 11.3, 19.3 ns a key for 1, 2, 4, 8 lanes; 32, 49, 86 ns for 16, 32, 64).
+struct ComputedLanes {
+  double each_key, each_lane;
+};
+constexpr ComputedLanes kFewLanesCost = {.each_key = 3.1, .each_lane = 1.87};
+constexpr ComputedLanes kManyLanesCost = {.each_key = 12.0, .each_lane = 1.1};
+// The part of the shorter of memory and compute that few lanes do not hide; many hide all.
+constexpr double kFewLanesOpenShare = 0.15;
+// Of the L3 limit, where further items read the same rows.
+constexpr double kL3Share = 0.58;
+// Merging: one more parallel step, and for each (row, head) on one thread the query packed and the
+// state set up once more, two results stored and merged. Many lanes take longer to set up.
+constexpr double kMergeStepSeconds = 5e-6;
+constexpr double kFewLanesPartialSeconds = 80e-9, kManyLanesPartialSeconds = 330e-9;
+// The open share, the L3 share and the cost of merging are fitted to both times, shared and not, of
+// 75 points: 4, 8 and 32 kv heads, batch 2 to 32, 64 to 1024 shared tokens, two runs at 42 and 47
+// GB/s of DRAM and two at 112 and 114. They choose the slower way at 7 of these 300 where that
+// costs more than 3 %, at most 12 %.
+
+}  // namespace
+
+double PlanCosts::item_seconds(int64_t tokens, int64_t rows, int64_t items) const {
+  const auto kv_elements = static_cast<double>(tokens * setting.kv_heads * setting.head_dim);
+  const double bytes = 2.0 * kv_elements * static_cast<double>(size_of(setting.kv_dtype));
+  const bool is_bf16 = setting.kv_dtype == DType::kBF16 && setting.context.isa == Isa::kAvx512Bf16;
+  const double flops_s = 1e9 * (is_bf16 ? machine.bf16_gflop_s : machine.f32_gflop_s);
+  const double dram_s = 1e9 * machine.dram_read_gb_s, l3_s = 1e9 * machine.l3_read_gb_s;
+
+  const int64_t lanes = rows * (setting.heads / setting.kv_heads);
+  const bool few = lanes <= kFewLanes;
+  const ComputedLanes& cost = few ? kFewLanesCost : kManyLanesCost;
+  const auto computed_lanes = static_cast<double>(few ? lanes : (lanes + 15) / 16 * 16);
+  const double compute =
+      4.0 * kv_elements * (cost.each_key + cost.each_lane * computed_lanes) / flops_s;
+  const auto seconds = [&](double rate) {
+    const double memory = bytes / rate;
+    return std::max(compute, memory) + (few ? kFewLanesOpenShare * std::min(compute, memory) : 0.0);
+  };
+  const double first = seconds(dram_s);
+  const double again = bytes <= l3_bytes / 2 ? seconds(std::max(kL3Share * l3_s, dram_s)) : first;
+  return first + static_cast<double>(items - 1) * again;
+}
+
+double PlanCosts::merge_seconds(int64_t rows) const {
+  const bool few = rows * (setting.heads / setting.kv_heads) <= kFewLanes;
+  return kMergeStepSeconds + (few ? kFewLanesPartialSeconds : kManyLanesPartialSeconds) *
+                                 static_cast<double>(rows * setting.heads) /
+                                 static_cast<double>(std::max(1, setting.context.threads));
+}
+
+bool PlanCosts::sharing_pays(int64_t tokens, int64_t sequences, int64_t rows,
+                             bool is_merged) const {
+  REPRISE_CHECK(setting.kv_heads > 0, "costs are asked before the method was tuned");
+  if (sequences < 2) return false;
+  const int64_t rows_each = std::max<int64_t>(1, rows / sequences);
+  return item_seconds(tokens, rows, 1) + (is_merged ? 0.0 : merge_seconds(rows)) <
+         item_seconds(tokens, rows_each, sequences);
+}
+
+PlanCosts plan_costs(const PlanSetting& setting) {
+  return {.setting = setting,
+          .machine = machine_limits(setting.context),
+          .l3_bytes = static_cast<double>(cpu_facts().l3_bytes * cpu_facts().l3_instances)};
+}
+
+}  // namespace reprise::reuse

@@ -1,0 +1,391 @@
+#include "core/reuse/prefix_tree.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/error.h"
+
+namespace reprise::reuse {
+namespace {
+
+constexpr int64_t kRankSpacing = int64_t{1} << 32;
+
+int32_t position_of(std::span<const int32_t> positions, int32_t token) {
+  return positions.empty() ? token : positions[static_cast<size_t>(token)];
+}
+
+uint64_t mixed(uint64_t hash, int32_t value) {
+  hash = (hash ^ static_cast<uint32_t>(value)) * 0x9E3779B97F4A7C15u;
+  return hash ^ (hash >> 29);
+}
+
+}  // namespace
+
+PrefixTree::PrefixTree(const PrefixTreeOptions& options) : options_(options) {
+  if (options.chunk_tokens < 1)
+    raise("a chunk of {} tokens was asked for, it must hold at least 1", options.chunk_tokens);
+}
+
+int32_t PrefixTree::chunks_for(int32_t tokens) const {
+  return (tokens + options_.chunk_tokens - 1) / options_.chunk_tokens;
+}
+
+int32_t PrefixTree::most_chunks(const TreeSequence& sequence) const {
+  return sequence.declared_chunks + chunks_for(sequence.most_tokens - sequence.declared_tokens);
+}
+
+int32_t PrefixTree::slot(SequenceId id) const {
+  const auto found = slots_.find(id);
+  REPRISE_CHECK(found != slots_.end(), "sequence {} is not in the tree", id);
+  return found->second;
+}
+
+// ---- Finding ----
+
+PrefixMatch PrefixTree::match(std::span<const int32_t> tokens,
+                              std::span<const int32_t> positions) const {
+  PrefixMatch match = match_to_pin(tokens, positions);
+  PrefixMatch behind = match_pinned(tokens, positions);
+  if (behind.tokens == 0) return match;
+  if (matches_chunks(options_.matching)) extend_by_chunks(behind, tokens, positions);
+  if (behind.tokens < match.tokens) return match;
+  count_computed(behind);
+  return behind;
+}
+
+PrefixMatch PrefixTree::match_to_pin(std::span<const int32_t> tokens,
+                                     std::span<const int32_t> positions) const {
+  PrefixMatch match;
+  if (matches_chunks(options_.matching)) extend_by_chunks(match, tokens, positions);
+  count_computed(match);
+  return match;
+}
+
+void PrefixTree::count_computed(PrefixMatch& match) const {
+  for (int32_t index : match.chunks) {
+    match.computed += chunk(index).computed;
+    if (chunk(index).computed < chunk(index).filled()) break;
+  }
+}
+
+void PrefixTree::extend_by_chunks(PrefixMatch& match, std::span<const int32_t> tokens,
+                                  std::span<const int32_t> positions) const {
+  int32_t parent = match.chunks.empty() ? -1 : match.chunks.back();
+  while (match.tokens + options_.chunk_tokens <= static_cast<int32_t>(tokens.size())) {
+    parent = find_child(parent, tokens, positions, match.tokens);
+    if (parent < 0) break;
+    match.chunks.push_back(parent);
+    match.tokens += options_.chunk_tokens;
+  }
+}
+
+PrefixMatch PrefixTree::match_pinned(std::span<const int32_t> tokens,
+                                     std::span<const int32_t> positions) const {
+  const Pinned* longest = nullptr;
+  for (const Pinned& pinned : pinned_) {
+    if (pinned.tokens > static_cast<int32_t>(tokens.size())) continue;
+    if (longest != nullptr && longest->tokens >= pinned.tokens) continue;
+    const bool is_equal = std::all_of(pinned.path.begin(), pinned.path.end(), [&](int32_t index) {
+      const Chunk& c = chunk(index);
+      for (int32_t i = 0; i < c.filled(); ++i)
+        if (c.tokens[static_cast<size_t>(i)] != tokens[static_cast<size_t>(c.first_token + i)] ||
+            c.positions[static_cast<size_t>(i)] != position_of(positions, c.first_token + i))
+          return false;
+      return true;
+    });
+    if (is_equal) longest = &pinned;
+  }
+  if (longest == nullptr) return {};
+  return {.chunks = longest->path,
+          .tokens = longest->tokens,
+          .declared_chunks = static_cast<int32_t>(longest->path.size()),
+          .declared_tokens = longest->tokens};
+}
+
+bool PrefixTree::has_pinned(std::span<const int32_t> tokens) const {
+  return match_pinned(tokens, {}).tokens == static_cast<int32_t>(tokens.size());
+}
+
+int32_t PrefixTree::find_child(int32_t parent, std::span<const int32_t> tokens,
+                               std::span<const int32_t> positions, int32_t first) const {
+  uint64_t hash = mixed(0, parent);
+  for (int32_t token = first; token < first + options_.chunk_tokens; ++token)
+    hash = mixed(mixed(hash, tokens[static_cast<size_t>(token)]), position_of(positions, token));
+  const auto [begin, end] = listed_.equal_range(hash);
+  for (auto entry = begin; entry != end; ++entry) {
+    const Chunk& candidate = chunk(entry->second);
+    bool is_equal = candidate.parent == parent;
+    for (int32_t i = 0; is_equal && i < options_.chunk_tokens; ++i)
+      is_equal =
+          candidate.tokens[static_cast<size_t>(i)] == tokens[static_cast<size_t>(first + i)] &&
+          candidate.positions[static_cast<size_t>(i)] == position_of(positions, first + i);
+    if (is_equal) return entry->second;
+  }
+  return -1;
+}
+
+// ---- Chunks ----
+
+namespace {
+
+uint64_t hash_of(const Chunk& chunk) {
+  uint64_t hash = mixed(0, chunk.parent);
+  for (size_t i = 0; i < chunk.tokens.size(); ++i)
+    hash = mixed(mixed(hash, chunk.tokens[i]), chunk.positions[i]);
+  return hash;
+}
+
+}  // namespace
+
+// Of equal children of one parent (two sequences may generate the same) the first is found.
+void PrefixTree::list(int32_t index) {
+  if (!matches_chunks(options_.matching)) return;
+  Chunk& c = chunk_at(index);
+  const uint64_t hash = hash_of(c);
+  const auto [begin, end] = listed_.equal_range(hash);
+  for (auto entry = begin; entry != end; ++entry) {
+    const Chunk& other = chunk(entry->second);
+    if (other.parent == c.parent && other.tokens == c.tokens && other.positions == c.positions)
+      return;
+  }
+  listed_.emplace(hash, index);
+  c.is_listed = true;
+}
+
+void PrefixTree::unlist(int32_t index) {
+  Chunk& c = chunk_at(index);
+  if (!c.is_listed) return;
+  const auto [begin, end] = listed_.equal_range(hash_of(c));
+  listed_.erase(std::find_if(begin, end, [&](const auto& entry) { return entry.second == index; }));
+  c.is_listed = false;
+}
+
+int32_t PrefixTree::take_block(kv::BlockPool& pool) {
+  if (pool.free_blocks() == 0 && !idle_.empty()) {
+    const int32_t oldest = idle_.front();
+    idle_.pop_front();
+    free_chunk(oldest, pool);
+  }
+  return pool.take();
+}
+
+int32_t PrefixTree::new_chunk(int32_t parent, int32_t first_token, kv::BlockPool& pool) {
+  const int32_t block = take_block(pool);
+  REPRISE_CHECK(block >= 0, "a promised block is not there: {} promised, {} free", promised_,
+                pool.free_blocks());
+  int32_t index;
+  if (free_chunks_.empty()) {
+    index = static_cast<int32_t>(chunks_.size());
+    chunks_.emplace_back();
+  } else {
+    index = free_chunks_.back();
+    free_chunks_.pop_back();
+  }
+  Chunk& c = chunk_at(index);
+  c.block = block;
+  c.parent = parent;
+  c.first_token = first_token;
+  c.computed = 0;
+  c.users = 0;
+  c.is_pinned = false;
+  c.is_consecutive = true;
+  c.tokens.clear();
+  c.positions.clear();
+  c.last = -1;
+  return index;
+}
+
+void PrefixTree::free_chunk(int32_t index, kv::BlockPool& pool) {
+  unlist(index);
+  pool.release(chunk(index).block);
+  free_chunks_.push_back(index);
+}
+
+void PrefixTree::add_token(Chunk& c, int32_t token, int32_t position) const {
+  if (!c.positions.empty() && position != c.positions.back() + 1) c.is_consecutive = false;
+  c.tokens.push_back(token);
+  c.positions.push_back(position);
+}
+
+// ---- Sequences ----
+
+int32_t PrefixTree::new_slot(SequenceId id) {
+  int32_t slot;
+  if (free_slots_.empty()) {
+    slot = static_cast<int32_t>(sequences_.size());
+    sequences_.emplace_back();
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+    sequences_[static_cast<size_t>(slot)] = {};
+  }
+  sequences_[static_cast<size_t>(slot)].id = id;
+  slots_.emplace(id, slot);
+  return slot;
+}
+
+void PrefixTree::respace() {
+  int64_t count = 0;
+  for (int32_t s = last_slot_; s >= 0; s = at_slot(s).previous) ++count;
+  for (int32_t s = last_slot_; s >= 0; s = at_slot(s).previous)
+    sequences_[static_cast<size_t>(s)].rank = count-- * kRankSpacing;
+}
+
+// Behind `predecessor`, or behind all where that is -1.
+void PrefixTree::place_after(int32_t slot, int32_t predecessor) {
+  if (predecessor < 0) predecessor = last_slot_;
+  TreeSequence& sequence = sequences_[static_cast<size_t>(slot)];
+  sequence.previous = predecessor;
+  if (predecessor < 0) {
+    last_slot_ = slot;
+    return;
+  }
+  TreeSequence& before = sequences_[static_cast<size_t>(predecessor)];
+  sequence.next = before.next;
+  before.next = slot;
+  if (sequence.next < 0) {
+    last_slot_ = slot;
+    sequence.rank = before.rank + kRankSpacing;
+    if (before.rank > std::numeric_limits<int64_t>::max() - 2 * kRankSpacing) respace();
+    return;
+  }
+  TreeSequence& after = sequences_[static_cast<size_t>(sequence.next)];
+  after.previous = slot;
+  sequence.rank = before.rank + (after.rank - before.rank) / 2;
+  if (sequence.rank == before.rank) respace();
+}
+
+void PrefixTree::unplace(int32_t slot) {
+  const TreeSequence& sequence = at_slot(slot);
+  if (sequence.previous >= 0)
+    sequences_[static_cast<size_t>(sequence.previous)].next = sequence.next;
+  if (sequence.next >= 0)
+    sequences_[static_cast<size_t>(sequence.next)].previous = sequence.previous;
+  else
+    last_slot_ = sequence.previous;
+}
+
+bool PrefixTree::insert(SequenceId id, const PrefixMatch& match, std::span<const int32_t> tokens,
+                        std::span<const int32_t> positions, int32_t most_tokens,
+                        int32_t spare_blocks, kv::BlockPool& pool) {
+  const auto num_tokens = static_cast<int32_t>(tokens.size());
+  REPRISE_CHECK(!contains(id), "sequence {} is in the tree already", id);
+  REPRISE_CHECK(pool.options().block_tokens == options_.chunk_tokens, "blocks of {}, chunks of {}",
+                pool.options().block_tokens, options_.chunk_tokens);
+  REPRISE_CHECK(match.tokens <= num_tokens && num_tokens <= most_tokens);
+  const auto matched_unused = static_cast<int32_t>(std::count_if(
+      match.chunks.begin(), match.chunks.end(),
+      [&](int32_t index) { return chunk(index).users == 0 && !chunk(index).is_pinned; }));
+  const int32_t available =
+      pool.free_blocks() + unused_chunks() - matched_unused - promised_ - spare_blocks;
+  const int32_t needed = chunks_for(most_tokens - match.tokens);
+  if (needed > available) return false;
+
+  // Behind the last sequence through the deepest chunk in use: inside every chunk that covers it.
+  int32_t predecessor = -1;
+  for (int32_t index : match.chunks)
+    if (chunk(index).users > 0) predecessor = chunk(index).last;
+  const int32_t slot = new_slot(id);
+  place_after(slot, predecessor);
+  for (int32_t index : match.chunks) {
+    Chunk& c = chunk_at(index);
+    if (c.users == 0 && !c.is_pinned) idle_.erase(c.idle);
+    if (c.users == 0 || c.last == predecessor) c.last = slot;
+    if (c.users > 0) shared_tokens_ += c.filled();
+    ++c.users;
+  }
+  peak_shared_tokens_ = std::max(peak_shared_tokens_, shared_tokens_);
+
+  TreeSequence& sequence = sequences_[static_cast<size_t>(slot)];
+  sequence.path = match.chunks;
+  sequence.tokens = match.tokens;
+  sequence.most_tokens = most_tokens;
+  sequence.declared_chunks = match.declared_chunks;
+  sequence.declared_tokens = match.declared_tokens;
+  promised_ += needed;
+  for (int32_t token = 0; token < match.tokens; ++token)
+    sequence.length = std::max(sequence.length, position_of(positions, token) + 1);
+  for (int32_t token = match.tokens; token < num_tokens; ++token)
+    grow(slot, tokens[static_cast<size_t>(token)], position_of(positions, token), pool);
+  ++version_;
+  return true;
+}
+
+void PrefixTree::grow(int32_t slot, int32_t token, int32_t position, kv::BlockPool& pool) {
+  TreeSequence& sequence = sequences_[static_cast<size_t>(slot)];
+  REPRISE_CHECK(sequence.tokens < sequence.most_tokens, "sequence {} grows beyond its {} tokens",
+                sequence.id, sequence.most_tokens);
+  const bool at_boundary =
+      (sequence.tokens - sequence.declared_tokens) % options_.chunk_tokens == 0;
+  if (at_boundary) {
+    const int32_t parent = sequence.path.empty() ? -1 : sequence.path.back();
+    const int32_t index = new_chunk(parent, sequence.tokens, pool);
+    --promised_;
+    Chunk& added = chunk_at(index);
+    added.users = 1;
+    added.last = slot;
+    sequence.path.push_back(index);
+  }
+  const int32_t tail = sequence.path.back();
+  add_token(chunk_at(tail), token, position);
+  ++sequence.tokens;
+  sequence.length = std::max(sequence.length, position + 1);
+  if (chunk(tail).filled() == options_.chunk_tokens) list(tail);
+}
+
+void PrefixTree::append(SequenceId id, int32_t token, int32_t position, kv::BlockPool& pool) {
+  grow(slot(id), token, position, pool);
+}
+
+void PrefixTree::mark_computed(SequenceId id, int32_t first_token, int32_t end_token) {
+  if (first_token >= end_token) return;
+  const TreeSequence& of = sequence(id);
+  const int32_t last = of.chunk_of(end_token - 1, options_.chunk_tokens);
+  for (int32_t k = of.chunk_of(first_token, options_.chunk_tokens); k <= last; ++k) {
+    Chunk& c = chunk_at(of.path[static_cast<size_t>(k)]);
+    c.computed = std::max(c.computed, std::min(c.filled(), end_token - c.first_token));
+  }
+}
+
+void PrefixTree::leave(int32_t slot, kv::BlockPool& pool) {
+  const TreeSequence& sequence = at_slot(slot);
+  unplace(slot);
+  promised_ -= most_chunks(sequence) - static_cast<int32_t>(sequence.path.size());
+  // What may outlive its users: a head of the path that a later match can reach whole.
+  size_t kept = 0;
+  const auto can_be_found = [&](const Chunk& c) {
+    return c.is_pinned || (c.is_listed && c.computed == options_.chunk_tokens);
+  };
+  while (options_.retain && kept < sequence.path.size() && can_be_found(chunk(sequence.path[kept])))
+    ++kept;
+  for (size_t k = sequence.path.size(); k-- > 0;) {
+    const int32_t index = sequence.path[k];
+    Chunk& c = chunk_at(index);
+    // The chunk covers neighbours: where its last one goes, the one before is the last.
+    if (c.last == slot) c.last = sequence.previous;
+    if (--c.users > 0) {
+      shared_tokens_ -= c.filled();
+    } else if (c.is_pinned) {
+      c.last = -1;
+    } else if (k < kept) {
+      c.idle = idle_.insert(idle_.end(), index);
+    } else {
+      free_chunk(index, pool);
+    }
+  }
+  slots_.erase(sequence.id);
+  free_slots_.push_back(slot);
+  ++version_;
+}
+
+void PrefixTree::remove(SequenceId id, kv::BlockPool& pool) { leave(slot(id), pool); }
+
+void PrefixTree::pin(SequenceId id, kv::BlockPool& pool) {
+  const int32_t at = slot(id);
+  Pinned pinned{.path = at_slot(at).path, .tokens = at_slot(at).tokens};
+  for (int32_t index : pinned.path) chunk_at(index).is_pinned = true;
+  pinned_.push_back(std::move(pinned));
+  leave(at, pool);
+}
+
+}  // namespace reprise::reuse

@@ -1,0 +1,362 @@
+#include "experiments/framework/experiment_file.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/error.h"
+#include "experiments/framework/overrides.h"
+#include "results/paper_numbers.h"
+
+namespace reprise::experiments {
+namespace {
+
+constexpr size_t kMostEntries = 1000;  // of one list
+constexpr size_t kMostBytes = size_t{4} << 20;
+
+template <typename T>
+std::vector<std::string> names_of(const std::vector<T>& things) {
+  std::vector<std::string> names;
+  for (const T& thing : things) names.push_back(thing.name);
+  return names;
+}
+
+// The entry of that name, or an Error with the nearest.
+template <typename T>
+const T& find_named(const std::vector<T>& things, const std::string& what, const std::string& name,
+                    const std::string& where) {
+  for (const T& thing : things)
+    if (thing.name == name) return thing;
+  raise("{}: {}", where, unknown_name(what, name, names_of(things)));
+}
+
+void require_name(const std::vector<std::string>& names, const std::string& what,
+                  const std::string& name, const std::string& where) {
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    raise("{}: {}", where, unknown_name(what, name, names));
+}
+
+// A list with at least one entry.
+const Json& list_at(JsonObject& object, const std::string& key) {
+  const Json& list = object.at(key);
+  if (!list.is_array()) raise("{} must be a list", object.where(key));
+  if (list.empty()) raise("{} is an empty list: nothing would be measured", object.where(key));
+  if (list.size() > kMostEntries)
+    raise("{} has {} entries, {} are allowed", object.where(key), list.size(), kMostEntries);
+  return list;
+}
+
+// An entry that is a name, or an object with that name and more.
+JsonObject entry_object(const Json& entry, Json& storage, const char* name_key,
+                        const std::string& source, const std::string& path) {
+  if (entry.is_string()) {
+    storage = {{name_key, entry}};
+    return {storage, source, path};
+  }
+  if (!entry.is_object())
+    raise("{}: \"{}\" must be a name or an object, found {}", source, path,
+          entry.dump().substr(0, 100));
+  return {entry, source, path};
+}
+
+void require_different(const std::set<std::string>& seen, const std::string& text,
+                       const std::string& where) {
+  if (seen.contains(text)) raise("{} lists {} twice", where, text);
+}
+
+class Parser {
+ public:
+  Parser(const Json& json, const std::string& source, const Vocabulary& vocabulary)
+      : source_(source), file_(json, source), vocabulary_(vocabulary) {}
+
+  Experiment parse(const std::string& scale) {
+    experiment_.scale = scale;
+    // First, so that a misspelt key is called unknown and not another one missing.
+    file_.allow({"name", "paper", "figure", "title", "note", "kind", "models", "dtypes", "kv_dtype",
+                 "methods", "workload", "settings", "sweep", "metrics", "repetitions", "warmup",
+                 "seeds", "paper_numbers", "plot"});
+    file_.reject_unknown();
+    read_caption();
+    read_models();
+    read_dtypes();
+    read_methods();
+    read_workload();
+    read_axes();
+    read_metrics();
+    read_repetition();
+    read_plots();
+    return std::move(experiment_);
+  }
+
+ private:
+  void read_caption() {
+    experiment_.name = file_.string("name");
+    const auto is_plain = [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_' || c == '-';
+    };
+    if (experiment_.name.empty() || experiment_.name.size() > 100 ||
+        !std::all_of(experiment_.name.begin(), experiment_.name.end(), is_plain))
+      raise("{} names a folder: letters, digits, '_' and '-' only, at most 100",
+            file_.where("name"));
+    experiment_.title = file_.string("title");
+    experiment_.paper = file_.string("paper", "");
+    experiment_.figure = file_.string("figure", "");
+    experiment_.note = file_.string("note", "");
+    experiment_.paper_numbers = file_.string("paper_numbers", "");
+    if (!experiment_.paper_numbers.empty())
+      require_name(results::known_paper_numbers(), "paper_numbers", experiment_.paper_numbers,
+                   file_.where("paper_numbers"));
+    experiment_.kind =
+        find_named(vocabulary_.kinds, "kind", file_.string("kind"), file_.where("kind"));
+  }
+
+  void read_models() {
+    if (!experiment_.kind.takes_model) {
+      refuse_for_kind("models");
+      refuse_for_kind("workload");
+      experiment_.models = {ModelChoice{}};
+      return;
+    }
+    std::set<std::string> seen;
+    const Json& list = list_at(file_, "models");
+    for (size_t i = 0; i < list.size(); ++i) {
+      Json storage;
+      JsonObject entry =
+          entry_object(list[i], storage, "model", source_, "models." + std::to_string(i));
+      ModelChoice choice{.model = entry.string("model"), .random_weights = false};
+      const std::string weights = entry.string("weights", "checkpoint");
+      require_name({"checkpoint", "random"}, "weights", weights, entry.where("weights"));
+      choice.random_weights = weights == "random";
+      entry.reject_unknown();
+      if (choice.model.empty()) raise("{} is empty", entry.where("model"));
+      require_different(seen, choice.model + " " + weights, file_.where("models"));
+      seen.insert(choice.model + " " + weights);
+      experiment_.models.push_back(std::move(choice));
+    }
+  }
+
+  // A key that would be read and then change nothing.
+  void refuse_for_kind(const char* key) {
+    if (file_.has(key))
+      raise("{}: kind \"{}\" runs no model; leave this key out", file_.where(key),
+            experiment_.kind.name);
+  }
+
+  void read_dtypes() {
+    if (!file_.has("dtypes")) {
+      experiment_.dtypes = {DType::kF32};
+    } else {
+      std::set<std::string> seen;
+      for (const Json& entry : list_at(file_, "dtypes")) {
+        if (!entry.is_string())
+          raise("{} must hold names such as \"bf16\", found {}", file_.where("dtypes"),
+                entry.dump().substr(0, 100));
+        const DType dtype = parse_dtype(entry.get<std::string>());
+        require_different(seen, std::string(name_of(dtype)), file_.where("dtypes"));
+        seen.insert(std::string(name_of(dtype)));
+        experiment_.dtypes.push_back(dtype);
+      }
+    }
+    experiment_.kv_dtype = file_.string("kv_dtype", "same");
+    if (experiment_.kv_dtype != "same")
+      experiment_.kv_dtype = name_of(parse_dtype(experiment_.kv_dtype));
+  }
+
+  void require_method(const std::string& name, const std::string& where) const {
+    std::vector<std::string> known = vocabulary_.methods;
+    for (const std::string& own : experiment_.kind.own_method_names()) known.push_back(own);
+    for (const KindInfo& other : vocabulary_.kinds)
+      if (const auto own = other.own_method_names();
+          other.name != experiment_.kind.name &&
+          std::find(own.begin(), own.end(), name) != own.end())
+        raise("{}: method \"{}\" runs in kind \"{}\" alone, and this file is of kind \"{}\"", where,
+              name, other.name, experiment_.kind.name);
+    require_name(known, "method", name, where);
+  }
+
+  void read_methods() {
+    std::set<std::string> seen;
+    const Json& list = list_at(file_, "methods");
+    for (size_t i = 0; i < list.size(); ++i) {
+      Json storage;
+      JsonObject entry =
+          entry_object(list[i], storage, "name", source_, "methods." + std::to_string(i));
+      MethodChoice choice{.name = entry.string("name"), .options = Json::object()};
+      require_method(choice.name, entry.where("name"));
+      if (entry.has("options")) choice.options = entry.object("options").json();
+      entry.reject_unknown();
+      const std::string text = choice.name + " " + choice.options.dump();
+      require_different(seen, text, file_.where("methods"));
+      seen.insert(text);
+      experiment_.methods.push_back(std::move(choice));
+    }
+  }
+
+  void read_workload() {
+    Json storage = "random_tokens";
+    Json object;
+    if (file_.has("workload")) storage = file_.at("workload");
+    JsonObject entry = entry_object(storage, object, "name", source_, "workload");
+    const auto& info =
+        find_named(vocabulary_.workloads, "workload", entry.string("name"), entry.where("name"));
+    experiment_.workload = {.name = info.name, .file = info.takes_file ? entry.string("file") : ""};
+    entry.reject_unknown();
+  }
+
+  std::vector<int64_t> read_axis(const Axis& axis, JsonObject& settings, JsonObject& sweep) {
+    const bool is_swept = sweep.has(axis.name);
+    if (settings.has(axis.name)) {
+      if (is_swept) raise("{} is in \"settings\" too; keep one of them", sweep.where(axis.name));
+      return {settings.integer_in(axis.name, axis.low, axis.high)};
+    }
+    if (!is_swept) return {axis.fallback};
+    list_at(sweep, axis.name);
+    std::vector<int64_t> values = sweep.integers(axis.name);
+    for (const int64_t value : values) {
+      if (value < axis.low || value > axis.high)
+        raise("{} holds {}, each must be from {} to {}", sweep.where(axis.name), value, axis.low,
+              axis.high);
+      if (std::count(values.begin(), values.end(), value) > 1)
+        raise("{} holds {} twice", sweep.where(axis.name), value);
+    }
+    return values;
+  }
+
+  void read_axes() {
+    const Json none = Json::object();
+    JsonObject settings =
+        file_.has("settings") ? file_.object("settings") : JsonObject(none, source_, "settings");
+    JsonObject sweep =
+        file_.has("sweep") ? file_.object("sweep") : JsonObject(none, source_, "sweep");
+    for (const Axis& axis : experiment_.kind.axes)
+      experiment_.axis_values.push_back(read_axis(axis, settings, sweep));
+    settings.reject_unknown();
+    sweep.reject_unknown();
+  }
+
+  void read_metrics() {
+    experiment_.metrics = experiment_.kind.metric_names();
+    if (!file_.has("metrics")) return;
+    const std::vector<std::string> known = experiment_.metrics;
+    experiment_.metrics.clear();
+    for (const Json& entry : list_at(file_, "metrics")) {
+      if (!entry.is_string()) raise("{} must hold names", file_.where("metrics"));
+      require_name(known, "metric", entry.get<std::string>(), file_.where("metrics"));
+      experiment_.metrics.push_back(entry.get<std::string>());
+    }
+  }
+
+  static uint64_t read_seed(JsonObject& seeds, const std::string& key) {
+    return seeds.has(key) ? static_cast<uint64_t>(seeds.integer_in(key, 0, INT64_MAX)) : 1;
+  }
+
+  void read_repetition() {
+    if (file_.has("repetitions"))
+      experiment_.repetitions = file_.integer_in("repetitions", 1, 100000);
+    if (file_.has("warmup")) experiment_.warmup = file_.integer_in("warmup", 0, 1000);
+    if (!file_.has("seeds")) return;
+    JsonObject seeds = file_.object("seeds");
+    experiment_.seeds = {.prompts = read_seed(seeds, "prompts"),
+                         .weights = read_seed(seeds, "weights"),
+                         .sampling = read_seed(seeds, "sampling")};
+    seeds.reject_unknown();
+  }
+
+  std::string read_metric_name(const JsonObject& plot, const std::string& key,
+                               const std::string& name) const {
+    require_name(experiment_.kind.metric_names(), "metric", name, plot.where(key));
+    return name;
+  }
+
+  // The keys of a plot that one family alone has.
+  void read_family_keys(JsonObject& plot, PlotSpec& spec) const {
+    if (spec.family == "stack") {
+      for (const Json& name : list_at(plot, "stack")) {
+        if (!name.is_string()) raise("{} must hold names of metrics", plot.where("stack"));
+        spec.stack.push_back(read_metric_name(plot, "stack", name.get<std::string>()));
+      }
+      spec.y = plot.string("name", "stack");
+      return;
+    }
+    spec.y = read_metric_name(plot, "y", plot.string("y"));
+    if (spec.family == "map") {
+      spec.rows = plot.string("rows");
+      require_name(experiment_.kind.axis_names(), "axis", spec.rows, plot.where("rows"));
+    }
+    if (spec.family == "lines" && plot.has("reference"))
+      spec.reference = read_metric_name(plot, "reference", plot.string("reference"));
+  }
+
+  void read_plot(const Json& json, const std::string& path) {
+    JsonObject plot(json, source_, path);
+    const std::vector<std::string> axes = experiment_.kind.axis_names();
+    PlotSpec spec{.family = plot.string("family", "lines"),
+                  .x = plot.string("x"),
+                  .y = "",
+                  .series = plot.string("series", "method"),
+                  .name = "",
+                  .title = plot.string("title", experiment_.title),
+                  .log_x = plot.boolean("log_x", false),
+                  .log_y = plot.boolean("log_y", false),
+                  .panels = plot.string("panels", ""),
+                  .rows = "",
+                  .reference = "",
+                  .stack = {}};
+    require_name({"lines", "map", "stack"}, "plot family", spec.family, plot.where("family"));
+    read_family_keys(plot, spec);
+    spec.name = plot.string("name", spec.y);
+    plot.reject_unknown();
+    require_name(axes, "axis", spec.x, plot.where("x"));
+    if (!spec.panels.empty()) require_name(axes, "axis", spec.panels, plot.where("panels"));
+    std::vector<std::string> series = {"method", "model", "dtype"};
+    series.insert(series.end(), axes.begin(), axes.end());
+    require_name(series, "series", spec.series, plot.where("series"));
+    if (spec.name.empty() || spec.name.find('/') != std::string::npos)
+      raise("{} names a file and cannot hold '/'", plot.where("name"));
+    for (const PlotSpec& other : experiment_.plots)
+      if (other.name == spec.name)
+        raise("{}: two figures are called \"{}\"; give one a \"name\"", source_, spec.name);
+    experiment_.plots.push_back(std::move(spec));
+  }
+
+  void read_plots() {
+    if (!file_.has("plot")) return;
+    const Json& plots = file_.at("plot");
+    if (!plots.is_array()) return read_plot(plots, "plot");
+    for (size_t i = 0; i < plots.size(); ++i) read_plot(plots[i], "plot." + std::to_string(i));
+  }
+
+  std::string source_;
+  JsonObject file_;
+  const Vocabulary& vocabulary_;
+  Experiment experiment_;
+};
+
+}  // namespace
+
+std::vector<std::string> KindInfo::axis_names() const { return names_of(axes); }
+std::vector<std::string> KindInfo::metric_names() const { return names_of(metrics); }
+std::vector<std::string> KindInfo::own_method_names() const { return names_of(own_methods); }
+
+Experiment parse_experiment(const Json& file, const std::string& source, const std::string& scale,
+                            const std::vector<std::string>& overrides,
+                            const Vocabulary& vocabulary) {
+  Json wanted = with_scale(file, scale, source);
+  Experiment experiment = Parser(wanted, source, vocabulary).parse(scale);
+  for (const std::string& other : scale_names()) {
+    const Json scaled = with_scale(file, other, source);
+    Parser(scaled, source + " at scale " + other, vocabulary).parse(other);
+  }
+  if (overrides.empty()) return experiment;
+  for (const std::string& text : overrides) apply_set(wanted, text);
+  return Parser(wanted, source + " with --set", vocabulary).parse(scale);
+}
+
+Experiment load_experiment(const std::filesystem::path& path, const std::string& scale,
+                           const std::vector<std::string>& overrides,
+                           const Vocabulary& vocabulary) {
+  const Json file = parse_json(read_file(path, kMostBytes), path.string());
+  return parse_experiment(file, path.string(), scale, overrides, vocabulary);
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,285 @@
+#include "experiments/kinds/attention_kind.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/device/buffer.h"
+#include "core/device/machine_probe.h"
+#include "core/device/memory.h"
+#include "experiments/kinds/attention_samples.h"
+#include "experiments/kinds/bench.h"
+#include "experiments/kinds/torch_operator.h"
+#include "results/statistics.h"
+
+namespace reprise::experiments {
+namespace {
+
+LayerWidth width_of(const Group& group) {
+  const LayerWidth width{.hidden = group.axis("hidden"),
+                         .intermediate = group.axis("intermediate")};
+  if ((width.hidden == 0) != (width.intermediate == 0))
+    raise(
+        "{}: hidden is {} and intermediate is {}; set both to time the linear layers around the "
+        "attention, or neither",
+        group.label, width.hidden, width.intermediate);
+  if (width.hidden > 0 && group.dtype == DType::kF16)
+    raise(
+        "{}: linear layers run in f32 or bf16, not in f16; set \"dtypes\" to one of them and "
+        "\"kv_dtype\" to f16",
+        group.label);
+  return width;
+}
+
+double layer_bytes(const AttentionProblem& problem, const LayerWidth& width, DType dtype) {
+  if (width.hidden == 0) return 0;
+  return qkv_costs(problem, width, dtype).bytes + mlp_costs(problem, width, dtype).bytes;
+}
+
+double elapsed_us(const std::function<void()>& work) {
+  const int64_t start_ns = now_ns();
+  work();
+  return static_cast<double>(now_ns() - start_ns) * 1e-3;
+}
+
+// How far an operator's outputs are from the definition and from the group's first operator.
+struct Deviation {
+  double relative_error = 0;  // largest || o - o' || / || o' || of the heads looked at
+  double max_difference = 0;  // to the first operator, largest of any element
+  double largest_output = 0;
+};
+
+// First, middle and last of `count`.
+std::set<int64_t> picks(int64_t count) { return {0, count / 2, count - 1}; }
+
+double relative_error(const AttentionProblem& problem, const TokenValues& values, int64_t keys,
+                      const std::vector<float>& output) {
+  double largest = 0;
+  for (const int64_t sequence : picks(problem.batch))
+    for (const int64_t head : picks(problem.heads)) {
+      const std::vector<double> expected = values.attention(sequence, head, keys);
+      const float* o = output.data() + sequence * problem.q_dim() + head * problem.head_dim;
+      double difference = 0, norm = 0;
+      for (size_t c = 0; c < expected.size(); ++c) {
+        difference += std::pow(static_cast<double>(o[c]) - expected[c], 2);
+        norm += std::pow(expected[c], 2);
+      }
+      const double error = std::sqrt(difference / norm);
+      if (std::isnan(error)) return error;
+      largest = std::max(largest, error);
+    }
+  return largest;
+}
+
+// One group under way.
+class AttentionRun {
+ public:
+  AttentionRun(const Group& group, const Context& context, const std::atomic<bool>& stop)
+      : group_(group),
+        stop_(stop),
+        problem_(attention_problem(group)),
+        values_(problem_),
+        probe_(context),
+        operators_(make_operators(group.methods, problem_, values_, context)),
+        samples_(group.methods.size()),
+        deviations_(group.methods.size()) {}
+
+  void run() {
+    int64_t sample = 0;
+    for (int64_t step = 0; step < problem_.completion_tokens; ++step) {
+      for (const auto& one : operators_) one->advance();
+      if (step == 0) begin();
+      if (sample < group_.repetitions && step_of(sample) == step) settle();
+      for (; sample < group_.repetitions && step_of(sample) == step; ++sample)
+        for (size_t turn = 0; turn < operators_.size(); ++turn)
+          // Who begins moves on, so that nobody always follows the same neighbour.
+          take_turn((turn + static_cast<size_t>(sample)) % operators_.size(), step);
+    }
+    if (problem_.completion_tokens > 1) validate(problem_.completion_tokens - 1);
+    time_parts();
+  }
+
+  void time_layer(DType dtype, const Context& context) {
+    layer_.width = width_of(group_);
+    if (layer_.width.hidden == 0) return;
+    LayerAround layer(problem_, layer_.width, dtype, context);
+    for (int64_t r = -group_.warmup; r < group_.repetitions; ++r) {
+      const double qkv_us = cold_us([&] { layer.project_qkv(); });
+      const double mlp_us = cold_us([&] { layer.run_mlp(); });
+      if (r < 0) continue;
+      layer_.qkv_us.push_back(qkv_us);
+      layer_.mlp_us.push_back(mlp_us);
+    }
+  }
+
+  [[nodiscard]] std::vector<Measurement> measurements(const Json& machine) const {
+    std::vector<Measurement> all;
+    for (size_t m = 0; m < operators_.size(); ++m) {
+      Measurement one;
+      operators_[m]->report([&](std::string_view name, double value, std::string_view unit) {
+        one.metrics[std::string(name)] = results::metric_json(value, std::string(unit));
+      });
+      add_attention_metrics(problem_, samples_, m, machine, one);
+      add_layer_metrics(problem_, group_.dtype, layer_, one);
+      one.metrics["kv_mb"] =
+          results::metric_json(static_cast<double>(operators_[m]->kv_peak_bytes()) * 1e-6, "MB");
+      one.answers = {{"relative_error", deviations_[m].relative_error},
+                     {"largest_rounding_error", operators_[m]->largest_rounding_error()},
+                     {"compared_with", label_of(group_.methods[0])},
+                     {"max_difference", deviations_[m].max_difference},
+                     {"largest_output", deviations_[m].largest_output}};
+      one.memory = {{"kv_peak_bytes", operators_[m]->kv_peak_bytes()},
+                    {"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
+                    {"process_peak_bytes", peak_resident_bytes()}};
+      one.resolved = resolved_of(*operators_[m]);
+      all.push_back(std::move(one));
+    }
+    return all;
+  }
+
+ private:
+  [[nodiscard]] int64_t step_of(int64_t sample) const {
+    return step_of_sample(sample, group_.repetitions, problem_.completion_tokens);
+  }
+  [[nodiscard]] int64_t keys_at(int64_t step) const { return problem_.prompt_tokens + step + 1; }
+
+  void settle() {
+    for (const auto& one : operators_) one->settle();
+  }
+
+  void begin() {
+    validate(0);
+    for (int64_t r = 0; r < group_.warmup; ++r)
+      for (const auto& one : operators_) {
+        one->append();
+        one->attend();
+      }
+  }
+
+  // Runs every operator once and compares what comes out.
+  void validate(int64_t step) {
+    settle();
+    std::vector<float> first, output(static_cast<size_t>(problem_.batch * problem_.q_dim()));
+    for (size_t m = 0; m < operators_.size(); ++m) {
+      operators_[m]->attend();
+      operators_[m]->read_output(output);
+      if (m == 0) first = output;
+      Deviation& deviation = deviations_[m];
+      const double error = relative_error(problem_, values_, keys_at(step), output);
+      require_exact(m, error);
+      deviation.relative_error = std::max(deviation.relative_error, error);
+      for (size_t i = 0; i < output.size(); ++i) {
+        deviation.max_difference =
+            std::max(deviation.max_difference, static_cast<double>(std::abs(output[i] - first[i])));
+        deviation.largest_output =
+            std::max(deviation.largest_output, static_cast<double>(std::abs(output[i])));
+      }
+    }
+  }
+
+  void require_exact(size_t m, double error) const {
+    const double allowed = operators_[m]->largest_rounding_error();
+    if (error <= allowed || operators_[m]->exactness() != reuse::Exactness::kExact) return;
+    raise(
+        "{}: {} is off the definition of attention by a relative {:.2e}, rounding in {} explains "
+        "{:.2e}. Its plan or a kernel is wrong, and its times would mean nothing.",
+        group_.label, label_of(group_.methods[m]), error, name_of(problem_.kv_dtype), allowed);
+  }
+
+  void take_turn(size_t m, int64_t step) {
+    if (stop_) throw Interrupted{};
+    AttentionOperator& one = *operators_[m];
+    AttentionTurn turn{
+        .beside = moment(), .keys = keys_at(step), .kv_bytes_read = one.kv_bytes_read()};
+    turn.append_us = elapsed_us([&] { one.append(); });
+    turn.latency_us = elapsed_us([&] { one.attend(); });
+    samples_[m].turns.push_back(turn);
+  }
+
+  // The read comes last: it empties the caches.
+  [[nodiscard]] MomentRates moment() const {
+    const double gflop_s =
+        probe_.sample(problem_.kv_dtype == DType::kBF16 ? Limit::kBf16 : Limit::kF32);
+    return {.dram_read_gb_s = probe_.sample(Limit::kDramRead), .gflop_s = gflop_s};
+  }
+
+  double cold_us(const std::function<void()>& work) const {
+    if (stop_) throw Interrupted{};
+    (void)probe_.sample(Limit::kDramRead);
+    return elapsed_us(work);
+  }
+
+  void time_parts() {
+    std::vector<std::vector<OperatorPart>> parts;
+    for (const auto& one : operators_) {
+      parts.push_back(one->parts());
+      for (const OperatorPart& part : parts.back()) part.run();  // grows its buffers
+    }
+    for (int64_t r = 0; r < group_.repetitions; ++r)
+      for (size_t m = 0; m < operators_.size(); ++m)
+        for (const OperatorPart& part : parts[m])
+          samples_[m].parts_us[part.metric].push_back(cold_us(part.run));
+  }
+
+  [[nodiscard]] Json resolved_of(const AttentionOperator& one) const {
+    Json resolved = one.resolved();
+    resolved.update(
+        Json{{"prompt_tokens", problem_.prompt_tokens},
+             {"shared_tokens", problem_.shared_tokens},
+             {"context_tokens", problem_.prompt_tokens - problem_.shared_tokens},
+             {"kv_heads", problem_.kv_heads},
+             {"caches", fmt::format("cold: {} MiB of other memory are read before each timed call",
+                                    probe_.buffer_bytes() >> 20)}});
+    return resolved;
+  }
+
+  const Group& group_;
+  const std::atomic<bool>& stop_;
+  AttentionProblem problem_;
+  TokenValues values_;
+  MachineProbe probe_;
+  std::vector<std::unique_ptr<AttentionOperator>> operators_;
+  std::vector<AttentionSamples> samples_;
+  std::vector<Deviation> deviations_;
+  LayerSamples layer_;
+};
+
+}  // namespace
+
+int64_t step_of_sample(int64_t sample, int64_t samples, int64_t steps) {
+  return (2 * sample + 1) * steps / (2 * samples);
+}
+
+std::string AttentionKind::missing(const MethodChoice& method) const {
+  return is_torch_method(method.name) ? baselines::torch_absence() : "";
+}
+
+void AttentionKind::check(const Group& group) {
+  const AttentionProblem problem = attention_problem(group);
+  const LayerWidth width = width_of(group);
+  for (const MethodChoice& method : group.methods)
+    if (is_torch_method(method.name)) check_torch_method(method, problem);
+  const double caches = least_cache_bytes(group.methods, problem);
+  const double weights = layer_bytes(problem, width, group.dtype);
+  const auto available = static_cast<double>(available_bytes());
+  if (available > 0 && caches + weights > available)
+    raise(
+        "{}: the methods need at least {:.2f} GiB for keys and values of {} sequences of {} tokens "
+        "({} of them shared) in {}, {:.2f} GiB are available. Take a smaller --scale, fewer "
+        "methods, a smaller batch (--set sweep.batch=[...]) or shorter prompts.",
+        group.label, (caches + weights) / 0x1p30, problem.batch, problem.sequence_tokens(),
+        problem.shared_tokens, name_of(problem.kv_dtype), available / 0x1p30);
+}
+
+std::vector<Measurement> AttentionKind::measure(const Group& group, const Json& machine,
+                                                const std::atomic<bool>& stop) {
+  AlignedBuffer::reset_peak();
+  AttentionRun run(group, context_, stop);
+  run.run();
+  run.time_layer(group.dtype, context_);
+  return run.measurements(machine);
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,178 @@
+#include "experiments/kinds/bench.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/device/buffer.h"
+#include "core/device/memory.h"
+#include "core/tokenizer/tokenizer.h"
+#include "experiments/kinds/costs.h"
+#include "methods/registry.h"
+#include "results/hash.h"
+#include "results/statistics.h"
+#include "workloads/random_tokens.h"
+
+namespace reprise::experiments {
+
+std::string resolve_path(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path in_tree = fs::path(REPRISE_SOURCE_DIR) / path;
+  if (!fs::exists(path) && fs::exists(in_tree)) return in_tree.string();
+  return path;
+}
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+model::ModelConfig Bench::config(const Group& group) {
+  return model::load_config(resolve_path(group.model.model));
+}
+
+model::Decoder& Bench::decoder(const Group& group) {
+  const std::string wanted =
+      fmt::format("{} {} {} {}", group.model.model, group.model.random_weights,
+                  name_of(group.dtype), group.seeds.weights);
+  if (decoder_ == nullptr || loaded_ != wanted) {
+    decoder_.reset();
+    decoder_ = model::load_decoder(resolve_path(group.model.model),
+                                   {.dtype = group.dtype,
+                                    .random_weights = group.model.random_weights,
+                                    .seed = group.seeds.weights},
+                                   context_);
+    loaded_ = wanted;
+  }
+  return *decoder_;
+}
+
+std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t index,
+                                                   int64_t max_batch, int64_t tokens) {
+  const MethodChoice& method = group.methods[index];
+  engine::EngineOptions options;
+  options.limits = {.max_batch = static_cast<int32_t>(max_batch),
+                    .max_sequence_tokens = static_cast<int32_t>(tokens),
+                    .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))};
+  options.kv_dtype = group.kv_dtype;
+  options.prefill_chunk = static_cast<int32_t>(group.axis("prefill_chunk"));
+  options.clock_ns = now_ns;
+  return std::make_unique<engine::Engine>(
+      context_, decoder(group), methods::make_method(method.name, method.options), options);
+}
+
+std::vector<int32_t> Bench::prefix(const Group& group) {
+  constexpr int64_t kPrefixItem = -1;  // requests count from 0
+  return draw(group, kPrefixItem, group.axis("shared_tokens"));
+}
+
+std::vector<int32_t> Bench::prompt(const Group& group, int64_t request) {
+  std::vector<int32_t> ids = prefix(group);
+  const std::vector<int32_t> own =
+      draw(group, request, group.axis("prompt_tokens") - group.axis("shared_tokens"));
+  ids.insert(ids.end(), own.begin(), own.end());
+  return ids;
+}
+
+double Bench::declare_prefix(engine::Engine& engine, const Group& group) {
+  if (group.axis("shared_tokens") == 0) return 0;
+  std::vector<int32_t> tokens = prefix(group);
+  const int64_t begin_ns = now_ns();
+  engine.declare_prefix(std::move(tokens));
+  return static_cast<double>(now_ns() - begin_ns) * 1e-6;
+}
+
+std::vector<int32_t> Bench::draw(const Group& group, int64_t item, int64_t tokens) {
+  if (group.workload.name == "random_tokens")
+    return workloads::random_tokens(group.seeds.prompts, item, tokens,
+                                    decoder(group).config().vocab);
+  REPRISE_CHECK(group.workload.name == "text_prompts", "workload {}", group.workload.name);
+  const std::string wanted = group.model.model + " " + group.workload.file;
+  if (texts_ == nullptr || tokenized_ != wanted) {
+    const auto tokenizer = load_tokenizer(resolve_path(group.model.model));
+    texts_ = std::make_unique<workloads::TextPrompts>(
+        workloads::read_prompts(resolve_path(group.workload.file)),
+        [&](const std::string& text) { return tokenizer->encode(text); });
+    tokenized_ = wanted;
+  }
+  return texts_->prompt(group.seeds.prompts, item, tokens);
+}
+
+void check_prompts(const Group& group, int64_t sequences) {
+  const int64_t shared = group.axis("shared_tokens"), prompt = group.axis("prompt_tokens");
+  if (shared > prompt)
+    raise(
+        "shared_tokens is {}, but a prompt has {} tokens, the shared ones among them. Set "
+        "prompt_tokens to at least {} (--set settings.prompt_tokens={})",
+        shared, prompt, shared, shared);
+  const model::ModelConfig config = Bench::config(group);
+  const int64_t tokens = prompt + group.axis("new_tokens");
+  // Random weights know no position better than another.
+  if (!group.model.random_weights) check_positions(config, tokens);
+  check_memory(config, group.dtype, group.kv_dtype, tokens * sequences);
+}
+
+engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
+                             int64_t new_tokens) {
+  engine::Request request;
+  request.id = id;
+  request.prompt = std::move(prompt);
+  request.max_new_tokens = static_cast<int32_t>(new_tokens);
+  request.sampling.seed = group.seeds.sampling;
+  return request;
+}
+
+Json answers_of(const Group& group, size_t index,
+                const std::vector<std::vector<int32_t>>& tokens_of_methods) {
+  const std::vector<int32_t>& tokens = tokens_of_methods[index];
+  const std::vector<int32_t>& first = tokens_of_methods[0];
+  size_t equal = 0;
+  for (size_t i = 0; i < std::min(tokens.size(), first.size()); ++i) equal += tokens[i] == first[i];
+  const double share =
+      tokens.empty() ? 1 : static_cast<double>(equal) / static_cast<double>(tokens.size());
+  return {{"generated_tokens", tokens.size()},
+          {"tokens_hash", results::hash_text(results::hash_ids(tokens))},
+          {"compared_with", label_of(group.methods[0])},
+          {"equal_token_ratio", share}};
+}
+
+Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests) {
+  Json metrics = Json::object();
+  engine.method().report([&](std::string_view name, double value, std::string_view unit) {
+    metrics[std::string(name)] = {{"value", value}, {"unit", std::string(unit)}};
+  });
+  metrics["kv_mb"] =
+      results::metric_json(static_cast<double>(engine.pool().peak_bytes()) * 1e-6, "MB");
+  metrics["prompt_tokens_total"] =
+      results::metric_json(static_cast<double>(requests * group.axis("prompt_tokens")), "tokens");
+  return metrics;
+}
+
+Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder) {
+  const model::ModelConfig& config = decoder.config();
+  const kv::BlockPoolOptions& pool = engine.pool().options();
+  const bool is_exact = engine.method().info().exactness == reuse::Exactness::kExact;
+  return {{"model_shape",
+           {{"type", config.model_type},
+            {"parameters", config.parameters()},
+            {"layers", config.layers},
+            {"hidden", config.hidden},
+            {"heads", config.heads},
+            {"kv_heads", config.kv_heads},
+            {"head_dim", config.head_dim},
+            {"vocab", config.vocab}}},
+          {"weight_bytes", decoder.weight_bytes()},
+          {"exactness", is_exact ? "exact" : "approximate"},
+          {"block_tokens", pool.block_tokens},
+          {"num_blocks", pool.num_blocks}};
+}
+
+Json memory_of(const engine::Engine& engine) {
+  return {{"kv_peak_bytes", engine.pool().peak_bytes()},
+          {"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
+          {"process_peak_bytes", peak_resident_bytes()}};
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,94 @@
+// What the kinds share: one loaded model at a time, prompts of any workload, and requests timed to
+// the token.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/device/context.h"
+#include "core/engine/engine.h"
+#include "core/model/network/decoder.h"
+#include "experiments/framework/kind.h"
+#include "workloads/text_prompts.h"
+
+namespace reprise::experiments {
+
+// Where a model or prompt file named in an experiment file is: the path as given, or below the
+// source tree, or else the name as it stands (a shipped shape).
+std::string resolve_path(const std::string& path);
+
+// The steady clock in nanoseconds; engines of a bench use it too, so its times compare with theirs.
+int64_t now_ns();
+
+class Bench {
+ public:
+  explicit Bench(const Context& context) : context_(context) {}
+
+  [[nodiscard]] const Context& context() const { return context_; }
+  // Shape alone, without loading weights.
+  [[nodiscard]] static model::ModelConfig config(const Group& group);
+  // The group's decoder; the one before is freed first when it is another.
+  model::Decoder& decoder(const Group& group);
+  // An engine of the group's method `index`, with room for `max_batch` sequences of `tokens`.
+  std::unique_ptr<engine::Engine> make_engine(const Group& group, size_t index, int64_t max_batch,
+                                              int64_t tokens);
+  // What every prompt of the group begins with: "shared_tokens" tokens, drawn once for a seed.
+  std::vector<int32_t> prefix(const Group& group);
+  // Prompt of request `request`, "prompt_tokens" long and the same for every method: the prefix,
+  // then what the workload draws for this request. Text prompts are tokenized once for a model.
+  std::vector<int32_t> prompt(const Group& group, int64_t request);
+  // Declares the group's prefix, if it has any, and returns the milliseconds that took: next to
+  // nothing for a method that does not keep prefixes apart.
+  double declare_prefix(engine::Engine& engine, const Group& group);
+
+ private:
+  // `tokens` tokens of the workload's stream of this item.
+  std::vector<int32_t> draw(const Group& group, int64_t item, int64_t tokens);
+
+  Context context_;
+  std::string loaded_;  // what decoder_ was made from
+  std::unique_ptr<model::Decoder> decoder_;
+  std::string tokenized_;  // what texts_ was made from
+  std::unique_ptr<workloads::TextPrompts> texts_;
+};
+
+// Throws Error when the group's prompts cannot be: a prefix longer than the prompt, more tokens
+// than a trained model can place, or `sequences` such sequences that do not fit into memory.
+void check_prompts(const Group& group, int64_t sequences);
+
+// A request with the group's sampling: greedy, never stopped early.
+engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
+                             int64_t new_tokens);
+
+// Hash and count of the tokens one method generated, and how far they agree with those of the
+// group's first method, token by token.
+Json answers_of(const Group& group, size_t index,
+                const std::vector<std::vector<int32_t>>& tokens_of_methods);
+
+// One measurement for each method, measure_one(m) with the answers added. `samples` have the tokens
+// each method generated as `.tokens`.
+template <typename Samples, typename MeasureOne>
+std::vector<Measurement> measurements_of(const Group& group, const std::vector<Samples>& samples,
+                                         MeasureOne&& measure_one) {
+  std::vector<std::vector<int32_t>> tokens;
+  for (const Samples& of_method : samples) tokens.push_back(of_method.tokens);
+  std::vector<Measurement> measurements;
+  for (size_t m = 0; m < samples.size(); ++m) {
+    measurements.push_back(measure_one(m));
+    measurements.back().answers = answers_of(group, m, tokens);
+  }
+  return measurements;
+}
+
+// What the method and its cache count, as metrics: {"reused_tokens": {value, unit}, ...}, the peak
+// of the cache, and all prompt tokens that were submitted, of `requests` requests.
+Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests);
+
+// Settings as the engine resolved them, with the model's shape.
+Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder);
+
+// Peak bytes of the engine's cache, of the program's buffers and of the process.
+Json memory_of(const engine::Engine& engine);
+
+}  // namespace reprise::experiments

@@ -1,0 +1,110 @@
+#include "experiments/kinds/costs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/device/cpu.h"
+#include "core/device/memory.h"
+
+namespace reprise::experiments {
+namespace {
+
+double limit_of(const Json& machine, const char* name) {
+  const auto limits = machine.find("limits");
+  if (limits == machine.end() || !limits->is_object()) return 0;
+  const auto value = limits->find(name);
+  return value != limits->end() && value->is_number() ? value->get<double>() : 0;
+}
+
+// Keys that the queries at [first, first + tokens) see together.
+double visible_pairs(const model::ModelConfig& config, int64_t first, int64_t tokens) {
+  const double n = static_cast<double>(tokens);
+  const double all = n * static_cast<double>(first) + n * (n + 1) / 2;
+  if (config.sliding_window <= 0) return all;
+  double pairs = 0;
+  for (int64_t i = first; i < first + tokens; ++i)
+    pairs += static_cast<double>(std::min(i + 1, config.sliding_window));
+  return pairs;
+}
+
+double gib(double bytes) { return bytes / static_cast<double>(int64_t{1} << 30); }
+
+}  // namespace
+
+int64_t kv_bytes_per_token(const model::ModelConfig& config, DType kv_dtype) {
+  return 2 * config.layers * config.kv_dim() * static_cast<int64_t>(size_of(kv_dtype));
+}
+
+int64_t streamed_weight_bytes(const model::ModelConfig& config, DType dtype) {
+  const int64_t unread = config.tied_embeddings ? 0 : config.vocab * config.hidden;
+  return (config.parameters() - unread) * static_cast<int64_t>(size_of(dtype));
+}
+
+double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens) {
+  const int64_t table = config.vocab * config.hidden;
+  const int64_t tables = config.tied_embeddings ? 1 : 2;
+  const double body = static_cast<double>(config.parameters() - tables * table);
+  const double attention = 4.0 * static_cast<double>(config.layers * config.q_dim());
+  return 2.0 * body * static_cast<double>(tokens) + 2.0 * static_cast<double>(table) +
+         attention * visible_pairs(config, first, tokens);
+}
+
+double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtype, int64_t batch,
+                    double context, int64_t shared) {
+  const auto prefix = static_cast<double>(shared);
+  const double first_seen =
+      config.sliding_window > 0
+          ? std::max(0.0, context - static_cast<double>(config.sliding_window))
+          : 0;
+  const double shared_seen = std::max(0.0, prefix - first_seen);
+  const double private_seen = context - std::max(prefix, first_seen);
+  return static_cast<double>(streamed_weight_bytes(config, dtype)) +
+         (shared_seen + static_cast<double>(batch) * private_seen) *
+             static_cast<double>(kv_bytes_per_token(config, kv_dtype));
+}
+
+double decode_flop(const model::ModelConfig& config, int64_t batch, double context) {
+  return static_cast<double>(batch) * prefill_flop(config, std::llround(context), 1);
+}
+
+double gflop_limit(const Json& machine, DType dtype) {
+  return limit_of(machine, dtype == DType::kBF16 ? "bf16_gflop_s" : "f32_gflop_s");
+}
+
+double dram_limit(const Json& machine) { return limit_of(machine, "dram_read_gb_s"); }
+
+MemoryLimit memory_limit(const Json& machine, double bytes) {
+  const auto l3_bytes = static_cast<double>(cpu_facts().l3_bytes);
+  const double dram_gb_s = dram_limit(machine);
+  if (bytes > l3_bytes) return {dram_gb_s, "dram"};
+  // A guest's share of a large L3 may be no faster than its memory.
+  return {std::max(dram_gb_s, limit_of(machine, "l3_read_gb_s")), "l3"};
+}
+
+void check_positions(const model::ModelConfig& config, int64_t sequence_tokens) {
+  if (config.position == model::PositionScheme::kRotary && config.max_positions > 0 &&
+      sequence_tokens > config.max_positions)
+    raise(
+        "model {} places at most {} tokens, prompt and generated tokens together are {}. Take a "
+        "shorter prompt (--set sweep.prompt_tokens=[...]) or fewer new tokens.",
+        config.name, config.max_positions, sequence_tokens);
+}
+
+void check_memory(const model::ModelConfig& config, DType dtype, DType kv_dtype, int64_t tokens) {
+  const double weights =
+      static_cast<double>(config.parameters()) * static_cast<double>(size_of(dtype));
+  const double cache =
+      static_cast<double>(tokens) * static_cast<double>(kv_bytes_per_token(config, kv_dtype));
+  const auto available = static_cast<double>(available_bytes());
+  if (available > 0 && weights + cache > available)
+    raise(
+        "model {} in {} needs {:.2f} GiB for weights and {:.2f} GiB for keys and values of {} "
+        "tokens, "
+        "{:.2f} GiB are available. Take a smaller --scale, --set dtypes=bf16, shorter prompts or a "
+        "smaller model.",
+        config.name, name_of(dtype), gib(weights), gib(cache), tokens, gib(available));
+}
+
+}  // namespace reprise::experiments

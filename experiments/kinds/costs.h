@@ -1,0 +1,53 @@
+// The arithmetic and the memory traffic that a model's steps cannot do without: the numerators of
+// every "fraction of the limit".
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/dtype.h"
+#include "core/base/json.h"
+#include "core/model/config/config.h"
+
+namespace reprise::experiments {
+
+// Keys and values of one token, all layers.
+[[nodiscard]] int64_t kv_bytes_per_token(const model::ModelConfig& config, DType kv_dtype);
+
+// Weights that every step reads: all but the embedding table, of which a step reads a few rows (a
+// tied table serves as the head and is read).
+[[nodiscard]] int64_t streamed_weight_bytes(const model::ModelConfig& config, DType dtype);
+
+// Floating-point operations of computing `tokens` positions after `first` cached ones, with logits
+// for the last: 2 per weight and token, and 4 * heads * head_dim per layer and visible (query, key)
+// pair.
+[[nodiscard]] double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens);
+
+// Bytes one decode step must read at least: the streamed weights once, and each distinct cached
+// token once, `context` of each of `batch` sequences (at most the sliding window), of which all
+// have the first `shared` in common. A method that reads shared tokens for every sequence reads
+// more.
+[[nodiscard]] double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtype,
+                                  int64_t batch, double context, int64_t shared);
+
+// Floating-point operations of one decode step of `batch` sequences of `context` cached tokens: one
+// position of each, with its logits. Sharing saves none of them.
+[[nodiscard]] double decode_flop(const model::ModelConfig& config, int64_t batch, double context);
+
+// What the machine can do at most, out of a record's machine facts; 0 where they lack it.
+[[nodiscard]] double gflop_limit(const Json& machine, DType dtype);  // bf16 has its own
+[[nodiscard]] double dram_limit(const Json& machine);                // GB/s
+// The rate of the memory that `bytes` per step come from: L3 where they fit into it, else DRAM.
+struct MemoryLimit {
+  double gb_s = 0;
+  const char* level = "dram";
+};
+[[nodiscard]] MemoryLimit memory_limit(const Json& machine, double bytes);
+
+// Throws Error, with need and have, when weights and one cache of `tokens` tokens cannot fit into
+// the memory available now.
+void check_memory(const model::ModelConfig& config, DType dtype, DType kv_dtype, int64_t tokens);
+
+// Throws Error when a sequence of so many tokens is longer than the model was trained to place.
+void check_positions(const model::ModelConfig& config, int64_t sequence_tokens);
+
+}  // namespace reprise::experiments

@@ -1,0 +1,136 @@
+#include "experiments/kinds/decode.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/device/buffer.h"
+#include "experiments/kinds/costs.h"
+#include "results/statistics.h"
+
+namespace reprise::experiments {
+namespace {
+
+struct Samples {
+  std::vector<double> step_ms, prefill_ms;
+  std::vector<int32_t> tokens;  // of all repetitions, by request
+};
+
+double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
+
+void run_batch(engine::Engine& engine, const Group& group,
+               const std::vector<std::vector<int32_t>>& prompts, Samples* samples) {
+  const auto batch = static_cast<int64_t>(prompts.size());
+  const int64_t submitted_ns = now_ns();
+  for (int64_t b = 0; b < batch; ++b)
+    engine.submit(
+        make_request(group, b, prompts[static_cast<size_t>(b)], group.axis("new_tokens")));
+  std::vector<engine::TokenEvent> events = engine.run();
+  if (samples == nullptr) return;
+  const TimedBatch timed = split_steps(submitted_ns, events, batch);
+  samples->prefill_ms.push_back(timed.prefill_ms);
+  samples->step_ms.insert(samples->step_ms.end(), timed.step_ms.begin(), timed.step_ms.end());
+  std::stable_sort(events.begin(), events.end(),
+                   [](const auto& a, const auto& b) { return a.request < b.request; });
+  for (const engine::TokenEvent& event : events) samples->tokens.push_back(event.token);
+}
+
+Measurement measurement_of(const Samples& samples, engine::Engine& engine, const Group& group,
+                           const model::Decoder& decoder, double prefix_ms, const Json& machine) {
+  const int64_t batch = group.axis("batch"), prompt_tokens = group.axis("prompt_tokens");
+  Measurement out;
+  out.metrics = method_metrics(engine, group, (group.repetitions + group.warmup) * batch);
+  if (samples.step_ms.empty())
+    raise(
+        "no decode step was seen with all {} sequences at once; generate more with --set "
+        "settings.new_tokens={}",
+        batch, 2 * group.axis("new_tokens"));
+  const results::Summary step = results::summarize(samples.step_ms);
+  const results::Summary prefill = results::summarize(samples.prefill_ms);
+  const double context =
+      static_cast<double>(prompt_tokens) + static_cast<double>(group.axis("new_tokens")) / 2;
+  const double bytes = decode_bytes(decoder.config(), group.dtype, group.kv_dtype, batch, context,
+                                    group.axis("shared_tokens"));
+  const double gb_s = bytes / (step.median * 1e6);
+  const MemoryLimit limit = memory_limit(machine, bytes);
+
+  out.samples = {{"step_ms", samples.step_ms}, {"prefill_ms", samples.prefill_ms}};
+  out.metrics["step_ms"] = results::metric_json(step, "ms");
+  out.metrics["prefill_ms"] = results::metric_json(prefill, "ms");
+  out.metrics["prefix_ms"] = results::metric_json(prefix_ms, "ms");
+  out.metrics["decode_tokens_per_s"] =
+      results::metric_json(static_cast<double>(batch) / (step.median * 1e-3), "tokens/s");
+  out.metrics["prefill_tokens_per_s"] = results::metric_json(
+      static_cast<double>(batch * prompt_tokens) / (prefill.median * 1e-3), "tokens/s");
+  out.metrics["streamed_bytes_per_step"] = results::metric_json(bytes, "bytes");
+  out.metrics["streamed_gb_s"] = results::metric_json(gb_s, "GB/s");
+  if (limit.gb_s > 0)
+    out.metrics["memory_limit_ratio"] = results::metric_json(gb_s / limit.gb_s, "ratio");
+  const double gflop_s = decode_flop(decoder.config(), batch, context) / (step.median * 1e6);
+  if (const double most = gflop_limit(machine, group.dtype); most > 0)
+    out.metrics["compute_limit_ratio"] = results::metric_json(gflop_s / most, "ratio");
+  out.resolved = resolved_settings(engine, decoder);
+  out.resolved["memory_limit_level"] = limit.level;
+  out.memory = memory_of(engine);
+  return out;
+}
+
+}  // namespace
+
+TimedBatch split_steps(int64_t submitted_ns, const std::vector<engine::TokenEvent>& events,
+                       int64_t batch) {
+  TimedBatch timed;
+  std::map<reuse::RequestId, bool> has_first;
+  int64_t step_begin_ns = 0, in_step = 0;
+  for (const engine::TokenEvent& event : events) {
+    if (static_cast<int64_t>(has_first.size()) < batch) {
+      has_first[event.request] = true;
+      if (static_cast<int64_t>(has_first.size()) < batch) continue;
+      timed.prefill_ms = ms(event.time_ns - submitted_ns);
+      step_begin_ns = event.time_ns;
+      continue;
+    }
+    if (event.time_ns == step_begin_ns) continue;  // of the step that ended the prefill
+    if (++in_step < batch) continue;
+    timed.step_ms.push_back(ms(event.time_ns - step_begin_ns));
+    step_begin_ns = event.time_ns;
+    in_step = 0;
+  }
+  return timed;
+}
+
+void DecodeKind::check(const Group& group) { check_prompts(group, group.axis("batch")); }
+
+std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& machine,
+                                             const std::atomic<bool>& stop) {
+  const int64_t batch = group.axis("batch"), prompt_tokens = group.axis("prompt_tokens");
+  AlignedBuffer::reset_peak();
+  const model::Decoder& decoder = bench_.decoder(group);
+  std::vector<std::unique_ptr<engine::Engine>> engines;
+  std::vector<double> prefix_ms;
+  for (size_t m = 0; m < group.methods.size(); ++m) {
+    if (stop) throw Interrupted{};
+    engines.push_back(
+        bench_.make_engine(group, m, batch, prompt_tokens + group.axis("new_tokens")));
+    prefix_ms.push_back(bench_.declare_prefix(*engines.back(), group));
+  }
+
+  std::vector<Samples> samples(engines.size());
+  for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
+    const bool is_warmup = r < 0;
+    const int64_t item = is_warmup ? group.repetitions - r : r;
+    std::vector<std::vector<int32_t>> prompts;
+    for (int64_t b = 0; b < batch; ++b) prompts.push_back(bench_.prompt(group, item * batch + b));
+    for (size_t m = 0; m < engines.size(); ++m) {
+      if (stop) throw Interrupted{};
+      run_batch(*engines[m], group, prompts, is_warmup ? nullptr : &samples[m]);
+    }
+  }
+
+  return measurements_of(group, samples, [&](size_t m) {
+    return measurement_of(samples[m], *engines[m], group, decoder, prefix_ms[m], machine);
+  });
+}
+
+}  // namespace reprise::experiments

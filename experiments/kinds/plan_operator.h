@@ -1,0 +1,79 @@
+// The attention of a reuse method: its plans, executed by the kernels.
+#pragma once
+
+#include <vector>
+
+#include "core/device/buffer.h"
+#include "core/kernels/attention.h"
+#include "core/kv/block_pool.h"
+#include "experiments/kinds/attention_operator.h"
+
+namespace reprise::experiments {
+
+// Bytes of the pool that a method asks for. Throws Error for an unknown method or option.
+[[nodiscard]] double pool_bytes(const MethodChoice& method, const AttentionProblem& problem);
+
+// Drives a method as the engine does, without a model: declares the shared prefix, admits all
+// sequences, lets it plan their prefills, and fills the slots that those plans name.
+class PlanOperator final : public AttentionOperator {
+ public:
+  PlanOperator(const MethodChoice& method, const AttentionProblem& problem,
+               const TokenValues& values, const Context& context);
+  ~PlanOperator() override;
+
+  void advance() override;
+  void append() override;
+  void attend() override;
+  void read_output(std::span<float> out) override;
+  [[nodiscard]] std::vector<OperatorPart> parts() override;
+  [[nodiscard]] double kv_bytes_read() const override { return plan_kv_bytes(plan_); }
+  [[nodiscard]] int64_t kv_peak_bytes() const override { return pool_.peak_bytes(); }
+  [[nodiscard]] reuse::Exactness exactness() const override { return method_->info().exactness; }
+  // In f32 (and with f16 keys, which are widened) sums of thousands of terms stay below 1e-4. With
+  // bf16 dot products queries, weights and outputs are each rounded by at most 2^-8, together less
+  // than 2^-6. One key of a thousand left out changes more: about 1/32.
+  [[nodiscard]] double largest_rounding_error() const override {
+    return problem_.kv_dtype == DType::kBF16 ? 0x1p-6 : 1e-4;
+  }
+  void report(const reuse::MetricSink& sink) const override;
+  [[nodiscard]] Json resolved() const override;
+
+ private:
+  // The rows of one sequence in a step.
+  struct Part {
+    int64_t sequence = 0;
+    int32_t first_token = 0, rows = 0;
+  };
+
+  void declare_prefix();
+  void admit_some();
+  // Plans the part's tokens as a prefill and stores their keys and values; `tokens` are the whole
+  // prompt.
+  void prefill(reuse::RequestId id, const Part& part, std::span<const int32_t> tokens);
+  // Keys and values, and queries, of the rows that plan_ has for these parts.
+  void store_rows(std::span<const Part> parts);
+  void store_queries(std::span<const Part> parts);
+  void attend_partially(const kv::AttentionPlan& plan, kernels::AttentionWorkspace& workspace);
+  [[nodiscard]] kernels::QueryView queries() const;
+  [[nodiscard]] kernels::OutputView output();
+
+  AttentionProblem problem_;
+  const TokenValues& values_;
+  Context context_;
+  std::unique_ptr<reuse::ReuseMethod> method_;
+  kv::BlockPool pool_;
+  std::vector<std::vector<int32_t>> tokens_;  // ids of each sequence admitted
+  std::vector<int32_t> positions_;  // 0, 1, 2, ... of all tokens so far; sequences are in step
+  std::vector<int64_t> order_;      // [batch]  sequences in the order of their rows
+  std::vector<double> plan_us_;     // of each advance()
+
+  // Of the step under way.
+  kv::AttentionPlan plan_;
+  std::vector<int64_t> newest_row_;   // [batch]  of each sequence
+  AlignedBuffer keys_, values_rows_;  // [rows, kv_dim] f32
+  AlignedBuffer queries_, output_;    // [rows, q_dim]  f32, and the runtime's dtype
+  kernels::AttentionWorkspace workspace_, part_workspace_, merge_workspace_;
+  kv::AttentionPlan shared_plan_, private_plan_;  // items over several sequences, over one
+};
+
+}  // namespace reprise::experiments

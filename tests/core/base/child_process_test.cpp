@@ -1,0 +1,57 @@
+#include "core/base/child_process.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "core/base/error.h"
+
+namespace reprise::checks {
+namespace {
+
+const std::atomic<bool> kGoOn = false;
+
+std::string refusal(const std::vector<std::string>& command) {
+  try {
+    (void)run_child(command, kGoOn);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(RunChild, KeepsBothStreamsHoweverLong) {
+  const ChildResult result =
+      run_child({"sh", "-c", "for i in $(seq 20000); do echo out; echo error >&2; done"}, kGoOn);
+  EXPECT_EQ(result.out.size(), 80000u);
+  EXPECT_EQ(result.err.size(), 120000u);
+  EXPECT_GT(result.wall_s, 0);
+}
+
+TEST(RunChild, FailuresNameCommandReasonAndLastWords) {
+  EXPECT_NE(refusal({"/nowhere/read_bench"}).find("cannot start /nowhere/read_bench"),
+            std::string::npos);
+  const std::string status = refusal({"sh", "-c", "echo no such file >&2; exit 3"});
+  EXPECT_NE(status.find("status 3"), std::string::npos) << status;
+  EXPECT_NE(status.find("no such file"), std::string::npos) << status;
+  const std::string crash = refusal({"sh", "-c", "kill -SEGV $$"});
+  EXPECT_NE(crash.find("crashed: signal 11"), std::string::npos) << crash;
+  EXPECT_NE(crash.find("printed no error"), std::string::npos) << crash;
+}
+
+TEST(RunChild, StopsWithItsChildWhenAsked) {
+  std::atomic<bool> stop = false;
+  std::thread asker([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    stop = true;
+  });
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THROW((void)run_child({"sleep", "60"}, stop), Interrupted);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  asker.join();
+  EXPECT_THROW((void)run_child({"true"}, stop), Interrupted);
+}
+
+}  // namespace
+}  // namespace reprise::checks

@@ -1,0 +1,112 @@
+#include "core/device/buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/device/memory.h"
+#include "core/device/tensor.h"
+
+namespace reprise {
+namespace {
+
+bool is_aligned(const void* data, size_t unit) {
+  return reinterpret_cast<uintptr_t>(data) % unit == 0;
+}
+
+TEST(AlignedBuffer, IsAlignedZeroAndWritableToItsEnd) {
+  constexpr size_t kHuge = AlignedBuffer::kHugePageBytes;
+  for (size_t bytes : {size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{4096}, kHuge - 1,
+                       kHuge, kHuge + 1, 3 * kHuge}) {
+    AlignedBuffer buffer(bytes);
+    ASSERT_EQ(buffer.bytes(), bytes);
+    EXPECT_TRUE(is_aligned(buffer.data(), bytes >= kHuge ? kHuge : AlignedBuffer::kAlignment));
+    const auto span = buffer.span<char>();
+    EXPECT_EQ(span.size(), bytes);
+    EXPECT_TRUE(std::all_of(span.begin(), span.end(), [](char c) { return c == 0; })) << bytes;
+    std::fill(span.begin(), span.end(), 'x');
+  }
+}
+
+TEST(AlignedBuffer, EmptyOnesHoldNothing) {
+  const int64_t before = AlignedBuffer::live_bytes();
+  AlignedBuffer none, zero(0);
+  EXPECT_TRUE(none.empty());
+  EXPECT_TRUE(zero.empty());
+  EXPECT_EQ(zero.data(), nullptr);
+  EXPECT_EQ(AlignedBuffer::live_bytes(), before);
+}
+
+TEST(AlignedBuffer, LiveAndPeakBytesAreCounted) {
+  const int64_t before = AlignedBuffer::live_bytes();
+  AlignedBuffer::reset_peak();
+  {
+    AlignedBuffer a(1000);
+    AlignedBuffer b(AlignedBuffer::kHugePageBytes + 7);
+    EXPECT_EQ(AlignedBuffer::live_bytes(),
+              before + 1007 + static_cast<int64_t>(AlignedBuffer::kHugePageBytes));
+  }
+  EXPECT_EQ(AlignedBuffer::live_bytes(), before);
+  EXPECT_EQ(AlignedBuffer::peak_bytes(),
+            before + 1007 + static_cast<int64_t>(AlignedBuffer::kHugePageBytes));
+  AlignedBuffer::reset_peak();
+  EXPECT_EQ(AlignedBuffer::peak_bytes(), before);
+}
+
+TEST(AlignedBuffer, MovingKeepsTheMemoryAndCountsItOnce) {
+  const int64_t before = AlignedBuffer::live_bytes();
+  AlignedBuffer a(100);
+  const void* data = a.data();
+  AlignedBuffer b(std::move(a));
+  EXPECT_EQ(b.data(), data);
+  EXPECT_TRUE(a.empty());  // NOLINT: what a move leaves is part of the promise
+  AlignedBuffer c(200);
+  c = std::move(b);
+  EXPECT_EQ(c.data(), data);
+  EXPECT_EQ(AlignedBuffer::live_bytes(), before + 100);
+  AlignedBuffer& same = c;
+  c = std::move(same);
+  EXPECT_EQ(c.data(), data);
+  c = AlignedBuffer();
+  EXPECT_EQ(AlignedBuffer::live_bytes(), before);
+}
+
+TEST(AlignedBuffer, AbsurdSizesAreRefusedReadably) {
+  const int64_t before = AlignedBuffer::live_bytes();
+  for (size_t bytes : {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX / 2, size_t{1} << 62, size_t{1} << 46}) {
+    try {
+      AlignedBuffer buffer(bytes);
+      FAIL() << bytes << " bytes were granted";
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("cannot allocate"), std::string::npos) << text;
+      EXPECT_NE(text.find("GiB are available"), std::string::npos) << text;
+    }
+  }
+  EXPECT_EQ(AlignedBuffer::live_bytes(), before);
+}
+
+TEST(Memory, FactsArePlausible) {
+  AlignedBuffer buffer(size_t{8} << 20);
+  std::fill_n(buffer.as<char>(), buffer.bytes(), char{1});
+  EXPECT_GE(resident_bytes(), int64_t{8} << 20);
+  // Both are read from one file at two moments, and the kernel counts pages per thread in batches.
+  EXPECT_GE(peak_resident_bytes() + (int64_t{4} << 20), resident_bytes());
+  EXPECT_GT(available_bytes(), 0);
+}
+
+TEST(Tensor, KnowsItsShapeAndRefusesAnotherType) {
+  Tensor tensor(DType::kBF16, {2, 3, 5});
+  EXPECT_EQ(tensor.elements(), 30);
+  EXPECT_EQ(tensor.view().bytes(), 60u);
+  EXPECT_EQ(tensor.shape().to_string(), "[2, 3, 5]");
+  EXPECT_EQ(Tensor().elements(), 0);
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH((void)tensor.as<float>(), "tensor holds bf16");
+}
+
+}  // namespace
+}  // namespace reprise

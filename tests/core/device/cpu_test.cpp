@@ -1,0 +1,33 @@
+#include "core/device/cpu.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+
+namespace reprise {
+namespace {
+
+TEST(Isa, NamesParseUpToTheBestOfThisProcessor) {
+  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
+    if (isa <= best_isa()) {
+      EXPECT_EQ(parse_isa(name_of(isa)), isa);
+    } else {
+      EXPECT_THROW(parse_isa(name_of(isa)), Error);
+    }
+  }
+  try {
+    parse_isa("sse9");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("\"sse9\""), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("avx512-bf16"), std::string::npos);
+  }
+}
+
+TEST(CpuFacts, ArePlausible) {
+  EXPECT_GE(cpu_facts().logical_cores, 1);
+  EXPECT_GE(cpu_facts().l1d_bytes, 0);
+}
+
+}  // namespace
+}  // namespace reprise

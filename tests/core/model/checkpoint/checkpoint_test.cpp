@@ -1,0 +1,196 @@
+// A checkpoint folder must hold the model of its config.json, all of it and nothing else.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/model/checkpoint/weights.h"
+#include "tests/core/model/checkpoint/model_files.h"
+
+namespace reprise::model {
+namespace {
+
+constexpr TensorSpec kEmbedding{Role::kEmbedding, -1, 10, 8};
+
+TestTensor& find(std::vector<TestTensor>& tensors, const std::string& name) {
+  return *std::find_if(tensors.begin(), tensors.end(),
+                       [&](const TestTensor& tensor) { return tensor.name == name; });
+}
+
+class Checkpoint : public testing::Test {
+ protected:
+  std::unique_ptr<WeightSource> open() {
+    dir_.write("model.safetensors", safetensors_of(tensors_));
+    return open_checkpoint(dir_.path(), parse_config(config_, "config.json"));
+  }
+  // Splits the tensors after the first `in_first` into two shards; returns the index.
+  Json write_shards(size_t in_first) {
+    Json index;
+    const auto cut = tensors_.begin() + static_cast<ptrdiff_t>(in_first);
+    dir_.write("s1.safetensors", safetensors_of({tensors_.begin(), cut}));
+    dir_.write("s2.safetensors", safetensors_of({cut, tensors_.end()}));
+    for (auto it = tensors_.begin(); it != tensors_.end(); ++it)
+      index["weight_map"][it->name] = it < cut ? "s1.safetensors" : "s2.safetensors";
+    index["metadata"]["total_size"] = 1234;
+    return index;
+  }
+  std::unique_ptr<WeightSource> open_index(const Json& index) {
+    dir_.write("model.safetensors.index.json", index.dump());
+    return open_checkpoint(dir_.path(), parse_config(config_, "config.json"));
+  }
+
+  TempDir dir_;
+  Json config_ = tiny_llama_config();
+  std::vector<TestTensor> tensors_ = tiny_llama_tensors();
+};
+
+TEST_F(Checkpoint, OpensAndReads) {
+  const auto source = open();
+  std::vector<float> row(8);
+  source->read_rows(kEmbedding, 1, 2, DType::kF32, row.data());
+  EXPECT_EQ(row.front(), 0.625f);
+  source->release(kEmbedding);
+  source->read_rows(kEmbedding, 1, 2, DType::kF32, row.data());
+  EXPECT_EQ(row.back(), 0.734375f);
+}
+
+TEST_F(Checkpoint, AMissingTensorIsNamedWithItsShape) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const TestTensor left_out = tensors_[i];
+    tensors_.erase(tensors_.begin() + static_cast<ptrdiff_t>(i));
+    expect_error([&] { open(); }, {dir_.path().string(), left_out.name, "missing"});
+    tensors_.insert(tensors_.begin() + static_cast<ptrdiff_t>(i), left_out);
+  }
+}
+
+TEST_F(Checkpoint, AMisshapenTensorIsNamedWithBothShapes) {
+  find(tensors_, "model.layers.0.self_attn.k_proj.weight").shape = {8, 4};
+  expect_error([&] { open(); }, {"model.safetensors", "k_proj", "[8, 4]", "[4, 8]"});
+  tensors_ = tiny_llama_tensors();
+  find(tensors_, "model.norm.weight").shape = {1, 8};
+  EXPECT_THROW(open(), ShapeError);
+}
+
+TEST_F(Checkpoint, ExtraTensorsAreRefusedButRotaryFrequenciesAreNot) {
+  tensors_.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", {1}});
+  tensors_.push_back({"model.layers.7.self_attn.rotary_emb.inv_freq", {1}, "I64"});
+  EXPECT_NE(open(), nullptr);
+  tensors_.push_back({"model.layers.1.input_layernorm.weight", {8}});
+  expect_error([&] { open(); }, {"model.layers.1.input_layernorm.weight", "config.json"});
+  tensors_.back() = {"model.layers.0.self_attn.q_proj.bias", {8}};
+  expect_error([&] { open(); }, {"q_proj.bias"});
+}
+
+TEST_F(Checkpoint, ADtypeWeCannotReadIsNamed) {
+  find(tensors_, "model.norm.weight").dtype = "I64";
+  expect_error([&] { open(); }, {"model.norm.weight", "I64", "BF16"});
+}
+
+TEST_F(Checkpoint, NamesWithoutThePrefixAreTheSameModel) {
+  for (TestTensor& tensor : tensors_)
+    if (tensor.name.starts_with("model.")) tensor.name = tensor.name.substr(6);
+  EXPECT_NE(open(), nullptr);
+  tensors_.back().name = "head.weight";
+  expect_error([&] { open(); }, {"lm_head.weight", "missing"});
+}
+
+TEST_F(Checkpoint, ATiedHeadMayBeAbsentOrEqualOnly) {
+  config_["tie_word_embeddings"] = true;
+  expect_error([&] { open(); }, {"lm_head.weight", "tie_word_embeddings"});
+  tensors_.back().first = 0.5f;  // as the embedding
+  EXPECT_NE(open(), nullptr);
+  tensors_.pop_back();
+  EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(Checkpoint, AnEmptyFolderSaysWhatIsNeeded) {
+  expect_error([&] { open_checkpoint(dir_.path(), parse_config(config_, "c")); },
+               {dir_.path().string(), "model.safetensors.index.json"});
+  expect_error([&] { open_checkpoint(dir_.path() / "no", parse_config(config_, "c")); },
+               {"not a folder"});
+}
+
+TEST_F(Checkpoint, ShardsAreOneModel) {
+  const auto source = open_index(write_shards(4));
+  std::vector<float> values(16 * 8);
+  source->read_rows({Role::kQkv, 0, 16, 8}, 0, 16, DType::kF32, values.data());
+  EXPECT_EQ(values[0], 0.5f);
+  EXPECT_EQ(values[12 * 8], 0.5f);  // v begins in the second shard
+}
+
+TEST_F(Checkpoint, AnIndexMustAgreeWithItsShards) {
+  const Json index = write_shards(4);
+  Json wrong = index;
+  wrong["weight_map"]["lm_head.weight"] = "s1.safetensors";
+  expect_error([&] { open_index(wrong); }, {"index.json", "lm_head.weight", "s1.safetensors"});
+  wrong = index;
+  wrong["weight_map"].erase("lm_head.weight");
+  expect_error([&] { open_index(wrong); },
+               {"lm_head.weight", "s2.safetensors", "not in the index"});
+  wrong = index;
+  wrong["weight_map"]["lm_head.weight"] = "s3.safetensors";
+  expect_error([&] { open_index(wrong); }, {"s3.safetensors", "not in the folder"});
+  wrong["weight_map"]["lm_head.weight"] = 3;
+  expect_error([&] { open_index(wrong); }, {"lm_head.weight", "name of a shard"});
+  wrong["weight_map"] = {1, 2};
+  expect_error([&] { open_index(wrong); }, {"index.json", "weight_map"});
+  expect_error([&] { open_index(Json::object()); }, {"index.json", "weight_map"});
+  dir_.write("model.safetensors.index.json", "{");
+  expect_error([&] { open_checkpoint(dir_.path(), parse_config(config_, "c")); },
+               {"not valid JSON"});
+}
+
+TEST_F(Checkpoint, AnIndexCannotLeaveItsFolder) {
+  const TempDir elsewhere;
+  elsewhere.write("x.safetensors", safetensors_of(tensors_));
+  const std::string outside = elsewhere.path().filename().string() + "/x.safetensors";
+  const Json index = write_shards(4);
+  for (const std::string& name :
+       {"../" + outside, (elsewhere.path() / "x.safetensors").string(),
+        std::string("..\\x.safetensors"), std::string("./s1.safetensors"), std::string(".."),
+        std::string(), std::string("s1.safetensors\0.safetensors", 27),
+        std::string("config.json")}) {
+    Json wrong = index;
+    wrong["weight_map"]["lm_head.weight"] = name;
+    expect_error([&] { open_index(wrong); }, {"index.json", "shard", "same folder"});
+  }
+}
+
+TEST_F(Checkpoint, OneTensorInTwoShardsIsAnError) {
+  const Json index = write_shards(4);
+  std::vector<TestTensor> again(tensors_.begin() + 3, tensors_.end());
+  dir_.write("s2.safetensors", safetensors_of(again));
+  expect_error([&] { open_index(index); }, {"k_proj", "s1.safetensors", "s2.safetensors"});
+}
+
+// transformers' MPT ignores no_bias and expansion_ratio, and saves them; the trainer's does not.
+TEST(MptCheckpoint, TheFilesDecideOnBiasesAndTheMlpsWidth) {
+  const TempDir dir;
+  const Json json =
+      Json::parse(R"({"model_type": "mpt", "vocab_size": 10, "d_model": 8, "n_heads": 2,
+    "n_layers": 1, "no_bias": false, "expansion_ratio": 2})");
+  std::vector<TestTensor> tensors = {{"transformer.wte.weight", {10, 8}},
+                                     {"transformer.blocks.0.norm_1.weight", {8}},
+                                     {"transformer.blocks.0.attn.Wqkv.weight", {24, 8}},
+                                     {"transformer.blocks.0.attn.out_proj.weight", {8, 8}},
+                                     {"transformer.blocks.0.norm_2.weight", {8}},
+                                     {"transformer.blocks.0.ffn.up_proj.weight", {32, 8}},
+                                     {"transformer.blocks.0.ffn.down_proj.weight", {8, 32}},
+                                     {"transformer.norm_f.weight", {8}}};
+  dir.write("model.safetensors", safetensors_of(tensors));
+  ModelConfig config = parse_config(json, "config.json");
+  adapt_to_checkpoint(dir.path(), config);
+  EXPECT_EQ(config.intermediate, 32);
+  EXPECT_FALSE(config.norm_bias || config.qkv_bias || config.attention_out_bias || config.mlp_bias);
+  EXPECT_NE(open_checkpoint(dir.path(), config), nullptr);
+
+  tensors[5].shape = {16, 8};
+  tensors.push_back({"transformer.blocks.0.norm_1.bias", {8}});
+  dir.write("model.safetensors", safetensors_of(tensors));
+  config = parse_config(json, "config.json");
+  adapt_to_checkpoint(dir.path(), config);
+  EXPECT_EQ(config.intermediate, 16);
+  EXPECT_TRUE(config.mlp_bias);
+}
+
+}  // namespace
+}  // namespace reprise::model

@@ -1,0 +1,210 @@
+// The stored decoders open as they are, and their rows land where the canonical layout says.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/model/checkpoint/safetensors.h"
+#include "core/model/checkpoint/weights.h"
+
+namespace reprise::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+class GoldenCheckpoints : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* data = std::getenv("REPRISE_DATA");
+    if (data == nullptr) GTEST_SKIP() << "REPRISE_DATA is not set: no stored models to open";
+    root_ = fs::path(data) / "golden";
+  }
+
+  static TensorSpec spec_of(const ModelConfig& config, Role role, int64_t layer) {
+    for (const TensorSpec& tensor : canonical_tensors(config))
+      if (tensor.role == role && tensor.layer == layer) return tensor;
+    ADD_FAILURE() << "no such tensor";
+    return {};
+  }
+
+  // The whole canonical tensor in f32.
+  static std::vector<float> read(const WeightSource& source, const TensorSpec& tensor) {
+    std::vector<float> values(static_cast<size_t>(tensor.rows * tensor.cols));
+    source.read_rows(tensor, 0, tensor.rows, DType::kF32, values.data());
+    return values;
+  }
+
+  // The whole stored tensor in f32, by name.
+  static std::vector<float> stored(const fs::path& file, const std::string& name) {
+    const SafetensorsFile opened(file);
+    const SafetensorsEntry& entry = opened.entries().at(name);
+    std::vector<float> values(static_cast<size_t>(entry.elements));
+    opened.read(entry, 0, entry.elements, DType::kF32, values.data());
+    return values;
+  }
+
+  // Falcon's fused tensor against [all q; all k; all v] by plain index arithmetic.
+  void expect_ungrouped(const std::string& model, const std::string& suffix, Role role) {
+    const ModelConfig config = load_config(root_ / model);
+    const auto source = open_checkpoint(root_ / model, config);
+    const std::vector<float> ours = read(*source, spec_of(config, role, 1));
+    const std::vector<float> fused =
+        stored(root_ / model / "model.safetensors",
+               "transformer.h.1.self_attention.query_key_value." + suffix);
+    ASSERT_EQ(ours.size(), fused.size());
+    const int64_t row = role == Role::kQkv ? config.hidden : 1;
+    const int64_t group = config.heads / config.kv_heads;
+    for (int64_t r = 0; r < config.q_dim() + 2 * config.kv_dim(); ++r) {
+      int64_t file_head = 0;
+      const int64_t d = r % config.head_dim;
+      if (r < config.q_dim()) {
+        const int64_t head = r / config.head_dim;
+        file_head = head / group * (group + 2) + head % group;
+      } else {
+        const int64_t head = (r - config.q_dim()) / config.head_dim % config.kv_heads;
+        const bool is_value = r >= config.q_dim() + config.kv_dim();
+        file_head = head * (group + 2) + group + (is_value ? 1 : 0);
+      }
+      for (int64_t c = 0; c < row; ++c)
+        ASSERT_EQ(ours[static_cast<size_t>(r * row + c)],
+                  fused[static_cast<size_t>((file_head * config.head_dim + d) * row + c)])
+            << model << " row " << r << " column " << c;
+    }
+  }
+
+  fs::path root_;
+};
+
+TEST_F(GoldenCheckpoints, EveryDecoderOpensAndEveryRowIsFinite) {
+  for (const char* name :
+       {"codellama", "falcon-40b-style", "falcon-7b-style", "falcon-rw-style", "llama-bf16",
+        "llama-bias", "llama-fp16-sharded", "llama-gqa", "llama-mha", "llama-mqa-tied",
+        "llama-rope-dynamic", "llama-rope-linear", "llama-rope-llama3", "mistral", "mpt-30b-style",
+        "mpt-7b-style", "phi-2", "../models/stories260K", "../models/llama2xs"}) {
+    SCOPED_TRACE(name);
+    const ModelConfig config = load_config(root_ / name);
+    const auto source = open_checkpoint(root_ / name, config);
+    int64_t elements = 0;
+    for (const TensorSpec& tensor : canonical_tensors(config)) {
+      double squares = 0.0;
+      for (const float value : read(*source, tensor)) squares += double{value} * value;
+      EXPECT_TRUE(std::isfinite(squares));
+      EXPECT_GT(squares, 0.0);
+      elements += tensor.rows * tensor.cols;
+      source->release(tensor);
+    }
+    EXPECT_EQ(elements, config.parameters());
+  }
+}
+
+TEST_F(GoldenCheckpoints, OtherArchitecturesAreRefusedByModelType) {
+  for (const char* name : {"bert", "roberta", "deberta-v1", "deberta-v3", "qwen2-moe"}) {
+    try {
+      load_config(root_ / name);
+      ADD_FAILURE() << name << " was accepted";
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("config.json"), std::string::npos) << text;
+      EXPECT_NE(text.find("model_type"), std::string::npos) << text;
+      EXPECT_NE(text.find("mistral"), std::string::npos) << text;
+    }
+  }
+}
+
+TEST_F(GoldenCheckpoints, FalconFusedRowsAreUngrouped) {
+  expect_ungrouped("falcon-7b-style", "weight", Role::kQkv);
+  expect_ungrouped("falcon-40b-style", "weight", Role::kQkv);
+  expect_ungrouped("falcon-rw-style", "weight", Role::kQkv);
+  expect_ungrouped("falcon-rw-style", "bias", Role::kQkvBias);
+}
+
+TEST_F(GoldenCheckpoints, SeparateLlamaTensorsAreStacked) {
+  const fs::path dir = root_ / "llama-bias";
+  const ModelConfig config = load_config(dir);
+  const auto source = open_checkpoint(dir, config);
+  const std::string layer = "model.layers.2.";
+  for (const char* suffix : {"weight", "bias"}) {
+    const bool is_weight = std::string(suffix) == "weight";
+    std::vector<float> expected;
+    for (const char* name : {"self_attn.q_proj.", "self_attn.k_proj.", "self_attn.v_proj."})
+      for (const float value : stored(dir / "model.safetensors", layer + name + suffix))
+        expected.push_back(value);
+    EXPECT_EQ(read(*source, spec_of(config, is_weight ? Role::kQkv : Role::kQkvBias, 2)), expected);
+    expected.clear();
+    for (const char* name : {"mlp.gate_proj.", "mlp.up_proj."})
+      for (const float value : stored(dir / "model.safetensors", layer + name + suffix))
+        expected.push_back(value);
+    EXPECT_EQ(read(*source, spec_of(config, is_weight ? Role::kUp : Role::kUpBias, 2)), expected);
+  }
+}
+
+TEST_F(GoldenCheckpoints, AnyRangeOfRowsEqualsThatPartOfTheWhole) {
+  for (const char* name : {"falcon-40b-style", "llama-gqa", "llama-fp16-sharded", "mpt-7b-style"}) {
+    const ModelConfig config = load_config(root_ / name);
+    const auto source = open_checkpoint(root_ / name, config);
+    const TensorSpec tensor = spec_of(config, Role::kQkv, 0);
+    const std::vector<float> whole = read(*source, tensor);
+    for (const int64_t first : {int64_t{0}, int64_t{1}, int64_t{17}, tensor.rows - 1})
+      for (const int64_t end : {first, first + 1, tensor.rows}) {
+        std::vector<float> part(static_cast<size_t>((end - first) * tensor.cols));
+        source->read_rows(tensor, first, end, DType::kF32, part.data());
+        EXPECT_TRUE(std::equal(part.begin(), part.end(),
+                               whole.begin() + static_cast<ptrdiff_t>(first * tensor.cols)))
+            << name << " rows " << first << " to " << end;
+      }
+  }
+}
+
+TEST_F(GoldenCheckpoints, ConversionEqualsTheDtypesOwn) {
+  for (const char* name : {"llama-bf16", "llama-fp16-sharded", "llama-mha"}) {
+    const ModelConfig config = load_config(root_ / name);
+    const auto source = open_checkpoint(root_ / name, config);
+    const TensorSpec tensor = spec_of(config, Role::kDown, 1);
+    const std::vector<float> values = read(*source, tensor);
+    std::vector<bf16> rounded(values.size());
+    source->read_rows(tensor, 0, tensor.rows, DType::kBF16, rounded.data());
+    for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(rounded[i].bits, bf16(values[i]).bits);
+  }
+}
+
+TEST_F(GoldenCheckpoints, ConfigsSayWhatTheFilesSay) {
+  const ModelConfig mpt = load_config(root_ / "mpt-30b-style");
+  EXPECT_EQ(mpt.family, Family::kMpt);
+  EXPECT_EQ(mpt.name, "mpt-30b-style");
+  EXPECT_DOUBLE_EQ(mpt.clip_qkv, 1.5);
+  EXPECT_DOUBLE_EQ(mpt.attention_scale, 0.2);
+  EXPECT_FALSE(mpt.norm_bias);
+  EXPECT_TRUE(mpt.tied_embeddings);
+  EXPECT_TRUE(mpt.eos_ids.empty());
+
+  const ModelConfig falcon = load_config(root_ / "falcon-40b-style");
+  EXPECT_EQ(falcon.block, BlockStyle::kParallelTwoNorms);
+  EXPECT_EQ(falcon.kv_heads, 2);
+  EXPECT_EQ(load_config(root_ / "falcon-7b-style").kv_heads, 1);
+  EXPECT_EQ(load_config(root_ / "falcon-7b-style").block, BlockStyle::kParallelOneNorm);
+  const ModelConfig rw = load_config(root_ / "falcon-rw-style");
+  EXPECT_EQ(rw.block, BlockStyle::kSequential);
+  EXPECT_EQ(rw.position, PositionScheme::kAlibi);
+  EXPECT_TRUE(rw.alibi.scaled_with_scores && rw.alibi.rounded_to_bf16 && rw.qkv_bias);
+
+  EXPECT_EQ(load_config(root_ / "mistral").sliding_window, 24);
+  EXPECT_EQ(load_config(root_ / "llama-bf16").stored_dtype, DType::kBF16);
+  const ModelConfig phi = load_config(root_ / "phi-2");
+  EXPECT_EQ(phi.rotary.dims, 8);
+  EXPECT_EQ(phi.activation, Activation::kGeluTanh);
+  EXPECT_TRUE(phi.head_bias && phi.mlp_bias && phi.norm_bias);
+  const RotaryConfig llama3 = load_config(root_ / "llama-rope-llama3").rotary;
+  EXPECT_EQ(llama3.scaling, RopeScaling::kLlama3);
+  EXPECT_EQ(llama3.original_max_positions, 64);
+  EXPECT_DOUBLE_EQ(llama3.theta, 500000.0);
+  const RotaryConfig dynamic = load_config(root_ / "llama-rope-dynamic").rotary;
+  EXPECT_EQ(dynamic.scaling, RopeScaling::kDynamic);
+  EXPECT_EQ(dynamic.original_max_positions, 48);
+}
+
+}  // namespace
+}  // namespace reprise::model

@@ -1,0 +1,301 @@
+// config.json of each family: defaults, spellings, and an error for everything that is not
+// computed.
+#include "core/model/config/config.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/core/model/checkpoint/model_files.h"
+
+namespace reprise::model {
+namespace {
+
+// Only the dimensions: everything else is Hugging Face's default.
+Json bare(const std::string& model_type) {
+  if (model_type == "mpt")
+    return Json::parse(R"({"model_type": "mpt", "d_model": 64, "n_heads": 4, "n_layers": 2,
+                           "vocab_size": 100})");
+  Json json = Json::parse(R"({"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 8,
+                              "vocab_size": 100})");
+  json["model_type"] = model_type;
+  if (model_type != "falcon") json["intermediate_size"] = 96;
+  return json;
+}
+
+ModelConfig parse(const Json& json) { return parse_config(json, "config.json"); }
+
+ModelConfig parse_with(const std::string& model_type, const Json& patch) {
+  Json json = bare(model_type);
+  json.update(patch);
+  return parse(json);
+}
+
+TEST(Config, AbsentKeysTakeTheFamilysDefaults) {
+  const ModelConfig llama = parse(bare("llama"));
+  EXPECT_EQ(llama.kv_heads, 8);
+  EXPECT_EQ(llama.head_dim, 8);
+  EXPECT_EQ(llama.max_positions, 2048);
+  EXPECT_DOUBLE_EQ(llama.norm_epsilon, 1e-6);
+  EXPECT_DOUBLE_EQ(llama.rotary.theta, 10000.0);
+  EXPECT_EQ(llama.rotary.dims, 8);
+  EXPECT_DOUBLE_EQ(llama.attention_scale, 1.0 / std::sqrt(8.0));
+  EXPECT_EQ(llama.bos_id, 1);
+  EXPECT_EQ(llama.eos_ids, std::vector<int64_t>{2});
+  EXPECT_FALSE(llama.tied_embeddings || llama.qkv_bias || llama.mlp_bias || llama.norm_bias);
+  EXPECT_EQ(llama.stored_dtype, DType::kF32);
+  EXPECT_EQ(llama.sliding_window, 0);
+
+  const ModelConfig mistral = parse(bare("mistral"));
+  EXPECT_EQ(mistral.family, Family::kLlama);
+  EXPECT_EQ(mistral.model_type, "mistral");
+  EXPECT_EQ(mistral.sliding_window, 4096);
+  EXPECT_EQ(mistral.max_positions, 131072);
+  EXPECT_EQ(parse_with("mistral", {{"num_attention_heads", 16}}).kv_heads, 8);
+  EXPECT_EQ(parse_with("mistral", {{"num_attention_heads", 16}, {"num_key_value_heads", nullptr}})
+                .kv_heads,
+            16);
+  EXPECT_EQ(parse_with("mistral", {{"sliding_window", nullptr}}).sliding_window, 0);
+
+  const ModelConfig falcon = parse(bare("falcon"));
+  EXPECT_EQ(falcon.kv_heads, 1);
+  EXPECT_EQ(falcon.intermediate, 256);
+  EXPECT_EQ(falcon.block, BlockStyle::kParallelOneNorm);
+  EXPECT_EQ(falcon.activation, Activation::kGelu);
+  EXPECT_TRUE(falcon.tied_embeddings && falcon.norm_bias);
+  EXPECT_FALSE(falcon.gated_mlp || falcon.mlp_bias);
+
+  const ModelConfig mpt = parse(bare("mpt"));
+  EXPECT_EQ(mpt.position, PositionScheme::kAlibi);
+  EXPECT_FALSE(mpt.alibi.scaled_with_scores || mpt.alibi.rounded_to_bf16 || mpt.bos_id);
+  EXPECT_EQ(mpt.intermediate, 256);
+  EXPECT_TRUE(mpt.tied_embeddings);
+
+  const ModelConfig phi = parse_with("phi", {{"hidden_size", 128}});
+  EXPECT_EQ(phi.rotary.dims, 8);  // half of 16
+  EXPECT_EQ(phi.block, BlockStyle::kParallelOneNorm);
+}
+
+TEST(Config, FalconsThreeStyles) {
+  const ModelConfig grouped =
+      parse_with("falcon", {{"new_decoder_architecture", true}, {"num_kv_heads", 2}});
+  EXPECT_EQ(grouped.block, BlockStyle::kParallelTwoNorms);
+  EXPECT_EQ(grouped.kv_heads, 2);
+  const ModelConfig one_norm =
+      parse_with("falcon", {{"new_decoder_architecture", true}, {"num_ln_in_parallel_attn", 1}});
+  EXPECT_EQ(one_norm.block, BlockStyle::kParallelOneNorm);
+  EXPECT_EQ(one_norm.kv_heads, 8);
+  const ModelConfig rw = parse_with(
+      "falcon",
+      {{"multi_query", false}, {"parallel_attn", false}, {"alibi", true}, {"bias", true}});
+  EXPECT_EQ(rw.kv_heads, 8);
+  EXPECT_EQ(rw.block, BlockStyle::kSequential);
+  EXPECT_TRUE(rw.alibi.scaled_with_scores && rw.alibi.rounded_to_bf16 && rw.mlp_bias);
+  // Falcon-7B's file states as many KV heads as heads beside multi_query.
+  EXPECT_EQ(parse_with("falcon", {{"num_kv_heads", 8}}).kv_heads, 1);
+}
+
+TEST(Config, FalconsFirstSpelling) {
+  const Json json = Json::parse(R"({"model_type": "RefinedWeb", "hidden_size": 64, "n_layer": 2,
+      "n_head": 8, "n_head_kv": 2, "vocab_size": 100, "multi_query": true, "parallel_attn": true,
+      "apply_residual_connection_post_layernorm": false, "torch_dtype": "bfloat16"})");
+  const ModelConfig config = parse(json);
+  EXPECT_EQ(config.kv_heads, 2);
+  EXPECT_EQ(config.layers, 2);
+  EXPECT_EQ(config.block, BlockStyle::kParallelTwoNorms);
+  EXPECT_EQ(config.stored_dtype, DType::kBF16);
+  expect_error([&] { parse_with("falcon", {{"n_head", 4}}); }, {"num_attention_heads", "n_head"});
+}
+
+TEST(Config, RotaryScalingUnderEitherSpelling) {
+  const Json scaling = {{"rope_type", "llama3"},
+                        {"factor", 8.0},
+                        {"low_freq_factor", 1.0},
+                        {"high_freq_factor", 4.0},
+                        {"original_max_position_embeddings", 64}};
+  Json parameters = scaling;
+  parameters["rope_theta"] = 500000.0;
+  for (const Json& patch : {Json{{"rope_scaling", scaling}, {"rope_theta", 500000.0}},
+                            Json{{"rope_parameters", parameters}}}) {
+    const RotaryConfig rotary = parse_with("llama", patch).rotary;
+    EXPECT_EQ(rotary.scaling, RopeScaling::kLlama3);
+    EXPECT_DOUBLE_EQ(rotary.theta, 500000.0);
+    EXPECT_DOUBLE_EQ(rotary.factor, 8.0);
+    EXPECT_EQ(rotary.original_max_positions, 64);
+  }
+  const Json dynamic = {{"type", "dynamic"}, {"factor", 2.0}};
+  EXPECT_EQ(parse_with("llama", {{"rope_scaling", dynamic}}).rotary.original_max_positions, 2048);
+  // As transformers has it: dynamic scaling knows max_position_embeddings alone, llama3 falls back
+  // to it.
+  Json noted = dynamic, unsaid = scaling;
+  noted["original_max_position_embeddings"] = 64;
+  unsaid.erase("original_max_position_embeddings");
+  for (const Json& given : {noted, unsaid})
+    EXPECT_EQ(parse_with("llama", {{"rope_scaling", given}, {"max_position_embeddings", 512}})
+                  .rotary.original_max_positions,
+              512);
+  const Json partial = {{"rope_type", "default"}, {"partial_rotary_factor", 0.25}};
+  EXPECT_EQ(parse_with("phi", {{"rope_parameters", partial}}).rotary.dims, 2);
+  const Json plain = {{"rope_type", "default"}, {"rope_theta", 7.0}};
+  EXPECT_EQ(parse_with("llama", {{"rope_parameters", plain}}).rotary.scaling, RopeScaling::kNone);
+}
+
+TEST(Config, MptWithBiasesHasThemEverywhere) {
+  const ModelConfig config = parse_with("mpt", {{"no_bias", false}});
+  EXPECT_TRUE(config.norm_bias && config.qkv_bias && config.attention_out_bias && config.mlp_bias);
+}
+
+// transformers' MPT does not pass alibi_bias_max on, and takes a clip of 0 for none.
+TEST(Config, MptsAttentionIsTransformersUnlessTheTrainedOneIsAskedFor) {
+  const Json attention = {{"alibi_bias_max", 16}, {"clip_qkv", 0}};
+  EXPECT_EQ(parse_with("mpt", {{"attn_config", attention}}).alibi.bias_max, 8.0);
+  EXPECT_EQ(parse_with("mpt", {{"attn_config", attention}}).clip_qkv, 0.0);
+  EXPECT_EQ(
+      parse_with("mpt", {{"attn_config", attention}, {"reprise_alibi", "trained"}}).alibi.bias_max,
+      16.0);
+}
+
+TEST(Config, MetadataOfAnyKindPasses) {
+  for (const char* type : {"llama", "mistral", "falcon", "mpt"})
+    EXPECT_NO_THROW(parse_with(type, {{"architectures", {"X"}},
+                                      {"use_cache", true},
+                                      {"transformers_version", "4.31.0"},
+                                      {"pad_token_id", -1},
+                                      {"auto_map", {{"AutoConfig", "x"}}},
+                                      {"attention_dropout", 0.1},
+                                      {"initializer_range", 0.02},
+                                      {"quantization_config", nullptr},
+                                      {"unsloth_version", "1"},
+                                      {"_name_or_path", "x/y"},
+                                      {"pretraining_tp", 1},
+                                      {"max_sequence_length", 2048},
+                                      {"is_encoder_decoder", false},
+                                      {"some_trainer_note", {1, 2, 3}}}))
+        << type;
+}
+
+TEST(Config, EosIdsAreANumberOrAListAndGenerationConfigAddsToThem) {
+  EXPECT_EQ(parse_with("llama", {{"eos_token_id", {3, 4}}}).eos_ids, (std::vector<int64_t>{3, 4}));
+  EXPECT_TRUE(parse_with("llama", {{"eos_token_id", nullptr}}).eos_ids.empty());
+  const TempDir dir;
+  dir.write("config.json", bare("llama").dump());
+  dir.write("generation_config.json", R"({"eos_token_id": [2, 9], "temperature": 0.6})");
+  const ModelConfig config = load_config(dir.path());
+  EXPECT_EQ(config.eos_ids, (std::vector<int64_t>{2, 9}));
+  EXPECT_EQ(config.name, dir.path().filename().string());
+  EXPECT_EQ(load_config(dir.path() / "config.json").name, config.name);
+  dir.write("generation_config.json", R"({"eos_token_id": 100})");
+  expect_error([&] { load_config(dir.path()); }, {"generation_config.json", "eos_token_id", "100"});
+}
+
+TEST(Config, UnsupportedAndImpossibleValuesNameTheKey) {
+  struct Case {
+    const char* model_type;
+    Json patch;
+    const char* key;
+  };
+  const Json yarn = {{"type", "yarn"}, {"factor", 4.0}};
+  const std::vector<Case> cases = {
+      {"llama", {{"rope_scaling", yarn}}, "rope_scaling.type"},
+      {"llama", {{"rope_scaling", {{"rope_type", "linear"}}}}, "rope_scaling.factor"},
+      {"llama", {{"rope_scaling", {{"type", "linear"}, {"factor", 0.5}}}}, "rope_scaling.factor"},
+      {"llama", {{"rope_scaling", {{"type", "linear"}, {"factor", "2"}}}}, "rope_scaling.factor"},
+      {"llama", {{"rope_scaling", {{"type", "linear"}, {"factor", 2.0}, {"mscale", 1}}}}, "mscale"},
+      {"llama", {{"rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}}}, "low_freq_factor"},
+      {"llama", {{"rope_parameters", {{"full_attention", Json::object()}}}}, "full_attention"},
+      {"llama", {{"rope_theta", 0}}, "rope_theta"},
+      {"llama", {{"partial_rotary_factor", 0.5}}, "partial_rotary_factor"},
+      {"llama", {{"hidden_act", "relu"}}, "hidden_act"},
+      {"llama", {{"quantization_config", {{"bits", 4}}}}, "quantization_config"},
+      {"llama", {{"num_local_experts", 8}}, "num_local_experts"},
+      {"llama", {{"final_logit_softcapping", 30.0}}, "final_logit_softcapping"},
+      {"llama", {{"residual_multiplier", 0.22}}, "residual_multiplier"},
+      {"llama", {{"sliding_window", 128}}, "sliding_window"},
+      {"llama", {{"layer_types", {"linear_attention"}}}, "layer_types"},
+      {"llama", {{"num_key_value_head", 2}}, "did you mean \"num_key_value_heads\""},
+      {"llama", {{"rms_norm_epsilon", 1e-5}, {"rms_norm_ep", 1e-5}}, "rms_norm_ep"},
+      {"llama", {{"hidden_size", 0}}, "hidden_size"},
+      {"llama", {{"hidden_size", -64}}, "hidden_size"},
+      {"llama", {{"hidden_size", 63}}, "num_attention_heads"},
+      {"llama", {{"hidden_size", 24}}, "head_dim"},
+      {"llama", {{"hidden_size", 1099511627776}}, "hidden_size"},
+      {"llama", {{"hidden_size", 18446744073709551615u}}, "hidden_size"},
+      {"llama", {{"hidden_size", "64"}}, "hidden_size"},
+      {"llama", {{"hidden_size", 64.5}}, "hidden_size"},
+      {"llama", {{"hidden_size", nullptr}}, "hidden_size"},
+      {"llama", {{"num_hidden_layers", 1000000}}, "num_hidden_layers"},
+      {"llama", {{"num_key_value_heads", 3}}, "num_key_value_heads"},
+      {"llama", {{"num_key_value_heads", 16}}, "num_key_value_heads"},
+      {"llama", {{"num_attention_heads", 65536}, {"head_dim", 1048576}}, "head_dim"},
+      {"llama", {{"head_dim", 7}}, "head_dim"},
+      {"llama", {{"rms_norm_eps", 0.0}}, "rms_norm_eps"},
+      {"llama", {{"eos_token_id", 100}}, "eos_token_id"},
+      {"llama", {{"eos_token_id", "</s>"}}, "eos_token_id"},
+      {"llama", {{"eos_token_id", 18446744073709551615u}}, "eos_token_id"},
+      {"llama", {{"torch_dtype", "float64"}}, "torch_dtype"},
+      {"llama", {{"dtype", "int8"}}, "dtype"},
+      {"llama", {{"tie_word_embeddings", 1}}, "tie_word_embeddings"},
+      {"llama", {{"model_type", "gpt2"}}, "model_type"},
+      {"llama", {{"model_type", nullptr}}, "model_type"},
+      {"mistral", {{"sliding_window", 0}}, "sliding_window"},
+      {"mistral", {{"attention_bias", true}}, "attention_bias"},
+      {"falcon", {{"activation", "relu"}}, "activation"},
+      {"falcon", {{"num_ln_in_parallel_attn", 2}}, "num_ln_in_parallel_attn"},
+      {"falcon", {{"num_ln_in_parallel_attn", 3}}, "num_ln_in_parallel_attn"},
+      {"falcon", {{"new_decoder_architecture", true}, {"parallel_attn", false}}, "parallel_attn"},
+      {"falcon", {{"multi_query", false}, {"num_kv_heads", 2}}, "num_kv_heads"},
+      {"falcon", {{"apply_residual_connection_post_layernorm", true}}, "post_layernorm"},
+      {"mpt", {{"attn_config", {{"alibi", false}}}}, "attn_config.alibi"},
+      {"mpt", {{"attn_config", {{"attn_type", "multiquery_attention"}}}}, "attn_config.attn_type"},
+      {"mpt", {{"attn_config", {{"qk_ln", true}}}}, "attn_config.qk_ln"},
+      {"mpt", {{"attn_config", {{"prefix_lm", true}}}}, "attn_config.prefix_lm"},
+      {"mpt", {{"attn_config", {{"clip_qkv", -1.0}}}}, "attn_config.clip_qkv"},
+      {"mpt", {{"attn_config", 3}}, "attn_config"},
+      {"mpt", {{"logit_scale", "inv_sqrt_d_model"}}, "logit_scale"},
+      {"mpt", {{"norm_type", "rmsnorm"}}, "norm_type"},
+      {"mpt", {{"ffn_config", {{"ffn_type", "mptglu"}}}}, "ffn_config.ffn_type"},
+      {"mpt", {{"d_model", 1048576}, {"expansion_ratio", 64}}, "expansion_ratio"},
+      {"phi", {{"qk_layernorm", true}}, "qk_layernorm"},
+      {"phi", {{"hidden_act", "gelu"}}, "hidden_act"},
+      {"phi", {{"partial_rotary_factor", 0.1}}, "partial_rotary_factor"},
+      {"phi", {{"partial_rotary_factor", 1e300}}, "partial_rotary_factor"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(std::string(c.model_type) + " " + c.patch.dump());
+    expect_error([&] { parse_with(c.model_type, c.patch); }, {"config.json", c.key});
+  }
+}
+
+TEST(Config, MissingDimensionsAreNamed) {
+  for (const char* type : {"llama", "mistral", "falcon", "mpt", "phi"}) {
+    const Json whole = bare(type);
+    for (const auto& item : whole.items()) {
+      Json json = whole;
+      json.erase(item.key());
+      expect_error([&] { parse(json); }, {"config.json", item.key(), "missing"});
+    }
+  }
+  expect_error([] { parse(Json::array()); }, {"config.json"});
+}
+
+TEST(Config, AnUnknownModelTypeListsTheSupportedOnes) {
+  expect_error(
+      [] {
+        parse_with("llama", {{"model_type", "llamma"}});
+      },
+      {"did you mean \"llama\"", "mistral", "falcon", "mpt", "phi"});
+}
+
+TEST(Config, TheLargestAcceptedModelCountsWithoutOverflow) {
+  const ModelConfig config = parse_with("llama", {{"vocab_size", 1 << 24},
+                                                  {"hidden_size", 1 << 20},
+                                                  {"num_hidden_layers", 4096},
+                                                  {"intermediate_size", 1 << 22},
+                                                  {"num_attention_heads", 1 << 16},
+                                                  {"attention_bias", true},
+                                                  {"mlp_bias", true}});
+  EXPECT_GT(config.parameters(), int64_t{1} << 55);
+}
+
+}  // namespace
+}  // namespace reprise::model

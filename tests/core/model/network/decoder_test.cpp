@@ -1,0 +1,208 @@
+#include "core/model/network/decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "tests/support/reference_decoder.h"
+#include "tests/support/run_model.h"
+#include "tests/support/tiny_models.h"
+
+namespace reprise::model {
+namespace {
+
+using reprise::testing::all_logits;
+using reprise::testing::random_decoder;
+using reprise::testing::ReferenceDecoder;
+using reprise::testing::scaled_down;
+
+std::vector<int32_t> some_ids(int32_t count, int32_t seed = 3) {
+  std::vector<int32_t> ids;
+  for (int32_t i = 0; i < count; ++i) ids.push_back((i * i * 7 + seed) % 97);
+  return ids;
+}
+
+std::vector<int32_t> counted(int32_t count) {
+  std::vector<int32_t> positions(static_cast<size_t>(count));
+  std::iota(positions.begin(), positions.end(), 0);
+  return positions;
+}
+
+ReferenceDecoder reference_of(const ModelConfig& config, uint64_t seed = 1) {
+  return {config, *random_weights(config, seed)};
+}
+
+double max_difference(const std::vector<float>& got, const std::vector<double>& want) {
+  EXPECT_EQ(got.size(), want.size());
+  double worst = 0.0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_FALSE(std::isnan(got[i]));
+    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - want[i]));
+  }
+  return worst;
+}
+
+// Logits have magnitude ~4. Two layers of about six operations, each a sum of at most 400 terms
+// with roundings of 2^-24 that add like a random walk: 12 * 4 * 20 * 2^-24 = 6e-5 at most.
+constexpr double kBound = 6e-5;
+
+class Family : public ::testing::TestWithParam<std::string> {
+ protected:
+  Context context_ = Context::machine();
+};
+
+TEST_P(Family, LogitsMatchTheReferenceWholeAndInChunks) {
+  auto decoder = random_decoder(scaled_down(GetParam()), context_);
+  const std::vector<int32_t> ids = some_ids(23);
+  const std::vector<double> want = reference_of(decoder->config()).logits(ids, counted(23));
+  for (int32_t chunk : {23, 1, 7})
+    EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk), want), kBound) << "chunk " << chunk;
+}
+
+TEST_P(Family, EveryInstructionSetMatchesTheReference) {
+  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512}) {
+    if (isa > best_isa()) continue;
+    auto decoder = random_decoder(scaled_down(GetParam()), {.threads = 2, .isa = isa});
+    const std::vector<int32_t> ids = some_ids(11);
+    const std::vector<double> want = reference_of(decoder->config()).logits(ids, counted(11));
+    EXPECT_LE(max_difference(all_logits(*decoder, ids, 11), want), kBound) << name_of(isa);
+  }
+}
+
+// Gaps, repetitions and descending positions, as Prompt Cache's schemas make them.
+TEST_P(Family, ExplicitPositionsMatchTheReference) {
+  auto decoder = random_decoder(scaled_down(GetParam()), context_);
+  const std::vector<int32_t> ids = some_ids(12);
+  const std::vector<int32_t> positions = {40, 41, 42, 7, 8, 9, 10, 10, 60, 59, 58, 61};
+  const std::vector<double> want = reference_of(decoder->config()).logits(ids, positions);
+  for (int32_t chunk : {12, 5, 1})
+    EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk, DType::kF32, positions), want),
+              kBound)
+        << "chunk " << chunk;
+}
+
+// Activations, weights and cache in bf16 round to 2^-8 where f32 rounds to 2^-24: the same walk,
+// 2^16 times as wide, from the deviation f32 has here (about 1e-6): 0.07; doubled, since both are
+// maxima of random walks, and doubled again for the bf16 cache.
+TEST_P(Family, Bf16StaysNearTheReference) {
+  auto decoder = random_decoder(scaled_down(GetParam()), context_, DType::kBF16);
+  const std::vector<int32_t> ids = some_ids(23);
+  const std::vector<double> want = reference_of(decoder->config()).logits(ids, counted(23));
+  for (int32_t chunk : {23, 1})
+    EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk, DType::kBF16), want), 0.28)
+        << "chunk " << chunk;
+}
+
+TEST_P(Family, GreedyTokensAreThoseOfTheReference) {
+  auto decoder = random_decoder(scaled_down(GetParam()), context_);
+  const std::vector<int32_t> prompt = some_ids(9);
+  const std::vector<int32_t> want = reference_of(decoder->config()).greedy(prompt, counted(9), 10);
+  for (const char* method : {"contiguous", "recompute"})
+    EXPECT_EQ(reprise::testing::generate(*decoder, prompt, 10, method, 4, context_), want)
+        << method;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Family, ::testing::ValuesIn(shipped_shapes()),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           for (char& c : name)
+                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+                           return name;
+                         });
+
+// Beyond what the model was trained for, where the base of the angles grows with the length.
+TEST(Decoder, DynamicScalingMatchesTheReferenceBeyondTheTrainedLength) {
+  Json json = scaled_down("tinyllama-1.1b");
+  json["max_position_embeddings"] = 16;
+  json["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 2.0}};
+  const Context context = Context::machine();
+  auto decoder = random_decoder(json, context);
+  for (int32_t tokens : {16, 17, 40}) {
+    const std::vector<int32_t> ids = some_ids(tokens);
+    const auto want = reference_of(decoder->config()).logits(ids, counted(tokens));
+    EXPECT_LE(max_difference(all_logits(*decoder, ids, tokens), want), kBound) << tokens;
+  }
+}
+
+// A step that needs more memory than there is must not leave buffers that a later step overruns.
+TEST(Decoder, RunsOnAfterAStepThatDidNotFitIntoMemory) {
+  Json json = scaled_down("tinyllama-1.1b");
+  json["num_hidden_layers"] = 1;
+  json["intermediate_size"] = 1 << 17;
+  const Context context = Context::machine();
+  auto decoder = random_decoder(json, context);
+  const std::vector<int32_t> ids = some_ids(5);
+  const std::vector<float> before = all_logits(*decoder, ids, 5);
+  // 4 million rows of 2 * 2^17 values: 4 TiB.
+  constexpr int32_t kRows = 1 << 22;
+  kv::AttentionPlan plan;
+  plan.cache = {.kv_heads = decoder->config().kv_heads, .head_dim = decoder->config().head_dim};
+  plan.row_positions.assign(kRows, 0);
+  plan.row_lengths.assign(kRows, 1);
+  plan.row_slots.assign(kRows, 0);
+  plan.finish();
+  EXPECT_THROW(decoder->forward(std::vector<int32_t>(kRows, 1), plan, {}, nullptr), Error);
+  EXPECT_EQ(all_logits(*decoder, ids, 5), before);
+  const std::vector<int32_t> more = some_ids(40);
+  EXPECT_EQ(all_logits(*decoder, more, 40).size(), 40u * 97u);
+}
+
+TEST(Decoder, IdsOutsideTheVocabularyAreNamed) {
+  const Context context = Context::machine();
+  auto decoder = random_decoder(scaled_down("tinyllama-1.1b"), context);
+  for (int32_t id : {-1, 97, 1 << 30})
+    expect_error(
+        [&] {
+          (void)all_logits(*decoder, std::vector<int32_t>{1, id}, 2);
+        },
+        {std::to_string(id), "vocabulary of 97"});
+}
+
+TEST(Decoder, EmptyStepDoesNothing) {
+  auto decoder = random_decoder(scaled_down("tinyllama-1.1b"), Context::machine());
+  kv::AttentionPlan plan;
+  plan.cache = {.kv_heads = decoder->config().kv_heads, .head_dim = decoder->config().head_dim};
+  plan.finish();
+  decoder->forward({}, plan, {}, nullptr);
+}
+
+TEST(Decoder, ShapesWithoutWeightsAndUnsupportedDtypesAreErrors) {
+  const Context context = Context::machine();
+  expect_error([&] { (void)load_decoder("tinyllama-1.1b", {}, context); },
+               {"tinyllama-1.1b", "--random-weights"});
+  expect_error([&] { (void)load_decoder("tinyllama-1.1b", {.dtype = DType::kF16}, context); },
+               {"f16", "bf16"});
+  expect_error([&] { (void)load_decoder("tinylama-1.1b", {}, context); },
+               {"did you mean \"tinyllama-1.1b\"?"});
+  expect_error(
+      [&] {
+        (void)load_decoder("falcon-180b", {.dtype = DType::kF32, .random_weights = true}, context);
+      },
+      {"falcon-180b", "GiB", "available"});
+}
+
+TEST(DecoderDeathTest, WantedRowsBeyondTheStepStop) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto decoder = random_decoder(scaled_down("tinyllama-1.1b"), {.threads = 1, .isa = best_isa()});
+  (void)all_logits(*decoder, some_ids(8), 8);  // buffers for 8 rows
+  kv::BlockPool pool({.layers = 2,
+                      .kv_heads = decoder->config().kv_heads,
+                      .head_dim = decoder->config().head_dim,
+                      .block_tokens = 4,
+                      .num_blocks = 1});
+  kv::AttentionPlan plan;
+  plan.cache = pool.view();
+  plan.row_positions = {0};
+  plan.row_lengths = {1};
+  plan.row_slots = {0};
+  plan.finish();
+  std::vector<float> logits(97);
+  EXPECT_DEATH(
+      decoder->forward(std::vector<int32_t>{1}, plan, std::vector<int32_t>{3}, logits.data()),
+      "wanted rows must ascend and exist: 3");
+}
+
+}  // namespace
+}  // namespace reprise::model

@@ -1,0 +1,70 @@
+#include "core/reuse/plan_cost.h"
+
+#include <gtest/gtest.h>
+
+namespace reprise::reuse {
+namespace {
+
+// A machine of round numbers: 100 GB/s, 200 GB/s from an L3 of 32 MB, 1000 GFLOP/s in bf16.
+PlanCosts costs(int64_t heads, int64_t kv_heads) {
+  return {.setting = {.heads = heads,
+                      .kv_heads = kv_heads,
+                      .head_dim = 128,
+                      .kv_dtype = DType::kBF16,
+                      .context = {.threads = 2, .isa = Isa::kAvx512Bf16}},
+          .machine = {.dram_read_gb_s = 100,
+                      .l3_read_gb_s = 200,
+                      .f32_gflop_s = 500,
+                      .bf16_gflop_s = 1000},
+          .l3_bytes = 32e6};
+}
+
+TEST(PlanCost, OneRowTakesAsLongAsItsBytesAndSomeOfItsProducts) {
+  // 4096 tokens of 32 heads: 67.1 MB, 671 us at 100 GB/s; 67.1 MFLOP a lane, 67.1 us, of which
+  // 3.1 + 1.87 are computed; 0.15 of them show.
+  const double once = 671e-6 + 0.15 * 4.97 * 67.1e-6;
+  EXPECT_NEAR(costs(32, 32).item_seconds(4096, 1, 1), once, 1e-6);
+  // Eight items of as many bytes fall out of the L3 each time.
+  EXPECT_NEAR(costs(32, 32).item_seconds(4096, 1, 8), 8 * once, 8e-6);
+}
+
+TEST(PlanCost, WhatFitsIntoTheL3IsReadAgainFromThere) {
+  // 64 tokens: 1.05 MB; 10.5 us from DRAM, 4.52 us at 0.58 of 400 GB/s; 5.21 us of products.
+  PlanCosts machine = costs(32, 32);
+  machine.machine.l3_read_gb_s = 400;
+  EXPECT_NEAR(machine.item_seconds(64, 1, 3),
+              10.49e-6 + 0.15 * 5.21e-6 + 2 * (5.21e-6 + 0.15 * 4.52e-6), 0.1e-6);
+  // No L3 is slower than the memory behind it.
+  machine.machine.l3_read_gb_s = 100;
+  EXPECT_NEAR(machine.item_seconds(64, 1, 3), 3 * machine.item_seconds(64, 1, 1), 1e-12);
+}
+
+TEST(PlanCost, ManyRowsTakeAsLongAsTheirProducts) {
+  // 64 rows, 4096 tokens: 67.1 us a lane, of which 12 + 1.1 * 64 are computed.
+  EXPECT_NEAR(costs(32, 32).item_seconds(4096, 64, 1), 82.4 * 67.1e-6, 5e-6);
+  // 17 lanes are computed as 32.
+  EXPECT_NEAR(costs(32, 32).item_seconds(4096, 17, 1), costs(32, 32).item_seconds(4096, 32, 1),
+              1e-9);
+}
+
+TEST(PlanCost, SharingPaysForManyRowsOfLongPrefixes) {
+  EXPECT_TRUE(costs(32, 32).sharing_pays(4096, 32, 32));
+  EXPECT_TRUE(costs(32, 32).sharing_pays(1024, 8, 8));
+  EXPECT_FALSE(costs(32, 32).sharing_pays(4096, 1, 1));  // nobody to share with
+  EXPECT_FALSE(costs(32, 32).sharing_pays(4096, 1, 512));
+  EXPECT_FALSE(costs(32, 32).sharing_pays(1, 32, 32));  // merging costs more than a token,
+  EXPECT_TRUE(costs(32, 32).sharing_pays(1, 2, 2, /*is_merged=*/true));  // unless it is due anyway
+}
+
+TEST(PlanCost, QueryHeadsThatShareAKvHeadLeaveLessToWin) {
+  // Eight query heads read each kv head: a row alone is as near to the FLOP limit as to the bytes.
+  const PlanCosts grouped = costs(32, 4), plain = costs(32, 32);
+  const auto gain = [](const PlanCosts& c) {
+    return c.item_seconds(4096, 1, 32) / c.item_seconds(4096, 32, 1);
+  };
+  EXPECT_GT(gain(plain), 5.0);
+  EXPECT_LT(gain(grouped), gain(plain) / 2);
+}
+
+}  // namespace
+}  // namespace reprise::reuse

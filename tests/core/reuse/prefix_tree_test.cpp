@@ -1,0 +1,381 @@
+#include "core/reuse/prefix_tree.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "core/base/error.h"
+
+namespace reprise::reuse {
+namespace {
+
+using Tokens = std::vector<int32_t>;
+
+kv::BlockPool pool_of(int32_t blocks, int32_t block_tokens) {
+  return kv::BlockPool({.layers = 1,
+                        .kv_heads = 1,
+                        .head_dim = 1,
+                        .block_tokens = block_tokens,
+                        .num_blocks = blocks});
+}
+
+Tokens counting(int32_t first, int32_t count) {
+  Tokens tokens;
+  for (int32_t i = 0; i < count; ++i) tokens.push_back(first + i);
+  return tokens;
+}
+
+// Joins with what match() finds.
+PrefixMatch join(PrefixTree& tree, kv::BlockPool& pool, SequenceId id, const Tokens& tokens,
+                 int32_t most_tokens = 0, const Tokens& positions = {}) {
+  const PrefixMatch match = tree.match(tokens, positions);
+  EXPECT_TRUE(tree.insert(id, match, tokens, positions,
+                          std::max(most_tokens, static_cast<int32_t>(tokens.size())), 0, pool));
+  return match;
+}
+
+// What the tree must hold, told as a plain list.
+struct Model {
+  struct Sequence {
+    Tokens tokens, positions;
+    int32_t most_tokens = 0;
+  };
+  std::map<SequenceId, Sequence> sequences;
+
+  // Tokens of whole chunks that a new sequence has in common with one that is there.
+  [[nodiscard]] int32_t longest_match(const Tokens& tokens, const Tokens& positions,
+                                      int32_t chunk_tokens) const {
+    int32_t longest = 0;
+    for (const auto& [id, other] : sequences) {
+      size_t equal = 0;
+      while (equal < std::min(tokens.size(), other.tokens.size()) &&
+             tokens[equal] == other.tokens[equal] && positions[equal] == other.positions[equal])
+        ++equal;
+      longest = std::max(longest, static_cast<int32_t>(equal) / chunk_tokens * chunk_tokens);
+    }
+    return longest;
+  }
+};
+
+void expect_consistent(const PrefixTree& tree, const Model& model, const kv::BlockPool& pool) {
+  const int32_t chunk_tokens = tree.options().chunk_tokens;
+  ASSERT_EQ(tree.size(), model.sequences.size());
+  std::map<int32_t, int32_t> users;  // of chunks
+  std::map<int64_t, SequenceId> by_rank;
+  int32_t promised = 0;
+  for (const auto& [id, want] : model.sequences) {
+    const TreeSequence& sequence = tree.sequence(id);
+    ASSERT_TRUE(by_rank.emplace(sequence.rank, id).second) << "two of rank " << sequence.rank;
+    ASSERT_EQ(sequence.tokens, static_cast<int32_t>(want.tokens.size()));
+    ASSERT_EQ(sequence.length, *std::max_element(want.positions.begin(), want.positions.end()) + 1);
+    Tokens tokens, positions;
+    for (size_t k = 0; k < sequence.path.size(); ++k) {
+      const Chunk& chunk = tree.chunk(sequence.path[k]);
+      ASSERT_EQ(chunk.parent, k == 0 ? -1 : sequence.path[k - 1]);
+      ASSERT_EQ(chunk.first_token, static_cast<int32_t>(tokens.size()));
+      ASSERT_EQ(sequence.chunk_of(chunk.first_token, chunk_tokens), static_cast<int32_t>(k));
+      tokens.insert(tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+      positions.insert(positions.end(), chunk.positions.begin(), chunk.positions.end());
+      ++users[sequence.path[k]];
+      // Appends go to the last chunk: it is full or nobody else's.
+      if (chunk.filled() < chunk_tokens) {
+        ASSERT_EQ(chunk.users, 1);
+        ASSERT_EQ(k + 1, sequence.path.size());
+      }
+    }
+    ASSERT_EQ(tokens, want.tokens);
+    ASSERT_EQ(positions, want.positions);
+    promised += tree.most_chunks(sequence) - static_cast<int32_t>(sequence.path.size());
+  }
+  std::set<int32_t> blocks;
+  int64_t shared = 0;
+  for (const auto& [index, count] : users) {
+    ASSERT_EQ(tree.chunk(index).users, count);
+    ASSERT_TRUE(blocks.insert(tree.chunk(index).block).second) << "a block in two chunks";
+    shared += int64_t{count - 1} * tree.chunk(index).filled();
+  }
+  ASSERT_EQ(tree.shared_tokens(), shared);
+  ASSERT_EQ(tree.promised_blocks(), promised);
+  ASSERT_EQ(pool.used_blocks(), static_cast<int32_t>(users.size()) + tree.unused_chunks());
+  ASSERT_LE(promised, pool.free_blocks() + tree.unused_chunks());
+  // Each chunk's sequences are neighbours: a chunk left behind never comes back.
+  std::set<int32_t> left;
+  std::vector<int32_t> before;
+  for (const auto& [rank, id] : by_rank) {
+    const std::vector<int32_t>& path = tree.sequence(id).path;
+    for (int32_t chunk : path) ASSERT_FALSE(left.contains(chunk)) << "chunk " << chunk;
+    for (int32_t chunk : before)
+      if (std::find(path.begin(), path.end(), chunk) == path.end()) left.insert(chunk);
+    before = path;
+  }
+}
+
+struct Case {
+  bool retain;
+  bool odd_positions;
+};
+
+class RandomTrees : public ::testing::TestWithParam<Case> {};
+
+// Any order of joining, appending and leaving, any chunk size.
+TEST_P(RandomTrees, HoldEverySequenceOnceSideBySideAndLeakNothing) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const auto pick = [&](int32_t low, int32_t high) {
+      return std::uniform_int_distribution<int32_t>(low, high)(random);
+    };
+    const int32_t chunk_tokens = pick(0, 3) == 0 ? 16 : pick(1, 7);
+    kv::BlockPool pool = pool_of(pick(10, 120), chunk_tokens);
+    PrefixTree tree({.chunk_tokens = chunk_tokens, .retain = GetParam().retain});
+    Model model;
+    SequenceId next_id = 1;
+    int32_t unique_token = 1000;
+    for (int operation = 0; operation < 120; ++operation) {
+      const int32_t kind = pick(0, 9);
+      if (kind < 4 || model.sequences.empty()) {
+        // Two tokens only: prompts have much in common.
+        Model::Sequence sequence;
+        const int32_t tokens = pick(1, 6 * chunk_tokens), odd_at = pick(0, 2 * tokens);
+        for (int32_t i = 0; i < tokens; ++i) {
+          sequence.tokens.push_back(pick(0, 12) == 0 ? 1 : 0);
+          sequence.positions.push_back(GetParam().odd_positions && i >= odd_at ? i + 5 : i);
+        }
+        sequence.most_tokens = tokens + pick(0, 3 * chunk_tokens);
+        const PrefixMatch match = tree.match(sequence.tokens, sequence.positions);
+        const int32_t longest =
+            model.longest_match(sequence.tokens, sequence.positions, chunk_tokens);
+        if (GetParam().retain)
+          ASSERT_GE(match.tokens, longest);
+        else
+          ASSERT_EQ(match.tokens, longest);
+        const uint64_t version = tree.version();
+        const int32_t available =
+            pool.free_blocks() + tree.unused_chunks() - tree.promised_blocks();
+        const bool is_in = tree.insert(next_id, match, sequence.tokens, sequence.positions,
+                                       sequence.most_tokens, 0, pool);
+        if (is_in) {
+          ASSERT_NE(tree.version(), version);
+          if (pick(0, 1) == 0) tree.mark_computed(next_id, 0, tokens);
+          model.sequences.emplace(next_id++, std::move(sequence));
+        } else {
+          ASSERT_EQ(tree.version(), version);
+          ASSERT_GT((sequence.most_tokens + chunk_tokens - 1) / chunk_tokens,
+                    available - static_cast<int32_t>(match.chunks.size()));
+        }
+      } else {
+        auto entry = model.sequences.begin();
+        std::advance(entry, pick(0, static_cast<int32_t>(model.sequences.size()) - 1));
+        if (kind < 8) {
+          Model::Sequence& sequence = entry->second;
+          for (int32_t i = pick(1, 2 * chunk_tokens); i > 0; --i) {
+            const auto tokens = static_cast<int32_t>(sequence.tokens.size());
+            if (tokens == sequence.most_tokens) break;
+            const int32_t position = sequence.positions.back() + 1;
+            // Unique: of two equal chunks that were generated apart only the first is found.
+            tree.append(entry->first, unique_token, position, pool);
+            tree.mark_computed(entry->first, tokens, tokens + 1);
+            sequence.tokens.push_back(unique_token++);
+            sequence.positions.push_back(position);
+          }
+        } else {
+          tree.remove(entry->first, pool);
+          model.sequences.erase(entry);
+        }
+      }
+      ASSERT_NO_FATAL_FAILURE(expect_consistent(tree, model, pool)) << "operation " << operation;
+    }
+    while (!model.sequences.empty()) {
+      tree.remove(model.sequences.begin()->first, pool);
+      model.sequences.erase(model.sequences.begin());
+    }
+    ASSERT_NO_FATAL_FAILURE(expect_consistent(tree, model, pool));
+    if (!GetParam().retain) {
+      ASSERT_EQ(pool.used_blocks(), 0);
+    }
+    // All that is retained makes room.
+    std::vector<int32_t> taken;
+    for (int32_t block; (block = tree.take_block(pool)) >= 0;) taken.push_back(block);
+    ASSERT_EQ(static_cast<int32_t>(taken.size()), pool.options().num_blocks);
+    ASSERT_EQ(tree.unused_chunks(), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, RandomTrees,
+                         ::testing::Values(Case{false, false}, Case{true, false}, Case{false, true},
+                                           Case{true, true}));
+
+TEST(PrefixTree, WholeChunksMatchAndTheRestIsPrivate) {
+  kv::BlockPool pool = pool_of(20, 4);
+  PrefixTree tree({.chunk_tokens = 4});
+  EXPECT_EQ(join(tree, pool, 1, counting(0, 10)).tokens, 0);
+  // 11 tokens in common with nothing behind them: floor(11 / 4) * 4.
+  EXPECT_EQ(tree.match(counting(0, 11), {}).tokens, 8);
+  Tokens parted = counting(0, 10);
+  parted[5] = 99;
+  EXPECT_EQ(tree.match(parted, {}).tokens, 4);
+  // A prompt that is a whole number of chunks matches whole; what is appended is its own.
+  EXPECT_EQ(join(tree, pool, 2, counting(0, 8), 10).tokens, 8);
+  tree.append(2, 8, 8, pool);
+  EXPECT_NE(tree.sequence(1).path[2], tree.sequence(2).path[2]);
+  EXPECT_EQ(tree.shared_tokens(), 8);
+}
+
+TEST(PrefixTree, GeneratedTokensAreFoundOnceTheirChunkIsFull) {
+  kv::BlockPool pool = pool_of(20, 4);
+  PrefixTree tree({.chunk_tokens = 4});
+  join(tree, pool, 1, counting(0, 6), 20);
+  EXPECT_EQ(tree.match(counting(0, 8), {}).tokens, 4);
+  tree.append(1, 6, 6, pool);
+  tree.append(1, 7, 7, pool);
+  EXPECT_EQ(tree.match(counting(0, 8), {}).tokens, 8);
+}
+
+TEST(PrefixTree, MatchSaysHowMuchIsComputed) {
+  kv::BlockPool pool = pool_of(20, 4);
+  PrefixTree tree({.chunk_tokens = 4});
+  join(tree, pool, 1, counting(0, 13));
+  EXPECT_EQ(tree.match(counting(0, 12), {}).computed, 0);
+  tree.mark_computed(1, 0, 6);
+  EXPECT_EQ(tree.match(counting(0, 12), {}).computed, 6);
+  tree.mark_computed(1, 6, 13);
+  EXPECT_EQ(tree.match(counting(0, 12), {}).computed, 12);
+}
+
+TEST(PrefixTree, OtherPositionsAreAnotherPrefix) {
+  kv::BlockPool pool = pool_of(20, 4);
+  PrefixTree tree({.chunk_tokens = 4});
+  join(tree, pool, 1, counting(0, 8), 0, counting(10, 8));
+  EXPECT_EQ(tree.match(counting(0, 8), {}).tokens, 0);
+  EXPECT_EQ(tree.match(counting(0, 8), counting(0, 8)).tokens, 0);
+  EXPECT_EQ(tree.match(counting(0, 8), counting(10, 8)).tokens, 8);
+}
+
+TEST(PrefixTree, RefusesWhatThePoolCannotPromise) {
+  kv::BlockPool pool = pool_of(5, 4);
+  PrefixTree tree({.chunk_tokens = 4});
+  join(tree, pool, 1, counting(0, 4), 12);
+  EXPECT_EQ(pool.used_blocks(), 1);
+  EXPECT_EQ(tree.promised_blocks(), 2);
+  const Tokens prompt = counting(50, 1);
+  EXPECT_FALSE(tree.insert(2, {}, prompt, {}, 9, 0, pool));
+  EXPECT_FALSE(tree.insert(2, {}, prompt, {}, 8, 1, pool));
+  EXPECT_TRUE(tree.insert(2, {}, prompt, {}, 8, 0, pool));
+  for (int32_t token = 4; token < 12; ++token) tree.append(1, token, token, pool);
+  for (int32_t token = 1; token < 8; ++token) tree.append(2, token, token, pool);
+  EXPECT_EQ(pool.free_blocks(), 0);
+}
+
+TEST(PrefixTree, LongestUnusedIsEvictedFirstAndAChildBeforeItsParent) {
+  kv::BlockPool pool = pool_of(4, 4);
+  PrefixTree tree({.chunk_tokens = 4, .retain = true});
+  for (SequenceId id : {1, 2}) {
+    const Tokens prompt = counting(static_cast<int32_t>(id) * 100, 8);
+    join(tree, pool, id, prompt);
+    tree.mark_computed(id, 0, 8);
+  }
+  tree.remove(2, pool);
+  tree.remove(1, pool);
+  EXPECT_EQ(tree.unused_chunks(), 4);
+  EXPECT_EQ(pool.used_blocks(), 4);
+  const auto retained = [&](int32_t first) { return tree.match(counting(first, 8), {}).tokens; };
+  EXPECT_EQ(retained(100), 8);
+  EXPECT_EQ(retained(200), 8);
+  join(tree, pool, 3, counting(900, 3));
+  EXPECT_EQ(retained(200), 4);
+  EXPECT_EQ(retained(100), 8);
+  // Used again, it is no longer the longest unused; and what it matches is not evicted for it.
+  EXPECT_EQ(join(tree, pool, 4, counting(200, 8)).tokens, 4);
+  EXPECT_EQ(retained(100), 4);
+  tree.remove(4, pool);
+  EXPECT_EQ(retained(200), 4) << "its second chunk was not computed";
+}
+
+TEST(PrefixTree, WithoutRetentionNothingOutlivesItsUsers) {
+  kv::BlockPool pool = pool_of(4, 4);
+  PrefixTree tree({.chunk_tokens = 4});
+  join(tree, pool, 1, counting(0, 8));
+  tree.mark_computed(1, 0, 8);
+  tree.remove(1, pool);
+  EXPECT_EQ(tree.match(counting(0, 8), {}).tokens, 0);
+  EXPECT_EQ(pool.used_blocks(), 0);
+}
+
+TEST(PrefixTree, PinnedPrefixesOfAnyLengthAreFoundTheLongestFirst) {
+  kv::BlockPool pool = pool_of(20, 4);
+  PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kDeclared});
+  for (int32_t tokens : {5, 9}) {
+    ASSERT_TRUE(tree.insert(-tokens, {}, counting(0, tokens), {}, tokens, 0, pool));
+    tree.mark_computed(-tokens, 0, tokens);
+    tree.pin(-tokens, pool);
+  }
+  EXPECT_TRUE(tree.has_pinned(counting(0, 5)));
+  EXPECT_FALSE(tree.has_pinned(counting(0, 6)));
+  EXPECT_EQ(pool.used_blocks(), 2 + 3);
+  EXPECT_EQ(tree.match(counting(0, 4), {}).tokens, 0);
+  EXPECT_EQ(tree.match(counting(0, 8), {}).tokens, 5);
+  EXPECT_EQ(tree.match(counting(0, 9), {}).tokens, 9);
+  EXPECT_EQ(tree.match(counting(0, 9), counting(1, 9)).tokens, 0);
+  for (SequenceId id : {1, 2}) {
+    const PrefixMatch match = join(tree, pool, id, counting(0, 7), 10);
+    EXPECT_EQ(match.computed, 5);
+    const TreeSequence& sequence = tree.sequence(id);
+    EXPECT_EQ(sequence.declared_chunks, 2);
+    EXPECT_EQ(tree.chunk(sequence.path[2]).first_token, 5);
+    EXPECT_EQ(sequence.chunk_of(4, 4), 1);
+    EXPECT_EQ(sequence.chunk_of(5, 4), 2);
+    EXPECT_EQ(sequence.chunk_of(9, 4), 3);
+  }
+  EXPECT_EQ(tree.shared_tokens(), 5);
+  for (SequenceId id : {1, 2}) tree.remove(id, pool);
+  EXPECT_EQ(pool.used_blocks(), 2 + 3);
+}
+
+TEST(PrefixTree, ChunksAreFoundBehindPinnedPrefixesToo) {
+  kv::BlockPool pool = pool_of(40, 4);
+  PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kDeclaredAndChunks, .retain = true});
+  ASSERT_TRUE(tree.insert(-1, {}, counting(0, 6), {}, 6, 0, pool));
+  tree.mark_computed(-1, 0, 6);
+  tree.pin(-1, pool);
+  EXPECT_EQ(tree.match_to_pin(counting(0, 9), {}).tokens, 4) << "whole chunks only";
+  EXPECT_EQ(join(tree, pool, 1, counting(0, 15)).tokens, 6);
+  tree.mark_computed(1, 0, 15);
+  const PrefixMatch match = join(tree, pool, 2, counting(0, 13));
+  EXPECT_EQ(match.tokens, 10);
+  EXPECT_EQ(match.declared_tokens, 6);
+  EXPECT_EQ(match.declared_chunks, 2);
+  EXPECT_EQ(tree.sequence(2).chunk_of(10, 4), 3);
+  // Without the prefix, chunks of any sequence are found; what is longer wins.
+  EXPECT_EQ(join(tree, pool, 3, counting(50, 9)).tokens, 0);
+  EXPECT_EQ(tree.match(counting(50, 9), {}).tokens, 8);
+  EXPECT_EQ(tree.match(counting(0, 5), {}).tokens, 4);
+  EXPECT_EQ(tree.match(counting(0, 5), {}).declared_tokens, 0);
+  for (SequenceId id : {1, 2, 3}) tree.remove(id, pool);
+  EXPECT_EQ(tree.match(counting(0, 15), {}).tokens, 14) << "retained behind the prefix";
+  EXPECT_EQ(pool.used_blocks(), 2 + 2);
+}
+
+// Halving the gap between two ranks ends after some thirty times; the order must not.
+TEST(PrefixTree, OrderSurvivesManyInsertionsAtOnePlace) {
+  kv::BlockPool pool = pool_of(2000, 2);
+  PrefixTree tree({.chunk_tokens = 2});
+  join(tree, pool, 1, {7, 7, 1});
+  join(tree, pool, 2, {8, 8, 1});
+  for (SequenceId id = 3; id < 300; ++id) join(tree, pool, id, {7, 7, static_cast<int32_t>(id)});
+  int64_t rank = tree.sequence(1).rank;
+  for (SequenceId id = 3; id < 300; ++id) {
+    EXPECT_LT(rank, tree.sequence(id).rank);
+    rank = tree.sequence(id).rank;
+  }
+  EXPECT_LT(rank, tree.sequence(2).rank);
+}
+
+TEST(PrefixTree, ChunksHoldAtLeastOneToken) {
+  EXPECT_THROW(PrefixTree({.chunk_tokens = 0}), Error);
+}
+
+}  // namespace
+}  // namespace reprise::reuse

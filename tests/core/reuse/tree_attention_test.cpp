@@ -1,0 +1,160 @@
+// The kernels over plans of random trees against attention in double over each sequence by itself.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/device/tensor.h"
+#include "core/kernels/attention.h"
+#include "core/kernels/kv_write.h"
+#include "core/kernels/reference/attention.h"
+#include "core/reuse/tree_plan.h"
+#include "tests/core/kernels/attention_cases.h"
+#include "tests/support/kernels.h"
+#include "tests/support/random_tree.h"
+
+namespace reprise::reuse {
+namespace {
+
+using testing::DiscardBlocks;
+using testing::RandomTree;
+
+struct Shape {
+  int64_t heads, kv_heads, head_dim;
+  bool has_alibi;
+};
+
+// As in tests/core/kernels/attention_test.cpp: unit-normal values, f32 arithmetic or bf16 products.
+double tolerance(DType kv_dtype, Isa isa) {
+  return kv_dtype == DType::kBF16 && isa == Isa::kAvx512Bf16 ? 28 * 0x1p-9 : 0x1p-16;
+}
+
+// Keys and values are functions of the tokens up to theirs and their positions, as in a model:
+// equal prefixes have equal ones, and nothing else has.
+class Attended {
+ public:
+  Attended(RandomTree& random, const Shape& shape) : random_(random), shape_(shape) {}
+
+  // The row of token `token`: [kv_heads, head_dim] keys, then as many values, then the query.
+  [[nodiscard]] std::vector<float> row_of(const RandomTree::Sequence& sequence,
+                                          int32_t token) const {
+    uint64_t seed = 1;
+    for (int32_t t = 0; t <= token; ++t)
+      seed =
+          (seed * 31 + static_cast<uint64_t>(sequence.tokens[static_cast<size_t>(t)])) * 1000003 +
+          static_cast<uint64_t>(sequence.positions[static_cast<size_t>(t)]);
+    return kernels::testing::random_queries((2 * shape_.kv_heads + shape_.heads) * shape_.head_dim,
+                                            seed);
+  }
+  [[nodiscard]] int64_t kv_size() const { return shape_.kv_heads * shape_.head_dim; }
+  [[nodiscard]] int64_t row_size() const { return 2 * kv_size() + shape_.heads * shape_.head_dim; }
+
+  // Attention of one row over its sequence, in a contiguous cache of f64-accumulated definition.
+  [[nodiscard]] std::vector<double> expected(const RandomTree::Sequence& sequence, int32_t token,
+                                             DType dtype,
+                                             const kernels::AttentionParams& params) const {
+    kernels::testing::RandomCache cache(dtype, token + 1, 1, shape_.kv_heads, 1, shape_.head_dim,
+                                        1);
+    kv::AttentionPlan plan;
+    plan.cache = cache.view;
+    std::vector<float> rows;
+    for (int32_t t = 0; t <= token; ++t) {
+      const std::vector<float> row = row_of(sequence, t);
+      rows.insert(rows.end(), row.begin(), row.end());
+      plan.row_slots.push_back(cache.offset_of(t));
+      // A token, a segment: positions may be any.
+      plan.block_offsets.push_back(cache.offset_of(t));
+      plan.segments.push_back({.first_block = t,
+                               .block_tokens = 1,
+                               .tokens = 1,
+                               .first_position = sequence.positions[static_cast<size_t>(t)]});
+    }
+    kv::AttentionPlan write;
+    write.cache = plan.cache;
+    write.row_slots = plan.row_slots;
+    write.row_positions.assign(plan.row_slots.size(), 0);
+    write.row_lengths.assign(plan.row_slots.size(), 1);
+    write.finish();
+    kernels::write_kv(write, 0, rows.data(), rows.data() + kv_size(), row_size(),
+                      {.threads = 1, .isa = best_isa()});
+    plan.row_slots.assign(1, 0);
+    plan.row_positions.assign(1, sequence.positions[static_cast<size_t>(token)]);
+    plan.row_lengths.assign(1, 1);
+    for (int32_t t = 0; t <= token; ++t)
+      plan.items.push_back({.segment = t, .first_row = 0, .end_row = 1});
+    plan.finish();
+    const float* query = rows.data() + token * row_size() + 2 * kv_size();
+    return kernels::reference::attention(
+        plan, 0, {.data = query, .row_stride = row_size(), .heads = shape_.heads}, params);
+  }
+
+  // Steps the tree once on one instruction set and compares every row.
+  void step(const std::vector<StepSequence>& batch, TreePlanner& planner, kv::AttentionPlan& plan,
+            const kernels::AttentionParams& params, Isa isa) {
+    const Context context{.threads = 2, .isa = isa};
+    const DiscardBlocks discard(random_.tree(), TreePlanner::duplicates(random_.tree(), batch),
+                                random_.pool());
+    planner.plan(random_.tree(), batch, random_.pool(), discard.blocks(), plan);
+    std::vector<float> rows;
+    for (const StepSequence& part : batch)
+      for (int32_t token = part.first_token; token < part.first_token + part.rows; ++token) {
+        const std::vector<float> row = row_of(random_.sequences().at(part.id), token);
+        rows.insert(rows.end(), row.begin(), row.end());
+      }
+    kernels::write_kv(plan, 0, rows.data(), rows.data() + kv_size(), row_size(), context);
+    std::vector<float> out(static_cast<size_t>(plan.rows() * shape_.heads * shape_.head_dim));
+    kernels::AttentionWorkspace workspace;
+    kernels::attention(
+        plan, 0,
+        {.data = rows.data() + 2 * kv_size(), .row_stride = row_size(), .heads = shape_.heads},
+        params, {.data = out.data()}, workspace, context);
+    const DType dtype = random_.pool().options().dtype;
+    const float* got = out.data();
+    double worst = 0.0;
+    for (const StepSequence& part : batch)
+      for (int32_t token = part.first_token; token < part.first_token + part.rows; ++token)
+        for (double want : expected(random_.sequences().at(part.id), token, dtype, params)) {
+          ASSERT_FALSE(std::isnan(*got));
+          worst = std::max(worst, std::abs(static_cast<double>(*got++) - want));
+        }
+    EXPECT_LE(worst, tolerance(dtype, isa)) << name_of(dtype) << " " << name_of(isa);
+  }
+
+ private:
+  RandomTree& random_;
+  Shape shape_;
+};
+
+TEST(TreeAttention, MatchesEachSequenceByItselfInEveryDtype) {
+  uint64_t seed = 0;
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
+    for (const Shape& shape : {Shape{2, 2, 32, false}, Shape{4, 2, 16, false},
+                               Shape{3, 1, 20, false}, Shape{4, 4, 16, true}})
+      for (Isa isa : reprise::testing::available_isas()) {
+        SCOPED_TRACE("seed " + std::to_string(++seed));
+        const std::vector<float> slopes = {0.5f, 0.25f, 0.125f, 0.0625f};
+        kernels::AttentionParams params{.scale =
+                                            1.0f / std::sqrt(static_cast<float>(shape.head_dim))};
+        if (shape.has_alibi) params.alibi.slopes = slopes;
+        const kv::BlockPoolOptions pool{
+            .layers = 1, .kv_heads = shape.kv_heads, .head_dim = shape.head_dim, .dtype = dtype};
+        RandomTree random(seed, seed % 2 == 0 ? 16 : 5, 300, pool, /*odd_positions=*/seed % 3 == 0);
+        random.declare();
+        Attended attended(random, shape);
+        TreePlanner planner(
+            [&](const TreeNode& node) { return node.sequences > 1 && node.tokens % 3 != 0; }, {});
+        kv::AttentionPlan plan;
+        for (int step = 0; step < 12; ++step) {
+          if (step < 5) random.join(/*reuse=*/seed % 4 < 2);
+          if (step == 8) random.leave_any();
+          random.generate();
+          const std::vector<StepSequence> batch = random.batch(/*decode=*/step > 8);
+          if (batch.empty()) continue;
+          ASSERT_NO_FATAL_FAILURE(attended.step(batch, planner, plan, params, isa))
+              << "step " << step;
+          random.computed(batch);
+        }
+      }
+}
+
+}  // namespace
+}  // namespace reprise::reuse

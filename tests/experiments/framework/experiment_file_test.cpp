@@ -1,0 +1,191 @@
+// The strict reader of experiment files: what it accepts, and how it names what it does not.
+#include "experiments/framework/experiment_file.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/experiments/framework/sample_experiment.h"
+
+namespace reprise::experiments {
+namespace {
+
+// The sample with one key replaced must fail with a message that holds `part`.
+void expect_refused(const std::string& pointer, const Json& value, const std::string& part) {
+  Json file = sample_file();
+  file[Json::json_pointer(pointer)] = value;
+  const std::string message = parse_message(file);
+  EXPECT_NE(message.find(part), std::string::npos)
+      << pointer << " = " << value.dump() << " gave: " << message;
+}
+
+TEST(ExperimentFile, ReadsEveryKey) {
+  const Experiment experiment = parse_sample(sample_file());
+  EXPECT_EQ(experiment.name, "sample");
+  EXPECT_EQ(experiment.kind.name, "ttft");
+  ASSERT_EQ(experiment.models.size(), 2u);
+  EXPECT_FALSE(experiment.models[0].random_weights);
+  EXPECT_TRUE(experiment.models[1].random_weights);
+  EXPECT_EQ(experiment.dtypes, (std::vector<DType>{DType::kF32, DType::kBF16}));
+  EXPECT_EQ(experiment.methods[1].name, "contiguous");
+  EXPECT_EQ(experiment.workload.name, "random_tokens");
+  EXPECT_EQ(experiment.axis_values[0], (std::vector<int64_t>{8, 16, 32}));
+  EXPECT_EQ(experiment.axis_values[1], (std::vector<int64_t>{2}));
+  EXPECT_EQ(experiment.repetitions, 3);
+  EXPECT_EQ(experiment.seeds.prompts, 5u);
+  EXPECT_EQ(experiment.seeds.weights, 1u);
+  EXPECT_EQ(experiment.metrics, experiment.kind.metric_names());
+  ASSERT_EQ(experiment.plots.size(), 1u);
+  EXPECT_EQ(experiment.plots[0].name, "ttft_ms");
+  EXPECT_TRUE(experiment.plots[0].log_x);
+}
+
+TEST(ExperimentFile, UnknownKeysOfferTheNearest) {
+  expect_refused("/mdoels", 1, "did you mean \"models\"");
+  expect_refused("/seeds/prompt", 1, "did you mean \"prompts\"");
+  expect_refused("/sweep/promt_tokens", {1}, "did you mean \"prompt_tokens\"");
+  expect_refused("/settings/new_token", 1, "did you mean \"new_tokens\"");
+  expect_refused("/models/1/weight", "random", "did you mean \"weights\"");
+  expect_refused("/plot/logx", true, "did you mean \"log_x\"");
+  expect_refused("/scales/smok", Json::object(), "did you mean \"smoke\"");
+}
+
+TEST(ExperimentFile, MisspeltKeyIsNamedBeforeTheMissingOne) {
+  Json file = sample_file();
+  file.erase("kind");
+  file["knd"] = "ttft";
+  EXPECT_NE(parse_message(file).find("did you mean \"kind\""), std::string::npos);
+}
+
+TEST(ExperimentFile, UnknownNamesOfferTheNearest) {
+  expect_refused("/kind", "tftt", "did you mean \"ttft\"");
+  expect_refused("/methods/0", "recompte", "did you mean \"recompute\"");
+  expect_refused("/workload", "random_token", "did you mean \"random_tokens\"");
+  expect_refused("/metrics", {"ttft"}, "did you mean \"ttft_ms\"");
+  expect_refused("/plot/y", "ttft", "did you mean \"ttft_ms\"");
+  expect_refused("/plot/x", "prompt_token", "did you mean \"prompt_tokens\"");
+  expect_refused("/plot/series", "methods", "did you mean \"method\"");
+  expect_refused("/models/1/weights", "randm", "did you mean \"random\"");
+}
+
+TEST(ExperimentFile, MethodsOfOneKindAreRefusedInAnother) {
+  expect_refused("/methods/0", "torch_sdpa", "runs in kind \"attention\" alone");
+  const Json file = {{"name", "t"},
+                     {"title", "t"},
+                     {"kind", "attention"},
+                     {"methods", {"paged", "torch_naive", "torch_sdpa", "torch_memory_efficient"}}};
+  EXPECT_EQ(parse_sample(file).methods.size(), 4u);
+  Json misspelt = file;
+  misspelt["methods"][1] = "torch_native";
+  EXPECT_NE(parse_message(misspelt).find("did you mean \"torch_naive\""), std::string::npos);
+}
+
+TEST(ExperimentFile, WrongTypesNameTheKey) {
+  expect_refused("/name", 3, "\"name\"");
+  expect_refused("/models", "models/a", "\"models\" must be a list");
+  expect_refused("/models/0", 3, "models.0");
+  expect_refused("/dtypes", {1}, "\"dtypes\"");
+  expect_refused("/dtypes", {"f33"}, "f33");
+  expect_refused("/sweep", Json::array(), "sweep");
+  expect_refused("/sweep/prompt_tokens", 8, "sweep.prompt_tokens");
+  expect_refused("/sweep/prompt_tokens", {8, "x"}, "sweep.prompt_tokens");
+  expect_refused("/settings/new_tokens", "two", "settings.new_tokens");
+  expect_refused("/repetitions", 2.5, "repetitions");
+  expect_refused("/seeds", 1, "seeds");
+  expect_refused("/plot", "lines", "plot");
+  expect_refused("/methods/1/options", 1, "methods.1.options");
+}
+
+TEST(ExperimentFile, EmptyListsAndRepeatedValuesAreRefused) {
+  expect_refused("/models", Json::array(), "nothing would be measured");
+  expect_refused("/methods", Json::array(), "nothing would be measured");
+  expect_refused("/dtypes", Json::array(), "nothing would be measured");
+  expect_refused("/sweep/prompt_tokens", Json::array(), "nothing would be measured");
+  expect_refused("/sweep/prompt_tokens", {8, 8}, "twice");
+  expect_refused("/dtypes", {"f32", "float32"}, "twice");
+  expect_refused("/methods", {"paged", "paged"}, "twice");
+}
+
+TEST(ExperimentFile, ImpossibleSizesAreRefused) {
+  expect_refused("/sweep/prompt_tokens", {0}, "must be from 1");
+  expect_refused("/sweep/prompt_tokens", {-1}, "must be from 1");
+  expect_refused("/sweep/prompt_tokens", {int64_t{1} << 40}, "must be from 1");
+  expect_refused("/settings/new_tokens", 1e9, "must be from 1");
+  expect_refused("/repetitions", 0, "must be from 1");
+  expect_refused("/warmup", -1, "must be from 0");
+  expect_refused("/seeds/prompts", -1, "must be from 0");
+  expect_refused("/sweep/prompt_tokens", std::vector<int>(1001, 1), "1001 entries");
+}
+
+TEST(ExperimentFile, NameMustServeAsAFolder) {
+  for (const char* name : {"", "../x", "a b", "a/b"})
+    expect_refused("/name", name, "names a folder");
+}
+
+TEST(ExperimentFile, AxisCannotBeSetAndSwept) {
+  expect_refused("/settings/prompt_tokens", 8, "keep one of them");
+}
+
+TEST(ExperimentFile, TextWorkloadNeedsItsFile) {
+  expect_refused("/workload", "text_prompts", "\"workload.file\" is missing");
+  Json file = sample_file();
+  file["workload"] = {{"name", "text_prompts"}, {"file", "prompts.txt"}};
+  EXPECT_EQ(parse_sample(file).workload.file, "prompts.txt");
+}
+
+TEST(ExperimentFile, MistakeInAScaleNotAskedForIsFound) {
+  expect_refused("/scales/paper", {{"repetitons", 3}}, "at scale paper");
+  expect_refused("/scales/paper", {{"repetitons", 3}}, "did you mean \"repetitions\"");
+}
+
+TEST(ExperimentFile, FiguresNeedDifferentNames) {
+  const Json plot = {{"x", "prompt_tokens"}, {"y", "ttft_ms"}};
+  expect_refused("/plot", Json::array({plot, plot}), "two figures");
+}
+
+TEST(ExperimentFile, FamiliesOfFiguresHaveKeysOfTheirOwn) {
+  Json file = sample_file();
+  file["sweep"]["new_tokens"] = {2, 4};
+  file["settings"] = Json::object();
+  file["plot"] = {
+      {{"family", "map"}, {"x", "prompt_tokens"}, {"rows", "new_tokens"}, {"y", "ttft_ms"}},
+      {{"family", "stack"}, {"x", "prompt_tokens"}, {"stack", {"ttft_ms", "tpot_ms"}}},
+      {{"x", "prompt_tokens"},
+       {"y", "tpot_ms"},
+       {"panels", "new_tokens"},
+       {"reference", "e2e_ms"}}};
+  const std::vector<PlotSpec> plots = parse_sample(file).plots;
+  EXPECT_EQ(plots[0].rows, "new_tokens");
+  EXPECT_EQ(plots[1].stack, (std::vector<std::string>{"ttft_ms", "tpot_ms"}));
+  EXPECT_EQ(plots[1].name, "stack");
+  EXPECT_EQ(plots[2].panels, "new_tokens");
+  EXPECT_EQ(plots[2].reference, "e2e_ms");
+  expect_refused("/plot", {{"family", "map"}, {"x", "prompt_tokens"}, {"y", "ttft_ms"}},
+                 "plot.rows");
+  expect_refused("/plot/rows", "new_tokens", "unknown key \"rows\"");
+  expect_refused("/plot/panels", "new_token", "did you mean \"new_tokens\"");
+  expect_refused("/plot/reference", "e2e", "did you mean \"e2e_ms\"");
+  expect_refused("/plot/family", "maps", "did you mean \"map\"");
+  expect_refused("/plot", {{"family", "stack"}, {"x", "prompt_tokens"}, {"stack", {"ttft"}}},
+                 "did you mean \"ttft_ms\"");
+}
+
+TEST(ExperimentFile, PaperNumbersAreThoseOfAShippedFile) {
+  Json file = sample_file();
+  file["paper_numbers"] = "chunk_attention_table3";
+  EXPECT_EQ(parse_sample(file).paper_numbers, "chunk_attention_table3");
+  expect_refused("/paper_numbers", "chunk_attention_tabel3", "did you mean");
+}
+
+TEST(ExperimentFile, ShippedFilesAreSound) {
+  int files = 0;
+  const std::filesystem::path folder = std::filesystem::path(REPRISE_SOURCE_DIR) / "experiments";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    for (const char* scale : {"smoke", "desk", "paper"})
+      EXPECT_NO_THROW((void)load_experiment(entry.path(), scale, {}, sample_vocabulary()));
+    ++files;
+  }
+  EXPECT_GE(files, 2);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

@@ -1,0 +1,61 @@
+// Scales and --set.
+#include "experiments/framework/overrides.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/experiments/framework/sample_experiment.h"
+
+namespace reprise::experiments {
+namespace {
+
+Json after_set(Json json, const std::string& assignment) {
+  apply_set(json, assignment);
+  return json;
+}
+
+TEST(Scale, OverridesMergeObjectsAndReplaceLists) {
+  const Experiment smoke = parse_sample(sample_file(), "smoke");
+  EXPECT_EQ(smoke.axis_values[0], (std::vector<int64_t>{8}));
+  EXPECT_EQ(smoke.dtypes.size(), 1u);
+  EXPECT_EQ(smoke.axis_values[1], (std::vector<int64_t>{2}));
+  EXPECT_EQ(parse_sample(sample_file(), "paper").axis_values[0].size(), 3u);
+}
+
+TEST(Scale, UnknownOneOffersTheNearest) {
+  try {
+    (void)parse_sample(sample_file(), "papr");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean \"paper\""), std::string::npos);
+  }
+}
+
+TEST(Set, ReplacesNestedValues) {
+  EXPECT_EQ(after_set({{"a", {{"b", 1}}}}, "a.b=2")["a"]["b"], 2);
+  EXPECT_EQ(after_set({{"a", {{"b", 1}}}}, "a.c=text")["a"]["c"], "text");
+  EXPECT_EQ(after_set(Json::object(), "a.b=[1,2]")["a"]["b"], Json::array({1, 2}));
+  EXPECT_EQ(after_set({{"a", {1, 2}}}, "a.1=5")["a"], Json::array({1, 5}));
+  EXPECT_EQ(after_set({{"a", {1, 2}}}, "a=5")["a"], Json::array({5}));
+  EXPECT_EQ(after_set(Json::object(), "a=x=y")["a"], "x=y");
+}
+
+TEST(Set, AppliesAfterTheScale) {
+  const auto experiment =
+      parse_sample(sample_file(), "smoke", {"sweep.prompt_tokens=[4,5]", "dtypes=bf16"});
+  EXPECT_EQ(experiment.axis_values[0], (std::vector<int64_t>{4, 5}));
+  EXPECT_EQ(experiment.dtypes, std::vector<DType>{DType::kBF16});
+}
+
+TEST(Set, UnknownKeyOffersTheNearest) {
+  EXPECT_NE(parse_message(sample_file(), {"repetition=3"}).find("did you mean \"repetitions\""),
+            std::string::npos);
+}
+
+TEST(Set, MalformedAssignmentsAreErrors) {
+  for (const char* text :
+       {"", "a", "=3", "a..b=3", ".a=3", "a.=3", "name.x=3", "models.9=x", "models.x=1"})
+    EXPECT_NE(parse_message(sample_file(), {text}), "") << text;
+}
+
+}  // namespace
+}  // namespace reprise::experiments

@@ -1,0 +1,221 @@
+// The run loop with a kind that answers at once: order, resume, interruption, failure.
+#include "experiments/framework/runner.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <set>
+
+#include "results/store.h"
+#include "tests/experiments/framework/sample_experiment.h"
+
+namespace reprise::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Its "time" is the prompt's length, so records can be compared exactly.
+class InstantKind : public Kind {
+ public:
+  int measured = 0;
+  int fail_at = -1;       // group that throws
+  int interrupt_at = -1;  // group that is given up
+  std::string missing_method;
+
+  [[nodiscard]] std::string missing(const MethodChoice& method) const override {
+    return method.name == missing_method ? "It needs a library. Install it." : "";
+  }
+  void check(const Group& group) override {
+    if (group.axis("prompt_tokens") > 1000) raise("prompt of {} tokens is too long", 1000);
+  }
+  std::vector<Measurement> measure(const Group& group, const Json&,
+                                   const std::atomic<bool>&) override {
+    if (measured == interrupt_at) throw Interrupted{};
+    if (measured == fail_at) raise("the cache needs 9 GiB, 2 GiB are available");
+    ++measured;
+    std::vector<Measurement> measurements(group.methods.size());
+    for (Measurement& one : measurements) {
+      const auto time_ms = static_cast<double>(group.axis("prompt_tokens"));
+      one.samples = {{"ttft_ms", {time_ms}}};
+      one.metrics = {{"ttft_ms", {{"value", time_ms}, {"unit", "ms"}}}};
+    }
+    return measurements;
+  }
+};
+
+class CountingObserver : public RunObserver {
+ public:
+  int64_t points = 0, present = 0, torn_bytes = 0, machines = 0, finished_points = 0;
+  void planned(int64_t all, int64_t found, int64_t torn) override {
+    points = all;
+    present = found;
+    torn_bytes = torn;
+  }
+  void machine_wanted() override { ++machines; }
+  void started(const Group&) override {}
+  void finished(const Group&, const std::vector<Json>& records) override {
+    finished_points += static_cast<int64_t>(records.size());
+  }
+};
+
+class RunnerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    out_ = fs::temp_directory_path() / fmt::format("reprise_run_{}_{}", ::getpid(), info->name());
+    fs::remove_all(out_);
+  }
+  void TearDown() override { fs::remove_all(out_); }
+
+  RunOutcome run(InstantKind& kind, CountingObserver& observer, const Json& file = sample_file()) {
+    const RunOptions options{
+        .out = out_,
+        .fresh = false,
+        .settings = {.context = {.threads = 1, .isa = Isa::kPortable}, .device = Device::kCpu},
+        .measure_machine = [] {
+          return Json{{"cpu", "made up"}};
+        }};
+    Experiment experiment = parse_sample(file);
+    leave_out_missing(experiment, kind);
+    return run_experiment(experiment, options, kind, observer, stop_);
+  }
+  static std::set<std::string> points_of(const RunOutcome& outcome) {
+    std::set<std::string> points;
+    for (const Json& record : outcome.records) points.insert(record["point"].get<std::string>());
+    return points;
+  }
+
+  fs::path out_;
+  std::atomic<bool> stop_ = false;
+};
+
+TEST_F(RunnerTest, MeasuresEveryPointOnceAndWritesSoundRecords) {
+  InstantKind kind;
+  CountingObserver observer;
+  const RunOutcome outcome = run(kind, observer);
+  EXPECT_EQ(outcome.points, 24);
+  EXPECT_EQ(points_of(outcome).size(), 24u);
+  EXPECT_EQ(observer.finished_points, 24);
+  EXPECT_EQ(observer.machines, 1);
+  const Json& record = outcome.records.front();
+  EXPECT_EQ(record["machine"]["cpu"], "made up");
+  EXPECT_EQ(record["seeds"]["prompts"], 5);
+  EXPECT_EQ(record["settings"]["requested"]["prompt_tokens"], 8);
+  EXPECT_EQ(record["group"]["of"], 2);
+  EXPECT_TRUE(record["provenance"].contains("compiler"));
+}
+
+TEST_F(RunnerTest, MissingMethodIsLeftOutAndNamedInEveryRecord) {
+  InstantKind kind;
+  kind.missing_method = "contiguous";
+  CountingObserver observer;
+  const RunOutcome outcome = run(kind, observer);
+  EXPECT_EQ(outcome.points, 12);
+  const Json left_out = {{{"method", "contiguous"}, {"reason", "It needs a library. Install it."}}};
+  for (const Json& record : outcome.records) {
+    EXPECT_EQ(record["settings"]["requested"]["method"], "recompute");
+    EXPECT_EQ(record["experiment"]["left_out"], left_out);
+  }
+  EXPECT_EQ(read_json(out_ / "run.json")["left_out"], left_out);
+}
+
+TEST_F(RunnerTest, MissingFirstMethodIsAnErrorWithTheRemedy) {
+  InstantKind kind;
+  kind.missing_method = "recompute";
+  CountingObserver observer;
+  try {
+    run(kind, observer);
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("recompute is the first method"), std::string::npos) << text;
+    EXPECT_NE(text.find("Install it."), std::string::npos) << text;
+  }
+  EXPECT_EQ(kind.measured, 0);
+}
+
+TEST_F(RunnerTest, SecondRunFindsEverythingThere) {
+  InstantKind kind;
+  CountingObserver observer;
+  const RunOutcome first = run(kind, observer);
+  const RunOutcome second = run(kind, observer);
+  EXPECT_EQ(kind.measured, 12);
+  EXPECT_EQ(observer.present, 24);
+  EXPECT_EQ(observer.machines, 1);
+  EXPECT_EQ(first.records, second.records);
+}
+
+TEST_F(RunnerTest, GoesOnAfterAnInterruptionWithTheSamePoints) {
+  InstantKind whole;
+  CountingObserver observer;
+  const auto undisturbed = points_of(run(whole, observer));
+  fs::remove_all(out_);
+  InstantKind kind;
+  for (int group = 0; group < 12; ++group) {
+    kind.interrupt_at = kind.measured + 1;
+    const RunOutcome outcome = run(kind, observer);
+    EXPECT_EQ(outcome.was_interrupted, group < 11);
+    EXPECT_EQ(outcome.records.size(), static_cast<size_t>(2 * (group + 1)));
+  }
+  kind.interrupt_at = -1;
+  EXPECT_EQ(points_of(run(kind, observer)), undisturbed);
+  EXPECT_EQ(kind.measured, 12);
+}
+
+TEST_F(RunnerTest, FailureNamesThePointAndKeepsWhatWasMeasured) {
+  InstantKind kind;
+  kind.fail_at = 3;
+  CountingObserver observer;
+  try {
+    run(kind, observer);
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("models/a bf16 prompt_tokens=8"), std::string::npos) << text;
+    EXPECT_NE(text.find("9 GiB"), std::string::npos);
+    EXPECT_NE(text.find("6 of 24 points are safe"), std::string::npos);
+  }
+  EXPECT_EQ(results::read_records(out_).size(), 6u);
+  kind.fail_at = -1;
+  EXPECT_EQ(run(kind, observer).records.size(), 24u);
+}
+
+TEST_F(RunnerTest, ImpossibleGroupIsRefusedBeforeAnythingIsMeasured) {
+  Json file = sample_file();
+  file["sweep"]["prompt_tokens"] = {8, 2000};
+  InstantKind kind;
+  CountingObserver observer;
+  EXPECT_THROW(run(kind, observer, file), Error);
+  EXPECT_EQ(kind.measured, 0);
+  EXPECT_FALSE(fs::exists(out_));
+}
+
+TEST_F(RunnerTest, OtherSettingsInTheSameFolderAreRefused) {
+  InstantKind kind;
+  CountingObserver observer;
+  run(kind, observer);
+  Json file = sample_file();
+  file["repetitions"] = 9;
+  try {
+    run(kind, observer, file);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("repetitions"), std::string::npos);
+  }
+}
+
+TEST_F(RunnerTest, TornLastLineIsMeasuredAgain) {
+  InstantKind kind;
+  CountingObserver observer;
+  const auto before = points_of(run(kind, observer));
+  const fs::path records = out_ / "records.jsonl";
+  fs::resize_file(records, fs::file_size(records) - 10);
+  kind.measured = 0;
+  EXPECT_EQ(points_of(run(kind, observer)), before);
+  EXPECT_EQ(kind.measured, 1);
+  EXPECT_GT(observer.torn_bytes, 0);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

@@ -1,0 +1,107 @@
+// Expansion of a sweep into groups and points with stable ids.
+#include "experiments/framework/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/experiments/framework/sample_experiment.h"
+
+namespace reprise::experiments {
+namespace {
+
+RunSettings settings(int threads = 2) {
+  return {.context = {.threads = threads, .isa = Isa::kPortable}, .device = Device::kCpu};
+}
+
+std::set<std::string> ids_of(const std::vector<Group>& groups) {
+  std::set<std::string> ids;
+  for (const Group& group : groups) ids.insert(group.point_ids.begin(), group.point_ids.end());
+  return ids;
+}
+
+TEST(Sweep, TakesEveryCombinationOnce) {
+  const auto groups = expand(parse_sample(sample_file()), settings());
+  EXPECT_EQ(groups.size(), 2u * 2 * 3);
+  EXPECT_EQ(ids_of(groups).size(), groups.size() * 2);
+}
+
+TEST(Sweep, LoadsEachModelAndDtypeOnce) {
+  std::set<std::string> seen;
+  std::string last;
+  for (const Group& group : expand(parse_sample(sample_file()), settings())) {
+    const std::string model = group.model.model + std::string(name_of(group.dtype));
+    if (model != last) {
+      EXPECT_TRUE(seen.insert(model).second) << model << " comes back";
+    }
+    last = model;
+  }
+  EXPECT_EQ(seen.size(), 4u);
+}
+
+TEST(Sweep, LastAxisRunsFastestAndLabelsNameWhatVaries) {
+  Json file = sample_file();
+  file["settings"] = Json::object();
+  file["sweep"]["new_tokens"] = {1, 2};
+  const auto groups = expand(parse_sample(file), settings());
+  EXPECT_EQ(groups[0].axis("new_tokens"), 1);
+  EXPECT_EQ(groups[1].axis("new_tokens"), 2);
+  EXPECT_EQ(groups[1].axis("prompt_tokens"), 8);
+  EXPECT_EQ(groups[2].axis("prompt_tokens"), 16);
+  EXPECT_EQ(groups[1].label, "models/a f32 prompt_tokens=8 new_tokens=2");
+}
+
+TEST(Sweep, IdsDependOnSettingsNotOnPlaceInTheFile) {
+  const auto all = ids_of(expand(parse_sample(sample_file()), settings()));
+  EXPECT_EQ(all, ids_of(expand(parse_sample(sample_file()), settings())));
+  Json turned = sample_file();
+  turned["sweep"]["prompt_tokens"] = {32, 8, 16};
+  EXPECT_EQ(all, ids_of(expand(parse_sample(turned), settings())));
+  Json renamed = sample_file();
+  renamed["title"] = "Another title";
+  EXPECT_EQ(all, ids_of(expand(parse_sample(renamed), settings())));
+  for (const std::string& id : ids_of(expand(parse_sample(sample_file()), settings(4))))
+    EXPECT_FALSE(all.contains(id));
+  for (const std::string& id :
+       ids_of(expand(parse_sample(sample_file(), "desk", {"seeds.prompts=6"}), settings())))
+    EXPECT_FALSE(all.contains(id));
+}
+
+TEST(Sweep, HashOfTheManifestCoversSettingsNotWords) {
+  const auto hash = [](const Json& file, int threads = 2) {
+    const Experiment experiment = parse_sample(file);
+    return manifest(experiment, settings(threads), expand(experiment, settings(threads)))
+        .at("config_hash")
+        .get<std::string>();
+  };
+  const std::string first = hash(sample_file());
+  Json words = sample_file();
+  words["title"] = "Another";
+  words["note"] = "Said otherwise";
+  words["plot"]["log_y"] = true;
+  EXPECT_EQ(hash(words), first);
+  Json more = sample_file();
+  more["repetitions"] = 4;
+  EXPECT_NE(hash(more), first);
+  EXPECT_NE(hash(sample_file(), 1), first);
+}
+
+TEST(Sweep, AbsurdSizeIsRefusedBeforeItIsBuilt) {
+  Json file = sample_file();
+  std::vector<int> many(900);
+  for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<int>(i) + 1;
+  file["settings"] = Json::object();
+  file["sweep"] = {{"prompt_tokens", many}, {"new_tokens", many}, {"prefill_chunk", many}};
+  EXPECT_THROW((void)expand(parse_sample(file), settings()), Error);
+}
+
+TEST(Sweep, CacheDtypeFollowsTheModelUnlessSaid) {
+  for (const Group& group : expand(parse_sample(sample_file()), settings()))
+    EXPECT_EQ(group.kv_dtype, group.dtype);
+  for (const Group& group :
+       expand(parse_sample(sample_file(), "desk", {"kv_dtype=bf16"}), settings()))
+    EXPECT_EQ(group.kv_dtype, DType::kBF16);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

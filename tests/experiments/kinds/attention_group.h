@@ -1,0 +1,21 @@
+// Groups of kind "attention" as an experiment file makes them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/framework/experiment_file.h"
+#include "experiments/framework/kinds.h"
+#include "experiments/framework/sweep.h"
+
+namespace reprise::experiments {
+
+inline Group attention_group(const Json& settings, const Json& methods = {"contiguous"},
+                             const std::string& dtype = "f32") {
+  const Json file = {{"name", "t"},       {"title", "t"},       {"kind", "attention"},
+                     {"dtypes", {dtype}}, {"methods", methods}, {"settings", settings},
+                     {"repetitions", 3},  {"warmup", 1}};
+  const Experiment experiment = parse_experiment(file, "t.json", "desk", {}, known_vocabulary());
+  return expand(experiment, {.context = {.threads = 1, .isa = best_isa()}}).at(0);
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,151 @@
+// Kind "attention" end to end on tiny shapes: sound metrics, agreeing outputs, errors.
+#include "experiments/kinds/attention_kind.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "experiments/kinds/attention_problem.h"
+#include "tests/experiments/kinds/attention_group.h"
+
+namespace reprise::experiments {
+namespace {
+
+const Context kContext{.threads = 2, .isa = best_isa()};
+const Json kSmall = {
+    {"batch", 3},          {"heads", 4},           {"kv_heads", 2},         {"head_dim", 16},
+    {"prompt_tokens", 40}, {"shared_percent", 50}, {"completion_tokens", 6}};
+const Json kMachine = {
+    {"limits", {{"dram_read_gb_s", 50.0}, {"f32_gflop_s", 100.0}, {"bf16_gflop_s", 200.0}}}};
+
+double value_of(const Measurement& measured, const char* metric) {
+  return measured.metrics[metric]["value"].get<double>();
+}
+
+class AttentionKindTest : public ::testing::Test {
+ protected:
+  std::vector<Measurement> measure(const Group& group) {
+    AttentionKind kind(kContext);
+    kind.check(group);
+    return kind.measure(group, kMachine, stop_);
+  }
+  std::string refusal(const Group& group) {
+    try {
+      AttentionKind(kContext).check(group);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+  std::atomic<bool> stop_ = false;
+};
+
+TEST_F(AttentionKindTest, MeasuresEveryMethodAndOutputsAgree) {
+  for (const char* dtype : {"f32", "bf16", "f16"}) {
+    const auto measured = measure(attention_group(kSmall, {"contiguous", "recompute"}, dtype));
+    ASSERT_EQ(measured.size(), 2u);
+    for (const Measurement& method : measured) {
+      EXPECT_EQ(method.samples["latency_us"].size(), 3u);
+      EXPECT_GT(value_of(method, "latency_us"), 0);
+      EXPECT_GT(value_of(method, "tokens_per_s"), 0);
+      EXPECT_GT(value_of(method, "private_us"), 0);
+      EXPECT_LT(method.answers["relative_error"].get<double>(),
+                method.answers["largest_rounding_error"].get<double>());
+      EXPECT_LT(method.answers["max_difference"].get<double>(),
+                method.answers["largest_rounding_error"].get<double>());
+      EXPECT_EQ(method.resolved["shared_tokens"], 20);
+      EXPECT_TRUE(method.metrics.contains("plan_limit_ratio"));
+    }
+    EXPECT_EQ(value_of(measured[0], "speedup"), 1.0);
+    const bool first_is_best =
+        value_of(measured[0], "latency_us") <= value_of(measured[1], "latency_us");
+    EXPECT_EQ(value_of(measured[first_is_best ? 0 : 1], "best_ratio"), 1.0);
+  }
+}
+
+TEST_F(AttentionKindTest, CostsAreThoseOfTheMiddleOfTheSteps) {
+  // Three samples of six steps lie at steps 1, 3 and 5: 42, 44 and 46 keys.
+  const auto measured = measure(attention_group(kSmall));
+  EXPECT_DOUBLE_EQ(value_of(measured[0], "mflop"), 4e-6 * 3 * 4 * 16 * 44);
+  EXPECT_DOUBLE_EQ(value_of(measured[0], "read_mb"), 1e-6 * 3 * 44 * 2 * 2 * 16 * 4);
+  EXPECT_DOUBLE_EQ(value_of(measured[0], "useful_mb"), 1e-6 * (20 + 3 * 24) * 2 * 2 * 16 * 4);
+  EXPECT_DOUBLE_EQ(value_of(measured[0], "io_bound_speedup"), 3 * 44.0 / (20 + 3 * 24));
+}
+
+TEST_F(AttentionKindTest, LinearLayersAreTimedWhereTheLayerHasAWidth) {
+  Json settings = kSmall;
+  EXPECT_FALSE(measure(attention_group(settings))[0].metrics.contains("qkv_us"));
+  settings.update({{"hidden", 32}, {"intermediate", 48}});
+  const auto measured = measure(attention_group(settings));
+  EXPECT_GT(value_of(measured[0], "qkv_us"), 0);
+  EXPECT_GT(value_of(measured[0], "mlp_us"), 0);
+  EXPECT_DOUBLE_EQ(value_of(measured[0], "mlp_mflop"), 2e-6 * 3 * 3 * 32 * 48);
+}
+
+TEST_F(AttentionKindTest, WithoutLimitsOfTheMachineTheirRatiosAreLeftOut) {
+  const auto measured =
+      AttentionKind(kContext).measure(attention_group(kSmall), Json::object(), stop_);
+  EXPECT_FALSE(measured[0].metrics.contains("plan_limit_ratio"));
+  EXPECT_TRUE(measured[0].metrics.contains("plan_beside_ratio"));
+}
+
+TEST_F(AttentionKindTest, WhatCannotFitIsRefusedWithNeedAndRemedy) {
+  const std::string text = refusal(attention_group({{"batch", 4096}, {"prompt_tokens", 1 << 20}}));
+  EXPECT_NE(text.find("GiB are available"), std::string::npos) << text;
+  EXPECT_NE(text.find("sweep.batch"), std::string::npos) << text;
+}
+
+TEST_F(AttentionKindTest, HalfAWidthAndLinearLayersInF16AreRefused) {
+  Json settings = kSmall;
+  settings["hidden"] = 32;
+  EXPECT_NE(refusal(attention_group(settings)).find("intermediate is 0"), std::string::npos);
+  settings["intermediate"] = 32;
+  EXPECT_NE(refusal(attention_group(settings, {"contiguous"}, "f16")).find("kv_dtype"),
+            std::string::npos);
+}
+
+TEST_F(AttentionKindTest, ModelsAreRefused) {
+  const Json file = {{"name", "t"},
+                     {"title", "t"},
+                     {"kind", "attention"},
+                     {"models", {"llama-2-7b"}},
+                     {"methods", {"contiguous"}}};
+  try {
+    (void)parse_experiment(file, "t.json", "desk", {}, known_vocabulary());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("runs no model"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(AttentionKindTest, RaisedStopGivesTheGroupUp) {
+  stop_ = true;
+  EXPECT_THROW((void)measure(attention_group(kSmall)), Interrupted);
+}
+
+// With the methods that are registered, at every scale; nothing is measured.
+TEST(ShippedAttentionExperiments, DescribePossibleProblems) {
+  int files = 0;
+  const std::filesystem::path folder = std::filesystem::path(REPRISE_SOURCE_DIR) / "experiments";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    for (const char* scale : {"smoke", "desk", "paper"}) {
+      const Experiment experiment = load_experiment(entry.path(), scale, {}, known_vocabulary());
+      if (experiment.kind.name != "attention") continue;
+      ++files;
+      for (const Group& group : expand(experiment, {.context = kContext}))
+        EXPECT_NO_THROW((void)attention_problem(group)) << entry.path() << " at scale " << scale;
+    }
+  }
+  EXPECT_GE(files, 3 * 7);
+}
+
+TEST(StepOfSample, SpreadsSamplesEvenly) {
+  EXPECT_EQ(step_of_sample(0, 5, 1), 0);
+  EXPECT_EQ(step_of_sample(4, 5, 1), 0);
+  EXPECT_EQ(step_of_sample(0, 2, 100), 25);
+  EXPECT_EQ(step_of_sample(1, 2, 100), 75);
+  for (int64_t s = 0; s < 4; ++s) EXPECT_EQ(step_of_sample(s, 4, 4), s);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

@@ -1,0 +1,81 @@
+// Kinds on a tiny model with random weights: sound records, equal tokens of exact methods.
+#include "experiments/kinds/ttft.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "experiments/kinds/decode.h"
+#include "tests/experiments/kinds/kind_on_tiny_model.h"
+
+namespace reprise::experiments {
+namespace {
+
+class KindsTest : public KindOnTinyModel {
+ protected:
+  Group group(const std::string& kind, const Json& settings,
+              const Json& methods = {"recompute", "contiguous"}) const {
+    return group_of(
+        {{"kind", kind}, {"methods", methods}, {"settings", settings}, {"repetitions", 3}});
+  }
+};
+
+TEST_F(KindsTest, TtftMeasuresEveryRepetitionAndExactMethodsAgree) {
+  TtftKind kind(context_);
+  const Group one =
+      group("ttft", {{"prompt_tokens", 40}, {"new_tokens", 4}, {"prefill_chunk", 16}});
+  kind.check(one);
+  const auto measured = kind.measure(one, Json::object(), stop_);
+  ASSERT_EQ(measured.size(), 2u);
+  for (const Measurement& method : measured) {
+    EXPECT_EQ(method.samples["ttft_ms"].size(), 3u);
+    EXPECT_EQ(method.samples["tpot_ms"].size(), 3u);
+    EXPECT_EQ(method.answers["generated_tokens"], 12);
+    EXPECT_GT(method.metrics["prefill_gflop_s"]["value"].get<double>(), 0);
+    EXPECT_EQ(method.answers["equal_token_ratio"], 1.0);
+  }
+  EXPECT_EQ(measured[0].answers["tokens_hash"], measured[1].answers["tokens_hash"]);
+}
+
+TEST_F(KindsTest, TokensAreTheSameInEveryRun) {
+  const Group one = group("ttft", {{"prompt_tokens", 9}, {"new_tokens", 3}});
+  TtftKind first(context_), second(context_);
+  EXPECT_EQ(first.measure(one, Json::object(), stop_)[1].answers,
+            second.measure(one, Json::object(), stop_)[1].answers);
+}
+
+TEST_F(KindsTest, DecodeMeasuresStepsOfTheWholeBatch) {
+  DecodeKind kind(context_);
+  const Group one = group("decode", {{"batch", 3}, {"prompt_tokens", 10}, {"new_tokens", 6}});
+  const auto measured = kind.measure(one, Json::object(), stop_);
+  ASSERT_EQ(measured.size(), 2u);
+  for (const Measurement& method : measured) {
+    EXPECT_GE(method.samples["step_ms"].size(), 3u);
+    EXPECT_EQ(method.answers["generated_tokens"], 3 * 3 * 6);
+    EXPECT_GT(method.metrics["decode_tokens_per_s"]["value"].get<double>(), 0);
+  }
+  EXPECT_EQ(measured[0].answers["tokens_hash"], measured[1].answers["tokens_hash"]);
+}
+
+TEST_F(KindsTest, PromptBeyondTheModelIsRefusedBeforeMeasuring) {
+  TtftKind kind(context_);
+  Group one = group("ttft", {{"prompt_tokens", 512}, {"new_tokens", 2}});
+  one.model.random_weights = false;
+  EXPECT_THROW(kind.check(one), Error);
+}
+
+TEST_F(KindsTest, RandomWeightsAreTrainedForNoLength) {
+  TtftKind kind(context_);
+  EXPECT_NO_THROW(kind.check(group("ttft", {{"prompt_tokens", 512}, {"new_tokens", 2}})));
+}
+
+TEST_F(KindsTest, RaisedStopGivesTheGroupUp) {
+  stop_ = true;
+  TtftKind kind(context_);
+  EXPECT_THROW((void)kind.measure(group("ttft", {{"prompt_tokens", 4}}), Json::object(), stop_),
+               Interrupted);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

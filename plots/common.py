@@ -1,12 +1,13 @@
 """What the figure families share: reading a results folder, names and units, series and panels, captions."""
 import json
+import math
 import os
 import sys
 
-# Seven colours that stay apart for colour-blind readers (Okabe and Ito's palette, without its yellow),
-# each with a marker of its own so that a grey print can be read too.
-STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"),
-          ("#E69F00", "v"), ("#56B4E9", "P"), ("#000000", "X")]
+# Colours that stay apart for colour-blind readers (Okabe and Ito's palette without its yellow, then darker and
+# greyer ones), each with a marker of its own so that a grey print can be read too.
+STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"),
+          ("#000000", "X"), ("#7F7F7F", "<"), ("#8C564B", ">"), ("#5B3A8E", "h")]
 
 LABELS = {
     "ttft_ms": "time to first token",
@@ -39,6 +40,10 @@ LABELS = {
 }
 
 
+# results::kNoisyShare
+NOISY_SHARE = 0.25
+
+
 def fail(message):
     sys.exit("reprise_plot: " + message)
 
@@ -49,6 +54,20 @@ def read_json(path):
             return json.load(file)
     except (OSError, ValueError) as error:
         fail(f"cannot read {path}: {error}")
+
+
+def refuse_unsound(record, place):
+    """What a figure reads of a record: settings, and metrics that are numbers with units."""
+    settings = record.get("settings") if isinstance(record, dict) else None
+    if not isinstance(settings, dict) or not isinstance(settings.get("requested"), dict):
+        fail(f"{place} is no record: it has no settings")
+    metrics = record.get("metrics")
+    if not isinstance(metrics, dict):
+        fail(f"{place} is no record: it has no metrics")
+    for name, metric in metrics.items():
+        numbers = [metric.get(key, 0) for key in ("value", "q1", "q3")] if isinstance(metric, dict) else [None]
+        if not all(isinstance(number, (int, float)) and math.isfinite(number) for number in numbers):
+            fail(f"{place}: its metric {name} is no number")
 
 
 def read_records(folder):
@@ -62,9 +81,11 @@ def read_records(folder):
     records = []
     for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), 1):
         try:
-            records.append(json.loads(line))
-        except ValueError as error:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
             fail(f"{path} line {number} is damaged: {error}")
+        refuse_unsound(record, f"{path} line {number}")
+        records.append(record)
     if not records:
         fail(f"{path} holds no complete record")
     return records
@@ -93,7 +114,18 @@ def metric_label(records, name):
 
 
 def label_of(name, unit):
-    return f"{name_of(name)} [{unit}]" if unit and unit != "ratio" else name_of(name)
+    """The name with its unit, where neither the unit says nothing nor the name says it already."""
+    is_said = not unit or unit == "ratio" or unit in name_of(name).split()
+    return name_of(name) if is_said else f"{name_of(name)} [{unit}]"
+
+
+def is_noisy(metric):
+    """As the table's star: the quartiles lie more than a quarter of the median apart."""
+    return metric.get("iqr", 0.0) > NOISY_SHARE * abs(metric["value"])
+
+
+def has_band(records, name):
+    return any("q1" in record["metrics"].get(name, {}) for record in records)
 
 
 def short(value):
@@ -152,7 +184,7 @@ def title_panel(plot, spec, value):
         plot.set_title(f"{name_of(spec['panels'])}: {value}", fontsize=9)
 
 
-def caption_of(records, run, paper):
+def caption_of(records, run, paper, has_bands=True):
     """Model or shape, dtype, machine, seeds and revision: what a reader needs to judge the numbers."""
     def values(get):
         return ", ".join(sorted({str(get(record)) for record in records}))
@@ -169,7 +201,7 @@ def caption_of(records, run, paper):
     seeds = ", ".join(f"{name} {seed}" for name, seed in sorted(first["seeds"].items()))
     text = (f"{subject}{values(lambda r: setting(r, 'dtype'))}; "
             f"{machine}, {values(lambda r: setting(r, 'threads'))} threads, {values(lambda r: setting(r, 'isa'))}; "
-            f"median of {values(lambda r: setting(r, 'repetitions'))} repetitions, band: quartiles; "
+            f"median of {values(lambda r: setting(r, 'repetitions'))} repetitions{', band: quartiles' if has_bands else ''}; "
             f"seeds: {seeds}; revision {revision}.")
     if paper["points"]:
         text += f" Paper: {paper['caption']}."

@@ -1,5 +1,7 @@
 """Family "map": a metric that compares with the first method (1: equal) over two axes, a map for each other method
-and one that names the fastest; losing corners are as visible as winning ones."""
+and one that names the fastest, grey where several tie; losing corners are as visible as winning ones."""
+import re
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap, LogNorm
@@ -8,18 +10,35 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 import common
 
 
+# Methods whose values lie this near together are not told apart by one run, even where their quartiles do not overlap.
+TIE_SHARE = 0.03
+
+
+class Grid:
+    """[rows, columns] values, NaN where nothing was measured, with their quartiles and what is noisy."""
+
+    def __init__(self, shape):
+        self.value, self.low, self.high = (np.full(shape, np.nan) for _ in range(3))
+        self.is_noisy = np.zeros(shape, dtype=bool)
+
+    def put(self, place, metric):
+        self.value[place] = metric["value"]
+        self.low[place] = metric.get("q1", metric["value"])
+        self.high[place] = metric.get("q3", metric["value"])
+        self.is_noisy[place] = common.is_noisy(metric)
+
+
 def cells(records, spec, columns, rows):
-    """[rows, columns] values, NaN where nothing was measured."""
-    grid = np.full((len(rows), len(columns)), np.nan)
+    grid = Grid((len(rows), len(columns)))
     for record in records:
         metric = record["metrics"].get(spec["y"])
         if metric is None:
             continue
         place = (rows.index(common.setting(record, spec["rows"])), columns.index(common.setting(record, spec["x"])))
-        if not np.isnan(grid[place]):
+        if not np.isnan(grid.value[place]):
             common.fail(f"figure {spec['name']}: several records share one place of the map; "
                         "name the axis that tells them apart in \"panels\"")
-        grid[place] = metric["value"]
+        grid.put(place, metric)
     return grid
 
 
@@ -31,30 +50,66 @@ def label_axes(plot, run, spec, columns, rows, is_left, is_bottom):
     if is_bottom:
         plot.set_xlabel(common.label_of(spec["x"], units.get(spec["x"], "")), fontsize=8)
     if is_left:
-        plot.set_ylabel(spec["rows"].replace("_", " "), fontsize=8)
+        plot.set_ylabel(common.name_of(spec["rows"]), fontsize=8)
 
 
 def draw_values(plot, grid, norm):
-    image = plot.imshow(grid, cmap="RdBu", norm=norm, origin="lower", aspect="auto")
-    for (row, column), value in np.ndenumerate(grid):
+    image = plot.imshow(grid.value, cmap="RdBu", norm=norm, origin="lower", aspect="auto")
+    for (row, column), value in np.ndenumerate(grid.value):
         if np.isnan(value):
             continue
         is_dark = abs(np.log(value)) > 0.6 * np.log(norm.vmax)
-        plot.text(column, row, f"{value:.2g}" if value < 9.95 else f"{value:.0f}", ha="center", va="center",
+        text = f"{value:.2g}" if value < 9.95 else f"{value:.0f}"
+        plot.text(column, row, text + ("*" if grid.is_noisy[row, column] else ""), ha="center", va="center",
                   fontsize=6.5, color="white" if is_dark else "black")
     return image
 
 
+def fastest_of(grids, names, place):
+    """Names of the methods that may be the fastest there: the best, and those that one run does not tell from it."""
+    measured = [name for name in names if not np.isnan(grids[name].value[place])]
+    if not measured:
+        return []
+    best = max(measured, key=lambda name: grids[name].value[place])
+
+    def ties(name):
+        is_near = grids[name].value[place] >= (1 - TIE_SHARE) * grids[best].value[place]
+        return is_near or grids[name].high[place] >= grids[best].low[place]
+    return [name for name in measured if ties(name)]
+
+
+def initials_of(names):
+    """Short forms that tell the names apart: their words' initials, or the whole names where those do not."""
+    short = ["".join(word[0] for word in re.split(r"[^A-Za-z0-9]+", name) if word).upper() for name in names]
+    return dict(zip(names, short if len(set(short)) == len(names) else names))
+
+
 def draw_fastest(plot, grids, names):
-    """The best of all methods in each place; the first method is 1 by definition."""
-    stack = np.stack([grids[name] for name in names])
-    best = np.where(np.isnan(stack).all(axis=0), np.nan, np.nan_to_num(stack, nan=-1).argmax(axis=0).astype(float))
-    colors = ListedColormap([common.STYLES[i % len(common.STYLES)][0] for i in range(len(names))])
-    plot.imshow(best, cmap=colors, vmin=-0.5, vmax=len(names) - 0.5, origin="lower", aspect="auto", alpha=0.65)
-    for (row, column), index in np.ndenumerate(best):
-        if not np.isnan(index):
-            plot.text(column, row, names[int(index)].replace("_", "\n"), ha="center", va="center", fontsize=4.5,
-                      linespacing=0.9)
+    """Whose colour a place has is the fastest there; grey: those whose initials stand there tie."""
+    initials = initials_of(names)
+    shape = grids[names[0]].value.shape
+    tie = len(names)
+    best = np.full(shape, np.nan)
+    for place in np.ndindex(shape):
+        fastest = fastest_of(grids, names, place)
+        if not fastest:
+            continue
+        best[place] = names.index(fastest[0]) if len(fastest) == 1 else tie
+        text = "\n".join(" ".join(initials[name] for name in fastest[i:i + 3]) for i in range(0, len(fastest), 3))
+        plot.text(place[1], place[0], text, ha="center", va="center", fontsize=5.5, linespacing=0.95)
+    colors = ListedColormap([common.STYLES[i % len(common.STYLES)][0] for i in range(len(names))] + ["#C8C8C8"])
+    plot.imshow(best, cmap=colors, vmin=-0.5, vmax=tie + 0.5, origin="lower", aspect="auto", alpha=0.65)
+
+
+def bar_ticks(norm):
+    """Round ratios inside the bar, at least a fifth of it apart from each other in the logarithm."""
+    span = np.log(norm.vmax / norm.vmin)
+    ticks = []
+    for tick in (1, 0.1, 0.2, 0.5, 2, 5, 10, 20, 50, 0.7, 1.4, 0.9, 1.1):
+        inside = norm.vmin <= tick <= norm.vmax
+        if inside and all(abs(np.log(tick / other)) > 0.1 * span for other in ticks):
+            ticks.append(tick)
+    return sorted(ticks)
 
 
 def draw(records, run, paper, spec):
@@ -67,7 +122,10 @@ def draw(records, run, paper, spec):
     panels = common.panels_of(shown, spec)
     grids = [{name: cells([r for r in inside if common.method_name(r) == name], spec, columns, rows) for name in names}
              for _, inside in panels]
-    largest = max(np.nanmax(np.abs(np.log(np.stack(list(grid.values()))))) for grid in grids)
+    values = np.stack([grid.value for panel in grids for grid in panel.values()])
+    if np.nanmin(values) <= 0:
+        common.fail(f"figure {spec['name']}: a map of ratios needs values above 0, {spec['y']} has {np.nanmin(values):g}")
+    largest = np.nanmax(np.abs(np.log(values)))
     norm = LogNorm(vmin=np.exp(-max(largest, 0.1)), vmax=np.exp(max(largest, 0.1)))
     others = names[1:]
     lines = len(others) + (1 if others else 0)
@@ -82,13 +140,15 @@ def draw(records, run, paper, spec):
         if others:
             draw_fastest(plots[-1][column], grids[column], names)
             plots[-1][column].set_title(title_of(spec, "fastest", value), fontsize=8)
+            key = ", ".join(f"{short} {name}" for name, short in initials_of(names).items() if short != name)
+            if key and column == 0:
+                figure.text(0.01, -0.005, "fastest: " + key + "; grey: they tie", fontsize=7, va="top")
         for line in range(len(plots)):
             label_axes(plots[line][column], run, spec, columns, rows, column == 0, line == len(plots) - 1)
     bar = figure.colorbar(image, ax=plots, shrink=0.6, pad=0.02)
     bar.set_label(common.metric_label(shown, spec["y"]), fontsize=8)
-    ticks = [tick for tick in (0.1, 0.2, 0.5, 0.7, 1, 1.4, 2, 5, 10, 20, 50) if norm.vmin <= tick <= norm.vmax]
     bar.ax.minorticks_off()
-    bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
+    bar.ax.yaxis.set_major_locator(FixedLocator(bar_ticks(norm)))
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     return figure
 

@@ -20,14 +20,15 @@ def collect(records, spec, varying, value_of):
 
 
 def scale_axes(plot, spec, ticks):
-    if spec["log_x"]:
+    if spec["log_x"] and max(ticks) > 0:
         plot.set_xscale("log" if min(ticks) > 0 else "symlog", base=2)
         if len(ticks) <= 12:
             plot.set_xticks(ticks)
             plot.set_xticks([], minor=True)
             plot.tick_params(axis="x", labelsize=8, labelrotation=45 if max(ticks) > 999 else 0)
         plot.xaxis.set_major_formatter(ticker.ScalarFormatter())
-    if spec["log_y"]:
+    # A logarithmic axis has no place for 0: where a value is not above it, all are drawn on a linear one.
+    if spec["log_y"] and plot.dataLim.ymin > 0:
         plot.set_yscale("log")
         low, high = plot.get_ylim()
         if high < 100 * low:  # else a figure within one decade has a single number on its axis
@@ -39,10 +40,13 @@ def scale_axes(plot, spec, ticks):
 
 
 def draw_series(plot, lines, styles):
-    for name, points in lines.items():
+    # Each line is thinner than the one below it, so that lines that coincide are all seen.
+    for index, (name, points) in enumerate(lines.items()):
         color, marker, dash = styles[name]
         x, value, low, high = zip(*points)
-        plot.plot(x, value, dash, color=color, marker=marker, markersize=5, label=name)
+        above = len(lines) - 1 - index
+        plot.plot(x, value, dash, color=color, marker=marker, markersize=min(4 + 0.8 * above, 9),
+                  linewidth=min(1.2 + 0.4 * above, 4), label=name, zorder=2 + 0.01 * index)
         plot.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
 
 

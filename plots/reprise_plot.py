@@ -2,6 +2,7 @@
 """Draws the figures of a results folder: reads records.jsonl and run.json, writes figures/*.pdf and *.png."""
 import argparse
 import os
+import re
 import sys
 import textwrap
 
@@ -21,18 +22,29 @@ DPI = 200
 FAMILIES = {"lines": lines.draw, "map": heat_map.draw, "stack": stack.draw}
 
 
+# What a figure's files may be called: a folder of results may come from anywhere.
+FIGURE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+def plain(text):
+    """Without control characters, and without what matplotlib would read as mathematics."""
+    return "".join(c for c in str(text) if c.isprintable()).replace("$", r"\$")
+
+
 def finish(figure, records, run, paper, spec, stem):
     """Title above, caption below, and both files."""
-    caption = run.get("caption", {})
-    origin = ", ".join(part for part in (caption.get("paper", ""), caption.get("figure", "")) if part)
+    source = run.get("caption", {})
+    origin = ", ".join(part for part in (source.get("paper", ""), source.get("figure", "")) if part)
     width = figure.get_figwidth()
-    title = textwrap.fill(spec["title"], int(10 * width)) + (f"\n(after {origin})" if origin else "")
+    title = textwrap.fill(plain(spec["title"] + (f" (after {origin})" if origin else "")), int(8.5 * width))
+    has_bands = spec["family"] == "lines" and common.has_band(records, spec["y"])
+    caption = common.caption_of(records, run, paper, has_bands)
     if figure.get_layout_engine() is None:
         figure.tight_layout()
     figure.canvas.draw()
     top = max(plot.get_tightbbox().ymax for plot in figure.axes) / figure.bbox.height
     figure.text(0.5, top + 0.02, title, fontsize=11, ha="center", va="bottom")
-    figure.text(0.02, -0.02, textwrap.fill(common.caption_of(records, run, paper), int(16.5 * width)), fontsize=7, va="top",
+    figure.text(0.02, -0.025, textwrap.fill(plain(caption), int(16.5 * width)), fontsize=7, va="top",
                 color="#444444")
     for suffix in ("pdf", "png"):
         figure.savefig(f"{stem}.{suffix}", dpi=DPI, bbox_inches="tight")
@@ -40,23 +52,41 @@ def finish(figure, records, run, paper, spec, stem):
     plt.close(figure)
 
 
+def draw(records, run, paper, spec, target):
+    """One figure of a results folder; what is wrong with it is said in a sentence, and the others are drawn."""
+    name = spec["name"]
+    if not isinstance(name, str) or not FIGURE_NAME.fullmatch(name):
+        common.fail(f"a figure cannot be called {name!r}: letters, digits, '_', '-' and '.' are allowed")
+    if spec["family"] not in FAMILIES:
+        common.fail(f"figure {name}: unknown family {spec['family']}; known: {', '.join(FAMILIES)}")
+    figure = FAMILIES[spec["family"]](records, run, paper, spec)
+    if figure is None:
+        print(f"no record has {spec['y']}: figure {name} is left out", file=sys.stderr)
+        return
+    finish(figure, records, run, paper, spec, os.path.join(target, name))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", help="what `reprise run` wrote")
-    folder = parser.parse_args().folder
-    run = common.read_json(os.path.join(folder, "run.json"))
-    records = common.read_records(folder)
-    paper = common.read_paper(folder)
-    target = os.path.join(folder, "figures")
-    os.makedirs(target, exist_ok=True)
-    for spec in run.get("plots", []):
-        if spec["family"] not in FAMILIES:
-            common.fail(f"unknown figure family {spec['family']}; known: {', '.join(FAMILIES)}")
-        figure = FAMILIES[spec["family"]](records, run, paper, spec)
-        if figure is None:
-            print(f"no record has {spec['y']}: figure {spec['name']} is left out", file=sys.stderr)
-            continue
-        finish(figure, records, run, paper, spec, os.path.join(target, spec["name"]))
+    parser.add_argument("--out", help="folder for the figures (default: FOLDER/figures)")
+    options = parser.parse_args()
+    run = common.read_json(os.path.join(options.folder, "run.json"))
+    records = common.read_records(options.folder)
+    paper = common.read_paper(options.folder)
+    target = options.out or os.path.join(options.folder, "figures")
+    try:
+        os.makedirs(target, exist_ok=True)
+        for spec in run.get("plots", []):
+            draw(records, run, paper, spec, target)
+    except BrokenPipeError:  # whoever read what is printed has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        common.fail(f"cannot write to {target}: {error.strerror}; name another folder with --out")
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        common.fail(f"{options.folder} holds results that cannot be drawn "
+                    f"({type(error).__name__}: {error}); was run.json or records.jsonl changed?")
 
 
 if __name__ == "__main__":

@@ -107,6 +107,66 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("parts.png").startswith(b"\x89PNG"))
 
+    def test_writes_figures_where_it_is_told_and_nowhere_else(self):
+        lines = "".join(json.dumps(r) + "\n" for r in RECORDS)
+        for name in ("../escaped", "/tmp/escaped", "a/b", "", ".hidden", "..", None, 7, "x" * 200, "a\nb"):
+            done = self.draw(lines, manifest(name=name))
+            self.assertEqual(done.returncode, 1, name)
+            self.assertIn("cannot be called", done.stderr)
+        self.draw(lines, manifest())
+        with tempfile.TemporaryDirectory() as other:
+            done = subprocess.run([sys.executable, SCRIPT, self.folder.name, "--out", other], capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(os.listdir(other)), ["ttft_ms.pdf", "ttft_ms.png"])
+
+    def test_says_in_a_sentence_what_it_cannot_draw(self):
+        """Whatever is wrong with a folder: no traceback, no status 0 without figures."""
+        good = "".join(json.dumps(r) + "\n" for r in RECORDS)
+        for run in (None, [], {"a": 1}, "text", {"plots": 7, "settings": {}}, {"plots": [{}]}, {"plots": [7]},
+                    manifest(x=["list"]), manifest(y={}), manifest(family="pie"), manifest(title=7)):
+            done = self.draw(good, run)
+            self.assertNotIn("Traceback", done.stderr, run)
+            self.assertTrue(done.returncode == 1 or not isinstance(run, dict) or not run.get("plots"), run)
+        for change in ({"metrics": None}, {"settings": {}}, {"machine": []}, {"seeds": None}, {"metrics": {"ttft_ms": 3}},
+                       {"metrics": {"ttft_ms": {"value": "fast", "unit": "ms"}}}):
+            done = self.draw(json.dumps(RECORDS[0] | change) + "\n", manifest())
+            self.assertNotIn("Traceback", done.stderr, change)
+            self.assertEqual(done.returncode, 1, change)
+
+    def test_names_who_ties_instead_of_one_of_them(self):
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+        import heat_map
+        grids = {}
+        for name, value, low, high in (("paged", 1.0, 1.0, 1.0), ("a", 2.0, 1.8, 2.2), ("b", 1.9, 1.7, 2.1),
+                                       ("c", 1.0, 0.9, 1.1)):
+            grids[name] = heat_map.Grid((1, 1))
+            grids[name].put((0, 0), {"value": value, "q1": low, "q3": high, "iqr": high - low})
+        self.assertEqual(heat_map.fastest_of(grids, list(grids), (0, 0)), ["a", "b"])
+        grids["b"].put((0, 0), {"value": 1.5, "q1": 1.45, "q3": 1.55, "iqr": 0.1})
+        self.assertEqual(heat_map.fastest_of(grids, list(grids), (0, 0)), ["a"])
+
+    def test_ten_methods_have_ten_looks(self):
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+        import lines
+        styles = lines.styles_of([str(i) for i in range(10)])
+        self.assertEqual(len(set(styles.values())), 10)
+
+    def test_a_unit_that_the_name_says_is_not_said_again(self):
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+        from common import label_of
+        self.assertEqual(label_of("shared_tokens", "tokens"), "shared tokens")
+        self.assertEqual(label_of("ttft_ms", "ms"), "time to first token [ms]")
+
+    def test_draws_zeros_on_logarithmic_axes(self):
+        zeros = [record("contiguous", tokens, 0.0) for tokens in (8, 16)]
+        done = self.draw("".join(json.dumps(r) + "\n" for r in zeros), manifest())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("Warning", done.stderr)
+
     def test_names_methods_that_were_left_out(self):
         sys.path.insert(0, os.path.dirname(SCRIPT))
         self.addCleanup(sys.path.pop, 0)

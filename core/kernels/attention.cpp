@@ -20,12 +20,12 @@ struct Split {
 
 Split split_heads(const kv::AttentionPlan& plan, const QueryView& q,
                   const AttentionParams& params) {
-  const int64_t kv_heads = plan.cache.kv_heads;
+  const int64_t kv_heads = plan.kv_heads();
   if (kv_heads <= 0 || q.heads % kv_heads != 0)
     raise_shape("{} query heads cannot share {} kv heads evenly", q.heads, kv_heads);
-  if (plan.cache.head_dim > cpu::kMaxHeadDim)
-    raise_shape("head_dim {} is larger than the {} the attention kernels allow",
-                plan.cache.head_dim, cpu::kMaxHeadDim);
+  if (plan.head_dim() > cpu::kMaxHeadDim)
+    raise_shape("head_dim {} is larger than the {} the attention kernels allow", plan.head_dim(),
+                cpu::kMaxHeadDim);
   if (!params.alibi.slopes.empty()) return {q.heads, 1};
   return {kv_heads, q.heads / kv_heads};
 }
@@ -48,10 +48,10 @@ int64_t lanes_per_task(const kv::AttentionPlan& plan, const Split& split, int th
 // items. Results do not depend on it.
 int64_t units_per_task(const kv::AttentionPlan& plan, const kv::WorkItem& item, const Split& split,
                        int64_t total_tokens, int threads) {
-  const kv::Segment& segment = plan.segments[static_cast<size_t>(item.segment)];
+  const kv::Segment& segment = plan.segment_of(item);
   const int64_t lanes = (item.end_row - item.first_row) * split.group;
   // With ALiBi, query heads that share a kv head are units that do not follow one another.
-  if (lanes > cpu::kFewLanes || split.units != plan.cache.kv_heads ||
+  if (lanes > cpu::kFewLanes || split.units != plan.kv_heads() ||
       segment.block_tokens > cpu::kKeyTile || segment.tokens == 0 ||
       segment.skipped + segment.tokens <= segment.block_tokens)
     return 1;
@@ -73,12 +73,12 @@ int64_t tiles_of(const kv::WorkItem& item, int64_t group, int64_t task_lanes) {
 // Everything of a task that does not depend on the head or the tile.
 cpu::AttentionTask task_of_item(const kv::AttentionPlan& plan, const kv::WorkItem& item,
                                 const QueryView& q, const AttentionParams& params) {
-  const kv::Segment& segment = plan.segments[static_cast<size_t>(item.segment)];
+  const kv::Segment& segment = plan.segment_of(item);
   cpu::AttentionTask task;
   task.q = q.data + item.first_row * q.row_stride;
   task.q_row_stride = q.row_stride;
-  task.head_dim = static_cast<int>(plan.cache.head_dim);
-  task.kv_dtype = plan.cache.dtype;
+  task.head_dim = static_cast<int>(plan.head_dim());
+  task.kv_dtype = plan.cache_of(segment).dtype;
   task.block_offsets = plan.block_offsets.data() + segment.first_block;
   task.block_tokens = segment.block_tokens;
   task.skipped = segment.skipped;
@@ -109,10 +109,7 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                const AttentionParams& params, const OutputView* out, AttentionWorkspace& workspace,
                const Context& context) {
   const Split split = split_heads(plan, q, params);
-  const int64_t head_dim = plan.cache.head_dim;
-  const bool dot_bf16 =
-      plan.cache.dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16 && head_dim % 2 == 0;
-
+  const int64_t head_dim = plan.head_dim();
   const int64_t task_lanes = lanes_per_task(plan, split, context.threads);
   std::vector<int64_t>& task_begin = workspace.task_begin;
   const std::vector<char>& alone = workspace.alone;
@@ -120,8 +117,7 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
   task_begin.assign(1, 0);
   task_units.clear();
   int64_t total_tokens = 0;
-  for (const kv::WorkItem& item : plan.items)
-    total_tokens += plan.segments[static_cast<size_t>(item.segment)].tokens;
+  for (const kv::WorkItem& item : plan.items) total_tokens += plan.segment_of(item).tokens;
   for (const kv::WorkItem& item : plan.items) {
     const int64_t units = units_per_task(plan, item, split, total_tokens, context.threads);
     task_units.push_back(units);
@@ -134,7 +130,6 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
   for (AlignedBuffer& scratch : workspace.scratch)
     if (scratch.bytes() < scratch_bytes) scratch = AlignedBuffer(scratch_bytes);
 
-  const size_t element_bytes = size_of(plan.cache.dtype);
   parallel_for(context, task_begin.back(), [&](int64_t index, int worker) {
     const auto item_index = static_cast<size_t>(
         std::upper_bound(task_begin.begin(), task_begin.end(), index) - task_begin.begin() - 1);
@@ -154,13 +149,14 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
     task.units = static_cast<int>(std::min(units, split.units - unit));
     task.lanes =
         task.units * static_cast<int>(std::min<int64_t>(task_lanes, lanes - task.first_lane));
-    task.unit_bytes = static_cast<size_t>(plan.cache.head_stride) * element_bytes;
-    const int64_t kv_head = unit * split.group / (q.heads / plan.cache.kv_heads);
-    const int64_t base = layer * plan.cache.layer_stride + kv_head * plan.cache.head_stride;
-    task.keys =
-        static_cast<const char*>(plan.cache.keys) + static_cast<size_t>(base) * element_bytes;
+    const kv::CacheView& cache = plan.cache_of(plan.segment_of(item));
+    const size_t element_bytes = size_of(cache.dtype);
+    task.unit_bytes = static_cast<size_t>(cache.head_stride) * element_bytes;
+    const int64_t kv_head = unit * split.group / (q.heads / plan.kv_heads());
+    const int64_t base = layer * cache.layer_stride + kv_head * cache.head_stride;
+    task.keys = static_cast<const char*>(cache.keys) + static_cast<size_t>(base) * element_bytes;
     task.values =
-        static_cast<const char*>(plan.cache.values) + static_cast<size_t>(base) * element_bytes;
+        static_cast<const char*>(cache.values) + static_cast<size_t>(base) * element_bytes;
     if (task.has_alibi) {
       task.alibi_slopes = params.alibi.slopes.data() + unit;
       task.alibi_log2 = kLog2E * (task.alibi_rounded ? params.alibi.factor : 1.0f);
@@ -178,7 +174,8 @@ void run_items(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
       task.partial_n = workspace.partials.n.as<float>() + first;
     }
     void* scratch = workspace.scratch[static_cast<size_t>(worker)].data();
-    if (dot_bf16) {
+    // By item: dtypes of one plan's caches may differ.
+    if (task.kv_dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16 && head_dim % 2 == 0) {
       cpu::attention_avx512_bf16(task, scratch);
     } else {
       cpu::attention_f32(task, scratch, context.isa);
@@ -222,7 +219,7 @@ void merge_rows(const kv::AttentionPlan& plan, const Partials& partials, const O
 
 void Partials::prepare(const kv::AttentionPlan& plan, int64_t query_heads) {
   heads = query_heads;
-  head_dim = plan.cache.head_dim;
+  head_dim = plan.head_dim();
   item_begin.assign(1, 0);
   for (const kv::WorkItem& item : plan.items)
     item_begin.push_back(item_begin.back() + (item.end_row - item.first_row) * heads);
@@ -254,7 +251,7 @@ void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                 char{0});
   if (std::find(merged.begin(), merged.end(), 1) == merged.end()) return;
   workspace.partials.heads = q.heads;
-  workspace.partials.head_dim = plan.cache.head_dim;
+  workspace.partials.head_dim = plan.head_dim();
   merge_rows(plan, workspace.partials, out, context,
              [&](int64_t row) { return merged[static_cast<size_t>(row)] != 0; });
 }

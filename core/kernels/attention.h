@@ -15,8 +15,7 @@ namespace reprise::kernels {
 struct QueryView {
   const float* data = nullptr;  // element (row, head, c) at row * row_stride + head * head_dim + c
   int64_t row_stride = 0;       // in elements
-  int64_t heads =
-      0;  // heads % cache.kv_heads == 0; query head h reads kv head h / (heads / kv_heads)
+  int64_t heads = 0;  // heads % kv_heads == 0; query head h reads kv head h / (heads / kv_heads)
 };
 
 // Attention with linear biases: score = scale * <q, k> + slope * (a(k_position) - a(q_position)),
@@ -71,10 +70,11 @@ class AttentionWorkspace {
 
 // out = softmax(scale * q k^T + bias + mask) v by the plan, for one layer. Rows covered by a single
 // item are finished in place; the others go through partials and a merge in item order, so results
-// do not depend on the thread count. With bf16 keys and values on a processor with the bf16 dot
-// product, q and the softmax weights are rounded to bf16 and products accumulate in f32; otherwise
-// all arithmetic is f32. A row that sees no key yields 0. Throws Error for head_dim > 256. The plan
-// must be finished and its rows' own keys already written.
+// do not depend on the thread count. Each item runs in the arithmetic of its
+// cache: with bf16 keys and values on a processor with the bf16 dot product, q and the softmax
+// weights are rounded to bf16 and products accumulate in f32; otherwise all arithmetic is f32. A
+// row that sees no key yields 0. Throws Error for head_dim > 256. The plan must be finished and its
+// rows' own keys already written.
 void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                const AttentionParams& params, const OutputView& out, AttentionWorkspace& workspace,
                const Context& context);

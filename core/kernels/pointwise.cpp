@@ -63,7 +63,9 @@ void rotary_angles(std::span<const int32_t> positions, std::span<const float> in
 
 void write_kv(const kv::AttentionPlan& plan, int64_t layer, const float* keys, const float* values,
               int64_t row_stride, const Context& context) {
-  const kv::CacheView& cache = plan.cache;
+  if (plan.rows() == 0) return;
+  REPRISE_CHECK(!plan.caches.empty(), "{} rows, but no cache to write them to", plan.rows());
+  const kv::CacheView& cache = plan.caches[0];
   const auto count = static_cast<size_t>(cache.head_dim);
   const size_t element = size_of(cache.dtype);
   const auto copy = [&](const float* in, void* base, int64_t offset) {
@@ -75,7 +77,9 @@ void write_kv(const kv::AttentionPlan& plan, int64_t layer, const float* keys, c
     }
   };
   for_rows(context, plan.rows(), cache.kv_heads * cache.head_dim * 2 * kFloat, [&](int64_t row) {
-    const int64_t slot = plan.row_slots[static_cast<size_t>(row)] + layer * cache.layer_stride;
+    const int64_t row_slot = plan.row_slots[static_cast<size_t>(row)];
+    if (row_slot == kv::kNoSlot) return;
+    const int64_t slot = row_slot + layer * cache.layer_stride;
     for (int64_t head = 0; head < cache.kv_heads; ++head) {
       const int64_t source = row * row_stride + head * cache.head_dim;
       copy(keys + source, cache.keys, slot + head * cache.head_stride);

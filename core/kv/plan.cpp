@@ -3,8 +3,35 @@
 #include "core/base/error.h"
 
 namespace reprise::kv {
+namespace {
+
+void check_caches(const std::vector<CacheView>& caches) {
+  for (const CacheView& cache : caches)
+    REPRISE_CHECK(cache.kv_heads == caches[0].kv_heads && cache.head_dim == caches[0].head_dim &&
+                      cache.device == caches[0].device,
+                  "caches of one plan differ: {} kv heads of {} beside {} of {}, or their devices",
+                  cache.kv_heads, cache.head_dim, caches[0].kv_heads, caches[0].head_dim);
+}
+
+void check_segments(const AttentionPlan& plan) {
+  for (const Segment& segment : plan.segments) {
+    REPRISE_CHECK(segment.cache >= 0 && static_cast<size_t>(segment.cache) < plan.caches.size(),
+                  "segment in cache {} of {}", segment.cache, plan.caches.size());
+    REPRISE_CHECK(segment.tokens >= 0 && segment.block_tokens > 0 && segment.skipped >= 0);
+    const int64_t blocks =
+        (static_cast<int64_t>(segment.skipped) + segment.tokens + segment.block_tokens - 1) /
+        segment.block_tokens;
+    REPRISE_CHECK(segment.first_block >= 0 && segment.first_block + blocks <=
+                                                  static_cast<int64_t>(plan.block_offsets.size()),
+                  "segment wants blocks [{}, {}) of {}", segment.first_block,
+                  segment.first_block + blocks, plan.block_offsets.size());
+  }
+}
+
+}  // namespace
 
 void AttentionPlan::clear() {
+  caches.clear();
   block_offsets.clear();
   segments.clear();
   items.clear();
@@ -14,6 +41,31 @@ void AttentionPlan::clear() {
   row_begin.clear();
   row_items.clear();
   revision = 0;
+}
+
+void AttentionPlan::begin(const CacheView& own) {
+  clear();
+  caches.push_back(own);
+}
+
+int32_t AttentionPlan::add_cache(const CacheView& cache) {
+  revision = 0;
+  caches.push_back(cache);
+  return static_cast<int32_t>(caches.size()) - 1;
+}
+
+int32_t AttentionPlan::add_segment(Segment segment, std::span<const int64_t> blocks) {
+  revision = 0;
+  segment.first_block = static_cast<int32_t>(block_offsets.size());
+  block_offsets.insert(block_offsets.end(), blocks.begin(), blocks.end());
+  segments.push_back(segment);
+  return static_cast<int32_t>(segments.size()) - 1;
+}
+
+int32_t AttentionPlan::add_item(const WorkItem& item) {
+  revision = 0;
+  items.push_back(item);
+  return static_cast<int32_t>(items.size()) - 1;
 }
 
 void AttentionPlan::finish() {
@@ -29,16 +81,9 @@ void AttentionPlan::finish() {
     for (int32_t row = item.first_row; row < item.end_row; ++row)
       ++row_begin[static_cast<size_t>(row) + 1];
   }
-  for (const Segment& segment : segments) {
-    REPRISE_CHECK(segment.tokens >= 0 && segment.block_tokens > 0 && segment.skipped >= 0);
-    const int64_t blocks =
-        (static_cast<int64_t>(segment.skipped) + segment.tokens + segment.block_tokens - 1) /
-        segment.block_tokens;
-    REPRISE_CHECK(segment.first_block >= 0 &&
-                      segment.first_block + blocks <= static_cast<int64_t>(block_offsets.size()),
-                  "segment wants blocks [{}, {}) of {}", segment.first_block,
-                  segment.first_block + blocks, block_offsets.size());
-  }
+  check_caches(caches);
+  check_segments(*this);
+  for (const int64_t slot : row_slots) REPRISE_CHECK(slot >= kNoSlot, "a row's slot is {}", slot);
   for (size_t row = 0; row < num_rows; ++row) row_begin[row + 1] += row_begin[row];
   row_items.resize(static_cast<size_t>(row_begin[num_rows]));
   // Items are visited in order, so each row's list is in item order; row_begin serves as cursor and

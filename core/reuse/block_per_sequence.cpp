@@ -20,12 +20,11 @@ Admission BlockPerSequence::admit(const NewSequence& sequence, kv::BlockPool& po
 }
 
 void BlockPerSequence::plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) {
-  out.clear();
-  out.cache = pool.view();
+  out.begin(pool.view());
   for (const StepSequence& sequence : batch) {
     const int64_t offset = pool.offset_of(block_of_.at(sequence.id));
     append_rows(sequence, out, [&](int32_t token) {
-      return offset + static_cast<int64_t>(token) * out.cache.head_dim;
+      return offset + static_cast<int64_t>(token) * out.head_dim();
     });
     append_contiguous_reads(sequence, offset, out);
   }

@@ -25,7 +25,7 @@ void append_contiguous_reads(const StepSequence& sequence, int64_t block_offset,
                              .block_tokens = end - first,
                              .tokens = end - first,
                              .first_position = positions[static_cast<size_t>(first)]});
-    plan.block_offsets.push_back(block_offset + static_cast<int64_t>(first) * plan.cache.head_dim);
+    plan.block_offsets.push_back(block_offset + static_cast<int64_t>(first) * plan.head_dim());
     first = end;
   }
 }

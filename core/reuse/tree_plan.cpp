@@ -226,8 +226,7 @@ void TreePlanner::append_rows(const PrefixTree& tree, StepBatch batch, const kv:
 
 void TreePlanner::build(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
                         std::span<const int32_t> discard_blocks, kv::AttentionPlan& out) {
-  out.clear();
-  out.cache = pool.view();
+  out.begin(pool.view());
   private_.clear();
   tree_version_ = tree.version();
   read_batch(tree, batch);

@@ -69,14 +69,16 @@ double useful_kv_bytes(const AttentionProblem& problem, int64_t keys) {
 }
 
 double plan_kv_bytes(const kv::AttentionPlan& plan) {
-  int64_t tokens = 0;
+  double bytes = 0.0;
   for (const kv::WorkItem& item : plan.items) {
-    const int32_t all = plan.segments[static_cast<size_t>(item.segment)].tokens;
+    const kv::Segment& segment = plan.segment_of(item);
     const int32_t last_sees = item.visible + (item.end_row - item.first_row) - 1;
-    tokens += item.mask == kv::Mask::kCausal ? std::clamp(last_sees, 0, all) : all;
+    const int64_t tokens =
+        item.mask == kv::Mask::kCausal ? std::clamp(last_sees, 0, segment.tokens) : segment.tokens;
+    bytes += 2.0 * static_cast<double>(tokens * plan.kv_heads() * plan.head_dim()) *
+             static_cast<double>(size_of(plan.cache_of(segment).dtype));
   }
-  return 2.0 * static_cast<double>(tokens * plan.cache.kv_heads * plan.cache.head_dim) *
-         static_cast<double>(size_of(plan.cache.dtype));
+  return bytes;
 }
 
 double io_bound_speedup(const AttentionProblem& problem, int64_t keys) {

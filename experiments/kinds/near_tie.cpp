@@ -36,8 +36,7 @@ class TextRun {
                                    .first_token = computed_,
                                    .positions = positions_,
                                    .tokens = text_};
-    plan_.clear();
-    plan_.cache = pool_.view();
+    plan_.begin(pool_.view());
     reuse::append_rows(part, plan_, [&](int32_t token) { return pool_.offset_of(0, token); });
     reuse::append_contiguous_reads(part, pool_.offset_of(0), plan_);
     plan_.finish();

@@ -36,8 +36,7 @@ inline std::vector<float> all_logits(model::Decoder& decoder, std::span<const in
   kv::AttentionPlan plan;
   for (int32_t first = 0; first < tokens; first += chunk) {
     const int32_t rows = std::min(chunk, tokens - first);
-    plan.clear();
-    plan.cache = pool.view();
+    plan.begin(pool.view());
     const reuse::StepSequence part{
         .id = 0, .first_row = 0, .rows = rows, .first_token = first, .positions = positions};
     reuse::append_rows(part, plan, [&](int32_t token) { return pool.offset_of(0, token); });

@@ -94,8 +94,7 @@ class TransformerDecoder final : public Decoder {
                std::span<const int32_t> wanted, float* logits) override {
     const auto rows = static_cast<int64_t>(ids.size());
     REPRISE_CHECK(plan.rows() == rows, "{} ids, {} rows in the plan", rows, plan.rows());
-    REPRISE_CHECK(plan.cache.kv_heads == config_.kv_heads &&
-                  plan.cache.head_dim == config_.head_dim);
+    REPRISE_CHECK(plan.kv_heads() == config_.kv_heads && plan.head_dim() == config_.head_dim);
     if (rows == 0) return;
     buffers_.prepare(config_, dtype_, rows);
     embed(ids);

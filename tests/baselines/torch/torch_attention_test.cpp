@@ -56,7 +56,7 @@ RandomCache cache_of(DType dtype, const Sizes& sizes, uint64_t seed) {
 std::vector<double> reference_of(const TorchProblem& problem, const RandomCache& cache,
                                  const std::vector<float>& q) {
   kv::AttentionPlan plan;
-  plan.cache = cache.view;
+  plan.caches = {cache.view};
   const auto tokens = static_cast<int32_t>(problem.tokens);
   for (int32_t row = 0; row < problem.batch; ++row) {
     kernels::testing::add_row(plan, tokens - 1);

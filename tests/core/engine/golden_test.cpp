@@ -108,7 +108,7 @@ TEST_P(Golden, IsolatedModulesMatchThroughThePlan) {
     runs.emplace_back(module.at("suffix")[0], module.at("suffix")[1]);
     const std::vector<int32_t> starts = module.at("start_positions");
     kv::AttentionPlan plan;
-    plan.cache = pool.view();
+    plan.caches = {pool.view()};
     for (size_t r = 0; r < runs.size(); ++r) {
       const auto [first, end] = runs[r];
       for (int32_t t = first; t < end; ++t) {

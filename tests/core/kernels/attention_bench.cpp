@@ -13,18 +13,18 @@ namespace {
 
 void run(benchmark::State& state, const kv::AttentionPlan& plan, int64_t heads, double flops,
          double bytes) {
-  const int64_t row = heads * plan.cache.head_dim;
+  const int64_t row = heads * plan.head_dim();
   const std::vector<float> values = testing::random_queries(plan.rows() * row, 1);
   // On huge pages, as in the runtime: rows are far apart.
   Tensor q(DType::kF32, {plan.rows(), row}), out(DType::kBF16, {plan.rows(), row});
   std::copy(values.begin(), values.end(), q.as<float>());
   AttentionWorkspace workspace;
   const Context context = Context::machine();
-  const AttentionParams params{.scale = 1.0f / std::sqrt(static_cast<float>(plan.cache.head_dim))};
+  const AttentionParams params{.scale = 1.0f / std::sqrt(static_cast<float>(plan.head_dim()))};
   for (auto _ : state)
     attention(plan, 0, {.data = q.as<float>(), .row_stride = row, .heads = heads}, params,
               {.data = out.data(), .dtype = DType::kBF16}, workspace, context);
-  state.SetLabel(std::string(name_of(plan.cache.dtype)));  // which FLOP limit counts
+  state.SetLabel(std::string(name_of(plan.caches[0].dtype)));  // which FLOP limit counts
   const auto rate = benchmark::Counter::kIsIterationInvariantRate;
   state.counters["FLOP/s"] = benchmark::Counter(flops, rate);
   state.counters["B/s"] = benchmark::Counter(bytes, rate);
@@ -59,7 +59,7 @@ void PrivateDecode(benchmark::State& state) {
   const auto batch = static_cast<int32_t>(state.range(5));
   const testing::RandomCache cache(dtype, batch, 1, kv_heads, n, dim, 1);
   kv::AttentionPlan plan;
-  plan.cache = cache.view;
+  plan.caches = {cache.view};
   for (int32_t row = 0; row < batch; ++row) {
     testing::add_row(plan, static_cast<int32_t>(n));
     const int32_t id =
@@ -88,7 +88,7 @@ void SharedDecode(benchmark::State& state) {
   const auto batch = static_cast<int32_t>(state.range(5));
   const testing::RandomCache cache(dtype, 1, 1, kv_heads, n, dim, 1);
   kv::AttentionPlan plan;
-  plan.cache = cache.view;
+  plan.caches = {cache.view};
   for (int32_t row = 0; row < batch; ++row) testing::add_row(plan, static_cast<int32_t>(n));
   const int32_t id =
       testing::add_segment(plan, cache, static_cast<int32_t>(n), 0, [] { return 0; });

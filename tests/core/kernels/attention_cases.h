@@ -84,7 +84,7 @@ inline void add_row(kv::AttentionPlan& plan, int32_t position) {
 // with rows = 1).
 inline kv::AttentionPlan causal_plan(const RandomCache& cache, int32_t past, int32_t rows) {
   kv::AttentionPlan plan;
-  plan.cache = cache.view;
+  plan.caches = {cache.view};
   int64_t block = 0;
   const int32_t segment = add_segment(plan, cache, past + rows, 0, [&] { return block++; });
   for (int32_t row = 0; row < rows; ++row) add_row(plan, past + row);

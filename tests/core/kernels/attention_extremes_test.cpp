@@ -23,7 +23,7 @@ constexpr int32_t kRowCounts[] = {1, 40};
 
 std::vector<float> run(const kv::AttentionPlan& plan, const std::vector<float>& q, int64_t heads,
                        const AttentionParams& params, Isa isa) {
-  const int64_t row = heads * plan.cache.head_dim;
+  const int64_t row = heads * plan.head_dim();
   std::vector<float> out(static_cast<size_t>(plan.rows() * row), 55.0f);
   AttentionWorkspace workspace;
   attention(plan, 0, {.data = q.data(), .row_stride = row, .heads = heads}, params,
@@ -48,7 +48,7 @@ void set_row(Tensor& tensor, int64_t token, int64_t dim, float value) {
 // `rows` query rows that all see every token of the cache.
 kv::AttentionPlan full_plan(const RandomCache& cache, int32_t tokens, int32_t rows) {
   kv::AttentionPlan plan;
-  plan.cache = cache.view;
+  plan.caches = {cache.view};
   for (int32_t row = 0; row < rows; ++row) testing::add_row(plan, tokens);
   int64_t block = 0;
   const int32_t id = testing::add_segment(plan, cache, tokens, 0, [&] { return block++; });
@@ -116,7 +116,7 @@ TEST(AttentionExtremes, RowsThatSeeNothingAreZeroAmongRowsThatSee) {
     for (int64_t window : {1, 5}) {
       const RandomCache cache(dtype, 1, 1, 1, 400, kDim, 3);
       kv::AttentionPlan plan;
-      plan.cache = cache.view;
+      plan.caches = {cache.view};
       // The window ends behind the segment for rows of position 500, and starts in it for others.
       for (int32_t row = 0; row < 40; ++row) testing::add_row(plan, row % 3 == 0 ? 500 : 10 * row);
       int64_t block = 0;
@@ -143,7 +143,7 @@ TEST(AttentionExtremes, RowsThatSeeNothingAreZeroAmongRowsThatSee) {
 TEST(AttentionExtremes, RowWithoutAnyItemIsZero) {
   const RandomCache cache(DType::kF32, 1, 1, 1, 8, 16, 3);
   kv::AttentionPlan plan;
-  plan.cache = cache.view;
+  plan.caches = {cache.view};
   for (int32_t row = 0; row < 3; ++row) testing::add_row(plan, 8);
   const int32_t id = testing::add_segment(plan, cache, 8, 0, [] { return 0; });
   plan.items.push_back({.segment = id, .first_row = 1, .end_row = 2});
@@ -162,7 +162,7 @@ TEST(AttentionExtremes, RowWithoutAnyItemIsZero) {
 TEST(AttentionExtremes, EmptyPlansSegmentsAndItemListsAreFine) {
   const RandomCache cache(DType::kBF16, 1, 1, 1, 8, 16, 3);
   kv::AttentionPlan empty;
-  empty.cache = cache.view;
+  empty.caches = {cache.view};
   empty.finish();
   kv::AttentionPlan no_tokens = full_plan(cache, 0, 2);
   const std::vector<float> q = testing::random_queries(2 * 16, 1);

@@ -33,7 +33,7 @@ struct Heads {
 
 std::vector<float> run(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                        const AttentionParams& params, Isa isa, DType out_dtype, int threads) {
-  const int64_t count = plan.rows() * q.heads * plan.cache.head_dim;
+  const int64_t count = plan.rows() * q.heads * plan.head_dim();
   Tensor out(out_dtype, {count});
   AttentionWorkspace workspace;
   attention(plan, layer, q, params, {.data = out.data(), .dtype = out_dtype}, workspace,
@@ -66,9 +66,9 @@ void check_all_isas(const kv::AttentionPlan& plan, const Heads& heads,
   const std::vector<double> want = reference::attention(plan, layer, view, params);
   for (Isa isa : available_isas())
     expect_near(run(plan, layer, view, params, isa, out_dtype, 2), want,
-                tolerance(plan.cache.dtype, isa, out_dtype),
+                tolerance(plan.caches[0].dtype, isa, out_dtype),
                 what + " isa " + std::string(name_of(isa)) + " kv " +
-                    std::string(name_of(plan.cache.dtype)));
+                    std::string(name_of(plan.caches[0].dtype)));
 }
 
 AttentionParams plain(int64_t head_dim) {
@@ -141,7 +141,7 @@ TEST(Attention, AlibiSlopesFollowTheHeadsOfABlock) {
     for (bool rounded : {false, true}) {
       const RandomCache cache(dtype, 32, 1, 4, 16, 64, 19);
       kv::AttentionPlan plan;
-      plan.cache = cache.view;
+      plan.caches = {cache.view};
       int64_t block = 0;
       for (int row = 0; row < 2; ++row) {
         testing::add_row(plan, 199 + row);
@@ -188,7 +188,7 @@ TEST(Attention, RandomPlansMatchTheReference) {
       segment.tokens -= segment.skipped;
     };
     kv::AttentionPlan plan;
-    plan.cache = cache.view;
+    plan.caches = {cache.view};
     const int rows = pick(1, 70);
     for (int row = 0; row < rows; ++row) testing::add_row(plan, 500 + row);
     for (int segments = pick(1, 6); segments > 0; --segments) {  // shared by a random range of rows
@@ -228,7 +228,7 @@ TEST(Attention, ResultDoesNotDependOnTheNumberOfThreads) {
 TEST(Attention, PartialsMergeToTheWhole) {
   const RandomCache cache(DType::kF32, 8, 1, 2, 32, 64, 3);
   kv::AttentionPlan plan;
-  plan.cache = cache.view;
+  plan.caches = {cache.view};
   for (int row = 0; row < 5; ++row) testing::add_row(plan, 300);
   int64_t block = 0;
   for (int i = 0; i < 2; ++i) {

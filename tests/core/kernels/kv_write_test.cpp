@@ -35,7 +35,7 @@ void check(DType dtype, int64_t kv_heads, int64_t head_dim, Isa isa) {
                       .block_tokens = 4,
                       .num_blocks = 3});
   kv::AttentionPlan plan;
-  plan.cache = pool.view();
+  plan.caches = {pool.view()};
   // Scattered over blocks, out of order.
   const std::vector<std::pair<int32_t, int32_t>> slots = {{2, 3}, {0, 0}, {2, 0}, {1, 2}, {0, 3}};
   for (const auto& [block, token] : slots) {
@@ -62,9 +62,9 @@ void check(DType dtype, int64_t kv_heads, int64_t head_dim, Isa isa) {
             rounded(rows[static_cast<size_t>(from + width)], dtype);
       }
   for (int64_t i = 0; i < elements; ++i) {
-    ASSERT_EQ(element(plan.cache.keys, dtype, i), want_keys[static_cast<size_t>(i)])
+    ASSERT_EQ(element(plan.caches[0].keys, dtype, i), want_keys[static_cast<size_t>(i)])
         << "key element " << i << " " << name_of(dtype) << " " << name_of(isa);
-    ASSERT_EQ(element(plan.cache.values, dtype, i), want_values[static_cast<size_t>(i)])
+    ASSERT_EQ(element(plan.caches[0].values, dtype, i), want_values[static_cast<size_t>(i)])
         << "value element " << i << " " << name_of(dtype) << " " << name_of(isa);
   }
 }
@@ -86,7 +86,7 @@ TEST(KvWrite, Bf16RoundsLikeTheScalarConversion) {
                       .block_tokens = 1,
                       .num_blocks = 1});
   kv::AttentionPlan plan;
-  plan.cache = pool.view();
+  plan.caches = {pool.view()};
   plan.row_positions = {0};
   plan.row_lengths = {1};
   plan.row_slots = {0};
@@ -102,13 +102,60 @@ TEST(KvWrite, Bf16RoundsLikeTheScalarConversion) {
       write_kv(plan, 0, patterns.data() + first, patterns.data() + first, kDim,
                {.threads = 1, .isa = isa});
       for (size_t i = 0; i < kDim; ++i) {
-        const bf16 got = static_cast<const bf16*>(plan.cache.keys)[i], want(patterns[first + i]);
+        const bf16 got = static_cast<const bf16*>(plan.caches[0].keys)[i],
+                   want(patterns[first + i]);
         if (std::isnan(patterns[first + i])) {
           EXPECT_TRUE(std::isnan(static_cast<float>(got))) << name_of(isa);
         } else {
           EXPECT_EQ(got.bits, want.bits) << name_of(isa) << " " << patterns[first + i];
         }
       }
+    }
+}
+
+// Rows without a slot are passed over, and none of the plan's other caches is touched.
+TEST(KvWrite, RowsWithoutASlotAreNotStored) {
+  constexpr int64_t kDim = 24, kRows = 40;
+  for (Isa isa : available_isas())
+    for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+      kv::BlockPool pool({.layers = 2,
+                          .kv_heads = 2,
+                          .head_dim = kDim,
+                          .dtype = dtype,
+                          .block_tokens = static_cast<int32_t>(kRows),
+                          .num_blocks = 1});
+      const std::vector<float> untouched(static_cast<size_t>(4 * kRows * kDim), 3.0f);
+      std::vector<float> other_keys = untouched, other_values = untouched;
+      kv::CacheView other = pool.view();
+      other.keys = other_keys.data();
+      other.values = other_values.data();
+      other.dtype = DType::kF32;
+      kv::AttentionPlan plan;
+      plan.begin(pool.view());
+      plan.add_cache(other);
+      for (int32_t row = 0; row < kRows; ++row) {
+        plan.row_positions.push_back(row);
+        plan.row_lengths.push_back(row + 1);
+        plan.row_slots.push_back(row % 3 == 0 ? pool.offset_of(0, row) : kv::kNoSlot);
+      }
+      plan.finish();
+      const std::vector<float> rows = random_values(kRows * 4 * kDim, 5);
+      write_kv(plan, 1, rows.data(), rows.data() + 2 * kDim, 4 * kDim, {.threads = 2, .isa = isa});
+      for (int64_t head = 0; head < 2; ++head)
+        for (int64_t row = 0; row < kRows; ++row)
+          for (int64_t c = 0; c < kDim; ++c) {
+            const int64_t at = ((2 + head) * kRows + row) * kDim + c;
+            const auto from = static_cast<size_t>(row * 4 * kDim + head * kDim + c);
+            const bool is_stored = row % 3 == 0;
+            ASSERT_EQ(element(plan.caches[0].keys, dtype, at),
+                      is_stored ? rounded(rows[from], dtype) : 0.0f);
+            ASSERT_EQ(element(plan.caches[0].values, dtype, at),
+                      is_stored ? rounded(rows[from + 2 * kDim], dtype) : 0.0f);
+            ASSERT_EQ(element(plan.caches[0].keys, dtype, at - 2 * kRows * kDim), 0.0f)
+                << "another layer";
+          }
+      EXPECT_EQ(other_keys, untouched);
+      EXPECT_EQ(other_values, untouched);
     }
 }
 

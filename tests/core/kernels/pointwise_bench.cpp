@@ -103,7 +103,7 @@ void WriteKv(benchmark::State& state) {
                       .block_tokens = static_cast<int32_t>(rows),
                       .num_blocks = 1});
   kv::AttentionPlan plan;
-  plan.cache = pool.view();
+  plan.caches = {pool.view()};
   for (int32_t row = 0; row < rows; ++row) {
     plan.row_positions.push_back(row);
     plan.row_lengths.push_back(row + 1);

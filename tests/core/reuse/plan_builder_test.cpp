@@ -38,7 +38,7 @@ TEST(PlanBuilder, RowsSeeEveryTokenUpToTheirOwnExactlyOnce) {
     const StepSequence sequence{
         .id = 1, .first_row = 0, .rows = rows, .first_token = first_token, .positions = positions};
     kv::AttentionPlan plan;
-    plan.cache.head_dim = 1;
+    plan.caches = {{.head_dim = 1}};
     append_rows(sequence, plan, [](int32_t token) { return token; });
     append_contiguous_reads(sequence, 0, plan);
     plan.finish();
@@ -62,7 +62,7 @@ TEST(PlanBuilder, RowsSeeEveryTokenUpToTheirOwnExactlyOnce) {
 TEST(PlanBuilder, ConsecutivePositionsAreOneSegment) {
   const std::vector<int32_t> positions = {0, 1, 2, 3, 4};
   kv::AttentionPlan plan;
-  plan.cache.head_dim = 8;
+  plan.caches = {{.head_dim = 8}};
   const StepSequence sequence{
       .id = 1, .first_row = 0, .rows = 2, .first_token = 3, .positions = positions};
   append_rows(sequence, plan, [](int32_t token) { return token * 8; });

@@ -55,7 +55,7 @@ class Attended {
     kernels::testing::RandomCache cache(dtype, token + 1, 1, shape_.kv_heads, 1, shape_.head_dim,
                                         1);
     kv::AttentionPlan plan;
-    plan.cache = cache.view;
+    plan.caches = {cache.view};
     std::vector<float> rows;
     for (int32_t t = 0; t <= token; ++t) {
       const std::vector<float> row = row_of(sequence, t);
@@ -69,7 +69,7 @@ class Attended {
                                .first_position = sequence.positions[static_cast<size_t>(t)]});
     }
     kv::AttentionPlan write;
-    write.cache = plan.cache;
+    write.caches = plan.caches;
     write.row_slots = plan.row_slots;
     write.row_positions.assign(plan.row_slots.size(), 0);
     write.row_lengths.assign(plan.row_slots.size(), 1);

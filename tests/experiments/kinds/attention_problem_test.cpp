@@ -78,7 +78,7 @@ TEST(AttentionCosts, BoundsFollowTheirFormulas) {
 
 TEST(AttentionCosts, PlanReadsEachItemOnce) {
   kv::AttentionPlan plan;
-  plan.cache = {.dtype = DType::kF32, .kv_heads = 2, .head_dim = 8};
+  plan.caches = {{.dtype = DType::kF32, .kv_heads = 2, .head_dim = 8}};
   plan.block_offsets = {0, 1};
   plan.segments = {{.first_block = 0, .block_tokens = 16, .tokens = 10},
                    {.first_block = 1, .block_tokens = 16, .tokens = 6}};

@@ -138,7 +138,7 @@ TEST(Decoder, RunsOnAfterAStepThatDidNotFitIntoMemory) {
   // 4 million rows of 2 * 2^17 values: 4 TiB.
   constexpr int32_t kRows = 1 << 22;
   kv::AttentionPlan plan;
-  plan.cache = {.kv_heads = decoder->config().kv_heads, .head_dim = decoder->config().head_dim};
+  plan.caches = {{.kv_heads = decoder->config().kv_heads, .head_dim = decoder->config().head_dim}};
   plan.row_positions.assign(kRows, 0);
   plan.row_lengths.assign(kRows, 1);
   plan.row_slots.assign(kRows, 0);
@@ -163,7 +163,7 @@ TEST(Decoder, IdsOutsideTheVocabularyAreNamed) {
 TEST(Decoder, EmptyStepDoesNothing) {
   auto decoder = random_decoder(scaled_down("tinyllama-1.1b"), Context::machine());
   kv::AttentionPlan plan;
-  plan.cache = {.kv_heads = decoder->config().kv_heads, .head_dim = decoder->config().head_dim};
+  plan.caches = {{.kv_heads = decoder->config().kv_heads, .head_dim = decoder->config().head_dim}};
   plan.finish();
   decoder->forward({}, plan, {}, nullptr);
 }
@@ -193,7 +193,7 @@ TEST(DecoderDeathTest, WantedRowsBeyondTheStepStop) {
                       .block_tokens = 4,
                       .num_blocks = 1});
   kv::AttentionPlan plan;
-  plan.cache = pool.view();
+  plan.caches = {pool.view()};
   plan.row_positions = {0};
   plan.row_lengths = {1};
   plan.row_slots = {0};

@@ -14,6 +14,7 @@
 #include "app/common_options.h"
 #include "app/exit_status.h"
 #include "app/interrupt.h"
+#include "app/number_option.h"
 #include "checks/check.h"
 #include "checks/machine_lock.h"
 #include "checks/record.h"
@@ -48,16 +49,6 @@ bool is_baseline_file(const std::string& path) {
 void refuse_wrong_use(const CheckCommand& command) {
   if (command.against.empty() == command.record.empty())
     raise("give either --against BASELINE, to compare, or --record FILE, to record a baseline");
-  if (command.margin_percent < 0 || command.margin_percent > 100)
-    raise("--margin {}: give a percentage above 0, at most 100", command.margin_percent);
-  if (command.options.budget_s <= 0 || command.options.budget_s > 86400)
-    raise("--budget {}: give seconds above 0, at most a day", command.options.budget_s);
-  if (command.options.false_alarm <= 0 || command.options.false_alarm >= 0.5)
-    raise("--false-alarm {}: give a probability above 0 and below 0.5",
-          command.options.false_alarm);
-  if (command.options.calibration_rounds < 4 || command.options.calibration_rounds > 1000)
-    raise("--calibration {}: give a number of A/A pairs from 4 to 1000",
-          command.options.calibration_rounds);
   if (!command.record.empty() && !is_baseline_file(command.record))
     raise("--record {}: give a file that ends in .json", command.record);
   if (!command.json.empty() && !std::ofstream(command.json, std::ios::app))
@@ -143,7 +134,7 @@ void check(CheckCommand command, const CommonOptions& common) {
                                                  : std::vector<checks::Subject>{};
     const checks::MachineLock lock;
     progress.phase("measuring the machine's limits");
-    if (command.is_realtime) checks::use_realtime_priority();
+    if (command.is_realtime) use_realtime_priority();
     const MachineLimits limits = probe_machine(context);
     const MachineProbe probe(context);
     const checks::Bench bench{.probe = probe, .machine = limits, .stop = stop};
@@ -152,7 +143,7 @@ void check(CheckCommand command, const CommonOptions& common) {
       compare(command, bench, subjects, machine, progress);
     else
       record_baseline(command, bench, candidates, machine, progress);
-  } catch (const checks::Interrupted&) {
+  } catch (const Interrupted&) {
     progress.end();
     fmt::print(stderr, "interrupted before there was anything to report\n");
     throw ExitStatus{kInterruptedStatus};
@@ -177,15 +168,24 @@ void add_check_command(CLI::App& app) {
   command->add_option("--record", options->record, "write a baseline to this file instead");
   command->add_option("--filter", options->filter,
                       "benchmarks whose \"program/name\" holds a match of this expression");
-  command->add_option(
-      "--margin", options->margin_percent,
-      "percent of time from which a change matters (default: 3, against a baseline file 10)");
-  command->add_option("--budget", options->options.budget_s,
-                      "most seconds of rounds for each benchmark (default: 20)");
-  command->add_option("--false-alarm", options->options.false_alarm,
-                      "most probability of any wrong verdict in the whole check (default: 0.01)");
-  command->add_option("--calibration", options->options.calibration_rounds,
-                      "A/A pairs of each benchmark (default: 10)");
+  // Below these bounds a check would need more rounds than any budget has.
+  command
+      ->add_option(
+          "--margin", options->margin_percent,
+          "percent of time from which a change matters (default: 3, against a baseline file 10)")
+      ->check(number_within(0.01, 100));
+  command
+      ->add_option("--budget", options->options.budget_s,
+                   "most seconds of rounds for each benchmark (default: 20)")
+      ->check(number_within(0.01, 86400));
+  command
+      ->add_option("--false-alarm", options->options.false_alarm,
+                   "most probability of any wrong verdict in the whole check (default: 0.01)")
+      ->check(number_within(1e-6, 0.49));
+  command
+      ->add_option("--calibration", options->options.calibration_rounds,
+                   "A/A pairs of each benchmark (default: 10)")
+      ->check(integer_within(4, 1000));
   CLI::Option* seed = command->add_option("--seed", options->options.seed,
                                           "of the random orders (default: another each time)");
   command->add_option("--json", options->json, "write every sample and verdict to this file too");

@@ -76,6 +76,14 @@ TEST_F(CheckCommand, ErrorsEndWithTwoAndNameTheRemedy) {
   expect_refused({REPRISE_SAMPLE, "--against", REPRISE_PROGRAM}, {"status 1"});
 }
 
+// Each of these once ran: nan aborted the program, 1e-300 ran on beyond its budget.
+TEST_F(CheckCommand, RefusesNumbersThatMakeNoSense) {
+  for (const char* option : {"--margin", "--budget", "--false-alarm", "--calibration"})
+    for (const char* value : {"nan", "inf", "-inf", "1e-300", "1e300", "-1", "0", "0x10", "1e", ""})
+      expect_refused({REPRISE_SAMPLE, "--against", REPRISE_SAMPLE, option, value},
+                     {option, "from"});
+}
+
 TEST_F(CheckCommand, EndsWithOneIfSomethingIsSlower) {
   expect_status(1, program("slow_bench", 2.2, 2.2), program("old_bench", 2.0, 2.0), "slower");
 }

@@ -18,7 +18,7 @@
 
 extern char** environ;
 
-namespace reprise::checks {
+namespace reprise {
 namespace {
 
 constexpr size_t kMostOutput = size_t{64} << 20;
@@ -161,4 +161,4 @@ ChildResult run_child(const std::vector<std::string>& command, const std::atomic
   return result;
 }
 
-}  // namespace reprise::checks
+}  // namespace reprise

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise::checks {
+namespace reprise {
 
 // Thrown where the caller asked to stop; not an error.
 struct Interrupted {};
@@ -26,4 +26,4 @@ struct ChildResult {
 // child has been ended too.
 ChildResult run_child(const std::vector<std::string>& command, const std::atomic<bool>& stop);
 
-}  // namespace reprise::checks
+}  // namespace reprise

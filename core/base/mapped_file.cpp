@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 
-namespace reprise::model {
+namespace reprise {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -50,4 +50,4 @@ void MappedFile::release(size_t offset_bytes, size_t count_bytes) const {
             MADV_DONTNEED);
 }
 
-}  // namespace reprise::model
+}  // namespace reprise

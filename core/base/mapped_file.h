@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <span>
 
-namespace reprise::model {
+namespace reprise {
 
 // Move-only. The file must not shrink while it is mapped (the system would end the process).
 class MappedFile {
@@ -26,4 +26,4 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-}  // namespace reprise::model
+}  // namespace reprise

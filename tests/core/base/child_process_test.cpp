@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-namespace reprise::checks {
+namespace reprise {
 namespace {
 
 const std::atomic<bool> kGoOn = false;
@@ -54,4 +54,4 @@ TEST(RunChild, StopsWithItsChildWhenAsked) {
 }
 
 }  // namespace
-}  // namespace reprise::checks
+}  // namespace reprise

@@ -1,0 +1,75 @@
+#include "core/base/atomic_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::string_view kSuffix = ".unfinished";
+
+// Of this process and moment: two writers of one path have files of their own.
+std::filesystem::path beside_of(const std::filesystem::path& path) {
+  static std::atomic<uint64_t> counter{0};
+  return path.string() + fmt::format(".{}-{}{}", ::getpid(), counter.fetch_add(1), kSuffix);
+}
+
+[[noreturn]] void raise_errno(const char* what, const std::filesystem::path& path) {
+  raise("{} {} failed: {}", what, path.string(), std::strerror(errno));
+}
+
+// The rename itself reaches the disk with the folder.
+void flush_folder_of(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;  // not every file system lets a folder be opened; the rename stands
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::filesystem::path path)
+    : path_(std::move(path)), beside_(beside_of(path_)) {
+  file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file_ < 0) raise_errno("writing", path_);
+}
+
+AtomicFile::~AtomicFile() {
+  if (file_ < 0) return;
+  ::close(file_);
+  ::unlink(beside_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  REPRISE_CHECK(file_ >= 0, "{} is committed already", path_.string());
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) raise_errno("writing", path_);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    bytes_written_ += static_cast<size_t>(written);
+  }
+}
+
+void AtomicFile::commit() {
+  REPRISE_CHECK(file_ >= 0, "{} is committed already", path_.string());
+  if (::fsync(file_) != 0 || ::rename(beside_.c_str(), path_.c_str()) != 0)
+    raise_errno("writing", path_);
+  ::close(std::exchange(file_, -1));
+  flush_folder_of(path_);
+}
+
+bool AtomicFile::is_unfinished(const std::filesystem::path& path) {
+  return path.filename().string().ends_with(kSuffix);
+}
+
+}  // namespace reprise

@@ -20,6 +20,17 @@ function(reprise_library name)
   target_link_libraries(${name} PUBLIC reprise_options ${ARG_LINK})
 endfunction()
 
+# reprise_compile_in_batches(targets...): six sources of a target at a time, so that what they all include (JSON, the
+# command line's library) is read and instantiated once. From an empty compiler cache the program then takes half
+# the processor time. The presets debug, asan and tsan compile each source alone, which shows a missing include.
+function(reprise_compile_in_batches)
+  foreach(target IN LISTS ARGN)
+    if(TARGET ${target})
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    endif()
+  endforeach()
+endfunction()
+
 # reprise_test(name SOURCES ... LINK ... [LABELS ...]): one GoogleTest program, one ctest entry for each program.
 # The tests find the real data through the environment variable REPRISE_DATA and skip without it.
 function(reprise_test name)

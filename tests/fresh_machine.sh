@@ -197,7 +197,7 @@ run_command() {
     if $is_last && $output_last && [ "$part" = "${command##* && }" ]; then return; fi
     say_time "$(seconds_since "$start")" "$part"
     if [ "$part" = "make run" ] && [ -e "$log" ]; then
-      say_time "$(awk '$2 > end {end = $2} END {printf "%d", end / 1000}' "$log")" "of which compiling"
+      say_time "$(awk '!/^#/ && $2 + 0 > end {end = $2 + 0} END {printf "%d", end / 1000}' "$log")" "of which compiling"
     fi
   done < <(sed 's/ && /\n/g' <<<"$command")
 }

@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all program setup run test bench baselines format tidy clean
+.PHONY: all program setup run test bench baselines format tidy install clean
 
 all: $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET) -j $(JOBS)
@@ -44,6 +44,11 @@ format:
 tidy: $(BUILD)/build.ninja
 	git ls-files '*.cpp' | grep -v '^tests/' | while read -r file; do \
 	  ! grep -q "/$$file\"" $(BUILD)/compile_commands.json || echo "$$file"; done | xargs clang-tidy -p $(BUILD) --quiet
+
+# The program with its data, and the runtime for find_package(reprise); `make install PREFIX=...`.
+PREFIX ?= /usr/local
+install: all
+	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
 	rm -rf build out

@@ -1,10 +1,12 @@
 # How this tree declares its targets, so that each folder's CMakeLists.txt is a list of files.
 add_library(reprise_options INTERFACE)
-target_compile_options(reprise_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
-                       # Designated initializers name what differs from the defaults; the rest is meant to be left out.
-                       -Wno-missing-field-initializers -Werror
-                       -fno-math-errno -fno-trapping-math)
-target_include_directories(reprise_options INTERFACE ${CMAKE_SOURCE_DIR})
+# Designated initializers name what differs from the defaults; the rest is meant to be left out.
+set(options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -Werror
+            -fno-math-errno -fno-trapping-math)
+target_compile_options(reprise_options INTERFACE "$<BUILD_INTERFACE:${options}>")
+target_compile_features(reprise_options INTERFACE cxx_std_20)
+target_include_directories(reprise_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+                           $<INSTALL_INTERFACE:include/reprise>)
 if(REPRISE_SANITIZE)
   target_compile_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer -g)

@@ -177,7 +177,8 @@ set_environment() {
     mkdir "$root/ccache"
     mount --bind "$folder" "$root/ccache"
     [ "$user" = root ] || chroot "$root" chown "$user" /ccache
-    environment+=(CCACHE_DIR=/ccache CCACHE_BASEDIR="$home/reprise" CCACHE_NOHASHDIR=1)
+    environment+=(CCACHE_DIR=/ccache CCACHE_BASEDIR="$home/reprise" CCACHE_NOHASHDIR=1
+      CCACHE_MAXSIZE="$(ccache --get-config max_size 2>/dev/null || echo 5G)")   # not to shrink a cache that is shared
   fi
 }
 

@@ -3,10 +3,14 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: all setup run test bench baselines format tidy clean
+.PHONY: all program setup run test bench baselines format tidy install clean
 
 all: $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET) -j $(JOBS)
+
+# bin/reprise alone, without tests and benchmarks.
+program: $(BUILD)/build.ninja
+	cmake --build --preset $(PRESET) -j $(JOBS) --target reprise
 
 $(BUILD)/build.ninja:
 	cmake --preset $(PRESET)
@@ -15,7 +19,7 @@ setup:
 	./setup.sh
 
 # The main job, on the model the repository ships: measures, prints a table, draws two figures.
-run: all
+run: program
 	$(BUILD)/bin/reprise run experiments/quickstart.json
 
 test: all
@@ -40,6 +44,11 @@ format:
 tidy: $(BUILD)/build.ninja
 	git ls-files '*.cpp' | grep -v '^tests/' | while read -r file; do \
 	  ! grep -q "/$$file\"" $(BUILD)/compile_commands.json || echo "$$file"; done | xargs clang-tidy -p $(BUILD) --quiet
+
+# The program with its data, and the runtime for find_package(reprise); `make install PREFIX=...`.
+PREFIX ?= /usr/local
+install: all
+	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
 	rm -rf build out

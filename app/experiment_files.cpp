@@ -3,26 +3,25 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "results/data_dir.h"
 
 namespace reprise::app {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Files below source_dir()/folder that `is_wanted` accepts, relative to source_dir().
+// Files below results::data_dir()/folder that `is_wanted` accepts, relative to results::data_dir().
 template <typename Wanted>
 std::vector<fs::path> files_below(const char* folder, Wanted&& is_wanted) {
   std::vector<fs::path> found;
   std::error_code error;
-  for (const auto& entry : fs::recursive_directory_iterator(source_dir() / folder, error))
-    if (is_wanted(entry.path())) found.push_back(fs::relative(entry.path(), source_dir()));
+  for (const auto& entry : fs::recursive_directory_iterator(results::data_dir() / folder, error))
+    if (is_wanted(entry.path())) found.push_back(fs::relative(entry.path(), results::data_dir()));
   std::sort(found.begin(), found.end());
   return found;
 }
 
 }  // namespace
-
-fs::path source_dir() { return REPRISE_SOURCE_DIR; }
 
 std::vector<fs::path> shipped_experiments() {
   return files_below("experiments",
@@ -45,7 +44,7 @@ fs::path find_experiment(const std::string& name) {
     const std::string short_name =
         path.lexically_relative("experiments").replace_extension().string();
     if (name == path.string() || name == short_name || name == short_name + ".json")
-      return source_dir() / path;
+      return results::data_dir() / path;
     names.push_back(short_name);
   }
   raise("there is no file {}, and {}", name, unknown_name("experiment", name, names));

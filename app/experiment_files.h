@@ -7,15 +7,12 @@
 
 namespace reprise::app {
 
-// The source tree this program was built from.
-std::filesystem::path source_dir();
-
-// Paths below source_dir(), sorted.
+// Paths below results::data_dir(), sorted.
 std::vector<std::filesystem::path> shipped_experiments();
 std::vector<std::filesystem::path> shipped_models();
 
-// A file as given, or one of the tree by its path or name ("quickstart", "prompt_cache/fig5").
-// Throws Error with the nearest name.
+// A file as given, or one of the shipped ones by its path or name ("quickstart",
+// "prompt_cache/fig5"). Throws Error with the nearest name.
 std::filesystem::path find_experiment(const std::string& name);
 
 }  // namespace reprise::app

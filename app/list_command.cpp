@@ -10,6 +10,7 @@
 #include "core/model/config/config.h"
 #include "experiments/framework/kinds.h"
 #include "methods/registry.h"
+#include "results/data_dir.h"
 #include "results/provenance.h"
 #include "results/table.h"
 
@@ -53,7 +54,7 @@ void list_models() {
   for (const char* heading : {"parameters", "layers", "hidden", "heads", "kv heads", "tokens"})
     table.column(heading, Table::Align::kRight);
   for (const std::filesystem::path& dir : shipped_models())
-    add_model(table, dir.string(), "trained", model::load_config(source_dir() / dir));
+    add_model(table, dir.string(), "trained", model::load_config(results::data_dir() / dir));
   for (const std::string& name : model::shipped_shapes())
     add_model(table, name, "random", model::load_config(name));
   print("Models (and any folder with config.json, *.safetensors and a tokenizer)", table);
@@ -63,7 +64,7 @@ void list_experiments() {
   Table table;
   for (const char* heading : {"experiment", "kind", "paper", "title"}) table.column(heading);
   for (const std::filesystem::path& path : shipped_experiments()) {
-    const Json file = read_json(source_dir() / path);
+    const Json file = read_json(results::data_dir() / path);
     JsonObject reader(file, path.string());
     const std::string figure = reader.string("figure", "");
     const std::string paper = reader.string("paper", "-") + (figure.empty() ? "" : ", " + figure);

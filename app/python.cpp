@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "results/data_dir.h"
 
 extern char** environ;
 
@@ -18,7 +19,8 @@ namespace {
 std::filesystem::path plot_script() {
   const char* folder = std::getenv("REPRISE_PLOTS_DIR");
   const std::filesystem::path script =
-      std::filesystem::path(folder != nullptr ? folder : REPRISE_PLOTS_DIR) / "reprise_plot.py";
+      (folder != nullptr ? std::filesystem::path(folder) : results::data_dir() / "plots") /
+      "reprise_plot.py";
   if (!std::filesystem::exists(script))
     raise(
         "the plot script {} is not there. Set REPRISE_PLOTS_DIR to the folder plots/ of the source "

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "results/data_dir.h"
 #include "results/store.h"
 
 namespace reprise::results {
@@ -14,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path papers_dir() { return REPRISE_PAPERS_DIR; }
+fs::path papers_dir() { return data_dir() / "results" / "papers"; }
 
 std::vector<std::string> split(const std::string& line) {
   std::vector<std::string> cells;

@@ -30,8 +30,15 @@ Json provenance_json() {
 
 std::string version_text() {
   const std::string revision = REPRISE_REVISION;
-  return fmt::format("{} ({}{})", REPRISE_VERSION, revision.substr(0, 12),
-                     REPRISE_REVISION_DIRTY != 0 ? ", modified" : "");
+  std::string libraries;
+  const Json facts = provenance_json();
+  for (const auto& [name, version] : facts["libraries"].items())
+    libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", name,
+                             version.is_string() ? version.get<std::string>() : version.dump());
+  return fmt::format("reprise {}\nrevision   {}{}\ncompiler   {}, {}\nlibraries  {}",
+                     REPRISE_VERSION, revision.substr(0, 12),
+                     REPRISE_REVISION_DIRTY != 0 ? ", modified" : "", REPRISE_COMPILER,
+                     REPRISE_BUILD_TYPE, libraries);
 }
 
 }  // namespace reprise::results

@@ -12,7 +12,7 @@ namespace reprise::results {
 // libraries map names to versions; libtorch, which is optional, is "none" where it was not found.
 Json provenance_json();
 
-// "0.1.0 (abc123def456, modified)": for --version.
+// Four lines for --version: "reprise 0.1.0", then revision, compiler and libraries.
 std::string version_text();
 
 }  // namespace reprise::results

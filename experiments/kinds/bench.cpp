@@ -10,6 +10,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/costs.h"
 #include "methods/registry.h"
+#include "results/data_dir.h"
 #include "results/hash.h"
 #include "results/statistics.h"
 #include "workloads/random_tokens.h"
@@ -18,7 +19,7 @@ namespace reprise::experiments {
 
 std::string resolve_path(const std::string& path) {
   namespace fs = std::filesystem;
-  const fs::path in_tree = fs::path(REPRISE_SOURCE_DIR) / path;
+  const fs::path in_tree = results::data_dir() / path;
   if (!fs::exists(path) && fs::exists(in_tree)) return in_tree.string();
   return path;
 }

@@ -56,10 +56,11 @@ TEST_F(CommandLine, EveryCommandExplainsItself) {
   }
 }
 
-TEST_F(CommandLine, VersionNamesTheRevision) {
+TEST_F(CommandLine, VersionNamesRevisionCompilerAndLibraries) {
   const Outcome outcome = reprise({"--version"});
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_NE(outcome.out.find('('), std::string::npos) << outcome.out;
+  for (const char* part : {"reprise 0.", "\nrevision ", "\ncompiler ", "\nlibraries ", "onednn "})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << outcome.out;
 }
 
 TEST_F(CommandLine, ListShowsEveryKindOfThing) {

@@ -1,0 +1,42 @@
+# `make install`: the program with its data, and the runtime as libraries for find_package(reprise).
+include(GNUInstallDirs)
+
+# The tree's own libraries that `target` is made of, itself among them.
+function(reprise_libraries_below target found)
+  list(APPEND ${found} ${target})
+  get_target_property(links ${target} INTERFACE_LINK_LIBRARIES)
+  foreach(link IN LISTS links)
+    if(link MATCHES "^reprise_" AND NOT link IN_LIST ${found})
+      reprise_libraries_below(${link} ${found})
+    endif()
+  endforeach()
+  set(${found} ${${found}} PARENT_SCOPE)
+endfunction()
+
+set(libraries "")
+foreach(library reprise_methods reprise_engine reprise_tokenizer)
+  reprise_libraries_below(${library} libraries)
+endforeach()
+list(REMOVE_DUPLICATES libraries)
+foreach(library IN LISTS libraries)
+  string(REGEX REPLACE "^reprise_" "" short_name ${library})
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${short_name})
+endforeach()
+
+install(TARGETS reprise RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS ${libraries} EXPORT reprise ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/reprise)
+install(DIRECTORY core methods DESTINATION include/reprise
+        FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE)
+
+# Laid out as in the tree: results/data_dir.h finds it from the program's own place.
+install(DIRECTORY experiments models plots DESTINATION share/reprise
+        FILES_MATCHING PATTERN "*.json" PATTERN "*.safetensors" PATTERN "*.model" PATTERN "*.txt" PATTERN "*.py"
+        PATTERN "CMakeLists.txt" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+install(DIRECTORY results/papers DESTINATION share/reprise/results)
+
+include(CMakePackageConfigHelpers)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)
+install(EXPORT reprise NAMESPACE reprise:: FILE reprise-targets.cmake DESTINATION ${package})
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/reprise-config.cmake DESTINATION ${package})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/reprise-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/reprise-config-version.cmake DESTINATION ${package})

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# install_test.sh BUILD: an installed program finds its data, and find_package(reprise) its libraries, both after the
+# prefix was moved.
+set -euo pipefail
+build=$1
+consumer=$(cd "$(dirname "$0")/consumer" && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+cmake --install "$build" --prefix "$folder/first" >"$folder/install.log" || { cat "$folder/install.log"; exit 1; }
+mv "$folder/first" "$folder/moved"
+
+echo "== the program"
+cd "$folder"   # where there is no experiments/
+data=$folder/moved/share/reprise
+mv "$data/experiments/quickstart.json" "$data/experiments/only_here.json"   # not to be found in the source tree
+moved/bin/reprise list experiments | grep -q only_here
+moved/bin/reprise run only_here --scale smoke --set repetitions=1 --out "$folder/out"
+test -s "$folder/out/records.jsonl"
+
+echo "== a project that embeds the runtime"
+cmake -S "$consumer" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/moved" -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)"
+cmake --build "$folder/build"
+"$folder/build/consumer" "$data/models/quickstart" | tee "$folder/consumer.log"
+grep -q '8 tokens' "$folder/consumer.log"

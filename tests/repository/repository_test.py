@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""repository_test.py FOLDER: README is short, links lead somewhere, headers guard themselves."""
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+TREE = pathlib.Path(sys.argv.pop(1)).resolve()
+MOST_WORDS = 900   # of README, tables and commands included
+
+
+def pages():
+    return [TREE / "README.md", *sorted(TREE.glob("docs/*.md")), *sorted(TREE.glob("methods/*/README.md"))]
+
+
+def anchors(page):
+    """The anchors of a page's headings, as they are made on the web."""
+    headings = re.findall(r"^#+ +(.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+class Repository(unittest.TestCase):
+    def test_readme_is_short(self):
+        words = len((TREE / "README.md").read_text(encoding="utf-8").split())
+        self.assertLessEqual(words, MOST_WORDS)
+
+    def test_links_lead_somewhere(self):
+        for page in pages():
+            for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+                if re.match(r"[a-z]+:", link):
+                    continue
+                path, _, anchor = link.partition("#")
+                target = (page.parent / path).resolve() if path else page
+                self.assertTrue(target.exists(), f"{page.relative_to(TREE)}: {link}")
+                if anchor:
+                    self.assertIn(anchor, anchors(target), f"{page.relative_to(TREE)}: {link}")
+
+    def test_headers_guard_themselves(self):
+        for folder in ("core", "methods", "workloads", "results", "experiments", "checks", "app", "tests"):
+            for header in (TREE / folder).rglob("*.h"):
+                if not header.name.endswith("-inl.h"):
+                    self.assertIn("#pragma once", header.read_text(encoding="utf-8"), header)
+
+    def test_readme_start_is_two_commands(self):
+        commands = subprocess.run([TREE / "tests/fresh_machine.sh", "--print"], capture_output=True, text=True,
+                                  check=True).stdout.splitlines()
+        self.assertEqual(commands, ["./setup.sh && make run", "./setup.sh && make test"])
+
+
+unittest.main()

@@ -43,7 +43,8 @@ struct ScheduleTask {
 // the model has few kv heads: one for each head and tile of rows. Where those of the whole plan are
 // fewer than there are workers to keep busy, long items are split along their keys [ChunkAttention
 // §3.2]. How they are split depends on the plan alone: a row's rounding is the same for any number
-// of threads, which decide only what each task takes of the lanes and units.
+// of threads, which decide only what each task takes of the lanes and units. It may differ between
+// steps of other sequences: one of 2048 tokens or more is split by itself, but not among many.
 struct AttentionSchedule {
   int64_t heads = 0;  // of the queries
   int64_t units = 0;

@@ -7,6 +7,7 @@
 
 #include "core/device/buffer.h"
 #include "core/device/context.h"
+#include "core/kernels/attention_schedule.h"
 #include "core/kv/plan.h"
 
 namespace reprise::kernels {
@@ -37,19 +38,18 @@ struct AttentionParams {
   AlibiView alibi;
 };
 
-// Unmerged results of every (item, row, head): o is not yet divided by n.   [ChunkAttention §3.2,
-// eq. 1]
+// Unmerged results of every (part, row, head) that is not alone: o is not yet divided by n.
+// [ChunkAttention §3.2, eq. 1]
 //   o [entries, head_dim], m [entries], n [entries], f32; m in natural logarithm units of the
 //   scores.
-// Entry of (item i, row r, head h): item_begin[i] + (r - first_row) * heads + h.
+// Entry of (part p, row r, head h): p.first_entry + (r - first row of p's item) * heads + h.
 // A row that sees no key has o = 0, m = -inf, n = 0.
 struct Partials {
-  std::vector<int64_t> item_begin;  // [items + 1]
   AlignedBuffer o, m, n;
   int64_t heads = 0, head_dim = 0;
 
-  // Sizes the buffers for a plan; memory only ever grows.
-  void prepare(const kv::AttentionPlan& plan, int64_t heads);
+  // Sizes the buffers for a schedule; memory only ever grows.
+  void prepare(const AttentionSchedule& schedule, int64_t head_dim_wanted);
 };
 
 struct OutputView {
@@ -57,35 +57,44 @@ struct OutputView {
   DType dtype = DType::kF32;  // f32 or bf16
 };
 
+// What the layers of a step share. The schedule was built from this plan and these parameters.
+struct AttentionStep {
+  const kv::AttentionPlan& plan;
+  const AttentionSchedule& schedule;
+  const AttentionParams& params;
+};
+
 // Scratch of each worker and the partials, grown on first use and then kept.
 class AttentionWorkspace {
  public:
   std::vector<AlignedBuffer> scratch;  // one per worker
   Partials partials;
-  std::vector<int64_t> task_begin;  // [items + 1]
-  std::vector<int64_t> task_units;  // [items]  kv heads that a task of the item takes in turn
-  std::vector<char> alone;          // [items]  whether the item finishes its rows in place
-  std::vector<char> merged;         // [rows]   whether the row goes through partials
+  AttentionSchedule schedule;  // of calls that bring none
 };
 
-// out = softmax(scale * q k^T + bias + mask) v by the plan, for one layer. Rows covered by a single
-// item are finished in place; the others go through partials and a merge in item order, so results
-// do not depend on the thread count. Each item runs in the arithmetic of its
+// out = softmax(scale * q k^T + bias + mask) v by the plan, for one layer. Rows that the schedule
+// computes in one part are finished in place; the others go through partials and a merge in part
+// order, so results do not depend on the thread count. Each item runs in the arithmetic of its
 // cache: with bf16 keys and values on a processor with the bf16 dot product, q and the softmax
 // weights are rounded to bf16 and products accumulate in f32; otherwise all arithmetic is f32. A
-// row that sees no key yields 0. Throws Error for head_dim > 256. The plan must be finished and its
-// rows' own keys already written.
+// row that sees no key yields 0. The plan must be finished and its rows' own keys already written.
+void attention(const AttentionStep& step, int64_t layer, const QueryView& q, const OutputView& out,
+               AttentionWorkspace& workspace, const Context& context);
+// The same for one layer by itself, scheduled in the workspace. Throws ShapeError where heads do
+// not go together, or for head_dim > 256.
 void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                const AttentionParams& params, const OutputView& out, AttentionWorkspace& workspace,
                const Context& context);
 
-// The two halves of it, for methods, tests and timings that want them apart.
+// The two halves of it, for methods, tests and timings that want them apart: every part of
+// workspace.schedule leaves partials, which are then merged by that schedule.
 void partial_attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                        const AttentionParams& params, AttentionWorkspace& workspace,
                        const Context& context);
-// o = sum_i exp(m_i - m) o_i / sum_i exp(m_i - m) n_i with m = max_i m_i.   [ChunkAttention eq. 2;
-// RelayAttention eq. 7]
-void merge_partials(const kv::AttentionPlan& plan, const Partials& partials, const OutputView& out,
-                    const Context& context);
+// o = sum_i exp(m_i - m) o_i / sum_i exp(m_i - m) n_i with m = max_i m_i, for the merged rows of
+// the schedule; other rows of `out` stay as they are.   [ChunkAttention eq. 2; RelayAttention eq.
+// 7]
+void merge_partials(const AttentionSchedule& schedule, const Partials& partials,
+                    const OutputView& out, const Context& context);
 
 }  // namespace reprise::kernels

@@ -276,8 +276,8 @@ std::vector<OperatorPart> PlanOperator::parts() {
   if (is_merged) {
     attend_partially(plan_, merge_workspace_);
     parts.push_back({"merge_us", [this] {
-                       kernels::merge_partials(plan_, merge_workspace_.partials, output(),
-                                               context_);
+                       kernels::merge_partials(merge_workspace_.schedule, merge_workspace_.partials,
+                                               output(), context_);
                      }});
   }
   return parts;

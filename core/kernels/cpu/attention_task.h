@@ -20,7 +20,7 @@ inline constexpr int kTaskTiles = 4;
 inline constexpr int kTaskLanes = kLaneTile * kTaskTiles;
 // Keys are visited in tiles that start at multiples of kKeyTile, counted from the begin of the
 // first block, so that memory is read in whole blocks and a lane's rounding does not depend on how
-// lanes were put into tasks.
+// lanes were put into tasks. Where an item's keys are split, the parts meet between two tiles.
 inline constexpr int kKeyTile = 128;
 inline constexpr int kMaxHeadDim = 256;
 // Rows are addressed in groups of this many that follow one another in memory; those of groups that
@@ -49,9 +49,10 @@ struct AttentionTask {
   int block_tokens = 0;
   int skipped = 0;  // of the first block
   int tokens = 0;
+  int first_key = 0, end_key = 0;  // of the segment's tokens, the task's part
 
-  // Which keys a lane sees: [low, high), high = min(tokens, visible + row) if causal, low from the
-  // window.
+  // Which keys a lane sees: [low, high), high = min(end_key, visible + row) if causal, low from
+  // first_key and the window.
   bool is_causal = false;
   int visible = 0;
   int64_t window = 0;
@@ -97,14 +98,14 @@ struct AttentionTask {
   }
   // Keys [low, high) of the segment that the lane sees.
   [[nodiscard]] int high(int lane) const {
-    if (!is_causal) return tokens;
+    if (!is_causal) return end_key;
     const int64_t seen = static_cast<int64_t>(visible) + row_of(lane);
-    return static_cast<int>(seen < 0 ? 0 : seen < tokens ? seen : tokens);
+    return static_cast<int>(seen < 0 ? 0 : seen < end_key ? seen : end_key);
   }
   [[nodiscard]] int low(int lane) const {
-    if (window == 0) return 0;
+    if (window == 0) return first_key;
     const int64_t first = row_positions[row_of(lane)] - window + 1 - first_position;
-    return static_cast<int>(first < 0 ? 0 : first < tokens ? first : tokens);
+    return static_cast<int>(first < first_key ? first_key : first < tokens ? first : tokens);
   }
   [[nodiscard]] float alibi_factor(int unit) const {
     return alibi_rounded ? alibi_log2 : alibi_log2 * alibi_slopes[unit];

@@ -98,6 +98,7 @@ class TransformerDecoder final : public Decoder {
     if (rows == 0) return;
     buffers_.prepare(config_, dtype_, rows);
     embed(ids);
+    schedule_.build(plan, config_.heads, attention_, context_);
     if (config_.position == PositionScheme::kRotary) prepare_angles(plan);
     for (int64_t layer = 0; layer + 1 < config_.layers; ++layer) {
       begin_layer(layer, rows, plan);
@@ -227,10 +228,9 @@ class TransformerDecoder final : public Decoder {
            buffers_.normed_mlp.data());
     const int64_t stride = config_.q_dim() + 2 * config_.kv_dim();
     kernels::attention(
-        plan, index,
+        {.plan = plan, .schedule = schedule_, .params = attention_}, index,
         {.data = buffers_.qkv.as<float>(), .row_stride = stride, .heads = config_.heads},
-        attention_, {.data = buffers_.attended.data(), .dtype = dtype_}, attention_workspace_,
-        context_);
+        {.data = buffers_.attended.data(), .dtype = dtype_}, attention_workspace_, context_);
   }
 
   // Output projection and MLP, added to the residual.
@@ -295,6 +295,7 @@ class TransformerDecoder final : public Decoder {
   int64_t frequencies_length_ = -1;
   Buffers buffers_;
   kernels::LinearWorkspace linear_workspace_;
+  kernels::AttentionSchedule schedule_;  // of the step's plan, for all layers
   kernels::AttentionWorkspace attention_workspace_;
 };
 

@@ -12,14 +12,13 @@ namespace reprise::kernels {
 namespace {
 
 void run(benchmark::State& state, const kv::AttentionPlan& plan, int64_t heads, double flops,
-         double bytes) {
+         double bytes, const Context& context = Context::machine()) {
   const int64_t row = heads * plan.head_dim();
   const std::vector<float> values = testing::random_queries(plan.rows() * row, 1);
   // On huge pages, as in the runtime: rows are far apart.
   Tensor q(DType::kF32, {plan.rows(), row}), out(DType::kBF16, {plan.rows(), row});
   std::copy(values.begin(), values.end(), q.as<float>());
   AttentionWorkspace workspace;
-  const Context context = Context::machine();
   const AttentionParams params{.scale = 1.0f / std::sqrt(static_cast<float>(plan.head_dim()))};
   for (auto _ : state)
     attention(plan, 0, {.data = q.as<float>(), .row_stride = row, .heads = heads}, params,
@@ -102,6 +101,39 @@ BENCHMARK(SharedDecode)
     ->Args({1, 32, 32, 128, 4096, 32})
     ->Args({0, 32, 32, 128, 4096, 32})
     ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// Few heads and rows over a long shared segment, or one long sequence: less tasks than threads
+// unless the keys are split.
+void FewHeads(benchmark::State& state) {
+  const auto dtype = static_cast<DType>(state.range(0));
+  const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),
+                n = state.range(4);
+  const auto rows = static_cast<int32_t>(state.range(5));
+  Context context = Context::machine();
+  context.threads = static_cast<int>(state.range(6));
+  const testing::RandomCache cache(dtype, 1, 1, kv_heads, n, dim, 1);
+  kv::AttentionPlan plan;
+  plan.begin(cache.view);
+  for (int32_t row = 0; row < rows; ++row) testing::add_row(plan, static_cast<int32_t>(n));
+  const int32_t id =
+      testing::add_segment(plan, cache, static_cast<int32_t>(n), 0, [] { return 0; });
+  plan.items.push_back({.segment = id, .first_row = 0, .end_row = rows});
+  plan.finish();
+  run(state, plan, heads, 4.0 * static_cast<double>(rows * heads * dim * n),
+      2.0 * static_cast<double>(n * kv_heads * dim) * static_cast<double>(size_of(dtype)), context);
+}
+BENCHMARK(FewHeads)
+    ->ArgNames({"dtype", "h", "kv", "d", "n", "rows", "t"})
+    ->Args({0, 1, 1, 128, 8192, 8, 1})
+    ->Args({0, 1, 1, 128, 8192, 8, 2})
+    ->Args({1, 1, 1, 128, 8192, 8, 1})
+    ->Args({1, 1, 1, 128, 8192, 8, 2})
+    ->Args({1, 8, 1, 64, 8192, 64, 1})
+    ->Args({1, 8, 1, 64, 8192, 64, 2})
+    ->Args({1, 32, 4, 64, 4096, 1, 2})
+    ->Args({1, 32, 4, 64, 4096, 32, 2})
+    ->Unit(benchmark::kMicrosecond)
     ->UseRealTime();
 
 }  // namespace

@@ -242,7 +242,7 @@ TEST(Attention, PartialsMergeToTheWhole) {
   const Context context{.threads = 2, .isa = best_isa()};
   partial_attention(plan, 0, view, plain(64), workspace, context);
   std::vector<float> out(5 * 4 * 64);
-  merge_partials(plan, workspace.partials, {.data = out.data()}, context);
+  merge_partials(workspace.schedule, workspace.partials, {.data = out.data()}, context);
   expect_near(out, reference::attention(plan, 0, view, plain(64)), 0x1p-16, "two halves");
 }
 

@@ -201,6 +201,7 @@ void PlanOperator::advance() {
   const int64_t start_ns = now_ns();
   method_->reserve(batch, pool_);
   method_->plan(batch, pool_, plan_);
+  schedule_.build(plan_, problem_.heads, params(), context_);
   plan_us_.push_back(static_cast<double>(now_ns() - start_ns) * 1e-3);
   store_rows(parts);
   store_queries(parts);
@@ -229,14 +230,16 @@ kernels::QueryView PlanOperator::queries() const {
   return {.data = queries_.as<float>(), .row_stride = problem_.q_dim(), .heads = problem_.heads};
 }
 
+kernels::AttentionParams PlanOperator::params() const { return {.scale = score_scale(problem_)}; }
+
 kernels::OutputView PlanOperator::output() {
   const DType dtype = problem_.kv_dtype == DType::kBF16 ? DType::kBF16 : DType::kF32;
   return {.data = output_.data(), .dtype = dtype};
 }
 
 void PlanOperator::attend() {
-  kernels::attention(plan_, 0, queries(), {.scale = score_scale(problem_)}, output(), workspace_,
-                     context_);
+  kernels::attention({.plan = plan_, .schedule = schedule_, .params = params()}, 0, queries(),
+                     output(), workspace_, context_);
 }
 
 void PlanOperator::read_output(std::span<float> out) {
@@ -285,8 +288,7 @@ std::vector<OperatorPart> PlanOperator::parts() {
 
 void PlanOperator::attend_partially(const kv::AttentionPlan& plan,
                                     kernels::AttentionWorkspace& workspace) {
-  kernels::partial_attention(plan, 0, queries(), {.scale = score_scale(problem_)}, workspace,
-                             context_);
+  kernels::partial_attention(plan, 0, queries(), params(), workspace, context_);
 }
 
 void PlanOperator::report(const reuse::MetricSink& sink) const {

@@ -55,6 +55,7 @@ class PlanOperator final : public AttentionOperator {
   void store_queries(std::span<const Part> parts);
   void attend_partially(const kv::AttentionPlan& plan, kernels::AttentionWorkspace& workspace);
   [[nodiscard]] kernels::QueryView queries() const;
+  [[nodiscard]] kernels::AttentionParams params() const;
   [[nodiscard]] kernels::OutputView output();
 
   AttentionProblem problem_;
@@ -65,13 +66,14 @@ class PlanOperator final : public AttentionOperator {
   std::vector<std::vector<int32_t>> tokens_;  // ids of each sequence admitted
   std::vector<int32_t> positions_;  // 0, 1, 2, ... of all tokens so far; sequences are in step
   std::vector<int64_t> order_;      // [batch]  sequences in the order of their rows
-  std::vector<double> plan_us_;     // of each advance()
+  std::vector<double> plan_us_;     // of each advance(), the schedule included
 
   // Of the step under way.
   kv::AttentionPlan plan_;
-  std::vector<int64_t> newest_row_;   // [batch]  of each sequence
-  AlignedBuffer keys_, values_rows_;  // [rows, kv_dim] f32
-  AlignedBuffer queries_, output_;    // [rows, q_dim]  f32, and the runtime's dtype
+  kernels::AttentionSchedule schedule_;  // of plan_, as a step's layers share it
+  std::vector<int64_t> newest_row_;      // [batch]  of each sequence
+  AlignedBuffer keys_, values_rows_;     // [rows, kv_dim] f32
+  AlignedBuffer queries_, output_;       // [rows, q_dim]  f32, and the runtime's dtype
   kernels::AttentionWorkspace workspace_, part_workspace_, merge_workspace_;
   kv::AttentionPlan shared_plan_, private_plan_;  // items over several sequences, over one
 };

@@ -103,7 +103,7 @@ BENCHMARK(SharedDecode)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-// Few heads and rows over a long shared segment, or one long sequence: less tasks than threads
+// Few heads and rows over a long shared segment, or one long sequence: fewer tasks than threads
 // unless the keys are split.
 void FewHeads(benchmark::State& state) {
   const auto dtype = static_cast<DType>(state.range(0));
@@ -135,6 +135,34 @@ BENCHMARK(FewHeads)
     ->Args({1, 32, 4, 64, 4096, 32, 2})
     ->Unit(benchmark::kMicrosecond)
     ->UseRealTime();
+
+// What a step pays once for all its layers: `batch` sequences that share a segment, of `rows` each.
+void BuildSchedule(benchmark::State& state) {
+  const int64_t heads = state.range(0), kv_heads = state.range(1);
+  const auto batch = static_cast<int32_t>(state.range(2)),
+             rows = static_cast<int32_t>(state.range(3));
+  const testing::RandomCache cache(DType::kBF16, 1, 1, kv_heads, 2048, 8, 1);
+  kv::AttentionPlan plan;
+  plan.begin(cache.view);
+  for (int32_t row = 0; row < batch * rows; ++row) testing::add_row(plan, 4096);
+  const auto add = [&](int32_t first_row, int32_t end_row) {
+    const int32_t id = testing::add_segment(plan, cache, 2048, 0, [] { return 0; });
+    plan.add_item({.segment = id, .first_row = first_row, .end_row = end_row});
+  };
+  add(0, batch * rows);
+  for (int32_t i = 0; i < batch; ++i) add(i * rows, (i + 1) * rows);
+  plan.finish();
+  AttentionSchedule schedule;
+  for (auto _ : state) schedule.build(plan, heads, {}, Context::machine());
+  state.counters["tasks"] = static_cast<double>(schedule.tasks.size());
+}
+BENCHMARK(BuildSchedule)
+    ->ArgNames({"h", "kv", "b", "rows"})
+    ->Args({32, 32, 1, 1})
+    ->Args({32, 32, 32, 1})
+    ->Args({32, 4, 32, 1})
+    ->Args({32, 32, 8, 512})
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace reprise::kernels

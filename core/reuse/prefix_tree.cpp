@@ -49,7 +49,7 @@ PrefixMatch PrefixTree::match(std::span<const int32_t> tokens,
   if (behind.tokens == 0) return match;
   if (matches_chunks(options_.matching)) extend_by_chunks(behind, tokens, positions);
   if (behind.tokens < match.tokens) return match;
-  count_computed(behind);
+  behind.computed = computed_of(behind.chunks);
   return behind;
 }
 
@@ -57,26 +57,46 @@ PrefixMatch PrefixTree::match_to_pin(std::span<const int32_t> tokens,
                                      std::span<const int32_t> positions) const {
   PrefixMatch match;
   if (matches_chunks(options_.matching)) extend_by_chunks(match, tokens, positions);
-  count_computed(match);
+  match.computed = computed_of(match.chunks);
   return match;
 }
 
-void PrefixTree::count_computed(PrefixMatch& match) const {
-  for (int32_t index : match.chunks) {
-    match.computed += chunk(index).computed;
+int32_t PrefixTree::computed_of(std::span<const int32_t> chunks) const {
+  int32_t computed = 0;
+  for (int32_t index : chunks) {
+    computed += chunk(index).computed;
     if (chunk(index).computed < chunk(index).filled()) break;
   }
+  return computed;
 }
 
+// Sequences that generate the same have equal chunks apart, and what comes next may stand behind
+// any of them: all are followed, and of those that reach farthest the one taken of which most is
+// computed.
 void PrefixTree::extend_by_chunks(PrefixMatch& match, std::span<const int32_t> tokens,
                                   std::span<const int32_t> positions) const {
-  int32_t parent = match.chunks.empty() ? -1 : match.chunks.back();
-  while (match.tokens + options_.chunk_tokens <= static_cast<int32_t>(tokens.size())) {
-    parent = find_child(parent, tokens, positions, match.tokens);
-    if (parent < 0) break;
-    match.chunks.push_back(parent);
-    match.tokens += options_.chunk_tokens;
+  const int32_t start = match.chunks.empty() ? -1 : match.chunks.back();
+  std::vector<int32_t> reached = {start}, next;
+  int32_t length = match.tokens;
+  while (length + options_.chunk_tokens <= static_cast<int32_t>(tokens.size())) {
+    next.clear();
+    for (int32_t parent : reached) find_children(parent, tokens, positions, length, next);
+    if (next.empty()) break;
+    reached.swap(next);
+    length += options_.chunk_tokens;
   }
+  if (length == match.tokens) return;
+  PrefixMatch best;
+  for (int32_t end : reached) {
+    PrefixMatch longer = match;
+    for (int32_t index = end; index != start; index = chunk(index).parent)
+      longer.chunks.push_back(index);
+    std::reverse(longer.chunks.begin() + std::ssize(match.chunks), longer.chunks.end());
+    longer.tokens = length;
+    if (reached.size() > 1) longer.computed = computed_of(longer.chunks);
+    if (best.chunks.empty() || longer.computed > best.computed) best = std::move(longer);
+  }
+  match = std::move(best);
 }
 
 PrefixMatch PrefixTree::match_pinned(std::span<const int32_t> tokens,
@@ -106,8 +126,9 @@ bool PrefixTree::has_pinned(std::span<const int32_t> tokens) const {
   return match_pinned(tokens, {}).tokens == static_cast<int32_t>(tokens.size());
 }
 
-int32_t PrefixTree::find_child(int32_t parent, std::span<const int32_t> tokens,
-                               std::span<const int32_t> positions, int32_t first) const {
+void PrefixTree::find_children(int32_t parent, std::span<const int32_t> tokens,
+                               std::span<const int32_t> positions, int32_t first,
+                               std::vector<int32_t>& found) const {
   uint64_t hash = mixed(0, parent);
   for (int32_t token = first; token < first + options_.chunk_tokens; ++token)
     hash = mixed(mixed(hash, tokens[static_cast<size_t>(token)]), position_of(positions, token));
@@ -119,9 +140,8 @@ int32_t PrefixTree::find_child(int32_t parent, std::span<const int32_t> tokens,
       is_equal =
           candidate.tokens[static_cast<size_t>(i)] == tokens[static_cast<size_t>(first + i)] &&
           candidate.positions[static_cast<size_t>(i)] == position_of(positions, first + i);
-    if (is_equal) return entry->second;
+    if (is_equal) found.push_back(entry->second);
   }
-  return -1;
 }
 
 // ---- Chunks ----
@@ -137,18 +157,10 @@ uint64_t hash_of(const Chunk& chunk) {
 
 }  // namespace
 
-// Of equal children of one parent (two sequences may generate the same) the first is found.
 void PrefixTree::list(int32_t index) {
   if (!matches_chunks(options_.matching)) return;
   Chunk& c = chunk_at(index);
-  const uint64_t hash = hash_of(c);
-  const auto [begin, end] = listed_.equal_range(hash);
-  for (auto entry = begin; entry != end; ++entry) {
-    const Chunk& other = chunk(entry->second);
-    if (other.parent == c.parent && other.tokens == c.tokens && other.positions == c.positions)
-      return;
-  }
-  listed_.emplace(hash, index);
+  listed_.emplace(hash_of(c), index);
   c.is_listed = true;
 }
 

@@ -89,12 +89,14 @@ struct PrefixMatch {
 
 // One tree for all layers. A partly filled chunk is private to its sequence, so appending never
 // touches what is shared; a chunk that differs in one token is not shared at all. Chunks are found
-// by a hash and accepted by comparing every token with its position.
+// by a hash and accepted by comparing every token with its position. Sequences that generate the
+// same full chunk hold it apart; each of the equal chunks is found.
 //
 // Leaves are kept in an order, given by rank(), in which every chunk covers neighbouring sequences.
-// With s sequences, a match costs O(tokens matched + chunk_tokens), an insertion
-// O(tokens not matched + path), an append O(1), a removal O(path); ranks are spaced so widely that
-// the O(s) of respacing them falls due once in some 32 insertions at one place at the most.
+// With s sequences, a match costs O(tokens matched + chunk_tokens) for each of the equal chunks it
+// follows, an insertion O(tokens not matched + path), an append O(1), a removal O(path); ranks are
+// spaced so widely that the O(s) of respacing them falls due once in some 32 insertions at one
+// place at the most.
 //
 // An insertion promises the blocks that the sequence may grow to, so that appending cannot fail;
 // they are taken when needed. Not thread-safe: the scheduler's thread owns it.
@@ -161,11 +163,13 @@ class PrefixTree {
   [[nodiscard]] int32_t chunks_for(int32_t tokens) const;
   void extend_by_chunks(PrefixMatch& match, std::span<const int32_t> tokens,
                         std::span<const int32_t> positions) const;
-  void count_computed(PrefixMatch& match) const;
+  [[nodiscard]] int32_t computed_of(std::span<const int32_t> chunks) const;
   [[nodiscard]] PrefixMatch match_pinned(std::span<const int32_t> tokens,
                                          std::span<const int32_t> positions) const;
-  [[nodiscard]] int32_t find_child(int32_t parent, std::span<const int32_t> tokens,
-                                   std::span<const int32_t> positions, int32_t first) const;
+  // Appends the full chunks behind `parent` that hold tokens [first, first + chunk_tokens).
+  void find_children(int32_t parent, std::span<const int32_t> tokens,
+                     std::span<const int32_t> positions, int32_t first,
+                     std::vector<int32_t>& found) const;
   void add_token(Chunk& chunk, int32_t token, int32_t position) const;
   void list(int32_t index);
   void unlist(int32_t index);

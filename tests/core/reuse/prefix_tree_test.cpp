@@ -133,7 +133,6 @@ TEST_P(RandomTrees, HoldEverySequenceOnceSideBySideAndLeakNothing) {
     PrefixTree tree({.chunk_tokens = chunk_tokens, .retain = GetParam().retain});
     Model model;
     SequenceId next_id = 1;
-    int32_t unique_token = 1000;
     for (int operation = 0; operation < 120; ++operation) {
       const int32_t kind = pick(0, 9);
       if (kind < 4 || model.sequences.empty()) {
@@ -175,10 +174,11 @@ TEST_P(RandomTrees, HoldEverySequenceOnceSideBySideAndLeakNothing) {
             const auto tokens = static_cast<int32_t>(sequence.tokens.size());
             if (tokens == sequence.most_tokens) break;
             const int32_t position = sequence.positions.back() + 1;
-            // Unique: of two equal chunks that were generated apart only the first is found.
-            tree.append(entry->first, unique_token, position, pool);
+            // Several sequences come to hold equal chunks, each its own.
+            const int32_t token = pick(0, 12) == 0 ? 1 : 0;
+            tree.append(entry->first, token, position, pool);
             tree.mark_computed(entry->first, tokens, tokens + 1);
-            sequence.tokens.push_back(unique_token++);
+            sequence.tokens.push_back(token);
             sequence.positions.push_back(position);
           }
         } else {
@@ -232,6 +232,93 @@ TEST(PrefixTree, GeneratedTokensAreFoundOnceTheirChunkIsFull) {
   tree.append(1, 6, 6, pool);
   tree.append(1, 7, 7, pool);
   EXPECT_EQ(tree.match(counting(0, 8), {}).tokens, 8);
+}
+
+// Of equal chunks that were generated apart, those stay findable whose owners stay.
+TEST(PrefixTree, EqualChunksStayFindableWhenOneOfThemLeaves) {
+  kv::BlockPool pool = pool_of(20, 2);
+  PrefixTree tree({.chunk_tokens = 2});
+  for (SequenceId id : {1, 2, 3}) {
+    join(tree, pool, id, {1, 2}, 8);
+    for (int32_t token : {3, 4}) tree.append(id, token, token - 1, pool);
+  }
+  EXPECT_EQ(pool.used_blocks(), 1 + 3);
+  const Tokens prompt = {1, 2, 3, 4};
+  EXPECT_EQ(join(tree, pool, 4, prompt).tokens, 4);
+  for (SequenceId id : {1, 4}) tree.remove(id, pool);
+  EXPECT_EQ(tree.match(prompt, {}).tokens, 4) << "2 and 3 hold it";
+  tree.remove(2, pool);
+  EXPECT_EQ(tree.match(prompt, {}).tokens, 4);
+  tree.remove(3, pool);
+  EXPECT_EQ(tree.match(prompt, {}).tokens, 0);
+  EXPECT_EQ(pool.used_blocks(), 0);
+}
+
+TEST(PrefixTree, WhatFollowsAnyOfEqualChunksIsFoundAndTheComputedOneTaken) {
+  kv::BlockPool pool = pool_of(20, 2);
+  PrefixTree tree({.chunk_tokens = 2});
+  for (SequenceId id : {1, 2, 3}) {
+    join(tree, pool, id, {1}, 8);
+    for (int32_t token : {2, id == 1 ? 9 : 3, 4})
+      tree.append(id, token, tree.sequence(id).tokens, pool);
+  }
+  const Tokens prompt = {1, 2, 3, 4};
+  EXPECT_EQ(tree.match(prompt, {}).tokens, 4) << "behind two of the three [1, 2]";
+  for (SequenceId id : {2, 3}) {
+    tree.mark_computed(id, 0, id == 2 ? 3 : 4);
+    EXPECT_EQ(tree.match(prompt, {}).chunks, tree.sequence(id).path);
+    EXPECT_EQ(tree.match(prompt, {}).computed, id == 2 ? 3 : 4);
+  }
+}
+
+// The cases of microsoft/chunk-attention's own tests, c = 2.
+class PublishedCases : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::vector<SequenceId> leaves(const std::vector<SequenceId>& ids) const {
+    std::map<int64_t, SequenceId> by_rank;
+    for (SequenceId id : ids) by_rank[tree_.sequence(id).rank] = id;
+    std::vector<SequenceId> order;
+    for (const auto& [rank, id] : by_rank) order.push_back(id);
+    return order;
+  }
+  [[nodiscard]] std::vector<Tokens> chunks_of(SequenceId id) const {
+    std::vector<Tokens> chunks;
+    for (int32_t index : tree_.sequence(id).path) chunks.push_back(tree_.chunk(index).tokens);
+    return chunks;
+  }
+  kv::BlockPool pool_ = pool_of(40, 2);
+  PrefixTree tree_{{.chunk_tokens = 2}};
+};
+
+TEST_F(PublishedCases, LeavesStandSideBySideWhereTheirPrefixesMeet) {
+  const std::vector<Tokens> prompts = {{1, 2, 3, 4, 5}, {1, 2, 3, 4, 6}, {1, 2, 3, 4},
+                                       {1, 7},          {1, 2},          {1, 2, 3, 4, 5}};
+  std::vector<SequenceId> ids;
+  for (const Tokens& prompt : prompts) {
+    ids.push_back(std::ssize(ids) + 1);
+    join(tree_, pool_, ids.back(), prompt);
+    EXPECT_EQ(tree_.size(), ids.size());
+  }
+  EXPECT_EQ(leaves(ids), (std::vector<SequenceId>{1, 2, 3, 6, 5, 4}));
+  EXPECT_EQ(tree_.chunk(tree_.sequence(1).path[0]).users, 5) << "all but [1, 7]";
+  EXPECT_EQ(tree_.chunk(tree_.sequence(1).path[1]).users, 4);
+  EXPECT_EQ(chunks_of(6), chunks_of(1));
+  EXPECT_NE(tree_.sequence(6).path.back(), tree_.sequence(1).path.back()) << "a tail of its own";
+  for (SequenceId id : ids) tree_.remove(id, pool_);
+  EXPECT_EQ(pool_.used_blocks(), 0);
+}
+
+TEST_F(PublishedCases, AppendingFillsOneTailAndOpensAChunkForTheOther) {
+  join(tree_, pool_, 1, {1, 2, 3, 4, 5}, 6);
+  join(tree_, pool_, 2, {1, 2, 3, 4, 6, 7}, 8);
+  tree_.append(1, 8, 5, pool_);
+  tree_.append(2, 9, 6, pool_);
+  EXPECT_EQ(chunks_of(1), (std::vector<Tokens>{{1, 2}, {3, 4}, {5, 8}}));
+  const std::vector<Tokens> second = {{1, 2}, {3, 4}, {6, 7}, {9}};
+  EXPECT_EQ(chunks_of(2), second);
+  tree_.remove(1, pool_);
+  EXPECT_EQ(chunks_of(2), second);
+  EXPECT_EQ(pool_.used_blocks(), 4);
 }
 
 TEST(PrefixTree, MatchSaysHowMuchIsComputed) {

@@ -75,7 +75,9 @@ void write_kv(const kv::AttentionPlan& plan, int64_t layer, const float* keys, c
     }
   };
   for_rows(context, plan.rows(), cache.kv_heads * cache.head_dim * 2 * kFloat, [&](int64_t row) {
-    const int64_t slot = plan.row_slots[static_cast<size_t>(row)] + layer * cache.layer_stride;
+    const int64_t row_slot = plan.row_slots[static_cast<size_t>(row)];
+    if (row_slot == kv::kNoSlot) return;
+    const int64_t slot = row_slot + layer * cache.layer_stride;
     for (int64_t head = 0; head < cache.kv_heads; ++head) {
       const int64_t source = row * row_stride + head * cache.head_dim;
       copy(keys + source, cache.keys, slot + head * cache.head_stride);

@@ -50,6 +50,10 @@ struct WorkItem {
   int32_t visible = 0;  // kCausal: tokens that first_row sees
 };
 
+// A row whose key and value are not stored: its token is in the cache already, or nobody will read
+// it.
+inline constexpr int64_t kNoSlot = -1;
+
 // Written by a method for each step, read by the kernels for each layer. A plan covers each (row,
 // key) pair once; the keys of the step's own tokens are in the cache before attention reads them
 // (`row_slots` says where they go).
@@ -63,7 +67,7 @@ struct AttentionPlan {
   // [rows]  largest position + 1 of the row's sequence, as far as known: dynamic rotary scaling
   // needs it
   std::vector<int32_t> row_lengths;
-  // [rows]  element offset of the row's own key and value (layer 0, head 0)
+  // [rows]  element offset of the row's own key and value (layer 0, head 0), or kNoSlot
   std::vector<int64_t> row_slots;
 
   // Filled by finish(): the items that cover row r are row_items[row_begin[r] .. row_begin[r + 1]),

@@ -79,20 +79,21 @@ class Printer {
 };
 
 struct Timing {
-  int64_t submitted_ns = 0, first_ns = 0, last_ns = 0;
+  engine::RequestTimes times;
   int64_t tokens = 0;
 };
 
 void print_summary(const Timing& timing, size_t prompt_tokens, const engine::Engine& engine) {
   using results::short_number;
   if (timing.tokens == 0) return;
-  const double ttft_ms = static_cast<double>(timing.first_ns - timing.submitted_ns) * 1e-6;
+  const double ttft_ms =
+      static_cast<double>(timing.times.first_token - timing.times.submitted) * 1e-6;
   fmt::print(stderr, "\n{} prompt tokens, {} generated\nTTFT {} ms ({} prompt tokens/s)\n",
              prompt_tokens, timing.tokens, short_number(ttft_ms),
              short_number(static_cast<double>(prompt_tokens) / (ttft_ms * 1e-3)));
   if (timing.tokens > 1) {
-    const double tpot_ms = static_cast<double>(timing.last_ns - timing.first_ns) * 1e-6 /
-                           static_cast<double>(timing.tokens - 1);
+    const double tpot_ms = static_cast<double>(timing.times.done - timing.times.first_token) *
+                           1e-6 / static_cast<double>(timing.tokens - 1);
     fmt::print(stderr, "TPOT {} ms ({} tokens/s)\n", short_number(tpot_ms),
                short_number(1e3 / tpot_ms));
   }
@@ -105,13 +106,18 @@ void print_summary(const Timing& timing, size_t prompt_tokens, const engine::Eng
 Timing generate(engine::Engine& engine, engine::Request request, Printer& printer,
                 const std::atomic<bool>& stop) {
   Timing timing;
-  timing.submitted_ns = experiments::now_ns();
+  const engine::RequestId id = request.id;
   engine.submit(std::move(request));
-  while (engine.has_work() && !stop) {
-    for (const engine::TokenEvent& event : engine.step().events) {
-      if (timing.tokens++ == 0) timing.first_ns = event.time_ns;
-      timing.last_ns = event.time_ns;
-      printer.token(event.token);
+  while (engine.has_work()) {
+    if (stop) engine.cancel(id);
+    const engine::StepReport report = engine.step();
+    engine::require_served(report.events);
+    for (const engine::TokenEvent& event : report.events) {
+      if (event.has_token()) {
+        ++timing.tokens;
+        printer.token(event.token);
+      }
+      timing.times = event.times;  // complete with the last one
     }
   }
   printer.end();
@@ -172,7 +178,7 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   options.limits.max_sequence_tokens = static_cast<int32_t>(
       std::min<int64_t>(static_cast<int64_t>(prompt_tokens) + request.max_new_tokens, INT32_MAX));
   options.kv_dtype = command.kv_dtype.empty() ? dtype : parse_dtype(command.kv_dtype);
-  options.prefill_chunk = command.prefill_chunk;
+  options.step_tokens = command.prefill_chunk;
   options.clock_ns = experiments::now_ns;
   engine::Engine engine(context, *decoder, std::move(method), options);
   Printer printer(tokenizer.get());

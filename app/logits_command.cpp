@@ -1,16 +1,14 @@
 // `reprise logits`: the raw logits of given tokens, for comparison with other programs.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "app/commands.h"
 #include "app/common_options.h"
 #include "core/base/error.h"
-#include "core/kv/block_pool.h"
+#include "core/engine/engine.h"
 #include "core/model/network/decoder.h"
 #include "experiments/kinds/bench.h"
 #include "methods/registry.h"
@@ -36,84 +34,33 @@ void check(const LogitsCommand& command) {
                 command.positions.size(), command.ids.size());
 }
 
-// The engine's step without its scheduler: one sequence, chunk by chunk, logits of every row.
-class Prefill {
- public:
-  Prefill(const LogitsCommand& command, model::Decoder& decoder, engine::Request request)
-      : decoder_(decoder),
-        request_(std::move(request)),
-        method_(methods::make_method(command.method, Json())),
-        pool_(pool_options(command, decoder, *method_, request_)) {
-    if (request_.positions.empty()) {
-      request_.positions.resize(request_.prompt.size());
-      std::iota(request_.positions.begin(), request_.positions.end(), 0);
-    }
-    if (!method_
-             ->admit({.id = request_.id,
-                      .tokens = request_.prompt,
-                      .positions = request_.positions,
-                      .max_new_tokens = request_.max_new_tokens},
-                     pool_)
-             .admitted)
-      raise("method {} has no room for {} tokens", command.method, request_.prompt.size());
-  }
-  ~Prefill() { method_->retire(request_.id, pool_); }
-  Prefill(const Prefill&) = delete;
-  Prefill& operator=(const Prefill&) = delete;
+engine::EngineOptions options_of(const LogitsCommand& command, const model::Decoder& decoder) {
+  engine::EngineOptions options;
+  options.limits.max_sequence_tokens = static_cast<int32_t>(command.ids.size()) + 1;
+  options.kv_dtype = command.kv_dtype.empty() ? decoder.dtype() : parse_dtype(command.kv_dtype);
+  options.step_tokens = command.chunk;
+  return options;
+}
 
-  // Runs tokens [first, end); logits of the rows in `wanted` go to `out` [wanted, vocab].
-  void run(int32_t first, int32_t end, const std::vector<int32_t>& wanted, float* out) {
-    const reuse::StepSequence sequence{
-        .id = request_.id,
-        .first_row = 0,
-        .rows = end - first,
-        .first_token = first,
-        .positions = request_.positions};  // all, as the engine: dynamic scaling looks ahead
-    method_->plan({&sequence, 1}, pool_, plan_);
-    decoder_.forward(std::span(request_.prompt)
-                         .subspan(static_cast<size_t>(first), static_cast<size_t>(end - first)),
-                     plan_, wanted, out);
-  }
+// A request that generates nothing: logits of every token, or those after the last.
+engine::Request request_of(const LogitsCommand& command) {
+  engine::Request request;
+  request.prompt = command.ids;
+  request.positions = command.positions;
+  request.max_new_tokens = command.last ? 1 : 0;
+  request.logits = command.last ? engine::LogitsMode::kDrawn : engine::LogitsMode::kAll;
+  return request;
+}
 
- private:
-  static kv::BlockPoolOptions pool_options(const LogitsCommand& command,
-                                           const model::Decoder& decoder,
-                                           const reuse::ReuseMethod& method,
-                                           const engine::Request& request) {
-    const model::ModelConfig& config = decoder.config();
-    const reuse::PoolNeed need = method.pool_need(
-        {.max_batch = 1, .max_sequence_tokens = static_cast<int32_t>(request.prompt.size()) + 1});
-    return {.layers = config.layers,
-            .kv_heads = config.kv_heads,
-            .head_dim = config.head_dim,
-            .dtype = command.kv_dtype.empty() ? decoder.dtype() : parse_dtype(command.kv_dtype),
-            .block_tokens = need.block_tokens,
-            .num_blocks = need.num_blocks};
-  }
-
-  model::Decoder& decoder_;
-  engine::Request request_;
-  std::unique_ptr<reuse::ReuseMethod> method_;
-  kv::BlockPool pool_;
-  kv::AttentionPlan plan_;
-};
-
-void write_logits(const LogitsCommand& command, Prefill& prefill, int64_t vocab) {
+void write_logits(const LogitsCommand& command, engine::Engine& engine) {
   std::ofstream file(command.out, std::ios::binary | std::ios::trunc);
   if (!file) raise("cannot write {}; choose another --out", command.out);
-  const auto tokens = static_cast<int32_t>(command.ids.size());
-  std::vector<float> logits;
-  for (int32_t first = 0; first < tokens; first += command.chunk) {
-    const int32_t end = std::min(tokens, first + command.chunk);
-    std::vector<int32_t> wanted(static_cast<size_t>(end - first));
-    std::iota(wanted.begin(), wanted.end(), 0);
-    if (command.last)
-      wanted = end == tokens ? std::vector{end - first - 1} : std::vector<int32_t>{};
-    logits.resize(wanted.size() * static_cast<size_t>(vocab));
-    prefill.run(first, end, wanted, logits.data());
-    file.write(reinterpret_cast<const char*>(logits.data()),
-               static_cast<std::streamsize>(logits.size() * sizeof(float)));
-  }
+  engine.observe_logits([&](const engine::LogitsRow& row) {
+    file.write(reinterpret_cast<const char*>(row.logits.data()),
+               static_cast<std::streamsize>(row.logits.size_bytes()));
+  });
+  engine.submit(request_of(command));
+  engine::require_served(engine.run());
   file.flush();
   if (!file) raise("writing {} failed; is the disk full?", command.out);
 }
@@ -126,11 +73,9 @@ void run(const LogitsCommand& command, const CommonOptions& common) {
                                             .random_weights = command.random_weights,
                                             .seed = command.seed},
                                            context);
-  engine::Request request;
-  request.prompt = command.ids;
-  request.positions = command.positions;
-  Prefill prefill(command, *decoder, std::move(request));
-  write_logits(command, prefill, decoder->config().vocab);
+  engine::Engine engine(context, *decoder, methods::make_method(command.method, Json()),
+                        options_of(command, *decoder));
+  write_logits(command, engine);
   std::fprintf(stderr, "wrote f32 [%zu, %lld] to %s\n",
                command.last ? size_t{1} : command.ids.size(),
                static_cast<long long>(decoder->config().vocab), command.out.c_str());

@@ -5,10 +5,13 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/device/context.h"
+#include "core/engine/named_prefixes.h"
 #include "core/engine/request.h"
+#include "core/engine/scheduler.h"
 #include "core/model/network/decoder.h"
 #include "core/reuse/reuse_method.h"
 
@@ -17,22 +20,30 @@ namespace reprise::engine {
 struct EngineOptions {
   reuse::EngineLimits limits;
   DType kv_dtype = DType::kF32;
-  int32_t prefill_chunk = 512;             // most prompt tokens in one step
+  int32_t step_tokens = 512;  // prefill budget: tokens of a step, as the scheduler shares them
+  // Blocks of the pool. 0: as many as the method needs for the limits; nobody is ever preempted
+  // then.
+  int32_t num_blocks = 0;
+  // Share of a smaller pool that admissions leave free while others run, for these to grow into:
+  // the larger, the fewer preemptions.
+  double watermark_ratio = 0.01;
+  std::shared_ptr<Scheduler> scheduler = {};  // empty: FirstComeScheduler
+  // Append to every plan, after the method and in this order.
+  std::vector<std::shared_ptr<reuse::PlanContributor>> contributors = {};
   std::function<int64_t()> clock_ns = {};  // empty: the steady clock
 };
 
 struct StepReport {
   int64_t start_ns = 0, end_ns = 0;
-  int32_t prefill_tokens = 0;  // rows computed for prompts
+  int32_t prefill_tokens = 0;  // rows computed for prompts, and again after preemptions
   int32_t decode_tokens = 0;   // rows computed for generated tokens
+  int32_t preempted = 0;       // sequences that gave back their cache for others
   std::vector<TokenEvent> events;
 };
 
-// Sees the logits that a token is drawn from: the request, the index of the token (0: the first
-// generated one) and [vocab] f32 values, which stay the engine's and are valid during the call
-// alone.
-using LogitsObserver =
-    std::function<void(RequestId request, int32_t index, std::span<const float> logits)>;
+// Sees the rows that Request::logits asks for, those of one request in the order of its tokens,
+// each once.
+using LogitsObserver = std::function<void(const LogitsRow&)>;
 
 class Engine {
  public:
@@ -41,23 +52,37 @@ class Engine {
          std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options);
   ~Engine();
 
-  // Queues a request. Throws Error if it can never run (empty or too long prompt, an id outside the
-  // vocabulary, a request id in use, ...).
+  // Queues a request. One that can never run (empty or too long prompt, an id outside the
+  // vocabulary, ...) is refused by an event of the next step. Throws Error for a request id in use,
+  // and for one below 0.
   void submit(Request request);
-  // Announces a prefix that many requests will start with. A method that keeps such prefixes apart
-  // (RelayAttention) has it computed here and now; for the others nothing happens. Throws Error
-  // while requests are waiting or running, and where submit would.
-  void declare_prefix(std::vector<int32_t> tokens);
-  // Shows the logits of every token from now on, those of declared prefixes (ids below 0) among
-  // them, once all tokens of a step are drawn and before any sequence moves on. A step whose
-  // observer throws fails like one with NaN. An empty function, as at first: nobody looks, at no
-  // cost.
+  // Ends a request wherever it stands; it gives back its cache, and the next step tells of it.
+  // False where there is no such request (any more). From within an observer: at the end of the
+  // step.
+  bool cancel(RequestId id);
+
+  // Announces a prefix that many requests will start with, at any time. A method that keeps such
+  // prefixes (RelayAttention) has it computed in the steps to come, as a request that generates
+  // nothing; requests that come before it is ready are served as the method decides. For other
+  // methods it is a name and nothing happens. Throws Error for a name in use and for tokens that
+  // submit() would refuse. One that does not fit into the cache is refused by an event with a
+  // request id below 0, and its names are free again.
+  void declare_prefix(const std::string& name, std::vector<int32_t> tokens);
+  // Forgets a prefix, ready or not; what running requests share of it goes with the last of them.
+  // Throws Error for an unknown name.
+  void drop_prefix(const std::string& name);
+  [[nodiscard]] std::vector<PrefixInfo> prefixes() const;  // by name
+
+  // Shows logits from now on, once all tokens of a step are drawn and before any sequence moves on.
+  // A step whose observer throws fails like one with NaN, and shows its rows again. An empty
+  // function, as at first: nobody looks, at no cost.
   void observe_logits(LogitsObserver observer);
-  // Admits what fits, then runs one step: prompts first, at most a chunk of their tokens, or else
-  // one token of every sequence. Throws Error for a request that can never be admitted, which then
-  // leaves the queue, and for logits that are NaN; the engine stands as before the step and may go
-  // on.
+  // Admits what the scheduler wants and the cache holds, then runs one step as it shares the rows.
+  // Where blocks are missing, sequences are preempted: they wait at their place in the queue and
+  // compute again what they had. Throws Error for logits that are NaN and where the decoder does;
+  // the engine stands as before the step and may go on.
   StepReport step();
+  // Requests wait or run, or their end has not been told.
   [[nodiscard]] bool has_work() const;
   // Runs until no request is left; returns every event in order.
   std::vector<TokenEvent> run();

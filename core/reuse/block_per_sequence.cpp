@@ -19,16 +19,14 @@ Admission BlockPerSequence::admit(const NewSequence& sequence, kv::BlockPool& po
   return {.admitted = true};
 }
 
-void BlockPerSequence::plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) {
-  out.begin(pool.view());
+void BlockPerSequence::plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) {
   for (const StepSequence& sequence : batch) {
-    const int64_t offset = pool.offset_of(block_of_.at(sequence.id));
-    append_rows(sequence, out, [&](int32_t token) {
-      return offset + static_cast<int64_t>(token) * out.head_dim();
-    });
-    append_contiguous_reads(sequence, offset, out);
+    const int32_t block = block_of_.at(sequence.id);
+    for (int32_t i = 0; i < sequence.rows; ++i)
+      plan.row_slots[static_cast<size_t>(sequence.first_row + i)] =
+          pool.offset_of(block, sequence.first_token + i);
+    append_contiguous_reads(sequence, pool.offset_of(block), plan);
   }
-  out.finish();
 }
 
 void BlockPerSequence::retire(RequestId id, kv::BlockPool& pool) {

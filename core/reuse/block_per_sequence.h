@@ -13,8 +13,9 @@ class BlockPerSequence : public ReuseMethod {
  public:
   [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;
   Admission admit(const NewSequence& sequence, kv::BlockPool& pool) override;
-  void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) override;
   void retire(RequestId id, kv::BlockPool& pool) override;
+  [[nodiscard]] int32_t held_blocks(RequestId) const override { return 1; }
+  void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) override;
   void report(const MetricSink& sink) const override;
 
  private:

@@ -4,6 +4,28 @@
 
 namespace reprise::reuse {
 
+void write_plan(ReuseMethod& method, std::span<PlanContributor* const> contributors,
+                StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) {
+  const bool goes_on = std::all_of(contributors.begin(), contributors.end(),
+                                   [&](const PlanContributor* c) { return c->goes_on(batch); });
+  if (goes_on && method.advance(batch, pool, plan)) return;
+  plan.begin(pool.view());
+  for (const StepSequence& sequence : batch) append_rows(sequence, plan);
+  method.plan(batch, pool, plan);
+  const uint64_t revision = plan.revision;
+  for (PlanContributor* contributor : contributors) contributor->append(batch, plan);
+  plan.finish();
+  plan.revision = revision;
+}
+
+void append_rows(const StepSequence& sequence, kv::AttentionPlan& plan) {
+  const auto first = sequence.positions.begin() + sequence.first_token;
+  const auto rows = static_cast<size_t>(sequence.rows);
+  plan.row_positions.insert(plan.row_positions.end(), first, first + sequence.rows);
+  plan.row_lengths.resize(plan.row_lengths.size() + rows, sequence.length);
+  plan.row_slots.resize(plan.row_slots.size() + rows, kv::kNoSlot);
+}
+
 void append_contiguous_reads(const StepSequence& sequence, int64_t block_offset,
                              kv::AttentionPlan& plan) {
   const std::span<const int32_t> positions = sequence.positions;

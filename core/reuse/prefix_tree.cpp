@@ -49,7 +49,7 @@ PrefixMatch PrefixTree::match(std::span<const int32_t> tokens,
   if (behind.tokens == 0) return match;
   if (matches_chunks(options_.matching)) extend_by_chunks(behind, tokens, positions);
   if (behind.tokens < match.tokens) return match;
-  count_computed(behind);
+  behind.computed = computed_of(behind.chunks);
   return behind;
 }
 
@@ -57,32 +57,52 @@ PrefixMatch PrefixTree::match_to_pin(std::span<const int32_t> tokens,
                                      std::span<const int32_t> positions) const {
   PrefixMatch match;
   if (matches_chunks(options_.matching)) extend_by_chunks(match, tokens, positions);
-  count_computed(match);
+  match.computed = computed_of(match.chunks);
   return match;
 }
 
-void PrefixTree::count_computed(PrefixMatch& match) const {
-  for (int32_t index : match.chunks) {
-    match.computed += chunk(index).computed;
+int32_t PrefixTree::computed_of(std::span<const int32_t> chunks) const {
+  int32_t computed = 0;
+  for (int32_t index : chunks) {
+    computed += chunk(index).computed;
     if (chunk(index).computed < chunk(index).filled()) break;
   }
+  return computed;
 }
 
+// Sequences that generate the same have equal chunks apart, and what comes next may stand behind
+// any of them: all are followed, and of those that reach farthest the one taken of which most is
+// computed.
 void PrefixTree::extend_by_chunks(PrefixMatch& match, std::span<const int32_t> tokens,
                                   std::span<const int32_t> positions) const {
-  int32_t parent = match.chunks.empty() ? -1 : match.chunks.back();
-  while (match.tokens + options_.chunk_tokens <= static_cast<int32_t>(tokens.size())) {
-    parent = find_child(parent, tokens, positions, match.tokens);
-    if (parent < 0) break;
-    match.chunks.push_back(parent);
-    match.tokens += options_.chunk_tokens;
+  const int32_t start = match.chunks.empty() ? -1 : match.chunks.back();
+  std::vector<int32_t> reached = {start}, next;
+  int32_t length = match.tokens;
+  while (length + options_.chunk_tokens <= static_cast<int32_t>(tokens.size())) {
+    next.clear();
+    for (int32_t parent : reached) find_children(parent, tokens, positions, length, next);
+    if (next.empty()) break;
+    reached.swap(next);
+    length += options_.chunk_tokens;
   }
+  if (length == match.tokens) return;
+  PrefixMatch best;
+  for (int32_t end : reached) {
+    PrefixMatch longer = match;
+    for (int32_t index = end; index != start; index = chunk(index).parent)
+      longer.chunks.push_back(index);
+    std::reverse(longer.chunks.begin() + std::ssize(match.chunks), longer.chunks.end());
+    longer.tokens = length;
+    if (reached.size() > 1) longer.computed = computed_of(longer.chunks);
+    if (best.chunks.empty() || longer.computed > best.computed) best = std::move(longer);
+  }
+  match = std::move(best);
 }
 
 PrefixMatch PrefixTree::match_pinned(std::span<const int32_t> tokens,
                                      std::span<const int32_t> positions) const {
   const Pinned* longest = nullptr;
-  for (const Pinned& pinned : pinned_) {
+  for (const auto& [id, pinned] : pinned_) {
     if (pinned.tokens > static_cast<int32_t>(tokens.size())) continue;
     if (longest != nullptr && longest->tokens >= pinned.tokens) continue;
     const bool is_equal = std::all_of(pinned.path.begin(), pinned.path.end(), [&](int32_t index) {
@@ -102,12 +122,9 @@ PrefixMatch PrefixTree::match_pinned(std::span<const int32_t> tokens,
           .declared_tokens = longest->tokens};
 }
 
-bool PrefixTree::has_pinned(std::span<const int32_t> tokens) const {
-  return match_pinned(tokens, {}).tokens == static_cast<int32_t>(tokens.size());
-}
-
-int32_t PrefixTree::find_child(int32_t parent, std::span<const int32_t> tokens,
-                               std::span<const int32_t> positions, int32_t first) const {
+void PrefixTree::find_children(int32_t parent, std::span<const int32_t> tokens,
+                               std::span<const int32_t> positions, int32_t first,
+                               std::vector<int32_t>& found) const {
   uint64_t hash = mixed(0, parent);
   for (int32_t token = first; token < first + options_.chunk_tokens; ++token)
     hash = mixed(mixed(hash, tokens[static_cast<size_t>(token)]), position_of(positions, token));
@@ -119,9 +136,8 @@ int32_t PrefixTree::find_child(int32_t parent, std::span<const int32_t> tokens,
       is_equal =
           candidate.tokens[static_cast<size_t>(i)] == tokens[static_cast<size_t>(first + i)] &&
           candidate.positions[static_cast<size_t>(i)] == position_of(positions, first + i);
-    if (is_equal) return entry->second;
+    if (is_equal) found.push_back(entry->second);
   }
-  return -1;
 }
 
 // ---- Chunks ----
@@ -137,18 +153,10 @@ uint64_t hash_of(const Chunk& chunk) {
 
 }  // namespace
 
-// Of equal children of one parent (two sequences may generate the same) the first is found.
 void PrefixTree::list(int32_t index) {
   if (!matches_chunks(options_.matching)) return;
   Chunk& c = chunk_at(index);
-  const uint64_t hash = hash_of(c);
-  const auto [begin, end] = listed_.equal_range(hash);
-  for (auto entry = begin; entry != end; ++entry) {
-    const Chunk& other = chunk(entry->second);
-    if (other.parent == c.parent && other.tokens == c.tokens && other.positions == c.positions)
-      return;
-  }
-  listed_.emplace(hash, index);
+  listed_.emplace(hash_of(c), index);
   c.is_listed = true;
 }
 
@@ -169,10 +177,10 @@ int32_t PrefixTree::take_block(kv::BlockPool& pool) {
   return pool.take();
 }
 
+// -1 where no block is left.
 int32_t PrefixTree::new_chunk(int32_t parent, int32_t first_token, kv::BlockPool& pool) {
   const int32_t block = take_block(pool);
-  REPRISE_CHECK(block >= 0, "a promised block is not there: {} promised, {} free", promised_,
-                pool.free_blocks());
+  if (block < 0) return -1;
   int32_t index;
   if (free_chunks_.empty()) {
     index = static_cast<int32_t>(chunks_.size());
@@ -186,19 +194,40 @@ int32_t PrefixTree::new_chunk(int32_t parent, int32_t first_token, kv::BlockPool
   c.parent = parent;
   c.first_token = first_token;
   c.computed = 0;
-  c.users = 0;
-  c.is_pinned = false;
+  c.users = c.pins = c.children = 0;
   c.is_consecutive = true;
   c.tokens.clear();
   c.positions.clear();
   c.last = -1;
+  if (parent >= 0) ++chunk_at(parent).children;
   return index;
 }
 
 void PrefixTree::free_chunk(int32_t index, kv::BlockPool& pool) {
   unlist(index);
+  if (const int32_t parent = chunk(index).parent; parent >= 0) --chunk_at(parent).children;
   pool.release(chunk(index).block);
   free_chunks_.push_back(index);
+}
+
+// A chunk out of use, and the unused ones behind it, which nobody could find any more: they are
+// there only behind what was pinned.
+void PrefixTree::free_with_descendants(int32_t index, kv::BlockPool& pool) {
+  const auto is_behind = [&](int32_t other) {
+    while (other >= 0 && other != index) other = chunk(other).parent;
+    return other == index;
+  };
+  if (chunk(index).children > 0) {
+    std::vector<int32_t> behind;
+    for (int32_t unused : idle_)
+      if (is_behind(unused)) behind.push_back(unused);
+    for (int32_t unused : behind) {
+      idle_.erase(chunk(unused).idle);
+      free_chunk(unused, pool);
+    }
+  }
+  REPRISE_CHECK(chunk(index).children == 0, "chunks behind {} are in use", index);
+  free_chunk(index, pool);
 }
 
 void PrefixTree::add_token(Chunk& c, int32_t token, int32_t position) const {
@@ -275,10 +304,9 @@ bool PrefixTree::insert(SequenceId id, const PrefixMatch& match, std::span<const
   REPRISE_CHECK(match.tokens <= num_tokens && num_tokens <= most_tokens);
   const auto matched_unused = static_cast<int32_t>(std::count_if(
       match.chunks.begin(), match.chunks.end(),
-      [&](int32_t index) { return chunk(index).users == 0 && !chunk(index).is_pinned; }));
-  const int32_t available =
-      pool.free_blocks() + unused_chunks() - matched_unused - promised_ - spare_blocks;
-  const int32_t needed = chunks_for(most_tokens - match.tokens);
+      [&](int32_t index) { return chunk(index).users == 0 && chunk(index).pins == 0; }));
+  const int32_t available = pool.free_blocks() + unused_chunks() - matched_unused - spare_blocks;
+  const int32_t needed = chunks_for(num_tokens - match.tokens);
   if (needed > available) return false;
 
   // Behind the last sequence through the deepest chunk in use: inside every chunk that covers it.
@@ -289,7 +317,7 @@ bool PrefixTree::insert(SequenceId id, const PrefixMatch& match, std::span<const
   place_after(slot, predecessor);
   for (int32_t index : match.chunks) {
     Chunk& c = chunk_at(index);
-    if (c.users == 0 && !c.is_pinned) idle_.erase(c.idle);
+    if (c.users == 0 && c.pins == 0) idle_.erase(c.idle);
     if (c.users == 0 || c.last == predecessor) c.last = slot;
     if (c.users > 0) shared_tokens_ += c.filled();
     ++c.users;
@@ -302,16 +330,16 @@ bool PrefixTree::insert(SequenceId id, const PrefixMatch& match, std::span<const
   sequence.most_tokens = most_tokens;
   sequence.declared_chunks = match.declared_chunks;
   sequence.declared_tokens = match.declared_tokens;
-  promised_ += needed;
-  for (int32_t token = 0; token < match.tokens; ++token)
-    sequence.length = std::max(sequence.length, position_of(positions, token) + 1);
-  for (int32_t token = match.tokens; token < num_tokens; ++token)
-    grow(slot, tokens[static_cast<size_t>(token)], position_of(positions, token), pool);
+  for (int32_t token = match.tokens; token < num_tokens; ++token) {
+    const bool has_grown =
+        grow(slot, tokens[static_cast<size_t>(token)], position_of(positions, token), pool);
+    REPRISE_CHECK(has_grown, "{} blocks were there for {} tokens", available, num_tokens);
+  }
   ++version_;
   return true;
 }
 
-void PrefixTree::grow(int32_t slot, int32_t token, int32_t position, kv::BlockPool& pool) {
+bool PrefixTree::grow(int32_t slot, int32_t token, int32_t position, kv::BlockPool& pool) {
   TreeSequence& sequence = sequences_[static_cast<size_t>(slot)];
   REPRISE_CHECK(sequence.tokens < sequence.most_tokens, "sequence {} grows beyond its {} tokens",
                 sequence.id, sequence.most_tokens);
@@ -320,7 +348,7 @@ void PrefixTree::grow(int32_t slot, int32_t token, int32_t position, kv::BlockPo
   if (at_boundary) {
     const int32_t parent = sequence.path.empty() ? -1 : sequence.path.back();
     const int32_t index = new_chunk(parent, sequence.tokens, pool);
-    --promised_;
+    if (index < 0) return false;
     Chunk& added = chunk_at(index);
     added.users = 1;
     added.last = slot;
@@ -329,12 +357,12 @@ void PrefixTree::grow(int32_t slot, int32_t token, int32_t position, kv::BlockPo
   const int32_t tail = sequence.path.back();
   add_token(chunk_at(tail), token, position);
   ++sequence.tokens;
-  sequence.length = std::max(sequence.length, position + 1);
   if (chunk(tail).filled() == options_.chunk_tokens) list(tail);
+  return true;
 }
 
-void PrefixTree::append(SequenceId id, int32_t token, int32_t position, kv::BlockPool& pool) {
-  grow(slot(id), token, position, pool);
+bool PrefixTree::append(SequenceId id, int32_t token, int32_t position, kv::BlockPool& pool) {
+  return grow(slot(id), token, position, pool);
 }
 
 void PrefixTree::mark_computed(SequenceId id, int32_t first_token, int32_t end_token) {
@@ -347,15 +375,16 @@ void PrefixTree::mark_computed(SequenceId id, int32_t first_token, int32_t end_t
   }
 }
 
+// Whether a later match can reach the chunk, and all of it.
+bool PrefixTree::can_be_found(const Chunk& c) const {
+  return c.pins > 0 || (c.is_listed && c.computed == options_.chunk_tokens);
+}
+
 void PrefixTree::leave(int32_t slot, kv::BlockPool& pool) {
   const TreeSequence& sequence = at_slot(slot);
   unplace(slot);
-  promised_ -= most_chunks(sequence) - static_cast<int32_t>(sequence.path.size());
-  // What may outlive its users: a head of the path that a later match can reach whole.
+  // What may outlive its users: a head of the path that can be found whole.
   size_t kept = 0;
-  const auto can_be_found = [&](const Chunk& c) {
-    return c.is_pinned || (c.is_listed && c.computed == options_.chunk_tokens);
-  };
   while (options_.retain && kept < sequence.path.size() && can_be_found(chunk(sequence.path[kept])))
     ++kept;
   for (size_t k = sequence.path.size(); k-- > 0;) {
@@ -365,12 +394,12 @@ void PrefixTree::leave(int32_t slot, kv::BlockPool& pool) {
     if (c.last == slot) c.last = sequence.previous;
     if (--c.users > 0) {
       shared_tokens_ -= c.filled();
-    } else if (c.is_pinned) {
+    } else if (c.pins > 0) {
       c.last = -1;
     } else if (k < kept) {
       c.idle = idle_.insert(idle_.end(), index);
     } else {
-      free_chunk(index, pool);
+      free_with_descendants(index, pool);
     }
   }
   slots_.erase(sequence.id);
@@ -383,9 +412,27 @@ void PrefixTree::remove(SequenceId id, kv::BlockPool& pool) { leave(slot(id), po
 void PrefixTree::pin(SequenceId id, kv::BlockPool& pool) {
   const int32_t at = slot(id);
   Pinned pinned{.path = at_slot(at).path, .tokens = at_slot(at).tokens};
-  for (int32_t index : pinned.path) chunk_at(index).is_pinned = true;
-  pinned_.push_back(std::move(pinned));
+  for (int32_t index : pinned.path) ++chunk_at(index).pins;
+  pinned_.emplace(id, std::move(pinned));
   leave(at, pool);
+}
+
+void PrefixTree::unpin(SequenceId id, kv::BlockPool& pool) {
+  const auto found = pinned_.find(id);
+  REPRISE_CHECK(found != pinned_.end(), "prefix {} is not pinned", id);
+  const std::vector<int32_t> path = std::move(found->second.path);
+  pinned_.erase(found);
+  for (int32_t index : path) --chunk_at(index).pins;
+  for (size_t k = path.size(); k-- > 0;) {
+    Chunk& c = chunk_at(path[k]);
+    if (c.users > 0 || c.pins > 0) continue;
+    // Behind all that follows it, so that nothing is evicted before a descendant.
+    if (options_.retain && can_be_found(c))
+      c.idle = idle_.insert(idle_.end(), path[k]);
+    else
+      free_with_descendants(path[k], pool);
+  }
+  ++version_;
 }
 
 }  // namespace reprise::reuse

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -42,9 +43,9 @@ struct Chunk {
   int32_t block = -1;
   int32_t parent = -1;  // the chunk before it on every path through it; -1 at the head
   int32_t first_token = 0;
-  int32_t computed = 0;  // leading tokens whose keys and values are in the block
-  int32_t users = 0;     // sequences through it
-  bool is_pinned = false;
+  int32_t computed = 0;                    // leading tokens whose keys and values are in the block
+  int32_t users = 0;                       // sequences through it
+  int32_t pins = 0;                        // pinned prefixes through it
   bool is_consecutive = true;              // each position is the one before plus 1
   std::vector<int32_t> tokens, positions;  // [filled]
 
@@ -54,6 +55,7 @@ struct Chunk {
  private:
   friend class PrefixTree;
   bool is_listed = false;  // found by match()
+  int32_t children = 0;    // chunks whose parent it is
   int32_t last = -1;       // slot of the last sequence through it, in the order of ranks
   std::list<int32_t>::iterator idle;
 };
@@ -61,10 +63,9 @@ struct Chunk {
 // A sequence: its path from the head, whose last chunk is its own.
 struct TreeSequence {
   SequenceId id = 0;
-  std::vector<int32_t> path;  // chunks
-  int32_t tokens = 0;         // in the path
-  int32_t most_tokens = 0;    // that it may grow to; the blocks for them are promised
-  int32_t length = 0;         // largest position + 1
+  std::vector<int32_t> path;                         // chunks
+  int32_t tokens = 0;                                // in the path
+  int32_t most_tokens = 0;                           // that it may grow to
   int32_t declared_chunks = 0, declared_tokens = 0;  // head of the path that is a pinned prefix
   int64_t rank = 0;
 
@@ -89,15 +90,17 @@ struct PrefixMatch {
 
 // One tree for all layers. A partly filled chunk is private to its sequence, so appending never
 // touches what is shared; a chunk that differs in one token is not shared at all. Chunks are found
-// by a hash and accepted by comparing every token with its position.
+// by a hash and accepted by comparing every token with its position. Sequences that generate the
+// same full chunk hold it apart; each of the equal chunks is found.
 //
 // Leaves are kept in an order, given by rank(), in which every chunk covers neighbouring sequences.
-// With s sequences, a match costs O(tokens matched + chunk_tokens), an insertion
-// O(tokens not matched + path), an append O(1), a removal O(path); ranks are spaced so widely that
-// the O(s) of respacing them falls due once in some 32 insertions at one place at the most.
+// With s sequences, a match costs O(tokens matched + chunk_tokens) for each of the equal chunks it
+// follows, an insertion O(tokens not matched + path), an append O(1), a removal O(path); ranks are
+// spaced so widely that the O(s) of respacing them falls due once in some 32 insertions at one
+// place at the most.
 //
-// An insertion promises the blocks that the sequence may grow to, so that appending cannot fail;
-// they are taken when needed. Not thread-safe: the scheduler's thread owns it.
+// Blocks are taken when a chunk begins, so an append may fail. Not thread-safe: the scheduler's
+// thread owns it.
 class PrefixTree {
  public:
   // Throws Error unless chunk_tokens is at least 1.
@@ -111,19 +114,27 @@ class PrefixTree {
   // partly filled chunk but its last.
   [[nodiscard]] PrefixMatch match_to_pin(std::span<const int32_t> tokens,
                                          std::span<const int32_t> positions) const;
-  // Adds a sequence whose head is `match`, taken from match() with no other call between. False,
-  // and nothing has changed, where the pool cannot promise `most_tokens` (>= tokens.size()) and
-  // leave `spare_blocks` besides. `id` must be new.
+  // Adds a sequence whose head is `match`, taken from match() with no other call between, and which
+  // may grow to `most_tokens` (>= tokens.size()). False, and nothing has changed, where the pool
+  // has no blocks for `tokens` that leave `spare_blocks` free besides. `id` must be new.
   [[nodiscard]] bool insert(SequenceId id, const PrefixMatch& match,
                             std::span<const int32_t> tokens, std::span<const int32_t> positions,
                             int32_t most_tokens, int32_t spare_blocks, kv::BlockPool& pool);
-  void append(SequenceId id, int32_t token, int32_t position, kv::BlockPool& pool);
+  // False, and nothing has changed, where the token begins a chunk and no block is left for it.
+  [[nodiscard]] bool append(SequenceId id, int32_t token, int32_t position, kv::BlockPool& pool);
   // The keys and values of the sequence's tokens [first_token, end_token) are in their blocks.
   void mark_computed(SequenceId id, int32_t first_token, int32_t end_token);
   void remove(SequenceId id, kv::BlockPool& pool);
-  // Ends a sequence and keeps its path, for ever, as a prefix that kDeclared and kDeclaredAndChunks
-  // find.
+  // Ends a sequence and keeps its path, under its id, as a prefix that kDeclared and
+  // kDeclaredAndChunks find.
   void pin(SequenceId id, kv::BlockPool& pool);
+  // Keeps a prefix no longer; what sequences still use of it goes with the last of them.
+  void unpin(SequenceId id, kv::BlockPool& pool);
+  [[nodiscard]] bool is_pinned(SequenceId id) const { return pinned_.contains(id); }
+  // The chunks of a pinned prefix.
+  [[nodiscard]] std::span<const int32_t> pinned_path(SequenceId id) const {
+    return pinned_.at(id).path;
+  }
   // A block of the pool for other uses than the tree's; unused chunks make room. -1: none.
   [[nodiscard]] int32_t take_block(kv::BlockPool& pool);
 
@@ -141,12 +152,9 @@ class PrefixTree {
   [[nodiscard]] int32_t most_chunks(const TreeSequence& sequence) const;
   [[nodiscard]] const PrefixTreeOptions& options() const { return options_; }
   [[nodiscard]] size_t size() const { return slots_.size(); }  // sequences
-  [[nodiscard]] bool has_pinned(std::span<const int32_t> tokens) const;
-  [[nodiscard]] size_t pinned() const { return pinned_.size(); }  // prefixes
   // Changes when sequences come or go, not when they grow.
   [[nodiscard]] uint64_t version() const { return version_; }
   [[nodiscard]] int32_t unused_chunks() const { return static_cast<int32_t>(idle_.size()); }
-  [[nodiscard]] int32_t promised_blocks() const { return promised_; }
   // Tokens that sequences need not hold of their own: sum over chunks of (users - 1) * filled.
   [[nodiscard]] int64_t shared_tokens() const { return shared_tokens_; }
   [[nodiscard]] int64_t peak_shared_tokens() const { return peak_shared_tokens_; }
@@ -161,17 +169,21 @@ class PrefixTree {
   [[nodiscard]] int32_t chunks_for(int32_t tokens) const;
   void extend_by_chunks(PrefixMatch& match, std::span<const int32_t> tokens,
                         std::span<const int32_t> positions) const;
-  void count_computed(PrefixMatch& match) const;
+  [[nodiscard]] int32_t computed_of(std::span<const int32_t> chunks) const;
   [[nodiscard]] PrefixMatch match_pinned(std::span<const int32_t> tokens,
                                          std::span<const int32_t> positions) const;
-  [[nodiscard]] int32_t find_child(int32_t parent, std::span<const int32_t> tokens,
-                                   std::span<const int32_t> positions, int32_t first) const;
+  // Appends the full chunks behind `parent` that hold tokens [first, first + chunk_tokens).
+  void find_children(int32_t parent, std::span<const int32_t> tokens,
+                     std::span<const int32_t> positions, int32_t first,
+                     std::vector<int32_t>& found) const;
   void add_token(Chunk& chunk, int32_t token, int32_t position) const;
   void list(int32_t index);
   void unlist(int32_t index);
   int32_t new_chunk(int32_t parent, int32_t first_token, kv::BlockPool& pool);
   void free_chunk(int32_t index, kv::BlockPool& pool);
-  void grow(int32_t slot, int32_t token, int32_t position, kv::BlockPool& pool);
+  void free_with_descendants(int32_t index, kv::BlockPool& pool);
+  [[nodiscard]] bool can_be_found(const Chunk& c) const;
+  [[nodiscard]] bool grow(int32_t slot, int32_t token, int32_t position, kv::BlockPool& pool);
   int32_t new_slot(SequenceId id);
   void place_after(int32_t slot, int32_t predecessor);
   void unplace(int32_t slot);
@@ -187,8 +199,7 @@ class PrefixTree {
   std::vector<int32_t> free_slots_;
   std::unordered_map<SequenceId, int32_t> slots_;
   int32_t last_slot_ = -1;  // of the highest rank
-  std::vector<Pinned> pinned_;
-  int32_t promised_ = 0;
+  std::map<SequenceId, Pinned> pinned_;
   uint64_t version_ = 0;
   int64_t shared_tokens_ = 0, peak_shared_tokens_ = 0;
 };

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "core/reuse/prefix_tree.h"
@@ -16,7 +16,7 @@ struct PrefixTreeMethodOptions {
   PrefixTreeOptions tree;
   // Tokens found in the tree are not computed again. A request whose prefix another one is
   // computing waits for it. Without: every sequence computes its whole prompt, what the tree has
-  // already is thrown away, and only memory and reads are shared.
+  // already is not stored, and only memory and reads are shared.
   bool reuse_prefill = false;
   // Pinned prefixes, where they are matched.
   int32_t most_prefixes = 0;         // 0: as many as are declared
@@ -30,30 +30,39 @@ class PrefixTreeMethod : public ReuseMethod {
 
   [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;
   Admission admit(const NewSequence& sequence, kv::BlockPool& pool) override;
+  void retire(RequestId id, kv::BlockPool& pool) override;
+  [[nodiscard]] int32_t held_blocks(RequestId id) const override {
+    return static_cast<int32_t>(tree_.sequence(id).path.size());
+  }
   // Throws Error for one prefix more than most_prefixes.
-  bool wants_prefix(RequestId id, std::span<const int32_t> tokens) override;
+  bool declare_prefix(RequestId id, std::span<const int32_t> tokens) override;
+  void keep_prefix(RequestId id, kv::BlockPool& pool) override;
+  void drop_prefix(RequestId id, kv::BlockPool& pool) override;
+  [[nodiscard]] PrefixUse prefix_use(RequestId id) const override;
   [[nodiscard]] int64_t row_rank(RequestId id) const override { return tree_.sequence(id).rank; }
   [[nodiscard]] int32_t cached_tokens(RequestId, int32_t tokens) const override { return tokens; }
-  void reserve(StepBatch batch, kv::BlockPool& pool) override;
-  void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) override;
+  [[nodiscard]] bool reserve(StepBatch batch, kv::BlockPool& pool) override;
+  [[nodiscard]] bool advance(StepBatch batch, const kv::BlockPool& pool,
+                             kv::AttentionPlan& plan) override {
+    return planner_.advance(tree_, batch, pool, plan);
+  }
+  void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) override {
+    planner_.write(tree_, batch, pool, plan);
+  }
   void computed(StepBatch batch, kv::BlockPool& pool) override;
-  void retire(RequestId id, kv::BlockPool& pool) override;
   void report(const MetricSink& sink) const override;
 
   [[nodiscard]] const PrefixTree& tree() const { return tree_; }
 
  private:
   [[nodiscard]] int32_t blocks_for(int32_t tokens) const;
-  // Blocks that admitting one more sequence must leave for duplicate rows.
-  [[nodiscard]] int32_t discard_need() const;
-  void release_discard_blocks(kv::BlockPool& pool);
+  void release_buffer(RequestId prefix, kv::BlockPool& pool);
 
   PrefixTreeMethodOptions options_;
   PrefixTree tree_;
   TreePlanner planner_;
-  std::unordered_set<RequestId> prefixes_under_way_;
-  std::vector<int32_t> discard_blocks_;  // of the step under way
-  std::vector<int32_t> prefix_buffer_blocks_;
+  // Declared prefixes, with the blocks that fill each one's buffer.
+  std::unordered_map<RequestId, std::vector<int32_t>> prefixes_;
   int64_t matched_tokens_ = 0, reused_tokens_ = 0, block_bytes_ = 0;
 };
 

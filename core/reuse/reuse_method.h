@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,10 +36,9 @@ struct EngineLimits {
   int32_t max_batch = 1;            // sequences at once
   int32_t max_sequence_tokens = 0;  // prompt and generated tokens of one sequence
   // Tokens of the prefixes that will be declared (Engine::declare_prefix), which some methods keep
-  // beside the sequences.
+  // beside the sequences, and how many prefixes these are.
   int32_t prefix_tokens = 0;
-  // Query rows of one step at most. The engine fills it in.
-  int32_t step_rows = 0;
+  int32_t prefixes = 1;
 };
 
 // What plans are executed with, for methods that weigh costs.
@@ -51,14 +51,18 @@ struct PlanSetting {
 // A sequence that asks for cache.
 struct NewSequence {
   RequestId id = 0;
-  std::span<const int32_t> tokens;     // the prompt
+  // What it has: the prompt and, where it was preempted, what it had generated.
+  std::span<const int32_t> tokens;
   std::span<const int32_t> positions;  // [tokens], or empty: 0, 1, 2, ...
-  int32_t max_new_tokens = 1;          // to be generated at most
+  int32_t max_new_tokens = 1;          // to be generated from here on, at most
+  int32_t spare_blocks = 0;            // to be left free besides, for those that run to grow into
+  // What is there beyond them is computed again: somebody wants its logits.
+  int32_t most_reused_tokens = std::numeric_limits<int32_t>::max();
 };
 
 struct Admission {
-  bool admitted = false;      // false: no room now, ask again when a request has retired
-  int32_t reused_tokens = 0;  // tokens of the prompt whose keys and values are there already
+  bool admitted = false;      // false: no room now, ask again in a later step
+  int32_t reused_tokens = 0;  // leading tokens that need not be computed, at most all but the last
 };
 
 // One sequence's part in a step: its tokens [first_token, first_token + rows) are query rows
@@ -72,6 +76,7 @@ struct StepSequence {
   // included.
   std::span<const int32_t> positions;
   std::span<const int32_t> tokens;
+  int32_t length = 0;  // largest of the positions + 1
 };
 
 using StepBatch = std::span<const StepSequence>;
@@ -79,20 +84,61 @@ using StepBatch = std::span<const StepSequence>;
 // Called with name, value, unit.
 using MetricSink = std::function<void(std::string_view, double, std::string_view)>;
 
+// Adds to the plans of a method that knows nothing of it: modules that some requests import into a
+// batch that shares a system prompt.
+class PlanContributor {
+ public:
+  virtual ~PlanContributor() = default;
+  // Appends segments and items after the method's. Rows, their slots and what others appended are
+  // not its to change.
+  virtual void append(StepBatch batch, kv::AttentionPlan& plan) = 0;
+  // Whether what it appended last also serves this step, if that has the same sequences in the same
+  // rows, each one token on.
+  [[nodiscard]] virtual bool goes_on(StepBatch /*batch*/) const { return false; }
+};
+
+// What a declared prefix takes and whom it serves.
+struct PrefixUse {
+  int32_t blocks = 0;
+  int32_t users = 0;  // sequences that begin with it now
+};
+
 class ReuseMethod {
  public:
   virtual ~ReuseMethod() = default;
   [[nodiscard]] virtual MethodInfo info() const = 0;
+  // A pool of this need serves `limits` without a preemption; a smaller one does with some.
   [[nodiscard]] virtual PoolNeed pool_need(const EngineLimits& limits) const = 0;
   // Called once, before the first request.
   virtual void tune(const PlanSetting& /*setting*/) {}
-  // Finds or reserves cache for a request. Called by the scheduler's thread.
+
+  // ---- Sequences. All calls come from the scheduler's thread. ----
+
+  // Finds or takes cache for the tokens that a sequence has; what it generates takes its cache in
+  // reserve(). Throws Error for an id that is there.
   virtual Admission admit(const NewSequence& sequence, kv::BlockPool& pool) = 0;
-  // A prefix that many requests will start with, announced before they come. True: compute it now,
-  // as a request of this id, which is admitted and stepped like any other; what retire(id) then
-  // leaves in the pool is the method's to keep. False: the method finds shared prefixes by itself,
-  // or shares nothing.
-  virtual bool wants_prefix(RequestId /*id*/, std::span<const int32_t> /*tokens*/) { return false; }
+  // Ends a sequence, finished or not, and gives back every block that it alone holds.
+  virtual void retire(RequestId id, kv::BlockPool& pool) = 0;
+  // Blocks that hold the sequence's tokens, those it shares among them.
+  [[nodiscard]] virtual int32_t held_blocks(RequestId id) const = 0;
+
+  // ---- Named prefixes ----
+
+  // A prefix that many requests will start with. True: compute it as a sequence of this id, which
+  // is admitted and stepped like any other, and then call keep_prefix(id). False: the method finds
+  // shared prefixes by itself, or shares nothing. Throws Error where it can keep no more.
+  virtual bool declare_prefix(RequestId /*id*/, std::span<const int32_t> /*tokens*/) {
+    return false;
+  }
+  // The sequence is computed: ends it and keeps its cache as the prefix.
+  virtual void keep_prefix(RequestId /*id*/, kv::BlockPool& /*pool*/) {}
+  // Forgets the prefix, kept or not; its sequence does not run. What sequences still use stays
+  // until the last of them retires.
+  virtual void drop_prefix(RequestId /*id*/, kv::BlockPool& /*pool*/) {}
+  [[nodiscard]] virtual PrefixUse prefix_use(RequestId /*id*/) const { return {}; }
+
+  // ---- Steps ----
+
   // Rows of a step lie in the order of this, those of equal rank in the order of admission: a
   // method whose work items need neighbouring rows ranks the sequences that share a segment side by
   // side.
@@ -100,17 +146,23 @@ class ReuseMethod {
   // Tokens at the head of the sequence, of its `tokens` so far, that the next step need not
   // compute. The default serves every method that keeps what it computed; `recompute` answers 0.
   [[nodiscard]] virtual int32_t cached_tokens(RequestId id, int32_t tokens) const = 0;
-  // Takes the cache that the step's rows will be written to. Called before each plan(); again for
-  // the same rows where a step failed.
-  virtual void reserve(StepBatch /*batch*/, kv::BlockPool& /*pool*/) {}
-  // Writes this step's segments, items, positions and slots and finishes the plan. `out` is reused
-  // from step to step: clear it first, or advance it where `out.revision` says that it is the
-  // method's own latest one.
-  virtual void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) = 0;
+  // Takes the cache that the step's rows will be written to. Called before each plan; again for the
+  // same rows where a step failed. False: blocks are missing; the step is composed anew when
+  // sequences have given some back.
+  [[nodiscard]] virtual bool reserve(StepBatch /*batch*/, kv::BlockPool& /*pool*/) { return true; }
+  // True where `plan` is the method's latest and goes on with this batch: it has been brought to
+  // it, rows included. False: it is written anew, whatever this left in it.
+  [[nodiscard]] virtual bool advance(StepBatch /*batch*/, const kv::BlockPool& /*pool*/,
+                                     kv::AttentionPlan& /*plan*/) {
+    return false;
+  }
+  // Names the slots of the step's rows, which are in `plan` with positions and lengths, and appends
+  // the segments and items by which they read. A row left without a slot is not stored. See
+  // write_plan().
+  virtual void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) = 0;
   // The keys and values of the step's rows are in the cache. Not called for a step that failed.
   virtual void computed(StepBatch /*batch*/, kv::BlockPool& /*pool*/) {}
-  virtual void retire(RequestId id,
-                      kv::BlockPool& pool) = 0;           // gives back every block it still holds
+
   virtual void report(const MetricSink& sink) const = 0;  // e.g. "reused_tokens", "shared_kv_bytes"
 };
 

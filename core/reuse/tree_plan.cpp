@@ -93,38 +93,16 @@ void append_segments(const PrefixTree& tree, const TreeSequence& sequence, int32
 
 }  // namespace
 
-int32_t TreePlanner::duplicates(const PrefixTree& tree, StepBatch batch) {
-  const int32_t chunk_tokens = tree.options().chunk_tokens;
-  int32_t rows = 0;
-  for (const StepSequence& part : batch) {
-    const TreeSequence& sequence = tree.sequence(part.id);
-    const int32_t end_token = part.first_token + part.rows;
-    for (int32_t token = part.first_token; token < end_token;) {
-      const Chunk& chunk = chunk_on(tree, sequence, sequence.chunk_of(token, chunk_tokens));
-      const int32_t end = std::min(end_token, chunk.end_token());
-      const bool is_shared = chunk.users > 1 || chunk.is_pinned;
-      rows += is_shared ? end - token
-                        : std::clamp(chunk.first_token + chunk.computed - token, 0, end - token);
-      token = end;
-    }
-  }
-  return rows;
-}
-
-void TreePlanner::plan(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
-                       std::span<const int32_t> discard_blocks, kv::AttentionPlan& out) {
-  if (advance(tree, batch, pool, out)) {
-    ++advanced_;
-  } else {
-    build(tree, batch, pool, discard_blocks, out);
-    ++built_;
-  }
-  out.revision = ++revision_;
-}
-
-// False: the plan must be built, whatever this left in `out`.
 bool TreePlanner::advance(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
-                          kv::AttentionPlan& out) {
+                          kv::AttentionPlan& plan) {
+  if (!advance_rows(tree, batch, pool, plan)) return false;
+  ++advanced_;
+  plan.revision = ++revision_;
+  return true;
+}
+
+bool TreePlanner::advance_rows(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
+                               kv::AttentionPlan& out) {
   if (revision_ == 0 || out.revision != revision_ || !is_decode_ ||
       tree.version() != tree_version_ || batch.size() != readers_.size())
     return false;
@@ -152,7 +130,7 @@ bool TreePlanner::advance(const PrefixTree& tree, StepBatch batch, const kv::Blo
     ++segment.tokens;
     ++next_tokens_[i];
     out.row_positions[i] = position;
-    out.row_lengths[i] = sequence.length;
+    out.row_lengths[i] = part.length;
     out.row_slots[i] = pool.offset_of(chunk.block, in_chunk);
   }
   return true;
@@ -194,43 +172,34 @@ void TreePlanner::read_batch(const PrefixTree& tree, StepBatch batch) {
   }
 }
 
-void TreePlanner::append_rows(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
-                              std::span<const int32_t> discard_blocks, kv::AttentionPlan& out) {
+void TreePlanner::name_slots(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
+                             kv::AttentionPlan& plan) {
   const int32_t chunk_tokens = tree.options().chunk_tokens;
   claims_.resize(tree.chunk_slots());
-  int32_t discarded = 0;
   for (const StepSequence& part : batch) {
     const TreeSequence& sequence = tree.sequence(part.id);
-    for (int32_t token = part.first_token; token < part.first_token + part.rows; ++token) {
+    for (int32_t row = 0; row < part.rows; ++row) {
+      const int32_t token = part.first_token + row;
       const int32_t k = sequence.chunk_of(token, chunk_tokens);
       const int32_t index = sequence.path[static_cast<size_t>(k)];
       const Chunk& chunk = tree.chunk(index);
       const int32_t in_chunk = token - chunk.first_token;
       Claim& claim = claims_[static_cast<size_t>(index)];
       if (claim.build != built_ + 1) claim = {.build = built_ + 1, .end = chunk.computed};
-      out.row_positions.push_back(chunk.positions[static_cast<size_t>(in_chunk)]);
-      out.row_lengths.push_back(sequence.length);
-      if (in_chunk >= claim.end) {
-        claim.end = in_chunk + 1;
-        out.row_slots.push_back(pool.offset_of(chunk.block, in_chunk));
-      } else {
-        const auto block = static_cast<size_t>(discarded / chunk_tokens);
-        REPRISE_CHECK(block < discard_blocks.size(), "{} blocks to discard duplicates in",
-                      discard_blocks.size());
-        out.row_slots.push_back(pool.offset_of(discard_blocks[block], discarded % chunk_tokens));
-        ++discarded;
-      }
+      if (in_chunk < claim.end) continue;
+      claim.end = in_chunk + 1;
+      plan.row_slots[static_cast<size_t>(part.first_row + row)] =
+          pool.offset_of(chunk.block, in_chunk);
     }
   }
 }
 
-void TreePlanner::build(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
-                        std::span<const int32_t> discard_blocks, kv::AttentionPlan& out) {
-  out.begin(pool.view());
+void TreePlanner::write(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
+                        kv::AttentionPlan& out) {
   private_.clear();
   tree_version_ = tree.version();
   read_batch(tree, batch);
-  append_rows(tree, batch, pool, discard_blocks, out);
+  name_slots(tree, batch, pool, out);
   const auto num_readers = static_cast<int32_t>(readers_.size());
   if (num_readers > 0) visit(tree, batch, pool, 0, num_readers, 0, out);
   for (int32_t i = 0; i < num_readers; ++i) {
@@ -243,7 +212,8 @@ void TreePlanner::build(const PrefixTree& tree, StepBatch batch, const kv::Block
                    [](const PrivateRun& a, const PrivateRun& b) { return a.reader < b.reader; });
   for (const PrivateRun& run : private_)
     append_private(tree, batch[static_cast<size_t>(run.reader)], pool, run, is_decode_, out);
-  out.finish();
+  ++built_;
+  out.revision = ++revision_;
 }
 
 // Readers [first, end) have the chunks [0, depth) of their paths in common; offers what they have

@@ -51,13 +51,15 @@ class TreePlanner {
   TreePlanner(ShareDecision shares, const TreePlanOptions& options)
       : shares_(std::move(shares)), options_(options) {}
 
-  // Every token of the batch is in the tree. A row whose token is in memory already, or which
-  // another row of the step writes, is a duplicate: its key and value go to `discard_blocks`, which
-  // must have room for duplicates().
-  void plan(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
-            std::span<const int32_t> discard_blocks, kv::AttentionPlan& out);
-  // At least as many rows as will be duplicates.
-  [[nodiscard]] static int32_t duplicates(const PrefixTree& tree, StepBatch batch);
+  // Brings `plan`, the latest one written, to a batch in which each sequence has one token more.
+  // False: it has to be written, whatever this left in it. Every token of the batch is in the tree.
+  [[nodiscard]] bool advance(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
+                             kv::AttentionPlan& plan);
+  // Names the slots of the batch's rows, which `plan` begins with, and appends segments and items.
+  // A row whose token is in memory already, or which another row of the step writes, is a duplicate
+  // and is not stored.
+  void write(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
+             kv::AttentionPlan& plan);
 
   [[nodiscard]] int64_t plans_built() const { return built_; }
   [[nodiscard]] int64_t plans_advanced() const { return advanced_; }
@@ -79,13 +81,11 @@ class TreePlanner {
     int32_t reader, first_chunk, end_chunk;
   };
 
-  bool advance(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
-               kv::AttentionPlan& out);
-  void build(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
-             std::span<const int32_t> discard_blocks, kv::AttentionPlan& out);
+  bool advance_rows(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
+                    kv::AttentionPlan& plan);
   void read_batch(const PrefixTree& tree, StepBatch batch);
-  void append_rows(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
-                   std::span<const int32_t> discard_blocks, kv::AttentionPlan& out);
+  void name_slots(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
+                  kv::AttentionPlan& plan);
   void visit(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool, int32_t first,
              int32_t end, int32_t depth, kv::AttentionPlan& out);
   void offer(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool, int32_t first,

@@ -58,7 +58,9 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t in
                     .max_sequence_tokens = static_cast<int32_t>(tokens),
                     .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))};
   options.kv_dtype = group.kv_dtype;
-  options.prefill_chunk = static_cast<int32_t>(group.axis("prefill_chunk"));
+  options.step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"));
+  // Decode steps are measured by themselves.
+  options.scheduler = engine::make_scheduler("prefill_first");
   options.clock_ns = now_ns;
   return std::make_unique<engine::Engine>(
       context_, decoder(group), methods::make_method(method.name, method.options), options);
@@ -81,7 +83,8 @@ double Bench::declare_prefix(engine::Engine& engine, const Group& group) {
   if (group.axis("shared_tokens") == 0) return 0;
   std::vector<int32_t> tokens = prefix(group);
   const int64_t begin_ns = now_ns();
-  engine.declare_prefix(std::move(tokens));
+  engine.declare_prefix("shared_tokens", std::move(tokens));
+  engine::require_served(engine.run());
   return static_cast<double>(now_ns() - begin_ns) * 1e-6;
 }
 

@@ -27,6 +27,7 @@ void run_batch(engine::Engine& engine, const Group& group,
     engine.submit(
         make_request(group, b, prompts[static_cast<size_t>(b)], group.axis("new_tokens")));
   std::vector<engine::TokenEvent> events = engine.run();
+  engine::require_served(events);
   if (samples == nullptr) return;
   const TimedBatch timed = split_steps(submitted_ns, events, batch);
   samples->prefill_ms.push_back(timed.prefill_ms);

@@ -39,14 +39,19 @@ std::vector<Generation> generate(engine::Engine& engine, const Group& group, con
   const auto of = [&](reuse::RequestId id) -> Generation& {
     return generations[static_cast<size_t>(id) - first];
   };
-  engine.observe_logits([&](reuse::RequestId id, int32_t, std::span<const float> logits) {
-    of(id).logits.insert(of(id).logits.end(), logits.begin(), logits.end());
+  engine.observe_logits([&](const engine::LogitsRow& row) {
+    std::vector<float>& logits = of(row.request).logits;
+    logits.insert(logits.end(), row.logits.begin(), row.logits.end());
   });
-  for (size_t r = first; r < first + count; ++r)
-    engine.submit(
-        make_request(group, static_cast<int64_t>(r), prompts[r], group.axis("new_tokens")));
-  for (const engine::TokenEvent& event : engine.run())
-    of(event.request).tokens.push_back(event.token);
+  for (size_t r = first; r < first + count; ++r) {
+    engine::Request request =
+        make_request(group, static_cast<int64_t>(r), prompts[r], group.axis("new_tokens"));
+    request.logits = engine::LogitsMode::kDrawn;
+    engine.submit(std::move(request));
+  }
+  const std::vector<engine::TokenEvent> events = engine.run();
+  engine::require_served(events);
+  for (const engine::TokenEvent& event : events) of(event.request).tokens.push_back(event.token);
   engine.observe_logits({});
   return generations;
 }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/kv/block_pool.h"
-#include "core/reuse/plan_builder.h"
+#include "core/engine/engine.h"
+#include "methods/registry.h"
 
 namespace reprise::experiments {
 namespace {
@@ -15,49 +15,31 @@ namespace {
 // One text through a decoder over a contiguous cache, logits of every token.
 class TextRun {
  public:
-  TextRun(model::Decoder& decoder, std::span<const int32_t> text, DType kv_dtype)
-      : decoder_(decoder),
-        text_(text),
-        positions_(text.size()),
-        pool_({.layers = decoder.config().layers,
-               .kv_heads = decoder.config().kv_heads,
-               .head_dim = decoder.config().head_dim,
-               .dtype = kv_dtype,
-               .block_tokens = static_cast<int32_t>(text.size()),
-               .num_blocks = 1}) {
-    std::iota(positions_.begin(), positions_.end(), 0);
+  TextRun(model::Decoder& decoder, std::span<const int32_t> text, DType kv_dtype, int32_t chunk)
+      : engine_(Context::machine(), decoder, methods::make_method("contiguous", {}),
+                {.limits = {.max_sequence_tokens = static_cast<int32_t>(text.size())},
+                 .kv_dtype = kv_dtype,
+                 .step_tokens = chunk}) {
+    engine_.observe_logits([this](const engine::LogitsRow& row) {
+      logits_.insert(logits_.end(), row.logits.begin(), row.logits.end());
+    });
+    engine_.submit({.id = 1,
+                    .prompt = {text.begin(), text.end()},
+                    .max_new_tokens = 0,
+                    .logits = engine::LogitsMode::kAll});
   }
 
-  // Logits [rows, vocab] of the next `rows` tokens, valid until the next call.
-  std::span<const float> advance(int32_t rows) {
-    const reuse::StepSequence part{.id = 0,
-                                   .first_row = 0,
-                                   .rows = rows,
-                                   .first_token = computed_,
-                                   .positions = positions_,
-                                   .tokens = text_};
-    plan_.begin(pool_.view());
-    reuse::append_rows(part, plan_, [&](int32_t token) { return pool_.offset_of(0, token); });
-    reuse::append_contiguous_reads(part, pool_.offset_of(0), plan_);
-    plan_.finish();
-    wanted_.resize(static_cast<size_t>(rows));
-    std::iota(wanted_.begin(), wanted_.end(), 0);
-    logits_.resize(wanted_.size() * static_cast<size_t>(decoder_.config().vocab));
-    decoder_.forward(text_.subspan(static_cast<size_t>(computed_), wanted_.size()), plan_, wanted_,
-                     logits_.data());
-    computed_ += rows;
+  [[nodiscard]] bool has_more() const { return engine_.has_work(); }
+  // Logits [rows, vocab] of the next tokens, a chunk of them, valid until the next call.
+  std::span<const float> advance() {
+    logits_.clear();
+    engine::require_served(engine_.step().events);
     return logits_;
   }
 
  private:
-  model::Decoder& decoder_;
-  std::span<const int32_t> text_;
-  std::vector<int32_t> positions_;
-  kv::BlockPool pool_;
-  kv::AttentionPlan plan_;
-  std::vector<int32_t> wanted_;
+  engine::Engine engine_;
   std::vector<float> logits_;
-  int32_t computed_ = 0;
 };
 
 }  // namespace
@@ -84,12 +66,11 @@ const NearTieJudge::Continuation& NearTieJudge::continuation_of(const std::vecto
   REPRISE_CHECK(!text.empty());
   if (const auto known = continuations_.find(text); known != continuations_.end())
     return known->second;
-  TextRun exact(exact_, text, DType::kF32), rounded(rounded_, text, kv_dtype_);
+  TextRun exact(exact_, text, DType::kF32, chunk_);
+  TextRun rounded(rounded_, text, kv_dtype_, chunk_);
   Continuation continuation;
-  const auto tokens = static_cast<int32_t>(text.size());
-  for (int32_t first = 0; first < tokens; first += chunk_) {
-    const int32_t rows = std::min(chunk_, tokens - first);
-    const std::span<const float> want = exact.advance(rows), got = rounded.advance(rows);
+  while (exact.has_more()) {
+    const std::span<const float> want = exact.advance(), got = rounded.advance();
     for (size_t i = 0; i < want.size(); ++i)
       continuation.deviation =
           std::max(continuation.deviation, std::abs(double{got[i]} - double{want[i]}));

@@ -21,8 +21,7 @@ reuse::EngineLimits limits_of(const AttentionProblem& problem) {
   // One more than there are keys: the token that the last step would draw.
   return {.max_batch = static_cast<int32_t>(problem.batch),
           .max_sequence_tokens = static_cast<int32_t>(problem.sequence_tokens()) + 1,
-          .prefix_tokens = static_cast<int32_t>(problem.shared_tokens),
-          .step_rows = static_cast<int32_t>(std::max(kPrefillRows, problem.batch))};
+          .prefix_tokens = static_cast<int32_t>(problem.shared_tokens)};
 }
 
 kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method,
@@ -82,7 +81,8 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
       values_(values),
       context_(context),
       method_(methods::make_method(method.name, method.options)),
-      pool_(pool_options(*method_, problem)) {
+      pool_(pool_options(*method_, problem)),
+      step_(*method_, pool_) {
   method_->tune({.heads = problem.heads,
                  .kv_heads = problem.kv_heads,
                  .head_dim = problem.head_dim,
@@ -90,10 +90,6 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
                  .context = context});
   if (problem.shared_tokens > 0) declare_prefix();
   while (std::ssize(tokens_) < problem.batch) admit_some();
-  for (int64_t sequence = 0; sequence < problem.batch; ++sequence) order_.push_back(sequence);
-  std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
-    return method_->row_rank(a) < method_->row_rank(b);
-  });
 }
 
 PlanOperator::~PlanOperator() {
@@ -103,14 +99,14 @@ PlanOperator::~PlanOperator() {
 
 void PlanOperator::declare_prefix() {
   const std::vector<int32_t> tokens = token_ids(problem_, 0, problem_.shared_tokens);
-  if (!method_->wants_prefix(kPrefixId, tokens)) return;
-  const reuse::Admission admission = method_->admit(new_sequence(kPrefixId, tokens, 1), pool_);
+  if (!method_->declare_prefix(kPrefixId, tokens)) return;
+  const reuse::Admission admission = method_->admit(new_sequence(kPrefixId, tokens, 0), pool_);
   if (!admission.admitted)
     raise("{} has no room for the shared prefix of {} tokens in a cache of {} blocks of {}",
           method_->info().name, tokens.size(), pool_.options().num_blocks,
           pool_.options().block_tokens);
   prefill(kPrefixId, {.sequence = 0, .rows = static_cast<int32_t>(tokens.size())}, tokens);
-  method_->retire(kPrefixId, pool_);
+  method_->keep_prefix(kPrefixId, pool_);
 }
 
 // As many as the method takes now, and then their prefills: one may wait for what another computes.
@@ -147,24 +143,32 @@ void PlanOperator::prefill(reuse::RequestId id, const Part& part, std::span<cons
     Part chunk = part;
     chunk.first_token = first;
     chunk.rows = std::min<int32_t>(kPrefillRows, end - first);
-    const reuse::StepSequence step{.id = id,
-                                   .rows = chunk.rows,
-                                   .first_token = first,
-                                   .positions = positions_,
-                                   .tokens = tokens};
-    method_->reserve({&step, 1}, pool_);
-    method_->plan({&step, 1}, pool_, plan_);
+    step_.clear();
+    step_.add({.id = id,
+               .rows = chunk.rows,
+               .first_token = first,
+               .positions = positions_,
+               .tokens = tokens,
+               .length = static_cast<int32_t>(positions_.size())});
+    begin_step();
     store_rows({&chunk, 1});
     append();
-    method_->computed({&step, 1}, pool_);
+    step_.computed();
     first += chunk.rows;
   }
 }
 
+void PlanOperator::begin_step() {
+  step_.arrange();
+  // The pool was made for all of them.
+  REPRISE_CHECK(step_.reserve(), "{} rows found no cache", step_.rows());
+  plan_ = &step_.plan();
+}
+
 void PlanOperator::store_rows(std::span<const Part> parts) {
   const int64_t kv_dim = problem_.kv_dim();
-  grow(keys_, plan_.rows() * kv_dim, DType::kF32);
-  grow(values_rows_, plan_.rows() * kv_dim, DType::kF32);
+  grow(keys_, plan_->rows() * kv_dim, DType::kF32);
+  grow(values_rows_, plan_->rows() * kv_dim, DType::kF32);
   int64_t first_row = 0;
   for (const Part& part : parts) {
     parallel_for(context_, part.rows, [&](int64_t i, int) {
@@ -180,39 +184,38 @@ void PlanOperator::store_rows(std::span<const Part> parts) {
 void PlanOperator::advance() {
   const auto cached = static_cast<int32_t>(positions_.size());
   positions_.push_back(cached);
-  std::vector<Part> parts;
-  std::vector<reuse::StepSequence> batch;
-  newest_row_.resize(order_.size());
-  int32_t rows = 0;
-  for (const int64_t sequence : order_) {
+  step_.clear();
+  for (int64_t sequence = 0; sequence < problem_.batch; ++sequence) {
     std::vector<int32_t>& tokens = tokens_[static_cast<size_t>(sequence)];
     tokens.push_back(token_id(problem_, sequence, cached));
     const int32_t first = method_->cached_tokens(sequence, cached);
-    parts.push_back({.sequence = sequence, .first_token = first, .rows = cached + 1 - first});
-    batch.push_back({.id = sequence,
-                     .first_row = rows,
-                     .rows = parts.back().rows,
-                     .first_token = first,
-                     .positions = positions_,
-                     .tokens = tokens});
-    rows += parts.back().rows;
-    newest_row_[static_cast<size_t>(sequence)] = rows - 1;
+    step_.add({.id = sequence,
+               .rows = cached + 1 - first,
+               .first_token = first,
+               .positions = positions_,
+               .tokens = tokens,
+               .length = cached + 1});
   }
   const int64_t start_ns = now_ns();
-  method_->reserve(batch, pool_);
-  method_->plan(batch, pool_, plan_);
-  schedule_.build(plan_, problem_.heads, params(), context_);
+  begin_step();
+  schedule_.build(*plan_, problem_.heads, params(), context_);
   plan_us_.push_back(static_cast<double>(now_ns() - start_ns) * 1e-3);
+  std::vector<Part> parts;
+  newest_row_.resize(tokens_.size());
+  for (const reuse::StepSequence& part : step_.batch()) {
+    parts.push_back({.sequence = part.id, .first_token = part.first_token, .rows = part.rows});
+    newest_row_[static_cast<size_t>(part.id)] = part.first_row + part.rows - 1;
+  }
   store_rows(parts);
   store_queries(parts);
   append();
-  method_->computed(batch, pool_);
+  step_.computed();
 }
 
 void PlanOperator::store_queries(std::span<const Part> parts) {
   const int64_t q_dim = problem_.q_dim();
-  grow(queries_, plan_.rows() * q_dim, DType::kF32);
-  grow(output_, plan_.rows() * q_dim, output().dtype);
+  grow(queries_, plan_->rows() * q_dim, DType::kF32);
+  grow(output_, plan_->rows() * q_dim, output().dtype);
   float* row = queries_.as<float>();
   for (const Part& part : parts)
     for (int64_t i = 0; i < part.rows; ++i, row += q_dim) {
@@ -222,7 +225,7 @@ void PlanOperator::store_queries(std::span<const Part> parts) {
 }
 
 void PlanOperator::append() {
-  kernels::write_kv(plan_, 0, keys_.as<float>(), values_rows_.as<float>(), problem_.kv_dim(),
+  kernels::write_kv(*plan_, 0, keys_.as<float>(), values_rows_.as<float>(), problem_.kv_dim(),
                     context_);
 }
 
@@ -238,7 +241,7 @@ kernels::OutputView PlanOperator::output() {
 }
 
 void PlanOperator::attend() {
-  kernels::attention({.plan = plan_, .schedule = schedule_, .params = params()}, 0, queries(),
+  kernels::attention({.plan = *plan_, .schedule = schedule_, .params = params()}, 0, queries(),
                      output(), workspace_, context_);
 }
 
@@ -260,16 +263,16 @@ std::vector<OperatorPart> PlanOperator::parts() {
     };
     return std::any_of(newest_row_.begin(), newest_row_.end(), is_inside);
   };
-  const auto rows = static_cast<size_t>(plan_.rows());
+  const auto rows = static_cast<size_t>(plan_->rows());
   bool is_merged = false;
   for (size_t row = 0; row < rows; ++row)
-    is_merged = is_merged || plan_.row_begin[row + 1] - plan_.row_begin[row] > 1;
+    is_merged = is_merged || plan_->row_begin[row + 1] - plan_->row_begin[row] > 1;
   const bool is_shared =
-      std::any_of(plan_.items.begin(), plan_.items.end(), covers_several_sequences);
+      std::any_of(plan_->items.begin(), plan_->items.end(), covers_several_sequences);
   if (!is_merged && !is_shared) return {{"private_us", [this] { attend(); }}};
 
-  keep_items(plan_, shared_plan_, covers_several_sequences);
-  keep_items(plan_, private_plan_,
+  keep_items(*plan_, shared_plan_, covers_several_sequences);
+  keep_items(*plan_, private_plan_,
              [&](const kv::WorkItem& item) { return !covers_several_sequences(item); });
   std::vector<OperatorPart> parts;
   if (!shared_plan_.items.empty())
@@ -277,7 +280,7 @@ std::vector<OperatorPart> PlanOperator::parts() {
   if (!private_plan_.items.empty())
     parts.push_back({"private_us", [this] { attend_partially(private_plan_, part_workspace_); }});
   if (is_merged) {
-    attend_partially(plan_, merge_workspace_);
+    attend_partially(*plan_, merge_workspace_);
     parts.push_back({"merge_us", [this] {
                        kernels::merge_partials(merge_workspace_.schedule, merge_workspace_.partials,
                                                output(), context_);
@@ -300,8 +303,8 @@ Json PlanOperator::resolved() const {
   return {{"exactness", exactness() == reuse::Exactness::kExact ? "exact" : "approximate"},
           {"block_tokens", pool_.options().block_tokens},
           {"num_blocks", pool_.options().num_blocks},
-          {"work_items", plan_.items.size()},
-          {"segments", plan_.segments.size()}};
+          {"work_items", plan_->items.size()},
+          {"segments", plan_->segments.size()}};
 }
 
 double pool_bytes(const MethodChoice& method, const AttentionProblem& problem) {

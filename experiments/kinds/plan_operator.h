@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/device/buffer.h"
+#include "core/engine/step.h"
 #include "core/kernels/attention.h"
 #include "core/kv/block_pool.h"
 #include "experiments/kinds/attention_operator.h"
@@ -26,7 +27,7 @@ class PlanOperator final : public AttentionOperator {
   void attend() override;
   void read_output(std::span<float> out) override;
   [[nodiscard]] std::vector<OperatorPart> parts() override;
-  [[nodiscard]] double kv_bytes_read() const override { return plan_kv_bytes(plan_); }
+  [[nodiscard]] double kv_bytes_read() const override { return plan_kv_bytes(*plan_); }
   [[nodiscard]] int64_t kv_peak_bytes() const override { return pool_.peak_bytes(); }
   [[nodiscard]] reuse::Exactness exactness() const override { return method_->info().exactness; }
   // In f32 (and with f16 keys, which are widened) sums of thousands of terms stay below 1e-4. With
@@ -50,6 +51,8 @@ class PlanOperator final : public AttentionOperator {
   // Plans the part's tokens as a prefill and stores their keys and values; `tokens` are the whole
   // prompt.
   void prefill(reuse::RequestId id, const Part& part, std::span<const int32_t> tokens);
+  // Reserves and plans what was added to step_.
+  void begin_step();
   // Keys and values, and queries, of the rows that plan_ has for these parts.
   void store_rows(std::span<const Part> parts);
   void store_queries(std::span<const Part> parts);
@@ -65,12 +68,12 @@ class PlanOperator final : public AttentionOperator {
   kv::BlockPool pool_;
   std::vector<std::vector<int32_t>> tokens_;  // ids of each sequence admitted
   std::vector<int32_t> positions_;  // 0, 1, 2, ... of all tokens so far; sequences are in step
-  std::vector<int64_t> order_;      // [batch]  sequences in the order of their rows
   std::vector<double> plan_us_;     // of each advance(), the schedule included
 
   // Of the step under way.
-  kv::AttentionPlan plan_;
-  kernels::AttentionSchedule schedule_;  // of plan_, as a step's layers share it
+  engine::Step step_;
+  const kv::AttentionPlan* plan_ = nullptr;
+  kernels::AttentionSchedule schedule_;  // of the plan, as a step's layers share it
   std::vector<int64_t> newest_row_;      // [batch]  of each sequence
   AlignedBuffer keys_, values_rows_;     // [rows, kv_dim] f32
   AlignedBuffer queries_, output_;       // [rows, q_dim]  f32, and the runtime's dtype

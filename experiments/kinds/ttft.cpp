@@ -22,6 +22,7 @@ void run_request(engine::Engine& engine, engine::Request request, Samples* sampl
   const int64_t submitted_ns = now_ns();
   engine.submit(std::move(request));
   const std::vector<engine::TokenEvent> events = engine.run();
+  engine::require_served(events);
   REPRISE_CHECK(!events.empty());
   if (samples == nullptr) return;
   const int64_t first_ns = events.front().time_ns, last_ns = events.back().time_ns;

@@ -148,6 +148,29 @@ TEST_F(CommandLine, LogitsDoNotDependOnTheChunk) {
                  {"--positions has 1", "--ids has 2"});
 }
 
+// Lengths at which a method once had no room. Every length is in
+// tests/core/engine/logits_mode_test.cpp.
+TEST_F(CommandLine, LogitsOfAnyLengthByEveryMethod) {
+  for (const char* method :
+       {"recompute", "contiguous", "paged", "paged_shared", "chunk_attention", "relay_attention"})
+    for (int tokens : {1, 50, 64, 78}) {
+      std::string ids = "3";
+      for (int i = 1; i < tokens; ++i) ids += "," + std::to_string(3 + i);
+      const Outcome outcome = reprise({"logits", "--model", model(), "--random-weights", "--method",
+                                       method, "--ids", ids, "--out", (dir_ / "logits").string()});
+      EXPECT_EQ(outcome.status, 0) << method << " " << tokens << ": " << outcome.err;
+      EXPECT_EQ(fs::file_size(dir_ / "logits"), static_cast<size_t>(tokens) * 256 * sizeof(float));
+    }
+}
+
+TEST_F(CommandLine, RefusedRequestsAreErrorsThatSayWhy) {
+  expect_refused({"generate", "--model", model(), "--random-weights", "--ids", "5,300"},
+                 {"token id 300", "vocabulary of 256"});
+  expect_refused({"logits", "--model", model(), "--random-weights", "--ids", "5,300", "--out",
+                  (dir_ / "logits").string()},
+                 {"token id 300", "vocabulary of 256"});
+}
+
 TEST_F(CommandLine, ProbeWritesJson) {
   const Outcome outcome = reprise({"probe", "--json"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;

@@ -66,11 +66,20 @@ TEST_F(Declared, LongestPrefixOfEachRequestIsReusedWhole) {
 
 TEST_F(Declared, SecondPrefixOfAsCodedIsAnErrorThatNamesTheRemedy) {
   engine::Engine engine = make({{"preset", "as_coded"}}, {counting(2, 21)});
-  engine.declare_prefix(counting(2, 21));
-  engine.declare_prefix(counting(2, 21));
+  engine.declare_prefix("system", counting(2, 21));
+  engine.declare_prefix("again", counting(2, 21));
+  EXPECT_EQ(engine.pool().used_blocks(), 0);
+  engine.run();
   EXPECT_EQ(engine.pool().used_blocks(), 4096 / 16);
-  expect_error([&] { engine.declare_prefix(counting(2, 22)); },
+  expect_error([&] { engine.declare_prefix("another", counting(2, 22)); },
                {"relay_attention", "1 prefix", "preset"});
+  engine.drop_prefix("system");
+  EXPECT_EQ(engine.pool().used_blocks(), 4096 / 16) << "it has another name";
+  engine.drop_prefix("again");
+  EXPECT_EQ(engine.pool().used_blocks(), 0);
+  engine.declare_prefix("another", counting(2, 22));
+  engine.run();
+  EXPECT_EQ(engine.pool().used_blocks(), 4096 / 16);
 }
 
 TEST_F(Declared, WithoutDeclaredPrefixesNothingIsShared) {

@@ -7,10 +7,16 @@
 #include <set>
 #include <vector>
 
+#include "core/reuse/plan_builder.h"
 #include "core/reuse/prefix_tree.h"
 #include "core/reuse/reuse_method.h"
+#include "core/reuse/tree_plan.h"
 
 namespace reprise::testing {
+
+inline int32_t length_of(const std::vector<int32_t>& positions) {
+  return *std::max_element(positions.begin(), positions.end()) + 1;
+}
 
 // Joins, steps, grows and leaves at random; all tokens of a batch are in the tree when it is given.
 class RandomTree {
@@ -78,9 +84,10 @@ class RandomTree {
     for (auto& [id, sequence] : sequences_) {
       const auto tokens = static_cast<int32_t>(sequence.tokens.size());
       if (sequence.computed < tokens || tokens == sequence.most_tokens) continue;
-      sequence.tokens.push_back(pick(0, 1));
-      sequence.positions.push_back(sequence.positions.back() + 1);
-      tree_.append(id, sequence.tokens.back(), sequence.positions.back(), pool_);
+      const int32_t token = pick(0, 1), position = sequence.positions.back() + 1;
+      if (!tree_.append(id, token, position, pool_)) continue;
+      sequence.tokens.push_back(token);
+      sequence.positions.push_back(position);
     }
   }
 
@@ -100,7 +107,8 @@ class RandomTree {
                        .rows = mine,
                        .first_token = sequence.computed,
                        .positions = sequence.positions,
-                       .tokens = sequence.tokens});
+                       .tokens = sequence.tokens,
+                       .length = length_of(sequence.positions)});
       rows += mine;
     }
     return parts;
@@ -144,23 +152,14 @@ class RandomTree {
   reuse::SequenceId next_id_ = 1;
 };
 
-// Blocks for the duplicate rows of a step, given back at the end of it.
-class DiscardBlocks {
- public:
-  DiscardBlocks(reuse::PrefixTree& tree, int32_t rows, kv::BlockPool& pool) : pool_(pool) {
-    for (int32_t at = 0; at < rows; at += tree.options().chunk_tokens)
-      blocks_.push_back(tree.take_block(pool));
-  }
-  ~DiscardBlocks() {
-    for (int32_t block : blocks_) pool_.release(block);
-  }
-  DiscardBlocks(const DiscardBlocks&) = delete;
-  DiscardBlocks& operator=(const DiscardBlocks&) = delete;
-  [[nodiscard]] const std::vector<int32_t>& blocks() const { return blocks_; }
-
- private:
-  kv::BlockPool& pool_;
-  std::vector<int32_t> blocks_;
-};
+// As reuse::write_plan() does for a method.
+inline void plan_step(reuse::TreePlanner& planner, const reuse::PrefixTree& tree,
+                      reuse::StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) {
+  if (planner.advance(tree, batch, pool, plan)) return;
+  plan.begin(pool.view());
+  for (const reuse::StepSequence& part : batch) reuse::append_rows(part, plan);
+  planner.write(tree, batch, pool, plan);
+  plan.finish();
+}
 
 }  // namespace reprise::testing

@@ -34,7 +34,7 @@ inline engine::Engine make_engine(model::Decoder& decoder, const MethodUnderTest
                                   const std::vector<Arrival>& arrivals, int32_t max_batch,
                                   int32_t prefill_chunk, const Context& context, DType kv_dtype,
                                   const std::vector<std::vector<int32_t>>& prefixes = {}) {
-  engine::EngineOptions options{.kv_dtype = kv_dtype, .prefill_chunk = prefill_chunk};
+  engine::EngineOptions options{.kv_dtype = kv_dtype, .step_tokens = prefill_chunk};
   options.limits.max_batch = max_batch;
   for (const Arrival& arrival : arrivals)
     options.limits.max_sequence_tokens = std::max(
@@ -42,6 +42,7 @@ inline engine::Engine make_engine(model::Decoder& decoder, const MethodUnderTest
         static_cast<int32_t>(arrival.request.prompt.size()) + arrival.request.max_new_tokens);
   for (const std::vector<int32_t>& prefix : prefixes)
     options.limits.prefix_tokens += static_cast<int32_t>(prefix.size());
+  options.limits.prefixes = std::max(1, static_cast<int32_t>(prefixes.size()));
   return {context, decoder, methods::make_method(method.name, method.options), options};
 }
 
@@ -49,12 +50,17 @@ inline engine::Engine make_engine(model::Decoder& decoder, const MethodUnderTest
 inline BatchRun run_requests(engine::Engine& engine, const std::vector<Arrival>& arrivals,
                              const std::vector<std::vector<int32_t>>& prefixes = {}) {
   BatchRun run;
-  for (const std::vector<int32_t>& prefix : prefixes) engine.declare_prefix(prefix);
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    engine.declare_prefix("prefix " + std::to_string(i), prefixes[i]);
+    engine::require_served(engine.run());
+  }
   size_t next = 0;
   for (int32_t step = 0; next < arrivals.size() || engine.has_work(); ++step) {
     while (next < arrivals.size() && arrivals[next].step <= step)
       engine.submit(arrivals[next++].request);
-    for (const engine::TokenEvent& event : engine.step().events)
+    const engine::StepReport report = engine.step();
+    engine::require_served(report.events);
+    for (const engine::TokenEvent& event : report.events)
       run.tokens[event.request].push_back(event.token);
   }
   engine.method().report([&](std::string_view name, double value, std::string_view) {

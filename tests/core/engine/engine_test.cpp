@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -12,50 +11,18 @@
 #include "core/engine/sampling.h"
 #include "core/reuse/block_per_sequence.h"
 #include "methods/registry.h"
+#include "tests/support/counting_decoder.h"
 #include "tests/support/tiny_models.h"
 
 namespace reprise::engine {
 namespace {
 
 using model::expect_error;
-
-// Says token + 1 (modulo its vocabulary) after each token, at no cost; can be told to fail.
-class CountingDecoder final : public model::Decoder {
- public:
-  static constexpr int32_t kVocab = 32;
-
-  CountingDecoder() {
-    config_.name = "counting";
-    config_.vocab = kVocab;
-    config_.layers = config_.heads = config_.kv_heads = 1;
-    config_.head_dim = 2;
-  }
-  [[nodiscard]] const model::ModelConfig& config() const override { return config_; }
-  [[nodiscard]] DType dtype() const override { return DType::kF32; }
-  [[nodiscard]] int64_t weight_bytes() const override { return 0; }
-
-  void forward(std::span<const int32_t> ids, const kv::AttentionPlan& plan,
-               std::span<const int32_t> wanted, float* logits) override {
-    ++steps;
-    if (steps == failing_step) raise("the device is gone");
-    EXPECT_EQ(plan.rows(), static_cast<int32_t>(ids.size()));
-    EXPECT_GT(plan.rows(), 0);
-    rows.push_back(plan.rows());
-    std::fill_n(logits, wanted.size() * kVocab, 0.0f);
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      const int32_t id = ids[static_cast<size_t>(wanted[i])];
-      logits[i * kVocab + static_cast<size_t>((id + 1) % kVocab)] = 1.0f;
-      if (steps == nan_step && i + 1 == wanted.size()) logits[i * kVocab + 3] = std::nanf("");
-    }
-  }
-
-  int steps = 0;
-  int failing_step = -1, nan_step = -1;
-  std::vector<int32_t> rows;  // of each step
-
- private:
-  model::ModelConfig config_;
-};
+using testing::counting_from;
+using testing::CountingDecoder;
+using testing::ends_of;
+using testing::Tokens;
+using testing::tokens_of;
 
 // A plain cache that counts what it is asked and may have fewer blocks than the batch has places.
 class TestMethod final : public reuse::BlockPerSequence {
@@ -94,24 +61,6 @@ class TestMethod final : public reuse::BlockPerSequence {
 };
 
 std::unique_ptr<reuse::ReuseMethod> contiguous() { return methods::make_method("contiguous", {}); }
-
-using Tokens = std::map<RequestId, std::vector<int32_t>>;
-
-Tokens tokens_of(const std::vector<TokenEvent>& events) {
-  Tokens tokens;
-  for (const TokenEvent& event : events) {
-    EXPECT_EQ(event.index, static_cast<int32_t>(tokens[event.request].size()));
-    tokens[event.request].push_back(event.token);
-  }
-  return tokens;
-}
-
-std::vector<int32_t> counting_from(int32_t first, int32_t count) {
-  std::vector<int32_t> tokens(static_cast<size_t>(count));
-  for (int32_t i = 0; i < count; ++i)
-    tokens[static_cast<size_t>(i)] = (first + i) % CountingDecoder::kVocab;
-  return tokens;
-}
 
 class EngineTest : public ::testing::Test {
  protected:
@@ -181,9 +130,13 @@ TEST_F(EngineTest, RequestThatNeverFitsIsRefusedOnceAndTheOthersGoOn) {
   Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20}}, 2, /*never=*/{8});
   engine.submit({.id = 8, .prompt = {1, 2}, .max_new_tokens = 3});
   engine.submit({.id = 9, .prompt = {1}, .max_new_tokens = 3});
-  expect_error([&] { engine.step(); }, {"request 8", "does not fit"});
-  EXPECT_TRUE(engine.has_work());
-  EXPECT_EQ(tokens_of(engine.run()), (Tokens{{9, {2, 3, 4}}}));
+  const std::vector<TokenEvent> events = engine.run();
+  const TokenEvent refused = ends_of(events).at(8);
+  EXPECT_EQ(refused.finish, FinishReason::kRefused);
+  for (const char* part : {"request 8", "does not fit", "2 of 2 blocks of 20 tokens"})
+    EXPECT_NE(refused.reason.find(part), std::string::npos) << refused.reason;
+  EXPECT_EQ(log_.refused, 1);
+  EXPECT_EQ(tokens_of(events), (Tokens{{9, {2, 3, 4}}}));
   EXPECT_FALSE(engine.has_work());
 }
 
@@ -191,7 +144,7 @@ TEST_F(EngineTest, PromptsAreComputedInChunksSharedByTheSequences) {
   for (int32_t chunk : {1, 3, 7, 100}) {
     decoder_.rows.clear();
     Engine engine =
-        make({.limits = {.max_batch = 3, .max_sequence_tokens = 30}, .prefill_chunk = chunk});
+        make({.limits = {.max_batch = 3, .max_sequence_tokens = 30}, .step_tokens = chunk});
     for (const auto& [id, length] : {std::pair{1, 5}, {2, 1}, {3, 11}})
       engine.submit({.id = id, .prompt = counting_from(10 * id, length), .max_new_tokens = 4});
     int32_t prefill = 0, decode = 0;
@@ -216,8 +169,9 @@ TEST_F(EngineTest, TimesComeFromTheClockItIsGiven) {
   int64_t now = 0;
   Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20},
                         .clock_ns = [&] { return now += 1000; }});
-  engine.submit({.id = 1, .prompt = {1, 2, 3}, .max_new_tokens = 3});
-  int64_t last_end = 0;
+  engine.submit({.id = 1, .prompt = {1, 2, 3}, .max_new_tokens = 3, .arrival_ns = -500});
+  int64_t last_end = now;
+  RequestTimes want = {.intended = -500, .submitted = 1000, .admitted = 2000, .first_token = 3000};
   int32_t index = 0;
   while (engine.has_work()) {
     const StepReport report = engine.step();
@@ -227,6 +181,13 @@ TEST_F(EngineTest, TimesComeFromTheClockItIsGiven) {
     EXPECT_EQ(report.events[0].time_ns, report.end_ns);
     EXPECT_EQ(report.events[0].index, index++);
     last_end = report.end_ns;
+    if (engine.has_work()) continue;
+    const RequestTimes times = report.events[0].times;
+    EXPECT_EQ(times.intended, want.intended);
+    EXPECT_EQ(times.submitted, want.submitted);
+    EXPECT_EQ(times.admitted, want.admitted);
+    EXPECT_EQ(times.first_token, want.first_token);
+    EXPECT_EQ(times.done, report.end_ns);
   }
   EXPECT_EQ(index, 3);
 }
@@ -239,13 +200,22 @@ TEST_F(EngineTest, StepWithoutWorkDoesNothing) {
   EXPECT_EQ(decoder_.steps, 0);
 }
 
-TEST_F(EngineTest, BadRequestsAreRefusedAndTheErrorNamesWhatIsWrong) {
+TEST_F(EngineTest, BadRequestsAreRefusedByAnEventThatNamesWhatIsWrong) {
   Engine engine = make({.limits = {.max_batch = 1, .max_sequence_tokens = 10}});
   const auto refused = [&](const Request& request, std::initializer_list<std::string> parts) {
-    expect_error([&] { engine.submit(request); }, parts);
+    engine.submit(request);
+    EXPECT_TRUE(engine.has_work());
+    const std::vector<TokenEvent> events = engine.run();
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].request, 42);
+    EXPECT_FALSE(events[0].has_token());
+    EXPECT_EQ(events[0].finish, FinishReason::kRefused);
+    EXPECT_GE(events[0].times.done, events[0].times.submitted);
+    for (const std::string& part : parts)
+      EXPECT_NE(events[0].reason.find(part), std::string::npos) << events[0].reason;
+    expect_error([&] { require_served(events); }, parts);
   };
   refused({.id = 42, .prompt = {}}, {"request 42", "empty prompt"});
-  refused({.id = 42, .prompt = {1}, .max_new_tokens = 0}, {"request 42", "0 new tokens"});
   refused({.id = 42, .prompt = {1}, .max_new_tokens = -5}, {"request 42", "-5"});
   refused({.id = 42, .prompt = {1, 2, 3}, .max_new_tokens = 8}, {"request 42", "3", "8", "10"});
   refused({.id = 42, .prompt = {1}, .max_new_tokens = 2147483647}, {"request 42", "2147483647"});
@@ -259,6 +229,8 @@ TEST_F(EngineTest, BadRequestsAreRefusedAndTheErrorNamesWhatIsWrong) {
           {"request 42", "position 16777216"});
   refused({.id = 42, .prompt = {1}, .max_new_tokens = 1, .sampling = {.top_p = 2.0}}, {"top_p"});
   EXPECT_FALSE(engine.has_work());
+  EXPECT_EQ(decoder_.steps, 0);
+  expect_error([&] { engine.submit({.id = -1, .prompt = {1}}); }, {"request id -1", "below 0"});
   engine.submit({.id = 42, .prompt = {1}, .max_new_tokens = 9});
   EXPECT_EQ(engine.run().size(), 9u);
 }
@@ -284,8 +256,7 @@ TEST_F(EngineTest, BadOptionsAreNamed) {
   };
   refused({.limits = {.max_batch = 0, .max_sequence_tokens = 4}}, "max_batch");
   refused({.limits = {.max_batch = 1, .max_sequence_tokens = 0}}, "max_sequence_tokens");
-  refused({.limits = {.max_batch = 1, .max_sequence_tokens = 4}, .prefill_chunk = 0},
-          "prefill_chunk");
+  refused({.limits = {.max_batch = 1, .max_sequence_tokens = 4}, .step_tokens = 0}, "step_tokens");
   refused({.limits = {.max_batch = 1 << 30, .max_sequence_tokens = 1 << 30}}, "KV cache needs");
 }
 
@@ -294,8 +265,7 @@ TEST_F(EngineTest, StepWhoseDecoderFailsMayBeTriedAgain) {
   for (int failing : {1, 2, 3, 4}) {
     decoder_.steps = 0;
     decoder_.failing_step = failing;
-    Engine engine =
-        make({.limits = {.max_batch = 3, .max_sequence_tokens = 30}, .prefill_chunk = 4});
+    Engine engine = make({.limits = {.max_batch = 3, .max_sequence_tokens = 30}, .step_tokens = 4});
     for (RequestId id : {1, 2, 3})
       engine.submit({.id = id, .prompt = counting_from(3, 3), .max_new_tokens = 3});
     std::vector<TokenEvent> events;
@@ -342,9 +312,10 @@ TEST_F(EngineTest, StepWhoseLogitsAreNanChangesNothing) {
 
 TEST_F(EngineTest, ObserverThatThrowsFailsTheStepWhichMayBeTriedAgain) {
   Engine engine = make({.limits = {.max_batch = 2, .max_sequence_tokens = 20}});
-  for (RequestId id : {1, 2}) engine.submit({.id = id, .prompt = {4}, .max_new_tokens = 2});
-  engine.observe_logits([](RequestId id, int32_t, std::span<const float>) {
-    if (id == 2) raise("seen enough");
+  for (RequestId id : {1, 2})
+    engine.submit({.id = id, .prompt = {4}, .max_new_tokens = 2, .logits = LogitsMode::kDrawn});
+  engine.observe_logits([](const LogitsRow& row) {
+    if (row.request == 2) raise("seen enough");
   });
   expect_error([&] { engine.step(); }, {"seen enough"});
   engine.observe_logits({});
@@ -384,7 +355,7 @@ Tokens run_together(model::Decoder& decoder, const std::vector<Request>& request
                     int32_t max_batch, int32_t chunk, const char* method, const Context& context) {
   Engine engine(
       context, decoder, methods::make_method(method, {}),
-      {.limits = {.max_batch = max_batch, .max_sequence_tokens = 40}, .prefill_chunk = chunk});
+      {.limits = {.max_batch = max_batch, .max_sequence_tokens = 40}, .step_tokens = chunk});
   for (const Request& request : requests) engine.submit(request);
   Tokens tokens = tokens_of(engine.run());
   EXPECT_EQ(engine.pool().used_blocks(), 0);
@@ -423,16 +394,17 @@ TEST(Engine, ObserverSeesTheLogitsOfEveryTokenOnce) {
   const Context context = Context::machine();
   auto decoder = testing::random_decoder(testing::scaled_down("tinyllama-1.1b"), context);
   Engine engine(context, *decoder, contiguous(),
-                {.limits = {.max_batch = 4, .max_sequence_tokens = 40}, .prefill_chunk = 7});
+                {.limits = {.max_batch = 4, .max_sequence_tokens = 40}, .step_tokens = 7});
   std::map<RequestId, std::vector<std::vector<float>>> seen;
-  engine.observe_logits([&](RequestId id, int32_t index, std::span<const float> logits) {
-    EXPECT_EQ(logits.size(), 97u);
-    EXPECT_EQ(index, static_cast<int32_t>(seen[id].size())) << id;
-    seen[id].emplace_back(logits.begin(), logits.end());
+  engine.observe_logits([&](const LogitsRow& row) {
+    EXPECT_EQ(row.logits.size(), 97u);
+    EXPECT_EQ(row.index, static_cast<int32_t>(seen[row.request].size())) << row.request;
+    seen[row.request].emplace_back(row.logits.begin(), row.logits.end());
   });
   std::map<RequestId, SamplingOptions> sampling;
-  for (const Request& request : mixed_requests()) {
+  for (Request& request : mixed_requests()) {
     sampling[request.id] = request.sampling;
+    request.logits = LogitsMode::kDrawn;
     engine.submit(request);
   }
   const Tokens tokens = tokens_of(engine.run());
@@ -469,15 +441,16 @@ class TellingMethod final : public reuse::BlockPerSequence {
   [[nodiscard]] reuse::MethodInfo info() const override { return {.name = "telling"}; }
   [[nodiscard]] int32_t cached_tokens(RequestId, int32_t tokens) const override { return tokens; }
   [[nodiscard]] reuse::PoolNeed pool_need(const reuse::EngineLimits& limits) const override {
-    *told_ += fmt::format("need {};", limits.step_rows);
+    *told_ += fmt::format("need {};", limits.max_batch);
     return reuse::BlockPerSequence::pool_need(limits);
   }
-  void reserve(reuse::StepBatch batch, kv::BlockPool&) override {
+  [[nodiscard]] bool reserve(reuse::StepBatch batch, kv::BlockPool&) override {
     *told_ += "reserve";
     for (const reuse::StepSequence& part : batch)
       for (int32_t row = 0; row < part.rows; ++row)
         *told_ += fmt::format(" {}", part.tokens[static_cast<size_t>(part.first_token + row)]);
     *told_ += ";";
+    return true;
   }
   void plan(reuse::StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& out) override {
     *told_ += "plan;";
@@ -498,7 +471,7 @@ class TellingMethod final : public reuse::BlockPerSequence {
 TEST_F(EngineTest, TellsAMethodWhenToTakeCacheAndWhenItIsFilled) {
   std::string told;
   Engine engine(context_, decoder_, std::make_unique<TellingMethod>(&told),
-                {.limits = {.max_batch = 4, .max_sequence_tokens = 20}, .prefill_chunk = 3});
+                {.limits = {.max_batch = 4, .max_sequence_tokens = 20}, .step_tokens = 3});
   EXPECT_EQ(told, "need 4;");
   told.clear();
   decoder_.failing_step = 2;

@@ -84,7 +84,7 @@ engine::Engine make_engine(model::Decoder& decoder, int64_t tokens, int32_t chun
           methods::make_method("contiguous", {}),
           {.limits = {.max_batch = 1, .max_sequence_tokens = static_cast<int32_t>(tokens)},
            .kv_dtype = DType::kBF16,
-           .prefill_chunk = chunk}};
+           .step_tokens = chunk}};
 }
 
 // FLOPs of the matrices a token passes, and of causal attention over `context` keys on average.

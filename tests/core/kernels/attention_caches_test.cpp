@@ -178,7 +178,7 @@ class ModuleFile {
     return path;
   }
   int32_t tokens_;
-  model::MappedFile file_;
+  MappedFile file_;
 };
 
 // What a sequence attends to, row by row, without plans: the runs of tokens one after another, of

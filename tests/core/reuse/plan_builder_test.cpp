@@ -36,10 +36,15 @@ TEST(PlanBuilder, RowsSeeEveryTokenUpToTheirOwnExactlyOnce) {
       positions.push_back(pick(0, 3) == 0 ? pick(0, 60) : positions.back() + 1);
     const int32_t first_token = pick(0, tokens - 1), rows = pick(1, tokens - first_token);
     const StepSequence sequence{
-        .id = 1, .first_row = 0, .rows = rows, .first_token = first_token, .positions = positions};
+        .id = 1,
+        .first_row = 0,
+        .rows = rows,
+        .first_token = first_token,
+        .positions = positions,
+        .length = *std::max_element(positions.begin(), positions.end()) + 1};
     kv::AttentionPlan plan;
     plan.caches = {{.head_dim = 1}};
-    append_rows(sequence, plan, [](int32_t token) { return token; });
+    append_rows(sequence, plan);
     append_contiguous_reads(sequence, 0, plan);
     plan.finish();
     for (int32_t row = 0; row < rows; ++row) {
@@ -50,6 +55,7 @@ TEST(PlanBuilder, RowsSeeEveryTokenUpToTheirOwnExactlyOnce) {
                 positions[static_cast<size_t>(first_token + row)]);
       EXPECT_EQ(plan.row_lengths[static_cast<size_t>(row)],
                 *std::max_element(positions.begin(), positions.end()) + 1);
+      EXPECT_EQ(plan.row_slots[static_cast<size_t>(row)], kv::kNoSlot);
     }
     for (const kv::Segment& segment : plan.segments) {
       const int64_t first = plan.block_offsets[static_cast<size_t>(segment.first_block)];
@@ -65,7 +71,7 @@ TEST(PlanBuilder, ConsecutivePositionsAreOneSegment) {
   plan.caches = {{.head_dim = 8}};
   const StepSequence sequence{
       .id = 1, .first_row = 0, .rows = 2, .first_token = 3, .positions = positions};
-  append_rows(sequence, plan, [](int32_t token) { return token * 8; });
+  append_rows(sequence, plan);
   append_contiguous_reads(sequence, 160, plan);
   plan.finish();
   ASSERT_EQ(plan.items.size(), 1u);

@@ -8,12 +8,14 @@
 #include "core/base/error.h"
 #include "core/reuse/prefix_tree_method.h"
 #include "core/reuse/tree_plan.h"
+#include "tests/support/random_tree.h"
 
 namespace reprise::reuse {
 namespace {
 
 constexpr int32_t kChunkTokens = 64;
 
+using testing::plan_step;
 using Tokens = std::vector<int32_t>;
 
 Tokens prompt_of(int32_t shared_tokens, int32_t own_tokens, int32_t mark) {
@@ -57,7 +59,7 @@ class Decoding {
       const auto id = static_cast<SequenceId>(i);
       if (tokens_[i] == tree_.sequence(id).most_tokens) return false;
       tree_.mark_computed(id, tokens_[i] - 1, tokens_[i]);
-      tree_.append(id, 5, tokens_[i], pool_);
+      REPRISE_CHECK(tree_.append(id, 5, tokens_[i], pool_));
       ++tokens_[i];
     }
     compose();
@@ -70,7 +72,8 @@ class Decoding {
                         .first_row = static_cast<int32_t>(i),
                         .rows = 1,
                         .first_token = tokens_[i] - 1,
-                        .positions = positions_[i]});
+                        .positions = positions_[i],
+                        .length = tokens_[i]});
   }
 
   [[nodiscard]] PrefixTree& tree() { return tree_; }
@@ -126,7 +129,7 @@ void Append(benchmark::State& state) {
       tokens = 1;
       state.ResumeTiming();
     }
-    tree.append(1, 5, tokens, pool);
+    REPRISE_CHECK(tree.append(1, 5, tokens, pool));
     ++tokens;
   }
 }
@@ -140,7 +143,7 @@ void BuildPlan(benchmark::State& state) {
   kv::AttentionPlan plan;
   for (auto _ : state) {
     plan.revision = 0;
-    planner.plan(decoding.tree(), decoding.batch(), decoding.pool(), {}, plan);
+    plan_step(planner, decoding.tree(), decoding.batch(), decoding.pool(), plan);
   }
   REPRISE_CHECK(planner.plans_advanced() == 0);
   state.counters["items"] = static_cast<double>(plan.items.size());
@@ -159,7 +162,7 @@ void AdvancePlan(benchmark::State& state) {
   Decoding decoding(sequences, shared, 128, kNewTokens);
   TreePlanner planner(more_than_one(), {});
   kv::AttentionPlan plan;
-  planner.plan(decoding.tree(), decoding.batch(), decoding.pool(), {}, plan);
+  plan_step(planner, decoding.tree(), decoding.batch(), decoding.pool(), plan);
   for (auto _ : state) {
     state.PauseTiming();
     if (!decoding.grow()) {
@@ -167,7 +170,7 @@ void AdvancePlan(benchmark::State& state) {
       break;
     }
     state.ResumeTiming();
-    planner.plan(decoding.tree(), decoding.batch(), decoding.pool(), {}, plan);
+    plan_step(planner, decoding.tree(), decoding.batch(), decoding.pool(), plan);
   }
   REPRISE_CHECK(planner.plans_built() == 1, "{} plans built", planner.plans_built());
 }
@@ -214,16 +217,20 @@ void DecodeStep(benchmark::State& state) {
                      .rows = 1,
                      .first_token = shared + 1 + i % 128,
                      .positions = positions,
-                     .tokens = tokens[static_cast<size_t>(i)]});
+                     .tokens = tokens[static_cast<size_t>(i)],
+                     .length = shared + 2 + i % 128});
   kv::AttentionPlan plan;
   for (auto _ : state) {
     int64_t ranks = 0;
     for (const StepSequence& part : batch) ranks += method.row_rank(part.id);
     benchmark::DoNotOptimize(ranks);
-    method.reserve(batch, pool);
-    method.plan(batch, pool, plan);
+    REPRISE_CHECK(method.reserve(batch, pool));
+    write_plan(method, {}, batch, pool, plan);
     method.computed(batch, pool);
-    for (StepSequence& part : batch) ++part.first_token;
+    for (StepSequence& part : batch) {
+      ++part.first_token;
+      ++part.length;
+    }
   }
 }
 BENCHMARK(DecodeStep)

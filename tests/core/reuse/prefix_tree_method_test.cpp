@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/reuse/plan_builder.h"
 #include "tests/core/model/checkpoint/model_files.h"
 
 namespace reprise::reuse {
@@ -48,9 +49,10 @@ void step(TestMethod& method, kv::BlockPool& pool, RequestId id, const Tokens& t
                           .rows = static_cast<int32_t>(tokens.size()) - first_token,
                           .first_token = first_token,
                           .positions = positions,
-                          .tokens = tokens};
-  method.reserve({&part, 1}, pool);
-  method.plan({&part, 1}, pool, plan);
+                          .tokens = tokens,
+                          .length = static_cast<int32_t>(tokens.size())};
+  ASSERT_TRUE(method.reserve({&part, 1}, pool));
+  write_plan(method, {}, {&part, 1}, pool, plan);
   if (!fails) method.computed({&part, 1}, pool);
 }
 
@@ -79,8 +81,8 @@ TEST(PrefixTreeMethod, RequestWaitsForThePrefixThatAnotherComputes) {
   EXPECT_EQ(pool.used_blocks(), 0);
 }
 
-// Both compute the whole prompt; what the second computes again goes where nobody reads.
-TEST(PrefixTreeMethod, WithoutReuseDuplicatesAreDiscarded) {
+// Both compute the whole prompt; what is there when the second computes it again is not stored.
+TEST(PrefixTreeMethod, WithoutReuseDuplicatesAreNotStored) {
   TestMethod method(chunks(false));
   kv::BlockPool pool = pool_of(20);
   kv::AttentionPlan plan;
@@ -92,29 +94,16 @@ TEST(PrefixTreeMethod, WithoutReuseDuplicatesAreDiscarded) {
   }
   EXPECT_EQ(pool.used_blocks(), 2 + 1 + 1);
   step(method, pool, 1, prompt, 0, plan);
+  EXPECT_EQ(std::count(plan.row_slots.begin(), plan.row_slots.end(), kv::kNoSlot), 0);
   const std::vector<int64_t> first = plan.row_slots;
-  step(method, pool, 2, prompt, 0, plan);
-  for (int64_t slot : plan.row_slots)
-    EXPECT_EQ(std::count(first.begin(), first.end(), slot), 0) << slot;
-  EXPECT_EQ(pool.used_blocks(), 2 + 1 + 1) << "discard blocks are given back";
-  EXPECT_EQ(pool.peak_used_blocks(), 2 + 1 + 1 + 2);
-  for (RequestId id : {1, 2}) method.retire(id, pool);
-  EXPECT_EQ(pool.used_blocks(), 0);
-}
-
-TEST(PrefixTreeMethod, AFailedStepKeepsDiscardBlocksForTheNextTry) {
-  TestMethod method(chunks(false));
-  kv::BlockPool pool = pool_of(20);
-  kv::AttentionPlan plan;
-  const Tokens prompt = counting(0, 10);
-  for (RequestId id : {1, 2})
-    ASSERT_TRUE(method.admit({.id = id, .tokens = prompt}, pool).admitted);
-  step(method, pool, 1, prompt, 0, plan);
-  step(method, pool, 2, prompt, 0, plan, /*fails=*/true);
-  const std::vector<int64_t> slots = plan.row_slots;
-  step(method, pool, 2, prompt, 0, plan);
-  EXPECT_EQ(plan.row_slots, slots);
-  step(method, pool, 2, prompt, 0, plan, /*fails=*/true);
+  for (const bool fails : {true, false}) {
+    step(method, pool, 2, prompt, 0, plan, fails);
+    for (size_t row = 0; row < 10; ++row) {
+      EXPECT_EQ(plan.row_slots[row] == kv::kNoSlot, row < 8) << row;
+      EXPECT_EQ(std::count(first.begin(), first.end(), plan.row_slots[row]), 0) << row;
+    }
+  }
+  EXPECT_EQ(pool.peak_used_blocks(), 2 + 1 + 1);
   for (RequestId id : {1, 2}) method.retire(id, pool);
   EXPECT_EQ(pool.used_blocks(), 0);
 }
@@ -126,27 +115,29 @@ TEST(PrefixTreeMethod, PromptThatIsThereWholeComputesItsLastTokenOnly) {
   const Tokens prompt = counting(0, 8);
   ASSERT_TRUE(method.admit({.id = 1, .tokens = prompt}, pool).admitted);
   step(method, pool, 1, prompt, 0, plan);
-  EXPECT_EQ(method.admit({.id = 2, .tokens = prompt}, pool).reused_tokens, 8);
+  EXPECT_EQ(method.admit({.id = 2, .tokens = prompt}, pool).reused_tokens, 7);
   step(method, pool, 2, prompt, 7, plan);
+  EXPECT_EQ(plan.row_slots, std::vector<int64_t>{kv::kNoSlot});
   ASSERT_EQ(plan.items.size(), 1u);
   EXPECT_EQ(plan.segments[0].tokens, 8);
   EXPECT_EQ(metrics_of(method).at("reused_tokens"), 7);
   EXPECT_EQ(metrics_of(method).at("matched_tokens"), 8);
 }
 
-// What is admitted can be finished, whatever is generated.
-TEST(PrefixTreeMethod, AdmitsByWhatIsFreeAndPromised) {
+// Admission takes what the tokens need that are there; what is generated takes its blocks as it
+// comes, and may find none.
+TEST(PrefixTreeMethod, AdmitsByWhatIsFreeAndReservesAsSequencesGrow) {
   TestMethod method({.tree = {.chunk_tokens = 4, .matching = Matching::kNone}});
   kv::BlockPool pool = pool_of(5);
-  // 5 + 8 - 1 tokens: 3 blocks; the last new token is never stored.
   const Tokens five = counting(0, 5);
   const NewSequence request{.id = 1, .tokens = five, .max_new_tokens = 8};
   EXPECT_TRUE(method.admit(request, pool).admitted);
   EXPECT_EQ(pool.used_blocks(), 2);
-  EXPECT_FALSE(
-      method.admit({.id = 2, .tokens = counting(0, 5), .max_new_tokens = 8}, pool).admitted);
-  EXPECT_TRUE(
-      method.admit({.id = 2, .tokens = counting(0, 5), .max_new_tokens = 4}, pool).admitted);
+  EXPECT_EQ(method.held_blocks(1), 2);
+  EXPECT_FALSE(method.admit({.id = 2, .tokens = five, .max_new_tokens = 8, .spare_blocks = 2}, pool)
+                   .admitted);
+  EXPECT_TRUE(method.admit({.id = 2, .tokens = five, .max_new_tokens = 8, .spare_blocks = 1}, pool)
+                  .admitted);
   kv::AttentionPlan plan;
   Tokens tokens = counting(0, 5);
   step(method, pool, 1, tokens, 0, plan);
@@ -155,18 +146,37 @@ TEST(PrefixTreeMethod, AdmitsByWhatIsFreeAndPromised) {
     step(method, pool, 1, tokens, token, plan);
   }
   EXPECT_EQ(pool.used_blocks(), 5);
-  expect_error([&] { method.admit(request, pool); }, {"request id 1", "in use"});
+  const Tokens longer = counting(0, 9);
+  const StepSequence part{
+      .id = 2, .rows = 1, .first_token = 8, .positions = longer, .tokens = longer, .length = 9};
+  EXPECT_FALSE(method.reserve({&part, 1}, pool));
+  method.retire(1, pool);
+  EXPECT_TRUE(method.reserve({&part, 1}, pool));
+  EXPECT_EQ(method.held_blocks(2), 3);
+  expect_error([&] { method.admit({.id = 2, .tokens = five}, pool); }, {"request id 2", "in use"});
 }
 
-TEST(PrefixTreeMethod, PoolHasRoomForEverySequenceUnsharedAndAStepOfDuplicates) {
-  const EngineLimits limits{
-      .max_batch = 3, .max_sequence_tokens = 10, .prefix_tokens = 9, .step_rows = 8};
-  EXPECT_EQ(TestMethod(chunks(false)).pool_need(limits).num_blocks, 3 * 3 + 2);
+TEST(PrefixTreeMethod, WhatSomebodyWantsTheLogitsOfIsComputedAgain) {
+  TestMethod method(chunks(true));
+  kv::BlockPool pool = pool_of(20);
+  kv::AttentionPlan plan;
+  const Tokens prompt = counting(0, 9);
+  ASSERT_TRUE(method.admit({.id = 1, .tokens = prompt}, pool).admitted);
+  step(method, pool, 1, prompt, 0, plan);
+  EXPECT_EQ(method.admit({.id = 2, .tokens = prompt, .most_reused_tokens = 3}, pool).reused_tokens,
+            3);
+  step(method, pool, 2, prompt, 3, plan);
+  EXPECT_EQ(std::count(plan.row_slots.begin(), plan.row_slots.end(), kv::kNoSlot), 5);
+  EXPECT_EQ(metrics_of(method).at("reused_tokens"), 3);
+}
+
+TEST(PrefixTreeMethod, PoolHasRoomForEverySequenceUnsharedAndForPrefixes) {
+  EngineLimits limits{.max_batch = 3, .max_sequence_tokens = 10, .prefix_tokens = 9, .prefixes = 2};
+  EXPECT_EQ(TestMethod(chunks(false)).pool_need(limits).num_blocks, 3 * 3);
   PrefixTreeMethodOptions options = chunks(true);
   options.tree.retain = true;
-  EXPECT_EQ(TestMethod(options).pool_need(limits).num_blocks, 3 * 3 + 2 + 3);
-  options.tree.matching = Matching::kNone;
-  options.tree.retain = false;
+  EXPECT_EQ(TestMethod(options).pool_need(limits).num_blocks, 3 * 3 + 3 + 1);
+  limits.prefix_tokens = 0;
   EXPECT_EQ(TestMethod(options).pool_need(limits).num_blocks, 3 * 3);
   EXPECT_EQ(TestMethod(options).pool_need(limits).block_tokens, 4);
 }
@@ -179,22 +189,35 @@ TEST(PrefixTreeMethod, DeclaredPrefixesStayAndAreReusedWhole) {
   kv::BlockPool pool = pool_of(40);
   kv::AttentionPlan plan;
   const Tokens prefix = counting(0, 6);
-  ASSERT_TRUE(method.wants_prefix(-2, prefix));
+  ASSERT_TRUE(method.declare_prefix(-2, prefix));
+  expect_error([&] { method.declare_prefix(-3, counting(0, 5)); }, {"\"test\"", "1 prefix"});
   ASSERT_TRUE(method.admit({.id = -2, .tokens = prefix, .max_new_tokens = 1}, pool).admitted);
-  step(method, pool, -2, prefix, 0, plan);
-  method.retire(-2, pool);
+  EXPECT_EQ(method.prefix_use(-2).blocks, 0) << "it is not computed";
+  // Preempted, it gives all back and is admitted anew.
   EXPECT_EQ(pool.used_blocks(), 5) << "the buffer";
-  EXPECT_FALSE(method.wants_prefix(-3, prefix)) << "it is there already";
-  expect_error([&] { method.wants_prefix(-3, counting(0, 5)); }, {"\"test\"", "1 prefix"});
+  method.retire(-2, pool);
+  EXPECT_EQ(pool.used_blocks(), 0);
+  ASSERT_TRUE(method.admit({.id = -2, .tokens = prefix, .max_new_tokens = 0}, pool).admitted);
+  step(method, pool, -2, prefix, 0, plan);
+  method.keep_prefix(-2, pool);
+  EXPECT_EQ(pool.used_blocks(), 5) << "the buffer";
+  EXPECT_EQ(method.prefix_use(-2).blocks, 5);
 
   const Tokens prompt = counting(0, 8);
   EXPECT_EQ(method.admit({.id = 1, .tokens = prompt}, pool).reused_tokens, 6);
   EXPECT_EQ(method.admit({.id = 2, .tokens = counting(1, 8)}, pool).reused_tokens, 0);
-  EXPECT_EQ(method.admit({.id = 3, .tokens = prefix}, pool).reused_tokens, 6);
+  EXPECT_EQ(method.admit({.id = 3, .tokens = prefix}, pool).reused_tokens, 5);
+  EXPECT_EQ(method.prefix_use(-2).users, 2);
   step(method, pool, 1, prompt, 6, plan);
   EXPECT_EQ(plan.row_positions, (Tokens{6, 7}));
-  for (RequestId id : {1, 2, 3}) method.retire(id, pool);
-  EXPECT_EQ(pool.used_blocks(), 5);
+  for (RequestId id : {2, 3}) method.retire(id, pool);
+  EXPECT_EQ(pool.used_blocks(), 5 + 1);
+  method.drop_prefix(-2, pool);
+  EXPECT_EQ(pool.used_blocks(), 2 + 1) << "in use";
+  ASSERT_TRUE(method.declare_prefix(-4, prompt));
+  method.drop_prefix(-4, pool);
+  method.retire(1, pool);
+  EXPECT_EQ(pool.used_blocks(), 0);
 }
 
 TEST(PrefixTreeMethod, RetainedPrefixesAreReusedAfterTheirLastUser) {

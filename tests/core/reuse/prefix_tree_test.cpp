@@ -65,12 +65,10 @@ void expect_consistent(const PrefixTree& tree, const Model& model, const kv::Blo
   ASSERT_EQ(tree.size(), model.sequences.size());
   std::map<int32_t, int32_t> users;  // of chunks
   std::map<int64_t, SequenceId> by_rank;
-  int32_t promised = 0;
   for (const auto& [id, want] : model.sequences) {
     const TreeSequence& sequence = tree.sequence(id);
     ASSERT_TRUE(by_rank.emplace(sequence.rank, id).second) << "two of rank " << sequence.rank;
     ASSERT_EQ(sequence.tokens, static_cast<int32_t>(want.tokens.size()));
-    ASSERT_EQ(sequence.length, *std::max_element(want.positions.begin(), want.positions.end()) + 1);
     Tokens tokens, positions;
     for (size_t k = 0; k < sequence.path.size(); ++k) {
       const Chunk& chunk = tree.chunk(sequence.path[k]);
@@ -88,7 +86,6 @@ void expect_consistent(const PrefixTree& tree, const Model& model, const kv::Blo
     }
     ASSERT_EQ(tokens, want.tokens);
     ASSERT_EQ(positions, want.positions);
-    promised += tree.most_chunks(sequence) - static_cast<int32_t>(sequence.path.size());
   }
   std::set<int32_t> blocks;
   int64_t shared = 0;
@@ -98,9 +95,7 @@ void expect_consistent(const PrefixTree& tree, const Model& model, const kv::Blo
     shared += int64_t{count - 1} * tree.chunk(index).filled();
   }
   ASSERT_EQ(tree.shared_tokens(), shared);
-  ASSERT_EQ(tree.promised_blocks(), promised);
   ASSERT_EQ(pool.used_blocks(), static_cast<int32_t>(users.size()) + tree.unused_chunks());
-  ASSERT_LE(promised, pool.free_blocks() + tree.unused_chunks());
   // Each chunk's sequences are neighbours: a chunk left behind never comes back.
   std::set<int32_t> left;
   std::vector<int32_t> before;
@@ -133,7 +128,6 @@ TEST_P(RandomTrees, HoldEverySequenceOnceSideBySideAndLeakNothing) {
     PrefixTree tree({.chunk_tokens = chunk_tokens, .retain = GetParam().retain});
     Model model;
     SequenceId next_id = 1;
-    int32_t unique_token = 1000;
     for (int operation = 0; operation < 120; ++operation) {
       const int32_t kind = pick(0, 9);
       if (kind < 4 || model.sequences.empty()) {
@@ -153,8 +147,7 @@ TEST_P(RandomTrees, HoldEverySequenceOnceSideBySideAndLeakNothing) {
         else
           ASSERT_EQ(match.tokens, longest);
         const uint64_t version = tree.version();
-        const int32_t available =
-            pool.free_blocks() + tree.unused_chunks() - tree.promised_blocks();
+        const int32_t available = pool.free_blocks() + tree.unused_chunks();
         const bool is_in = tree.insert(next_id, match, sequence.tokens, sequence.positions,
                                        sequence.most_tokens, 0, pool);
         if (is_in) {
@@ -163,7 +156,7 @@ TEST_P(RandomTrees, HoldEverySequenceOnceSideBySideAndLeakNothing) {
           model.sequences.emplace(next_id++, std::move(sequence));
         } else {
           ASSERT_EQ(tree.version(), version);
-          ASSERT_GT((sequence.most_tokens + chunk_tokens - 1) / chunk_tokens,
+          ASSERT_GT((tokens + chunk_tokens - 1) / chunk_tokens,
                     available - static_cast<int32_t>(match.chunks.size()));
         }
       } else {
@@ -175,10 +168,15 @@ TEST_P(RandomTrees, HoldEverySequenceOnceSideBySideAndLeakNothing) {
             const auto tokens = static_cast<int32_t>(sequence.tokens.size());
             if (tokens == sequence.most_tokens) break;
             const int32_t position = sequence.positions.back() + 1;
-            // Unique: of two equal chunks that were generated apart only the first is found.
-            tree.append(entry->first, unique_token, position, pool);
+            // Several sequences come to hold equal chunks, each its own.
+            const int32_t token = pick(0, 12) == 0 ? 1 : 0;
+            if (!tree.append(entry->first, token, position, pool)) {
+              ASSERT_EQ(tokens % chunk_tokens, 0) << "inside a chunk no block is needed";
+              ASSERT_EQ(pool.free_blocks() + tree.unused_chunks(), 0);
+              break;
+            }
             tree.mark_computed(entry->first, tokens, tokens + 1);
-            sequence.tokens.push_back(unique_token++);
+            sequence.tokens.push_back(token);
             sequence.positions.push_back(position);
           }
         } else {
@@ -219,7 +217,7 @@ TEST(PrefixTree, WholeChunksMatchAndTheRestIsPrivate) {
   EXPECT_EQ(tree.match(parted, {}).tokens, 4);
   // A prompt that is a whole number of chunks matches whole; what is appended is its own.
   EXPECT_EQ(join(tree, pool, 2, counting(0, 8), 10).tokens, 8);
-  tree.append(2, 8, 8, pool);
+  EXPECT_TRUE(tree.append(2, 8, 8, pool));
   EXPECT_NE(tree.sequence(1).path[2], tree.sequence(2).path[2]);
   EXPECT_EQ(tree.shared_tokens(), 8);
 }
@@ -229,9 +227,96 @@ TEST(PrefixTree, GeneratedTokensAreFoundOnceTheirChunkIsFull) {
   PrefixTree tree({.chunk_tokens = 4});
   join(tree, pool, 1, counting(0, 6), 20);
   EXPECT_EQ(tree.match(counting(0, 8), {}).tokens, 4);
-  tree.append(1, 6, 6, pool);
-  tree.append(1, 7, 7, pool);
+  EXPECT_TRUE(tree.append(1, 6, 6, pool));
+  EXPECT_TRUE(tree.append(1, 7, 7, pool));
   EXPECT_EQ(tree.match(counting(0, 8), {}).tokens, 8);
+}
+
+// Of equal chunks that were generated apart, those stay findable whose owners stay.
+TEST(PrefixTree, EqualChunksStayFindableWhenOneOfThemLeaves) {
+  kv::BlockPool pool = pool_of(20, 2);
+  PrefixTree tree({.chunk_tokens = 2});
+  for (SequenceId id : {1, 2, 3}) {
+    join(tree, pool, id, {1, 2}, 8);
+    for (int32_t token : {3, 4}) EXPECT_TRUE(tree.append(id, token, token - 1, pool));
+  }
+  EXPECT_EQ(pool.used_blocks(), 1 + 3);
+  const Tokens prompt = {1, 2, 3, 4};
+  EXPECT_EQ(join(tree, pool, 4, prompt).tokens, 4);
+  for (SequenceId id : {1, 4}) tree.remove(id, pool);
+  EXPECT_EQ(tree.match(prompt, {}).tokens, 4) << "2 and 3 hold it";
+  tree.remove(2, pool);
+  EXPECT_EQ(tree.match(prompt, {}).tokens, 4);
+  tree.remove(3, pool);
+  EXPECT_EQ(tree.match(prompt, {}).tokens, 0);
+  EXPECT_EQ(pool.used_blocks(), 0);
+}
+
+TEST(PrefixTree, WhatFollowsAnyOfEqualChunksIsFoundAndTheComputedOneTaken) {
+  kv::BlockPool pool = pool_of(20, 2);
+  PrefixTree tree({.chunk_tokens = 2});
+  for (SequenceId id : {1, 2, 3}) {
+    join(tree, pool, id, {1}, 8);
+    for (int32_t token : {2, id == 1 ? 9 : 3, 4})
+      EXPECT_TRUE(tree.append(id, token, tree.sequence(id).tokens, pool));
+  }
+  const Tokens prompt = {1, 2, 3, 4};
+  EXPECT_EQ(tree.match(prompt, {}).tokens, 4) << "behind two of the three [1, 2]";
+  for (SequenceId id : {2, 3}) {
+    tree.mark_computed(id, 0, id == 2 ? 3 : 4);
+    EXPECT_EQ(tree.match(prompt, {}).chunks, tree.sequence(id).path);
+    EXPECT_EQ(tree.match(prompt, {}).computed, id == 2 ? 3 : 4);
+  }
+}
+
+// The cases of microsoft/chunk-attention's own tests, c = 2.
+class PublishedCases : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::vector<SequenceId> leaves(const std::vector<SequenceId>& ids) const {
+    std::map<int64_t, SequenceId> by_rank;
+    for (SequenceId id : ids) by_rank[tree_.sequence(id).rank] = id;
+    std::vector<SequenceId> order;
+    for (const auto& [rank, id] : by_rank) order.push_back(id);
+    return order;
+  }
+  [[nodiscard]] std::vector<Tokens> chunks_of(SequenceId id) const {
+    std::vector<Tokens> chunks;
+    for (int32_t index : tree_.sequence(id).path) chunks.push_back(tree_.chunk(index).tokens);
+    return chunks;
+  }
+  kv::BlockPool pool_ = pool_of(40, 2);
+  PrefixTree tree_{{.chunk_tokens = 2}};
+};
+
+TEST_F(PublishedCases, LeavesStandSideBySideWhereTheirPrefixesMeet) {
+  const std::vector<Tokens> prompts = {{1, 2, 3, 4, 5}, {1, 2, 3, 4, 6}, {1, 2, 3, 4},
+                                       {1, 7},          {1, 2},          {1, 2, 3, 4, 5}};
+  std::vector<SequenceId> ids;
+  for (const Tokens& prompt : prompts) {
+    ids.push_back(std::ssize(ids) + 1);
+    join(tree_, pool_, ids.back(), prompt);
+    EXPECT_EQ(tree_.size(), ids.size());
+  }
+  EXPECT_EQ(leaves(ids), (std::vector<SequenceId>{1, 2, 3, 6, 5, 4}));
+  EXPECT_EQ(tree_.chunk(tree_.sequence(1).path[0]).users, 5) << "all but [1, 7]";
+  EXPECT_EQ(tree_.chunk(tree_.sequence(1).path[1]).users, 4);
+  EXPECT_EQ(chunks_of(6), chunks_of(1));
+  EXPECT_NE(tree_.sequence(6).path.back(), tree_.sequence(1).path.back()) << "a tail of its own";
+  for (SequenceId id : ids) tree_.remove(id, pool_);
+  EXPECT_EQ(pool_.used_blocks(), 0);
+}
+
+TEST_F(PublishedCases, AppendingFillsOneTailAndOpensAChunkForTheOther) {
+  join(tree_, pool_, 1, {1, 2, 3, 4, 5}, 6);
+  join(tree_, pool_, 2, {1, 2, 3, 4, 6, 7}, 8);
+  EXPECT_TRUE(tree_.append(1, 8, 5, pool_));
+  EXPECT_TRUE(tree_.append(2, 9, 6, pool_));
+  EXPECT_EQ(chunks_of(1), (std::vector<Tokens>{{1, 2}, {3, 4}, {5, 8}}));
+  const std::vector<Tokens> second = {{1, 2}, {3, 4}, {6, 7}, {9}};
+  EXPECT_EQ(chunks_of(2), second);
+  tree_.remove(1, pool_);
+  EXPECT_EQ(chunks_of(2), second);
+  EXPECT_EQ(pool_.used_blocks(), 4);
 }
 
 TEST(PrefixTree, MatchSaysHowMuchIsComputed) {
@@ -254,19 +339,22 @@ TEST(PrefixTree, OtherPositionsAreAnotherPrefix) {
   EXPECT_EQ(tree.match(counting(0, 8), counting(10, 8)).tokens, 8);
 }
 
-TEST(PrefixTree, RefusesWhatThePoolCannotPromise) {
+TEST(PrefixTree, RefusesWhatThePoolHasNoBlocksFor) {
   kv::BlockPool pool = pool_of(5, 4);
   PrefixTree tree({.chunk_tokens = 4});
   join(tree, pool, 1, counting(0, 4), 12);
   EXPECT_EQ(pool.used_blocks(), 1);
-  EXPECT_EQ(tree.promised_blocks(), 2);
-  const Tokens prompt = counting(50, 1);
-  EXPECT_FALSE(tree.insert(2, {}, prompt, {}, 9, 0, pool));
-  EXPECT_FALSE(tree.insert(2, {}, prompt, {}, 8, 1, pool));
-  EXPECT_TRUE(tree.insert(2, {}, prompt, {}, 8, 0, pool));
-  for (int32_t token = 4; token < 12; ++token) tree.append(1, token, token, pool);
-  for (int32_t token = 1; token < 8; ++token) tree.append(2, token, token, pool);
+  EXPECT_FALSE(tree.insert(2, {}, counting(50, 17), {}, 17, 0, pool));
+  EXPECT_FALSE(tree.insert(2, {}, counting(50, 5), {}, 5, 3, pool));
+  EXPECT_EQ(pool.used_blocks(), 1);
+  EXPECT_TRUE(tree.insert(2, {}, counting(50, 5), {}, 12, 2, pool));
+  for (int32_t token = 4; token < 12; ++token) EXPECT_TRUE(tree.append(1, token, token, pool));
+  for (int32_t token = 5; token < 8; ++token) EXPECT_TRUE(tree.append(2, token, token, pool));
   EXPECT_EQ(pool.free_blocks(), 0);
+  EXPECT_FALSE(tree.append(2, 8, 8, pool));
+  EXPECT_EQ(tree.sequence(2).tokens, 8);
+  tree.remove(1, pool);
+  EXPECT_TRUE(tree.append(2, 8, 8, pool));
 }
 
 TEST(PrefixTree, LongestUnusedIsEvictedFirstAndAChildBeforeItsParent) {
@@ -312,8 +400,8 @@ TEST(PrefixTree, PinnedPrefixesOfAnyLengthAreFoundTheLongestFirst) {
     tree.mark_computed(-tokens, 0, tokens);
     tree.pin(-tokens, pool);
   }
-  EXPECT_TRUE(tree.has_pinned(counting(0, 5)));
-  EXPECT_FALSE(tree.has_pinned(counting(0, 6)));
+  EXPECT_TRUE(tree.is_pinned(-5));
+  EXPECT_FALSE(tree.is_pinned(-6));
   EXPECT_EQ(pool.used_blocks(), 2 + 3);
   EXPECT_EQ(tree.match(counting(0, 4), {}).tokens, 0);
   EXPECT_EQ(tree.match(counting(0, 8), {}).tokens, 5);
@@ -330,8 +418,56 @@ TEST(PrefixTree, PinnedPrefixesOfAnyLengthAreFoundTheLongestFirst) {
     EXPECT_EQ(sequence.chunk_of(9, 4), 3);
   }
   EXPECT_EQ(tree.shared_tokens(), 5);
-  for (SequenceId id : {1, 2}) tree.remove(id, pool);
-  EXPECT_EQ(pool.used_blocks(), 2 + 3);
+  tree.unpin(-9, pool);
+  EXPECT_EQ(pool.used_blocks(), 2 + 2) << "the shorter one and two private chunks";
+  EXPECT_EQ(tree.match(counting(0, 9), {}).tokens, 5);
+  tree.unpin(-5, pool);
+  EXPECT_EQ(tree.match(counting(0, 9), {}).tokens, 0) << "no longer a prefix";
+  EXPECT_EQ(tree.sequence(2).declared_tokens, 5) << "but in use";
+  tree.remove(1, pool);
+  EXPECT_EQ(pool.used_blocks(), 2 + 1);
+  tree.remove(2, pool);
+  EXPECT_EQ(pool.used_blocks(), 0);
+}
+
+TEST(PrefixTree, PrefixesThatShareChunksAreDroppedOneByOne) {
+  kv::BlockPool pool = pool_of(20, 4);
+  PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kDeclaredAndChunks});
+  for (int32_t tokens : {6, 10}) {
+    const Tokens prefix = counting(0, tokens);
+    ASSERT_TRUE(tree.insert(-tokens, tree.match_to_pin(prefix, {}), prefix, {}, tokens, 0, pool));
+    tree.mark_computed(-tokens, 0, tokens);
+    tree.pin(-tokens, pool);
+  }
+  EXPECT_EQ(pool.used_blocks(), 1 + 1 + 2) << "one whole chunk is common";
+  tree.unpin(-6, pool);
+  EXPECT_EQ(pool.used_blocks(), 3);
+  EXPECT_EQ(tree.match(counting(0, 12), {}).tokens, 10);
+  tree.unpin(-10, pool);
+  EXPECT_EQ(pool.used_blocks(), 0);
+}
+
+// What is retained behind the partly filled end of a prefix can be found through it alone.
+TEST(PrefixTree, DroppingAPrefixFreesWhatNobodyCouldFindBehindIt) {
+  for (const bool is_used : {false, true}) {
+    kv::BlockPool pool = pool_of(40, 4);
+    PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kDeclaredAndChunks, .retain = true});
+    ASSERT_TRUE(tree.insert(-1, {}, counting(0, 6), {}, 6, 0, pool));
+    tree.mark_computed(-1, 0, 6);
+    tree.pin(-1, pool);
+    for (SequenceId id : {1, 2}) {
+      join(tree, pool, id, counting(0, id == 1 ? 15 : 7));
+      tree.mark_computed(id, 0, id == 1 ? 15 : 7);
+    }
+    tree.remove(1, pool);
+    EXPECT_EQ(tree.unused_chunks(), 2);
+    if (!is_used) tree.remove(2, pool);
+    tree.unpin(-1, pool);
+    if (is_used) tree.remove(2, pool);
+    EXPECT_EQ(tree.unused_chunks(), 1) << "the whole chunk of the prefix";
+    EXPECT_EQ(pool.used_blocks(), 1);
+    EXPECT_EQ(tree.match(counting(0, 15), {}).tokens, 4);
+  }
 }
 
 TEST(PrefixTree, ChunksAreFoundBehindPinnedPrefixesToo) {

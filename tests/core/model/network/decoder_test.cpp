@@ -152,10 +152,16 @@ TEST(Decoder, RunsOnAfterAStepThatDidNotFitIntoMemory) {
 TEST(Decoder, IdsOutsideTheVocabularyAreNamed) {
   const Context context = Context::machine();
   auto decoder = random_decoder(scaled_down("tinyllama-1.1b"), context);
+  kv::AttentionPlan plan;
+  plan.cache = {.kv_heads = decoder->config().kv_heads, .head_dim = decoder->config().head_dim};
+  plan.row_positions = {0, 1};
+  plan.row_lengths = {2, 2};
+  plan.row_slots = {0, 0};
+  plan.finish();
   for (int32_t id : {-1, 97, 1 << 30})
     expect_error(
         [&] {
-          (void)all_logits(*decoder, std::vector<int32_t>{1, id}, 2);
+          decoder->forward(std::vector<int32_t>{1, id}, plan, {}, nullptr);
         },
         {std::to_string(id), "vocabulary of 97"});
 }

@@ -1,0 +1,322 @@
+#include "core/engine/engine_state.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/engine/sampling.h"
+
+namespace reprise::engine {
+namespace {
+
+kv::BlockPool make_pool(const model::ModelConfig& config, const reuse::PoolNeed& need,
+                        const EngineOptions& options) {
+  return kv::BlockPool(
+      {.layers = config.layers,
+       .kv_heads = config.kv_heads,
+       .head_dim = config.head_dim,
+       .dtype = options.kv_dtype,
+       .block_tokens = need.block_tokens,
+       .num_blocks = options.num_blocks > 0 ? options.num_blocks : need.num_blocks});
+}
+
+std::string described(const Sequence& sequence, const NamedPrefixes& prefixes) {
+  if (sequence.is_prefix()) return "prefix " + prefixes.names_of(sequence.request.id);
+  return fmt::format("request {}", sequence.request.id);
+}
+
+std::string cache_left(const kv::BlockPool& pool) {
+  return fmt::format("{} of {} blocks of {} tokens are free for it", pool.free_blocks(),
+                     pool.options().num_blocks, pool.options().block_tokens);
+}
+
+}  // namespace
+
+Engine::State::State(const Context& c, model::Decoder& d, std::unique_ptr<reuse::ReuseMethod> m,
+                     const EngineOptions& o)
+    : context(c),
+      decoder(d),
+      method(std::move(m)),
+      options(o),
+      need(method->pool_need(o.limits)),
+      pool(make_pool(d.config(), need, o)),
+      sequences(*options.scheduler),
+      step(*method, pool) {
+  if (pool.options().num_blocks < need.num_blocks)
+    spare_blocks =
+        std::max(1, static_cast<int32_t>(std::ceil(o.watermark_ratio * pool.options().num_blocks)));
+  for (const auto& contributor : options.contributors) step.add_contributor(*contributor);
+}
+
+int64_t Engine::State::now() const {
+  if (options.clock_ns) return options.clock_ns();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// ---- Before a step, and behind it ----
+
+void Engine::State::cancel_asked() {
+  for (RequestId id : to_cancel)
+    if (sequences.contains(id)) end(sequences.at(id), FinishReason::kCancelled, "", now());
+  to_cancel.clear();
+}
+
+void Engine::State::expire(int64_t now_ns) {
+  for (RequestId id : sequences.expired(now_ns))
+    end(sequences.at(id), FinishReason::kDeadline, "", now_ns);
+}
+
+void Engine::State::admit(int64_t now_ns) {
+  if (!sequences.has_waiting()) return;
+  list_views();
+  while (sequences.has_waiting() && views.size() < static_cast<size_t>(options.limits.max_batch)) {
+    Sequence& head = sequences.head();
+    if (!options.scheduler->admits(head.waiting(), view())) {
+      REPRISE_CHECK(!views.empty(), "the scheduler admits nobody and nobody runs");
+      return;
+    }
+    reuse::Admission admission;
+    std::string refusal;
+    try {
+      admission =
+          method->admit({.id = head.request.id,
+                         .tokens = head.tokens,
+                         .positions = head.positions,
+                         .max_new_tokens = head.request.max_new_tokens - head.generated(),
+                         .spare_blocks = views.empty() ? 0 : spare_blocks,
+                         .most_reused_tokens =
+                             shows_all(head) ? head.shown : std::numeric_limits<int32_t>::max()},
+                        pool);
+    } catch (const Error& error) {
+      refusal = error.what();
+    }
+    if (!admission.admitted) {
+      if (refusal.empty() && !views.empty()) return;
+      if (refusal.empty())
+        refusal = fmt::format(
+            "{} of {} tokens does not fit into the KV cache with nothing else running: {}",
+            described(head, prefixes), head.tokens.size(), cache_left(pool));
+      end(head, FinishReason::kRefused, std::move(refusal), now_ns);
+      continue;
+    }
+    // The last token is always computed: its logits give the next one.
+    head.computed = std::min(admission.reused_tokens, static_cast<int32_t>(head.tokens.size()) - 1);
+    if (head.times.admitted == kNotYet) head.times.admitted = now_ns;
+    sequences.start(head);
+    views.push_back(head.running());
+  }
+}
+
+void Engine::State::end(Sequence& sequence, FinishReason finish, std::string reason,
+                        int64_t now_ns) {
+  const RequestId id = sequence.request.id;
+  if (sequence.is_running) method->retire(id, pool);
+  sequence.times.done = now_ns;
+  if (!sequence.is_prefix() || finish == FinishReason::kRefused)
+    untold.push_back({.request = id,
+                      .index = sequence.generated(),
+                      .time_ns = now_ns,
+                      .finish = finish,
+                      .times = sequence.times,
+                      .reason = std::move(reason)});
+  const bool is_refused_prefix = sequence.is_prefix() && finish == FinishReason::kRefused;
+  sequences.remove(id);
+  if (!is_refused_prefix) return;
+  method->drop_prefix(id, pool);
+  prefixes.erase(id);
+}
+
+// ---- Composing it ----
+
+void Engine::State::list_views() {
+  views.clear();
+  for (const Sequence* sequence : sequences.running()) views.push_back(sequence->running());
+}
+
+StepView Engine::State::view() const {
+  return {.running = views,
+          .step_tokens = options.step_tokens,
+          .free_blocks = pool.free_blocks(),
+          .num_blocks = pool.options().num_blocks};
+}
+
+bool Engine::State::compose(StepReport& report) {
+  while (!sequences.running().empty()) {
+    add_parts();
+    step.arrange();
+    if (step.reserve()) {
+      list_rows();
+      return true;
+    }
+    make_room(report);
+  }
+  return false;
+}
+
+void Engine::State::add_parts() {
+  list_views();
+  shares.assign(views.size(), 0);
+  options.scheduler->share(view(), shares);
+  step.clear();
+  chosen.clear();
+  for (size_t i = 0; i < shares.size(); ++i) {
+    Sequence& sequence = *sequences.running()[i];
+    REPRISE_CHECK(0 <= shares[i] && shares[i] <= sequence.pending(), "{} rows of {} pending ones",
+                  shares[i], sequence.pending());
+    if (shares[i] == 0) continue;
+    chosen.push_back(&sequence);
+    step.add({.id = sequence.request.id,
+              .rows = shares[i],
+              .first_token = sequence.computed,
+              .positions = sequence.positions,
+              .tokens = sequence.tokens,
+              .length = sequence.length});
+  }
+  REPRISE_CHECK(!chosen.empty(), "the scheduler gives no rows to {} sequences", views.size());
+}
+
+// Blocks are missing: somebody gives back all it has, or the only one that runs ends.
+void Engine::State::make_room(StepReport& report) {
+  if (views.size() == 1) {
+    Sequence& last = *sequences.running()[0];
+    std::string reason = fmt::format(
+        "{} stopped after {} of {} new tokens: the next step does not fit into the KV cache with "
+        "nothing else running: it holds {} blocks, and {}",
+        described(last, prefixes), last.generated(), last.request.max_new_tokens,
+        method->held_blocks(last.request.id), cache_left(pool));
+    end(last, FinishReason::kRefused, std::move(reason), report.start_ns);
+    return;
+  }
+  for (RunningSequence& running : views) running.blocks = method->held_blocks(running.id);
+  const size_t victim = options.scheduler->victim(view());
+  REPRISE_CHECK(victim < views.size(), "victim {} of {}", victim, views.size());
+  preempt(*sequences.running()[victim]);
+  ++report.preempted;
+}
+
+void Engine::State::preempt(Sequence& sequence) {
+  method->retire(sequence.request.id, pool);
+  sequences.preempt(sequence);
+}
+
+// What the decoder is to compute: the rows' tokens, and whose logits are wanted.
+void Engine::State::list_rows() {
+  ids.clear();
+  wanted.clear();
+  first_wanted.assign(1, 0);
+  for (size_t i = 0; i < step.batch().size(); ++i) {
+    const reuse::StepSequence& of = step.batch()[i];
+    const Sequence& sequence = part(i);
+    const auto first = of.tokens.begin() + of.first_token;
+    ids.insert(ids.end(), first, first + of.rows);
+    if (shows_all(sequence))
+      for (int32_t row = std::max(0, sequence.shown - of.first_token); row + 1 < of.rows; ++row)
+        wanted.push_back(of.first_row + row);
+    const bool shows_last = shows_all(sequence) && of.first_token + of.rows > sequence.shown;
+    if (shows_last || draws(i)) wanted.push_back(of.first_row + of.rows - 1);
+    first_wanted.push_back(static_cast<int32_t>(wanted.size()));
+  }
+}
+
+// ---- Running it ----
+
+std::span<const float> Engine::State::logits_of(int32_t n) const {
+  const auto vocab = static_cast<size_t>(decoder.config().vocab);
+  return std::span(logits).subspan(static_cast<size_t>(n) * vocab, vocab);
+}
+
+void Engine::State::execute(StepReport& report) {
+  const kv::AttentionPlan& plan = step.plan();
+  logits.resize(wanted.size() * static_cast<size_t>(decoder.config().vocab));
+  decoder.forward(ids, plan, wanted, logits.data());
+  draw();
+  show();
+  step.computed();
+  report.end_ns = now();
+  advance(report);
+  forget_finished();
+}
+
+// Draws the next token of every sequence that the step completes. All of them before any sequence
+// moves on: where one cannot be drawn (NaN), the step throws and has changed nothing.
+void Engine::State::draw() {
+  drawn.clear();
+  for (size_t i = 0; i < step.batch().size(); ++i) {
+    const Request& request = part(i).request;
+    drawn.push_back(draws(i) ? sample(logits_of(first_wanted[i + 1] - 1), request.sampling,
+                                      request.id, part(i).generated())
+                             : -1);
+  }
+}
+
+void Engine::State::show() const {
+  if (!observer) return;
+  for (size_t i = 0; i < step.batch().size(); ++i) {
+    const Sequence& sequence = part(i);
+    if (sequence.request.logits == LogitsMode::kNone) continue;
+    const reuse::StepSequence& of = step.batch()[i];
+    for (int32_t n = first_wanted[i]; n < first_wanted[i + 1]; ++n) {
+      const bool is_drawn = draws(i) && n + 1 == first_wanted[i + 1];
+      observer({.request = of.id,
+                .token = of.first_token + wanted[static_cast<size_t>(n)] - of.first_row,
+                .index = is_drawn ? sequence.generated() : -1,
+                .logits = logits_of(n)});
+    }
+  }
+}
+
+void Engine::State::advance(StepReport& report) {
+  finished.clear();
+  for (size_t i = 0; i < step.batch().size(); ++i)
+    advance(part(i), step.batch()[i].rows, drawn[i], report);
+}
+
+void Engine::State::advance(Sequence& sequence, int32_t rows, int32_t token, StepReport& report) {
+  (sequence.is_decoding ? report.decode_tokens : report.prefill_tokens) += rows;
+  sequence.computed += rows;
+  sequence.shown = std::max(sequence.shown, sequence.computed);
+  if (sequence.pending() > 0) return;
+  const Request& request = sequence.request;
+  const int32_t index = sequence.generated();
+  FinishReason finish =
+      index + 1 >= request.max_new_tokens ? FinishReason::kLength : FinishReason::kNone;
+  if (std::find(request.stop_ids.begin(), request.stop_ids.end(), token) != request.stop_ids.end())
+    finish = FinishReason::kStop;
+  RequestTimes& times = sequence.times;
+  if (token >= 0 && times.first_token == kNotYet) times.first_token = report.end_ns;
+  if (finish != FinishReason::kNone) {
+    times.done = report.end_ns;
+    finished.push_back(request.id);
+  }
+  if (sequence.is_prefix()) return;
+  report.events.push_back({.request = request.id,
+                           .token = token,
+                           .index = index,
+                           .time_ns = report.end_ns,
+                           .finish = finish});
+  if (finish != FinishReason::kNone) {
+    report.events.back().times = times;
+    return;
+  }
+  sequence.tokens.push_back(token);
+  sequence.positions.push_back(sequence.length++);
+  sequence.is_decoding = true;
+  sequence.computed = method->cached_tokens(request.id, sequence.computed);
+}
+
+void Engine::State::forget_finished() {
+  for (RequestId id : finished) {
+    if (id < 0) {
+      method->keep_prefix(id, pool);
+      prefixes.at(id).is_ready = true;
+    } else {
+      method->retire(id, pool);
+    }
+  }
+  sequences.remove_running(finished);
+}
+
+}  // namespace reprise::engine

@@ -1,0 +1,30 @@
+#include "core/engine/request.h"
+
+#include "core/base/error.h"
+
+namespace reprise::engine {
+
+std::string name_of(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kNone:
+      return "none";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kRefused:
+      return "refused";
+    case FinishReason::kCancelled:
+      return "cancelled";
+    case FinishReason::kDeadline:
+      return "deadline";
+  }
+  REPRISE_CHECK(false, "finish reason {}", static_cast<int>(reason));
+}
+
+void require_served(std::span<const TokenEvent> events) {
+  for (const TokenEvent& event : events)
+    if (event.finish == FinishReason::kRefused) raise("{}", event.reason);
+}
+
+}  // namespace reprise::engine

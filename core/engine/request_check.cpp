@@ -1,0 +1,51 @@
+#include "core/engine/request_check.h"
+
+#include "core/base/error.h"
+#include "core/engine/sampling.h"
+
+namespace reprise::engine {
+namespace {
+
+void check_size(const Request& request, int32_t max_sequence_tokens) {
+  const auto prompt_tokens = static_cast<int64_t>(request.prompt.size());
+  if (prompt_tokens == 0)
+    raise("request {} has an empty prompt: give at least one token", request.id);
+  if (request.max_new_tokens < 0)
+    raise("request {} asks for {} new tokens: ask for 0 (the prompt alone) or more", request.id,
+          request.max_new_tokens);
+  if (prompt_tokens + request.max_new_tokens > max_sequence_tokens)
+    raise("request {} needs {} prompt + {} new tokens, the engine was made for sequences of {}",
+          request.id, prompt_tokens, request.max_new_tokens, max_sequence_tokens);
+}
+
+void check_tokens(const Request& request, const model::ModelConfig& config) {
+  for (int32_t id : request.prompt)
+    if (id < 0 || id >= config.vocab)
+      raise("request {}: token id {} is outside {}'s vocabulary of {}", request.id, id, config.name,
+            config.vocab);
+  if (!request.positions.empty() && request.positions.size() != request.prompt.size())
+    raise("request {} has {} tokens and {} positions: give one for each token, or none", request.id,
+          request.prompt.size(), request.positions.size());
+  // 2^24: beyond it an f32 no longer holds every whole number (ALiBi distances).
+  constexpr int32_t kLastPosition = (1 << 24) - 1;
+  for (int32_t position : request.positions)
+    if (position < 0 || position > kLastPosition - request.max_new_tokens)
+      raise("request {}: position {} is outside [0, {}]", request.id, position,
+            kLastPosition - request.max_new_tokens);
+}
+
+}  // namespace
+
+std::string refusal_of(const Request& request, const model::ModelConfig& config,
+                       int32_t max_sequence_tokens) {
+  try {
+    check_size(request, max_sequence_tokens);
+    check_tokens(request, config);
+    validate(request.sampling);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace reprise::engine

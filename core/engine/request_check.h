@@ -1,0 +1,16 @@
+// Whether a request can be served at all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/engine/request.h"
+#include "core/model/config/config.h"
+
+namespace reprise::engine {
+
+// Why it cannot, naming what was found and what is accepted; "" where nothing speaks against it.
+[[nodiscard]] std::string refusal_of(const Request& request, const model::ModelConfig& config,
+                                     int32_t max_sequence_tokens);
+
+}  // namespace reprise::engine

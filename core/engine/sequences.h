@@ -1,0 +1,76 @@
+// The requests that an engine has: who waits, who runs, in which order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "core/engine/request.h"
+#include "core/engine/scheduler.h"
+
+namespace reprise::engine {
+
+struct Sequence {
+  Request request;                 // its prompt and positions have moved to:
+  std::vector<int32_t> tokens;     // prompt, then generated
+  std::vector<int32_t> positions;  // of tokens
+  int32_t prompt_tokens = 0;
+  int32_t length = 0;    // largest position + 1
+  int32_t computed = 0;  // leading tokens whose keys and values the next row may read
+  int32_t shown = 0;     // leading tokens whose logits were shown
+  bool is_running = false, is_decoding = false;
+  int64_t submission = 0;
+  RequestTimes times;
+
+  [[nodiscard]] int32_t pending() const { return static_cast<int32_t>(tokens.size()) - computed; }
+  [[nodiscard]] int32_t generated() const {
+    return static_cast<int32_t>(tokens.size()) - prompt_tokens;
+  }
+  [[nodiscard]] bool is_prefix() const { return request.id < 0; }
+  [[nodiscard]] WaitingRequest waiting() const;
+  [[nodiscard]] RunningSequence running() const;
+};
+
+// Adding, joining the queue and leaving it cost O(log waiting), leaving the batch O(running).
+class Sequences {
+ public:
+  explicit Sequences(const Scheduler& scheduler)
+      : waiting_([&scheduler](const Sequence* a, const Sequence* b) {
+          const WaitingRequest x = a->waiting(), y = b->waiting();
+          if (scheduler.comes_before(x, y)) return true;
+          return !scheduler.comes_before(y, x) && x.submission < y.submission;
+        }) {}
+
+  [[nodiscard]] bool contains(RequestId id) const { return all_.contains(id); }
+  [[nodiscard]] Sequence& at(RequestId id) { return *all_.at(id); }
+  // Queues a request. Its id must be new.
+  Sequence& add(Request request, int64_t now_ns);
+  // From the queue to the end of the batch.
+  void start(Sequence& sequence);
+  // From the batch back to the queue; nothing of it is computed any more.
+  void preempt(Sequence& sequence);
+  // Out of the queue or the batch, and forgotten.
+  void remove(RequestId id);
+  // Forgets several that run at once, O(running) for all of them.
+  void remove_running(const std::vector<RequestId>& ids);
+
+  [[nodiscard]] bool has_waiting() const { return !waiting_.empty(); }
+  [[nodiscard]] Sequence& head() { return **waiting_.begin(); }
+  [[nodiscard]] const std::vector<Sequence*>& running() const { return running_; }  // as admitted
+  // Those that wait at their deadline. O(1) before the next deadline.
+  [[nodiscard]] std::vector<RequestId> expired(int64_t now_ns);
+  [[nodiscard]] bool empty() const { return all_.empty(); }
+
+ private:
+  using Before = std::function<bool(const Sequence*, const Sequence*)>;
+  std::unordered_map<RequestId, std::unique_ptr<Sequence>> all_;
+  std::set<Sequence*, Before> waiting_;
+  std::vector<Sequence*> running_;
+  int64_t submissions_ = 0;
+  int64_t next_deadline_ns_ = kNever;  // of those that wait, or before it
+};
+
+}  // namespace reprise::engine

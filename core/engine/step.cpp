@@ -1,0 +1,32 @@
+#include "core/engine/step.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/reuse/plan_builder.h"
+
+namespace reprise::engine {
+
+void Step::arrange() {
+  ranks_.clear();
+  for (const reuse::StepSequence& part : parts_) ranks_.push_back(method_.row_rank(part.id));
+  order_.resize(parts_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  const auto rank = [&](int32_t i) { return ranks_[static_cast<size_t>(i)]; };
+  std::sort(order_.begin(), order_.end(),
+            [&](int32_t a, int32_t b) { return rank(a) != rank(b) ? rank(a) < rank(b) : a < b; });
+  batch_.clear();
+  rows_ = 0;
+  for (const int32_t i : order_) {
+    batch_.push_back(parts_[static_cast<size_t>(i)]);
+    batch_.back().first_row = rows_;
+    rows_ += batch_.back().rows;
+  }
+}
+
+const kv::AttentionPlan& Step::plan() {
+  reuse::write_plan(method_, contributors_, batch_, pool_, plan_);
+  return plan_;
+}
+
+}  // namespace reprise::engine

@@ -1,0 +1,265 @@
+// Policies by themselves, and what the engine makes of them: order, mixed steps, preemption,
+// cancellation, deadlines.
+#include "core/engine/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "methods/registry.h"
+#include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/counting_decoder.h"
+
+namespace reprise::engine {
+namespace {
+
+using model::expect_error;
+using testing::counting_from;
+using testing::CountingDecoder;
+using testing::ends_of;
+using testing::Tokens;
+using testing::tokens_of;
+
+RunningSequence running(RequestId id, int32_t pending, bool is_decoding, int32_t priority = 0) {
+  return {.id = id, .priority = priority, .pending = pending, .is_decoding = is_decoding};
+}
+
+std::vector<int32_t> shared(Scheduler& scheduler, const std::vector<RunningSequence>& sequences,
+                            int32_t step_tokens) {
+  std::vector<int32_t> rows(sequences.size(), 0);
+  scheduler.share({.running = sequences, .step_tokens = step_tokens}, rows);
+  return rows;
+}
+
+TEST(FirstComeScheduler, DecodesFirstThenPromptsWithinTheBudget) {
+  FirstComeScheduler scheduler;
+  using Rows = std::vector<int32_t>;
+  const std::vector<RunningSequence> mixed = {running(1, 9, false), running(2, 1, true),
+                                              running(3, 9, false), running(4, 1, true)};
+  EXPECT_EQ(shared(scheduler, mixed, 12), (Rows{9, 1, 1, 1}));
+  EXPECT_EQ(shared(scheduler, mixed, 100), (Rows{9, 1, 9, 1}));
+  EXPECT_EQ(shared(scheduler, mixed, 2), (Rows{1, 1, 0, 1})) << "prompts go on, slowly";
+  EXPECT_EQ(shared(scheduler, {running(1, 1, false), running(2, 5, false)}, 3), (Rows{1, 2}));
+  EXPECT_EQ(shared(scheduler, {running(1, 8, true), running(2, 8, true)}, 10), (Rows{8, 2}))
+      << "what computes everything again shares the budget";
+}
+
+TEST(PrefillFirstScheduler, StepsArePromptsOrDecodes) {
+  PrefillFirstScheduler scheduler;
+  using Rows = std::vector<int32_t>;
+  EXPECT_EQ(
+      shared(scheduler, {running(1, 1, true), running(2, 9, false), running(3, 9, false)}, 12),
+      (Rows{0, 9, 3}));
+  EXPECT_EQ(shared(scheduler, {running(1, 1, true), running(2, 1, true)}, 1), (Rows{1, 1}));
+}
+
+TEST(FirstComeScheduler, QueuesByPriorityArrivalAndSubmission) {
+  const FirstComeScheduler scheduler;
+  const WaitingRequest first{.id = 1, .arrival_ns = 5, .submission = 0},
+      second{.id = 2, .arrival_ns = 5, .submission = 1},
+      earlier{.id = 3, .arrival_ns = 4, .submission = 2},
+      urgent{.id = 4, .arrival_ns = 9, .submission = 3, .priority = 1};
+  EXPECT_TRUE(scheduler.comes_before(first, second));
+  EXPECT_FALSE(scheduler.comes_before(second, first));
+  EXPECT_FALSE(scheduler.comes_before(first, first));
+  EXPECT_TRUE(scheduler.comes_before(earlier, first));
+  EXPECT_TRUE(scheduler.comes_before(urgent, earlier));
+}
+
+TEST(FirstComeScheduler, TheLatestOfTheLowestPriorityGivesWay) {
+  FirstComeScheduler scheduler;
+  const auto victim = [&](const std::vector<RunningSequence>& sequences) {
+    return scheduler.victim({.running = sequences});
+  };
+  EXPECT_EQ(victim({running(1, 1, true), running(2, 1, true), running(3, 1, true)}), 2u);
+  EXPECT_EQ(victim({running(1, 1, true, 0), running(2, 1, true, -1), running(3, 1, true, 2)}), 1u);
+}
+
+TEST(Schedulers, AreMadeByName) {
+  for (const std::string& name : known_schedulers()) EXPECT_NE(make_scheduler(name), nullptr);
+  expect_error([] { (void)make_scheduler("first_com"); }, {"did you mean \"first_come\"?"});
+}
+
+class Scheduled : public ::testing::Test {
+ protected:
+  // Blocks of 16 tokens, no more of them than asked for.
+  Engine make(int32_t num_blocks, EngineOptions options = {}) {
+    options.limits.max_batch = 4;
+    options.limits.max_sequence_tokens = 200;
+    options.num_blocks = num_blocks;
+    options.clock_ns = [this] { return now_; };
+    return {context_, decoder_, methods::make_method("paged", {{"block_tokens", 16}}), options};
+  }
+  Context context_{.threads = 1, .isa = best_isa()};
+  CountingDecoder decoder_;
+  int64_t now_ = 0;
+};
+
+TEST_F(Scheduled, SequencesDecodeWhileAPromptIsComputed) {
+  Engine engine = make(0, {.step_tokens = 8});
+  engine.submit({.id = 1, .prompt = {1}, .max_new_tokens = 20});
+  (void)engine.step();
+  engine.submit({.id = 2, .prompt = counting_from(3, 30), .max_new_tokens = 3});
+  int mixed = 0;
+  std::vector<TokenEvent> events;
+  while (engine.has_work()) {
+    const StepReport report = engine.step();
+    EXPECT_LE(report.prefill_tokens + report.decode_tokens, 8);
+    mixed += report.prefill_tokens > 0 && report.decode_tokens > 0 ? 1 : 0;
+    events.insert(events.end(), report.events.begin(), report.events.end());
+  }
+  EXPECT_EQ(mixed, 5) << "30 tokens, 7 at once";
+  EXPECT_EQ(ends_of(events).at(2).finish, FinishReason::kLength);
+}
+
+TEST_F(Scheduled, PreemptedSequencesGoOnWhereTheyWere) {
+  Tokens want;
+  for (RequestId id : {1, 2, 3, 4}) want[id] = counting_from(static_cast<int32_t>(id) + 20, 60);
+  // Each needs 5 blocks in the end.
+  for (int32_t blocks : {5, 6, 8, 11, 19}) {
+    Engine engine = make(blocks);
+    for (RequestId id : {1, 2, 3, 4})
+      engine.submit(
+          {.id = id, .prompt = counting_from(static_cast<int32_t>(id), 20), .max_new_tokens = 60});
+    int32_t preempted = 0;
+    std::vector<TokenEvent> events;
+    std::vector<RequestId> order;
+    while (engine.has_work()) {
+      const StepReport report = engine.step();
+      preempted += report.preempted;
+      for (const TokenEvent& event : report.events) {
+        events.push_back(event);
+        if (event.finish != FinishReason::kNone) order.push_back(event.request);
+      }
+    }
+    EXPECT_EQ(tokens_of(events), want) << blocks << " blocks";
+    EXPECT_GT(preempted, blocks > 5 ? 0 : -1) << blocks << " blocks";
+    EXPECT_EQ(order, (std::vector<RequestId>{1, 2, 3, 4})) << "the oldest always goes on";
+    EXPECT_EQ(engine.pool().used_blocks(), 0);
+    EXPECT_LE(engine.pool().peak_used_blocks(), blocks);
+  }
+}
+
+TEST_F(Scheduled, WhoDoesNotFitAloneEndsWithTheReasonAndTheOthersAreServed) {
+  Engine engine = make(3);
+  engine.submit({.id = 1, .prompt = counting_from(1, 20), .max_new_tokens = 100});
+  engine.submit({.id = 2, .prompt = counting_from(1, 60), .max_new_tokens = 1});
+  engine.submit({.id = 3, .prompt = counting_from(1, 5), .max_new_tokens = 30});
+  const std::vector<TokenEvent> events = engine.run();
+  auto ends = ends_of(events);
+  EXPECT_EQ(ends[1].finish, FinishReason::kRefused);
+  // 3 blocks hold 48 tokens, of which 28 are generated; the 29th is drawn from the last.
+  EXPECT_EQ(ends[1].index, 29);
+  for (const char* part : {"request 1", "29 of 100", "holds 3 blocks", "0 of 3 blocks of 16"})
+    EXPECT_NE(ends[1].reason.find(part), std::string::npos) << ends[1].reason;
+  EXPECT_EQ(ends[2].finish, FinishReason::kRefused);
+  for (const char* part : {"request 2", "60 tokens", "3 of 3 blocks of 16"})
+    EXPECT_NE(ends[2].reason.find(part), std::string::npos) << ends[2].reason;
+  EXPECT_EQ(ends[3].finish, FinishReason::kLength);
+  EXPECT_EQ(tokens_of(events).at(1).size(), 29u);
+  EXPECT_EQ(engine.pool().used_blocks(), 0);
+}
+
+TEST_F(Scheduled, AdmissionTakesBlocksForWhatIsThereNotForWhatMayCome) {
+  Engine engine = make(8);
+  for (RequestId id : {1, 2, 3})
+    engine.submit({.id = id, .prompt = counting_from(1, 16), .max_new_tokens = 100});
+  (void)engine.step();
+  EXPECT_EQ(engine.pool().used_blocks(), 3);
+  for (RequestId id : {1, 2, 3}) EXPECT_TRUE(engine.cancel(id));
+}
+
+TEST_F(Scheduled, UrgentRequestsAreServedFirst) {
+  Engine engine = make(0);
+  std::vector<RequestId> order;
+  for (RequestId id = 1; id <= 8; ++id)
+    engine.submit({.id = id, .prompt = {1}, .max_new_tokens = 2, .priority = id % 2 == 0 ? 5 : 0});
+  for (const TokenEvent& event : engine.run())
+    if (event.finish != FinishReason::kNone) order.push_back(event.request);
+  EXPECT_EQ(order, (std::vector<RequestId>{2, 4, 6, 8, 1, 3, 5, 7}));
+}
+
+TEST_F(Scheduled, CancelledRequestsGiveBackTheirBlocksAtOnceAndAreTold) {
+  Engine engine = make(0);
+  for (RequestId id = 1; id <= 6; ++id)
+    engine.submit({.id = id, .prompt = counting_from(1, 30), .max_new_tokens = 9});
+  (void)engine.step();
+  EXPECT_EQ(engine.pool().used_blocks(), 4 * 2);
+  EXPECT_TRUE(engine.cancel(2)) << "it runs";
+  EXPECT_TRUE(engine.cancel(6)) << "it waits";
+  EXPECT_FALSE(engine.cancel(6)) << "it is gone";
+  EXPECT_FALSE(engine.cancel(77));
+  EXPECT_EQ(engine.pool().used_blocks(), 3 * 2);
+  const std::vector<TokenEvent> events = engine.run();
+  auto ends = ends_of(events);
+  EXPECT_EQ(ends.size(), 6u);
+  for (RequestId id = 1; id <= 6; ++id)
+    EXPECT_EQ(ends[id].finish,
+              id == 2 || id == 6 ? FinishReason::kCancelled : FinishReason::kLength);
+  EXPECT_EQ(ends[2].index, 1) << "one token was made";
+  EXPECT_FALSE(ends[2].has_token());
+  EXPECT_NE(ends[2].times.admitted, kNotYet);
+  EXPECT_EQ(ends[6].times.admitted, kNotYet);
+  EXPECT_EQ(engine.pool().used_blocks(), 0);
+}
+
+// An observer may decide that it has seen enough; the step it is called in goes on.
+TEST_F(Scheduled, CancellingFromAnObserverTakesEffectBehindTheStep) {
+  Engine engine = make(0);
+  engine.observe_logits([&](const LogitsRow& row) {
+    if (row.index == 3) {
+      EXPECT_TRUE(engine.cancel(row.request));
+    }
+  });
+  engine.submit({.id = 1, .prompt = {1, 2}, .max_new_tokens = 9, .logits = LogitsMode::kDrawn});
+  const std::vector<TokenEvent> events = engine.run();
+  EXPECT_EQ(tokens_of(events).at(1).size(), 4u);
+  EXPECT_EQ(ends_of(events).at(1).finish, FinishReason::kCancelled);
+  EXPECT_EQ(engine.pool().used_blocks(), 0);
+}
+
+TEST_F(Scheduled, RequestsThatWaitAtTheirDeadlineAreGivenUp) {
+  Engine engine = make(0);
+  for (RequestId id = 1; id <= 6; ++id)
+    engine.submit({.id = id,
+                   .prompt = counting_from(1, 3),
+                   .max_new_tokens = 50,
+                   .deadline_ns = id == 5   ? 100
+                                  : id == 6 ? 200
+                                            : 1});
+  (void)engine.step();  // four run, and may
+  now_ = 100;
+  const StepReport report = engine.step();
+  const auto ends = ends_of(report.events);
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends.at(5).finish, FinishReason::kDeadline);
+  EXPECT_EQ(ends.at(5).times.done, 100);
+  const std::vector<TokenEvent> rest = engine.run();
+  EXPECT_EQ(ends_of(rest).at(6).finish, FinishReason::kLength);
+}
+
+// A policy of one's own: the shortest prompt first, one sequence at a time.
+class ShortestFirst final : public FirstComeScheduler {
+ public:
+  [[nodiscard]] bool comes_before(const WaitingRequest& a, const WaitingRequest& b) const override {
+    return a.tokens < b.tokens;
+  }
+  [[nodiscard]] bool admits(const WaitingRequest&, const StepView& view) override {
+    return view.running.empty();
+  }
+};
+
+TEST_F(Scheduled, APolicyOfOnesOwnDecides) {
+  Engine engine = make(0, {.scheduler = std::make_shared<ShortestFirst>()});
+  for (const auto& [id, length] : {std::pair{1, 9}, {2, 3}, {3, 9}, {4, 1}})
+    engine.submit({.id = id, .prompt = counting_from(1, length), .max_new_tokens = 2});
+  std::vector<RequestId> order;
+  for (const TokenEvent& event : engine.run())
+    if (event.finish != FinishReason::kNone) order.push_back(event.request);
+  EXPECT_EQ(order, (std::vector<RequestId>{4, 2, 1, 3}));
+  EXPECT_EQ(engine.pool().peak_used_blocks(), 1);
+}
+
+}  // namespace
+}  // namespace reprise::engine

@@ -1,0 +1,85 @@
+// A decoder whose tokens are known beforehand, and what an engine made of its requests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/engine/engine.h"
+
+namespace reprise::testing {
+
+// Says token + 1 (modulo its vocabulary) after each token, at no cost; can be told to fail.
+class CountingDecoder final : public model::Decoder {
+ public:
+  static constexpr int32_t kVocab = 32;
+
+  CountingDecoder() {
+    config_.name = "counting";
+    config_.vocab = kVocab;
+    config_.layers = config_.heads = config_.kv_heads = 1;
+    config_.head_dim = 2;
+  }
+  [[nodiscard]] const model::ModelConfig& config() const override { return config_; }
+  [[nodiscard]] DType dtype() const override { return DType::kF32; }
+  [[nodiscard]] int64_t weight_bytes() const override { return 0; }
+
+  void forward(std::span<const int32_t> ids, const kv::AttentionPlan& plan,
+               std::span<const int32_t> wanted, float* logits) override {
+    ++steps;
+    if (steps == failing_step) raise("the device is gone");
+    EXPECT_EQ(plan.rows(), static_cast<int32_t>(ids.size()));
+    EXPECT_GT(plan.rows(), 0);
+    rows.push_back(plan.rows());
+    std::fill_n(logits, wanted.size() * kVocab, 0.0f);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const int32_t id = ids[static_cast<size_t>(wanted[i])];
+      logits[i * kVocab + static_cast<size_t>((id + 1) % kVocab)] = 1.0f;
+      if (steps == nan_step && i + 1 == wanted.size()) logits[i * kVocab + 3] = std::nanf("");
+    }
+  }
+
+  int steps = 0;
+  int failing_step = -1, nan_step = -1;
+  std::vector<int32_t> rows;  // of each step
+
+ private:
+  model::ModelConfig config_;
+};
+
+using Tokens = std::map<engine::RequestId, std::vector<int32_t>>;
+
+// The tokens of each request that has any; their indices must count up.
+inline Tokens tokens_of(const std::vector<engine::TokenEvent>& events) {
+  Tokens tokens;
+  for (const engine::TokenEvent& event : events) {
+    if (!event.has_token()) continue;
+    EXPECT_EQ(event.index, static_cast<int32_t>(tokens[event.request].size()));
+    tokens[event.request].push_back(event.token);
+  }
+  return tokens;
+}
+
+// How each request ended.
+inline std::map<engine::RequestId, engine::TokenEvent> ends_of(
+    const std::vector<engine::TokenEvent>& events) {
+  std::map<engine::RequestId, engine::TokenEvent> ends;
+  for (const engine::TokenEvent& event : events) {
+    if (event.finish == engine::FinishReason::kNone) continue;
+    EXPECT_TRUE(ends.emplace(event.request, event).second) << event.request << " ended twice";
+  }
+  return ends;
+}
+
+inline std::vector<int32_t> counting_from(int32_t first, int32_t count) {
+  std::vector<int32_t> tokens(static_cast<size_t>(count));
+  for (int32_t i = 0; i < count; ++i)
+    tokens[static_cast<size_t>(i)] = (first + i) % CountingDecoder::kVocab;
+  return tokens;
+}
+
+}  // namespace reprise::testing

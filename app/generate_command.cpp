@@ -80,6 +80,7 @@ class Printer {
 
 struct Timing {
   engine::RequestTimes times;
+  int64_t last_token_ns = 0;
   int64_t tokens = 0;
 };
 
@@ -92,7 +93,7 @@ void print_summary(const Timing& timing, size_t prompt_tokens, const engine::Eng
              prompt_tokens, timing.tokens, short_number(ttft_ms),
              short_number(static_cast<double>(prompt_tokens) / (ttft_ms * 1e-3)));
   if (timing.tokens > 1) {
-    const double tpot_ms = static_cast<double>(timing.times.done - timing.times.first_token) *
+    const double tpot_ms = static_cast<double>(timing.last_token_ns - timing.times.first_token) *
                            1e-6 / static_cast<double>(timing.tokens - 1);
     fmt::print(stderr, "TPOT {} ms ({} tokens/s)\n", short_number(tpot_ms),
                short_number(1e3 / tpot_ms));
@@ -115,6 +116,7 @@ Timing generate(engine::Engine& engine, engine::Request request, Printer& printe
     for (const engine::TokenEvent& event : report.events) {
       if (event.has_token()) {
         ++timing.tokens;
+        timing.last_token_ns = event.time_ns;
         printer.token(event.token);
       }
       timing.times = event.times;  // complete with the last one

@@ -79,8 +79,9 @@ class Engine {
   void observe_logits(LogitsObserver observer);
   // Admits what the scheduler wants and the cache holds, then runs one step as it shares the rows.
   // Where blocks are missing, sequences are preempted: they wait at their place in the queue and
-  // compute again what they had. Throws Error for logits that are NaN and where the decoder does;
-  // the engine stands as before the step and may go on.
+  // compute again what they had; the tokens stay the same but for models whose rotary angles depend
+  // on the length of all that is computed at once. Throws Error for logits that are NaN and where
+  // the decoder does; the engine stands as before the step and may go on.
   StepReport step();
   // Requests wait or run, or their end has not been told.
   [[nodiscard]] bool has_work() const;

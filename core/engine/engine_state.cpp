@@ -173,7 +173,8 @@ void Engine::State::add_parts() {
               .first_token = sequence.computed,
               .positions = sequence.positions,
               .tokens = sequence.tokens,
-              .length = sequence.length});
+              .length = sequence.length,
+              .is_consecutive = sequence.is_consecutive});
   }
   REPRISE_CHECK(!chosen.empty(), "the scheduler gives no rows to {} sequences", views.size());
 }

@@ -39,6 +39,11 @@ Sequence& Sequences::add(Request request, int64_t now_ns) {
     std::iota(sequence->positions.begin(), sequence->positions.end(), 0);
   }
   sequence->length = *std::max_element(sequence->positions.begin(), sequence->positions.end()) + 1;
+  // Generated tokens go on behind the largest position: consecutive ones stay so.
+  const std::vector<int32_t>& positions = sequence->positions;
+  sequence->is_consecutive =
+      std::adjacent_find(positions.begin(), positions.end(),
+                         [](int32_t a, int32_t b) { return b != a + 1; }) == positions.end();
   sequence->request = std::move(request);
   next_deadline_ns_ = std::min(next_deadline_ns_, sequence->request.deadline_ns);
   const RequestId id = sequence->request.id;

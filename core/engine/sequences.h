@@ -18,9 +18,10 @@ struct Sequence {
   std::vector<int32_t> tokens;     // prompt, then generated
   std::vector<int32_t> positions;  // of tokens
   int32_t prompt_tokens = 0;
-  int32_t length = 0;    // largest position + 1
-  int32_t computed = 0;  // leading tokens whose keys and values the next row may read
-  int32_t shown = 0;     // leading tokens whose logits were shown
+  int32_t length = 0;           // largest position + 1
+  int32_t computed = 0;         // leading tokens whose keys and values the next row may read
+  int32_t shown = 0;            // leading tokens whose logits were shown
+  bool is_consecutive = false;  // of positions
   bool is_running = false, is_decoding = false;
   int64_t submission = 0;
   RequestTimes times;

@@ -31,7 +31,7 @@ void append_contiguous_reads(const StepSequence& sequence, int64_t block_offset,
   const std::span<const int32_t> positions = sequence.positions;
   const int32_t end_token = sequence.first_token + sequence.rows;
   for (int32_t first = 0; first < end_token;) {
-    int32_t end = first + 1;
+    int32_t end = sequence.is_consecutive ? end_token : first + 1;
     while (end < end_token &&
            positions[static_cast<size_t>(end)] == positions[static_cast<size_t>(end) - 1] + 1)
       ++end;

@@ -76,7 +76,8 @@ struct StepSequence {
   // included.
   std::span<const int32_t> positions;
   std::span<const int32_t> tokens;
-  int32_t length = 0;  // largest of the positions + 1
+  int32_t length = 0;           // largest of the positions + 1
+  bool is_consecutive = false;  // each position is known to be the one before plus 1
 };
 
 using StepBatch = std::span<const StepSequence>;

@@ -74,6 +74,16 @@ TEST(PlanBuilder, ConsecutivePositionsAreOneSegment) {
   append_rows(sequence, plan);
   append_contiguous_reads(sequence, 160, plan);
   plan.finish();
+  // Told so, nobody looks at all the positions.
+  kv::AttentionPlan told;
+  told.cache.head_dim = 8;
+  StepSequence consecutive = sequence;
+  consecutive.is_consecutive = true;
+  append_contiguous_reads(consecutive, 160, told);
+  ASSERT_EQ(told.items.size(), 1u);
+  EXPECT_EQ(told.segments[0].tokens, plan.segments[0].tokens);
+  EXPECT_EQ(told.items[0].visible, plan.items[0].visible);
+  EXPECT_EQ(told.block_offsets, plan.block_offsets);
   ASSERT_EQ(plan.items.size(), 1u);
   EXPECT_EQ(plan.items[0].mask, kv::Mask::kCausal);
   EXPECT_EQ(plan.items[0].visible, 4);

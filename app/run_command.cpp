@@ -15,7 +15,7 @@
 #include "app/record_table.h"
 #include "core/base/error.h"
 #include "core/device/machine_probe.h"
-#include "experiments/framework/kinds.h"
+#include "experiments/kinds/registry.h"
 #include "experiments/framework/runner.h"
 #include "results/paper_numbers.h"
 

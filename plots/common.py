@@ -139,11 +139,20 @@ def unit_of(records, name):
     return ""
 
 
-def panels_of(records, spec):
+def values_of(records, run, axis):
+    """Values of an axis that the records have: numbers ascending, words in the order of the experiment file."""
+    found = {setting(record, axis) for record in records}
+    if not any(isinstance(value, str) for value in found):
+        return sorted(found)
+    listed = run["settings"]["axes"].get(axis, [])
+    return [value for value in listed if value in found] + sorted(found - set(listed))
+
+
+def panels_of(records, run, spec):
     """[(value, records)] for each value of the axis that splits the figure; one panel without such an axis."""
     if not spec.get("panels"):
         return [(None, records)]
-    values = sorted({setting(record, spec["panels"]) for record in records})
+    values = values_of(records, run, spec["panels"])
     return [(value, [r for r in records if setting(r, spec["panels"]) == value]) for value in values]
 
 

@@ -22,7 +22,8 @@ inline constexpr int kSchemaVersion = 1;
 //   settings     {requested, resolved}
 //   seeds        {prompts, weights, sampling}
 //   samples      {metric name: [numbers in the order they were taken]}
-//   metrics      {metric name: {value, unit, and min, max, q1, q3, iqr, count of a sampled one}}
+//   metrics      {metric name: {value, unit, and min, max, q1, q3, iqr, count of a sampled one, and
+//                p50 ... p99.9 of one with tails, as far as the count supports them}}
 //   answers      what came out beside the times, such as {tokens_hash, generated_tokens}
 //   memory       {name in bytes: number}
 //   remarks      sentences a reader of the numbers should know

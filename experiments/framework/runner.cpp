@@ -45,6 +45,7 @@ std::vector<Json> records_of(const Experiment& experiment, const Group& group,
   for (size_t i = 0; i < measurements.size(); ++i) {
     const Measurement& measured = measurements[i];
     Json resolved = group.requested[i];
+    resolved["method_options"] = group.methods[i].resolved;
     resolved.update(measured.resolved);
     records.push_back({{"schema", results::kSchemaVersion},
                        {"experiment",

@@ -11,6 +11,7 @@
 #include "core/device/memory.h"
 #include "experiments/kinds/attention_samples.h"
 #include "experiments/kinds/bench.h"
+#include "experiments/kinds/shared_info.h"
 #include "experiments/kinds/torch_operator.h"
 #include "results/statistics.h"
 
@@ -123,8 +124,7 @@ class AttentionRun {
       });
       add_attention_metrics(problem_, samples_, m, machine, one);
       add_layer_metrics(problem_, group_.dtype, layer_, one);
-      one.metrics["kv_mb"] =
-          results::metric_json(static_cast<double>(operators_[m]->kv_peak_bytes()) * 1e-6, "MB");
+      one.set(kKvMb, static_cast<double>(operators_[m]->kv_peak_bytes()) * 1e-6);
       one.answers = {{"relative_error", deviations_[m].relative_error},
                      {"largest_rounding_error", operators_[m]->largest_rounding_error()},
                      {"compared_with", label_of(group_.methods[0])},

@@ -9,6 +9,7 @@
 #include "core/device/memory.h"
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/costs.h"
+#include "experiments/kinds/shared_info.h"
 #include "methods/registry.h"
 #include "results/hash.h"
 #include "results/statistics.h"
@@ -143,10 +144,10 @@ Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests
   engine.method().report([&](std::string_view name, double value, std::string_view unit) {
     metrics[std::string(name)] = {{"value", value}, {"unit", std::string(unit)}};
   });
-  metrics["kv_mb"] =
-      results::metric_json(static_cast<double>(engine.pool().peak_bytes()) * 1e-6, "MB");
-  metrics["prompt_tokens_total"] =
-      results::metric_json(static_cast<double>(requests * group.axis("prompt_tokens")), "tokens");
+  metrics[kKvMb.name] = results::metric_json(
+      static_cast<double>(engine.pool().peak_bytes()) * 1e-6, kKvMb.unit);
+  metrics[kPromptTokensTotal.name] = results::metric_json(
+      static_cast<double>(requests * group.axis("prompt_tokens")), kPromptTokensTotal.unit);
   return metrics;
 }
 

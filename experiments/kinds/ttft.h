@@ -11,6 +11,7 @@ namespace reprise::experiments {
 class TtftKind : public Kind {
  public:
   explicit TtftKind(const Context& context) : bench_(context) {}
+  static KindInfo info();
   void check(const Group& group) override;
   std::vector<Measurement> measure(const Group& group, const Json& machine,
                                    const std::atomic<bool>& stop) override;

@@ -70,6 +70,17 @@ TEST_F(CommandLine, ListShowsEveryKindOfThing) {
     EXPECT_NE(all.out.find(name), std::string::npos) << name;
   EXPECT_EQ(reprise({"list", "methods"}).out.find("random_tokens"), std::string::npos);
   expect_refused({"list", "method"}, {"did you mean \"methods\""});
+  const Outcome method = reprise({"list", "chunk_attention"});
+  EXPECT_EQ(method.status, 0) << method.err;
+  for (const char* part : {"chunk_tokens", "64", "16 to 65536, a multiple of 16", "tokens",
+                           "as_published", "\"reuse_prefill\":true"})
+    EXPECT_NE(method.out.find(part), std::string::npos) << part << " not in: " << method.out;
+  const Outcome kind = reprise({"list", "decode"});
+  EXPECT_EQ(kind.status, 0) << kind.err;
+  for (const char* part : {"axis batch", "1 to 4096", "metric step_ms", "ms"})
+    EXPECT_NE(kind.out.find(part), std::string::npos) << part << " not in: " << kind.out;
+  EXPECT_EQ(kind.out.find("latency_us"), std::string::npos) << kind.out;
+  EXPECT_NE(reprise({"list", "arrivals"}).out.find("poisson"), std::string::npos);
 }
 
 TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {

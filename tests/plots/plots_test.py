@@ -107,6 +107,32 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("parts.png").startswith(b"\x89PNG"))
 
+    def test_draws_axes_of_words_and_reals_in_the_order_of_the_file(self):
+        """Arrivals are words and rates are reals: on x, in rows, in panels and in the names of series."""
+        def served(arrivals, rate, wait_ms):
+            one = record("contiguous", 8, wait_ms)
+            one["settings"]["requested"].update({"arrivals": arrivals, "rate_rps": rate})
+            return one
+        records = [served(arrivals, rate, 10 * rate + len(arrivals)) for arrivals in ("poisson", "closed", "gamma")
+                   for rate in (0.5, 2.0, 4.0)]
+        text = "".join(json.dumps(r) + "\n" for r in records)
+        axes = {"arrivals": ["poisson", "closed", "gamma"], "rate_rps": [0.5, 2.0, 4.0], "prompt_tokens": [8]}
+        for number, spec in enumerate(({"x": "arrivals", "series": "rate_rps", "log_x": False},
+                                       {"x": "rate_rps", "series": "arrivals"},
+                                       {"x": "rate_rps", "panels": "arrivals"},
+                                       {"family": "map", "x": "rate_rps", "rows": "arrivals"},
+                                       {"family": "map", "x": "arrivals", "rows": "rate_rps"})):
+            run = manifest(name=f"figure{number}", **spec)
+            run["settings"]["axes"] = axes
+            done = self.draw(text, run)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(self.figure(f"figure{number}.png").startswith(b"\x89PNG"))
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+        from common import values_of
+        self.assertEqual(values_of(records, run, "arrivals"), ["poisson", "closed", "gamma"])
+        self.assertEqual(values_of(list(reversed(records)), run, "rate_rps"), [0.5, 2.0, 4.0])
+
     def test_names_methods_that_were_left_out(self):
         sys.path.insert(0, os.path.dirname(SCRIPT))
         self.addCleanup(sys.path.pop, 0)

@@ -103,6 +103,7 @@ TEST_F(RunnerTest, MeasuresEveryPointOnceAndWritesSoundRecords) {
   EXPECT_EQ(record["seeds"]["prompts"], 5);
   EXPECT_EQ(record["settings"]["requested"]["prompt_tokens"], 8);
   EXPECT_EQ(record["group"]["of"], 2);
+  EXPECT_EQ(record["settings"]["resolved"]["method_options"], Json::object());
   EXPECT_TRUE(record["provenance"].contains("compiler"));
 }
 

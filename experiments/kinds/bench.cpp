@@ -13,7 +13,7 @@
 #include "methods/registry.h"
 #include "results/hash.h"
 #include "results/statistics.h"
-#include "workloads/random_tokens.h"
+#include "workloads/registry.h"
 
 namespace reprise::experiments {
 
@@ -60,8 +60,10 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t in
   options.kv_dtype = group.kv_dtype;
   options.prefill_chunk = static_cast<int32_t>(group.axis("prefill_chunk"));
   options.clock_ns = now_ns;
+  model::Decoder& model = decoder(group);
   return std::make_unique<engine::Engine>(
-      context_, decoder(group), methods::make_method(method.name, method.options), options);
+      context_, model,
+      methods::make_method(method.name, method.options, {.config = &model.config()}), options);
 }
 
 std::vector<int32_t> Bench::prefix(const Group& group) {
@@ -86,19 +88,20 @@ double Bench::declare_prefix(engine::Engine& engine, const Group& group) {
 }
 
 std::vector<int32_t> Bench::draw(const Group& group, int64_t item, int64_t tokens) {
-  if (group.workload.name == "random_tokens")
-    return workloads::random_tokens(group.seeds.prompts, item, tokens,
-                                    decoder(group).config().vocab);
-  REPRISE_CHECK(group.workload.name == "text_prompts", "workload {}", group.workload.name);
-  const std::string wanted = group.model.model + " " + group.workload.file;
-  if (texts_ == nullptr || tokenized_ != wanted) {
-    const auto tokenizer = load_tokenizer(resolve_path(group.model.model));
-    texts_ = std::make_unique<workloads::TextPrompts>(
-        workloads::read_prompts(resolve_path(group.workload.file)),
-        [&](const std::string& text) { return tokenizer->encode(text); });
-    tokenized_ = wanted;
+  const std::string wanted = fmt::format("{} {} {} {}", group.model.model, group.workload.name,
+                                         group.workload.file, group.seeds.prompts);
+  if (workload_ == nullptr || drawn_from_ != wanted) {
+    const auto tokenizer = [&]() -> std::shared_ptr<const Tokenizer> {
+      return load_tokenizer(resolve_path(group.model.model));
+    };
+    const std::string file = group.workload.file.empty() ? "" : resolve_path(group.workload.file);
+    workload_ = workloads::make_workload(group.workload.name, {.file = file,
+                                                               .vocab = config(group).vocab,
+                                                               .seed = group.seeds.prompts,
+                                                               .tokenizer = tokenizer});
+    drawn_from_ = wanted;
   }
-  return texts_->prompt(group.seeds.prompts, item, tokens);
+  return workload_->prompt(item, tokens);
 }
 
 void check_prompts(const Group& group, int64_t sequences) {
@@ -144,8 +147,8 @@ Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests
   engine.method().report([&](std::string_view name, double value, std::string_view unit) {
     metrics[std::string(name)] = {{"value", value}, {"unit", std::string(unit)}};
   });
-  metrics[kKvMb.name] = results::metric_json(
-      static_cast<double>(engine.pool().peak_bytes()) * 1e-6, kKvMb.unit);
+  metrics[kKvMb.name] =
+      results::metric_json(static_cast<double>(engine.pool().peak_bytes()) * 1e-6, kKvMb.unit);
   metrics[kPromptTokensTotal.name] = results::metric_json(
       static_cast<double>(requests * group.axis("prompt_tokens")), kPromptTokensTotal.unit);
   return metrics;

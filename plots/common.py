@@ -1,4 +1,5 @@
 """What the figure families share: reading a results folder, names and units, series and panels, captions."""
+import glob
 import json
 import os
 import sys
@@ -51,9 +52,26 @@ def read_json(path):
         fail(f"cannot read {path}: {error}")
 
 
+def record_files(folder):
+    """records.jsonl, and records-WRITER.jsonl of each of several processes."""
+    files = glob.glob(os.path.join(glob.escape(folder), "records-*.jsonl"))
+    alone = os.path.join(folder, "records.jsonl")
+    return ([alone] if os.path.exists(alone) or not files else []) + sorted(files)
+
+
 def read_records(folder):
-    """Whole lines of records.jsonl; what follows the last line break was cut off while it was written."""
-    path = os.path.join(folder, "records.jsonl")
+    """The records of all writers, each point once."""
+    records = {}
+    for path in record_files(folder):
+        for number, record in enumerate(read_lines(path)):
+            records.setdefault(record.get("point", (path, number)), record)
+    if not records:
+        fail(f"{folder} holds no complete record")
+    return list(records.values())
+
+
+def read_lines(path):
+    """Whole lines of a file of records; what follows the last line break was cut off while it was written."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -65,8 +83,6 @@ def read_records(folder):
             records.append(json.loads(line))
         except ValueError as error:
             fail(f"{path} line {number} is damaged: {error}")
-    if not records:
-        fail(f"{path} holds no complete record")
     return records
 
 

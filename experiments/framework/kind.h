@@ -118,6 +118,12 @@ struct Measurement {
   void sample(const MetricInfo& metric, const std::vector<double>& samples);
 };
 
+// What a group takes of memory at least.
+struct MemoryNeed {
+  double bytes = 0;
+  std::string of_what;  // "2.10 GiB for weights and ..."
+};
+
 // Thrown by measure() when `stop` was raised: the group in flight is given up.
 struct Interrupted {};
 
@@ -129,9 +135,11 @@ class Kind {
     (void)method;
     return "";
   }
-  // Throws Error when the group can never run (a shape beyond the model, too little memory). Called
-  // for every group before the first is measured.
+  // Throws Error when the group can never run, on whatever machine (a shape beyond the model).
+  // Called for every group before the first is measured.
   virtual void check(const Group& group) = 0;
+  // Of a group that check() lets pass. One that needs more than there is is skipped.
+  [[nodiscard]] virtual MemoryNeed memory_need(const Group& group) = 0;
   // One measurement for each of the group's methods. `machine` has the machine's measured limits.
   virtual std::vector<Measurement> measure(const Group& group, const Json& machine,
                                            const std::atomic<bool>& stop) = 0;

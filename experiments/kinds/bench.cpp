@@ -104,18 +104,22 @@ std::vector<int32_t> Bench::draw(const Group& group, int64_t item, int64_t token
   return workload_->prompt(item, tokens);
 }
 
-void check_prompts(const Group& group, int64_t sequences) {
+void check_prompts(const Group& group) {
   const int64_t shared = group.axis("shared_tokens"), prompt = group.axis("prompt_tokens");
   if (shared > prompt)
     raise(
         "shared_tokens is {}, but a prompt has {} tokens, the shared ones among them. Set "
         "prompt_tokens to at least {} (--set settings.prompt_tokens={})",
         shared, prompt, shared, shared);
+  // Read for random weights too: what is no model is found now. They know no position better than
+  // another.
   const model::ModelConfig config = Bench::config(group);
-  const int64_t tokens = prompt + group.axis("new_tokens");
-  // Random weights know no position better than another.
-  if (!group.model.random_weights) check_positions(config, tokens);
-  check_memory(config, group.dtype, group.kv_dtype, tokens * sequences);
+  if (!group.model.random_weights) check_positions(config, prompt + group.axis("new_tokens"));
+}
+
+MemoryNeed memory_of_prompts(const Group& group, int64_t sequences) {
+  const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
+  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype, tokens * sequences);
 }
 
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,

@@ -53,9 +53,12 @@ class Bench {
   std::unique_ptr<workloads::Workload> workload_;
 };
 
-// Throws Error when the group's prompts cannot be: a prefix longer than the prompt, more tokens
-// than a trained model can place, or `sequences` such sequences that do not fit into memory.
-void check_prompts(const Group& group, int64_t sequences);
+// Throws Error when the group's prompts cannot be: a prefix longer than the prompt, or more tokens
+// than a trained model can place.
+void check_prompts(const Group& group);
+
+// The model and one cache of `sequences` sequences.
+MemoryNeed memory_of_prompts(const Group& group, int64_t sequences);
 
 // A request with the group's sampling: greedy, never stopped early.
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,

@@ -135,7 +135,11 @@ KindInfo DecodeKind::info() {
                       kStreamedGbS, kMemoryLimitRatio, kComputeLimitRatio, kKvMb}};
 }
 
-void DecodeKind::check(const Group& group) { check_prompts(group, group.axis("batch")); }
+void DecodeKind::check(const Group& group) { check_prompts(group); }
+
+MemoryNeed DecodeKind::memory_need(const Group& group) {
+  return memory_of_prompts(group, group.axis("batch"));
+}
 
 std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& machine,
                                              const std::atomic<bool>& stop) {

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/device/buffer.h"
+#include "core/device/memory.h"
 #include "experiments/kinds/near_tie.h"
 #include "experiments/kinds/shared_info.h"
 #include "experiments/kinds/token_agreement.h"
@@ -147,15 +148,21 @@ class ExactModel {
   model::Decoder& decoder() {
     try {
       return bench_.decoder(group_);
+    } catch (const MemoryError& error) {
+      throw MemoryError(reason(error), error.need_bytes());
     } catch (const Error& error) {
-      raise(
-          "some generations part from the contiguous cache, and only the model in f32 beside this "
-          "one can tell whether they do so at near ties. {}",
-          error.what());
+      raise("{}", reason(error));
     }
   }
 
  private:
+  static std::string reason(const Error& error) {
+    return fmt::format(
+        "some generations part from the contiguous cache, and only the model in f32 beside this "
+        "one can tell whether they do so at near ties. {}",
+        error.what());
+  }
+
   Group group_;
   Bench bench_;
 };
@@ -250,7 +257,11 @@ KindInfo ExactnessKind::info() {
                   kUnexplained, kMaxLogitDifference, kLogitScale, kReusedTokens, kKvMb}};
 }
 
-void ExactnessKind::check(const Group& group) { check_prompts(group, group.axis("batch")); }
+void ExactnessKind::check(const Group& group) { check_prompts(group); }
+
+MemoryNeed ExactnessKind::memory_need(const Group& group) {
+  return memory_of_prompts(group, group.axis("batch"));
+}
 
 std::vector<Measurement> ExactnessKind::measure(const Group& group, const Json& /*machine*/,
                                                 const std::atomic<bool>& stop) {

@@ -90,7 +90,9 @@ KindInfo TtftKind::info() {
                       kComputeLimitRatio, kKvMb}};
 }
 
-void TtftKind::check(const Group& group) { check_prompts(group, 1); }
+void TtftKind::check(const Group& group) { check_prompts(group); }
+
+MemoryNeed TtftKind::memory_need(const Group& group) { return memory_of_prompts(group, 1); }
 
 std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machine,
                                            const std::atomic<bool>& stop) {

@@ -148,6 +148,20 @@ class PlotTest(unittest.TestCase):
         done = self.draw(json.dumps(RECORDS[0]) + "\n" + '{"settings": {"req', manifest())
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_reads_the_records_of_several_writers_each_point_once(self):
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+        from common import read_records
+        with tempfile.TemporaryDirectory() as folder:
+            for writer, points in (("1of2", "ab"), ("2of2", "bc")):
+                with open(os.path.join(folder, f"records-{writer}.jsonl"), "w", encoding="utf-8") as file:
+                    for point in points:
+                        file.write(json.dumps({"point": point, "writer": writer}) + "\n")
+                    file.write('{"point": "torn')
+            records = read_records(folder)
+            self.assertEqual([record["point"] for record in records], ["a", "b", "c"])
+            self.assertEqual(records[1]["writer"], "1of2")
+
     def test_names_a_damaged_line(self):
         done = self.draw(json.dumps(RECORDS[0]) + "\n{damaged}\n", manifest())
         self.assertEqual(done.returncode, 1)

@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -167,9 +169,11 @@ bool set_byte_lock(int file, size_t byte, short type, const fs::path& path) {
 }  // namespace
 
 void write_file(const fs::path& path, const std::string& text) {
-  const fs::path beside = fmt::format("{}.new-{}", path.string(), ::getpid());
-  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  // A name of its own: processes of several machines may write this file at once.
+  std::string beside = path.string() + ".new-XXXXXX";
+  const int file = ::mkostemp(beside.data(), O_CLOEXEC);
   if (file < 0) raise_errno("writing", beside);
+  ::fchmod(file, 0644);
   const bool is_written = write_all(file, text) && ::fsync(file) == 0;
   const int error = errno;
   ::close(file);

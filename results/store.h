@@ -101,7 +101,7 @@ std::vector<Json> read_records(const std::filesystem::path& dir);
 // Points that some writer skipped and none has measured, each once.
 std::vector<Json> read_skipped(const std::filesystem::path& dir);
 
-// Replaces a file in one step: written beside it under a name of this process, flushed to the disk,
+// Replaces a file in one step: written beside it under a name of its own, flushed to the disk,
 // renamed.
 void write_file(const std::filesystem::path& path, const std::string& text);
 

@@ -8,11 +8,13 @@
 #include "app/experiment_files.h"
 #include "core/base/error.h"
 #include "core/model/config/config.h"
-#include "experiments/framework/kinds.h"
+#include "experiments/kinds/registry.h"
 #include "methods/registry.h"
 #include "results/data_dir.h"
 #include "results/provenance.h"
 #include "results/table.h"
+#include "workloads/arrivals.h"
+#include "workloads/registry.h"
 
 namespace reprise::app {
 namespace {
@@ -81,20 +83,53 @@ void list_workloads() {
   print("Workloads", table);
 }
 
+void list_arrivals() {
+  Table table;
+  for (const char* heading : {"arrivals", "what they are"}) table.column(heading);
+  for (const workloads::ArrivalInfo& info : workloads::known_arrivals())
+    table.row({info.name, info.summary});
+  print("Arrivals", table);
+}
+
+// What can be chosen about one method.
+void list_method(const reuse::MethodInfo& method) {
+  const reuse::OptionList list = methods::options_of(method.name);
+  Table options;
+  options.column("  option");
+  options.column("default", Table::Align::kRight);
+  for (const char* heading : {"accepted", "unit", "meaning"}) options.column(heading);
+  for (const reuse::OptionInfo& option : list.options)
+    options.row({"  " + option.name, option.fallback, option.accepted, option.unit, option.help});
+  print(("Method " + method.name + ": " + method.summary).c_str(), options);
+  if (list.presets.empty()) return;
+  Table presets;
+  for (const char* heading : {"  preset", "sets", "meaning"}) presets.column(heading);
+  for (const reuse::PresetInfo& preset : list.presets)
+    presets.row(
+        {"  " + preset.name, preset.changes.empty() ? "-" : preset.changes.dump(), preset.help});
+  print(
+      "Presets (option \"preset\"; the first is the default, and other options replace what one "
+      "sets)",
+      presets);
+}
+
+void list_kind(const experiments::KindInfo& kind) {
+  Table table;
+  table.column("  " + kind.name);
+  table.column("default", Table::Align::kRight);
+  for (const char* heading : {"accepted", "unit", "meaning"}) table.column(heading);
+  for (const experiments::Axis& axis : kind.axes)
+    table.row(
+        {"  axis " + axis.name, axis.fallback.text(), axis.accepted_text(), axis.unit, axis.help});
+  for (const experiments::MetricInfo& metric : kind.metrics)
+    table.row({"  metric " + metric.name, "", "", metric.unit, metric.help});
+  for (const experiments::OwnMethod& method : kind.own_methods)
+    table.row({"  method " + method.name, "", "", "", method.help});
+  print(("Kind " + kind.name + ": " + kind.summary).c_str(), table);
+}
+
 void list_kinds() {
-  for (const experiments::KindInfo& kind : experiments::known_kinds()) {
-    Table table;
-    table.column("  " + kind.name);
-    table.column("default", Table::Align::kRight);
-    for (const char* heading : {"unit", "meaning"}) table.column(heading);
-    for (const experiments::Axis& axis : kind.axes)
-      table.row({"  axis " + axis.name, std::to_string(axis.fallback), axis.unit, axis.help});
-    for (const experiments::MetricInfo& metric : kind.metrics)
-      table.row({"  metric " + metric.name, "", metric.unit, metric.help});
-    for (const experiments::OwnMethod& method : kind.own_methods)
-      table.row({"  method " + method.name, "", "", method.help});
-    print(("Kind " + kind.name + ": " + kind.summary).c_str(), table);
-  }
+  for (const experiments::KindInfo& kind : experiments::known_kinds()) list_kind(kind);
 }
 
 void list_libraries() {
@@ -108,10 +143,19 @@ void list_libraries() {
 
 void list(const std::string& what) {
   const std::vector<std::pair<std::string, void (*)()>> lists = {
-      {"methods", list_methods},     {"models", list_models}, {"experiments", list_experiments},
-      {"workloads", list_workloads}, {"kinds", list_kinds},   {"libraries", list_libraries}};
+      {"methods", list_methods},     {"models", list_models},     {"experiments", list_experiments},
+      {"workloads", list_workloads}, {"arrivals", list_arrivals}, {"kinds", list_kinds},
+      {"libraries", list_libraries}};
   std::vector<std::string> names;
   bool is_known = what.empty();
+  for (const reuse::MethodInfo& method : methods::known_methods()) {
+    names.push_back(method.name);
+    if (method.name == what) return list_method(method);
+  }
+  for (const experiments::KindInfo& kind : experiments::known_kinds()) {
+    names.push_back(kind.name);
+    if (kind.name == what) return list_kind(kind);
+  }
   for (const auto& [name, show] : lists) {
     names.push_back(name);
     if (!what.empty() && what != name) continue;
@@ -127,9 +171,11 @@ void add_list_command(CLI::App& app) {
   auto what = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
       "list",
-      "Show the methods, models, experiments, workloads, experiment kinds and libraries there are");
+      "Show what there is by name: methods, models, experiments, workloads, arrivals, kinds, "
+      "libraries");
   command->add_option("what", *what,
-                      "methods, models, experiments, workloads, kinds or libraries (default: all)");
+                      "one of these lists (default: all), a method (its options and presets) or an "
+                      "experiment kind (its axes and metrics)");
   command->callback([what] { list(*what); });
 }
 

@@ -21,7 +21,8 @@ void add_plot_command(CLI::App& app) {
     const std::vector<Json> records = results::read_records(*dir);
     if (records.empty()) raise("{} holds no complete record yet; finish its run first", *dir);
     const Json manifest = read_json(std::filesystem::path(*dir) / "run.json");
-    std::printf("%s", record_table(records, manifest).c_str());
+    const std::string note = skipped_note(results::read_skipped(*dir));
+    std::printf("%s%s", record_table(records, manifest).c_str(), note.c_str());
     std::fflush(stdout);
     results::write_paper_points(*dir, manifest, records);
     draw_figures(*dir);

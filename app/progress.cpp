@@ -72,6 +72,13 @@ void Progress::finished(const experiments::Group& group, const std::vector<Json>
   std::fflush(out_);
 }
 
+// On a terminal the line that rewrites itself would wipe it out; the table's end tells it there.
+void Progress::skipped(const experiments::Group& group, const experiments::MemoryLack& lack) {
+  done_ += std::ssize(group.point_ids);
+  if (!is_terminal_)
+    fmt::print(out_, "[{}/{}] {}: skipped, {}\n", done_, points_, group.label, lack.text());
+}
+
 void Progress::show(const std::string& label) {
   constexpr int64_t kBarWidth = 20;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;

@@ -19,6 +19,7 @@ class Progress : public experiments::RunObserver {
   void machine_wanted() override;
   void started(const experiments::Group& group) override;
   void finished(const experiments::Group& group, const std::vector<Json>& records) override;
+  void skipped(const experiments::Group& group, const experiments::MemoryLack& lack) override;
   void end();  // leaves the line clean
 
  private:

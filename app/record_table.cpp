@@ -143,6 +143,24 @@ std::string left_out_note(const Json& manifest) {
   return text;
 }
 
+std::string skipped_note(const std::vector<Json>& skipped) {
+  constexpr size_t kMostLines = 12;
+  std::map<std::string, int> points;  // by group
+  for (const Json& point : skipped) ++points[point.value("group", "")];
+  std::set<std::string> told;
+  std::string text;
+  for (const Json& point : skipped) {
+    const std::string group = point.value("group", "");
+    if (told.size() == kMostLines || !told.insert(group).second) continue;
+    text += fmt::format("skipped: {} ({} point{}): {}\n", point.value("label", ""), points[group],
+                        points[group] == 1 ? "" : "s", point.value("reason", ""));
+  }
+  if (points.size() > told.size())
+    text += fmt::format("skipped: {} more groups, {} points in all; skipped.json lists them\n",
+                        points.size() - told.size(), skipped.size());
+  return text;
+}
+
 std::string record_table(const std::vector<Json>& records, const Json& manifest) {
   const std::vector<std::string> keys = key_columns(records, manifest);
   Table table;

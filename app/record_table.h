@@ -19,4 +19,9 @@ std::string record_table(const std::vector<Json>& records, const Json& manifest)
 // A line for each reason why methods of the experiment were not measured; "" where all were.
 std::string left_out_note(const Json& manifest);
 
+// A line for each group of points that was skipped for want of memory, with its need; of many, the
+// first and how many more. `skipped` are entries of results::read_skipped(). "" where there is
+// none.
+std::string skipped_note(const std::vector<Json>& skipped);
+
 }  // namespace reprise::app

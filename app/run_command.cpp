@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
@@ -15,8 +16,9 @@
 #include "app/record_table.h"
 #include "core/base/error.h"
 #include "core/device/machine_probe.h"
-#include "experiments/framework/kinds.h"
 #include "experiments/framework/runner.h"
+#include "experiments/framework/shard.h"
+#include "experiments/kinds/registry.h"
 #include "results/paper_numbers.h"
 
 namespace reprise::app {
@@ -27,14 +29,15 @@ struct RunCommand {
   std::string scale = "desk";
   std::vector<std::string> overrides;
   std::string out;
+  std::string shard;
   bool fresh = false, no_plot = false, dry_run = false;
 };
 
-void print_plan(const std::vector<experiments::Group>& groups) {
-  for (const experiments::Group& group : groups)
-    for (size_t i = 0; i < group.point_ids.size(); ++i)
-      fmt::print("{}  {} {}\n", group.point_ids[i], group.label,
-                 experiments::label_of(group.methods[i]));
+void print_plan(const std::vector<experiments::Group>& groups, const experiments::Shard& shard) {
+  for (size_t g = 0; g < groups.size(); ++g)
+    for (size_t i = 0; shard.takes(g) && i < groups[g].point_ids.size(); ++i)
+      fmt::print("{}  {} {}\n", groups[g].point_ids[i], groups[g].label,
+                 experiments::label_of(groups[g].methods[i]));
 }
 
 void draw_or_explain(const std::string& out) {
@@ -45,8 +48,30 @@ void draw_or_explain(const std::string& out) {
   }
 }
 
+// What was asked for, else the rank that mpirun or srun gave this process, else the whole.
+experiments::Shard shard_of(const RunCommand& command) {
+  if (!command.shard.empty()) return experiments::parse_shard(command.shard);
+  return experiments::shard_of_rank([](const char* name) { return std::getenv(name); });
+}
+
+// The table of what is there, and the figures where nothing is missing.
+void show_results(const experiments::RunOutcome& outcome, const experiments::Experiment& experiment,
+                  const Json& manifest, const std::filesystem::path& out, bool draws) {
+  fmt::print("{}{}records in {}\n", record_table(outcome.records, manifest),
+             skipped_note(outcome.skipped), out.string());
+  std::fflush(stdout);
+  if (!outcome.is_complete()) {
+    fmt::print(stderr, "{} of {} points are there; the figures are drawn when all are\n",
+               outcome.records.size() + outcome.skipped.size(), outcome.points);
+    return;
+  }
+  results::write_paper_points(out, manifest, outcome.records);
+  if (draws && !experiment.plots.empty() && !outcome.records.empty()) draw_or_explain(out.string());
+}
+
 void run(const RunCommand& command, const CommonOptions& common) {
   const Context context = make_context(common);
+  const experiments::Shard shard = shard_of(command);
   experiments::Experiment experiment =
       experiments::load_experiment(find_experiment(command.file), command.scale, command.overrides,
                                    experiments::known_vocabulary());
@@ -56,9 +81,10 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .out = command.out.empty() ? "out/" + experiment.name + "/" + experiment.scale : command.out,
       .fresh = command.fresh,
       .settings = {.context = context, .device = Device::kCpu},
-      .measure_machine = [&] { return machine_json(context, machine_limits(context)); }};
+      .measure_machine = [&] { return machine_json(context, machine_limits(context)); },
+      .shard = shard};
   const auto groups = experiments::expand(experiment, options.settings);
-  if (command.dry_run) return print_plan(groups);
+  if (command.dry_run) return print_plan(groups, shard);
 
   fmt::print(stderr, "{}\n", experiment.title);
   if (!experiment.note.empty()) fmt::print(stderr, "{}\n", experiment.note);
@@ -80,11 +106,17 @@ void run(const RunCommand& command, const CommonOptions& common) {
         outcome.records.size(), outcome.points, options.out.string());
     throw ExitStatus{kInterruptedStatus};
   }
-  fmt::print("{}\nrecords: {}\n", record_table(outcome.records, manifest),
-             (options.out / "records.jsonl").string());
-  std::fflush(stdout);
-  results::write_paper_points(options.out, manifest, outcome.records);
-  if (!command.no_plot && !experiment.plots.empty()) draw_or_explain(options.out.string());
+  if (!shard.is_whole())
+    fmt::print(stderr, "{}: {} points measured by this process\n", shard.text(), outcome.measured);
+  if (shard.tells_results())
+    show_results(outcome, experiment, manifest, options.out, !command.no_plot);
+  if (!outcome.skipped.empty()) {
+    fmt::print(stderr,
+               "{} of {} points were skipped: they do not fit into memory. The same command on a "
+               "larger machine measures them.\n",
+               outcome.skipped.size(), outcome.points);
+    throw ExitStatus{kSkippedStatus};
+  }
 }
 
 }  // namespace
@@ -105,6 +137,9 @@ void add_run_command(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
   command->add_option("--out", options->out, "folder of the results (default: out/NAME/SCALE)");
+  command->add_option("--shard", options->shard,
+                      "measure the i-th of n parts, as in --shard 2/4, beside other processes with "
+                      "the same --out; ranks under mpirun or srun share the points without it");
   command->add_flag("--fresh", options->fresh, "set older results in that folder aside first");
   command->add_flag("--no-plot", options->no_plot, "draw no figures at the end");
   command->add_flag("--dry-run", options->dry_run, "print the points and measure nothing");

@@ -1,4 +1,5 @@
 """What the figure families share: reading a results folder, names and units, series and panels, captions."""
+import glob
 import json
 import math
 import os
@@ -70,9 +71,26 @@ def refuse_unsound(record, place):
             fail(f"{place}: its metric {name} is no number")
 
 
+def record_files(folder):
+    """records.jsonl, and records-WRITER.jsonl of each of several processes."""
+    files = glob.glob(os.path.join(glob.escape(folder), "records-*.jsonl"))
+    alone = os.path.join(folder, "records.jsonl")
+    return ([alone] if os.path.exists(alone) or not files else []) + sorted(files)
+
+
 def read_records(folder):
-    """Whole lines of records.jsonl; what follows the last line break was cut off while it was written."""
-    path = os.path.join(folder, "records.jsonl")
+    """The records of all writers, each point once."""
+    records = {}
+    for path in record_files(folder):
+        for number, record in enumerate(read_lines(path)):
+            records.setdefault(record.get("point", (path, number)), record)
+    if not records:
+        fail(f"{folder} holds no complete record")
+    return list(records.values())
+
+
+def read_lines(path):
+    """Whole lines of a file of records; what follows the last line break was cut off while it was written."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -86,8 +104,6 @@ def read_records(folder):
             fail(f"{path} line {number} is damaged: {error}")
         refuse_unsound(record, f"{path} line {number}")
         records.append(record)
-    if not records:
-        fail(f"{path} holds no complete record")
     return records
 
 
@@ -171,11 +187,20 @@ def unit_of(records, name):
     return ""
 
 
-def panels_of(records, spec):
+def values_of(records, run, axis):
+    """Values of an axis that the records have: numbers ascending, words in the order of the experiment file."""
+    found = {setting(record, axis) for record in records}
+    if not any(isinstance(value, str) for value in found):
+        return sorted(found)
+    listed = run["settings"]["axes"].get(axis, [])
+    return [value for value in listed if value in found] + sorted(found - set(listed))
+
+
+def panels_of(records, run, spec):
     """[(value, records)] for each value of the axis that splits the figure; one panel without such an axis."""
     if not spec.get("panels"):
         return [(None, records)]
-    values = sorted({setting(record, spec["panels"]) for record in records})
+    values = values_of(records, run, spec["panels"])
     return [(value, [r for r in records if setting(r, spec["panels"]) == value]) for value in values]
 
 

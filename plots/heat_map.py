@@ -117,9 +117,9 @@ def draw(records, run, paper, spec):
     if not shown:
         return None
     names = common.in_order(shown, common.method_name)
-    columns = sorted({common.setting(record, spec["x"]) for record in shown})
-    rows = sorted({common.setting(record, spec["rows"]) for record in shown})
-    panels = common.panels_of(shown, spec)
+    columns = common.values_of(shown, run, spec["x"])
+    rows = common.values_of(shown, run, spec["rows"])
+    panels = common.panels_of(shown, run, spec)
     grids = [{name: cells([r for r in inside if common.method_name(r) == name], spec, columns, rows) for name in names}
              for _, inside in panels]
     values = np.stack([grid.value for panel in grids for grid in panel.values()])

@@ -6,7 +6,19 @@ from matplotlib.lines import Line2D
 import common
 
 
-def collect(records, spec, varying, value_of):
+def place_of(record, spec, words):
+    """Where a record stands on the x axis: a number at itself, a word at its place among `words`."""
+    x = common.setting(record, spec["x"])
+    return words.index(x) if words else x
+
+
+def words_of(records, run, spec):
+    """The x axis' values where they are words, else nothing."""
+    values = common.values_of(records, run, spec["x"])
+    return values if any(isinstance(value, str) for value in values) else []
+
+
+def collect(records, spec, varying, words, value_of):
     """{series: [(x, value, low, high)]} sorted by x; value_of(record) is a metric, or None to leave it out."""
     lines = {}
     for record in records:
@@ -14,13 +26,15 @@ def collect(records, spec, varying, value_of):
         if metric is None:
             continue
         value = metric["value"]
-        point = (common.setting(record, spec["x"]), value, metric.get("q1", value), metric.get("q3", value))
+        point = (place_of(record, spec, words), value, metric.get("q1", value), metric.get("q3", value))
         lines.setdefault(common.series_name(record, spec, varying), []).append(point)
     return {name: sorted(points) for name, points in lines.items()}
 
 
-def scale_axes(plot, spec, ticks):
-    if spec["log_x"] and max(ticks) > 0:
+def scale_axes(plot, spec, ticks, words):
+    if words:
+        plot.set_xticks(range(len(words)), words, fontsize=8, rotation=30)
+    elif spec["log_x"] and max(ticks) > 0:
         plot.set_xscale("log" if min(ticks) > 0 else "symlog", base=2)
         if len(ticks) <= 12:
             plot.set_xticks(ticks)
@@ -58,13 +72,13 @@ def draw_paper(plot, lines, styles):
         plot.plot(x, value, ":", color=color, marker=marker, markersize=5, markerfacecolor="white", alpha=0.9)
 
 
-def draw_reference(plot, records, spec):
+def draw_reference(plot, records, spec, words):
     """The theory depends on the shape alone: one value for each x, whatever the method."""
     points = {}
     for record in records:
         metric = record["metrics"].get(spec["reference"])
         if metric is not None:
-            points.setdefault(common.setting(record, spec["x"]), metric["value"])
+            points.setdefault(place_of(record, spec, words), metric["value"])
     x, value = zip(*sorted(points.items()))
     plot.plot(x, value, "--", color="#555555", linewidth=1.2)
 
@@ -98,15 +112,16 @@ def draw(records, run, paper, spec):
     if not shown:
         return None
     styles = styles_of(common.in_order(shown, lambda record: common.series_name(record, spec, varying)))
-    panels = common.panels_of(shown, spec)
+    panels = common.panels_of(shown, run, spec)
+    words = words_of(shown, run, spec)
     figure, plots = plt.subplots(1, len(panels), sharey=True, squeeze=False,
                                  figsize=(7 if len(panels) == 1 else 1.5 + 3.4 * len(panels), 4.6))
     for plot, (value, inside) in zip(plots[0], panels):
-        draw_paper(plot, collect(inside, spec, varying, theirs), styles)
-        draw_series(plot, collect(inside, spec, varying, ours), styles)
+        draw_paper(plot, collect(inside, spec, varying, words, theirs), styles)
+        draw_series(plot, collect(inside, spec, varying, words, ours), styles)
         if spec.get("reference"):
-            draw_reference(plot, inside, spec)
-        scale_axes(plot, spec, sorted({common.setting(record, spec["x"]) for record in inside}))
+            draw_reference(plot, inside, spec, words)
+        scale_axes(plot, spec, common.values_of(inside, run, spec["x"]), words)
         common.title_panel(plot, spec, value)
         plot.set_xlabel(common.label_of(spec["x"], run.get("axis_units", {}).get(spec["x"], "")),
                         fontsize=10 if len(panels) == 1 else 8)

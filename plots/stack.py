@@ -14,8 +14,8 @@ def draw(records, run, paper, spec):
     def name_of(record):
         return common.series_name(record, spec, varying)
     names = common.in_order(shown, name_of)
-    values = sorted({common.setting(record, spec["x"]) for record in shown})
-    panels = common.panels_of(shown, spec)
+    values = common.values_of(shown, run, spec["x"])
+    panels = common.panels_of(shown, run, spec)
     width = 1.2 + 0.26 * (len(names) + 1) * len(values)
     widest = 14.0  # inches; beyond it, panels stand below one another
     columns = len(panels) if width * len(panels) <= widest else 1

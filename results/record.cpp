@@ -26,6 +26,10 @@ std::string metric_fault(const std::string& name, const Json& metric) {
   if (metric.contains("min") &&
       !(metric["min"] <= metric["value"] && metric["value"] <= metric["max"]))
     return fmt::format("metric {} lies outside its own range", name);
+  for (const Percentile& percentile : kPercentiles)
+    if (metric.contains(percentile.name) &&
+        !(metric["min"] <= metric[percentile.name] && metric[percentile.name] <= metric["max"]))
+      return fmt::format("{} of metric {} lies outside its range", percentile.name, name);
   return "";
 }
 

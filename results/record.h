@@ -20,15 +20,17 @@ inline constexpr int kSchemaVersion = 1;
 //   group        {id, index, of}: points measured interleaved, written together
 //   config_hash  hash of the whole resolved experiment
 //   settings     {requested, resolved}
-//   seeds        {prompts, weights, sampling}
+//   seeds        {prompts, weights, sampling, and arrivals where it is not 1}
 //   samples      {metric name: [numbers in the order they were taken]}
-//   metrics      {metric name: {value, unit, and min, max, q1, q3, iqr, count of a sampled one}}
+//   metrics      {metric name: {value, unit, and min, max, q1, q3, iqr, count of a sampled one, and
+//                p50 ... p99.9 of one with tails, as far as the count supports them}}
 //   answers      what came out beside the times, such as {tokens_hash, generated_tokens}
 //   memory       {name in bytes: number}
 //   remarks      sentences a reader of the numbers should know
 //   machine      facts and measured limits
 //   provenance   code revision, compiler, flags, libraries
 //   started_at, ended_at   UTC
+//   writer       (of one of several processes alone) its name
 
 // What is wrong with a record ("" if nothing): missing keys, a metric without unit or not finite, a
 // negative time, a TTFT that is not positive or is above the end-to-end time, a share above what

@@ -18,6 +18,11 @@ double quantile(std::span<const double> sorted, double share) {
   return sorted[below] + fraction * (sorted[above] - sorted[below]);
 }
 
+int64_t Percentile::least_samples() const {
+  constexpr double kDoubt = 0.05;
+  return static_cast<int64_t>(std::ceil(std::log(kDoubt) / std::log(share)));
+}
+
 Summary summarize(std::span<const double> samples) {
   std::vector<double> sorted(samples.begin(), samples.end());
   for (const double sample : sorted) REPRISE_CHECK(std::isfinite(sample), "sample {}", sample);
@@ -34,6 +39,19 @@ Json metric_json(const Summary& summary, const std::string& unit) {
   return {{"value", summary.median}, {"unit", unit},          {"min", summary.min},
           {"max", summary.max},      {"q1", summary.q1},      {"q3", summary.q3},
           {"iqr", summary.iqr()},    {"count", summary.count}};
+}
+
+void add_percentiles(std::span<const double> samples, Json& metric) {
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  Json unsupported = Json::array();
+  for (const Percentile& percentile : kPercentiles) {
+    if (std::ssize(sorted) >= percentile.least_samples())
+      metric[percentile.name] = quantile(sorted, percentile.share);
+    else
+      unsupported.push_back(percentile.name);
+  }
+  if (!unsupported.empty()) metric["too_few_for"] = std::move(unsupported);
 }
 
 bool is_noisy(const Json& metric) {

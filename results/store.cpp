@@ -2,11 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/error.h"
 #include "results/record.h"
@@ -42,7 +48,9 @@ void flush_folder(const fs::path& dir) {
 
 struct Contents {
   std::vector<Json> records;
-  size_t sound_bytes = 0;  // up to the end of the last whole group
+  // Up to the end of the last whole group.
+  size_t sound_bytes = 0;
+  int64_t sound_lines = 0;
 };
 
 struct GroupPlace {
@@ -60,12 +68,13 @@ GroupPlace group_of(const Json& record, const std::string& where) {
 }
 
 // Groups stand one after another, each with its records in order.
-Contents parse_records(const std::string& text, const fs::path& path) {
+// `first_line` is the number of the text's first line in the file.
+Contents parse_records(const std::string& text, const fs::path& path, int64_t first_line = 1) {
   Contents contents;
   size_t whole_records = 0;
   size_t begin = 0;
   GroupPlace last;
-  for (int64_t line = 1; begin < text.size(); ++line) {
+  for (int64_t line = first_line; begin < text.size(); ++line) {
     const size_t end = text.find('\n', begin);
     if (end == std::string::npos) break;  // torn
     const std::string where = fmt::format("{} line {}", path.string(), line);
@@ -93,6 +102,7 @@ Contents parse_records(const std::string& text, const fs::path& path) {
     if (place.index + 1 == place.of) {
       whole_records = contents.records.size();
       contents.sound_bytes = begin;
+      contents.sound_lines = line - first_line + 1;
     }
   }
   contents.records.resize(whole_records);
@@ -109,12 +119,61 @@ std::string differences(const Json& a, const Json& b) {
   return patch.size() > kMost ? text + ", ..." : text;
 }
 
+// Files of the folder called "<stem>.<extension>" or "<stem>-<writer>.<extension>", sorted: that of
+// the only writer first.
+std::vector<fs::path> files_of(const fs::path& dir, const std::string& stem,
+                               const std::string& extension) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error)) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() == "." + extension &&
+        (name == stem || name.starts_with(stem + "-")))
+      files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    return a.stem().string() < b.stem().string();
+  });
+  return files;
+}
+
+// What a file holds from `offset` on.
+std::string read_tail(const fs::path& path, size_t offset) {
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(offset));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+int open_file(const fs::path& path, int flags) {
+  const int file = ::open(path.c_str(), flags | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) raise_errno("opening", path);
+  return file;
+}
+
+// Locks a byte of an open file, or frees it; false where another process has it. The lock belongs
+// to the open file: the system frees it when the process ends, however it ends.
+bool set_byte_lock(int file, size_t byte, short type, const fs::path& path) {
+  struct flock place {};
+  place.l_type = type;
+  place.l_whence = SEEK_SET;
+  place.l_start = static_cast<off_t>(byte);
+  place.l_len = 1;
+  if (::fcntl(file, F_OFD_SETLK, &place) == 0) return true;
+  if (errno == EAGAIN || errno == EACCES) return false;
+  raise(
+      "locking {} failed: {}. Processes that share a folder need a file system with locks; or give "
+      "each its own --out and --shard, and put their records-*.jsonl into one folder afterwards.",
+      path.string(), std::strerror(errno));
+}
+
 }  // namespace
 
 void write_file(const fs::path& path, const std::string& text) {
-  const fs::path beside = path.string() + ".new";
-  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  // A name of its own: processes of several machines may write this file at once.
+  std::string beside = path.string() + ".new-XXXXXX";
+  const int file = ::mkostemp(beside.data(), O_CLOEXEC);
   if (file < 0) raise_errno("writing", beside);
+  ::fchmod(file, 0644);
   const bool is_written = write_all(file, text) && ::fsync(file) == 0;
   const int error = errno;
   ::close(file);
@@ -124,14 +183,41 @@ void write_file(const fs::path& path, const std::string& text) {
 }
 
 std::vector<Json> read_records(const fs::path& dir) {
-  const fs::path path = dir / "records.jsonl";
-  if (!fs::exists(path))
+  const std::vector<fs::path> files = files_of(dir, "records", "jsonl");
+  if (files.empty())
     raise("{} holds no records.jsonl; give the folder that `reprise run` wrote (its --out)",
           dir.string());
-  return parse_records(read_file(path), path).records;
+  std::vector<Json> records;
+  std::set<std::string> points;
+  for (const fs::path& file : files)
+    for (Json& record : parse_records(read_file(file), file).records)
+      if (points.insert(record["point"].get<std::string>()).second)
+        records.push_back(std::move(record));
+  return records;
 }
 
-RecordStore::RecordStore(fs::path dir, const Json& manifest, bool fresh) : dir_(std::move(dir)) {
+std::vector<Json> read_skipped(const fs::path& dir) {
+  const std::vector<fs::path> files = files_of(dir, "skipped", "json");
+  if (files.empty()) return {};
+  std::set<std::string> points;
+  if (!files_of(dir, "records", "jsonl").empty())
+    for (const Json& record : read_records(dir)) points.insert(record["point"].get<std::string>());
+  std::vector<Json> skipped;
+  for (const fs::path& file : files)
+    for (const Json& entry : read_json(file)) {
+      JsonObject point(entry, file.string());
+      if (points.insert(point.string("point")).second) skipped.push_back(entry);
+    }
+  return skipped;
+}
+
+RecordStore::RecordStore(fs::path dir, const Json& manifest, bool fresh, std::string writer)
+    : dir_(std::move(dir)), writer_(std::move(writer)) {
+  if (fresh && is_shared())
+    raise(
+        "--fresh would set aside what the other processes write to {}. Choose another --out, or "
+        "move the folder away first.",
+        dir_.string());
   std::error_code error;
   fs::create_directories(dir_, error);
   if (error)
@@ -142,36 +228,59 @@ RecordStore::RecordStore(fs::path dir, const Json& manifest, bool fresh) : dir_(
     if (fresh) set_aside();
     open_manifest(manifest);
     open_records();
+    if (is_shared()) claims_ = open_file(dir_ / "claims", O_RDWR);
+    refresh();
   } catch (...) {
-    if (file_ >= 0) ::close(file_);
-    if (lock_file_ >= 0) ::close(lock_file_);
+    close_files();
     throw;
   }
 }
 
-RecordStore::~RecordStore() {
-  if (file_ >= 0) ::close(file_);
-  if (lock_file_ >= 0) ::close(lock_file_);  // releases the lock
+RecordStore::~RecordStore() { close_files(); }
+
+void RecordStore::close_files() {
+  for (const int file : {file_, claims_})
+    if (file >= 0) ::close(file);
+  for (const int file : locks_) ::close(file);  // releases them
 }
 
+fs::path RecordStore::own_file(const std::string& stem, const std::string& extension) const {
+  return dir_ / (stem + (is_shared() ? "-" + writer_ : "") + "." + extension);
+}
+
+// The folder's lock is held by the one writer who wants it for itself, or by all who share it; each
+// of these has a lock of its own beside it.
 void RecordStore::lock() {
   const fs::path path = dir_ / "lock";
-  lock_file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_file_ < 0) raise_errno("opening", path);
-  if (::flock(lock_file_, LOCK_EX | LOCK_NB) != 0)
-    raise("another run is writing to {} (process {}). Wait for it, or choose another --out.",
-          dir_.string(), read_file(path, 4096));
+  locks_.push_back(open_file(path, O_RDWR));
+  if (::flock(locks_.back(), (is_shared() ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0)
+    raise("another run is writing to {} ({}). Wait for it, or choose another --out.", dir_.string(),
+          is_shared() ? "process " + read_file(path, 4096) : "alone or as one of several");
+  fs::path own = path;
+  if (is_shared()) {
+    own = dir_ / ("lock-" + writer_);
+    locks_.push_back(open_file(own, O_RDWR));
+    if (::flock(locks_.back(), LOCK_EX | LOCK_NB) != 0)
+      raise(
+          "another run is writing to {} as {} (process {}). Give each process a shard of its own, "
+          "or choose another --out.",
+          dir_.string(), writer_, read_file(own, 4096));
+  }
   const std::string pid = std::to_string(::getpid());
-  if (::ftruncate(lock_file_, 0) != 0 || !write_all(lock_file_, pid)) raise_errno("writing", path);
+  if (::ftruncate(locks_.back(), 0) != 0 || !write_all(locks_.back(), pid))
+    raise_errno("writing", own);
 }
 
 void RecordStore::set_aside() {
-  const std::vector<std::string> names = {"run.json", "machine.json", "records.jsonl", "figures"};
+  std::vector<fs::path> old = {dir_ / "run.json", dir_ / "figures"};
+  for (const auto& [stem, extension] :
+       {std::pair{"machine", "json"}, std::pair{"records", "jsonl"}, std::pair{"skipped", "json"}})
+    for (const fs::path& file : files_of(dir_, stem, extension)) old.push_back(file);
   const fs::path previous = dir_ / ("previous-" + utc_now());
-  for (const std::string& name : names) {
-    if (!fs::exists(dir_ / name)) continue;
+  for (const fs::path& file : old) {
+    if (!fs::exists(file)) continue;
     fs::create_directories(previous);
-    fs::rename(dir_ / name, previous / name);
+    fs::rename(file, previous / file.filename());
   }
   flush_folder(dir_);
 }
@@ -196,9 +305,8 @@ void RecordStore::open_manifest(const Json& manifest) {
 }
 
 void RecordStore::open_records() {
-  const fs::path path = dir_ / "records.jsonl";
-  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file_ < 0) raise_errno("opening", path);
+  const fs::path path = own_file("records", "jsonl");
+  file_ = open_file(path, O_RDWR | O_APPEND);
   flush_folder(dir_);
   const std::string text = read_file(path);
   const Contents contents = parse_records(text, path);
@@ -213,10 +321,32 @@ const Json* RecordStore::find(const std::string& point) const {
   return found == index_.end() ? nullptr : &records_[found->second];
 }
 
+// The first record of a point stands: two writers may have measured one group.
 void RecordStore::keep(std::span<const Json> records) {
-  for (const Json& record : records) {
-    index_[record["point"].get<std::string>()] = records_.size();
-    records_.push_back(record);
+  for (const Json& record : records)
+    if (index_.emplace(record["point"].get<std::string>(), records_.size()).second)
+      records_.push_back(record);
+}
+
+bool RecordStore::claim(size_t number) {
+  if (!is_shared()) return true;
+  if (!set_byte_lock(claims_, number, F_WRLCK, dir_ / "claims")) return false;
+  refresh();
+  return true;
+}
+
+void RecordStore::release(size_t number) {
+  if (is_shared()) set_byte_lock(claims_, number, F_UNLCK, dir_ / "claims");
+}
+
+void RecordStore::refresh() {
+  for (const fs::path& file : files_of(dir_, "records", "jsonl")) {
+    if (file == own_file("records", "jsonl")) continue;
+    Progress& read = others_[file];
+    const Contents added = parse_records(read_tail(file, read.bytes), file, read.lines + 1);
+    keep(added.records);
+    read.bytes += added.sound_bytes;
+    read.lines += added.sound_lines;
   }
 }
 
@@ -231,11 +361,17 @@ void RecordStore::append(std::span<const Json> group) {
     const int error = errno;
     const bool is_restored = ::ftruncate(file_, size_) == 0;
     raise("writing {} bytes to {} failed: {}. {} Free some space, then run the same command again.",
-          lines.size(), (dir_ / "records.jsonl").string(), std::strerror(error),
+          lines.size(), own_file("records", "jsonl").string(), std::strerror(error),
           is_restored ? "The records before it are safe." : "The next run cuts off what is torn.");
   }
   size_ += static_cast<int64_t>(lines.size());
   keep(group);
+}
+
+void RecordStore::write_skipped(const std::vector<Json>& skipped) const {
+  const fs::path path = own_file("skipped", "json");
+  if (skipped.empty() && !fs::exists(path)) return;
+  write_file(path, Json(skipped).dump(2) + "\n");
 }
 
 }  // namespace reprise::results

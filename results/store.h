@@ -1,7 +1,9 @@
-// The append-only store of one run: records.jsonl, flushed group by group, resumed after a kill.
+// The append-only store of a run: records in lines, flushed group by group, resumed after a kill,
+// written by one process or by several.
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -15,56 +17,92 @@ namespace reprise::results {
 //   run.json        the manifest: what is being measured, with its config hash
 //   machine.json    the machine's facts and limits, measured once
 //   records.jsonl   one record a line
+//   skipped.json    points that did not fit into memory, with their need
 //   lock            held while a run writes here
+//   claims          groups that are being measured, as locks on its bytes
 //   paper.json      what the paper gives for these points, looked up anew for each drawing
 //   figures/        drawn from the above
 //   previous-*/     what --fresh set aside
+// Each of several writers has files of its own, machine-WRITER.json, records-WRITER.jsonl,
+// skipped-WRITER.json and lock-WRITER; whoever reads the folder sees the records of all, each point
+// once.
 //
 // A group of records (points measured interleaved) is written with one write and reaches the disk
-// before append returns. What a kill can leave is a torn or incomplete last group; opening cuts it
-// off, so that the group is measured again as a whole.
+// before append returns. What a kill can leave is a torn or incomplete last group; its writer's
+// next opening cuts it off, so that the group is measured again as a whole, and other readers stop
+// before it.
 class RecordStore {
  public:
   // Makes or opens `dir`. `manifest` has "config_hash" and "settings"; a folder that holds another
   // hash is an Error naming what differs. `fresh` moves older results into previous-<time>/ first.
-  // Throws Error when another run holds the lock, when the folder cannot be written, or when a
-  // record before the last group is damaged.
-  RecordStore(std::filesystem::path dir, const Json& manifest, bool fresh);
+  // `writer` "" has the folder for itself; other names (letters, digits, '-') share it with one
+  // another. Throws Error when another run holds the lock, when the folder cannot be written, when
+  // a record before the last group of a file is damaged, and for `fresh` in a shared folder.
+  RecordStore(std::filesystem::path dir, const Json& manifest, bool fresh, std::string writer = "");
   ~RecordStore();
   RecordStore(const RecordStore&) = delete;
   RecordStore& operator=(const RecordStore&) = delete;
 
-  // The record of a point, or null.
+  // The record of a point, or null. A pointer holds until append() or refresh().
   [[nodiscard]] const Json* find(const std::string& point) const;
   [[nodiscard]] bool has(const std::string& point) const { return find(point) != nullptr; }
-  [[nodiscard]] const std::vector<Json>& records() const { return records_; }
-  [[nodiscard]] int64_t dropped_bytes() const { return dropped_bytes_; }  // of the torn tail
+  [[nodiscard]] const std::vector<Json>& records() const { return records_; }  // of all writers
+  // Of this writer's torn tail.
+  [[nodiscard]] int64_t dropped_bytes() const { return dropped_bytes_; }
   [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
+  // This writer's file "<stem>.<extension>" or "<stem>-<writer>.<extension>".
+  [[nodiscard]] std::filesystem::path own_file(const std::string& stem,
+                                               const std::string& extension) const;
+
+  // Takes group `number` for this process; false where another one has it now. A claim ends with
+  // release(), and with the process, however that ends. Ask has() after it: the group may have been
+  // measured before. Alone in the folder, every claim succeeds.
+  [[nodiscard]] bool claim(size_t number);
+  void release(size_t number);
+  // Takes in what the other writers have added; claim() does so too.
+  void refresh();
 
   // Writes one whole group. Each record must be sound (record_fault: CHECK). Throws Error when the
   // disk refuses; the file is then as it was before.
   void append(std::span<const Json> group);
+  // Replaces this writer's list of skipped points: objects with "point", "need_bytes", ...
+  void write_skipped(const std::vector<Json>& skipped) const;
 
  private:
+  // How far a file of another writer has been read.
+  struct Progress {
+    size_t bytes = 0;  // of whole groups
+    int64_t lines = 0;
+  };
+
   void lock();
+  void close_files();
   void set_aside();
   void open_manifest(const Json& manifest);
   void open_records();
   void keep(std::span<const Json> records);
+  [[nodiscard]] bool is_shared() const { return !writer_.empty(); }
 
   std::filesystem::path dir_;
-  int lock_file_ = -1;
+  std::string writer_;
+  std::vector<int> locks_;  // open files
+  int claims_ = -1;
   int file_ = -1;
   int64_t size_ = 0;  // bytes of whole groups in the file
   int64_t dropped_bytes_ = 0;
+  std::map<std::filesystem::path, Progress> others_;
   std::vector<Json> records_;
   std::unordered_map<std::string, size_t> index_;  // point id -> place in records_
 };
 
-// Whole groups of DIR/records.jsonl, without locking or changing anything.
+// Whole groups of all writers of a folder, each point once, without locking or changing anything.
 std::vector<Json> read_records(const std::filesystem::path& dir);
 
-// Replaces a file in one step: written beside it, flushed to the disk, renamed.
+// Points that some writer skipped and none has measured, each once.
+std::vector<Json> read_skipped(const std::filesystem::path& dir);
+
+// Replaces a file in one step: written beside it under a name of its own, flushed to the disk,
+// renamed.
 void write_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace reprise::results

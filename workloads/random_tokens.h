@@ -1,18 +1,23 @@
 // Prompts of random tokens: any length for any vocabulary, the same for every method and machine.
 #pragma once
 
-#include <cstdint>
-#include <vector>
+#include "workloads/workload.h"
 
 namespace reprise::workloads {
 
-// Word `index` of the counter-based stream of (seed, item): changing one item leaves the others
-// alone, and no word depends on how many were drawn before it.
-[[nodiscard]] uint64_t stream_word(uint64_t seed, uint64_t item, uint64_t index);
+class RandomTokens final : public Workload {
+ public:
+  // Takes `vocab` > 0 and `seed`.
+  explicit RandomTokens(const WorkloadSource& source);
+  static WorkloadInfo info();
 
-// Token t of request r is drawn uniformly from [0, vocab) by word t of the stream (seed, r), so a
-// longer prompt of the same request begins with the shorter one. vocab > 0, tokens >= 0.
-[[nodiscard]] std::vector<int32_t> random_tokens(uint64_t seed, int64_t request, int64_t tokens,
-                                                 int64_t vocab);
+  // Token t of an item is drawn uniformly from [0, vocab) by element (item, t) of the stream
+  // `seed`.
+  [[nodiscard]] std::vector<int32_t> prompt(int64_t item, int64_t tokens) const override;
+
+ private:
+  uint64_t seed_;
+  int64_t vocab_;
+};
 
 }  // namespace reprise::workloads

@@ -1,10 +1,45 @@
 #include "workloads/registry.h"
 
+#include "core/base/error.h"
+#include "workloads/random_tokens.h"
+#include "workloads/text_prompts.h"
+
 namespace reprise::workloads {
+namespace {
+
+struct Entry {
+  WorkloadInfo (*info)();
+  std::unique_ptr<Workload> (*make)(const WorkloadSource& source);
+};
+
+template <typename T>
+constexpr Entry workload() {
+  return {.info = &T::info, .make = [](const WorkloadSource& source) -> std::unique_ptr<Workload> {
+            return std::make_unique<T>(source);
+          }};
+}
+
+// The single list of workloads.
+constexpr Entry kWorkloads[] = {
+    workload<RandomTokens>(),
+    workload<TextPrompts>(),
+};
+
+}  // namespace
 
 std::vector<WorkloadInfo> known_workloads() {
-  return {{"random_tokens", "uniform random token ids, any length and vocabulary", false},
-          {"text_prompts", "text of a file, tokenized and cut to the wanted length", true}};
+  std::vector<WorkloadInfo> infos;
+  for (const Entry& entry : kWorkloads) infos.push_back(entry.info());
+  return infos;
+}
+
+std::unique_ptr<Workload> make_workload(const std::string& name, const WorkloadSource& source) {
+  std::vector<std::string> names;
+  for (const Entry& entry : kWorkloads) {
+    names.push_back(entry.info().name);
+    if (names.back() == name) return entry.make(source);
+  }
+  raise("{}", unknown_name("workload", name, names));
 }
 
 }  // namespace reprise::workloads

@@ -1,18 +1,19 @@
 // The workloads an experiment file can name.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
-namespace reprise::workloads {
+#include "workloads/workload.h"
 
-struct WorkloadInfo {
-  std::string name;
-  std::string summary;
-  bool takes_file = false;  // "file": the prompts to read, next to the name
-};
+namespace reprise::workloads {
 
 // In the order `reprise list` shows them.
 std::vector<WorkloadInfo> known_workloads();
+
+// Throws Error for an unknown name, with the nearest, and where the source lacks what the workload
+// takes.
+std::unique_ptr<Workload> make_workload(const std::string& name, const WorkloadSource& source);
 
 }  // namespace reprise::workloads

@@ -4,7 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "workloads/random_tokens.h"
+#include "core/base/random.h"
+#include "core/tokenizer/tokenizer.h"
 
 namespace reprise::workloads {
 namespace {
@@ -41,17 +42,32 @@ std::vector<std::string> read_prompts(const std::filesystem::path& path) {
   return prompts;
 }
 
-TextPrompts::TextPrompts(const std::vector<std::string>& texts, const Encode& encode) {
+TextPrompts::TextPrompts(const WorkloadSource& source)
+    : TextPrompts(
+          read_prompts(source.file),
+          [tokenizer = source.tokenizer()](const std::string& text) {
+            return tokenizer->encode(text);
+          },
+          source.seed) {}
+
+TextPrompts::TextPrompts(const std::vector<std::string>& texts, const Encode& encode, uint64_t seed)
+    : seed_(seed) {
   for (const std::string& text : texts)
     if (std::vector<int32_t> ids = encode(text); !ids.empty()) prompts_.push_back(std::move(ids));
   if (prompts_.empty()) raise("the prompts hold no token at all; check the prompt file");
 }
 
-std::vector<int32_t> TextPrompts::prompt(uint64_t seed, int64_t request, int64_t tokens) const {
+WorkloadInfo TextPrompts::info() {
+  return {.name = "text_prompts",
+          .summary = "text of a file, tokenized and cut to the wanted length",
+          .takes_file = true};
+}
+
+std::vector<int32_t> TextPrompts::prompt(int64_t item, int64_t tokens) const {
   REPRISE_CHECK(tokens >= 0, "tokens {}", tokens);
   const auto length = static_cast<size_t>(tokens);
   std::vector<int32_t> ids;
-  size_t text = stream_word(seed, static_cast<uint64_t>(request), 0) % prompts_.size();
+  size_t text = random_bits(seed_, static_cast<uint64_t>(item), 0) % prompts_.size();
   for (; ids.size() < length; text = (text + 1) % prompts_.size()) {
     const std::vector<int32_t>& next = prompts_[text];
     const size_t taken = std::min(next.size(), length - ids.size());

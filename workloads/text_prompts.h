@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "workloads/workload.h"
+
 namespace reprise::workloads {
 
 // Non-empty prompts of a UTF-8 text file, in order: paragraphs where the file has blank lines
@@ -14,19 +16,24 @@ namespace reprise::workloads {
 std::vector<std::string> read_prompts(const std::filesystem::path& path);
 
 // Texts turned into tokens once, then cut to any length.
-class TextPrompts {
+class TextPrompts final : public Workload {
  public:
   using Encode = std::function<std::vector<int32_t>(const std::string&)>;
 
-  TextPrompts(const std::vector<std::string>& texts, const Encode& encode);
+  // Takes `file`, `tokenizer` and `seed`. Throws Error as read_prompts(), for a model without a
+  // tokenizer, and where no text has a token.
+  explicit TextPrompts(const WorkloadSource& source);
+  TextPrompts(const std::vector<std::string>& texts, const Encode& encode, uint64_t seed);
+  static WorkloadInfo info();
 
-  // Request r starts at a text drawn by (seed, r) and goes on through the following ones (after the
-  // last comes the first) until it has exactly `tokens` tokens.
-  [[nodiscard]] std::vector<int32_t> prompt(uint64_t seed, int64_t request, int64_t tokens) const;
+  // An item starts at a text drawn by element (item, 0) of the stream `seed` and goes on through
+  // the following ones (after the last comes the first) until it has exactly `tokens` tokens.
+  [[nodiscard]] std::vector<int32_t> prompt(int64_t item, int64_t tokens) const override;
   [[nodiscard]] size_t size() const { return prompts_.size(); }
 
  private:
   std::vector<std::vector<int32_t>> prompts_;  // none empty
+  uint64_t seed_;
 };
 
 }  // namespace reprise::workloads

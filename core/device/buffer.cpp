@@ -27,11 +27,12 @@ void account(int64_t change) {
 constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 [[noreturn]] void refuse(size_t bytes) {
-  raise(
+  const std::string text = fmt::format(
       "cannot allocate {:.3f} GiB ({}); {:.3f} GiB are available: use a smaller model, batch, "
       "context or dtype",
       static_cast<double>(bytes) / 0x1p30, std::strerror(errno),
       static_cast<double>(available_bytes()) / 0x1p30);
+  throw MemoryError(text, static_cast<double>(bytes));
 }
 
 }  // namespace

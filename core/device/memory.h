@@ -2,8 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+
+#include "core/base/error.h"
 
 namespace reprise {
+
+// The machine has not the memory that something needs.
+class MemoryError : public Error {
+ public:
+  MemoryError(const std::string& text, double need_bytes) : Error(text), need_bytes_(need_bytes) {}
+  [[nodiscard]] double need_bytes() const { return need_bytes_; }  // of what was refused
+
+ private:
+  double need_bytes_;
+};
 
 // Highest resident set of this process so far, in bytes (VmHWM). 0 where the system does not tell.
 int64_t peak_resident_bytes();

@@ -4,21 +4,24 @@
 
 namespace reprise::reuse {
 
-PagedOptions read_paged_options(JsonObject& options) {
-  PagedOptions paged;
-  paged.block_tokens =
-      static_cast<int32_t>(options.integer_in("block_tokens", 8, 128, paged.block_tokens));
-  paged.version = static_cast<int32_t>(options.integer_in("version", 1, 2, paged.version));
-  const bool has_partition = options.has("partition_tokens");
-  paged.partition_tokens = static_cast<int32_t>(
-      options.integer_in("partition_tokens", 1, 1 << 20, paged.partition_tokens));
-  if (has_partition && paged.version == 1)
+void PagedOptions::visit(OptionVisitor& visitor) {
+  visitor.integer({"block_tokens", "tokens", "size of a block"}, {8, 128}, block_tokens);
+  visitor.integer({"version", "",
+                   "1: one pass over each sequence; 2: sequences are split into partitions that "
+                   "are merged, more tasks for small batches"},
+                  {1, 2}, version);
+  visitor.integer(
+      {"partition_tokens", "tokens", "of a partition of version 2: a multiple of block_tokens"},
+      {1, 1 << 20}, partition_tokens);
+}
+
+void PagedOptions::check(const JsonObject& given) const {
+  if (version == 1 && given.has("partition_tokens"))
     raise("{}: only version 2 has partitions: leave it out, or add \"version\": 2",
-          options.where("partition_tokens"));
-  if (paged.version == 2 && paged.partition_tokens % paged.block_tokens != 0)
+          given.where("partition_tokens"));
+  if (version == 2 && partition_tokens % block_tokens != 0)
     raise("{}: {} is no multiple of the {} tokens of a block: choose one",
-          options.where("partition_tokens"), paged.partition_tokens, paged.block_tokens);
-  return paged;
+          given.where("partition_tokens"), partition_tokens, block_tokens);
 }
 
 }  // namespace reprise::reuse

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/base/json.h"
+#include "core/reuse/options.h"
 #include "core/reuse/tree_plan.h"
 
 namespace reprise::reuse {
@@ -13,13 +13,12 @@ struct PagedOptions {
   int32_t version = 1;             // 2: attention is split along the sequence
   int32_t partition_tokens = 512;  // into parts of so many tokens, a multiple of block_tokens
 
+  void visit(OptionVisitor& visitor);
+  void check(const JsonObject& given) const;
+
   [[nodiscard]] TreePlanOptions plan() const {
     return {.private_partition_tokens = version == 2 ? partition_tokens : 0};
   }
 };
-
-// Reads "block_tokens" (8 to 128), "version" (1 or 2) and "partition_tokens"; throws Error naming
-// the option.
-PagedOptions read_paged_options(JsonObject& options);
 
 }  // namespace reprise::reuse

@@ -4,21 +4,26 @@
 
 namespace reprise::reuse {
 
-TreeOptions read_tree_options(JsonObject& options, const TreeOptions& defaults) {
-  TreeOptions chosen = defaults;
-  chosen.chunk_tokens =
-      static_cast<int32_t>(options.integer_in("chunk_tokens", 16, 1 << 16, chosen.chunk_tokens));
-  if (chosen.chunk_tokens % 16 != 0)
-    raise("{}: {} is no multiple of 16: try {}", options.where("chunk_tokens"), chosen.chunk_tokens,
-          chosen.chunk_tokens / 16 * 16);
-  chosen.reuse_prefill = options.boolean("reuse_prefill", defaults.reuse_prefill);
-  chosen.retain = options.boolean("retain", defaults.retain);
-  if (chosen.retain && !chosen.reuse_prefill)
+void TreeOptions::visit(OptionVisitor& visitor) {
+  visitor.integer({"chunk_tokens", "tokens", "size of a chunk of the tree"}, {16, 1 << 16, 16},
+                  chunk_tokens);
+  visitor.boolean(
+      {"reuse_prefill", "",
+       "tokens found in the tree are not computed again; a request whose prefix another "
+       "one is computing waits for it"},
+      reuse_prefill);
+  visitor.boolean({"retain", "",
+                   "with reuse_prefill: chunks stay after their last sequence until the room is "
+                   "needed, the longest unused goes first"},
+                  retain);
+}
+
+void TreeOptions::check(const JsonObject& given) const {
+  if (retain && !reuse_prefill)
     raise(
         "{}: retained prefixes are of use only to requests that do not compute them again: add "
         "\"reuse_prefill\": true",
-        options.where("retain"));
-  return chosen;
+        given.where("retain"));
 }
 
 }  // namespace reprise::reuse

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/base/json.h"
+#include "core/reuse/options.h"
 
 namespace reprise::reuse {
 
@@ -11,10 +11,9 @@ struct TreeOptions {
   int32_t chunk_tokens = 64;   // a multiple of 16
   bool reuse_prefill = false;  // tokens found in the tree are not computed again
   bool retain = false;         // with reuse_prefill: chunks outlive their last sequence
-};
 
-// What is not given is as in `defaults`. Throws Error naming the option, what was found and what is
-// accepted.
-TreeOptions read_tree_options(JsonObject& options, const TreeOptions& defaults);
+  void visit(OptionVisitor& visitor);
+  void check(const JsonObject& given) const;
+};
 
 }  // namespace reprise::reuse

@@ -163,15 +163,26 @@ class Parser {
   }
 
   void require_method(const std::string& name, const std::string& where) const {
-    std::vector<std::string> known = vocabulary_.methods;
+    std::vector<std::string> known = names_of(vocabulary_.methods);
     for (const std::string& own : experiment_.kind.own_method_names()) known.push_back(own);
     for (const KindInfo& other : vocabulary_.kinds)
-      if (const auto own = other.own_method_names();
-          other.name != experiment_.kind.name &&
-          std::find(own.begin(), own.end(), name) != own.end())
+      if (other.name != experiment_.kind.name && other.has_own_method(name))
         raise("{}: method \"{}\" runs in kind \"{}\" alone, and this file is of kind \"{}\"", where,
               name, other.name, experiment_.kind.name);
     require_name(known, "method", name, where);
+  }
+
+  // Options of a method are checked here, so that none is found wrong after hours of measuring.
+  void read_options(JsonObject& entry, MethodChoice& choice) const {
+    const JsonObject given = entry.has("options")
+                                 ? entry.object("options")
+                                 : JsonObject(choice.options, source_, entry.where("options"));
+    for (const KnownMethod& method : vocabulary_.methods)
+      if (method.name == choice.name) choice.resolved = method.resolve_options(given);
+    if (experiment_.kind.has_own_method(choice.name) && !given.json().empty())
+      raise("{}: method \"{}\" has no options; leave them out", entry.where("options"),
+            choice.name);
+    choice.options = Json(given.json());
   }
 
   void read_methods() {
@@ -183,7 +194,7 @@ class Parser {
           entry_object(list[i], storage, "name", source_, "methods." + std::to_string(i));
       MethodChoice choice{.name = entry.string("name"), .options = Json::object()};
       require_method(choice.name, entry.where("name"));
-      if (entry.has("options")) choice.options = entry.object("options").json();
+      read_options(entry, choice);
       entry.reject_unknown();
       const std::string text = choice.name + " " + choice.options.dump();
       require_different(seen, text, file_.where("methods"));
@@ -203,21 +214,19 @@ class Parser {
     entry.reject_unknown();
   }
 
-  std::vector<int64_t> read_axis(const Axis& axis, JsonObject& settings, JsonObject& sweep) {
+  std::vector<AxisValue> read_axis(const Axis& axis, JsonObject& settings, JsonObject& sweep) {
     const bool is_swept = sweep.has(axis.name);
     if (settings.has(axis.name)) {
       if (is_swept) raise("{} is in \"settings\" too; keep one of them", sweep.where(axis.name));
-      return {settings.integer_in(axis.name, axis.low, axis.high)};
+      return {axis.read(settings.at(axis.name), settings.where(axis.name))};
     }
     if (!is_swept) return {axis.fallback};
-    list_at(sweep, axis.name);
-    std::vector<int64_t> values = sweep.integers(axis.name);
-    for (const int64_t value : values) {
-      if (value < axis.low || value > axis.high)
-        raise("{} holds {}, each must be from {} to {}", sweep.where(axis.name), value, axis.low,
-              axis.high);
-      if (std::count(values.begin(), values.end(), value) > 1)
-        raise("{} holds {} twice", sweep.where(axis.name), value);
+    std::vector<AxisValue> values;
+    for (const Json& entry : list_at(sweep, axis.name)) {
+      AxisValue value = axis.read(entry, sweep.where(axis.name));
+      if (std::find(values.begin(), values.end(), value) != values.end())
+        raise("{} holds {} twice", sweep.where(axis.name), value.text());
+      values.push_back(std::move(value));
     }
     return values;
   }
@@ -258,7 +267,8 @@ class Parser {
     JsonObject seeds = file_.object("seeds");
     experiment_.seeds = {.prompts = read_seed(seeds, "prompts"),
                          .weights = read_seed(seeds, "weights"),
-                         .sampling = read_seed(seeds, "sampling")};
+                         .sampling = read_seed(seeds, "sampling"),
+                         .arrivals = read_seed(seeds, "arrivals")};
     seeds.reject_unknown();
   }
 
@@ -307,6 +317,9 @@ class Parser {
     spec.name = plot.string("name", spec.y);
     plot.reject_unknown();
     require_name(axes, "axis", spec.x, plot.where("x"));
+    if (spec.log_x && !experiment_.kind.find_axis(spec.x)->takes_numbers())
+      raise("{}: the values of {} are words, which have no logarithm; leave it out",
+            plot.where("log_x"), spec.x);
     if (!spec.panels.empty()) require_name(axes, "axis", spec.panels, plot.where("panels"));
     std::vector<std::string> series = {"method", "model", "dtype"};
     series.insert(series.end(), axes.begin(), axes.end());
@@ -333,10 +346,6 @@ class Parser {
 };
 
 }  // namespace
-
-std::vector<std::string> KindInfo::axis_names() const { return names_of(axes); }
-std::vector<std::string> KindInfo::metric_names() const { return names_of(metrics); }
-std::vector<std::string> KindInfo::own_method_names() const { return names_of(own_methods); }
 
 Experiment parse_experiment(const Json& file, const std::string& source, const std::string& scale,
                             const std::vector<std::string>& overrides,

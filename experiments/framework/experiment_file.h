@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,17 @@
 
 namespace reprise::experiments {
 
+// A method that every kind runs.
+struct KnownMethod {
+  std::string name;
+  // All of its options where `given` is given. Throws Error naming the option.
+  std::function<Json(const JsonObject& given)> resolve_options;
+};
+
 // The names an experiment file may use.
 struct Vocabulary {
   std::vector<KindInfo> kinds;
-  std::vector<std::string> methods;
+  std::vector<KnownMethod> methods;
   std::vector<workloads::WorkloadInfo> workloads;
 };
 
@@ -48,8 +56,8 @@ struct Experiment {
   std::vector<MethodChoice> methods;
   std::vector<MissingMethod> left_out;  // listed, but not measured: see leave_out_missing()
   Workload workload;
-  std::vector<std::vector<int64_t>> axis_values;  // of each axis of the kind, none empty
-  std::vector<std::string> metrics;               // shown in the table; all by default
+  std::vector<std::vector<AxisValue>> axis_values;  // of each axis of the kind, none empty
+  std::vector<std::string> metrics;                 // shown in the table; all by default
   int64_t repetitions = 5, warmup = 1;
   Seeds seeds;
   std::string paper_numbers;  // of results/papers/, to stand beside ours; "": none

@@ -10,22 +10,18 @@
 
 #include "core/base/dtype.h"
 #include "core/base/json.h"
+#include "experiments/framework/axis.h"
 
 namespace reprise::experiments {
 
-// A whole number that an experiment file may set or sweep.
-struct Axis {
-  std::string name;
-  int64_t fallback = 0;  // where the file says nothing
-  int64_t low = 0, high = 0;
-  std::string unit;
-  std::string help;
-};
-
+// The one place where a metric's name, unit and help stand; what measures it names it by this.
 struct MetricInfo {
   std::string name;
   std::string unit;
   std::string help;
+  // Whether its samples have tails that matter: those of results::kPercentiles that their number
+  // supports stand beside the median.
+  bool has_percentiles = false;
 };
 
 // A method outside the registry, which the kind runs by itself.
@@ -46,6 +42,9 @@ struct KindInfo {
   [[nodiscard]] std::vector<std::string> axis_names() const;
   [[nodiscard]] std::vector<std::string> metric_names() const;
   [[nodiscard]] std::vector<std::string> own_method_names() const;
+  [[nodiscard]] bool has_own_method(const std::string& wanted) const;
+  // Null where the kind has none of that name.
+  [[nodiscard]] const Axis* find_axis(const std::string& wanted) const;
 };
 
 struct ModelChoice {
@@ -55,7 +54,8 @@ struct ModelChoice {
 
 struct MethodChoice {
   std::string name;
-  Json options;  // an object
+  Json options;                    // an object: those that the file sets
+  Json resolved = Json::object();  // all of them
 };
 
 // The name, with the options where any is set: tells the points of a group apart.
@@ -76,7 +76,7 @@ struct MissingMethod {
 
 // One per dimension, so that changing one leaves the others alone.
 struct Seeds {
-  uint64_t prompts = 1, weights = 1, sampling = 1;
+  uint64_t prompts = 1, weights = 1, sampling = 1, arrivals = 1;
 };
 
 // Points that differ in their method only; they are measured interleaved, and written together.
@@ -84,7 +84,7 @@ struct Group {
   ModelChoice model;
   DType dtype = DType::kF32, kv_dtype = DType::kF32;
   Workload workload;
-  std::map<std::string, int64_t> axes;  // a value for each axis of the kind
+  std::map<std::string, AxisValue> axes;  // a value for each axis of the kind
   int64_t repetitions = 1, warmup = 0;
   Seeds seeds;
 
@@ -94,7 +94,12 @@ struct Group {
   std::vector<std::string> point_ids;  // hash of `requested`
   std::vector<Json> requested;         // settings of each point
 
-  [[nodiscard]] int64_t axis(const std::string& name) const { return axes.at(name); }
+  // The value of an axis of the kind, of the type that the axis has (CHECK).
+  [[nodiscard]] int64_t axis(const std::string& name) const { return axes.at(name).integer(); }
+  [[nodiscard]] double real_axis(const std::string& name) const { return axes.at(name).real(); }
+  [[nodiscard]] const std::string& word_axis(const std::string& name) const {
+    return axes.at(name).word();
+  }
 };
 
 // What came out for one point. Samples stand in the order they were taken.
@@ -104,6 +109,19 @@ struct Measurement {
   Json resolved = Json::object();  // settings as they turned out, beside the requested ones
   Json answers = Json::object();   // outputs: hashes of generated tokens, agreement
   Json memory = Json::object();    // {name: bytes}
+
+  // A metric that is one number.
+  void set(const MetricInfo& metric, double value);
+  // A metric that is the median of numbers that are not kept, with their quartiles; at least one.
+  void summarize(const MetricInfo& metric, const std::vector<double>& values);
+  // The same of samples, which are kept. Without any, the metric is left out.
+  void sample(const MetricInfo& metric, const std::vector<double>& samples);
+};
+
+// What a group takes of memory at least.
+struct MemoryNeed {
+  double bytes = 0;
+  std::string of_what;  // "2.10 GiB for weights and ..."
 };
 
 // Thrown by measure() when `stop` was raised: the group in flight is given up.
@@ -117,9 +135,11 @@ class Kind {
     (void)method;
     return "";
   }
-  // Throws Error when the group can never run (a shape beyond the model, too little memory). Called
-  // for every group before the first is measured.
+  // Throws Error when the group can never run, on whatever machine (a shape beyond the model).
+  // Called for every group before the first is measured.
   virtual void check(const Group& group) = 0;
+  // Of a group that check() lets pass. One that needs more than there is is skipped.
+  [[nodiscard]] virtual MemoryNeed memory_need(const Group& group) = 0;
   // One measurement for each of the group's methods. `machine` has the machine's measured limits.
   virtual std::vector<Measurement> measure(const Group& group, const Json& machine,
                                            const std::atomic<bool>& stop) = 0;

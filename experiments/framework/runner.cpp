@@ -1,8 +1,11 @@
 #include "experiments/framework/runner.h"
 
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/base/error.h"
 #include "results/provenance.h"
@@ -14,8 +17,8 @@ namespace {
 
 // Limits measured by the run that made the folder serve its continuation too, unless the folder
 // moved to another machine.
-Json machine_of(const RunOptions& options, const Json& facts, RunObserver& observer) {
-  const std::filesystem::path path = options.out / "machine.json";
+Json machine_of(const RunOptions& options, const std::filesystem::path& path, const Json& facts,
+                RunObserver& observer) {
   if (std::filesystem::exists(path)) {
     const Json saved = read_json(path);
     if (saved.is_object() && saved.value("for", Json()) == facts) return saved["machine"];
@@ -37,7 +40,8 @@ Json facts_of(const RunSettings& settings) {
 
 std::vector<Json> records_of(const Experiment& experiment, const Group& group,
                              const std::vector<Measurement>& measurements, const Json& plan,
-                             const Json& machine, const std::string& started_at) {
+                             const Json& machine, const std::string& writer,
+                             const std::string& started_at) {
   REPRISE_CHECK(measurements.size() == group.methods.size());
   const Json provenance = results::provenance_json();
   const std::string ended_at = results::utc_now();
@@ -45,6 +49,7 @@ std::vector<Json> records_of(const Experiment& experiment, const Group& group,
   for (size_t i = 0; i < measurements.size(); ++i) {
     const Measurement& measured = measurements[i];
     Json resolved = group.requested[i];
+    resolved["method_options"] = group.methods[i].resolved;
     resolved.update(measured.resolved);
     records.push_back({{"schema", results::kSchemaVersion},
                        {"experiment",
@@ -68,29 +73,185 @@ std::vector<Json> records_of(const Experiment& experiment, const Group& group,
                        {"provenance", provenance},
                        {"started_at", started_at},
                        {"ended_at", ended_at}});
+    if (!writer.empty()) records.back()["writer"] = writer;
   }
   return records;
 }
 
-[[noreturn]] void raise_at(const Group& group, const results::RecordStore& store, int64_t points,
-                           const std::string& what) {
-  raise("{}: {}\n{} of {} points are safe in {}; the same command goes on from there.", group.label,
-        what, store.records().size(), points, store.dir().string());
-}
+double gib(double bytes) { return bytes / 0x1p30; }
 
-std::vector<Measurement> measure(const Group& group, Kind& kind, const Json& machine,
-                                 const results::RecordStore& store, int64_t points,
-                                 const std::atomic<bool>& stop) {
-  try {
-    return kind.measure(group, machine, stop);
-  } catch (const Error& error) {
-    raise_at(group, store, points, error.what());
-  } catch (const std::bad_alloc&) {
-    raise_at(group, store, points,
-             "the system has no memory left. Take smaller values of the sweep (--set "
-             "sweep.prompt_tokens=[...]), a smaller dtype or model.");
+// One run under way.
+class Run {
+ public:
+  Run(const Experiment& experiment, const RunOptions& options, Kind& kind, RunObserver& observer,
+      const std::atomic<bool>& stop)
+      : experiment_(experiment),
+        options_(options),
+        kind_(kind),
+        observer_(observer),
+        stop_(stop),
+        groups_(expand(experiment, options.settings)),
+        plan_(manifest(experiment, options.settings, groups_)),
+        lacks_(find_lacks()),
+        store_(options.out, plan_, options.fresh, options.shard.writer()) {}
+
+  RunOutcome run() {
+    std::vector<size_t> todo = own_groups();
+    observer_.planned(points_of(todo), present_points_of(todo), store_.dropped_bytes());
+    skip_what_lacks_memory(todo);
+    while (!todo.empty() && !is_stopped()) {
+      std::vector<size_t> elsewhere = measure_free(todo);
+      // Others have these in flight. They will be there, or free again if their process dies.
+      if (elsewhere.size() == todo.size()) wait_a_little();
+      todo = std::move(elsewhere);
+    }
+    outcome_.was_interrupted = !todo.empty();
+    return finish();
   }
-}
+
+ private:
+  // Whether each group fits, by the memory there is before anything is loaded.
+  std::map<size_t, MemoryLack> find_lacks() {
+    const auto available = static_cast<double>(options_.available_bytes());
+    std::map<size_t, MemoryLack> lacks;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      kind_.check(groups_[g]);
+      const MemoryNeed need = kind_.memory_need(groups_[g]);
+      if (available > 0 && need.bytes > available)
+        lacks[g] = {
+            .need_bytes = need.bytes, .available_bytes = available, .of_what = need.of_what};
+    }
+    return lacks;
+  }
+
+  [[nodiscard]] std::vector<size_t> own_groups() const {
+    std::vector<size_t> own;
+    for (size_t g = 0; g < groups_.size(); ++g)
+      if (options_.shard.takes(g)) own.push_back(g);
+    return own;
+  }
+
+  [[nodiscard]] int64_t points_of(const std::vector<size_t>& groups) const {
+    int64_t points = 0;
+    for (const size_t g : groups) points += std::ssize(groups_[g].point_ids);
+    return points;
+  }
+
+  [[nodiscard]] int64_t present_points_of(const std::vector<size_t>& groups) const {
+    int64_t points = 0;
+    for (const size_t g : groups)
+      if (is_measured(g)) points += std::ssize(groups_[g].point_ids);
+    return points;
+  }
+
+  [[nodiscard]] bool is_measured(size_t g) const {
+    return store_.has(groups_[g].point_ids.front());
+  }
+
+  void skip_what_lacks_memory(std::vector<size_t>& todo) {
+    for (const size_t g : todo)
+      if (const auto lack = lacks_.find(g); lack != lacks_.end() && !is_measured(g))
+        skip(g, lack->second);
+    std::erase_if(todo, [&](size_t g) { return lacks_.contains(g); });
+    store_.write_skipped(skipped_);
+  }
+
+  void skip(size_t g, const MemoryLack& lack) {
+    const Group& group = groups_[g];
+    for (size_t i = 0; i < group.methods.size(); ++i)
+      skipped_.push_back({{"point", group.point_ids[i]},
+                          {"group", group.id},
+                          {"label", group.label},
+                          {"method", label_of(group.methods[i])},
+                          {"need_bytes", lack.need_bytes},
+                          {"available_bytes", lack.available_bytes},
+                          {"reason", lack.text()}});
+    observer_.skipped(group, lack);
+  }
+
+  // Measures those of the groups that nobody else has now, and returns the rest.
+  std::vector<size_t> measure_free(const std::vector<size_t>& todo) {
+    std::vector<size_t> rest;
+    for (const size_t g : todo) {
+      if (is_measured(g)) continue;
+      if (is_stopped() || !store_.claim(g)) {
+        rest.push_back(g);
+        continue;
+      }
+      if (!is_measured(g) && !measure(g)) rest.push_back(g);
+      store_.release(g);
+    }
+    return rest;
+  }
+
+  // False where the group was given up.
+  bool measure(size_t g) {
+    const Group& group = groups_[g];
+    if (machine_.is_null())
+      machine_ = machine_of(options_, store_.own_file("machine", "json"),
+                            facts_of(options_.settings), observer_);
+    if (stop_) return false;
+    observer_.started(group);
+    const std::string started_at = results::utc_now();
+    try {
+      const auto measured = kind_.measure(group, machine_, stop_);
+      const auto records = records_of(experiment_, group, measured, plan_, machine_,
+                                      options_.shard.writer(), started_at);
+      store_.append(records);
+      outcome_.measured += std::ssize(records);
+      observer_.finished(group, records);
+    } catch (const Interrupted&) {
+      gave_up_ = true;
+      return false;
+    } catch (const MemoryError& error) {
+      skip_refused(g, error.need_bytes(), error.what());
+    } catch (const std::bad_alloc&) {
+      skip_refused(g, 0, "the system has no memory left");
+    } catch (const Error& error) {
+      raise("{}: {}\n{} of {} points are safe in {}; the same command goes on from there.",
+            group.label, error.what(), store_.records().size(), plan_["points"].get<int64_t>(),
+            store_.dir().string());
+    }
+    return true;
+  }
+
+  // A group that seemed to fit, and did not.
+  void skip_refused(size_t g, double refused_bytes, const std::string& what) {
+    const double need = kind_.memory_need(groups_[g]).bytes;
+    skip(g, {.need_bytes = std::max(need, refused_bytes),
+             .available_bytes = static_cast<double>(options_.available_bytes()),
+             .of_what = what});
+    store_.write_skipped(skipped_);
+  }
+
+  static void wait_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
+
+  RunOutcome finish() {
+    store_.refresh();
+    outcome_.points = plan_["points"];
+    for (const Group& group : groups_)
+      for (const std::string& point : group.point_ids)
+        if (const Json* record = store_.find(point)) outcome_.records.push_back(*record);
+    outcome_.skipped = results::read_skipped(options_.out);
+    return std::move(outcome_);
+  }
+
+  [[nodiscard]] bool is_stopped() const { return stop_ || gave_up_; }
+
+  const Experiment& experiment_;
+  const RunOptions& options_;
+  Kind& kind_;
+  RunObserver& observer_;
+  const std::atomic<bool>& stop_;
+  std::vector<Group> groups_;
+  Json plan_;
+  std::map<size_t, MemoryLack> lacks_;  // by group
+  results::RecordStore store_;
+  Json machine_;
+  std::vector<Json> skipped_;  // by this process
+  RunOutcome outcome_;
+  bool gave_up_ = false;
+};
 
 }  // namespace
 
@@ -110,41 +271,14 @@ void leave_out_missing(Experiment& experiment, const Kind& kind) {
   experiment.methods = std::move(present);
 }
 
+std::string MemoryLack::text() const {
+  return fmt::format("needs {:.2f} GiB ({}), {:.2f} GiB are available", gib(need_bytes), of_what,
+                     gib(available_bytes));
+}
+
 RunOutcome run_experiment(const Experiment& experiment, const RunOptions& options, Kind& kind,
                           RunObserver& observer, const std::atomic<bool>& stop) {
-  const std::vector<Group> groups = expand(experiment, options.settings);
-  const Json plan = manifest(experiment, options.settings, groups);
-  RunOutcome outcome;
-  outcome.points = plan["points"];
-  for (const Group& group : groups) kind.check(group);
-
-  results::RecordStore store(options.out, plan, options.fresh);
-  observer.planned(outcome.points, static_cast<int64_t>(store.records().size()),
-                   store.dropped_bytes());
-  Json machine;
-  for (const Group& group : groups) {
-    if (store.has(group.point_ids.front())) continue;
-    if (machine.is_null()) machine = machine_of(options, facts_of(options.settings), observer);
-    if (stop) {
-      outcome.was_interrupted = true;
-      break;
-    }
-    observer.started(group);
-    const std::string started_at = results::utc_now();
-    try {
-      const auto measured = measure(group, kind, machine, store, outcome.points, stop);
-      const auto records = records_of(experiment, group, measured, plan, machine, started_at);
-      store.append(records);
-      observer.finished(group, records);
-    } catch (const Interrupted&) {
-      outcome.was_interrupted = true;
-      break;
-    }
-  }
-  for (const Group& group : groups)
-    for (const std::string& point : group.point_ids)
-      if (const Json* record = store.find(point)) outcome.records.push_back(*record);
-  return outcome;
+  return Run(experiment, options, kind, observer, stop).run();
 }
 
 }  // namespace reprise::experiments

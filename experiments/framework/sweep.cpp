@@ -18,8 +18,13 @@ Json json_of(const Workload& workload) {
   return json;
 }
 
+// Those that points are named after. The seed of arrivals came later than the first records: at its
+// default it is not named, so that their ids stay what they are.
 Json json_of(const Seeds& seeds) {
-  return {{"prompts", seeds.prompts}, {"weights", seeds.weights}, {"sampling", seeds.sampling}};
+  Json json = {
+      {"prompts", seeds.prompts}, {"weights", seeds.weights}, {"sampling", seeds.sampling}};
+  if (seeds.arrivals != Seeds{}.arrivals) json["arrivals"] = seeds.arrivals;
+  return json;
 }
 
 const char* weights_name(const ModelChoice& model) {
@@ -41,7 +46,7 @@ Json shared_settings(const Group& group, const RunSettings& settings) {
     json["weights"] = weights_name(group.model);
     json["workload"] = json_of(group.workload);
   }
-  for (const auto& [name, value] : group.axes) json[name] = value;
+  for (const auto& [name, value] : group.axes) json[name] = value.json();
   return json;
 }
 
@@ -52,7 +57,7 @@ std::string label_of(const Group& group, const Experiment& experiment) {
   for (size_t a = 0; a < experiment.kind.axes.size(); ++a)
     if (const std::string& name = experiment.kind.axes[a].name;
         experiment.axis_values[a].size() > 1)
-      label += fmt::format(" {}={}", name, group.axis(name));
+      label += fmt::format(" {}={}", name, group.axes.at(name).text());
   return label;
 }
 
@@ -72,7 +77,7 @@ void add_points(Group& group, const Experiment& experiment, const RunSettings& s
 }
 
 // Steps `at` to the next combination, the last axis fastest; false after the last.
-bool advance(std::vector<size_t>& at, const std::vector<std::vector<int64_t>>& values) {
+bool advance(std::vector<size_t>& at, const std::vector<std::vector<AxisValue>>& values) {
   for (size_t a = at.size(); a-- > 0;) {
     if (++at[a] < values[a].size()) return true;
     at[a] = 0;
@@ -127,7 +132,8 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
   Json axes = Json::object();
   Json units = Json::object();
   for (size_t a = 0; a < experiment.axis_values.size(); ++a) {
-    axes[experiment.kind.axes[a].name] = experiment.axis_values[a];
+    Json& values = axes[experiment.kind.axes[a].name] = Json::array();
+    for (const AxisValue& value : experiment.axis_values[a]) values.push_back(value.json());
     units[experiment.kind.axes[a].name] = experiment.kind.axes[a].unit;
   }
   Json models = Json::array(), dtypes = Json::array(), methods = Json::array();

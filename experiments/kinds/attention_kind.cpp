@@ -11,6 +11,7 @@
 #include "core/device/memory.h"
 #include "experiments/kinds/attention_samples.h"
 #include "experiments/kinds/bench.h"
+#include "experiments/kinds/shared_info.h"
 #include "experiments/kinds/torch_operator.h"
 #include "results/statistics.h"
 
@@ -123,8 +124,7 @@ class AttentionRun {
       });
       add_attention_metrics(problem_, samples_, m, machine, one);
       add_layer_metrics(problem_, group_.dtype, layer_, one);
-      one.metrics["kv_mb"] =
-          results::metric_json(static_cast<double>(operators_[m]->kv_peak_bytes()) * 1e-6, "MB");
+      one.set(kKvMb, static_cast<double>(operators_[m]->kv_peak_bytes()) * 1e-6);
       one.answers = {{"relative_error", deviations_[m].relative_error},
                      {"largest_rounding_error", operators_[m]->largest_rounding_error()},
                      {"compared_with", label_of(group_.methods[0])},
@@ -258,19 +258,22 @@ std::string AttentionKind::missing(const MethodChoice& method) const {
 
 void AttentionKind::check(const Group& group) {
   const AttentionProblem problem = attention_problem(group);
-  const LayerWidth width = width_of(group);
+  (void)width_of(group);  // throws where it contradicts itself
   for (const MethodChoice& method : group.methods)
     if (is_torch_method(method.name)) check_torch_method(method, problem);
+  (void)least_cache_bytes(group.methods, problem);  // throws for a method or option nobody knows
+}
+
+MemoryNeed AttentionKind::memory_need(const Group& group) {
+  const AttentionProblem problem = attention_problem(group);
   const double caches = least_cache_bytes(group.methods, problem);
-  const double weights = layer_bytes(problem, width, group.dtype);
-  const auto available = static_cast<double>(available_bytes());
-  if (available > 0 && caches + weights > available)
-    raise(
-        "{}: the methods need at least {:.2f} GiB for keys and values of {} sequences of {} tokens "
-        "({} of them shared) in {}, {:.2f} GiB are available. Take a smaller --scale, fewer "
-        "methods, a smaller batch (--set sweep.batch=[...]) or shorter prompts.",
-        group.label, (caches + weights) / 0x1p30, problem.batch, problem.sequence_tokens(),
-        problem.shared_tokens, name_of(problem.kv_dtype), available / 0x1p30);
+  const double weights = layer_bytes(problem, width_of(group), group.dtype);
+  return {
+      .bytes = caches + weights,
+      .of_what = fmt::format("{:.2f} GiB for keys and values of {} sequences of {} tokens ({} "
+                             "of them shared) in {}",
+                             (caches + weights) / 0x1p30, problem.batch, problem.sequence_tokens(),
+                             problem.shared_tokens, name_of(problem.kv_dtype))};
 }
 
 std::vector<Measurement> AttentionKind::measure(const Group& group, const Json& machine,

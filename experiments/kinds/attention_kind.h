@@ -14,8 +14,10 @@ namespace reprise::experiments {
 class AttentionKind : public Kind {
  public:
   explicit AttentionKind(const Context& context) : context_(context) {}
+  static KindInfo info();
   [[nodiscard]] std::string missing(const MethodChoice& method) const override;
   void check(const Group& group) override;
+  [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
   std::vector<Measurement> measure(const Group& group, const Json& machine,
                                    const std::atomic<bool>& stop) override;
 

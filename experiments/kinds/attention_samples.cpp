@@ -3,21 +3,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
+#include "experiments/kinds/attention_metrics.h"
 #include "experiments/kinds/costs.h"
 #include "results/statistics.h"
 
 namespace reprise::experiments {
 namespace {
 
-using results::metric_json;
 using results::summarize;
-
-void add_sampled(Measurement& out, const std::string& name, const std::vector<double>& values,
-                 const char* unit) {
-  if (values.empty()) return;
-  out.samples[name] = values;
-  out.metrics[name] = metric_json(summarize(values), unit);
-}
 
 // fn(turn) of every turn.
 template <typename Fn>
@@ -28,9 +22,17 @@ std::vector<double> each(const AttentionSamples& samples, Fn&& fn) {
 }
 
 template <typename Fn>
-void add_median(Measurement& out, const char* name, const AttentionSamples& samples,
-                const char* unit, Fn&& fn) {
-  out.metrics[name] = metric_json(summarize(each(samples, fn)), unit);
+void add_median(Measurement& out, const MetricInfo& metric, const AttentionSamples& samples,
+                Fn&& fn) {
+  out.summarize(metric, each(samples, fn));
+}
+
+// The metric that an operator's part becomes.
+MetricInfo metric_of_part(const std::string& name) {
+  for (const MetricInfo& metric : {kSharedUs, kPrivateUs, kMergeUs})
+    if (metric.name == name) return metric;
+  REPRISE_CHECK(false, "no metric is called {}", name);
+  return {};
 }
 
 // The least time in which rates allow bytes and operations that overlap perfectly.
@@ -52,20 +54,20 @@ void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& s
     return limit_us(turn.kv_bytes_read, attention_flop(problem, turn.keys), rates) /
            turn.latency_us;
   };
-  add_median(out, "problem_beside_ratio", samples, "ratio",
+  add_median(out, kProblemBesideRatio, samples,
              [&](const AttentionTurn& turn) { return problem_ratio(turn, turn.beside); });
-  add_median(out, "plan_beside_ratio", samples, "ratio",
+  add_median(out, kPlanBesideRatio, samples,
              [&](const AttentionTurn& turn) { return plan_ratio(turn, turn.beside); });
-  add_median(out, "beside_gb_s", samples, "GB/s",
+  add_median(out, kBesideGbS, samples,
              [](const AttentionTurn& turn) { return turn.beside.dram_read_gb_s; });
-  add_median(out, "beside_gflop_s", samples, "GFLOP/s",
+  add_median(out, kBesideGflopS, samples,
              [](const AttentionTurn& turn) { return turn.beside.gflop_s; });
   const MomentRates probed{.dram_read_gb_s = dram_limit(machine),
                            .gflop_s = gflop_limit(machine, problem.kv_dtype)};
   if (probed.dram_read_gb_s <= 0 || probed.gflop_s <= 0) return;
-  add_median(out, "problem_limit_ratio", samples, "ratio",
+  add_median(out, kProblemLimitRatio, samples,
              [&](const AttentionTurn& turn) { return problem_ratio(turn, probed); });
-  add_median(out, "plan_limit_ratio", samples, "ratio",
+  add_median(out, kPlanLimitRatio, samples,
              [&](const AttentionTurn& turn) { return plan_ratio(turn, probed); });
 }
 
@@ -89,14 +91,14 @@ std::vector<double> time_ratios(const AttentionSamples& of, const AttentionSampl
 void add_speedups(const AttentionProblem& problem, const AttentionSamples& samples,
                   const AttentionSamples& first, Measurement& out) {
   std::vector<double> speedups = time_ratios(first, samples);
-  add_sampled(out, "speedup", speedups, "ratio");
-  add_median(out, "io_bound_speedup", samples, "ratio",
+  out.sample(kSpeedup, speedups);
+  add_median(out, kIoBoundSpeedup, samples,
              [&](const AttentionTurn& turn) { return io_bound_speedup(problem, turn.keys); });
-  add_median(out, "relay_theory_speedup", samples, "ratio",
+  add_median(out, kRelayTheorySpeedup, samples,
              [&](const AttentionTurn& turn) { return relay_theory_speedup(problem, turn.keys); });
   for (size_t i = 0; i < speedups.size(); ++i)
     speedups[i] /= io_bound_speedup(problem, samples.turns[i].keys);
-  out.metrics["io_bound_ratio"] = metric_json(summarize(speedups), "ratio");
+  out.summarize(kIoBoundRatio, speedups);
 }
 
 // b * n_c / t [ChunkAttention §4.1], with the median for the mean time of a step: the samples stand
@@ -106,12 +108,12 @@ double tokens_per_s(const AttentionProblem& problem, const std::vector<double>& 
   return static_cast<double>(problem.batch) / (summarize(latency_us).median * 1e-6);
 }
 
-void add_linear(Measurement& out, const std::string& layer, const LinearCosts& costs,
+void add_linear(Measurement& out, const LinearMetrics& metrics, const LinearCosts& costs,
                 const std::vector<double>& times_us) {
-  add_sampled(out, layer + "_us", times_us, "us");
-  out.metrics[layer + "_mflop"] = metric_json(costs.flop * 1e-6, "MFLOP");
-  out.metrics[layer + "_mb"] = metric_json(costs.bytes * 1e-6, "MB");
-  out.metrics[layer + "_intensity"] = metric_json(costs.flop / costs.bytes, "FLOP/byte");
+  out.sample(metrics.time_us, times_us);
+  out.set(metrics.mflop, costs.flop * 1e-6);
+  out.set(metrics.mb, costs.bytes * 1e-6);
+  out.set(metrics.intensity, costs.flop / costs.bytes);
 }
 
 }  // namespace
@@ -121,37 +123,35 @@ void add_attention_metrics(const AttentionProblem& problem, std::span<const Atte
   const AttentionSamples& samples = group[m];
   const std::vector<double> latency_us =
       each(samples, [](const AttentionTurn& turn) { return turn.latency_us; });
-  add_sampled(out, "latency_us", latency_us, "us");
-  add_sampled(out, "append_us",
-              each(samples, [](const AttentionTurn& turn) { return turn.append_us; }), "us");
-  for (const auto& [name, times_us] : samples.parts_us) add_sampled(out, name, times_us, "us");
-  out.metrics["tokens_per_s"] = metric_json(tokens_per_s(problem, latency_us), "tokens/s");
-  add_median(out, "useful_mb", samples, "MB",
+  out.sample(kLatencyUs, latency_us);
+  out.sample(kAppendUs, each(samples, [](const AttentionTurn& turn) { return turn.append_us; }));
+  for (const auto& [name, times_us] : samples.parts_us) out.sample(metric_of_part(name), times_us);
+  out.set(kTokensPerS, tokens_per_s(problem, latency_us));
+  add_median(out, kUsefulMb, samples,
              [&](const AttentionTurn& turn) { return useful_kv_bytes(problem, turn.keys) * 1e-6; });
-  add_median(out, "read_mb", samples, "MB",
+  add_median(out, kReadMb, samples,
              [](const AttentionTurn& turn) { return turn.kv_bytes_read * 1e-6; });
-  add_median(out, "mflop", samples, "MFLOP",
+  add_median(out, kMflop, samples,
              [&](const AttentionTurn& turn) { return attention_flop(problem, turn.keys) * 1e-6; });
-  add_median(out, "intensity", samples, "FLOP/byte", [&](const AttentionTurn& turn) {
+  add_median(out, kIntensity, samples, [&](const AttentionTurn& turn) {
     return attention_flop(problem, turn.keys) / turn.kv_bytes_read;
   });
-  add_median(out, "read_gb_s", samples, "GB/s", [](const AttentionTurn& turn) {
+  add_median(out, kReadGbS, samples, [](const AttentionTurn& turn) {
     return turn.kv_bytes_read / (turn.latency_us * 1e3);
   });
-  add_median(out, "gflop_s", samples, "GFLOP/s", [&](const AttentionTurn& turn) {
+  add_median(out, kGflopS, samples, [&](const AttentionTurn& turn) {
     return attention_flop(problem, turn.keys) / (turn.latency_us * 1e3);
   });
   add_speedups(problem, samples, group[0], out);
-  out.metrics["best_ratio"] =
-      metric_json(summarize(time_ratios(group[best_of(group)], samples)), "ratio");
+  out.summarize(kBestRatio, time_ratios(group[best_of(group)], samples));
   add_limit_ratios(problem, samples, machine, out);
 }
 
 void add_layer_metrics(const AttentionProblem& problem, DType dtype, const LayerSamples& samples,
                        Measurement& out) {
   if (samples.width.hidden == 0) return;
-  add_linear(out, "qkv", qkv_costs(problem, samples.width, dtype), samples.qkv_us);
-  add_linear(out, "mlp", mlp_costs(problem, samples.width, dtype), samples.mlp_us);
+  add_linear(out, kQkvMetrics, qkv_costs(problem, samples.width, dtype), samples.qkv_us);
+  add_linear(out, kMlpMetrics, mlp_costs(problem, samples.width, dtype), samples.mlp_us);
 }
 
 }  // namespace reprise::experiments

@@ -9,11 +9,12 @@
 #include "core/device/memory.h"
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/costs.h"
+#include "experiments/kinds/shared_info.h"
 #include "methods/registry.h"
 #include "results/data_dir.h"
 #include "results/hash.h"
 #include "results/statistics.h"
-#include "workloads/random_tokens.h"
+#include "workloads/registry.h"
 
 namespace reprise::experiments {
 
@@ -62,8 +63,10 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t in
   // Decode steps are measured by themselves.
   options.scheduler = engine::make_scheduler("prefill_first");
   options.clock_ns = now_ns;
+  model::Decoder& model = decoder(group);
   return std::make_unique<engine::Engine>(
-      context_, decoder(group), methods::make_method(method.name, method.options), options);
+      context_, model,
+      methods::make_method(method.name, method.options, {.config = &model.config()}), options);
 }
 
 std::vector<int32_t> Bench::prefix(const Group& group) {
@@ -89,33 +92,38 @@ double Bench::declare_prefix(engine::Engine& engine, const Group& group) {
 }
 
 std::vector<int32_t> Bench::draw(const Group& group, int64_t item, int64_t tokens) {
-  if (group.workload.name == "random_tokens")
-    return workloads::random_tokens(group.seeds.prompts, item, tokens,
-                                    decoder(group).config().vocab);
-  REPRISE_CHECK(group.workload.name == "text_prompts", "workload {}", group.workload.name);
-  const std::string wanted = group.model.model + " " + group.workload.file;
-  if (texts_ == nullptr || tokenized_ != wanted) {
-    const auto tokenizer = load_tokenizer(resolve_path(group.model.model));
-    texts_ = std::make_unique<workloads::TextPrompts>(
-        workloads::read_prompts(resolve_path(group.workload.file)),
-        [&](const std::string& text) { return tokenizer->encode(text); });
-    tokenized_ = wanted;
+  const std::string wanted = fmt::format("{} {} {} {}", group.model.model, group.workload.name,
+                                         group.workload.file, group.seeds.prompts);
+  if (workload_ == nullptr || drawn_from_ != wanted) {
+    const auto tokenizer = [&]() -> std::shared_ptr<const Tokenizer> {
+      return load_tokenizer(resolve_path(group.model.model));
+    };
+    const std::string file = group.workload.file.empty() ? "" : resolve_path(group.workload.file);
+    workload_ = workloads::make_workload(group.workload.name, {.file = file,
+                                                               .vocab = config(group).vocab,
+                                                               .seed = group.seeds.prompts,
+                                                               .tokenizer = tokenizer});
+    drawn_from_ = wanted;
   }
-  return texts_->prompt(group.seeds.prompts, item, tokens);
+  return workload_->prompt(item, tokens);
 }
 
-void check_prompts(const Group& group, int64_t sequences) {
+void check_prompts(const Group& group) {
   const int64_t shared = group.axis("shared_tokens"), prompt = group.axis("prompt_tokens");
   if (shared > prompt)
     raise(
         "shared_tokens is {}, but a prompt has {} tokens, the shared ones among them. Set "
         "prompt_tokens to at least {} (--set settings.prompt_tokens={})",
         shared, prompt, shared, shared);
+  // Read for random weights too: what is no model is found now. They know no position better than
+  // another.
   const model::ModelConfig config = Bench::config(group);
-  const int64_t tokens = prompt + group.axis("new_tokens");
-  // Random weights know no position better than another.
-  if (!group.model.random_weights) check_positions(config, tokens);
-  check_memory(config, group.dtype, group.kv_dtype, tokens * sequences);
+  if (!group.model.random_weights) check_positions(config, prompt + group.axis("new_tokens"));
+}
+
+MemoryNeed memory_of_prompts(const Group& group, int64_t sequences) {
+  const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
+  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype, tokens * sequences);
 }
 
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
@@ -147,10 +155,10 @@ Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests
   engine.method().report([&](std::string_view name, double value, std::string_view unit) {
     metrics[std::string(name)] = {{"value", value}, {"unit", std::string(unit)}};
   });
-  metrics["kv_mb"] =
-      results::metric_json(static_cast<double>(engine.pool().peak_bytes()) * 1e-6, "MB");
-  metrics["prompt_tokens_total"] =
-      results::metric_json(static_cast<double>(requests * group.axis("prompt_tokens")), "tokens");
+  metrics[kKvMb.name] =
+      results::metric_json(static_cast<double>(engine.pool().peak_bytes()) * 1e-6, kKvMb.unit);
+  metrics[kPromptTokensTotal.name] = results::metric_json(
+      static_cast<double>(requests * group.axis("prompt_tokens")), kPromptTokensTotal.unit);
   return metrics;
 }
 

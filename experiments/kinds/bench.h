@@ -10,7 +10,7 @@
 #include "core/engine/engine.h"
 #include "core/model/network/decoder.h"
 #include "experiments/framework/kind.h"
-#include "workloads/text_prompts.h"
+#include "workloads/workload.h"
 
 namespace reprise::experiments {
 
@@ -36,26 +36,29 @@ class Bench {
   // What every prompt of the group begins with: "shared_tokens" tokens, drawn once for a seed.
   std::vector<int32_t> prefix(const Group& group);
   // Prompt of request `request`, "prompt_tokens" long and the same for every method: the prefix,
-  // then what the workload draws for this request. Text prompts are tokenized once for a model.
+  // then what the workload draws for this request. A workload is made once for a model.
   std::vector<int32_t> prompt(const Group& group, int64_t request);
   // Declares the group's prefix, if it has any, and returns the milliseconds that took: next to
   // nothing for a method that does not keep prefixes apart.
   double declare_prefix(engine::Engine& engine, const Group& group);
 
  private:
-  // `tokens` tokens of the workload's stream of this item.
+  // `tokens` tokens of the workload's item.
   std::vector<int32_t> draw(const Group& group, int64_t item, int64_t tokens);
 
   Context context_;
   std::string loaded_;  // what decoder_ was made from
   std::unique_ptr<model::Decoder> decoder_;
-  std::string tokenized_;  // what texts_ was made from
-  std::unique_ptr<workloads::TextPrompts> texts_;
+  std::string drawn_from_;  // what workload_ was made from
+  std::unique_ptr<workloads::Workload> workload_;
 };
 
-// Throws Error when the group's prompts cannot be: a prefix longer than the prompt, more tokens
-// than a trained model can place, or `sequences` such sequences that do not fit into memory.
-void check_prompts(const Group& group, int64_t sequences);
+// Throws Error when the group's prompts cannot be: a prefix longer than the prompt, or more tokens
+// than a trained model can place.
+void check_prompts(const Group& group);
+
+// The model and one cache of `sequences` sequences.
+MemoryNeed memory_of_prompts(const Group& group, int64_t sequences);
 
 // A request with the group's sampling: greedy, never stopped early.
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,

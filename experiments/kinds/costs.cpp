@@ -6,7 +6,6 @@
 
 #include "core/base/error.h"
 #include "core/device/cpu.h"
-#include "core/device/memory.h"
 
 namespace reprise::experiments {
 namespace {
@@ -92,19 +91,16 @@ void check_positions(const model::ModelConfig& config, int64_t sequence_tokens) 
         config.name, config.max_positions, sequence_tokens);
 }
 
-void check_memory(const model::ModelConfig& config, DType dtype, DType kv_dtype, int64_t tokens) {
+MemoryNeed memory_of_model(const model::ModelConfig& config, DType dtype, DType kv_dtype,
+                           int64_t tokens) {
   const double weights =
       static_cast<double>(config.parameters()) * static_cast<double>(size_of(dtype));
   const double cache =
       static_cast<double>(tokens) * static_cast<double>(kv_bytes_per_token(config, kv_dtype));
-  const auto available = static_cast<double>(available_bytes());
-  if (available > 0 && weights + cache > available)
-    raise(
-        "model {} in {} needs {:.2f} GiB for weights and {:.2f} GiB for keys and values of {} "
-        "tokens, "
-        "{:.2f} GiB are available. Take a smaller --scale, --set dtypes=bf16, shorter prompts or a "
-        "smaller model.",
-        config.name, name_of(dtype), gib(weights), gib(cache), tokens, gib(available));
+  return {.bytes = weights + cache,
+          .of_what = fmt::format("{:.2f} GiB for weights of {} in {} and {:.2f} GiB for keys and "
+                                 "values of {} tokens",
+                                 gib(weights), config.name, name_of(dtype), gib(cache), tokens)};
 }
 
 }  // namespace reprise::experiments

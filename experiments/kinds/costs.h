@@ -7,6 +7,7 @@
 #include "core/base/dtype.h"
 #include "core/base/json.h"
 #include "core/model/config/config.h"
+#include "experiments/framework/kind.h"
 
 namespace reprise::experiments {
 
@@ -43,9 +44,9 @@ struct MemoryLimit {
 };
 [[nodiscard]] MemoryLimit memory_limit(const Json& machine, double bytes);
 
-// Throws Error, with need and have, when weights and one cache of `tokens` tokens cannot fit into
-// the memory available now.
-void check_memory(const model::ModelConfig& config, DType dtype, DType kv_dtype, int64_t tokens);
+// Weights, and one cache of `tokens` tokens.
+[[nodiscard]] MemoryNeed memory_of_model(const model::ModelConfig& config, DType dtype,
+                                         DType kv_dtype, int64_t tokens);
 
 // Throws Error when a sequence of so many tokens is longer than the model was trained to place.
 void check_positions(const model::ModelConfig& config, int64_t sequence_tokens);

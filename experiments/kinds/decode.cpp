@@ -7,10 +7,29 @@
 #include "core/base/error.h"
 #include "core/device/buffer.h"
 #include "experiments/kinds/costs.h"
+#include "experiments/kinds/shared_info.h"
 #include "results/statistics.h"
 
 namespace reprise::experiments {
 namespace {
+
+const MetricInfo kStepMs = {"step_ms", "ms", "one token for every sequence of the batch",
+                            /*has_percentiles=*/true};
+const MetricInfo kDecodeTokensPerS = {"decode_tokens_per_s", "tokens/s",
+                                      "batch over the median step time"};
+const MetricInfo kPrefillMs = {"prefill_ms", "ms",
+                               "from submitting the batch to its last first token"};
+const MetricInfo kStreamedBytes = {
+    "streamed_bytes_per_step", "bytes",
+    "what a step must read at least, weights and distinct keys and values once"};
+const MetricInfo kStreamedGbS = {"streamed_gb_s", "GB/s",
+                                 "what a step must read at least, weights and distinct keys and "
+                                 "values once, over its time"};
+const MetricInfo kMemoryLimitRatio = {"memory_limit_ratio", "ratio",
+                                      "the same over this machine's measured rate"};
+const MetricInfo kComputeLimitRatio = {
+    "compute_limit_ratio", "ratio",
+    "arithmetic of a step over its time and this machine's measured rate"};
 
 struct Samples {
   std::vector<double> step_ms, prefill_ms;
@@ -47,30 +66,26 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
         "no decode step was seen with all {} sequences at once; generate more with --set "
         "settings.new_tokens={}",
         batch, 2 * group.axis("new_tokens"));
-  const results::Summary step = results::summarize(samples.step_ms);
-  const results::Summary prefill = results::summarize(samples.prefill_ms);
+  const double step_ms = results::summarize(samples.step_ms).median;
+  const double prefill_ms = results::summarize(samples.prefill_ms).median;
   const double context =
       static_cast<double>(prompt_tokens) + static_cast<double>(group.axis("new_tokens")) / 2;
   const double bytes = decode_bytes(decoder.config(), group.dtype, group.kv_dtype, batch, context,
                                     group.axis("shared_tokens"));
-  const double gb_s = bytes / (step.median * 1e6);
+  const double gb_s = bytes / (step_ms * 1e6);
   const MemoryLimit limit = memory_limit(machine, bytes);
 
-  out.samples = {{"step_ms", samples.step_ms}, {"prefill_ms", samples.prefill_ms}};
-  out.metrics["step_ms"] = results::metric_json(step, "ms");
-  out.metrics["prefill_ms"] = results::metric_json(prefill, "ms");
-  out.metrics["prefix_ms"] = results::metric_json(prefix_ms, "ms");
-  out.metrics["decode_tokens_per_s"] =
-      results::metric_json(static_cast<double>(batch) / (step.median * 1e-3), "tokens/s");
-  out.metrics["prefill_tokens_per_s"] = results::metric_json(
-      static_cast<double>(batch * prompt_tokens) / (prefill.median * 1e-3), "tokens/s");
-  out.metrics["streamed_bytes_per_step"] = results::metric_json(bytes, "bytes");
-  out.metrics["streamed_gb_s"] = results::metric_json(gb_s, "GB/s");
-  if (limit.gb_s > 0)
-    out.metrics["memory_limit_ratio"] = results::metric_json(gb_s / limit.gb_s, "ratio");
-  const double gflop_s = decode_flop(decoder.config(), batch, context) / (step.median * 1e6);
+  out.sample(kStepMs, samples.step_ms);
+  out.sample(kPrefillMs, samples.prefill_ms);
+  out.set(kPrefixMs, prefix_ms);
+  out.set(kDecodeTokensPerS, static_cast<double>(batch) / (step_ms * 1e-3));
+  out.set(kPrefillTokensPerS, static_cast<double>(batch * prompt_tokens) / (prefill_ms * 1e-3));
+  out.set(kStreamedBytes, bytes);
+  out.set(kStreamedGbS, gb_s);
+  if (limit.gb_s > 0) out.set(kMemoryLimitRatio, gb_s / limit.gb_s);
+  const double gflop_s = decode_flop(decoder.config(), batch, context) / (step_ms * 1e6);
   if (const double most = gflop_limit(machine, group.dtype); most > 0)
-    out.metrics["compute_limit_ratio"] = results::metric_json(gflop_s / most, "ratio");
+    out.set(kComputeLimitRatio, gflop_s / most);
   out.resolved = resolved_settings(engine, decoder);
   out.resolved["memory_limit_level"] = limit.level;
   out.memory = memory_of(engine);
@@ -101,7 +116,31 @@ TimedBatch split_steps(int64_t submitted_ns, const std::vector<engine::TokenEven
   return timed;
 }
 
-void DecodeKind::check(const Group& group) { check_prompts(group, group.axis("batch")); }
+KindInfo DecodeKind::info() {
+  return {.name = "decode",
+          .summary = "a batch of sequences that generate together: time and rate of a decode step",
+          .axes = {{.name = "batch",
+                    .fallback = 1,
+                    .accepted = Integers{1, kMostSequences},
+                    .unit = "sequences",
+                    .help = "sequences that decode together"},
+                   kPromptTokensAxis,
+                   {.name = "new_tokens",
+                    .fallback = 32,
+                    .accepted = Integers{2, kMostNewTokens},
+                    .unit = "tokens",
+                    .help = "tokens each sequence generates"},
+                   kPrefillChunkAxis,
+                   kSharedTokensAxis},
+          .metrics = {kStepMs, kDecodeTokensPerS, kPrefillMs, kPrefixMs, kPrefillTokensPerS,
+                      kStreamedGbS, kMemoryLimitRatio, kComputeLimitRatio, kKvMb}};
+}
+
+void DecodeKind::check(const Group& group) { check_prompts(group); }
+
+MemoryNeed DecodeKind::memory_need(const Group& group) {
+  return memory_of_prompts(group, group.axis("batch"));
+}
 
 std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& machine,
                                              const std::atomic<bool>& stop) {

@@ -6,12 +6,34 @@
 
 #include "core/base/error.h"
 #include "core/device/buffer.h"
+#include "core/device/memory.h"
 #include "experiments/kinds/near_tie.h"
+#include "experiments/kinds/shared_info.h"
 #include "experiments/kinds/token_agreement.h"
-#include "results/statistics.h"
 
 namespace reprise::experiments {
 namespace {
+
+const MetricInfo kGenerations = {"generations", "generations",
+                                 "requests compared, of all repetitions"};
+const MetricInfo kComparedTokens = {"compared_tokens", "tokens",
+                                    "of each, up to and including the first that differs"};
+const MetricInfo kDiverged = {"diverged", "generations", "whose tokens part from the reference"};
+const MetricInfo kLargestTieGap = {
+    "largest_tie_gap", "logit",
+    "largest of the divergences in rounded dtypes: between the logits in f32 of the two tokens "
+    "where they part"};
+const MetricInfo kLargestTieGapRatio = {
+    "largest_tie_gap_ratio", "ratio",
+    "the same over twice the largest error that this dtype makes over this text"};
+const MetricInfo kUnexplained = {
+    "unexplained", "generations",
+    "that diverged in f32, or with a tie_gap_ratio or logits differing from the reference's by a "
+    "share of that error above 1.5: 0 for an exact method"};
+const MetricInfo kMaxLogitDifference = {"max_logit_difference", "logit",
+                                        "largest difference of a logit over compared_tokens"};
+const MetricInfo kLogitScale = {"logit_scale", "logit",
+                                "largest logit of the reference, in absolute value"};
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
@@ -131,15 +153,21 @@ class ExactModel {
   model::Decoder& decoder() {
     try {
       return bench_.decoder(group_);
+    } catch (const MemoryError& error) {
+      throw MemoryError(reason(error), error.need_bytes());
     } catch (const Error& error) {
-      raise(
-          "some generations part from the contiguous cache, and only the model in f32 beside this "
-          "one can tell whether they do so at near ties. {}",
-          error.what());
+      raise("{}", reason(error));
     }
   }
 
  private:
+  static std::string reason(const Error& error) {
+    return fmt::format(
+        "some generations part from the contiguous cache, and only the model in f32 beside this "
+        "one can tell whether they do so at near ties. {}",
+        error.what());
+  }
+
   Group group_;
   Bench bench_;
 };
@@ -174,11 +202,10 @@ class Judgement {
       shown.push_back(std::move(one));
     }
     measured.answers["divergences"] = std::move(shown);
-    measured.metrics["unexplained"] =
-        results::metric_json(static_cast<double>(unexplained), "generations");
+    measured.set(kUnexplained, static_cast<double>(unexplained));
     if (!is_rounded(group_) || agreement.divergences.empty()) return;
-    measured.metrics["largest_tie_gap"] = results::metric_json(largest_gap, "logit");
-    measured.metrics["largest_tie_gap_ratio"] = results::metric_json(largest_ratio, "ratio");
+    measured.set(kLargestTieGap, largest_gap);
+    measured.set(kLargestTieGapRatio, largest_ratio);
   }
 
  private:
@@ -195,15 +222,12 @@ class Judgement {
   std::optional<NearTieJudge> judge_;
 };
 
-void add_agreement(Json& metrics, const Agreement& agreement) {
-  metrics["generations"] =
-      results::metric_json(static_cast<double>(agreement.generations), "generations");
-  metrics["compared_tokens"] =
-      results::metric_json(static_cast<double>(agreement.compared_tokens), "tokens");
-  metrics["diverged"] =
-      results::metric_json(static_cast<double>(agreement.divergences.size()), "generations");
-  metrics["max_logit_difference"] = results::metric_json(agreement.max_logit_difference, "logit");
-  metrics["logit_scale"] = results::metric_json(agreement.logit_scale, "logit");
+void add_agreement(Measurement& measured, const Agreement& agreement) {
+  measured.set(kGenerations, static_cast<double>(agreement.generations));
+  measured.set(kComparedTokens, static_cast<double>(agreement.compared_tokens));
+  measured.set(kDiverged, static_cast<double>(agreement.divergences.size()));
+  measured.set(kMaxLogitDifference, agreement.max_logit_difference);
+  measured.set(kLogitScale, agreement.logit_scale);
 }
 
 std::vector<int32_t> tokens_of(const std::vector<Generation>& generations) {
@@ -215,7 +239,34 @@ std::vector<int32_t> tokens_of(const std::vector<Generation>& generations) {
 
 }  // namespace
 
-void ExactnessKind::check(const Group& group) { check_prompts(group, group.axis("batch")); }
+KindInfo ExactnessKind::info() {
+  return {
+      .name = "exactness",
+      .summary =
+          "greedy tokens and logits of batches against the contiguous cache with one request at a "
+          "time; nothing is timed or warmed up",
+      .axes = {{.name = "batch",
+                .fallback = 8,
+                .accepted = Integers{1, kMostSequences},
+                .unit = "sequences",
+                .help = "sequences that generate together"},
+               kPromptTokensAxis,
+               {.name = "new_tokens",
+                .fallback = 32,
+                .accepted = Integers{1, kMostNewTokens},
+                .unit = "tokens",
+                .help = "tokens each sequence generates"},
+               kPrefillChunkAxis,
+               kSharedTokensAxis},
+      .metrics = {kGenerations, kComparedTokens, kDiverged, kLargestTieGap, kLargestTieGapRatio,
+                  kUnexplained, kMaxLogitDifference, kLogitScale, kReusedTokens, kKvMb}};
+}
+
+void ExactnessKind::check(const Group& group) { check_prompts(group); }
+
+MemoryNeed ExactnessKind::memory_need(const Group& group) {
+  return memory_of_prompts(group, group.axis("batch"));
+}
 
 std::vector<Measurement> ExactnessKind::measure(const Group& group, const Json& /*machine*/,
                                                 const std::atomic<bool>& stop) {
@@ -227,7 +278,7 @@ std::vector<Measurement> ExactnessKind::measure(const Group& group, const Json& 
   for (size_t m = 0; m < group.methods.size(); ++m) {
     Outcome outcome = run_method(bench_, group, m, requests, stop);
     Measurement& measured = outcome.measured;
-    add_agreement(measured.metrics, outcome.agreement);
+    add_agreement(measured, outcome.agreement);
     compared.methods[1] = group.methods[m];
     measured.answers = answers_of(compared, 1, {tokens_of(requests.reference), outcome.tokens});
     measured.answers["compared_with"] = "contiguous, one request at a time";

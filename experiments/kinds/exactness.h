@@ -17,7 +17,9 @@ namespace reprise::experiments {
 class ExactnessKind : public Kind {
  public:
   explicit ExactnessKind(const Context& context) : bench_(context) {}
+  static KindInfo info();
   void check(const Group& group) override;
+  [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
   std::vector<Measurement> measure(const Group& group, const Json& machine,
                                    const std::atomic<bool>& stop) override;
 

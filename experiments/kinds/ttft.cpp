@@ -5,10 +5,22 @@
 #include "core/base/error.h"
 #include "core/device/buffer.h"
 #include "experiments/kinds/costs.h"
-#include "results/statistics.h"
+#include "experiments/kinds/shared_info.h"
 
 namespace reprise::experiments {
 namespace {
+
+const MetricInfo kTtftMs = {"ttft_ms", "ms", "from submitting the request to its first token",
+                            /*has_percentiles=*/true};
+const MetricInfo kTpotMs = {"tpot_ms", "ms", "mean time of a further token (with new_tokens > 1)",
+                            /*has_percentiles=*/true};
+const MetricInfo kE2eMs = {"e2e_ms", "ms", "from submitting the request to its last token",
+                           /*has_percentiles=*/true};
+const MetricInfo kPrefillGflopS = {"prefill_gflop_s", "GFLOP/s",
+                                   "arithmetic of a prefill without reuse over the TTFT"};
+const MetricInfo kComputeLimitRatio = {
+    "compute_limit_ratio", "ratio",
+    "the same over this machine's measured rate, for methods that reused nothing"};
 
 struct Samples {
   std::vector<double> ttft_ms, tpot_ms, e2e_ms;
@@ -34,33 +46,29 @@ void run_request(engine::Engine& engine, engine::Request request, Samples* sampl
 }
 
 // Rates that follow from the median TTFT.
-void add_rates(Json& metrics, double ttft_ms, const Group& group, const model::ModelConfig& config,
+void add_rates(Measurement& out, const Group& group, const model::ModelConfig& config,
                const Json& machine) {
   const int64_t tokens = group.axis("prompt_tokens");
+  const double ttft_ms = out.metrics[kTtftMs.name]["value"];
   const double gflop_s = prefill_flop(config, 0, tokens) / (ttft_ms * 1e6);
-  metrics["prefill_tokens_per_s"] =
-      results::metric_json(static_cast<double>(tokens) / (ttft_ms * 1e-3), "tokens/s");
-  metrics["prefill_gflop_s"] = results::metric_json(gflop_s, "GFLOP/s");
+  out.set(kPrefillTokensPerS, static_cast<double>(tokens) / (ttft_ms * 1e-3));
+  out.set(kPrefillGflopS, gflop_s);
   // Against the machine's rate stands only arithmetic that was done.
-  if (metrics.contains("reused_tokens") && metrics["reused_tokens"]["value"] > 0) return;
+  const auto reused = out.metrics.find(kReusedTokens.name);
+  if (reused != out.metrics.end() && (*reused)["value"] > 0) return;
   if (const double limit = gflop_limit(machine, group.dtype); limit > 0)
-    metrics["compute_limit_ratio"] = results::metric_json(gflop_s / limit, "ratio");
+    out.set(kComputeLimitRatio, gflop_s / limit);
 }
 
 Measurement measurement_of(const Samples& samples, engine::Engine& engine, const Group& group,
                            const model::Decoder& decoder, double prefix_ms, const Json& machine) {
   Measurement out;
   out.metrics = method_metrics(engine, group, group.repetitions + group.warmup);
-  out.metrics["prefix_ms"] = results::metric_json(prefix_ms, "ms");
-  const auto add = [&](const char* name, const std::vector<double>& values) {
-    if (values.empty()) return;
-    out.samples[name] = values;
-    out.metrics[name] = results::metric_json(results::summarize(values), "ms");
-  };
-  add("ttft_ms", samples.ttft_ms);
-  add("tpot_ms", samples.tpot_ms);
-  add("e2e_ms", samples.e2e_ms);
-  add_rates(out.metrics, out.metrics["ttft_ms"]["value"], group, decoder.config(), machine);
+  out.set(kPrefixMs, prefix_ms);
+  out.sample(kTtftMs, samples.ttft_ms);
+  out.sample(kTpotMs, samples.tpot_ms);
+  out.sample(kE2eMs, samples.e2e_ms);
+  add_rates(out, group, decoder.config(), machine);
   out.resolved = resolved_settings(engine, decoder);
   out.memory = memory_of(engine);
   return out;
@@ -68,7 +76,24 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
 
 }  // namespace
 
-void TtftKind::check(const Group& group) { check_prompts(group, 1); }
+KindInfo TtftKind::info() {
+  return {.name = "ttft",
+          .summary = "one request at a time: time to first token, then time per further token",
+          .axes = {kPromptTokensAxis,
+                   {.name = "new_tokens",
+                    .fallback = 1,
+                    .accepted = Integers{1, kMostNewTokens},
+                    .unit = "tokens",
+                    .help = "tokens to generate, the first included"},
+                   kPrefillChunkAxis,
+                   kSharedTokensAxis},
+          .metrics = {kTtftMs, kTpotMs, kE2eMs, kPrefixMs, kPrefillTokensPerS, kPrefillGflopS,
+                      kComputeLimitRatio, kKvMb}};
+}
+
+void TtftKind::check(const Group& group) { check_prompts(group); }
+
+MemoryNeed TtftKind::memory_need(const Group& group) { return memory_of_prompts(group, 1); }
 
 std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machine,
                                            const std::atomic<bool>& stop) {

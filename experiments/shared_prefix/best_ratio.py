@@ -8,17 +8,26 @@ memory, which moves two methods of one plan by some percent; each run of the pro
 counts by the median over the runs. Prints the points below --least. Exit status: 0 none, 1 some, 2 an error.
 """
 import argparse
+import glob
 import json
 import os
 import statistics
 import sys
 
 
+def read_lines(path):
+    with open(path, encoding="utf-8") as lines:
+        return lines.readlines()
+
+
 def read_run(folder, method):
     """best_ratio of the method at each point, named by its settings, and what the machine and the code were."""
     ratios, origin = {}, {}
-    with open(os.path.join(folder, "records.jsonl"), encoding="utf-8") as lines:
-        for line in lines:
+    files = sorted(glob.glob(os.path.join(glob.escape(folder), "records*.jsonl")))
+    if not files:
+        raise ValueError(f"{folder} holds no records.jsonl; give the folder that `reprise run --out` wrote")
+    for file in files:
+        for line in read_lines(file):
             record = json.loads(line)
             requested = record["settings"]["requested"]
             if requested["method"] != method or "best_ratio" not in record["metrics"]:

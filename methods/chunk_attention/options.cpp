@@ -1,32 +1,32 @@
 #include "methods/chunk_attention/options.h"
 
-#include <array>
-
-#include "core/base/error.h"
-
 namespace reprise::methods {
-namespace {
 
-ChunkAttentionOptions preset_of(JsonObject& options) {
-  const std::array<std::string, 3> known = {"compressed", "as_published", "as_coded"};
-  const std::string preset = options.string("preset", known[0]);
-  if (preset == known[0]) return {};
-  // Each shared chunk leaves partial results of its own.   [ChunkAttention §3.2, algorithm 1]
-  if (preset == known[1]) return {.item_per_shared_chunk = true};
-  // The released CPU kernel reads every chunk chunk-first, however few sequences it has.
-  if (preset == known[2])
-    return {.share_threshold = 0, .item_per_shared_chunk = true, .item_per_private_chunk = true};
-  raise("{}: {}", options.where("preset"), unknown_name("preset", preset, known));
+void ChunkAttentionOptions::visit(reuse::OptionVisitor& visitor) {
+  tree.visit(visitor);
+  visitor.integer({"share_threshold", "sequences",
+                   "chunks of more sequences of the step than this are read chunk-first"},
+                  {0, 1 << 20}, share_threshold);
+  visitor.boolean({"item_per_shared_chunk", "",
+                   "each shared chunk leaves partial results of its own, else neighbouring chunks "
+                   "of equal readers together"},
+                  item_per_shared_chunk);
+  visitor.boolean({"item_per_private_chunk", "", "the same of what a sequence reads alone"},
+                  item_per_private_chunk);
 }
 
-}  // namespace
-
-ChunkAttentionOptions read_chunk_attention_options(JsonObject& options) {
-  ChunkAttentionOptions chosen = preset_of(options);
-  chosen.tree = reuse::read_tree_options(options, chosen.tree);
-  chosen.share_threshold = static_cast<int32_t>(
-      options.integer_in("share_threshold", 0, 1 << 20, chosen.share_threshold));
-  return chosen;
+std::vector<reuse::Preset<ChunkAttentionOptions>> ChunkAttentionOptions::presets() {
+  return {{"compressed", "partial results for each run of chunks with the same readers", {}},
+          // The prefix lookup avoids computing keys and values of the shared tokens again, and each
+          // shared chunk leaves partial results of its own.   [ChunkAttention §3.2, algorithm 1]
+          {"as_published",
+           "the paper: prefill reuses what the tree holds, partial results for each shared chunk",
+           {.tree = {.reuse_prefill = true}, .item_per_shared_chunk = true}},
+          // The released code is given the keys and values of whole prompts, and its CPU kernel
+          // reads every chunk chunk-first, however few sequences it has.
+          {"as_coded",
+           "the released CPU kernel: whole prompts are computed, every chunk is read chunk-first",
+           {.share_threshold = 0, .item_per_shared_chunk = true, .item_per_private_chunk = true}}};
 }
 
 }  // namespace reprise::methods

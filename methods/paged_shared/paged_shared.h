@@ -10,12 +10,16 @@ namespace reprise::methods {
 struct PagedSharedOptions {
   reuse::PagedOptions paged;
   bool reuse_prefill = false;
-};
 
-inline PagedSharedOptions read_paged_shared_options(JsonObject& options) {
-  return {.paged = reuse::read_paged_options(options),
-          .reuse_prefill = options.boolean("reuse_prefill", false)};
-}
+  void visit(reuse::OptionVisitor& visitor) {
+    paged.visit(visitor);
+    visitor.boolean({"reuse_prefill", "",
+                     "tokens found in memory are not computed again; a request whose prefix is "
+                     "being computed waits for it"},
+                    reuse_prefill);
+  }
+  void check(const JsonObject& given) const { paged.check(given); }
+};
 
 class PagedShared final : public reuse::PrefixTreeMethod {
  public:

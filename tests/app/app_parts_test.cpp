@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -69,6 +70,32 @@ TEST(RecordTable, SaysWhatWasNotMeasuredAndWhy) {
       << text;
 }
 
+// Entries as the runner writes them, two methods a group.
+std::vector<Json> skipped_groups(int groups) {
+  std::vector<Json> skipped;
+  for (int group = 0; group < groups; ++group)
+    for (const char* method : {"paged", "relay_attention"})
+      skipped.push_back({{"point", std::to_string(group) + method},
+                         {"group", std::to_string(group)},
+                         {"label", "bf16 batch=" + std::to_string(group)},
+                         {"method", method},
+                         {"reason", "needs 9.00 GiB (caches), 2.00 GiB are available"}});
+  return skipped;
+}
+
+TEST(SkippedNote, TellsTheNeedOfEachGroup) {
+  EXPECT_EQ(skipped_note({}), "");
+  EXPECT_EQ(skipped_note(skipped_groups(2)),
+            "skipped: bf16 batch=0 (2 points): needs 9.00 GiB (caches), 2.00 GiB are available\n"
+            "skipped: bf16 batch=1 (2 points): needs 9.00 GiB (caches), 2.00 GiB are available\n");
+}
+
+TEST(SkippedNote, CountsWhatItDoesNotTell) {
+  const std::string text = skipped_note(skipped_groups(40));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 13);
+  EXPECT_NE(text.find("28 more groups, 80 points in all"), std::string::npos) << text;
+}
+
 class ProgressOutput {
  public:
   ProgressOutput() : file_(std::tmpfile()) {}
@@ -103,6 +130,20 @@ TEST(Progress, PlainLinesCountPoints) {
   EXPECT_NE(text.find("[4/4] a f32 prompt_tokens=8 contiguous: ttft_ms=2.50\n"), std::string::npos)
       << text;
   EXPECT_EQ(text.find('\r'), std::string::npos);
+}
+
+TEST(Progress, SkippedPointsAreToldAndCounted) {
+  ProgressOutput output;
+  Progress progress(output.file(), /*is_terminal=*/false);
+  experiments::Group group;
+  group.label = "a f32 batch=128";
+  group.point_ids = {"p", "q"};
+  progress.planned(4, 0, 0);
+  progress.skipped(group,
+                   {.need_bytes = 3 * 0x1p30, .available_bytes = 0x1p30, .of_what = "caches"});
+  EXPECT_NE(output.text().find("[2/4] a f32 batch=128: skipped, needs 3.00 GiB (caches), 1.00 GiB "
+                               "are available\n"),
+            std::string::npos);
 }
 
 TEST(Progress, TerminalLineRewritesItself) {

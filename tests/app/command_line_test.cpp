@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "results/store.h"
 #include "tests/app/subprocess.h"
 #include "tests/experiments/kinds/tiny_model.h"
 
@@ -71,6 +73,17 @@ TEST_F(CommandLine, ListShowsEveryKindOfThing) {
     EXPECT_NE(all.out.find(name), std::string::npos) << name;
   EXPECT_EQ(reprise({"list", "methods"}).out.find("random_tokens"), std::string::npos);
   expect_refused({"list", "method"}, {"did you mean \"methods\""});
+  const Outcome method = reprise({"list", "chunk_attention"});
+  EXPECT_EQ(method.status, 0) << method.err;
+  for (const char* part : {"chunk_tokens", "64", "16 to 65536, a multiple of 16", "tokens",
+                           "as_published", "\"reuse_prefill\":true"})
+    EXPECT_NE(method.out.find(part), std::string::npos) << part << " not in: " << method.out;
+  const Outcome kind = reprise({"list", "decode"});
+  EXPECT_EQ(kind.status, 0) << kind.err;
+  for (const char* part : {"axis batch", "1 to 4096", "metric step_ms", "ms"})
+    EXPECT_NE(kind.out.find(part), std::string::npos) << part << " not in: " << kind.out;
+  EXPECT_EQ(kind.out.find("latency_us"), std::string::npos) << kind.out;
+  EXPECT_NE(reprise({"list", "arrivals"}).out.find("poisson"), std::string::npos);
 }
 
 TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
@@ -81,6 +94,29 @@ TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
   expect_refused({"run", "quickstart", "--set", "repetition=1"}, {"did you mean \"repetitions\""});
   expect_refused({"run", "quickstart", "--device", "cuda"}, {"no CUDA backend", "--device cpu"});
   expect_refused({"plot", (dir_ / "nothing").string()}, {"records.jsonl"});
+}
+
+// One sequence of 131072 tokens takes 0.3 GB, 4096 of them take 1.1 TB.
+TEST_F(CommandLine, RunSkipsWhatDoesNotFitAndSaysSo) {
+  const Json file = {{"name", "large"},
+                     {"title", "A point too large for this machine"},
+                     {"kind", "attention"},
+                     {"methods", {"contiguous"}},
+                     {"settings", {{"heads", 1}, {"head_dim", 256}, {"prompt_tokens", 131072}}},
+                     {"sweep", {{"batch", {1, 4096}}}},
+                     {"metrics", {"latency_us"}},
+                     {"repetitions", 1},
+                     {"warmup", 0}};
+  std::ofstream(dir_ / "large.json") << file.dump();
+  const Outcome outcome = reprise({"run", (dir_ / "large.json").string(), "--out",
+                                   (dir_ / "large").string(), "--no-plot", "--threads", "1"});
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_NE(outcome.out.find("skipped: f32 batch=4096 (1 point): needs "), std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("GiB are available"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.err.find("1 of 2 points were skipped"), std::string::npos) << outcome.err;
+  EXPECT_EQ(results::read_records(dir_ / "large").size(), 1u);
+  EXPECT_EQ(results::read_skipped(dir_ / "large").size(), 1u);
 }
 
 TEST_F(CommandLine, GenerateRefusesWhatCannotBe) {

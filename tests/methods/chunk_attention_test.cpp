@@ -15,8 +15,7 @@ using model::expect_error;
 using testing::Arrival;
 
 ChunkAttentionOptions read(const Json& json) {
-  JsonObject reader(json, "options");
-  return read_chunk_attention_options(reader);
+  return reuse::read_options<ChunkAttentionOptions>(JsonObject(json, "options"));
 }
 
 TEST(ChunkAttention, PresetsAreDefaultsThatOptionsReplace) {
@@ -28,6 +27,15 @@ TEST(ChunkAttention, PresetsAreDefaultsThatOptionsReplace) {
   EXPECT_TRUE(read({{"preset", "as_coded"}}).item_per_private_chunk);
   EXPECT_EQ(read({{"preset", "as_coded"}}).share_threshold, 0);
   EXPECT_EQ(read({{"preset", "as_coded"}, {"share_threshold", 3}}).share_threshold, 3);
+}
+
+// The paper's prefix lookup avoids computing shared keys and values again [§3.2]; the released code
+// is given those of whole prompts.
+TEST(ChunkAttention, ThePaperReusesInPrefillAndTheReleasedCodeDoesNot) {
+  EXPECT_TRUE(read({{"preset", "as_published"}}).tree.reuse_prefill);
+  EXPECT_FALSE(read({{"preset", "as_coded"}}).tree.reuse_prefill);
+  EXPECT_FALSE(read({{"preset", "as_published"}, {"reuse_prefill", false}}).tree.reuse_prefill);
+  EXPECT_TRUE(read({{"preset", "as_published"}, {"retain", true}}).tree.retain);
 }
 
 TEST(ChunkAttention, MistakesNameTheOptionAndTheRemedy) {
@@ -81,6 +89,16 @@ TEST_F(Reuse, PrefillSkipsWhatTheFirstRequestComputed) {
   EXPECT_EQ(run.metrics.at("matched_tokens"), 3 * 32);
   EXPECT_EQ(run.metrics.at("reused_tokens"), 3 * 32);
   EXPECT_EQ(run.used_blocks, 0);
+}
+
+TEST_F(Reuse, PresetsReuseAsThePaperAndAsTheReleasedCode) {
+  const auto reused = [&](const char* preset) {
+    const testing::BatchRun run = this->run({{"preset", preset}, {"chunk_tokens", 16}});
+    EXPECT_EQ(run.metrics.at("matched_tokens"), 3 * 32) << preset;
+    return run.metrics.at("reused_tokens");
+  };
+  EXPECT_EQ(reused("as_published"), 3 * 32);
+  EXPECT_EQ(reused("as_coded"), 0);
 }
 
 TEST_F(Reuse, RetentionServesARequestThatComesWhenAllHaveLeft) {

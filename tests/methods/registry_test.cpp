@@ -39,6 +39,45 @@ TEST(Registry, UnknownOptionIsAnErrorThatNamesTheMethod) {
         {info.name, "no_such_option"});
 }
 
+TEST(Registry, ListedDefaultsAreThoseOfAMethodMadeWithoutOptions) {
+  for (const reuse::MethodInfo& info : known_methods()) {
+    const Json none = Json::object();
+    const Json resolved = resolve_options(info.name, JsonObject(none, "none"));
+    const reuse::OptionList list = options_of(info.name);
+    EXPECT_EQ(list.options.size(), resolved.size()) << info.name;
+    for (const reuse::OptionInfo& option : list.options) {
+      ASSERT_TRUE(resolved.contains(option.name)) << info.name << " " << option.name;
+      const Json& value = resolved[option.name];
+      EXPECT_EQ(option.fallback, value.is_string() ? value.get<std::string>() : value.dump());
+      EXPECT_FALSE(option.help.empty()) << option.name;
+      EXPECT_FALSE(option.accepted.empty()) << option.name;
+    }
+    // The first preset is the default: it changes nothing.
+    if (!list.presets.empty()) {
+      EXPECT_TRUE(list.presets.front().changes.empty()) << info.name;
+    }
+  }
+}
+
+TEST(Registry, EveryPresetIsAccepted) {
+  for (const reuse::MethodInfo& info : known_methods())
+    for (const reuse::PresetInfo& preset : options_of(info.name).presets) {
+      const Json given = {{"preset", preset.name}};
+      const Json resolved = resolve_options(info.name, JsonObject(given, "preset"));
+      for (const auto& [name, value] : preset.changes.items()) EXPECT_EQ(resolved[name], value);
+      EXPECT_EQ(make_method(info.name, given)->info().name, info.name);
+    }
+}
+
+TEST(Registry, EveryOptionRefusesWhatItDoesNotAccept) {
+  for (const reuse::MethodInfo& info : known_methods())
+    for (const reuse::OptionInfo& option : options_of(info.name).options)
+      for (const Json& bad : {Json("x"), Json(-1e9), Json::array()}) {
+        const Json given = {{option.name, bad}};
+        expect_error([&] { make_method(info.name, given); }, {info.name, option.name});
+      }
+}
+
 TEST(Registry, OptionsMustBeAnObject) {
   expect_error([] { make_method("contiguous", Json::array({1})); }, {"contiguous", "JSON object"});
   expect_error([] { make_method("contiguous", "fast"); }, {"contiguous", "JSON object"});

@@ -16,8 +16,7 @@ using testing::Arrival;
 using Tokens = std::vector<int32_t>;
 
 RelayAttentionOptions read(const Json& json) {
-  JsonObject reader(json, "options");
-  return read_relay_attention_options(reader);
+  return reuse::read_options<RelayAttentionOptions>(JsonObject(json, "options"));
 }
 
 TEST(RelayAttention, AsCodedIsOnePrefixInABufferOfTheLongestLength) {

@@ -167,6 +167,32 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("Warning", done.stderr)
 
+    def test_draws_axes_of_words_and_reals_in_the_order_of_the_file(self):
+        """Arrivals are words and rates are reals: on x, in rows, in panels and in the names of series."""
+        def served(arrivals, rate, wait_ms):
+            one = record("contiguous", 8, wait_ms)
+            one["settings"]["requested"].update({"arrivals": arrivals, "rate_rps": rate})
+            return one
+        records = [served(arrivals, rate, 10 * rate + len(arrivals)) for arrivals in ("poisson", "closed", "gamma")
+                   for rate in (0.5, 2.0, 4.0)]
+        text = "".join(json.dumps(r) + "\n" for r in records)
+        axes = {"arrivals": ["poisson", "closed", "gamma"], "rate_rps": [0.5, 2.0, 4.0], "prompt_tokens": [8]}
+        for number, spec in enumerate(({"x": "arrivals", "series": "rate_rps", "log_x": False},
+                                       {"x": "rate_rps", "series": "arrivals"},
+                                       {"x": "rate_rps", "panels": "arrivals"},
+                                       {"family": "map", "x": "rate_rps", "rows": "arrivals"},
+                                       {"family": "map", "x": "arrivals", "rows": "rate_rps"})):
+            run = manifest(name=f"figure{number}", **spec)
+            run["settings"]["axes"] = axes
+            done = self.draw(text, run)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(self.figure(f"figure{number}.png").startswith(b"\x89PNG"))
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+        from common import values_of
+        self.assertEqual(values_of(records, run, "arrivals"), ["poisson", "closed", "gamma"])
+        self.assertEqual(values_of(list(reversed(records)), run, "rate_rps"), [0.5, 2.0, 4.0])
+
     def test_names_methods_that_were_left_out(self):
         sys.path.insert(0, os.path.dirname(SCRIPT))
         self.addCleanup(sys.path.pop, 0)
@@ -181,6 +207,20 @@ class PlotTest(unittest.TestCase):
     def test_ignores_a_torn_last_line(self):
         done = self.draw(json.dumps(RECORDS[0]) + "\n" + '{"settings": {"req', manifest())
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_reads_the_records_of_several_writers_each_point_once(self):
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+        from common import read_records
+        with tempfile.TemporaryDirectory() as folder:
+            for writer, points in (("1of2", "ab"), ("2of2", "bc")):
+                with open(os.path.join(folder, f"records-{writer}.jsonl"), "w", encoding="utf-8") as file:
+                    for point in points:
+                        file.write(json.dumps({"point": point, "writer": writer}) + "\n")
+                    file.write('{"point": "torn')
+            records = read_records(folder)
+            self.assertEqual([record["point"] for record in records], ["a", "b", "c"])
+            self.assertEqual(records[1]["writer"], "1of2")
 
     def test_names_a_damaged_line(self):
         done = self.draw(json.dumps(RECORDS[0]) + "\n{damaged}\n", manifest())

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "results/hash.h"
 #include "results/provenance.h"
 #include "results/record.h"
+#include "tests/results/sample_record.h"
 
 namespace reprise::results {
 namespace {
@@ -40,6 +42,49 @@ TEST(Statistics, OrderOfSamplesDoesNotMatterAndOneOutlierDoesNotMoveTheMedianFar
   EXPECT_EQ(b.median, 3);
   EXPECT_EQ(a.max, 1000);
   EXPECT_EQ(a.q3, 4);
+}
+
+// share^n <= 0.05: with so many samples the largest lies above the percentile with 95 % confidence.
+TEST(Statistics, PercentileNeedsSamplesBeyondIt) {
+  std::vector<int64_t> least;
+  for (const Percentile& percentile : kPercentiles) {
+    least.push_back(percentile.least_samples());
+    EXPECT_LE(std::pow(percentile.share, static_cast<double>(least.back())), 0.05);
+    EXPECT_GT(std::pow(percentile.share, static_cast<double>(least.back() - 1)), 0.05);
+  }
+  EXPECT_EQ(least, (std::vector<int64_t>{5, 29, 59, 299, 2995}));
+}
+
+TEST(Statistics, PercentilesAreInterpolatedWhereTheCountSupportsThem) {
+  const auto with_percentiles = [](int64_t count) {
+    std::vector<double> samples;  // 1 to count, the largest first
+    for (int64_t i = count; i > 0; --i) samples.push_back(static_cast<double>(i));
+    Json metric = metric_json(summarize(samples), "ms");
+    add_percentiles(samples, metric);
+    return metric;
+  };
+  const Json few = with_percentiles(4);
+  for (const Percentile& percentile : kPercentiles) EXPECT_FALSE(few.contains(percentile.name));
+  EXPECT_EQ(few["too_few_for"].size(), 5u);
+
+  const Json hundred = with_percentiles(100);  // position share * 99, counted from 0
+  EXPECT_DOUBLE_EQ(hundred["p50"].get<double>(), 50.5);
+  EXPECT_DOUBLE_EQ(hundred["p90"].get<double>(), 1 + 0.9 * 99);
+  EXPECT_DOUBLE_EQ(hundred["p95"].get<double>(), 1 + 0.95 * 99);
+  EXPECT_EQ(hundred["too_few_for"], Json({"p99", "p99.9"}));
+
+  const Json many = with_percentiles(2995);
+  EXPECT_DOUBLE_EQ(many["p99.9"].get<double>(), 1 + 0.999 * 2994);
+  EXPECT_FALSE(many.contains("too_few_for"));
+  EXPECT_EQ(many["p50"], many["value"]);
+}
+
+TEST(Statistics, PercentileOutsideItsSamplesIsAFault) {
+  Json metric = metric_json(summarize(std::vector<double>{1, 2, 3, 4, 5}), "ms");
+  metric["p90"] = 6.0;
+  Json record = sample_record("p", "g", 0, 1);
+  record["metrics"]["ttft_ms"] = metric;
+  EXPECT_NE(record_fault(record).find("p90 of metric ttft_ms"), std::string::npos);
 }
 
 TEST(Statistics, MetricCarriesItsUnit) {

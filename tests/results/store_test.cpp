@@ -150,6 +150,140 @@ TEST_F(StoreTest, SecondWriterIsRefused) {
   EXPECT_NE(message(manifest()).find("another run is writing"), std::string::npos);
 }
 
+TEST_F(StoreTest, SeveralWritersHaveAFileEachAndReadersSeeThemAll) {
+  RecordStore a(dir_, manifest(), false, "1of2");
+  RecordStore b(dir_, manifest(), false, "2of2");
+  a.append(group("g0", 2));
+  b.append(group("g1", 1));
+  EXPECT_TRUE(fs::exists(dir_ / "records-1of2.jsonl"));
+  EXPECT_TRUE(fs::exists(dir_ / "records-2of2.jsonl"));
+  EXPECT_FALSE(fs::exists(dir_ / "records.jsonl"));
+  EXPECT_FALSE(a.has("g1-0"));
+  a.refresh();
+  EXPECT_TRUE(a.has("g1-0"));
+  EXPECT_EQ(a.records().size(), 3u);
+  b.append(group("g2", 3));
+  a.refresh();
+  EXPECT_EQ(a.records().size(), 6u);
+  EXPECT_EQ(read_records(dir_).size(), 6u);
+}
+
+TEST_F(StoreTest, PointThatTwoWritersMeasuredIsReadOnce) {
+  {
+    RecordStore a(dir_, manifest(), false, "1of2");
+    RecordStore b(dir_, manifest(), false, "2of2");
+    a.append(group("g0", 2));
+    b.append(group("g0", 2));
+    b.append(group("g1", 1));
+  }
+  const std::vector<Json> records = read_records(dir_);
+  ASSERT_EQ(records.size(), 3u);
+  RecordStore alone(dir_, manifest(), false);
+  EXPECT_EQ(alone.records(), records);
+}
+
+// Whatever a kill left of one writer's last group, the others' records stand, and what is there of
+// its own too. Its next opening cuts its own file alone.
+TEST_F(StoreTest, TornTailOfOneWriterHarmsNoOther) {
+  {
+    RecordStore a(dir_, manifest(), false, "1of2");
+    RecordStore b(dir_, manifest(), false, "2of2");
+    a.append(group("g0", 2));
+    b.append(group("g1", 2));
+  }
+  const fs::path torn = dir_ / "records-1of2.jsonl";
+  const auto whole = fs::file_size(torn);
+  const std::string next = group("g2", 2)[0].dump() + "\n" + group("g2", 2)[1].dump() + "\n";
+  for (size_t cut = 1; cut < next.size(); cut += 13) {
+    fs::resize_file(torn, whole);
+    std::ofstream(torn, std::ios::app | std::ios::binary) << next.substr(0, cut);
+    EXPECT_EQ(read_records(dir_).size(), 4u) << "cut at " << cut;
+    RecordStore b(dir_, manifest(), false, "2of2");
+    EXPECT_EQ(b.records().size(), 4u);
+    EXPECT_EQ(b.dropped_bytes(), 0);
+    EXPECT_EQ(fs::file_size(torn), whole + cut) << "another writer's file was cut";
+    RecordStore a(dir_, manifest(), false, "1of2");
+    EXPECT_EQ(a.dropped_bytes(), static_cast<int64_t>(cut));
+    EXPECT_EQ(fs::file_size(torn), whole);
+  }
+}
+
+// A reader that meets a group half written reads it once it is whole.
+TEST_F(StoreTest, GroupIsTakenInWhenItIsWhole) {
+  RecordStore a(dir_, manifest(), false, "1of2");
+  { RecordStore b(dir_, manifest(), false, "2of2"); }
+  const fs::path file = dir_ / "records-2of2.jsonl";
+  const std::string lines = group("g0", 2)[0].dump() + "\n" + group("g0", 2)[1].dump() + "\n";
+  for (const size_t end : {size_t{10}, lines.find('\n') + 1, lines.size() - 1}) {
+    std::ofstream(file, std::ios::trunc | std::ios::binary) << lines.substr(0, end);
+    a.refresh();
+    EXPECT_TRUE(a.records().empty()) << end;
+  }
+  std::ofstream(file, std::ios::trunc | std::ios::binary) << lines;
+  a.refresh();
+  EXPECT_EQ(a.records().size(), 2u);
+  a.refresh();
+  EXPECT_EQ(a.records().size(), 2u);
+}
+
+TEST_F(StoreTest, LockIsOfAWriterOrOfTheFolder) {
+  const auto refusal = [&](const std::string& writer, bool fresh = false) -> std::string {
+    try {
+      RecordStore store(dir_, manifest(), fresh, writer);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  {
+    RecordStore a(dir_, manifest(), false, "1of2");
+    EXPECT_NE(refusal("1of2").find("a shard of its own"), std::string::npos) << refusal("1of2");
+    EXPECT_EQ(refusal("2of2"), "");
+    EXPECT_NE(refusal("").find("another run is writing"), std::string::npos);
+    EXPECT_NE(refusal("2of2", true).find("--fresh"), std::string::npos);
+  }
+  EXPECT_EQ(refusal("1of2"), "");
+  RecordStore alone(dir_, manifest(), false);
+  EXPECT_NE(refusal("1of2").find("another run is writing"), std::string::npos);
+}
+
+TEST_F(StoreTest, ClaimIsOneWritersAndEndsWithIt) {
+  RecordStore a(dir_, manifest(), false, "1of2");
+  auto b = std::make_unique<RecordStore>(dir_, manifest(), false, "2of2");
+  EXPECT_TRUE(a.claim(3));
+  EXPECT_FALSE(b->claim(3));
+  EXPECT_TRUE(b->claim(4));
+  EXPECT_FALSE(a.claim(4));
+  a.append(group("g3", 1));
+  a.release(3);
+  EXPECT_FALSE(b->has("g3-0"));
+  EXPECT_TRUE(b->claim(3));
+  EXPECT_TRUE(b->has("g3-0")) << "who claims a group must see that it was measured";
+  b.reset();
+  EXPECT_TRUE(a.claim(3));
+  EXPECT_TRUE(a.claim(4));
+}
+
+TEST_F(StoreTest, SkippedPointsAreListedUntilSomebodyMeasuresThem) {
+  const auto skipped = [](const std::string& point) { return Json{{"point", point}}; };
+  {
+    RecordStore a(dir_, manifest(), false, "1of2");
+    RecordStore b(dir_, manifest(), false, "2of2");
+    a.write_skipped({skipped("g0-0"), skipped("g1-0")});
+    b.write_skipped({skipped("g1-0"), skipped("g2-0")});
+    EXPECT_EQ(read_skipped(dir_).size(), 3u);
+    b.append(group("g0", 1));
+    EXPECT_EQ(read_skipped(dir_).size(), 2u);
+    a.write_skipped({});
+    EXPECT_EQ(read_skipped(dir_).size(), 2u);
+    b.write_skipped({});
+    EXPECT_TRUE(read_skipped(dir_).empty());
+  }
+  { RecordStore alone(dir_, manifest(), true); }
+  EXPECT_FALSE(fs::exists(dir_ / "records-2of2.jsonl"));
+  EXPECT_FALSE(fs::exists(dir_ / "skipped-2of2.json"));
+}
+
 TEST_F(StoreTest, RecordsWithoutManifestAreRefused) {
   fs::create_directories(dir_);
   add_bytes("{}\n");

@@ -35,8 +35,6 @@ MAY_INCLUDE = {
     "app": ["core/*", "methods", "baselines", "workloads", "results", "checks", "experiments/framework",
             "experiments/kinds"],
 }
-# The list of kinds is the one place of the framework that names them.
-EXCEPTIONS = {("experiments/framework/kind_factory.cpp", "experiments/kinds")}
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -70,7 +68,7 @@ def faults_of(path, text):
             continue
         if island_of(path) and island_of(include) and island_of(path) != island_of(include):
             faults.append(f"{path} includes {include}: methods compose through plans, not through each other")
-        if target != folder and not allows(folder, target) and (path, target) not in EXCEPTIONS:
+        if target != folder and not allows(folder, target):
             faults.append(f"{path} includes {include}: {folder} may not know {target}")
     return faults
 
@@ -127,7 +125,7 @@ def main():
             for include in INCLUDE.findall(text):
                 if folder_of(include) is None:
                     continue
-                if (path, folder_of(include)) not in EXCEPTIONS and folder_of(path) != folder_of(include):
+                if folder_of(path) != folder_of(include):
                     folder_arrows.setdefault(folder_of(path), set()).add(folder_of(include))
                 header_arrows.setdefault(path, set()).add(include)
     for what, arrows in (("folders", folder_arrows), ("files", header_arrows)):

@@ -9,6 +9,10 @@
 namespace reprise::workloads {
 namespace {
 
+std::vector<int32_t> random_tokens(uint64_t seed, int64_t item, int64_t tokens, int64_t vocab) {
+  return RandomTokens({.vocab = vocab, .seed = seed}).prompt(item, tokens);
+}
+
 TEST(RandomTokens, DependOnSeedRequestAndIndexAlone) {
   const auto prompt = random_tokens(7, 3, 100, 32000);
   EXPECT_EQ(prompt, random_tokens(7, 3, 100, 32000));
@@ -36,12 +40,11 @@ TEST(RandomTokens, AreUniformWithinFiveStandardDeviations) {
   for (const int count : counts) EXPECT_NEAR(count, mean, 5 * std::sqrt(mean));
 }
 
-TEST(RandomTokens, WordsOfNeighbouringStreamsDiffer) {
-  std::set<uint64_t> words;
+TEST(RandomTokens, NeighbouringStreamsDiffer) {
+  std::set<std::vector<int32_t>> prompts;
   for (uint64_t seed = 0; seed < 10; ++seed)
-    for (uint64_t item = 0; item < 10; ++item)
-      for (uint64_t index = 0; index < 10; ++index) words.insert(stream_word(seed, item, index));
-  EXPECT_EQ(words.size(), 1000u);
+    for (int64_t item = -5; item < 5; ++item) prompts.insert(random_tokens(seed, item, 4, 1 << 20));
+  EXPECT_EQ(prompts.size(), 100u);
 }
 
 }  // namespace

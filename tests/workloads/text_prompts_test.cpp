@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "workloads/registry.h"
 
 namespace reprise::workloads {
 namespace {
@@ -41,27 +40,24 @@ TEST(ReadPrompts, EmptyOrMissingFileIsAnError) {
 }
 
 TEST(TextPrompts, HaveExactlyTheWantedLength) {
-  const TextPrompts prompts({"abc", "", "defgh"}, bytes_of);
+  const TextPrompts prompts({"abc", "", "defgh"}, bytes_of, /*seed=*/1);
   EXPECT_EQ(prompts.size(), 2u);
   for (const int64_t tokens : {0, 1, 3, 8, 100})
-    EXPECT_EQ(prompts.prompt(1, 2, tokens).size(), static_cast<size_t>(tokens));
-  EXPECT_EQ(prompts.prompt(1, 2, 50), prompts.prompt(1, 2, 50));
+    EXPECT_EQ(prompts.prompt(2, tokens).size(), static_cast<size_t>(tokens));
+  EXPECT_EQ(prompts.prompt(2, 50), prompts.prompt(2, 50));
 }
 
 TEST(TextPrompts, GoOnWithTheNextTextAndWrapAround) {
-  const TextPrompts prompts({"ab", "cd"}, bytes_of);
-  const auto ids = prompts.prompt(0, 0, 6);
+  const TextPrompts prompts({"ab", "cd"}, bytes_of, /*seed=*/0);
+  const auto ids = prompts.prompt(0, 6);
   const std::string text(ids.begin(), ids.end());
   EXPECT_TRUE(text == "abcdab" || text == "cdabcd") << text;
 }
 
 TEST(TextPrompts, WithoutAnyTokenAreAnError) {
-  EXPECT_THROW(TextPrompts({"abc"}, [](const std::string&) { return std::vector<int32_t>{}; }),
+  EXPECT_THROW(TextPrompts(
+                   {"abc"}, [](const std::string&) { return std::vector<int32_t>{}; }, 1),
                Error);
-}
-
-TEST(Registry, NamesEachWorkloadOnce) {
-  for (const WorkloadInfo& info : known_workloads()) EXPECT_FALSE(info.summary.empty());
 }
 
 }  // namespace

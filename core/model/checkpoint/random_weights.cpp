@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "core/model/checkpoint/random_fill.h"
 #include "core/model/checkpoint/weights.h"
 
@@ -14,14 +15,6 @@ namespace {
 constexpr int64_t kElementsPerBlock = int64_t{1} << 33;  // one key serves 2^32 pairs
 constexpr int64_t kChunkWords = 1024;                    // 4 KiB: stays in the first-level cache
 constexpr double kBiasDeviation = 0.02;
-
-// Spreads one 64-bit value over all bits (the finalizer of splitmix64).
-uint64_t mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 class RandomWeights final : public WeightSource {
  public:
@@ -35,7 +28,7 @@ class RandomWeights final : public WeightSource {
   [[nodiscard]] uint64_t key_of(const TensorSpec& tensor, int64_t block) const {
     const uint64_t place =
         (static_cast<uint64_t>(tensor.role) << 48) + static_cast<uint64_t>(tensor.layer + 1);
-    return mix(mix(mix(seed_) ^ place) + static_cast<uint64_t>(block));
+    return mix_bits(mix_bits(mix_bits(seed_) ^ place) + static_cast<uint64_t>(block));
   }
 
   uint64_t seed_;

@@ -12,8 +12,7 @@ namespace {
 using model::expect_error;
 
 PagedOptions read(const Json& json) {
-  JsonObject reader(json, "options");
-  return read_paged_options(reader);
+  return read_options<PagedOptions>(JsonObject(json, "options"));
 }
 
 TEST(PagedOptions, VersionTwoIsPartitioned) {

@@ -27,8 +27,8 @@ TEST(ExperimentFile, ReadsEveryKey) {
   EXPECT_EQ(experiment.dtypes, (std::vector<DType>{DType::kF32, DType::kBF16}));
   EXPECT_EQ(experiment.methods[1].name, "contiguous");
   EXPECT_EQ(experiment.workload.name, "random_tokens");
-  EXPECT_EQ(experiment.axis_values[0], (std::vector<int64_t>{8, 16, 32}));
-  EXPECT_EQ(experiment.axis_values[1], (std::vector<int64_t>{2}));
+  EXPECT_EQ(experiment.axis_values[0], (std::vector<AxisValue>{8, 16, 32}));
+  EXPECT_EQ(experiment.axis_values[1], (std::vector<AxisValue>{2}));
   EXPECT_EQ(experiment.repetitions, 3);
   EXPECT_EQ(experiment.seeds.prompts, 5u);
   EXPECT_EQ(experiment.seeds.weights, 1u);
@@ -76,6 +76,38 @@ TEST(ExperimentFile, MethodsOfOneKindAreRefusedInAnother) {
   Json misspelt = file;
   misspelt["methods"][1] = "torch_native";
   EXPECT_NE(parse_message(misspelt).find("did you mean \"torch_naive\""), std::string::npos);
+}
+
+// Options are checked with the file, and --set is a way to write one.
+TEST(ExperimentFile, OptionsOfMethodsAreCheckedByTheirDeclaration) {
+  const auto refused = [](const Json& options, const std::string& part) {
+    expect_refused("/methods/1", {{"name", "chunk_attention"}, {"options", options}}, part);
+  };
+  refused({{"chunk_token", 32}}, "did you mean \"chunk_tokens\"");
+  refused({{"chunk_tokens", 8}}, "\"methods.1.options.chunk_tokens\" is 8, it must be from 16");
+  refused({{"chunk_tokens", 24}}, "24 is no multiple of 16: try 16");
+  refused({{"preset", "as_publised"}}, "did you mean \"as_published\"");
+  refused({{"retain", 1}}, "must be true or false");
+  Json file = sample_file();
+  file["methods"][1] = {{"name", "chunk_attention"}, {"options", {{"chunk_tokens", 32}}}};
+  const std::string text = parse_message(file, {"methods.1.options.chunk_tokens=7"});
+  EXPECT_NE(text.find("sample.json with --set: key \"methods.1.options.chunk_tokens\" is 7"),
+            std::string::npos)
+      << text;
+  const Json sdpa = {{"name", "torch_sdpa"}, {"options", {{"fast", 1}}}};
+  const Json attention = {
+      {"name", "t"}, {"title", "t"}, {"kind", "attention"}, {"methods", {"paged", sdpa}}};
+  EXPECT_NE(parse_message(attention).find("torch_sdpa\" has no options"), std::string::npos);
+}
+
+TEST(ExperimentFile, ChoicesKeepWhatWasSetAndWhatItResolvesTo) {
+  Json file = sample_file();
+  file["methods"][1] = {{"name", "chunk_attention"}, {"options", {{"preset", "as_published"}}}};
+  const MethodChoice choice = parse_sample(file).methods[1];
+  EXPECT_EQ(choice.options, Json({{"preset", "as_published"}}));
+  EXPECT_EQ(choice.resolved["reuse_prefill"], true);
+  EXPECT_EQ(choice.resolved["chunk_tokens"], 64);
+  EXPECT_FALSE(choice.resolved.contains("preset"));
 }
 
 TEST(ExperimentFile, WrongTypesNameTheKey) {

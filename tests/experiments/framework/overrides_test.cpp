@@ -15,9 +15,9 @@ Json after_set(Json json, const std::string& assignment) {
 
 TEST(Scale, OverridesMergeObjectsAndReplaceLists) {
   const Experiment smoke = parse_sample(sample_file(), "smoke");
-  EXPECT_EQ(smoke.axis_values[0], (std::vector<int64_t>{8}));
+  EXPECT_EQ(smoke.axis_values[0], (std::vector<AxisValue>{8}));
   EXPECT_EQ(smoke.dtypes.size(), 1u);
-  EXPECT_EQ(smoke.axis_values[1], (std::vector<int64_t>{2}));
+  EXPECT_EQ(smoke.axis_values[1], (std::vector<AxisValue>{2}));
   EXPECT_EQ(parse_sample(sample_file(), "paper").axis_values[0].size(), 3u);
 }
 
@@ -42,7 +42,7 @@ TEST(Set, ReplacesNestedValues) {
 TEST(Set, AppliesAfterTheScale) {
   const auto experiment =
       parse_sample(sample_file(), "smoke", {"sweep.prompt_tokens=[4,5]", "dtypes=bf16"});
-  EXPECT_EQ(experiment.axis_values[0], (std::vector<int64_t>{4, 5}));
+  EXPECT_EQ(experiment.axis_values[0], (std::vector<AxisValue>{4, 5}));
   EXPECT_EQ(experiment.dtypes, std::vector<DType>{DType::kBF16});
 }
 

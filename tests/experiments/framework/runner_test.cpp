@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "results/store.h"
 #include "tests/experiments/framework/sample_experiment.h"
@@ -22,6 +23,8 @@ class InstantKind : public Kind {
   int fail_at = -1;       // group that throws
   int interrupt_at = -1;  // group that is given up
   std::string missing_method;
+  double bytes_per_token = 0;
+  int64_t refuse_from = INT64_MAX;  // prompt tokens whose memory the system refuses
 
   [[nodiscard]] std::string missing(const MethodChoice& method) const override {
     return method.name == missing_method ? "It needs a library. Install it." : "";
@@ -29,8 +32,13 @@ class InstantKind : public Kind {
   void check(const Group& group) override {
     if (group.axis("prompt_tokens") > 1000) raise("prompt of {} tokens is too long", 1000);
   }
+  [[nodiscard]] MemoryNeed memory_need(const Group& group) override {
+    return {.bytes = bytes_per_token * static_cast<double>(group.axis("prompt_tokens")),
+            .of_what = "made up"};
+  }
   std::vector<Measurement> measure(const Group& group, const Json&,
                                    const std::atomic<bool>&) override {
+    if (group.axis("prompt_tokens") >= refuse_from) throw MemoryError("no room", 7e9);
     if (measured == interrupt_at) throw Interrupted{};
     if (measured == fail_at) raise("the cache needs 9 GiB, 2 GiB are available");
     ++measured;
@@ -47,6 +55,7 @@ class InstantKind : public Kind {
 class CountingObserver : public RunObserver {
  public:
   int64_t points = 0, present = 0, torn_bytes = 0, machines = 0, finished_points = 0;
+  std::vector<MemoryLack> lacks;
   void planned(int64_t all, int64_t found, int64_t torn) override {
     points = all;
     present = found;
@@ -57,6 +66,7 @@ class CountingObserver : public RunObserver {
   void finished(const Group&, const std::vector<Json>& records) override {
     finished_points += static_cast<int64_t>(records.size());
   }
+  void skipped(const Group&, const MemoryLack& lack) override { lacks.push_back(lack); }
 };
 
 class RunnerTest : public ::testing::Test {
@@ -68,14 +78,18 @@ class RunnerTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(out_); }
 
-  RunOutcome run(InstantKind& kind, CountingObserver& observer, const Json& file = sample_file()) {
+  RunOutcome run(InstantKind& kind, CountingObserver& observer, const Json& file = sample_file(),
+                 const Shard& shard = {}) {
     const RunOptions options{
         .out = out_,
         .fresh = false,
         .settings = {.context = {.threads = 1, .isa = Isa::kPortable}, .device = Device::kCpu},
-        .measure_machine = [] {
-          return Json{{"cpu", "made up"}};
-        }};
+        .measure_machine =
+            [] {
+              return Json{{"cpu", "made up"}};
+            },
+        .shard = shard,
+        .available_bytes = [this] { return available_bytes_; }};
     Experiment experiment = parse_sample(file);
     leave_out_missing(experiment, kind);
     return run_experiment(experiment, options, kind, observer, stop_);
@@ -87,6 +101,7 @@ class RunnerTest : public ::testing::Test {
   }
 
   fs::path out_;
+  int64_t available_bytes_ = 0;  // 0: nobody knows
   std::atomic<bool> stop_ = false;
 };
 
@@ -103,6 +118,7 @@ TEST_F(RunnerTest, MeasuresEveryPointOnceAndWritesSoundRecords) {
   EXPECT_EQ(record["seeds"]["prompts"], 5);
   EXPECT_EQ(record["settings"]["requested"]["prompt_tokens"], 8);
   EXPECT_EQ(record["group"]["of"], 2);
+  EXPECT_EQ(record["settings"]["resolved"]["method_options"], Json::object());
   EXPECT_TRUE(record["provenance"].contains("compiler"));
 }
 
@@ -189,6 +205,145 @@ TEST_F(RunnerTest, ImpossibleGroupIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_THROW(run(kind, observer, file), Error);
   EXPECT_EQ(kind.measured, 0);
   EXPECT_FALSE(fs::exists(out_));
+}
+
+// The sample sweeps prompts of 8, 16 and 32 tokens over 2 models, 2 dtypes and 2 methods.
+TEST_F(RunnerTest, PointsThatDoNotFitAreSkippedWithTheirNeedAndTheRestRuns) {
+  InstantKind kind;
+  kind.bytes_per_token = 0x1p30;
+  available_bytes_ = int64_t{20} << 30;
+  CountingObserver observer;
+  const RunOutcome outcome = run(kind, observer);
+  EXPECT_EQ(outcome.records.size(), 16u);
+  EXPECT_EQ(outcome.points, 24);
+  EXPECT_EQ(outcome.skipped.size(), 8u);
+  EXPECT_TRUE(outcome.is_complete());
+  EXPECT_FALSE(outcome.was_interrupted);
+  ASSERT_EQ(observer.lacks.size(), 4u);
+  EXPECT_EQ(observer.lacks[0].text(), "needs 32.00 GiB (made up), 20.00 GiB are available");
+  const std::vector<Json> kept = results::read_skipped(out_);
+  ASSERT_EQ(kept, outcome.skipped);
+  EXPECT_EQ(kept[0]["need_bytes"], 32 * 0x1p30);
+  EXPECT_EQ(kept[0]["label"], "models/a f32 prompt_tokens=32");
+  EXPECT_EQ(kept[1]["method"], "contiguous");
+  for (const Json& point : kept)
+    EXPECT_FALSE(points_of(outcome).contains(point["point"].get<std::string>()));
+}
+
+TEST_F(RunnerTest, LargerMachineMeasuresWhatASmallerOneSkipped) {
+  InstantKind kind;
+  kind.bytes_per_token = 0x1p30;
+  available_bytes_ = int64_t{20} << 30;
+  CountingObserver observer;
+  run(kind, observer);
+  EXPECT_EQ(kind.measured, 8);
+  available_bytes_ = int64_t{40} << 30;
+  const RunOutcome outcome = run(kind, observer);
+  EXPECT_EQ(kind.measured, 12);
+  EXPECT_EQ(observer.present, 16);
+  EXPECT_EQ(points_of(outcome).size(), 24u);
+  EXPECT_TRUE(outcome.skipped.empty());
+  EXPECT_TRUE(results::read_skipped(out_).empty());
+  // And what is there is there, however little memory a later start finds.
+  available_bytes_ = 1;
+  EXPECT_EQ(run(kind, observer).records.size(), 24u);
+  EXPECT_TRUE(results::read_skipped(out_).empty());
+}
+
+TEST_F(RunnerTest, MemoryRefusedWhileMeasuringSkipsTheGroup) {
+  InstantKind kind;
+  kind.refuse_from = 16;
+  CountingObserver observer;
+  const RunOutcome outcome = run(kind, observer);
+  EXPECT_EQ(outcome.records.size(), 8u);
+  EXPECT_EQ(outcome.skipped.size(), 16u);
+  EXPECT_EQ(outcome.skipped[0]["need_bytes"], 7e9);
+  EXPECT_NE(outcome.skipped[0]["reason"].get<std::string>().find("no room"), std::string::npos);
+}
+
+TEST_F(RunnerTest, NothingFitsAndNothingBreaks) {
+  InstantKind kind;
+  kind.bytes_per_token = 1;
+  available_bytes_ = 1;
+  CountingObserver observer;
+  const RunOutcome outcome = run(kind, observer);
+  EXPECT_TRUE(outcome.records.empty());
+  EXPECT_EQ(outcome.skipped.size(), 24u);
+  EXPECT_EQ(observer.machines, 0);  // nothing to measure, so its limits are not asked for
+}
+
+TEST_F(RunnerTest, ShardsDivideThePointsAndTheLastFindsAllOfThem) {
+  InstantKind whole;
+  CountingObserver observer;
+  const auto undivided = points_of(run(whole, observer));
+  fs::remove_all(out_);
+  RunOutcome outcome;
+  for (int64_t index : {2, 0, 3, 1}) {
+    InstantKind kind;
+    outcome = run(kind, observer, sample_file(), {.index = index, .count = 4});
+    EXPECT_EQ(kind.measured, 3);
+    EXPECT_EQ(observer.points, 6);
+    EXPECT_EQ(outcome.measured, 6);
+    EXPECT_EQ(outcome.is_complete(), index == 1);
+  }
+  EXPECT_EQ(points_of(outcome), undivided);
+  EXPECT_EQ(outcome.records.size(), 24u);
+  EXPECT_EQ(outcome.records.front()["writer"], "1of4");
+  EXPECT_TRUE(fs::exists(out_ / "machine-3of4.json"));
+  // One process alone finds the same and has nothing to do; it is of no shard.
+  InstantKind kind;
+  EXPECT_EQ(points_of(run(kind, observer)), undivided);
+  EXPECT_EQ(kind.measured, 0);
+}
+
+TEST_F(RunnerTest, FirstRankDoesAllWhereNobodyElseComes) {
+  InstantKind kind;
+  CountingObserver observer;
+  const Shard rank{.index = 1, .count = 4, .is_dynamic = true};
+  EXPECT_EQ(run(kind, observer, sample_file(), rank).records.size(), 24u);
+  EXPECT_EQ(kind.measured, 12);
+}
+
+// Threads instead of processes: locks belong to open files, so the claims are the real ones.
+TEST_F(RunnerTest, RanksMeasureEachGroupOnce) {
+  std::vector<InstantKind> kinds(4);
+  std::vector<RunOutcome> outcomes(4);
+  std::vector<std::thread> ranks;
+  for (int64_t index = 0; index < 4; ++index)
+    ranks.emplace_back([&, index] {
+      CountingObserver observer;
+      outcomes[static_cast<size_t>(index)] =
+          run(kinds[static_cast<size_t>(index)], observer, sample_file(),
+              {.index = index, .count = 4, .is_dynamic = true});
+    });
+  for (std::thread& rank : ranks) rank.join();
+  int measured = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    measured += kinds[i].measured;
+    EXPECT_EQ(outcomes[i].records.size(), 24u) << "rank " << i << " did not wait for the others";
+  }
+  EXPECT_EQ(measured, 12);
+  EXPECT_EQ(results::read_records(out_).size(), 24u);
+}
+
+// Its claim frees itself, and who waits for it takes the group over.
+TEST_F(RunnerTest, GroupOfADeadRankIsTakenOver) {
+  InstantKind kind;
+  CountingObserver observer;
+  const Experiment experiment = parse_sample(sample_file());
+  const RunSettings settings = {.context = {.threads = 1, .isa = Isa::kPortable}};
+  const Json plan = manifest(experiment, settings, expand(experiment, settings));
+  auto dead = std::make_unique<results::RecordStore>(out_, plan, false, "rank0of2");
+  ASSERT_TRUE(dead->claim(5));
+  std::thread death([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    dead.reset();
+  });
+  const RunOutcome outcome =
+      run(kind, observer, sample_file(), {.index = 1, .count = 2, .is_dynamic = true});
+  death.join();
+  EXPECT_EQ(kind.measured, 12);
+  EXPECT_EQ(outcome.records.size(), 24u);
 }
 
 TEST_F(RunnerTest, OtherSettingsInTheSameFolderAreRefused) {

@@ -6,15 +6,12 @@
 
 #include "core/base/error.h"
 #include "experiments/framework/experiment_file.h"
-#include "experiments/framework/kinds.h"
+#include "experiments/kinds/registry.h"
 
 namespace reprise::experiments {
 
 inline Vocabulary sample_vocabulary() {
-  return {known_kinds(),
-          {"recompute", "contiguous", "paged", "paged_shared", "chunk_attention", "relay_attention",
-           "auto"},
-          workloads::known_workloads()};
+  return known_vocabulary();
 }
 
 inline Json sample_file() {

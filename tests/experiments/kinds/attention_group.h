@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/framework/experiment_file.h"
-#include "experiments/framework/kinds.h"
+#include "experiments/kinds/registry.h"
 #include "experiments/framework/sweep.h"
 
 namespace reprise::experiments {

@@ -88,10 +88,36 @@ TEST_F(AttentionKindTest, WithoutLimitsOfTheMachineTheirRatiosAreLeftOut) {
   EXPECT_TRUE(measured[0].metrics.contains("plan_beside_ratio"));
 }
 
-TEST_F(AttentionKindTest, WhatCannotFitIsRefusedWithNeedAndRemedy) {
-  const std::string text = refusal(attention_group({{"batch", 4096}, {"prompt_tokens", 1 << 20}}));
-  EXPECT_NE(text.find("GiB are available"), std::string::npos) << text;
-  EXPECT_NE(text.find("sweep.batch"), std::string::npos) << text;
+// Contiguous keys and values of 32 heads of 128 in f32, and of the token that the step adds.
+TEST_F(AttentionKindTest, MemoryIsThatOfTheCachesAndNoMachineIsAskedForIt) {
+  AttentionKind kind(kContext);
+  const Group group = attention_group({{"batch", 4096}, {"prompt_tokens", 1 << 20}});
+  EXPECT_NO_THROW(kind.check(group));
+  const MemoryNeed need = kind.memory_need(group);
+  const double least = 4096.0 * ((1 << 20) + 1) * 2 * 32 * 128 * 4;
+  EXPECT_GE(need.bytes, least);
+  EXPECT_LE(need.bytes, 1.01 * least);
+  EXPECT_NE(need.of_what.find("4096 sequences"), std::string::npos) << need.of_what;
+}
+
+// The authors' grid of 252 points is not refused as a whole for its largest.
+TEST_F(AttentionKindTest, EveryPointOfThePapersGridHasItsNeed) {
+  const Experiment experiment = load_experiment(
+      std::filesystem::path(REPRISE_SOURCE_DIR) / "experiments/relay_attention/operator_grid.json",
+      "paper", {}, known_vocabulary());
+  AttentionKind kind(kContext);
+  const auto groups = expand(experiment, {.context = kContext});
+  ASSERT_EQ(2 * groups.size(), 252u);
+  double least = 1e30, most = 0;
+  for (const Group& group : groups) {
+    EXPECT_NO_THROW(kind.check(group)) << group.label;
+    const double bytes = kind.memory_need(group).bytes;
+    EXPECT_GT(bytes, 0) << group.label;
+    least = std::min(least, bytes);
+    most = std::max(most, bytes);
+  }
+  EXPECT_LT(least, 1e9);
+  EXPECT_GT(most, 30e9);
 }
 
 TEST_F(AttentionKindTest, HalfAWidthAndLinearLayersInF16AreRefused) {

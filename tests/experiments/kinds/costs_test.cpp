@@ -83,19 +83,19 @@ TEST(Costs, LimitsComeFromTheRecordAndMayBeMissing) {
 
 TEST(Costs, WhatCannotFitIsRefusedWithNeedAndRemedy) {
   EXPECT_NO_THROW(check_positions(tiny(false), 64));
-  EXPECT_NO_THROW(check_memory(tiny(false), DType::kF32, DType::kF32, 64));
   try {
     check_positions(tiny(false), 65);
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("at most 64"), std::string::npos);
   }
-  try {
-    check_memory(tiny(false), DType::kF32, DType::kF32, int64_t{1} << 45);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("GiB are available"), std::string::npos);
-  }
+}
+
+TEST(Costs, MemoryIsThatOfWeightsAndOneCache) {
+  const MemoryNeed need = memory_of_model(tiny(false), DType::kBF16, DType::kF32, 1000);
+  EXPECT_EQ(need.bytes, (kBody + 160) * 2.0 + 1000 * 32.0);
+  EXPECT_NE(need.of_what.find("1000 tokens"), std::string::npos) << need.of_what;
+  EXPECT_NE(need.of_what.find("bf16"), std::string::npos) << need.of_what;
 }
 
 }  // namespace

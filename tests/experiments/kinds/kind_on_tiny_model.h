@@ -8,7 +8,7 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 
-#include "experiments/framework/kinds.h"
+#include "experiments/kinds/registry.h"
 #include "experiments/framework/sweep.h"
 #include "tests/experiments/kinds/tiny_model.h"
 

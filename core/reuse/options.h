@@ -1,0 +1,147 @@
+// A method's options, declared once: a struct that shows its fields to a visitor. From that one
+// list come parsing, the errors, the help of `reprise list METHOD` and the copy kept in a record.
+//
+//   struct MyOptions {
+//     int32_t block_tokens = 64;
+//     void visit(OptionVisitor& visitor) {
+//       visitor.integer({"block_tokens", "tokens", "size of a block"}, {8, 128}, block_tokens);
+//     }
+//     void check(const JsonObject& given) const;               // what two options must not be
+//     together static std::vector<Preset<MyOptions>> presets();         // the first is the default
+//   };
+//
+// `check` and `presets` may be left out.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/json.h"
+
+namespace reprise::reuse {
+
+struct OptionText {
+  const char* name;
+  const char* unit;  // "" where it has none
+  const char* help;
+};
+
+// Both ends included.
+struct IntegerRange {
+  int64_t low = 0, high = 0;
+  int64_t multiple_of = 1;
+};
+struct RealRange {
+  double low = 0, high = 0;
+};
+
+// Each call names one field and what it accepts.
+class OptionVisitor {
+ public:
+  virtual ~OptionVisitor() = default;
+  virtual void integer(const OptionText& text, const IntegerRange& accepted, int32_t& value) = 0;
+  virtual void real(const OptionText& text, const RealRange& accepted, double& value) = 0;
+  virtual void boolean(const OptionText& text, bool& value) = 0;
+  virtual void word(const OptionText& text, const std::vector<std::string>& accepted,
+                    std::string& value) = 0;
+};
+
+template <typename T>
+struct Preset {
+  std::string name;
+  std::string help;
+  T options;
+};
+
+// Of a method that has nothing to choose.
+struct NoOptions {
+  void visit(OptionVisitor& /*visitor*/) {}
+};
+
+// What `reprise list METHOD` shows.
+struct OptionInfo {
+  std::string name, fallback, accepted, unit, help;
+};
+struct PresetInfo {
+  std::string name, help;
+  Json changes;  // {option: value} where it differs from the defaults
+};
+struct OptionList {
+  std::vector<OptionInfo> options;
+  std::vector<PresetInfo> presets;
+};
+
+namespace detail {
+
+using Visit = std::function<void(OptionVisitor&)>;
+// Which of the names "preset" gives; 0 where it is not given.
+size_t choose_preset(JsonObject& given, std::span<const std::string> names);
+// Lays what is given over the fields.
+void read_fields(JsonObject& given, const Visit& visit);
+Json fields_json(const Visit& visit);
+std::vector<OptionInfo> field_infos(const Visit& visit);
+// {option: value} of those that differ from `from`.
+Json changes_of(const Json& from, const Json& to);
+
+template <typename T>
+concept HasPresets = requires {
+  { T::presets() } -> std::same_as<std::vector<Preset<T>>>;
+};
+template <typename T>
+concept HasCheck = requires(const T& options, const JsonObject& given) {
+  options.check(given);
+};
+template <typename T>
+Visit visit_of(T& options) {
+  return [&options](OptionVisitor& visitor) { options.visit(visitor); };
+}
+
+}  // namespace detail
+
+template <typename T>
+concept Options = std::default_initializable<T> && requires(T options, OptionVisitor& visitor) {
+  options.visit(visitor);
+};
+
+// The options that `given` stands for: the preset it names, or the defaults, with what else it
+// gives laid over them. Throws Error naming the option, what was found and what is accepted; for an
+// unknown name, the nearest.
+template <Options T>
+T read_options(JsonObject given) {
+  T options;
+  if constexpr (detail::HasPresets<T>) {
+    const std::vector<Preset<T>> presets = T::presets();
+    std::vector<std::string> names;
+    for (const Preset<T>& preset : presets) names.push_back(preset.name);
+    options = presets[detail::choose_preset(given, names)].options;
+  }
+  detail::read_fields(given, detail::visit_of(options));
+  if constexpr (detail::HasCheck<T>) options.check(given);
+  given.reject_unknown();
+  return options;
+}
+
+// Every option with its value: the copy that a record keeps.
+template <Options T>
+Json options_json(T options) {
+  return detail::fields_json(detail::visit_of(options));
+}
+
+template <Options T>
+OptionList list_options() {
+  T defaults;
+  OptionList list{.options = detail::field_infos(detail::visit_of(defaults)), .presets = {}};
+  if constexpr (detail::HasPresets<T>)
+    for (const Preset<T>& preset : T::presets())
+      list.presets.push_back(
+          {preset.name, preset.help,
+           detail::changes_of(options_json(defaults), options_json(preset.options))});
+  return list;
+}
+
+}  // namespace reprise::reuse

@@ -1,0 +1,91 @@
+#include "experiments/framework/axis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+
+namespace reprise::experiments {
+namespace {
+
+std::string shown(const Json& given) { return given.dump().substr(0, 100); }
+
+// A number without fraction: JSON writers of other languages print whole numbers as 1e9 or 32.0.
+bool is_whole(const Json& given) {
+  if (given.is_number_integer()) return true;
+  return given.is_number_float() && std::trunc(given.get<double>()) == given.get<double>();
+}
+
+AxisValue read_integer(const Integers& range, const Json& given, const std::string& where) {
+  if (!is_whole(given)) raise("{} must be a whole number, found {}", where, shown(given));
+  // In double precision first: every range ends far below what an int64_t holds.
+  const auto rounded = given.get<double>();
+  if (rounded < static_cast<double>(range.low) || rounded > static_cast<double>(range.high))
+    raise("{} is {}, it must be from {} to {}", where, shown(given), range.low, range.high);
+  return given.is_number_float() ? static_cast<int64_t>(rounded) : given.get<int64_t>();
+}
+
+AxisValue read_real(const Reals& range, const Json& given, const std::string& where) {
+  if (!given.is_number()) raise("{} must be a number, found {}", where, shown(given));
+  const auto value = given.get<double>();
+  if (!std::isfinite(value)) raise("{} must be finite", where);
+  if (value < range.low || value > range.high)
+    raise("{} is {}, it must be from {} to {}", where, shown(given), range.low, range.high);
+  return value;
+}
+
+AxisValue read_word(const Words& words, const Json& given, const std::string& where) {
+  if (!given.is_string())
+    raise("{} must be one of {}, found {}", where, fmt::join(words.names, ", "), shown(given));
+  const auto word = given.get<std::string>();
+  if (std::find(words.names.begin(), words.names.end(), word) == words.names.end())
+    raise("{}: {}", where, unknown_name("value", word, words.names));
+  return word;
+}
+
+}  // namespace
+
+AxisValue::AxisValue(double value) : value_(value == 0 ? 0.0 : value) {
+  REPRISE_CHECK(std::isfinite(value), "axis value {}", value);
+}
+
+int64_t AxisValue::integer() const {
+  REPRISE_CHECK(std::holds_alternative<int64_t>(value_), "{} is no integer", text());
+  return std::get<int64_t>(value_);
+}
+
+double AxisValue::real() const {
+  REPRISE_CHECK(std::holds_alternative<double>(value_), "{} is no real", text());
+  return std::get<double>(value_);
+}
+
+const std::string& AxisValue::word() const {
+  REPRISE_CHECK(!is_number(), "{} is no word", text());
+  return std::get<std::string>(value_);
+}
+
+Json AxisValue::json() const {
+  return std::visit([](const auto& value) { return Json(value); }, value_);
+}
+
+std::string AxisValue::text() const { return is_number() ? json().dump() : word(); }
+
+AxisValue Axis::read(const Json& given, const std::string& where) const {
+  if (const auto* range = std::get_if<Integers>(&accepted))
+    return read_integer(*range, given, where);
+  if (const auto* range = std::get_if<Reals>(&accepted)) return read_real(*range, given, where);
+  return read_word(std::get<Words>(accepted), given, where);
+}
+
+std::string Axis::accepted_text() const {
+  if (const auto* range = std::get_if<Integers>(&accepted))
+    return fmt::format("{} to {}", range->low, range->high);
+  if (const auto* range = std::get_if<Reals>(&accepted))
+    return fmt::format("{} to {}", range->low, range->high);
+  return fmt::format("{}", fmt::join(std::get<Words>(accepted).names, ", "));
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,82 @@
+// The metrics of kind "attention".
+#pragma once
+
+#include <vector>
+
+#include "experiments/framework/kind.h"
+
+namespace reprise::experiments {
+
+// Of a step, turn by turn.
+inline const MetricInfo kLatencyUs = {
+    "latency_us", "us", "attention of one step, keys and values in memory (caches cold)"};
+inline const MetricInfo kSpeedup = {"speedup", "ratio",
+                                    "time of the file's first method over this one, turn by turn"};
+inline const MetricInfo kBestRatio = {
+    "best_ratio", "ratio",
+    "time of the point's fastest method over this one, turn by turn: 1 for itself"};
+inline const MetricInfo kIoBoundSpeedup = {
+    "io_bound_speedup", "ratio",
+    "B (P + S) / (P + B S): the most that reading P shared keys once can win"};
+inline const MetricInfo kIoBoundRatio = {"io_bound_ratio", "ratio",
+                                         "speedup over io_bound_speedup"};
+inline const MetricInfo kRelayTheorySpeedup = {
+    "relay_theory_speedup", "ratio", "(s + c + 2) / (s / b + c + 7), RelayAttention eq. 10"};
+
+// Shares of what the machine could do.
+inline const MetricInfo kProblemBesideRatio = {
+    "problem_beside_ratio", "ratio",
+    "least time for useful bytes and FLOPs, by rates measured beside, over the time"};
+inline const MetricInfo kPlanBesideRatio = {
+    "plan_beside_ratio", "ratio",
+    "least time for the bytes the plan reads and FLOPs, by rates measured beside, over the time"};
+inline const MetricInfo kProblemLimitRatio = {
+    "problem_limit_ratio", "ratio", "the same as problem_beside_ratio by the probe's rates"};
+inline const MetricInfo kPlanLimitRatio = {"plan_limit_ratio", "ratio",
+                                           "the same as plan_beside_ratio by the probe's rates"};
+
+// What a step is made of. PlanOperator names its parts by these names.
+inline const MetricInfo kAppendUs = {"append_us", "us",
+                                     "storing keys and values of the step's tokens"};
+inline const MetricInfo kSharedUs = {
+    "shared_us", "us", "items over several sequences alone (chunk-first phase, system attention)"};
+inline const MetricInfo kPrivateUs = {
+    "private_us", "us", "items over one sequence alone (sequence-first phase, context attention)"};
+inline const MetricInfo kMergeUs = {"merge_us", "us", "merging the partial results alone"};
+inline const MetricInfo kPlanUs = {"plan_us", "us", "writing the plan of a step"};
+
+// Sizes and rates.
+inline const MetricInfo kTokensPerS = {"tokens_per_s", "tokens/s",
+                                       "batch over the median time of a step of this layer"};
+inline const MetricInfo kUsefulMb = {"useful_mb", "MB",
+                                     "keys and values a step cannot do without, shared ones once"};
+inline const MetricInfo kReadMb = {"read_mb", "MB", "keys and values that the method's plan reads"};
+inline const MetricInfo kMflop = {"mflop", "MFLOP", "operations of a step"};
+inline const MetricInfo kIntensity = {"intensity", "FLOP/byte",
+                                      "operations over the bytes the plan reads"};
+inline const MetricInfo kReadGbS = {"read_gb_s", "GB/s", "bytes the plan reads over the time"};
+inline const MetricInfo kGflopS = {"gflop_s", "GFLOP/s", "operations over the time"};
+inline const MetricInfo kBesideGbS = {"beside_gb_s", "GB/s",
+                                      "DRAM read rate measured beside each turn"};
+inline const MetricInfo kBesideGflopS = {"beside_gflop_s", "GFLOP/s",
+                                         "arithmetic rate measured beside each turn"};
+
+// A linear layer around the attention.
+struct LinearMetrics {
+  MetricInfo time_us, mflop, mb, intensity;
+};
+inline const LinearMetrics kQkvMetrics = {
+    .time_us = {"qkv_us", "us", "projection to queries, keys and values"},
+    .mflop = {"qkv_mflop", "MFLOP", "its operations"},
+    .mb = {"qkv_mb", "MB", "its weights, inputs and outputs"},
+    .intensity = {"qkv_intensity", "FLOP/byte", "their ratio"}};
+inline const LinearMetrics kMlpMetrics = {
+    .time_us = {"mlp_us", "us", "gated MLP"},
+    .mflop = {"mlp_mflop", "MFLOP", "its operations"},
+    .mb = {"mlp_mb", "MB", "its weights, inputs and outputs"},
+    .intensity = {"mlp_intensity", "FLOP/byte", "their ratio"}};
+
+// All of the above in the order in which a table shows them.
+std::vector<MetricInfo> attention_metrics();
+
+}  // namespace reprise::experiments

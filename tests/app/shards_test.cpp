@@ -1,0 +1,223 @@
+// One experiment by several processes of the real program: shards, ranks, one of them killed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "results/store.h"
+#include "tests/app/subprocess.h"
+#include "tests/experiments/kinds/tiny_model.h"
+
+namespace reprise::app {
+namespace {
+
+namespace fs = std::filesystem;
+using Command = std::vector<std::string>;
+
+constexpr int kProcesses = 4;
+constexpr size_t kPoints = 16;
+
+class ShardsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    dir_ =
+        fs::temp_directory_path() / fmt::format("reprise_shards_{}_{}", ::getpid(), info->name());
+    experiments::write_tiny_model(dir_ / "model");
+    const Json file = {{"name", "shards"},
+                       {"title", "Divided among processes"},
+                       {"kind", "ttft"},
+                       {"models", {{{"model", (dir_ / "model").string()}, {"weights", "random"}}}},
+                       {"dtypes", {"f32"}},
+                       {"methods", {"recompute", "contiguous"}},
+                       {"settings", {{"new_tokens", 4}}},
+                       {"sweep", {{"prompt_tokens", {5, 17, 33, 64, 65, 100, 128, 200}}}},
+                       {"repetitions", 20},
+                       {"warmup", 1}};
+    std::ofstream(dir_ / "shards.json") << file.dump();
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  [[nodiscard]] Command run_command(const std::string& out) const {
+    return {REPRISE_PROGRAM,
+            "run",
+            (dir_ / "shards.json").string(),
+            "--out",
+            (dir_ / out).string(),
+            "--no-plot",
+            "--threads",
+            "1"};
+  }
+  [[nodiscard]] Command shard_command(const std::string& out, int index) const {
+    Command command = run_command(out);
+    command.insert(command.end(), {"--shard", fmt::format("{}/{}", index + 1, kProcesses)});
+    return command;
+  }
+  // As a rank that mpirun started.
+  [[nodiscard]] Command rank_command(const std::string& out, int index) const {
+    Command command = {"env", fmt::format("OMPI_COMM_WORLD_RANK={}", index),
+                       fmt::format("OMPI_COMM_WORLD_SIZE={}", kProcesses)};
+    const Command run = run_command(out);
+    command.insert(command.end(), run.begin(), run.end());
+    return command;
+  }
+  std::unique_ptr<Subprocess> start(const Command& command) {
+    const fs::path own = dir_ / fmt::format("process{}", processes_++);
+    fs::create_directories(own);
+    return std::make_unique<Subprocess>(command, own);
+  }
+  void run_alone(const Command& command) {
+    const auto process = start(command);
+    ASSERT_EQ(process->wait(), 0) << process->err();
+  }
+
+  // What must be equal between two runs: by point, the settings and what was generated.
+  [[nodiscard]] std::map<std::string, Json> outcome(const std::string& out) const {
+    std::map<std::string, Json> points;
+    for (const Json& record : results::read_records(dir_ / out)) {
+      const Json same = {
+          {"settings", record["settings"]}, {"seeds", record["seeds"]},
+          {"answers", record["answers"]},   {"config_hash", record["config_hash"]},
+          {"group", record["group"]},       {"samples", record["samples"]["ttft_ms"].size()}};
+      EXPECT_TRUE(points.emplace(record["point"].get<std::string>(), same).second)
+          << "point " << record["point"] << " is read twice";
+    }
+    return points;
+  }
+  // Lines that the processes wrote, those of points measured twice included.
+  [[nodiscard]] size_t lines(const std::string& out) const {
+    size_t count = 0;
+    for (const auto& entry : fs::directory_iterator(dir_ / out))
+      if (entry.path().extension() == ".jsonl") {
+        const std::string text = read_file(entry.path());
+        count += static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+      }
+    return count;
+  }
+  [[nodiscard]] std::uintmax_t bytes_of(const fs::path& file) const {
+    std::error_code error;
+    const auto size = fs::file_size(file, error);
+    return error ? 0 : size;
+  }
+  // The first of the files that has a record; a process that wrote one is at its next group.
+  [[nodiscard]] size_t first_written(const std::vector<fs::path>& files) const {
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(240);
+    while (std::chrono::steady_clock::now() < latest) {
+      for (size_t i = 0; i < files.size(); ++i)
+        if (bytes_of(files[i]) > 0) return i;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ADD_FAILURE() << "no process has written a record";
+    return 0;
+  }
+
+  fs::path dir_;
+  int processes_ = 0;
+};
+
+TEST_F(ShardsTest, FourShardsMakeTheSetOfOne) {
+  run_alone(run_command("whole"));
+  std::vector<std::unique_ptr<Subprocess>> processes;
+  for (int i = 0; i < kProcesses; ++i) processes.push_back(start(shard_command("shards", i)));
+  for (const auto& process : processes) EXPECT_EQ(process->wait(), 0) << process->err();
+  EXPECT_EQ(outcome("shards"), outcome("whole"));
+  EXPECT_EQ(outcome("whole").size(), kPoints);
+  EXPECT_EQ(lines("shards"), kPoints);
+  for (int i = 1; i <= kProcesses; ++i)
+    EXPECT_GT(bytes_of(dir_ / "shards" / fmt::format("records-{}of4.jsonl", i)), 0u);
+  // Each record names its writer and the machine as that one measured it.
+  for (const Json& record : results::read_records(dir_ / "shards")) {
+    const auto writer = record["writer"].get<std::string>();
+    const Json machine = read_json(dir_ / "shards" / ("machine-" + writer + ".json"));
+    EXPECT_EQ(record["machine"], machine["machine"]);
+  }
+}
+
+TEST_F(ShardsTest, FourRanksMakeTheSetOfOneAndTheFirstTellsIt) {
+  run_alone(run_command("whole"));
+  std::vector<std::unique_ptr<Subprocess>> ranks;
+  for (int i = 0; i < kProcesses; ++i) ranks.push_back(start(rank_command("ranks", i)));
+  for (const auto& rank : ranks) EXPECT_EQ(rank->wait(), 0) << rank->err();
+  EXPECT_EQ(outcome("ranks"), outcome("whole"));
+  EXPECT_EQ(lines("ranks"), kPoints) << "a group was measured twice";
+  EXPECT_NE(ranks[0]->out().find("prompt_tokens"), std::string::npos) << ranks[0]->out();
+  for (int i = 1; i < kProcesses; ++i)
+    EXPECT_EQ(ranks[static_cast<size_t>(i)]->out(), "") << "rank " << i;
+}
+
+// What the killed one had measured stays; the others take over what it had in flight.
+TEST_F(ShardsTest, RankKilledInFlightIsReplacedByTheOthers) {
+  run_alone(run_command("whole"));
+  std::vector<std::unique_ptr<Subprocess>> ranks;
+  std::vector<fs::path> files;
+  for (int i = 0; i < kProcesses; ++i) {
+    ranks.push_back(start(rank_command("ranks", i)));
+    files.push_back(dir_ / "ranks" / fmt::format("records-rank{}of4.jsonl", i));
+  }
+  const size_t victim = first_written(files);
+  ranks[victim]->send(SIGKILL);
+  ranks[victim]->wait();
+  for (size_t i = 0; i < ranks.size(); ++i)
+    if (i != victim) {
+      EXPECT_EQ(ranks[i]->wait(), 0) << ranks[i]->err();
+    }
+  EXPECT_GT(bytes_of(files[victim]), 0u);
+  EXPECT_EQ(outcome("ranks"), outcome("whole"));
+}
+
+// A shard's part is its own: killed, it is missing until the same command goes on.
+TEST_F(ShardsTest, ShardKilledLosesAtMostItsGroupInFlight) {
+  run_alone(run_command("whole"));
+  std::vector<std::unique_ptr<Subprocess>> processes;
+  for (int i = 0; i < kProcesses; ++i) processes.push_back(start(shard_command("shards", i)));
+  (void)first_written({dir_ / "shards" / "records-3of4.jsonl"});
+  processes[2]->send(SIGKILL);
+  processes[2]->wait();
+  for (int i : {0, 1, 3}) EXPECT_EQ(processes[static_cast<size_t>(i)]->wait(), 0);
+  // Two groups of two points are its part, and one at least was written.
+  EXPECT_GE(outcome("shards").size(), kPoints - 2);
+  run_alone(shard_command("shards", 2));
+  EXPECT_EQ(outcome("shards"), outcome("whole"));
+  EXPECT_EQ(lines("shards"), kPoints);
+}
+
+TEST_F(ShardsTest, RanksUnderMpirunMakeTheSetOfOne) {
+  if (std::system("mpirun --version >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "there is no mpirun here (Debian: apt-get install openmpi-bin)";
+  run_alone(run_command("whole"));
+  // Open MPI refuses root and more ranks than cores unless told so; others do not read this.
+  Command command = {"env",
+                     "OMPI_ALLOW_RUN_AS_ROOT=1",
+                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                     "OMPI_MCA_rmaps_base_oversubscribe=1",
+                     "mpirun",
+                     "-n",
+                     std::to_string(kProcesses)};
+  const Command run = run_command("ranks");
+  command.insert(command.end(), run.begin(), run.end());
+  run_alone(command);
+  EXPECT_EQ(outcome("ranks"), outcome("whole"));
+  EXPECT_EQ(lines("ranks"), kPoints);
+}
+
+TEST_F(ShardsTest, WhatCannotBeDividedIsRefused) {
+  const auto refusal = [&](const std::string& shard, const Command& more = {}) {
+    Command command = run_command("refused");
+    command.insert(command.end(), {"--shard", shard});
+    command.insert(command.end(), more.begin(), more.end());
+    const auto process = start(command);
+    EXPECT_EQ(process->wait(), 1);
+    return process->err();
+  };
+  EXPECT_NE(refusal("5/4").find("--shard 2/4"), std::string::npos);
+  EXPECT_NE(refusal("2/4", {"--fresh"}).find("--fresh would set aside"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::app

@@ -1,0 +1,86 @@
+// The list of kinds: what each says of itself, and that its records keep to it.
+#include "experiments/kinds/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/experiments/kinds/attention_group.h"
+#include "tests/experiments/kinds/kind_on_tiny_model.h"
+
+namespace reprise::experiments {
+namespace {
+
+class KindRegistry : public KindOnTinyModel {
+ protected:
+  // A small group of the kind, with methods and settings that bring out what it can measure.
+  Group small_group(const std::string& kind) const {
+    if (kind == "attention")
+      return attention_group({{"batch", 2},
+                              {"heads", 2},
+                              {"head_dim", 16},
+                              {"prompt_tokens", 40},
+                              {"shared_tokens", 32},
+                              {"hidden", 32},
+                              {"intermediate", 64}},
+                             {"paged", "chunk_attention", "relay_attention"});
+    return group_of(
+        {{"kind", kind},
+         {"methods",
+          {"contiguous", {{"name", "chunk_attention"}, {"options", {{"reuse_prefill", true}}}}}},
+         {"settings", {{"prompt_tokens", 70}, {"shared_tokens", 64}, {"new_tokens", 6}}},
+         {"repetitions", 2}});
+  }
+  const Json machine_ = {{"limits",
+                          {{"f32_gflop_s", 100.0},
+                           {"bf16_gflop_s", 300.0},
+                           {"dram_read_gb_s", 10.0},
+                           {"l3_read_gb_s", 20.0}}}};
+};
+
+TEST_F(KindRegistry, EveryKindIsMadeByItsName) {
+  for (const KindInfo& info : known_kinds()) EXPECT_NE(make_kind(info.name, context_), nullptr);
+}
+
+TEST_F(KindRegistry, EveryKindSaysWhatItSweepsAndMeasures) {
+  std::set<std::string> kinds;
+  for (const KindInfo& info : known_kinds()) {
+    EXPECT_TRUE(kinds.insert(info.name).second) << info.name << " twice";
+    EXPECT_FALSE(info.summary.empty());
+    std::set<std::string> names;
+    for (const Axis& axis : info.axes) {
+      EXPECT_TRUE(names.insert(axis.name).second) << axis.name << " twice";
+      EXPECT_FALSE(axis.help.empty()) << axis.name;
+      EXPECT_EQ(axis.read(axis.fallback.json(), axis.name), axis.fallback);
+    }
+    for (const MetricInfo& metric : info.metrics) {
+      EXPECT_TRUE(names.insert(metric.name).second) << metric.name << " twice";
+      EXPECT_FALSE(metric.unit.empty()) << metric.name;
+      EXPECT_FALSE(metric.help.empty()) << metric.name;
+    }
+  }
+}
+
+// A metric that is listed and never measured is as misleading as one of another unit.
+TEST_F(KindRegistry, WhatIsListedIsMeasuredInItsUnit) {
+  // Of divergences alone, which these groups do not have.
+  const std::set<std::string> rare = {"largest_tie_gap", "largest_tie_gap_ratio"};
+  for (const KindInfo& info : known_kinds()) {
+    const Group group = small_group(info.name);
+    const auto kind = make_kind(info.name, context_);
+    kind->check(group);
+    std::set<std::string> units;
+    for (const Measurement& measured : kind->measure(group, machine_, stop_))
+      for (const auto& [name, metric] : measured.metrics.items())
+        units.insert(name + " in " + metric["unit"].get<std::string>());
+    for (const MetricInfo& metric : info.metrics)
+      if (!rare.contains(metric.name)) {
+        EXPECT_TRUE(units.contains(metric.name + " in " + metric.unit))
+            << info.name << " does not measure " << metric.name << " in " << metric.unit;
+      }
+  }
+}
+
+}  // namespace
+}  // namespace reprise::experiments

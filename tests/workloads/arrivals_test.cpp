@@ -1,0 +1,149 @@
+// Arrival processes: the stated mean and coefficient of variation, and seeds of their own.
+#include "workloads/arrivals.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "workloads/registry.h"
+
+namespace reprise::workloads {
+namespace {
+
+std::vector<double> gaps_of(const ArrivalSchedule& schedule) {
+  std::vector<double> gaps(schedule.intended_s.size());
+  std::adjacent_difference(schedule.intended_s.begin(), schedule.intended_s.end(), gaps.begin());
+  return gaps;
+}
+
+struct Moments {
+  double mean = 0, cv = 0;
+};
+
+Moments moments_of(const std::vector<double>& gaps) {
+  const auto n = static_cast<double>(gaps.size());
+  const double mean = std::accumulate(gaps.begin(), gaps.end(), 0.0) / n;
+  double squares = 0;
+  for (const double gap : gaps) squares += (gap - mean) * (gap - mean);
+  return {.mean = mean, .cv = std::sqrt(squares / n) / mean};
+}
+
+std::string message(const std::string& name, const ArrivalOptions& options) {
+  try {
+    (void)make_arrivals(name, options);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// The mean of n gaps of coefficient c has a relative standard deviation of c / sqrt(n). That of the
+// variance of a gamma variable is sqrt((2 + 6 c^2) / n), and of its root half that; the cv, root
+// over mean, adds the mean's: 5 of their sum.
+TEST(Arrivals, HaveTheStatedMeanAndCoefficientOfVariation) {
+  constexpr int64_t kItems = 200000;
+  for (const double rate : {0.25, 40.0})
+    for (const double cv : {0.3, 1.0, 2.0, 3.5})
+      for (const uint64_t seed : {1u, 2u, 3u}) {
+        const Moments moments = moments_of(gaps_of(
+            make_arrivals("gamma", {.rate_rps = rate, .cv = cv, .seed = seed})->schedule(kItems)));
+        const double of_mean = cv / std::sqrt(static_cast<double>(kItems));
+        const double of_cv =
+            0.5 * std::sqrt((2 + 6 * cv * cv) / static_cast<double>(kItems)) + of_mean;
+        EXPECT_NEAR(moments.mean * rate, 1, 5 * of_mean) << "cv " << cv << " seed " << seed;
+        EXPECT_NEAR(moments.cv / cv, 1, 5 * of_cv) << "cv " << cv << " seed " << seed;
+      }
+  const Moments poisson =
+      moments_of(gaps_of(make_arrivals("poisson", {.rate_rps = 8})->schedule(kItems)));
+  EXPECT_NEAR(poisson.mean * 8, 1, 5 / std::sqrt(static_cast<double>(kItems)));
+  EXPECT_NEAR(poisson.cv, 1, 5 * 2.5 / std::sqrt(static_cast<double>(kItems)));
+}
+
+// P(gap > t) = exp(-rate t), for more than the first two moments.
+TEST(Arrivals, GapsOfPoissonAreExponential) {
+  constexpr int64_t kItems = 100000;
+  const std::vector<double> gaps =
+      gaps_of(make_arrivals("poisson", {.rate_rps = 2})->schedule(kItems));
+  for (const double t : {0.05, 0.2, 0.5, 1.0, 2.0}) {
+    const auto above = std::count_if(gaps.begin(), gaps.end(), [&](double gap) { return gap > t; });
+    const double expected = std::exp(-2 * t);
+    EXPECT_NEAR(static_cast<double>(above) / kItems, expected,
+                5 * std::sqrt(expected * (1 - expected) / kItems));
+  }
+}
+
+// Gamma of cv 1 is exponential; its distribution is that of Poisson's gaps though drawn otherwise.
+TEST(Arrivals, GammaOfCoefficientOneIsExponential) {
+  constexpr int64_t kItems = 100000;
+  const std::vector<double> gaps =
+      gaps_of(make_arrivals("gamma", {.rate_rps = 1, .cv = 1})->schedule(kItems));
+  for (const double t : {0.1, 1.0, 3.0}) {
+    const auto above = std::count_if(gaps.begin(), gaps.end(), [&](double gap) { return gap > t; });
+    EXPECT_NEAR(static_cast<double>(above) / kItems, std::exp(-t),
+                5 * std::sqrt(std::exp(-t) * (1 - std::exp(-t)) / kItems));
+  }
+}
+
+TEST(Arrivals, AscendFromAboveZeroAndMoreItemsMoveNone) {
+  for (const char* name : {"poisson", "gamma", "constant"}) {
+    const auto arrivals = make_arrivals(name, {.rate_rps = 3, .cv = 2, .seed = 9});
+    const ArrivalSchedule some = arrivals->schedule(100), more = arrivals->schedule(1000);
+    EXPECT_TRUE(std::is_sorted(more.intended_s.begin(), more.intended_s.end()));
+    EXPECT_GE(more.intended_s.front(), 0);
+    EXPECT_TRUE(
+        std::equal(some.intended_s.begin(), some.intended_s.end(), more.intended_s.begin()));
+    EXPECT_EQ(more.most_in_flight, 0);
+    EXPECT_TRUE(arrivals->schedule(0).intended_s.empty());
+  }
+}
+
+TEST(Arrivals, ConstantGapsAreEqualAndAClosedLoopHasNone) {
+  EXPECT_EQ(make_arrivals("constant", {.rate_rps = 4})->schedule(3).intended_s,
+            (std::vector<double>{0.25, 0.5, 0.75}));
+  const ArrivalSchedule closed = make_arrivals("closed", {.most_in_flight = 6})->schedule(3);
+  EXPECT_EQ(closed.most_in_flight, 6);
+  EXPECT_EQ(closed.intended_s, (std::vector<double>{0, 0, 0}));
+}
+
+// One seed per dimension: what is asked does not depend on when, nor when on what.
+TEST(Arrivals, ChangingOneSeedLeavesTheOtherDimensionAlone) {
+  struct Drawn {
+    std::vector<double> times;
+    std::vector<int32_t> prompt;
+  };
+  const auto draw = [](uint64_t prompts, uint64_t arrivals) {
+    return Drawn{
+        .times = make_arrivals("poisson", {.seed = arrivals})->schedule(50).intended_s,
+        .prompt = make_workload("random_tokens", {.vocab = 1000, .seed = prompts})->prompt(7, 50)};
+  };
+  const Drawn base = draw(1, 1), other_prompts = draw(2, 1), other_arrivals = draw(1, 2);
+  EXPECT_EQ(other_prompts.times, base.times);
+  EXPECT_NE(other_prompts.prompt, base.prompt);
+  EXPECT_EQ(other_arrivals.prompt, base.prompt);
+  EXPECT_NE(other_arrivals.times, base.times);
+}
+
+TEST(Arrivals, RefuseWhatCannotBe) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const double bad : {0.0, -1.0, infinite, std::nan("")}) {
+    EXPECT_NE(message("poisson", {.rate_rps = bad}).find("rate_rps"), std::string::npos) << bad;
+    EXPECT_NE(message("gamma", {.cv = bad}).find("cv"), std::string::npos) << bad;
+  }
+  EXPECT_NE(message("closed", {.most_in_flight = 0}).find("at least 1"), std::string::npos);
+  EXPECT_NE(message("poison", {}).find("did you mean \"poisson\"?"), std::string::npos);
+}
+
+TEST(Arrivals, EveryProcessIsListedOnce) {
+  EXPECT_EQ(known_arrivals().size(), 4u);
+  for (const ArrivalInfo& info : known_arrivals()) {
+    EXPECT_FALSE(info.summary.empty());
+    EXPECT_NE(make_arrivals(info.name, {}), nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace reprise::workloads

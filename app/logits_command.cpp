@@ -62,7 +62,7 @@ class Prefill {
   Prefill& operator=(const Prefill&) = delete;
 
   // Runs tokens [first, end); logits of the rows in `wanted` go to `out` [wanted, vocab].
-  void run(int32_t first, int32_t end, const std::vector<int32_t>& wanted, float* out) {
+  void run(int32_t first, int32_t end, const std::vector<int32_t>& wanted, std::span<float> out) {
     const reuse::StepSequence sequence{
         .id = request_.id,
         .first_row = 0,
@@ -70,9 +70,12 @@ class Prefill {
         .first_token = first,
         .positions = request_.positions};  // all, as the engine: dynamic scaling looks ahead
     method_->plan({&sequence, 1}, pool_, plan_);
-    decoder_.forward(std::span(request_.prompt)
-                         .subspan(static_cast<size_t>(first), static_cast<size_t>(end - first)),
-                     plan_, wanted, out);
+    decoder_.forward(
+        {.ids = std::span(request_.prompt)
+                    .subspan(static_cast<size_t>(first), static_cast<size_t>(end - first)),
+         .plan = plan_,
+         .logit_rows = wanted},
+        {.logits = out});
   }
 
  private:
@@ -110,7 +113,7 @@ void write_logits(const LogitsCommand& command, Prefill& prefill, int64_t vocab)
     if (command.last)
       wanted = end == tokens ? std::vector{end - first - 1} : std::vector<int32_t>{};
     logits.resize(wanted.size() * static_cast<size_t>(vocab));
-    prefill.run(first, end, wanted, logits.data());
+    prefill.run(first, end, wanted, logits);
     file.write(reinterpret_cast<const char*>(logits.data()),
                static_cast<std::streamsize>(logits.size() * sizeof(float)));
   }

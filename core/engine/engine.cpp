@@ -291,7 +291,7 @@ StepReport Engine::step() {
   s.method->reserve(s.batch, s.pool);
   s.method->plan(s.batch, s.pool, s.plan);
   s.logits.resize(s.wanted.size() * static_cast<size_t>(s.decoder.config().vocab));
-  s.decoder.forward(s.ids, s.plan, s.wanted, s.logits.data());
+  s.decoder.forward({.ids = s.ids, .plan = s.plan, .logit_rows = s.wanted}, {.logits = s.logits});
   s.draw();
   s.show_logits();
   s.method->computed(s.batch, s.pool);

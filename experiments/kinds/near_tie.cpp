@@ -44,8 +44,10 @@ class TextRun {
     wanted_.resize(static_cast<size_t>(rows));
     std::iota(wanted_.begin(), wanted_.end(), 0);
     logits_.resize(wanted_.size() * static_cast<size_t>(decoder_.config().vocab));
-    decoder_.forward(text_.subspan(static_cast<size_t>(computed_), wanted_.size()), plan_, wanted_,
-                     logits_.data());
+    decoder_.forward({.ids = text_.subspan(static_cast<size_t>(computed_), wanted_.size()),
+                      .plan = plan_,
+                      .logit_rows = wanted_},
+                     {.logits = logits_});
     computed_ += rows;
     return logits_;
   }

@@ -30,18 +30,22 @@ class ReferenceDecoder {
     }
   }
 
+  // Hidden states [tokens, hidden] of every token at its position, after the final norm.
+  [[nodiscard]] std::vector<double> hidden(std::span<const int32_t> ids,
+                                           std::span<const int32_t> positions) const {
+    std::vector<double> out;
+    for (const Row& row : final_rows(ids, positions)) out.insert(out.end(), row.begin(), row.end());
+    return out;
+  }
+
   // Logits [tokens, vocab] of every token at its position.
   [[nodiscard]] std::vector<double> logits(std::span<const int32_t> ids,
                                            std::span<const int32_t> positions) const {
     using model::Role;
-    std::vector<Row> x;
-    for (int32_t id : ids) x.push_back(row_of(at(Role::kEmbedding, -1), id));
-    for (int64_t layer = 0; layer < config_.layers; ++layer) run_layer(layer, positions, x);
     const Matrix& head = at(config_.tied_embeddings ? Role::kEmbedding : Role::kHead, -1);
     std::vector<double> out;
-    for (const Row& row : x) {
-      const Row y = linear(head, find(Role::kHeadBias, -1),
-                           norm(row, at(Role::kFinalNorm, -1), find(Role::kFinalNormBias, -1)));
+    for (const Row& row : final_rows(ids, positions)) {
+      const Row y = linear(head, find(Role::kHeadBias, -1), row);
       out.insert(out.end(), y.begin(), y.end());
     }
     return out;
@@ -67,6 +71,16 @@ class ReferenceDecoder {
     int64_t rows = 0, cols = 0;
     std::vector<float> values;
   };
+
+  [[nodiscard]] std::vector<Row> final_rows(std::span<const int32_t> ids,
+                                            std::span<const int32_t> positions) const {
+    using model::Role;
+    std::vector<Row> x;
+    for (int32_t id : ids) x.push_back(row_of(at(Role::kEmbedding, -1), id));
+    for (int64_t layer = 0; layer < config_.layers; ++layer) run_layer(layer, positions, x);
+    for (Row& row : x) row = norm(row, at(Role::kFinalNorm, -1), find(Role::kFinalNormBias, -1));
+    return x;
+  }
 
   [[nodiscard]] const Matrix* find(model::Role role, int64_t layer) const {
     const auto found = tensors_.find({role, layer});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,50 @@
 
 namespace reprise::testing {
 
+// One sequence over a contiguous cache of its own, for steps written by hand.
+class OneSequence {
+ public:
+  OneSequence(const model::ModelConfig& config, std::span<const int32_t> ids,
+              DType kv_dtype = DType::kF32, std::vector<int32_t> positions = {})
+      : ids_(ids),
+        positions_(std::move(positions)),
+        pool_({.layers = config.layers,
+               .kv_heads = config.kv_heads,
+               .head_dim = config.head_dim,
+               .dtype = kv_dtype,
+               .block_tokens = static_cast<int32_t>(ids.size()),
+               .num_blocks = 1}) {
+    if (positions_.empty())
+      for (int32_t i = 0; i < static_cast<int32_t>(ids.size()); ++i) positions_.push_back(i);
+  }
+
+  // The step that computes tokens [first, first + rows): ids and plan, valid until the next call.
+  model::StepInput step(int32_t first, int32_t rows) {
+    plan_.clear();
+    plan_.cache = pool_.view();
+    const reuse::StepSequence part{
+        .id = 0, .first_row = 0, .rows = rows, .first_token = first, .positions = positions_};
+    reuse::append_rows(part, plan_, [&](int32_t token) { return pool_.offset_of(0, token); });
+    reuse::append_contiguous_reads(part, pool_.offset_of(0), plan_);
+    plan_.finish();
+    return {.ids = ids_.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)),
+            .plan = plan_};
+  }
+
+ private:
+  std::span<const int32_t> ids_;
+  std::vector<int32_t> positions_;
+  kv::BlockPool pool_;
+  kv::AttentionPlan plan_;
+};
+
+// 0, 1, ..., count - 1.
+inline std::vector<int32_t> counted(int32_t count) {
+  std::vector<int32_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
 // Logits [tokens, vocab] of every token, computed in chunks of `chunk` tokens over one contiguous
 // cache.
 inline std::vector<float> all_logits(model::Decoder& decoder, std::span<const int32_t> ids,
@@ -24,29 +69,16 @@ inline std::vector<float> all_logits(model::Decoder& decoder, std::span<const in
                                      std::vector<int32_t> positions = {}) {
   const model::ModelConfig& config = decoder.config();
   const auto tokens = static_cast<int32_t>(ids.size());
-  kv::BlockPool pool({.layers = config.layers,
-                      .kv_heads = config.kv_heads,
-                      .head_dim = config.head_dim,
-                      .dtype = kv_dtype,
-                      .block_tokens = tokens,
-                      .num_blocks = 1});
-  if (positions.empty())
-    for (int32_t i = 0; i < tokens; ++i) positions.push_back(i);
+  OneSequence sequence(config, ids, kv_dtype, std::move(positions));
   std::vector<float> logits(static_cast<size_t>(tokens * config.vocab));
-  kv::AttentionPlan plan;
   for (int32_t first = 0; first < tokens; first += chunk) {
     const int32_t rows = std::min(chunk, tokens - first);
-    plan.clear();
-    plan.cache = pool.view();
-    const reuse::StepSequence part{
-        .id = 0, .first_row = 0, .rows = rows, .first_token = first, .positions = positions};
-    reuse::append_rows(part, plan, [&](int32_t token) { return pool.offset_of(0, token); });
-    reuse::append_contiguous_reads(part, pool.offset_of(0), plan);
-    plan.finish();
-    std::vector<int32_t> wanted;
-    for (int32_t row = 0; row < rows; ++row) wanted.push_back(row);
-    decoder.forward(ids.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)), plan,
-                    wanted, logits.data() + first * config.vocab);
+    model::StepInput step = sequence.step(first, rows);
+    const std::vector<int32_t> wanted = counted(rows);
+    step.logit_rows = wanted;
+    decoder.forward(
+        step, {.logits = std::span(logits).subspan(static_cast<size_t>(first * config.vocab),
+                                                   static_cast<size_t>(rows * config.vocab))});
   }
   return logits;
 }

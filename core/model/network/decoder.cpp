@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "core/base/error.h"
 #include "core/kernels/activation.h"
@@ -90,33 +91,61 @@ class TransformerDecoder final : public Decoder {
   [[nodiscard]] DType dtype() const override { return dtype_; }
   [[nodiscard]] int64_t weight_bytes() const override { return weights_.bytes(); }
 
-  void forward(std::span<const int32_t> ids, const kv::AttentionPlan& plan,
-               std::span<const int32_t> wanted, float* logits) override {
-    const auto rows = static_cast<int64_t>(ids.size());
-    REPRISE_CHECK(plan.rows() == rows, "{} ids, {} rows in the plan", rows, plan.rows());
-    REPRISE_CHECK(plan.cache.kv_heads == config_.kv_heads &&
-                  plan.cache.head_dim == config_.head_dim);
+  void forward(const StepInput& input, const StepOutput& output) override {
+    check(input, output);
+    const auto rows = static_cast<int64_t>(input.ids.size());
     if (rows == 0) return;
     buffers_.prepare(config_, dtype_, rows);
-    embed(ids);
-    if (config_.position == PositionScheme::kRotary) prepare_angles(plan);
+    embed(input.ids);
+    if (config_.position == PositionScheme::kRotary) prepare_angles(input.plan);
     for (int64_t layer = 0; layer + 1 < config_.layers; ++layer) {
-      begin_layer(layer, rows, plan);
+      begin_layer(layer, rows, input.plan);
       end_layer(layer, rows);
     }
     // Of the last layer, other rows only need their keys and values: nothing reads what follows.
     const int64_t last = config_.layers - 1;
+    const std::span<const int32_t> wanted = wanted_rows(input);
     if (wanted.empty()) {
-      project_qkv(last, rows, plan);
+      project_qkv(last, rows, input.plan);
       return;
     }
-    begin_layer(last, rows, plan);
-    keep_rows(wanted, rows);
+    begin_layer(last, rows, input.plan);
+    keep_rows(wanted);
     end_layer(last, static_cast<int64_t>(wanted.size()));
-    run_head(static_cast<int64_t>(wanted.size()), logits);
+    if (!input.hidden_rows.empty()) show_hidden(wanted, input.hidden_rows, output.hidden);
+    if (!input.logit_rows.empty()) run_head(wanted, input.logit_rows, output.logits);
   }
 
  private:
+  void check(const StepInput& input, const StepOutput& output) const {
+    const auto rows = static_cast<int64_t>(input.ids.size());
+    REPRISE_CHECK(input.plan.rows() == rows, "{} ids, {} rows in the plan", rows,
+                  input.plan.rows());
+    REPRISE_CHECK(input.plan.cache.kv_heads == config_.kv_heads &&
+                  input.plan.cache.head_dim == config_.head_dim);
+    for (const std::span<const int32_t> wanted : {input.logit_rows, input.hidden_rows})
+      for (size_t i = 0; i < wanted.size(); ++i)
+        REPRISE_CHECK(wanted[i] >= 0 && wanted[i] < rows && (i == 0 || wanted[i] > wanted[i - 1]),
+                      "wanted rows must ascend and exist: {} at {} of {}", wanted[i], i, rows);
+    const auto elements = [](std::span<const int32_t> wanted, int64_t cols) {
+      return wanted.size() * static_cast<size_t>(cols);
+    };
+    REPRISE_CHECK(output.logits.size() == elements(input.logit_rows, config_.vocab) &&
+                      output.hidden.size() == elements(input.hidden_rows, config_.hidden),
+                  "room for {} logits and {} hidden values", output.logits.size(),
+                  output.hidden.size());
+  }
+
+  // Rows that the end of the last layer computes: those wanted as logits or as hidden states.
+  std::span<const int32_t> wanted_rows(const StepInput& input) {
+    if (input.hidden_rows.empty()) return input.logit_rows;
+    if (input.logit_rows.empty()) return input.hidden_rows;
+    wanted_.clear();
+    std::set_union(input.logit_rows.begin(), input.logit_rows.end(), input.hidden_rows.begin(),
+                   input.hidden_rows.end(), std::back_inserter(wanted_));
+    return wanted_;
+  }
+
   void embed(std::span<const int32_t> ids) {
     auto* residual = buffers_.residual.as<float>();
     for (size_t row = 0; row < ids.size(); ++row) {
@@ -165,14 +194,14 @@ class TransformerDecoder final : public Decoder {
   }
 
   void norm(const float* x, int64_t rows, const std::vector<float>& weight,
-            const std::vector<float>& bias, void* out) {
+            const std::vector<float>& bias, void* out, DType out_dtype) {
     kernels::NormCall{.is_rms = config_.norm == Norm::kRms,
                       .epsilon = static_cast<float>(config_.norm_epsilon),
                       .weight = weight.data(),
                       .bias = or_null(bias),
                       .x = x,
                       .out = out,
-                      .out_dtype = dtype_,
+                      .out_dtype = out_dtype,
                       .rows = rows,
                       .cols = config_.hidden}
         .run(context_);
@@ -199,7 +228,7 @@ class TransformerDecoder final : public Decoder {
     const int64_t stride = config_.q_dim() + 2 * config_.kv_dim();
     float* qkv = buffers_.qkv.as<float>();
     norm(buffers_.residual.as<float>(), rows, layer.norm_1, layer.norm_1_bias,
-         buffers_.normed.data());
+         buffers_.normed.data(), dtype_);
     linear(layer.qkv, buffers_.normed.data(), rows, layer.qkv_bias, qkv, DType::kF32);
     if (config_.clip_qkv > 0.0) {
       const auto clip = static_cast<float>(config_.clip_qkv);
@@ -225,7 +254,7 @@ class TransformerDecoder final : public Decoder {
     project_qkv(index, rows, plan);
     if (config_.block == BlockStyle::kParallelTwoNorms)
       norm(buffers_.residual.as<float>(), rows, layer.norm_2, layer.norm_2_bias,
-           buffers_.normed_mlp.data());
+           buffers_.normed_mlp.data(), dtype_);
     const int64_t stride = config_.q_dim() + 2 * config_.kv_dim();
     kernels::attention(
         plan, index,
@@ -242,7 +271,7 @@ class TransformerDecoder final : public Decoder {
            DType::kF32,
            /*accumulate=*/true);
     if (config_.block == BlockStyle::kSequential)
-      norm(residual, rows, layer.norm_2, layer.norm_2_bias, buffers_.normed.data());
+      norm(residual, rows, layer.norm_2, layer.norm_2_bias, buffers_.normed.data(), dtype_);
     const AlignedBuffer& mlp_input =
         config_.block == BlockStyle::kParallelTwoNorms ? buffers_.normed_mlp : buffers_.normed;
     linear(layer.up, mlp_input.data(), rows, layer.up_bias, buffers_.up.data(), dtype_);
@@ -259,31 +288,52 @@ class TransformerDecoder final : public Decoder {
   }
 
   // Moves the wanted rows, which ascend, to the front of what the end of a layer reads.
-  void keep_rows(std::span<const int32_t> wanted, int64_t rows) {
-    const auto compact = [&](AlignedBuffer& buffer, int64_t cols, DType dtype) {
-      const size_t row_bytes = static_cast<size_t>(cols) * size_of(dtype);
-      for (size_t i = 0; i < wanted.size(); ++i) {
-        const auto row = static_cast<size_t>(wanted[i]);
-        REPRISE_CHECK(
-            row >= i && static_cast<int64_t>(row) < rows && (i == 0 || wanted[i] > wanted[i - 1]),
-            "wanted rows must ascend and exist: {} at {} of {}", row, i, rows);
-        if (row != i)
-          std::memcpy(buffer.as<char>() + i * row_bytes, buffer.as<char>() + row * row_bytes,
-                      row_bytes);
-      }
-    };
-    compact(buffers_.residual, config_.hidden, DType::kF32);
-    compact(buffers_.attended, config_.q_dim(), dtype_);
+  void keep_rows(std::span<const int32_t> wanted) {
+    move_rows(buffers_.residual, config_.hidden, DType::kF32, wanted);
+    move_rows(buffers_.attended, config_.q_dim(), dtype_, wanted);
     if (config_.block == BlockStyle::kParallelOneNorm)
-      compact(buffers_.normed, config_.hidden, dtype_);
+      move_rows(buffers_.normed, config_.hidden, dtype_, wanted);
     if (config_.block == BlockStyle::kParallelTwoNorms)
-      compact(buffers_.normed_mlp, config_.hidden, dtype_);
+      move_rows(buffers_.normed_mlp, config_.hidden, dtype_, wanted);
   }
 
-  void run_head(int64_t outputs, float* logits) {
-    norm(buffers_.residual.as<float>(), outputs, weights_.final_norm, weights_.final_norm_bias,
-         buffers_.normed.data());
-    linear(weights_.head, buffers_.normed.data(), outputs, weights_.head_bias, logits, DType::kF32);
+  static void move_rows(AlignedBuffer& buffer, int64_t cols, DType dtype,
+                        std::span<const int32_t> rows) {
+    const size_t row_bytes = static_cast<size_t>(cols) * size_of(dtype);
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (const auto row = static_cast<size_t>(rows[i]); row != i)
+        std::memcpy(buffer.as<char>() + i * row_bytes, buffer.as<char>() + row * row_bytes,
+                    row_bytes);
+  }
+
+  // Indices of `rows` among those kept.
+  std::span<const int32_t> places(std::span<const int32_t> kept, std::span<const int32_t> rows) {
+    places_.clear();
+    for (size_t i = 0; i < kept.size() && places_.size() < rows.size(); ++i)
+      if (kept[i] == rows[places_.size()]) places_.push_back(static_cast<int32_t>(i));
+    return places_;
+  }
+
+  void show_hidden(std::span<const int32_t> kept, std::span<const int32_t> rows,
+                   std::span<float> out) {
+    const auto* residual = buffers_.residual.as<float>();
+    size_t next = 0;
+    for (int32_t place : places(kept, rows))
+      std::copy_n(residual + place * config_.hidden, config_.hidden,
+                  out.data() + static_cast<int64_t>(next++) * config_.hidden);
+    norm(out.data(), static_cast<int64_t>(rows.size()), weights_.final_norm,
+         weights_.final_norm_bias, out.data(), DType::kF32);
+  }
+
+  void run_head(std::span<const int32_t> kept, std::span<const int32_t> rows,
+                std::span<float> out) {
+    if (rows.size() != kept.size())
+      move_rows(buffers_.residual, config_.hidden, DType::kF32, places(kept, rows));
+    const auto count = static_cast<int64_t>(rows.size());
+    norm(buffers_.residual.as<float>(), count, weights_.final_norm, weights_.final_norm_bias,
+         buffers_.normed.data(), dtype_);
+    linear(weights_.head, buffers_.normed.data(), count, weights_.head_bias, out.data(),
+           DType::kF32);
   }
 
   ModelConfig config_;
@@ -295,6 +345,7 @@ class TransformerDecoder final : public Decoder {
   std::vector<float> frequencies_;
   int64_t frequencies_length_ = -1;
   Buffers buffers_;
+  std::vector<int32_t> wanted_, places_;  // of the step under way
   kernels::LinearWorkspace linear_workspace_;
   kernels::AttentionWorkspace attention_workspace_;
 };

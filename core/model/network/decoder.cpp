@@ -153,10 +153,10 @@ class TransformerDecoder final : public Decoder {
       if (id < 0 || id >= config_.vocab)
         raise("token id {} is outside {}'s vocabulary of {}", id, config_.name, config_.vocab);
       float* out = residual + static_cast<int64_t>(row) * config_.hidden;
-      if (weights_.embedding.empty()) {
-        weights_.head.read_row(id, out);
+      if (weights_.model[Part::kEmbedding].table.empty()) {
+        weights_.model[Part::kHead].matrix.read_row(id, out);
       } else {
-        const char* in = static_cast<const char*>(weights_.embedding.data()) +
+        const char* in = static_cast<const char*>(weights_.model[Part::kEmbedding].table.data()) +
                          static_cast<size_t>(id * config_.hidden) * size_of(dtype_);
         convert(in, dtype_, out, DType::kF32, static_cast<size_t>(config_.hidden));
       }
@@ -193,12 +193,11 @@ class TransformerDecoder final : public Decoder {
     return frequencies_;
   }
 
-  void norm(const float* x, int64_t rows, const std::vector<float>& weight,
-            const std::vector<float>& bias, void* out, DType out_dtype) {
+  void norm(const float* x, int64_t rows, const LoadedPart& part, void* out, DType out_dtype) {
     kernels::NormCall{.is_rms = config_.norm == Norm::kRms,
                       .epsilon = static_cast<float>(config_.norm_epsilon),
-                      .weight = weight.data(),
-                      .bias = or_null(bias),
+                      .weight = part.values.data(),
+                      .bias = or_null(part.bias),
                       .x = x,
                       .out = out,
                       .out_dtype = out_dtype,
@@ -207,29 +206,28 @@ class TransformerDecoder final : public Decoder {
         .run(context_);
   }
 
-  void linear(const kernels::PackedMatrix& w, const void* x, int64_t rows,
-              const std::vector<float>& bias, void* out, DType out_dtype, bool accumulate = false) {
+  void linear(const LoadedPart& part, const void* x, int64_t rows, void* out, DType out_dtype,
+              bool accumulate = false) {
     kernels::LinearCall{.x = x,
                         .m = rows,
-                        .bias = or_null(bias),
+                        .bias = or_null(part.bias),
                         .out = out,
                         .out_dtype = out_dtype,
                         .accumulate = accumulate}
-        .run(w, linear_workspace_, context_);
+        .run(part.matrix, linear_workspace_, context_);
   }
 
-  const LayerWeights& layer_at(int64_t index) const {
+  const PartSet& layer_at(int64_t index) const {
     return weights_.layers[static_cast<size_t>(index)];
   }
 
   // The residual's part in this step's queries, keys and values; the latter go to the cache.
   void project_qkv(int64_t index, int64_t rows, const kv::AttentionPlan& plan) {
-    const LayerWeights& layer = layer_at(index);
+    const PartSet& layer = layer_at(index);
     const int64_t stride = config_.q_dim() + 2 * config_.kv_dim();
     float* qkv = buffers_.qkv.as<float>();
-    norm(buffers_.residual.as<float>(), rows, layer.norm_1, layer.norm_1_bias,
-         buffers_.normed.data(), dtype_);
-    linear(layer.qkv, buffers_.normed.data(), rows, layer.qkv_bias, qkv, DType::kF32);
+    norm(buffers_.residual.as<float>(), rows, layer[Part::kNorm1], buffers_.normed.data(), dtype_);
+    linear(layer[Part::kQkv], buffers_.normed.data(), rows, qkv, DType::kF32);
     if (config_.clip_qkv > 0.0) {
       const auto clip = static_cast<float>(config_.clip_qkv);
       for (int64_t i = 0; i < rows * stride; ++i) qkv[i] = std::clamp(qkv[i], -clip, clip);
@@ -250,11 +248,11 @@ class TransformerDecoder final : public Decoder {
 
   // Up to the attended values; `normed` (or `normed_mlp`) holds the MLP's input of parallel blocks.
   void begin_layer(int64_t index, int64_t rows, const kv::AttentionPlan& plan) {
-    const LayerWeights& layer = layer_at(index);
+    const PartSet& layer = layer_at(index);
     project_qkv(index, rows, plan);
     if (config_.block == BlockStyle::kParallelTwoNorms)
-      norm(buffers_.residual.as<float>(), rows, layer.norm_2, layer.norm_2_bias,
-           buffers_.normed_mlp.data(), dtype_);
+      norm(buffers_.residual.as<float>(), rows, layer[Part::kNorm2], buffers_.normed_mlp.data(),
+           dtype_);
     const int64_t stride = config_.q_dim() + 2 * config_.kv_dim();
     kernels::attention(
         plan, index,
@@ -265,16 +263,15 @@ class TransformerDecoder final : public Decoder {
 
   // Output projection and MLP, added to the residual.
   void end_layer(int64_t index, int64_t rows) {
-    const LayerWeights& layer = layer_at(index);
+    const PartSet& layer = layer_at(index);
     float* residual = buffers_.residual.as<float>();
-    linear(layer.attention_out, buffers_.attended.data(), rows, layer.attention_out_bias, residual,
-           DType::kF32,
+    linear(layer[Part::kAttentionOut], buffers_.attended.data(), rows, residual, DType::kF32,
            /*accumulate=*/true);
     if (config_.block == BlockStyle::kSequential)
-      norm(residual, rows, layer.norm_2, layer.norm_2_bias, buffers_.normed.data(), dtype_);
+      norm(residual, rows, layer[Part::kNorm2], buffers_.normed.data(), dtype_);
     const AlignedBuffer& mlp_input =
         config_.block == BlockStyle::kParallelTwoNorms ? buffers_.normed_mlp : buffers_.normed;
-    linear(layer.up, mlp_input.data(), rows, layer.up_bias, buffers_.up.data(), dtype_);
+    linear(layer[Part::kUp], mlp_input.data(), rows, buffers_.up.data(), dtype_);
     kernels::ActivationCall{.kind = kind_of(config_.activation),
                             .is_gated = config_.gated_mlp,
                             .x = buffers_.up.data(),
@@ -283,7 +280,7 @@ class TransformerDecoder final : public Decoder {
                             .rows = rows,
                             .cols = config_.intermediate}
         .run(context_);
-    linear(layer.down, buffers_.activated.data(), rows, layer.down_bias, residual, DType::kF32,
+    linear(layer[Part::kDown], buffers_.activated.data(), rows, residual, DType::kF32,
            /*accumulate=*/true);
   }
 
@@ -321,8 +318,8 @@ class TransformerDecoder final : public Decoder {
     for (int32_t place : places(kept, rows))
       std::copy_n(residual + place * config_.hidden, config_.hidden,
                   out.data() + static_cast<int64_t>(next++) * config_.hidden);
-    norm(out.data(), static_cast<int64_t>(rows.size()), weights_.final_norm,
-         weights_.final_norm_bias, out.data(), DType::kF32);
+    norm(out.data(), static_cast<int64_t>(rows.size()), weights_.model[Part::kFinalNorm],
+         out.data(), DType::kF32);
   }
 
   void run_head(std::span<const int32_t> kept, std::span<const int32_t> rows,
@@ -330,10 +327,9 @@ class TransformerDecoder final : public Decoder {
     if (rows.size() != kept.size())
       move_rows(buffers_.residual, config_.hidden, DType::kF32, places(kept, rows));
     const auto count = static_cast<int64_t>(rows.size());
-    norm(buffers_.residual.as<float>(), count, weights_.final_norm, weights_.final_norm_bias,
+    norm(buffers_.residual.as<float>(), count, weights_.model[Part::kFinalNorm],
          buffers_.normed.data(), dtype_);
-    linear(weights_.head, buffers_.normed.data(), count, weights_.head_bias, out.data(),
-           DType::kF32);
+    linear(weights_.model[Part::kHead], buffers_.normed.data(), count, out.data(), DType::kF32);
   }
 
   ModelConfig config_;

@@ -10,6 +10,7 @@
 #include "core/kernels/activation.h"
 #include "core/kernels/attention.h"
 #include "core/kernels/kv_write.h"
+#include "core/kernels/linear.h"
 #include "core/kernels/norm.h"
 #include "core/kernels/rotary.h"
 #include "core/model/network/decoder_weights.h"
@@ -154,7 +155,7 @@ class TransformerDecoder final : public Decoder {
         raise("token id {} is outside {}'s vocabulary of {}", id, config_.name, config_.vocab);
       float* out = residual + static_cast<int64_t>(row) * config_.hidden;
       if (weights_.model[Part::kEmbedding].table.empty()) {
-        weights_.model[Part::kHead].matrix.read_row(id, out);
+        weights_.model[Part::kHead].matrix.read_block(id, id + 1, 0, config_.hidden, out);
       } else {
         const char* in = static_cast<const char*>(weights_.model[Part::kEmbedding].table.data()) +
                          static_cast<size_t>(id * config_.hidden) * size_of(dtype_);

@@ -12,9 +12,9 @@ std::vector<float> read_vector(const WeightSource& source, const TensorSpec& spe
   return values;
 }
 
-kernels::PackedMatrix read_matrix(const WeightSource& source, const TensorSpec& spec, DType dtype,
-                                  const Context& context) {
-  return {spec.rows, spec.cols, dtype,
+kernels::Weight read_matrix(const WeightSource& source, const TensorSpec& spec, DType dtype,
+                            const Context& context) {
+  return {spec.rows, spec.cols, format_of(dtype),
           [&](int64_t first, int64_t end, void* out) {
             source.read_rows(spec, first, end, dtype, out);
           },
@@ -23,7 +23,7 @@ kernels::PackedMatrix read_matrix(const WeightSource& source, const TensorSpec& 
 
 Tensor read_table(const WeightSource& source, const TensorSpec& spec, DType dtype,
                   const Context& context) {
-  Tensor tensor(dtype, {spec.rows, spec.cols});
+  Tensor tensor(dtype, {spec.rows, spec.cols}, context.device);
   constexpr int64_t kRows = 64;
   parallel_for(context, (spec.rows + kRows - 1) / kRows, [&](int64_t index, int) {
     const int64_t first = index * kRows, end = std::min(spec.rows, first + kRows);
@@ -49,9 +49,7 @@ void require_memory(const ModelConfig& config, DType dtype) {
 
 int64_t PartSet::bytes() const {
   size_t total = 0;
-  for (const LoadedPart& part : parts_)
-    total += static_cast<size_t>(part.table.elements()) * size_of(part.table.dtype()) +
-             part.matrix.bytes();
+  for (const LoadedPart& part : parts_) total += part.table.bytes() + part.matrix.bytes();
   return static_cast<int64_t>(total);
 }
 

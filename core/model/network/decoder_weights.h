@@ -6,17 +6,17 @@
 #include <vector>
 
 #include "core/device/tensor.h"
-#include "core/kernels/packed_matrix.h"
+#include "core/kernels/weight.h"
 #include "core/model/checkpoint/weights.h"
 
 namespace reprise::model {
 
 // One part of a model as it was loaded; which field holds its weight depends on the part's kind.
 struct LoadedPart {
-  Tensor table;                  // kTable: [rows, cols] in the model's dtype
-  kernels::PackedMatrix matrix;  // kMatrix
-  std::vector<float> values;     // kNorm
-  std::vector<float> bias;       // empty: none
+  Tensor table;               // kTable: [rows, cols] in the model's dtype
+  kernels::Weight matrix;     // kMatrix
+  std::vector<float> values;  // kNorm
+  std::vector<float> bias;    // empty: none
 };
 
 class PartSet {

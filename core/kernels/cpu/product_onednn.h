@@ -21,10 +21,10 @@ struct ProductShape {
 
 // The primitives of the last shapes that were asked for. Under continuous batching every step may
 // have another m: without a bound the cache would grow with the number of batch sizes seen, times
-// the shapes of a model. Making a primitive takes 0.4 ms of a core (Sapphire Rapids, oneDNN 2.6),
+// the shapes of a model. Making a primitive takes 0.4 ms of a core (a Xeon with AVX512-BF16, oneDNN 2.6),
 // or 10 us where oneDNN's own cache of 1024 still has it, and holds about 75 KiB in bf16; a model
-// has four to six shapes for an m, so the bound is some 200 batch sizes. Rounding m up was not
-// tried further: it would change the bits of sizes that are served today, or copy their rows.
+// has four to six shapes for an m, so the bound is some 200 batch sizes. Rounding m up instead would
+// copy the rows of every size that is served today, or change their bits.
 class ProductCache {
  public:
   static constexpr size_t kCapacity = 1024;

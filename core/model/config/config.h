@@ -20,9 +20,10 @@ enum class PositionScheme : uint8_t { kRotary, kAlibi };
 
 // How attention and MLP of a block are joined.
 enum class BlockStyle : uint8_t {
-  kSequential,       // x += attention(norm_1(x)); x += mlp(norm_2(x))
-  kParallelOneNorm,  // n = norm_1(x); x += attention(n) + mlp(n)               [Falcon-7B, Phi-2]
-  kParallelTwoNorms  // x += attention(norm_1(x)) + mlp(norm_2(x))              [Falcon-40B]
+  kSequential,        // x += attention(norm_1(x)); x += mlp(norm_2(x))
+  kParallelOneNorm,   // n = norm_1(x); x += attention(n) + mlp(n)               [Falcon-7B, Phi-2]
+  kParallelTwoNorms,  // x += attention(norm_1(x)) + mlp(norm_2(x))             [Falcon-40B]
+  kPostNorm           // x = norm_1(x + attention(x)); x = norm_2(x + mlp(x))   [BERT]
 };
 
 enum class RopeScaling : uint8_t { kNone, kLinear, kDynamic, kLlama3 };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,9 @@ class ReferenceDecoder {
       source.read_rows(spec, 0, spec.rows, DType::kF32, matrix.values.data());
     }
   }
+
+  // Layers whose attention adds nothing, and layers that pass their rows as they are.
+  std::set<int64_t> without_attention, without_block;
 
   // Hidden states [tokens, hidden] of every token at its position, after the final norm.
   [[nodiscard]] std::vector<double> hidden(std::span<const int32_t> ids,
@@ -121,6 +125,7 @@ class ReferenceDecoder {
 
   void run_layer(int64_t layer, std::span<const int32_t> positions, std::vector<Row>& x) const {
     using model::Part;
+    if (without_block.contains(layer)) return;
     std::vector<Row> normed, qkv;
     for (const Row& row : x) {
       normed.push_back(norm(row, at(Part::kNorm1, layer), bias(Part::kNorm1, layer)));
@@ -133,8 +138,9 @@ class ReferenceDecoder {
     const std::vector<Row> attended = attend(positions, qkv);
     for (size_t t = 0; t < x.size(); ++t) {
       const Row before = x[t];
-      add(x[t],
-          linear(at(Part::kAttentionOut, layer), bias(Part::kAttentionOut, layer), attended[t]));
+      if (!without_attention.contains(layer))
+        add(x[t],
+            linear(at(Part::kAttentionOut, layer), bias(Part::kAttentionOut, layer), attended[t]));
       if (config_.block != model::BlockStyle::kParallelOneNorm)
         normed[t] = norm(config_.block == model::BlockStyle::kSequential ? x[t] : before,
                          at(Part::kNorm2, layer), bias(Part::kNorm2, layer));

@@ -67,6 +67,7 @@ struct Engine::State {
   std::vector<Chosen> chosen;
   std::vector<reuse::StepSequence> batch;  // of `chosen`
   std::vector<int32_t> ids, wanted, drawn;
+  std::vector<SampleRow> draws;
   std::vector<float> logits;
   kv::AttentionPlan plan;
 
@@ -159,13 +160,16 @@ struct Engine::State {
   // Draws the next token of every sequence that the step completes. All of them before any sequence
   // moves on: where one cannot be drawn (NaN), the step throws and has changed nothing.
   void draw() {
-    drawn.clear();
+    draws.clear();
     for (size_t i = 0; i < batch.size(); ++i) {
       if (!completes(i)) continue;
-      const Request& request = chosen[i].sequence->request;
-      drawn.push_back(sample(logits_of(drawn.size()), request.sampling, request.id,
-                             chosen[i].sequence->generated()));
+      const Sequence& sequence = *chosen[i].sequence;
+      draws.push_back({.options = &sequence.request.sampling,
+                       .request = sequence.request.id,
+                       .index = sequence.generated()});
     }
+    drawn.resize(draws.size());
+    sample_rows(logits, draws, drawn, context);
   }
 
   // [vocab] logits of the step's token `n`.

@@ -48,7 +48,7 @@ class Checkpoint final : public WeightSource {
 };
 
 Checkpoint::Checkpoint(const std::filesystem::path& dir, const ModelConfig& config) : files_(dir) {
-  const std::string prefix(name_prefix(naming_of(config)));
+  const std::string prefix(name_prefix(config));
   const auto first = files_.tensors().lower_bound(prefix);
   const bool has_prefix = first != files_.tensors().end() && first->first.starts_with(prefix);
   if (!has_prefix) prefix_ = prefix;

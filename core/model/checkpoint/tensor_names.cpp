@@ -14,6 +14,9 @@ struct Piece {
   int64_t outputs;
 };
 
+// Stored with one extent; a table or matrix with one row has two.
+bool is_vector(const Role& role) { return role.is_bias || kind_of(role.part) == PartKind::kNorm; }
+
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   while (!text.empty()) {
@@ -27,7 +30,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
 // Tensors stored in pieces are q, k and v, and gate and up, which are of one size.
 std::vector<Piece> pieces_of(const ModelConfig& config, const TensorSpec& tensor, Naming naming) {
   const PartRow& row = row_of(tensor.role.part);
-  const int64_t outputs = tensor.rows == 1 ? tensor.cols : tensor.rows;
+  const int64_t outputs = is_vector(tensor.role) ? tensor.cols : tensor.rows;
   const auto names = words_of(row.names[static_cast<size_t>(naming)]);
   REPRISE_CHECK(!names.empty(), "{} has no name", to_string(tensor.role));
   std::vector<Piece> pieces;
@@ -66,9 +69,8 @@ std::vector<StoredRun> grouped_runs(const ModelConfig& config, int64_t row_eleme
 StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor) {
   const Role& role = tensor.role;
   const Naming naming = naming_of(config);
-  const bool is_vector = role.is_bias || kind_of(role.part) == PartKind::kNorm;
-  const int64_t row_elements = is_vector ? 1 : tensor.cols;
-  std::string prefix(name_prefix(naming));
+  const int64_t row_elements = is_vector(role) ? 1 : tensor.cols;
+  std::string prefix(name_prefix(config));
   if (role.layer >= 0) prefix += fmt::format("{}.{}.", layers_name(naming), role.layer);
   StoredLayout layout;
   int64_t first = 0;
@@ -79,7 +81,7 @@ StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor) 
                   std::string(piece.name.substr(is_bare ? 1 : 0)) +
                   (role.is_bias ? ".bias" : ".weight");
     stored.shape = {piece.outputs};
-    if (!is_vector) stored.shape.push_back(tensor.cols);
+    if (!is_vector(role)) stored.shape.push_back(tensor.cols);
     const int64_t count = piece.outputs * row_elements;
     layout.runs.push_back({.first = first, .count = count, .stored = layout.tensors.size()});
     layout.tensors.push_back(std::move(stored));
@@ -90,6 +92,9 @@ StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor) 
   return layout;
 }
 
-bool is_ignorable(std::string_view name) { return name.ends_with("rotary_emb.inv_freq"); }
+bool is_ignorable(std::string_view name) {
+  return name.ends_with("rotary_emb.inv_freq") || name.ends_with("embeddings.position_ids") ||
+         name.starts_with("pooler.") || name.find(".pooler.") != std::string_view::npos;
+}
 
 }  // namespace reprise::model

@@ -29,8 +29,8 @@ struct StoredLayout {
 
 // How files of the config's family store `tensor`; names carry the prefix (but for the head's).
 StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor);
-// Tensors that some files carry and no computation needs: rotary frequencies, recomputed from the
-// config.
+// Tensors that some files carry and no computation here needs: rotary frequencies and position
+// numbers, recomputed; an encoder's pooler, which follows the hidden states.
 bool is_ignorable(std::string_view name);
 
 }  // namespace reprise::model

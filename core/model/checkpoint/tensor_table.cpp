@@ -19,38 +19,55 @@ int64_t up_dim(Config config) { return (config.gated_mlp ? 2 : 1) * config.inter
 bool norm_bias(Config config) { return config.norm_bias; }
 bool mlp_bias(Config config) { return config.mlp_bias; }
 bool has_second_norm(Config config) { return config.block != BlockStyle::kParallelOneNorm; }
+bool has_final_norm(Config config) { return config.block != BlockStyle::kPostNorm; }
 bool second_norm_bias(Config config) { return has_second_norm(config) && norm_bias(config); }
 
 // clang-format off
 constexpr PartRow kTable[] = {
     {Part::kEmbedding, "embedding", Stage::kBeforeLayers, PartKind::kTable, yes, no, vocab, hidden,
-     {"embed_tokens", "word_embeddings", "word_embeddings", "wte", "embed_tokens"}},
+     {"embed_tokens", "word_embeddings", "word_embeddings", "wte", "embed_tokens",
+      "embeddings.word_embeddings"}},
+    {Part::kPositions, "positions", Stage::kBeforeLayers, PartKind::kTable,
+     [](Config config) { return config.position == PositionScheme::kLearned; }, no,
+     [](Config config) { return config.max_positions + config.learned_offset; }, hidden,
+     {"", "", "", "", "", "embeddings.position_embeddings"}},
+    {Part::kTokenTypes, "token types", Stage::kBeforeLayers, PartKind::kTable,
+     [](Config config) { return config.token_types > 0; }, no,
+     [](Config config) { return config.token_types; }, hidden,
+     {"", "", "", "", "", "embeddings.token_type_embeddings"}},
+    {Part::kEmbeddingNorm, "embedding norm", Stage::kBeforeLayers, PartKind::kNorm,
+     [](Config config) { return config.embedding_norm; },
+     [](Config config) { return config.embedding_norm && norm_bias(config); }, one, hidden,
+     {"", "", "", "", "", "embeddings.LayerNorm"}},
     {Part::kNorm1, "first norm", Stage::kLayer, PartKind::kNorm, yes, norm_bias, one, hidden,
-     {"input_layernorm", "input_layernorm", "ln_attn", "norm_1", "input_layernorm"}},
+     {"input_layernorm", "input_layernorm", "ln_attn", "norm_1", "input_layernorm",
+      "attention.output.LayerNorm"}},
     {Part::kQkv, "q, k and v", Stage::kLayer, PartKind::kMatrix,
      yes, [](Config config) { return config.qkv_bias; }, qkv_dim, hidden,
      {"self_attn.q_proj self_attn.k_proj self_attn.v_proj", "self_attention.query_key_value",
       "self_attention.query_key_value", "attn.Wqkv",
-      "self_attn.q_proj self_attn.k_proj self_attn.v_proj"}},
+      "self_attn.q_proj self_attn.k_proj self_attn.v_proj",
+      "attention.self.query attention.self.key attention.self.value"}},
     {Part::kAttentionOut, "attention output", Stage::kLayer, PartKind::kMatrix,
      yes, [](Config config) { return config.attention_out_bias; }, hidden, q_dim,
      {"self_attn.o_proj", "self_attention.dense", "self_attention.dense", "attn.out_proj",
-      "self_attn.dense"}},
+      "self_attn.dense", "attention.output.dense"}},
     {Part::kNorm2, "second norm", Stage::kLayer, PartKind::kNorm,
      has_second_norm, second_norm_bias, one, hidden,
-     {"post_attention_layernorm", "post_attention_layernorm", "ln_mlp", "norm_2", ""}},
+     {"post_attention_layernorm", "post_attention_layernorm", "ln_mlp", "norm_2", "", "output.LayerNorm"}},
     {Part::kUp, "up", Stage::kLayer, PartKind::kMatrix, yes, mlp_bias, up_dim, hidden,
      {"mlp.gate_proj mlp.up_proj", "mlp.dense_h_to_4h", "mlp.dense_h_to_4h", "ffn.up_proj",
-      "mlp.fc1"}},
+      "mlp.fc1", "intermediate.dense"}},
     {Part::kDown, "down", Stage::kLayer, PartKind::kMatrix, yes, mlp_bias, hidden, intermediate,
-     {"mlp.down_proj", "mlp.dense_4h_to_h", "mlp.dense_4h_to_h", "ffn.down_proj", "mlp.fc2"}},
+     {"mlp.down_proj", "mlp.dense_4h_to_h", "mlp.dense_4h_to_h", "ffn.down_proj", "mlp.fc2",
+      "output.dense"}},
     {Part::kFinalNorm, "final norm", Stage::kAfterLayers, PartKind::kNorm,
-     yes, norm_bias, one, hidden,
-     {"norm", "ln_f", "ln_f", "norm_f", "final_layernorm"}},
+     has_final_norm, [](Config config) { return has_final_norm(config) && norm_bias(config); }, one,
+     hidden, {"norm", "ln_f", "ln_f", "norm_f", "final_layernorm", ""}},
     {Part::kHead, "head", Stage::kAfterLayers, PartKind::kMatrix,
-     [](Config config) { return !config.tied_embeddings; },
+     [](Config config) { return config.has_head && !config.tied_embeddings; },
      [](Config config) { return config.head_bias; }, vocab, hidden,
-     {"/lm_head", "/lm_head", "/lm_head", "/lm_head", "/lm_head"}},
+     {"/lm_head", "/lm_head", "/lm_head", "/lm_head", "/lm_head", ""}},
 };
 // clang-format on
 static_assert(std::size(kTable) == kParts);
@@ -77,19 +94,24 @@ Naming naming_of(const ModelConfig& config) {
       return Naming::kMpt;
     case Family::kPhi:
       return Naming::kPhi;
+    case Family::kBert:
+      return Naming::kBert;
   }
   raise("unknown family {}", static_cast<int>(config.family));
 }
 
-std::string_view name_prefix(Naming naming) {
+std::string_view name_prefix(const ModelConfig& config) {
+  const Naming naming = naming_of(config);
+  // Two of one naming differ in this alone.
+  if (naming == Naming::kBert && config.model_type == "roberta") return "roberta.";
   constexpr std::array<std::string_view, kNamings> kPrefixes = {
-      "model.", "transformer.", "transformer.", "transformer.", "model."};
+      "model.", "transformer.", "transformer.", "transformer.", "model.", "bert."};
   return kPrefixes[static_cast<size_t>(naming)];
 }
 
 std::string_view layers_name(Naming naming) {
-  constexpr std::array<std::string_view, kNamings> kNames = {"layers", "h", "h", "blocks",
-                                                             "layers"};
+  constexpr std::array<std::string_view, kNamings> kNames = {"layers", "h",      "h",
+                                                             "blocks", "layers", "encoder.layer"};
   return kNames[static_cast<size_t>(naming)];
 }
 

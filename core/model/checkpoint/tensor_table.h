@@ -13,8 +13,8 @@
 namespace reprise::model {
 
 // The vocabularies of tensor names that files use.
-enum class Naming : uint8_t { kLlama, kFalcon, kFalconTwoNorms, kMpt, kPhi };
-inline constexpr size_t kNamings = static_cast<size_t>(Naming::kPhi) + 1;
+enum class Naming : uint8_t { kLlama, kFalcon, kFalconTwoNorms, kMpt, kPhi, kBert };
+inline constexpr size_t kNamings = static_cast<size_t>(Naming::kBert) + 1;
 
 // Where in a forward pass a part stands.
 enum class Stage : uint8_t { kBeforeLayers, kLayer, kAfterLayers };
@@ -38,9 +38,10 @@ std::span<const PartRow> part_table();
 const PartRow& row_of(Part part);
 
 Naming naming_of(const ModelConfig& config);
-// "model." or "transformer.": files of the bare decoder, saved without its head, leave it out.
-std::string_view name_prefix(Naming naming);
-// "layers", "h", "blocks": what stands before a layer's number.
+// "model.", "transformer." or "bert.": files of the bare decoder, saved without its head, leave it
+// out.
+std::string_view name_prefix(const ModelConfig& config);
+// "layers", "h", "blocks", "encoder.layer": what stands before a layer's number.
 std::string_view layers_name(Naming naming);
 
 }  // namespace reprise::model

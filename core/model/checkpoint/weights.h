@@ -18,17 +18,20 @@ namespace reprise::model {
 // tensor_table.cpp.
 enum class Part : uint8_t {
   kEmbedding,  // [vocab, hidden]
-  kNorm1,      // [1, hidden]  before attention
-  kNorm2,      // [1, hidden]  before the MLP
+  kNorm1,      // [1, hidden]  before attention; after it in post-norm blocks
+  kNorm2,      // [1, hidden]  before the MLP; after it in post-norm blocks
   kQkv,        // [(heads + 2 * kv_heads) * head_dim, hidden]  all q heads, then all k, then all v
   kAttentionOut,  // [hidden, heads * head_dim]
   kUp,            // gated: [2 * intermediate, hidden], all gate rows then all up rows;
                   // else [intermediate, hidden]
   kDown,          // [hidden, intermediate]
   kFinalNorm,     // [1, hidden]
-  kHead           // [vocab, hidden]; its weight is absent where tied to the embedding
+  kHead,          // [vocab, hidden]; its weight is absent where tied to the embedding
+  kPositions,     // [max_positions + learned_offset, hidden]
+  kTokenTypes,    // [token_types, hidden]
+  kEmbeddingNorm  // [1, hidden]
 };
-inline constexpr size_t kParts = static_cast<size_t>(Part::kHead) + 1;
+inline constexpr size_t kParts = static_cast<size_t>(Part::kEmbeddingNorm) + 1;
 
 enum class PartKind : uint8_t {
   kTable,   // rows are looked up

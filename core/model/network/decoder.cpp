@@ -49,6 +49,10 @@ class Transformer final : public Decoder {
   void check(const StepInput& step, const StepOutput& output) const {
     const auto rows = static_cast<int64_t>(step.ids.size());
     REPRISE_CHECK(step.plan.rows() == rows, "{} ids, {} rows in the plan", rows, step.plan.rows());
+    REPRISE_CHECK(step.token_types.empty() || step.token_types.size() == step.ids.size(),
+                  "{} token types for {} ids", step.token_types.size(), step.ids.size());
+    if (!network_.config.has_head && !step.logit_rows.empty())
+      raise("{} has no head that makes logits: ask for hidden states", network_.config.name);
     REPRISE_CHECK(step.plan.cache.kv_heads == network_.config.kv_heads &&
                   step.plan.cache.head_dim == network_.config.head_dim);
     for (const std::span<const int32_t> wanted : {step.logit_rows, step.hidden_rows})

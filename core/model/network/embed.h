@@ -19,6 +19,7 @@ class Embed {
  private:
   void add_positions(const StepInput& step);
   void add_types(const StepInput& step);
+  void add(Part part, std::span<const int32_t> indices);
 
   Network& network_;
   std::vector<int32_t> indices_;  // [rows]  into the table of positions or types

@@ -105,4 +105,9 @@ int64_t AlignedBuffer::live_bytes() { return g_live_bytes.load(); }
 int64_t AlignedBuffer::peak_bytes() { return g_peak_bytes.load(); }
 void AlignedBuffer::reset_peak() { g_peak_bytes.store(g_live_bytes.load()); }
 
+Buffer::Buffer(Device device, size_t bytes) : device_(device) {
+  require_device(device, "memory");
+  host_ = AlignedBuffer(bytes);
+}
+
 }  // namespace reprise

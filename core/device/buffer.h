@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "core/device/device.h"
+
 namespace reprise {
 
 // A move-only block of bytes, aligned to 64 bytes; from kHugePageBytes on it is mapped on its own,
@@ -51,6 +53,25 @@ class AlignedBuffer {
   void* data_ = nullptr;
   size_t bytes_ = 0;
   size_t mapped_bytes_ = 0;  // 0: from the C allocator
+};
+
+// Memory of any device; move-only, zero-filled. data() of another device than the CPU's is an
+// address there. Throws Error, naming the device, where the build has none of it, and as
+// AlignedBuffer does.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Device device, size_t bytes);
+
+  [[nodiscard]] Device device() const { return device_; }
+  [[nodiscard]] size_t bytes() const { return host_.bytes(); }
+  [[nodiscard]] bool empty() const { return host_.empty(); }
+  [[nodiscard]] void* data() { return host_.data(); }
+  [[nodiscard]] const void* data() const { return host_.data(); }
+
+ private:
+  Device device_ = Device::kCpu;
+  AlignedBuffer host_;
 };
 
 }  // namespace reprise

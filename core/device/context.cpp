@@ -4,6 +4,8 @@
 
 namespace reprise {
 
-Context Context::machine() { return {std::max(1, cpu_facts().logical_cores), best_isa()}; }
+Context Context::machine() {
+  return {.threads = std::max(1, cpu_facts().logical_cores), .isa = best_isa()};
+}
 
 }  // namespace reprise

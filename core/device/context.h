@@ -6,13 +6,15 @@
 
 #include "core/base/threads.h"
 #include "core/device/cpu.h"
+#include "core/device/device.h"
 
 namespace reprise {
 
 // What a computation may use. Passed down; there are no globals behind it.
 struct Context {
-  int threads = 1;           // workers of a parallel_for
-  Isa isa = Isa::kPortable;  // strongest instruction set to use; set at start-up
+  int threads = 1;               // workers of a parallel_for
+  Isa isa = Isa::kPortable;      // strongest instruction set to use; set at start-up
+  Device device = Device::kCpu;  // where weights, caches and kernels are
 
   // All cores this process may run on, best instruction set.
   static Context machine();

@@ -2,9 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace reprise {
 
 enum class Device : uint8_t { kCpu, kCuda };
+
+std::string_view name_of(Device device);  // "cpu", "cuda"
+// Throws Error naming `what` ("a linear layer") unless this build has it on `device`.
+void require_device(Device device, std::string_view what);
 
 }  // namespace reprise

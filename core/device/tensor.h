@@ -64,8 +64,8 @@ struct TensorView {
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(DType dtype, Shape shape)
-      : buffer_(static_cast<size_t>(shape.elements()) * size_of(dtype)),
+  Tensor(DType dtype, Shape shape, Device device = Device::kCpu)
+      : buffer_(device, static_cast<size_t>(shape.elements()) * size_of(dtype)),
         dtype_(dtype),
         shape_(shape) {}
 
@@ -73,10 +73,12 @@ class Tensor {
   [[nodiscard]] const Shape& shape() const { return shape_; }
   [[nodiscard]] int64_t elements() const { return buffer_.empty() ? 0 : shape_.elements(); }
   [[nodiscard]] bool empty() const { return buffer_.empty(); }
+  [[nodiscard]] size_t bytes() const { return buffer_.bytes(); }
+  [[nodiscard]] Device device() const { return buffer_.device(); }
   [[nodiscard]] void* data() { return buffer_.data(); }
   [[nodiscard]] const void* data() const { return buffer_.data(); }
   [[nodiscard]] TensorView view() const {
-    return {const_cast<void*>(buffer_.data()), dtype_, shape_, Device::kCpu};
+    return {const_cast<void*>(buffer_.data()), dtype_, shape_, buffer_.device()};
   }
   template <typename T>
   [[nodiscard]] T* as() {
@@ -88,7 +90,7 @@ class Tensor {
   }
 
  private:
-  AlignedBuffer buffer_;
+  Buffer buffer_;
   DType dtype_ = DType::kF32;
   Shape shape_;
 };

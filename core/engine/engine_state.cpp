@@ -232,7 +232,7 @@ std::span<const float> Engine::State::logits_of(int32_t n) const {
 void Engine::State::execute(StepReport& report) {
   const kv::AttentionPlan& plan = step.plan();
   logits.resize(wanted.size() * static_cast<size_t>(decoder.config().vocab));
-  decoder.forward(ids, plan, wanted, logits.data());
+  decoder.forward({.ids = ids, .plan = plan, .logit_rows = wanted}, {.logits = logits});
   draw();
   show();
   step.computed();
@@ -244,13 +244,19 @@ void Engine::State::execute(StepReport& report) {
 // Draws the next token of every sequence that the step completes. All of them before any sequence
 // moves on: where one cannot be drawn (NaN), the step throws and has changed nothing.
 void Engine::State::draw() {
-  drawn.clear();
-  for (size_t i = 0; i < step.batch().size(); ++i) {
-    const Request& request = part(i).request;
-    drawn.push_back(draws(i) ? sample(logits_of(first_wanted[i + 1] - 1), request.sampling,
-                                      request.id, part(i).generated())
-                             : -1);
-  }
+  drawing.clear();
+  for (size_t i = 0; i < step.batch().size(); ++i)
+    if (draws(i))
+      drawing.push_back({.logits = logits_of(first_wanted[i + 1] - 1),
+                         .options = &part(i).request.sampling,
+                         .request = part(i).request.id,
+                         .index = part(i).generated()});
+  tokens_drawn.resize(drawing.size());
+  sample_rows(drawing, tokens_drawn, context);
+  drawn.assign(step.batch().size(), -1);
+  size_t next = 0;
+  for (size_t i = 0; i < step.batch().size(); ++i)
+    if (draws(i)) drawn[i] = tokens_drawn[next++];
 }
 
 void Engine::State::show() const {

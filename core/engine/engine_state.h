@@ -30,7 +30,10 @@ struct Engine::State {
   std::vector<RunningSequence> views;  // [running]
   std::vector<int32_t> shares;         // [running]
   std::vector<Sequence*> chosen;       // [parts added to the step]
-  std::vector<int32_t> ids, wanted, drawn;
+  std::vector<int32_t> ids, wanted;
+  std::vector<SampleRow> drawing;
+  std::vector<int32_t> tokens_drawn;  // [drawing]
+  std::vector<int32_t> drawn;         // [batch]  -1: none is
   std::vector<int32_t> first_wanted;  // [batch + 1]  into `wanted`
   std::vector<float> logits;          // [wanted, vocab]
   std::vector<RequestId> finished;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "core/base/error.h"
@@ -21,6 +20,85 @@ int32_t greedy(std::span<const float> logits) {
   return static_cast<int32_t>(best);
 }
 
+// Tokens in order of probability, the lowest id first among equals, sorted as far as somebody
+// looks: a draw seldom goes beyond the first hundred of a vocabulary.
+class Candidates {
+ public:
+  Candidates(std::span<const float> logits, double temperature, double top)
+      : temperature_(temperature), top_(top), tokens_(logits.size()) {
+    for (size_t i = 0; i < logits.size(); ++i) tokens_[i] = {logits[i], static_cast<int32_t>(i)};
+  }
+
+  void keep_most_probable(size_t count) {
+    if (count >= tokens_.size()) return;
+    std::nth_element(tokens_.begin(), at(count), tokens_.end(), is_before);
+    tokens_.resize(count);
+  }
+
+  // Of the smallest set that reaches top_p, the one that `unit` in [0, 1) falls on. The total is
+  // summed as the tokens stand: against a sum in sorted order its last bit may differ.
+  int32_t draw(double top_p, double unit) {
+    double total = 0.0;
+    for (const Token& token : tokens_) total += weight(token);
+    if (!std::isfinite(total)) return token_at(0).id;  // infinite logits
+    double kept = total;
+    size_t count = tokens_.size();
+    if (top_p < 1.0) {
+      drop_improbable(0.5 * (1.0 - top_p) * total / static_cast<double>(tokens_.size()));
+      kept = 0.0;
+      count = 0;
+      while (count < tokens_.size() && (count == 0 || kept < top_p * total))
+        kept += weight(token_at(count++));
+    }
+    double left = unit * kept;
+    int32_t last = token_at(0).id;  // of those with a probability
+    for (size_t i = 0; i < count; ++i) {
+      const double share = weight(token_at(i));
+      left -= share;
+      if (left < 0.0) return tokens_[i].id;
+      if (share == 0.0) break;
+      last = tokens_[i].id;
+    }
+    return last;
+  }
+
+ private:
+  struct Token {
+    float logit;
+    int32_t id;
+  };
+  static bool is_before(const Token& a, const Token& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  }
+  [[nodiscard]] double weight(const Token& token) const {
+    return std::exp((token.logit - top_) / temperature_);
+  }
+  [[nodiscard]] std::vector<Token>::iterator at(size_t i) {
+    return tokens_.begin() + static_cast<std::ptrdiff_t>(i);
+  }
+
+  // All tokens below `least` together weigh less than half of what top_p leaves out, so none of
+  // them is needed to reach it.
+  void drop_improbable(double least) {
+    std::erase_if(tokens_, [&](const Token& token) { return weight(token) < least; });
+  }
+
+  const Token& token_at(size_t i) {
+    while (i >= sorted_) {
+      constexpr size_t kFirst = 128;
+      const size_t end = std::min(tokens_.size(), std::max(kFirst, 4 * sorted_));
+      if (end < tokens_.size()) std::nth_element(at(sorted_), at(end), tokens_.end(), is_before);
+      std::sort(at(sorted_), at(end), is_before);
+      sorted_ = end;
+    }
+    return tokens_[i];
+  }
+
+  double temperature_, top_;
+  std::vector<Token> tokens_;
+  size_t sorted_ = 0;  // leading tokens that stand in their final order
+};
+
 }  // namespace
 
 void validate(const SamplingOptions& options) {
@@ -35,36 +113,20 @@ int32_t sample(std::span<const float> logits, const SamplingOptions& options, Re
                int32_t index) {
   const int32_t best = greedy(logits);
   if (options.temperature == 0.0 || options.top_k == 1) return best;
-  std::vector<int32_t> order(logits.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto by_logit = [&](int32_t a, int32_t b) {
-    const float x = logits[static_cast<size_t>(a)], y = logits[static_cast<size_t>(b)];
-    return x != y ? x > y : a < b;
-  };
-  if (options.top_k > 0 && static_cast<size_t>(options.top_k) < order.size()) {
-    std::nth_element(order.begin(), order.begin() + options.top_k, order.end(), by_logit);
-    order.resize(static_cast<size_t>(options.top_k));
-  }
-  std::sort(order.begin(), order.end(), by_logit);
-  const double top = logits[static_cast<size_t>(best)];
-  std::vector<double> weights(order.size());
-  double total = 0.0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    weights[i] = std::exp((logits[static_cast<size_t>(order[i])] - top) / options.temperature);
-    total += weights[i];
-  }
-  double kept = 0.0;
-  size_t count = 0;
-  while (count < order.size() && (count == 0 || kept < options.top_p * total))
-    kept += weights[count++];
-  double left =
-      random_unit(options.seed, static_cast<uint64_t>(request), static_cast<uint64_t>(index)) *
-      kept;
-  for (size_t i = 0; i < count; ++i) {
-    left -= weights[i];
-    if (left < 0.0) return order[i];
-  }
-  return order[count - 1];
+  Candidates candidates(logits, options.temperature,
+                        static_cast<double>(logits[static_cast<size_t>(best)]));
+  if (options.top_k > 0) candidates.keep_most_probable(static_cast<size_t>(options.top_k));
+  return candidates.draw(options.top_p, random_unit(options.seed, static_cast<uint64_t>(request),
+                                                    static_cast<uint64_t>(index)));
+}
+
+void sample_rows(std::span<const SampleRow> rows, std::span<int32_t> tokens,
+                 const Context& context) {
+  REPRISE_CHECK(tokens.size() == rows.size(), "{} rows, {} tokens", rows.size(), tokens.size());
+  parallel_for(context, static_cast<int64_t>(rows.size()), [&](int64_t item, int) {
+    const SampleRow& row = rows[static_cast<size_t>(item)];
+    tokens[static_cast<size_t>(item)] = sample(row.logits, *row.options, row.request, row.index);
+  });
 }
 
 }  // namespace reprise::engine

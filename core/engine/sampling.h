@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/device/context.h"
 #include "core/engine/request.h"
 
 namespace reprise::engine {
@@ -15,6 +16,18 @@ namespace reprise::engine {
 // else is in the batch. Throws Error if a logit is NaN.
 int32_t sample(std::span<const float> logits, const SamplingOptions& options, RequestId request,
                int32_t index);
+
+// One row of a batch of draws.
+struct SampleRow {
+  std::span<const float> logits;  // [vocab]
+  const SamplingOptions* options = nullptr;
+  RequestId request = 0;
+  int32_t index = 0;  // of the token, see sample()
+};
+
+// tokens[i] = sample() of rows[i], rows in parallel.
+void sample_rows(std::span<const SampleRow> rows, std::span<int32_t> tokens,
+                 const Context& context);
 
 // Throws Error naming the option whose value makes no sense.
 void validate(const SamplingOptions& options);

@@ -1,11 +1,11 @@
 // Spreads the row operations over threads: norms, activations, rotary embedding, cache writes.
 #include "core/kernels/cpu/pointwise.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
 #include "core/kernels/activation.h"
+#include "core/kernels/for_rows.h"
 #include "core/kernels/kv_write.h"
 #include "core/kernels/norm.h"
 #include "core/kernels/rotary.h"
@@ -13,33 +13,24 @@
 namespace reprise::kernels {
 namespace {
 
-// Rows in groups worth a fork: a group touches at least 64 KiB, which takes a core about as long as
-// forking does.
-template <typename Fn>
-void for_rows(const Context& context, int64_t rows, int64_t row_bytes, Fn&& fn) {
-  constexpr int64_t kGroupBytes = 64 << 10;
-  const int64_t group = std::max<int64_t>(1, kGroupBytes / std::max<int64_t>(1, row_bytes));
-  const int64_t groups = (rows + group - 1) / group;
-  parallel_for(context, groups, [&](int64_t index, int) {
-    for (int64_t row = index * group; row < std::min(rows, (index + 1) * group); ++row) fn(row);
-  });
-}
-
 constexpr int64_t kFloat = sizeof(float);
 
 }  // namespace
 
 void NormCall::run(const Context& context) const {
+  require_device(context.device, "a norm");
   for_rows(context, rows, cols * kFloat,
            [&](int64_t row) { cpu::norm_row(*this, row, context.isa); });
 }
 
 void ActivationCall::run(const Context& context) const {
+  require_device(context.device, "an activation");
   for_rows(context, rows, cols * kFloat,
            [&](int64_t row) { cpu::activation_row(*this, row, context.isa); });
 }
 
 void RotaryCall::run(const Context& context) const {
+  require_device(context.device, "rotary embedding");
   REPRISE_CHECK(2 * half <= head_dim && heads * head_dim <= row_stride);
   for_rows(context, rows, row_stride * kFloat,
            [&](int64_t row) { cpu::rotary_row(*this, row, context.isa); });
@@ -76,13 +67,14 @@ void write_kv(const kv::AttentionPlan& plan, int64_t layer, const float* keys, c
       convert(in, DType::kF32, out, cache.dtype, count);
     }
   };
+  require_device(context.device, "a cache write");
   for_rows(context, plan.rows(), cache.kv_heads * cache.head_dim * 2 * kFloat, [&](int64_t row) {
     const int64_t row_slot = plan.row_slots[static_cast<size_t>(row)];
     if (row_slot == kv::kNoSlot) return;
     const int64_t slot = row_slot + layer * cache.layer_stride;
     for (int64_t head = 0; head < cache.kv_heads; ++head) {
       const int64_t source = row * row_stride + head * cache.head_dim;
-      copy(keys + source, cache.keys, slot + head * cache.head_stride);
+      if (keys != nullptr) copy(keys + source, cache.keys, slot + head * cache.head_stride);
       copy(values + source, cache.values, slot + head * cache.head_stride);
     }
   });

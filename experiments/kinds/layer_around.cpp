@@ -17,8 +17,8 @@ LinearCosts costs_of(int64_t rows, int64_t inputs, int64_t outputs, DType dtype)
 
 // Values do not change times, but they must not be denormal, and pages never written share one page
 // of zeros.
-kernels::PackedMatrix made_up(int64_t rows, int64_t cols, DType dtype, const Context& context) {
-  return {rows, cols, dtype,
+kernels::Weight made_up(int64_t rows, int64_t cols, DType dtype, const Context& context) {
+  return {rows, cols, format_of(dtype),
           [=](int64_t first, int64_t end, void* out) {
             std::fill_n(static_cast<char*>(out),
                         static_cast<size_t>((end - first) * cols) * size_of(dtype), char{60});

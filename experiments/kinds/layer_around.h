@@ -5,7 +5,7 @@
 
 #include "core/device/buffer.h"
 #include "core/device/context.h"
-#include "core/kernels/packed_matrix.h"
+#include "core/kernels/linear.h"
 #include "experiments/kinds/attention_problem.h"
 
 namespace reprise::experiments {
@@ -41,7 +41,7 @@ class LayerAround {
   Context context_;
   int64_t rows_;
   DType dtype_;
-  kernels::PackedMatrix qkv_, gate_up_, down_;
+  kernels::Weight qkv_, gate_up_, down_;
   AlignedBuffer input_, projected_, gated_, activated_, output_;
   kernels::LinearWorkspace workspace_;
 };

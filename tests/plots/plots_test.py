@@ -216,7 +216,7 @@ class PlotTest(unittest.TestCase):
             for writer, points in (("1of2", "ab"), ("2of2", "bc")):
                 with open(os.path.join(folder, f"records-{writer}.jsonl"), "w", encoding="utf-8") as file:
                     for point in points:
-                        file.write(json.dumps({"point": point, "writer": writer}) + "\n")
+                        file.write(json.dumps(RECORDS[0] | {"point": point, "writer": writer}) + "\n")
                     file.write('{"point": "torn')
             records = read_records(folder)
             self.assertEqual([record["point"] for record in records], ["a", "b", "c"])

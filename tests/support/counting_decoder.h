@@ -28,18 +28,18 @@ class CountingDecoder final : public model::Decoder {
   [[nodiscard]] DType dtype() const override { return DType::kF32; }
   [[nodiscard]] int64_t weight_bytes() const override { return 0; }
 
-  void forward(std::span<const int32_t> ids, const kv::AttentionPlan& plan,
-               std::span<const int32_t> wanted, float* logits) override {
+  void forward(const model::StepInput& input, const model::StepOutput& output) override {
     ++steps;
     if (steps == failing_step) raise("the device is gone");
-    EXPECT_EQ(plan.rows(), static_cast<int32_t>(ids.size()));
-    EXPECT_GT(plan.rows(), 0);
-    rows.push_back(plan.rows());
-    std::fill_n(logits, wanted.size() * kVocab, 0.0f);
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      const int32_t id = ids[static_cast<size_t>(wanted[i])];
-      logits[i * kVocab + static_cast<size_t>((id + 1) % kVocab)] = 1.0f;
-      if (steps == nan_step && i + 1 == wanted.size()) logits[i * kVocab + 3] = std::nanf("");
+    EXPECT_EQ(input.plan.rows(), static_cast<int32_t>(input.ids.size()));
+    EXPECT_GT(input.plan.rows(), 0);
+    rows.push_back(input.plan.rows());
+    std::fill(output.logits.begin(), output.logits.end(), 0.0f);
+    for (size_t i = 0; i < input.logit_rows.size(); ++i) {
+      const int32_t id = input.ids[static_cast<size_t>(input.logit_rows[i])];
+      const std::span<float> logits = output.logits.subspan(i * kVocab, kVocab);
+      logits[static_cast<size_t>((id + 1) % kVocab)] = 1.0f;
+      if (steps == nan_step && i + 1 == input.logit_rows.size()) logits[3] = std::nanf("");
     }
   }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -22,7 +23,7 @@ class ReferenceDecoder {
   ReferenceDecoder(const model::ModelConfig& config, const model::WeightSource& source)
       : config_(config) {
     for (const model::TensorSpec& spec : model::canonical_tensors(config)) {
-      Matrix& matrix = tensors_[{spec.role, spec.layer}];
+      Matrix& matrix = tensors_[spec.role];
       matrix = {.rows = spec.rows,
                 .cols = spec.cols,
                 .values = std::vector<float>(static_cast<size_t>(spec.rows * spec.cols))};
@@ -30,18 +31,25 @@ class ReferenceDecoder {
     }
   }
 
+  // Layers whose attention adds nothing, and layers that pass their rows as they are.
+  std::set<int64_t> without_attention, without_block;
+
+  // Hidden states [tokens, hidden] of every token at its position, after the final norm.
+  [[nodiscard]] std::vector<double> hidden(std::span<const int32_t> ids,
+                                           std::span<const int32_t> positions) const {
+    std::vector<double> out;
+    for (const Row& row : final_rows(ids, positions)) out.insert(out.end(), row.begin(), row.end());
+    return out;
+  }
+
   // Logits [tokens, vocab] of every token at its position.
   [[nodiscard]] std::vector<double> logits(std::span<const int32_t> ids,
                                            std::span<const int32_t> positions) const {
-    using model::Role;
-    std::vector<Row> x;
-    for (int32_t id : ids) x.push_back(row_of(at(Role::kEmbedding, -1), id));
-    for (int64_t layer = 0; layer < config_.layers; ++layer) run_layer(layer, positions, x);
-    const Matrix& head = at(config_.tied_embeddings ? Role::kEmbedding : Role::kHead, -1);
+    using model::Part;
+    const Matrix& head = at(config_.tied_embeddings ? Part::kEmbedding : Part::kHead, -1);
     std::vector<double> out;
-    for (const Row& row : x) {
-      const Row y = linear(head, find(Role::kHeadBias, -1),
-                           norm(row, at(Role::kFinalNorm, -1), find(Role::kFinalNormBias, -1)));
+    for (const Row& row : final_rows(ids, positions)) {
+      const Row y = linear(head, bias(Part::kHead, -1), row);
       out.insert(out.end(), y.begin(), y.end());
     }
     return out;
@@ -68,12 +76,22 @@ class ReferenceDecoder {
     std::vector<float> values;
   };
 
-  [[nodiscard]] const Matrix* find(model::Role role, int64_t layer) const {
-    const auto found = tensors_.find({role, layer});
+  [[nodiscard]] std::vector<Row> final_rows(std::span<const int32_t> ids,
+                                            std::span<const int32_t> positions) const {
+    using model::Part;
+    std::vector<Row> x;
+    for (int32_t id : ids) x.push_back(row_of(at(Part::kEmbedding, -1), id));
+    for (int64_t layer = 0; layer < config_.layers; ++layer) run_layer(layer, positions, x);
+    for (Row& row : x) row = norm(row, at(Part::kFinalNorm, -1), bias(Part::kFinalNorm, -1));
+    return x;
+  }
+
+  [[nodiscard]] const Matrix* bias(model::Part part, int64_t layer) const {
+    const auto found = tensors_.find({.part = part, .layer = layer, .is_bias = true});
     return found == tensors_.end() ? nullptr : &found->second;
   }
-  [[nodiscard]] const Matrix& at(model::Role role, int64_t layer) const {
-    return tensors_.at({role, layer});
+  [[nodiscard]] const Matrix& at(model::Part part, int64_t layer) const {
+    return tensors_.at({.part = part, .layer = layer});
   }
   static Row row_of(const Matrix& w, int64_t row) {
     return {w.values.begin() + row * w.cols, w.values.begin() + (row + 1) * w.cols};
@@ -106,11 +124,12 @@ class ReferenceDecoder {
   }
 
   void run_layer(int64_t layer, std::span<const int32_t> positions, std::vector<Row>& x) const {
-    using model::Role;
+    using model::Part;
+    if (without_block.contains(layer)) return;
     std::vector<Row> normed, qkv;
     for (const Row& row : x) {
-      normed.push_back(norm(row, at(Role::kNorm1, layer), find(Role::kNorm1Bias, layer)));
-      qkv.push_back(linear(at(Role::kQkv, layer), find(Role::kQkvBias, layer), normed.back()));
+      normed.push_back(norm(row, at(Part::kNorm1, layer), bias(Part::kNorm1, layer)));
+      qkv.push_back(linear(at(Part::kQkv, layer), bias(Part::kQkv, layer), normed.back()));
       if (config_.clip_qkv > 0.0)
         for (double& value : qkv.back())
           value = std::clamp(value, -config_.clip_qkv, config_.clip_qkv);
@@ -119,18 +138,19 @@ class ReferenceDecoder {
     const std::vector<Row> attended = attend(positions, qkv);
     for (size_t t = 0; t < x.size(); ++t) {
       const Row before = x[t];
-      add(x[t], linear(at(Role::kAttentionOut, layer), find(Role::kAttentionOutBias, layer),
-                       attended[t]));
+      if (!without_attention.contains(layer))
+        add(x[t],
+            linear(at(Part::kAttentionOut, layer), bias(Part::kAttentionOut, layer), attended[t]));
       if (config_.block != model::BlockStyle::kParallelOneNorm)
         normed[t] = norm(config_.block == model::BlockStyle::kSequential ? x[t] : before,
-                         at(Role::kNorm2, layer), find(Role::kNorm2Bias, layer));
+                         at(Part::kNorm2, layer), bias(Part::kNorm2, layer));
       add(x[t], mlp(layer, normed[t]));
     }
   }
 
   [[nodiscard]] Row mlp(int64_t layer, const Row& x) const {
-    using model::Role;
-    const Row up = linear(at(Role::kUp, layer), find(Role::kUpBias, layer), x);
+    using model::Part;
+    const Row up = linear(at(Part::kUp, layer), bias(Part::kUp, layer), x);
     const auto kind =
         config_.activation == model::Activation::kSilu   ? kernels::ActivationKind::kSilu
         : config_.activation == model::Activation::kGelu ? kernels::ActivationKind::kGelu
@@ -140,7 +160,7 @@ class ReferenceDecoder {
     for (size_t i = 0; i < width; ++i)
       hidden.push_back(kernels::reference::activate(kind, up[i]) *
                        (config_.gated_mlp ? up[width + i] : 1.0));
-    return linear(at(Role::kDown, layer), find(Role::kDownBias, layer), hidden);
+    return linear(at(Part::kDown, layer), bias(Part::kDown, layer), hidden);
   }
 
   void rotate(std::span<const int32_t> positions, std::vector<Row>& qkv) const {
@@ -213,7 +233,7 @@ class ReferenceDecoder {
   }
 
   model::ModelConfig config_;
-  std::map<std::pair<model::Role, int64_t>, Matrix> tensors_;
+  std::map<model::Role, Matrix> tensors_;
 };
 
 }  // namespace reprise::testing

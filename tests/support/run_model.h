@@ -4,16 +4,69 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "core/kv/block_pool.h"
 #include "core/model/network/decoder.h"
+#include "core/reuse/plan_builder.h"
 #include "methods/registry.h"
 #include "nlohmann/json.hpp"
 
 namespace reprise::testing {
+
+// One sequence over a contiguous cache of its own, for steps written by hand.
+class OneSequence {
+ public:
+  OneSequence(const model::ModelConfig& config, std::span<const int32_t> ids,
+              DType kv_dtype = DType::kF32, std::vector<int32_t> positions = {})
+      : ids_(ids),
+        positions_(std::move(positions)),
+        pool_({.layers = config.layers,
+               .kv_heads = config.kv_heads,
+               .head_dim = config.head_dim,
+               .dtype = kv_dtype,
+               .block_tokens = static_cast<int32_t>(ids.size()),
+               .num_blocks = 1}) {
+    if (positions_.empty())
+      for (int32_t i = 0; i < static_cast<int32_t>(ids.size()); ++i) positions_.push_back(i);
+  }
+
+  // The step that computes tokens [first, first + rows): ids and plan, valid until the next call.
+  model::StepInput step(int32_t first, int32_t rows) {
+    plan_.begin(pool_.view());
+    const reuse::StepSequence part{
+        .id = 0,
+        .first_row = 0,
+        .rows = rows,
+        .first_token = first,
+        .positions = positions_,
+        .length = *std::max_element(positions_.begin(), positions_.end()) + 1};
+    reuse::append_rows(part, plan_);
+    for (int32_t row = 0; row < rows; ++row)
+      plan_.row_slots[static_cast<size_t>(row)] = pool_.offset_of(0, first + row);
+    reuse::append_contiguous_reads(part, pool_.offset_of(0), plan_);
+    plan_.finish();
+    return {.ids = ids_.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)),
+            .plan = plan_};
+  }
+
+ private:
+  std::span<const int32_t> ids_;
+  std::vector<int32_t> positions_;
+  kv::BlockPool pool_;
+  kv::AttentionPlan plan_;
+};
+
+// 0, 1, ..., count - 1.
+inline std::vector<int32_t> counted(int32_t count) {
+  std::vector<int32_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
 
 // Logits [tokens, vocab] of every token, computed in chunks of `chunk` tokens over a method's
 // cache.

@@ -18,9 +18,10 @@ struct LinearTask {
   int64_t words = 0;
   const void* x = nullptr;      // [rows][words] f32, or [rows][words][2] bf16; zero beyond cols
   int rows = 0;                 // <= kLinearRows
-  const float* bias = nullptr;  // of the panel's first output, or null
-  int outputs = 0;              // <= 64, of this panel
-  void* out = nullptr;          // row 0, the panel's first output
+  const float* bias = nullptr;  // of the first wanted output, or null
+  int skipped = 0;              // outputs of this panel before the wanted ones
+  int outputs = 0;              // wanted; skipped + outputs <= 64
+  void* out = nullptr;          // row 0, the first wanted output
   DType out_dtype = DType::kF32;
   int64_t out_stride = 0;  // elements between rows
   bool accumulate = false;
@@ -29,9 +30,10 @@ struct LinearTask {
 void linear_panel_avx512_bf16(const LinearTask& task);   // bf16 weights, AVX512-BF16
 void linear_panel_f32(const LinearTask& task, Isa isa);  // f32 arithmetic, any weights
 
-// Adds bias, accumulates and writes 64 sums of one row.
+// Adds bias, accumulates and writes the wanted ones of 64 sums of one row.
 inline void store_outputs(const LinearTask& task, int row, const float* sums) {
   const int64_t first = row * task.out_stride;
+  sums += task.skipped;
   for (int i = 0; i < task.outputs; ++i) {
     float value = sums[i] + (task.bias != nullptr ? task.bias[i] : 0.0f);
     if (task.out_dtype == DType::kF32) {

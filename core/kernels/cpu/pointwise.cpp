@@ -215,6 +215,23 @@ void RotaryRow(const RotaryCall& call, int64_t row) {
   }
 }
 
+// Comparisons with NaN are false, so it passes.
+void Clip(float* data, int64_t count, float limit) {
+  const Tag d;
+  const Vec high = hn::Set(d, limit), low = hn::Set(d, -limit);
+  for_each(
+      count,
+      [&](int64_t i) {
+        const Vec x = load(data + i);
+        const Vec raised = hn::IfThenElse(hn::Lt(x, low), low, x);
+        store(hn::IfThenElse(hn::Gt(x, high), high, raised), data + i);
+      },
+      [&](int64_t i) {
+        if (data[i] < -limit) data[i] = -limit;
+        if (data[i] > limit) data[i] = limit;
+      });
+}
+
 void ToBf16(const float* in, bf16* out, int64_t count) {
   for_each(
       count, [&](int64_t i) { store(load(in + i), out + i); },
@@ -232,6 +249,7 @@ namespace reprise::kernels::cpu {
 HWY_EXPORT(NormRow);
 HWY_EXPORT(ActivationRow);
 HWY_EXPORT(RotaryRow);
+HWY_EXPORT(Clip);
 HWY_EXPORT(ToBf16);
 
 void norm_row(const NormCall& call, int64_t row, Isa isa) {
@@ -242,6 +260,9 @@ void activation_row(const ActivationCall& call, int64_t row, Isa isa) {
 }
 void rotary_row(const RotaryCall& call, int64_t row, Isa isa) {
   REPRISE_DISPATCH(RotaryRow, isa)(call, row);
+}
+void clip(float* data, int64_t count, float limit, Isa isa) {
+  REPRISE_DISPATCH(Clip, isa)(data, count, limit);
 }
 void to_bf16(const float* in, bf16* out, int64_t count, Isa isa) {
   REPRISE_DISPATCH(ToBf16, isa)(in, out, count);

@@ -17,6 +17,7 @@ namespace cpu {
 void norm_row(const NormCall& call, int64_t row, Isa isa);
 void activation_row(const ActivationCall& call, int64_t row, Isa isa);
 void rotary_row(const RotaryCall& call, int64_t row, Isa isa);
+void clip(float* data, int64_t count, float limit, Isa isa);
 void to_bf16(const float* in, bf16* out, int64_t count, Isa isa);
 
 }  // namespace cpu

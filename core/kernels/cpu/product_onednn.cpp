@@ -3,8 +3,10 @@
 #include <omp.h>
 
 #include <dnnl.hpp>
-#include <map>
+#include <list>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -58,38 +60,78 @@ struct ProductCache::Entry {
 };
 
 struct ProductCache::State {
-  std::map<ProductShape, Entry> entries;
+  struct Hash {
+    size_t operator()(const ProductShape& s) const {
+      size_t h = 0;
+      for (const int64_t value :
+           {s.m, s.n, s.k,
+            static_cast<int64_t>(s.dtype) * 64 + static_cast<int64_t>(s.out_dtype) * 4 +
+                (s.has_bias ? 2 : 0) + (s.accumulate ? 1 : 0)})
+        h = (h ^ static_cast<size_t>(value)) * 0x9e3779b97f4a7c15u;
+      return h ^ (h >> 32);
+    }
+  };
+  using Entries = std::list<std::pair<ProductShape, Entry>>;
+
+  // The entry of a shape, made if it is new.
+  Entry& at(const ProductShape& shape);
+
+  size_t capacity;
+  Entries entries;  // the most recently used first
+  std::unordered_map<ProductShape, Entries::iterator, Hash> places;
 };
 
-ProductCache::ProductCache() : state_(std::make_unique<State>()) {}
+ProductCache::Entry& ProductCache::State::at(const ProductShape& shape) {
+  if (const auto found = places.find(shape); found != places.end()) {
+    entries.splice(entries.begin(), entries, found->second);
+    return found->second->second;
+  }
+  Entry entry = make_entry(shape);  // may throw: nothing has changed then
+  if (entries.size() == capacity) {
+    places.erase(entries.back().first);
+    entries.pop_back();
+  }
+  entries.emplace_front(shape, std::move(entry));
+  places.emplace(shape, entries.begin());
+  return entries.front().second;
+}
+
+ProductCache::ProductCache(size_t capacity) : state_(std::make_unique<State>()) {
+  REPRISE_CHECK(capacity > 0);
+  state_->capacity = capacity;
+}
 ProductCache::~ProductCache() = default;
+size_t ProductCache::size() const { return state_->entries.size(); }
+bool ProductCache::holds(const ProductShape& shape) const { return state_->places.contains(shape); }
+
+// Where oneDNN has no fast implementation, the entry says so.
+ProductCache::Entry ProductCache::make_entry(const ProductShape& shape) {
+  Entry entry;
+  try {
+    const dnnl::matmul::primitive_desc described = describe(shape);
+    // The reference implementation accepts everything, at a hundredth of the speed.
+    if (std::string_view(described.impl_info_str()).find("ref") != std::string_view::npos)
+      return entry;
+    entry.is_fast = true;
+    entry.primitive = dnnl::matmul(described);
+    entry.x = described.src_desc();
+    entry.w = described.weights_desc();
+    if (shape.has_bias) entry.bias = described.bias_desc();
+    entry.out = described.dst_desc();
+    entry.scratchpad = described.scratchpad_desc();
+  } catch (const dnnl::error& error) {
+    if (error.status != dnnl_unimplemented)
+      raise("oneDNN failed to make a {} x {} x {} product: {}", shape.m, shape.n, shape.k,
+            error.what());
+    entry.is_fast = false;
+  }
+  return entry;
+}
 
 bool ProductCache::run(const ProductShape& shape, const void* x, const void* w, const float* bias,
                        void* out, AlignedBuffer& scratchpad, int threads) {
-  auto [found, is_new] = state_->entries.try_emplace(shape);
-  Entry& entry = found->second;
   omp_set_num_threads(threads);  // oneDNN takes the calling thread's setting
-  if (is_new) {
-    try {
-      const dnnl::matmul::primitive_desc described = describe(shape);
-      // The reference implementation accepts everything, at a hundredth of the speed.
-      if (std::string_view(described.impl_info_str()).find("ref") == std::string_view::npos) {
-        entry.is_fast = true;
-        entry.primitive = dnnl::matmul(described);
-        entry.x = described.src_desc();
-        entry.w = described.weights_desc();
-        if (shape.has_bias) entry.bias = described.bias_desc();
-        entry.out = described.dst_desc();
-        entry.scratchpad = described.scratchpad_desc();
-      }
-    } catch (const dnnl::error& error) {
-      if (error.status != dnnl_unimplemented) {
-        state_->entries.erase(found);  // or the next call would take it for unimplemented
-        raise("oneDNN failed to make a {} x {} x {} product: {}", shape.m, shape.n, shape.k,
-              error.what());
-      }
-    }
-  }
+  const Entry& entry = state_->at(shape);
   if (!entry.is_fast) return false;
   if (scratchpad.bytes() < entry.scratchpad.get_size())
     scratchpad = AlignedBuffer(entry.scratchpad.get_size());

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/model/checkpoint/checkpoint_files.h"
 #include "core/model/checkpoint/tensor_names.h"
+#include "core/model/checkpoint/tensor_table.h"
 #include "core/model/checkpoint/weights.h"
 
 namespace reprise::model {
@@ -41,13 +42,13 @@ class Checkpoint final : public WeightSource {
   [[nodiscard]] const std::vector<Run>& runs_of(const TensorSpec& tensor) const;
 
   CheckpointFiles files_;
-  std::string prefix_;                                         // that the files leave out, or empty
-  std::set<std::string> used_;                                 // names in the files
-  std::map<std::pair<Role, int64_t>, std::vector<Run>> runs_;  // by role and layer
+  std::string prefix_;          // that the files leave out, or empty
+  std::set<std::string> used_;  // names in the files
+  std::map<Role, std::vector<Run>> runs_;
 };
 
 Checkpoint::Checkpoint(const std::filesystem::path& dir, const ModelConfig& config) : files_(dir) {
-  const std::string prefix(name_prefix(config.family));
+  const std::string prefix(name_prefix(config));
   const auto first = files_.tensors().lower_bound(prefix);
   const bool has_prefix = first != files_.tensors().end() && first->first.starts_with(prefix);
   if (!has_prefix) prefix_ = prefix;
@@ -55,7 +56,7 @@ Checkpoint::Checkpoint(const std::filesystem::path& dir, const ModelConfig& conf
     const StoredLayout layout = stored_layout(config, tensor);
     std::vector<FileTensor> sources;
     for (const StoredTensor& stored : layout.tensors) sources.push_back(find(stored));
-    std::vector<Run>& runs = runs_[{tensor.role, tensor.layer}];
+    std::vector<Run>& runs = runs_[tensor.role];
     for (const StoredRun& run : layout.runs)
       runs.push_back({run.first, run.count, sources[run.stored], run.stored_first});
   }
@@ -88,7 +89,7 @@ FileTensor Checkpoint::find(const StoredTensor& wanted) {
 void Checkpoint::accept_tied_head(const ModelConfig& config) {
   if (!files_.tensors().contains("lm_head.weight")) return;
   const FileTensor head = find({.name = "lm_head.weight", .shape = {config.vocab, config.hidden}});
-  const FileTensor embedding = runs_.at({Role::kEmbedding, -1}).front().source;
+  const FileTensor embedding = runs_.at({.part = Part::kEmbedding}).front().source;
   const auto a = head.file->bytes(*head.entry), b = embedding.file->bytes(*embedding.entry);
   if (head.entry->dtype != embedding.entry->dtype || !std::equal(a.begin(), a.end(), b.begin()))
     raise(
@@ -107,12 +108,11 @@ void Checkpoint::reject_extras() const {
 }
 
 const std::vector<Run>& Checkpoint::runs_of(const TensorSpec& tensor) const {
-  const auto found = runs_.find({tensor.role, tensor.layer});
-  REPRISE_CHECK(found != runs_.end(), "role {} of layer {}", static_cast<int>(tensor.role),
-                tensor.layer);
+  const auto found = runs_.find(tensor.role);
+  REPRISE_CHECK(found != runs_.end(), "no {}", to_string(tensor.role));
   const Run& last = found->second.back();
-  REPRISE_CHECK(last.first + last.count == tensor.rows * tensor.cols, "role {}: {} elements",
-                static_cast<int>(tensor.role), last.first + last.count);
+  REPRISE_CHECK(last.first + last.count == tensor.rows * tensor.cols, "{}: {} elements",
+                to_string(tensor.role), last.first + last.count);
   return found->second;
 }
 

@@ -26,9 +26,16 @@ class RandomWeights final : public WeightSource {
 
  private:
   [[nodiscard]] uint64_t key_of(const TensorSpec& tensor, int64_t block) const {
-    const uint64_t place =
-        (static_cast<uint64_t>(tensor.role) << 48) + static_cast<uint64_t>(tensor.layer + 1);
+    const Role& role = tensor.role;
+    const uint64_t place = (number_of(role) << 48) +
+                           (static_cast<uint64_t>(role.expert + 1) << 24) +
+                           static_cast<uint64_t>(role.layer + 1);
     return mix_bits(mix_bits(mix_bits(seed_) ^ place) + static_cast<uint64_t>(block));
+  }
+  // The embedding, which has no bias, is 0; then the weight and the bias of every part.
+  static uint64_t number_of(const Role& role) {
+    const auto part = static_cast<uint64_t>(role.part);
+    return part == 0 ? 0 : 2 * part - 1 + (role.is_bias ? 1 : 0);
   }
 
   uint64_t seed_;
@@ -36,18 +43,9 @@ class RandomWeights final : public WeightSource {
 };
 
 double deviation_of(const TensorSpec& tensor) {
-  switch (tensor.role) {
-    case Role::kEmbedding:
-      return 1.0;
-    case Role::kQkv:
-    case Role::kAttentionOut:
-    case Role::kUp:
-    case Role::kDown:
-    case Role::kHead:
-      return 1.0 / std::sqrt(static_cast<double>(tensor.cols));
-    default:
-      return kBiasDeviation;
-  }
+  if (tensor.role.is_bias) return kBiasDeviation;
+  if (kind_of(tensor.role.part) == PartKind::kTable) return 1.0;
+  return 1.0 / std::sqrt(static_cast<double>(tensor.cols));
 }
 
 void fill_ones(int64_t count, DType dtype, void* out) {
@@ -63,7 +61,8 @@ void RandomWeights::read_rows(const TensorSpec& tensor, int64_t first_row, int64
                 "rows [{}, {}) of {}", first_row, end_row, tensor.rows);
   const int64_t end = end_row * tensor.cols;
   int64_t at = first_row * tensor.cols;
-  if (role_is_norm(tensor.role)) return fill_ones(end - at, dtype, out);
+  if (kind_of(tensor.role.part) == PartKind::kNorm && !tensor.role.is_bias)
+    return fill_ones(end - at, dtype, out);
   const auto half_step = static_cast<float>(deviation_of(tensor) * std::sqrt(3.0) * 0x1p-16);
   alignas(64) std::array<uint32_t, kChunkWords> words;
   auto* target = static_cast<std::byte*>(out);

@@ -1,124 +1,46 @@
 #include "core/model/checkpoint/tensor_names.h"
 
-#include <array>
+#include <algorithm>
 
 #include "core/base/error.h"
+#include "core/model/checkpoint/tensor_table.h"
 
 namespace reprise::model {
 namespace {
 
-// The pieces of a canonical tensor, in canonical order, without prefix, layer or ".weight".
-struct Names {
-  const char* embedding;
-  const char* layer;
-  const char* norm1;
-  const char* norm2;
-  std::array<const char*, 3> qkv;  // one name: q, k and v in one tensor
-  const char* attention_out;
-  std::array<const char*, 2> up;  // gate and up, or up alone
-  const char* down;
-  const char* final_norm;
-};
-
-Names names_of(const ModelConfig& config) {
-  switch (config.family) {
-    case Family::kLlama:
-      return {"embed_tokens",
-              "layers",
-              "input_layernorm",
-              "post_attention_layernorm",
-              {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
-              "self_attn.o_proj",
-              {"mlp.gate_proj", "mlp.up_proj"},
-              "mlp.down_proj",
-              "norm"};
-    case Family::kFalcon: {
-      const bool has_two_norms = config.block == BlockStyle::kParallelTwoNorms;
-      return {"word_embeddings",
-              "h",
-              has_two_norms ? "ln_attn" : "input_layernorm",
-              has_two_norms ? "ln_mlp" : "post_attention_layernorm",
-              {"self_attention.query_key_value"},
-              "self_attention.dense",
-              {"mlp.dense_h_to_4h"},
-              "mlp.dense_4h_to_h",
-              "ln_f"};
-    }
-    case Family::kMpt:
-      return {"wte",           "blocks",        "norm_1",        "norm_2", {"attn.Wqkv"},
-              "attn.out_proj", {"ffn.up_proj"}, "ffn.down_proj", "norm_f"};
-    case Family::kPhi:
-      return {"embed_tokens",
-              "layers",
-              "input_layernorm",
-              "",
-              {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
-              "self_attn.dense",
-              {"mlp.fc1"},
-              "mlp.fc2",
-              "final_layernorm"};
-  }
-  raise("unknown family {}", static_cast<int>(config.family));
-}
-
-bool is_bias(Role role) {
-  switch (role) {
-    case Role::kNorm1Bias:
-    case Role::kNorm2Bias:
-    case Role::kQkvBias:
-    case Role::kAttentionOutBias:
-    case Role::kUpBias:
-    case Role::kDownBias:
-    case Role::kFinalNormBias:
-    case Role::kHeadBias:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// The piece names of a role and how many outputs (rows of a matrix, elements of a vector) each has.
+// One stored tensor and how many outputs (rows of a matrix, elements of a vector) it has.
 struct Piece {
-  const char* name;
+  std::string_view name;
   int64_t outputs;
 };
 
-std::vector<Piece> pieces_of(const ModelConfig& config, const TensorSpec& tensor) {
-  const Names names = names_of(config);
-  const int64_t outputs = tensor.rows == 1 ? tensor.cols : tensor.rows;
-  switch (tensor.role) {
-    case Role::kEmbedding:
-      return {{names.embedding, tensor.rows}};
-    case Role::kNorm1:
-    case Role::kNorm1Bias:
-      return {{names.norm1, outputs}};
-    case Role::kNorm2:
-    case Role::kNorm2Bias:
-      return {{names.norm2, outputs}};
-    case Role::kQkv:
-    case Role::kQkvBias:
-      if (names.qkv[1] == nullptr) return {{names.qkv[0], outputs}};
-      return {{names.qkv[0], config.q_dim()},
-              {names.qkv[1], config.kv_dim()},
-              {names.qkv[2], config.kv_dim()}};
-    case Role::kAttentionOut:
-    case Role::kAttentionOutBias:
-      return {{names.attention_out, config.hidden}};
-    case Role::kUp:
-    case Role::kUpBias:
-      if (!config.gated_mlp) return {{names.up[0], config.intermediate}};
-      return {{names.up[0], config.intermediate}, {names.up[1], config.intermediate}};
-    case Role::kDown:
-    case Role::kDownBias:
-      return {{names.down, config.hidden}};
-    case Role::kFinalNorm:
-    case Role::kFinalNormBias:
-      return {{names.final_norm, outputs}};
-    case Role::kHead:
-    case Role::kHeadBias:
-      return {{"lm_head", config.vocab}};
+// Stored with one extent; a table or matrix with one row has two.
+bool is_vector(const Role& role) { return role.is_bias || kind_of(role.part) == PartKind::kNorm; }
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return {};
+  return words;
+}
+
+// Tensors stored in pieces are q, k and v, and gate and up, which are of one size.
+std::vector<Piece> pieces_of(const ModelConfig& config, const TensorSpec& tensor, Naming naming) {
+  const PartRow& row = row_of(tensor.role.part);
+  const int64_t outputs = is_vector(tensor.role) ? tensor.cols : tensor.rows;
+  const auto names = words_of(row.names[static_cast<size_t>(naming)]);
+  REPRISE_CHECK(!names.empty(), "{} has no name", to_string(tensor.role));
+  std::vector<Piece> pieces;
+  for (const std::string_view name : names)
+    pieces.push_back({name, outputs / static_cast<int64_t>(names.size())});
+  if (tensor.role.part == Part::kQkv && pieces.size() == 3) {
+    pieces[0].outputs = config.q_dim();
+    pieces[1].outputs = pieces[2].outputs = config.kv_dim();
+  }
+  return pieces;
 }
 
 // Falcon's query_key_value holds, for each KV head, its query heads, its key and its value. One KV
@@ -144,34 +66,35 @@ std::vector<StoredRun> grouped_runs(const ModelConfig& config, int64_t row_eleme
 
 }  // namespace
 
-std::string_view name_prefix(Family family) {
-  return family == Family::kLlama || family == Family::kPhi ? "model." : "transformer.";
-}
-
 StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor) {
-  const bool is_vector = is_bias(tensor.role) || role_is_norm(tensor.role);
-  const bool is_head = tensor.role == Role::kHead || tensor.role == Role::kHeadBias;
-  const int64_t row_elements = is_vector ? 1 : tensor.cols;
-  std::string prefix;
-  if (!is_head) prefix = name_prefix(config.family);
-  if (tensor.layer >= 0) prefix += fmt::format("{}.{}.", names_of(config).layer, tensor.layer);
+  const Role& role = tensor.role;
+  const Naming naming = naming_of(config);
+  const int64_t row_elements = is_vector(role) ? 1 : tensor.cols;
+  std::string prefix(name_prefix(config));
+  if (role.layer >= 0) prefix += fmt::format("{}.{}.", layers_name(naming), role.layer);
   StoredLayout layout;
   int64_t first = 0;
-  for (const Piece& piece : pieces_of(config, tensor)) {
+  for (const Piece& piece : pieces_of(config, tensor, naming)) {
+    const bool is_bare = piece.name.starts_with('/');
     StoredTensor stored;
-    stored.name = prefix + piece.name + (is_bias(tensor.role) ? ".bias" : ".weight");
+    stored.name = (is_bare ? std::string() : prefix) +
+                  std::string(piece.name.substr(is_bare ? 1 : 0)) +
+                  (role.is_bias ? ".bias" : ".weight");
     stored.shape = {piece.outputs};
-    if (!is_vector) stored.shape.push_back(tensor.cols);
+    if (!is_vector(role)) stored.shape.push_back(tensor.cols);
     const int64_t count = piece.outputs * row_elements;
     layout.runs.push_back({.first = first, .count = count, .stored = layout.tensors.size()});
     layout.tensors.push_back(std::move(stored));
     first += count;
   }
-  const bool is_qkv = tensor.role == Role::kQkv || tensor.role == Role::kQkvBias;
-  if (config.family == Family::kFalcon && is_qkv) layout.runs = grouped_runs(config, row_elements);
+  if (config.family == Family::kFalcon && role.part == Part::kQkv)
+    layout.runs = grouped_runs(config, row_elements);
   return layout;
 }
 
-bool is_ignorable(std::string_view name) { return name.ends_with("rotary_emb.inv_freq"); }
+bool is_ignorable(std::string_view name) {
+  return name.ends_with("rotary_emb.inv_freq") || name.ends_with("embeddings.position_ids") ||
+         name.starts_with("pooler.") || name.find(".pooler.") != std::string_view::npos;
+}
 
 }  // namespace reprise::model

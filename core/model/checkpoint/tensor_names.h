@@ -1,4 +1,4 @@
-// What each family's files call the canonical tensors, and in which pieces they store them.
+// In which pieces each family's files store the canonical tensors.
 #pragma once
 
 #include <string>
@@ -27,12 +27,10 @@ struct StoredLayout {
   std::vector<StoredRun> runs;  // sorted by first; they cover the canonical tensor exactly
 };
 
-// "model." or "transformer.": files of the bare decoder, saved without its head, leave it out.
-std::string_view name_prefix(Family family);
 // How files of the config's family store `tensor`; names carry the prefix (but for the head's).
 StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor);
-// Tensors that some files carry and no computation needs: rotary frequencies, recomputed from the
-// config.
+// Tensors that some files carry and no computation here needs: rotary frequencies and position
+// numbers, recomputed; an encoder's pooler, which follows the hidden states.
 bool is_ignorable(std::string_view name);
 
 }  // namespace reprise::model

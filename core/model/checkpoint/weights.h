@@ -12,37 +12,46 @@
 
 namespace reprise::model {
 
-// The canonical tensors of a decoder. Matrices are row-major [out, in], as Hugging Face stores
-// linear layers; a vector is a matrix with one row.
-enum class Role : uint8_t {
+// What a canonical tensor is for. Matrices are row-major [out, in], as Hugging Face stores linear
+// layers; a bias has one row of `out` elements, a norm one row of `hidden`. The order is part of
+// what random weights are: append only. Which model has which, and what files call them, stands in
+// tensor_table.cpp.
+enum class Part : uint8_t {
   kEmbedding,  // [vocab, hidden]
-  kNorm1,
-  kNorm1Bias,  // [1, hidden]  before attention
-  kNorm2,
-  kNorm2Bias,  // [1, hidden]  before the MLP (absent for kParallelOneNorm)
+  kNorm1,      // [1, hidden]  before attention; after it in post-norm blocks
+  kNorm2,      // [1, hidden]  before the MLP; after it in post-norm blocks
   kQkv,        // [(heads + 2 * kv_heads) * head_dim, hidden]  all q heads, then all k, then all v
-  kQkvBias,    // [1, the same rows]
-  kAttentionOut,
-  kAttentionOutBias,  // [hidden, heads * head_dim], [1, hidden]
-  kUp,
-  kUpBias,  // gated: [2 * intermediate, hidden], all gate rows then all up rows; else
-            // [intermediate, hidden]
-  kDown,
-  kDownBias,  // [hidden, intermediate], [1, hidden]
-  kFinalNorm,
-  kFinalNormBias,  // [1, hidden]
-  kHead,
-  kHeadBias  // [vocab, hidden], [1, vocab]; kHead absent when tied
+  kAttentionOut,  // [hidden, heads * head_dim]
+  kUp,            // gated: [2 * intermediate, hidden], all gate rows then all up rows;
+                  // else [intermediate, hidden]
+  kDown,          // [hidden, intermediate]
+  kFinalNorm,     // [1, hidden]
+  kHead,          // [vocab, hidden]; its weight is absent where tied to the embedding
+  kPositions,     // [max_positions + learned_offset, hidden]
+  kTokenTypes,    // [token_types, hidden]
+  kEmbeddingNorm  // [1, hidden]
 };
+inline constexpr size_t kParts = static_cast<size_t>(Part::kEmbeddingNorm) + 1;
 
-// Whether the role is the weight of a norm: a vector whose neutral value is 1.
-constexpr bool role_is_norm(Role role) {
-  return role == Role::kNorm1 || role == Role::kNorm2 || role == Role::kFinalNorm;
-}
+enum class PartKind : uint8_t {
+  kTable,   // rows are looked up
+  kMatrix,  // of a linear layer
+  kNorm     // a vector whose neutral value is 1
+};
+PartKind kind_of(Part part);
+
+// One tensor of a model: the weight of a part or its bias.
+struct Role {
+  Part part = Part::kEmbedding;
+  int64_t layer = -1;   // -1: not of a layer
+  int64_t expert = -1;  // -1: not of an expert
+  bool is_bias = false;
+  auto operator<=>(const Role&) const = default;
+};
+std::string to_string(const Role& role);  // "up of layer 3", for messages
 
 struct TensorSpec {
-  Role role = Role::kEmbedding;
-  int64_t layer = -1;  // -1: not of a layer
+  Role role;
   int64_t rows = 0, cols = 0;
 };
 
@@ -73,11 +82,11 @@ std::unique_ptr<WeightSource> open_checkpoint(const std::filesystem::path& dir,
                                               const ModelConfig& config);
 
 // Seeded weights for timing and tests: element i (row-major) of a tensor depends on (seed, role,
-// layer, i) alone, not on threads, row ranges or instruction set. Each value is a bfloat16 number,
+// i) alone, not on threads, row ranges or instruction set. Each value is a bfloat16 number,
 // uniform around 0, and f32 holds the same number (f16 too, but for rounding below 2^-17), so one
 // seed is one model in every dtype.
 //   matrices           standard deviation 1 / sqrt(cols), largest magnitude sqrt(3 / cols)
-//   kEmbedding         standard deviation 1
+//   tables             standard deviation 1
 //   norm weights       exactly 1
 //   biases             standard deviation 0.02
 // Nothing is stored; values are computed when read, at the speed of memory (random_weights_bench).

@@ -23,7 +23,9 @@ constexpr std::array kReaders = {Reader{"llama", read_llama},
                                  Reader{"RefinedWeb", read_falcon},
                                  Reader{"RefinedWebModel", read_falcon},
                                  Reader{"mpt", read_mpt},
-                                 Reader{"phi", read_phi}};
+                                 Reader{"phi", read_phi},
+                                 Reader{"bert", read_bert},
+                                 Reader{"roberta", read_roberta}};
 
 const Reader& reader_of(const JsonObject& json, const std::string& model_type) {
   std::vector<std::string> names;

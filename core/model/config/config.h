@@ -13,16 +13,22 @@
 
 namespace reprise::model {
 
-enum class Family : uint8_t { kLlama, kFalcon, kMpt, kPhi };  // Mistral is a Llama with a window
+// Mistral is a Llama with a window, RoBERTa a BERT with shifted positions.
+enum class Family : uint8_t { kLlama, kFalcon, kMpt, kPhi, kBert };
 enum class Norm : uint8_t { kRms, kLayer };
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh };
-enum class PositionScheme : uint8_t { kRotary, kAlibi };
+enum class PositionScheme : uint8_t {
+  kRotary,
+  kAlibi,
+  kLearned  // a table
+};
 
 // How attention and MLP of a block are joined.
 enum class BlockStyle : uint8_t {
-  kSequential,       // x += attention(norm_1(x)); x += mlp(norm_2(x))
-  kParallelOneNorm,  // n = norm_1(x); x += attention(n) + mlp(n)               [Falcon-7B, Phi-2]
-  kParallelTwoNorms  // x += attention(norm_1(x)) + mlp(norm_2(x))              [Falcon-40B]
+  kSequential,        // x += attention(norm_1(x)); x += mlp(norm_2(x))
+  kParallelOneNorm,   // n = norm_1(x); x += attention(n) + mlp(n)               [Falcon-7B, Phi-2]
+  kParallelTwoNorms,  // x += attention(norm_1(x)) + mlp(norm_2(x))             [Falcon-40B]
+  kPostNorm           // x = norm_1(x + attention(x)); x = norm_2(x + mlp(x))   [BERT]
 };
 
 enum class RopeScaling : uint8_t { kNone, kLinear, kDynamic, kLlama3 };
@@ -69,6 +75,11 @@ struct ModelConfig {
   PositionScheme position = PositionScheme::kRotary;
   RotaryConfig rotary;
   AlibiConfig alibi;
+  int64_t learned_offset = 0;  // position p reads row p + learned_offset of the table
+  int64_t token_types = 0;     // rows of the table of token types; 0: the model has none
+  bool embedding_norm = false;
+  bool is_causal = true;  // else an encoder: every token is meant to see all of its text
+  bool has_head = true;   // else hidden states are all there is
 
   bool qkv_bias = false, attention_out_bias = false, mlp_bias = false, head_bias = false;
   bool tied_embeddings = false;
@@ -88,10 +99,11 @@ struct ModelConfig {
 };
 
 // Reads a config.json of any supported family: model_type llama, mistral, falcon (also RefinedWeb
-// and RefinedWebModel), mpt or phi. Absent keys take Hugging Face's defaults; dimensions have none.
-// Throws Error naming file and key for anything missing, impossible or unsupported (an unsupported
-// value is never ignored, it would be measured as the real thing) and for a key that looks like a
-// misspelling of an absent one. Other unknown keys are metadata and pass.
+// and RefinedWebModel), mpt, phi, bert or roberta. Absent keys take Hugging Face's defaults;
+// dimensions have none. Throws Error naming file and key for anything missing, impossible or
+// unsupported (an unsupported value is never ignored, it would be measured as the real thing) and
+// for a key that looks like a misspelling of an absent one. Other unknown keys are metadata and
+// pass.
 ModelConfig parse_config(const Json& json, const std::string& source);
 // `dir_or_name`: a folder with config.json, a config.json itself, or the name of a shipped shape
 // ("llama-2-7b"); a path that exists comes first. eos_ids gain those of a generation_config.json

@@ -11,5 +11,7 @@ void read_mistral(JsonObject& json, ModelConfig& config);
 void read_falcon(JsonObject& json, ModelConfig& config);
 void read_mpt(JsonObject& json, ModelConfig& config);
 void read_phi(JsonObject& json, ModelConfig& config);
+void read_bert(JsonObject& json, ModelConfig& config);
+void read_roberta(JsonObject& json, ModelConfig& config);
 
 }  // namespace reprise::model

@@ -3,324 +3,124 @@
 #include "core/model/network/decoder.h"
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
+#include <vector>
 
 #include "core/base/error.h"
-#include "core/kernels/activation.h"
-#include "core/kernels/attention.h"
-#include "core/kernels/kv_write.h"
-#include "core/kernels/norm.h"
-#include "core/kernels/rotary.h"
-#include "core/model/network/decoder_weights.h"
-#include "core/model/network/positions.h"
+#include "core/kernels/gather_rows.h"
+#include "core/model/network/block.h"
+#include "core/model/network/embed.h"
+#include "core/model/network/transformer.h"
 
 namespace reprise::model {
 namespace {
 
-const float* or_null(const std::vector<float>& values) {
-  return values.empty() ? nullptr : values.data();
-}
-
-kernels::ActivationKind kind_of(Activation activation) {
-  switch (activation) {
-    case Activation::kSilu:
-      return kernels::ActivationKind::kSilu;
-    case Activation::kGelu:
-      return kernels::ActivationKind::kGelu;
-    case Activation::kGeluTanh:
-      return kernels::ActivationKind::kGeluTanh;
-  }
-  return kernels::ActivationKind::kSilu;
-}
-
-// Activations of a step, sized for the most rows seen so far.
-struct Buffers {
-  int64_t rows = 0;
-  AlignedBuffer residual;    // [rows, hidden] f32
-  AlignedBuffer normed;      // [rows, hidden]
-  AlignedBuffer normed_mlp;  // [rows, hidden], parallel blocks with two norms
-  AlignedBuffer qkv;         // [rows, q + 2 kv] f32
-  AlignedBuffer attended;    // [rows, q]
-  AlignedBuffer up;          // [rows, intermediate, twice if gated]
-  AlignedBuffer activated;   // [rows, intermediate]
-  AlignedBuffer cos, sin;    // [rows, rotated pairs] f32
-
-  void prepare(const ModelConfig& config, DType dtype, int64_t wanted_rows) {
-    if (wanted_rows <= rows) return;
-    rows = 0;  // until all are made: an allocation may throw
-    const auto make = [&](AlignedBuffer& buffer, int64_t cols, DType type) {
-      buffer = AlignedBuffer(static_cast<size_t>(wanted_rows * cols) * size_of(type));
-    };
-    make(residual, config.hidden, DType::kF32);
-    make(normed, config.hidden, dtype);
-    if (config.block == BlockStyle::kParallelTwoNorms) make(normed_mlp, config.hidden, dtype);
-    make(qkv, config.q_dim() + 2 * config.kv_dim(), DType::kF32);
-    make(attended, config.q_dim(), dtype);
-    make(up, config.intermediate * (config.gated_mlp ? 2 : 1), dtype);
-    make(activated, config.intermediate, dtype);
-    if (config.position == PositionScheme::kRotary) {
-      make(cos, config.rotary.dims / 2, DType::kF32);
-      make(sin, config.rotary.dims / 2, DType::kF32);
-    }
-    rows = wanted_rows;
-  }
-};
-
-class TransformerDecoder final : public Decoder {
+class Transformer final : public Decoder {
  public:
-  TransformerDecoder(ModelConfig config, DType dtype, DecoderWeights weights,
-                     const Context& context)
-      : config_(std::move(config)), dtype_(dtype), weights_(std::move(weights)), context_(context) {
-    attention_.scale = static_cast<float>(config_.attention_scale);
-    attention_.window = config_.sliding_window;
-    if (config_.position == PositionScheme::kAlibi) {
-      slopes_ = alibi_slopes(config_.heads, config_.alibi.bias_max);
-      attention_.alibi.rounded_to_bf16 = config_.alibi.rounded_to_bf16;
-      const float factor = static_cast<float>(config_.alibi.times) *
-                           (config_.alibi.scaled_with_scores ? attention_.scale : 1.0f);
-      attention_.alibi.factor = factor;
-      // A rounded term is scaled after the rounding, a plain one through its slope.
-      if (!config_.alibi.rounded_to_bf16)
-        for (float& slope : slopes_) slope *= factor;
-      attention_.alibi.slopes = slopes_;
-    }
-  }
+  Transformer(ModelConfig config, DType dtype, DecoderWeights weights, const Context& context)
+      : network_{.config = std::move(config),
+                 .dtype = dtype,
+                 .weights = std::move(weights),
+                 .context = context},
+        embed_(network_),
+        block_(network_) {}
 
-  [[nodiscard]] const ModelConfig& config() const override { return config_; }
-  [[nodiscard]] DType dtype() const override { return dtype_; }
-  [[nodiscard]] int64_t weight_bytes() const override { return weights_.bytes(); }
+  [[nodiscard]] const ModelConfig& config() const override { return network_.config; }
+  [[nodiscard]] DType dtype() const override { return network_.dtype; }
+  [[nodiscard]] int64_t weight_bytes() const override { return network_.weights.bytes(); }
 
-  void forward(std::span<const int32_t> ids, const kv::AttentionPlan& plan,
-               std::span<const int32_t> wanted, float* logits) override {
-    const auto rows = static_cast<int64_t>(ids.size());
-    REPRISE_CHECK(plan.rows() == rows, "{} ids, {} rows in the plan", rows, plan.rows());
-    REPRISE_CHECK(plan.kv_heads() == config_.kv_heads && plan.head_dim() == config_.head_dim);
-    if (rows == 0) return;
-    buffers_.prepare(config_, dtype_, rows);
-    embed(ids);
-    schedule_.build(plan, config_.heads, attention_, context_);
-    if (config_.position == PositionScheme::kRotary) prepare_angles(plan);
-    for (int64_t layer = 0; layer + 1 < config_.layers; ++layer) {
-      begin_layer(layer, rows, plan);
-      end_layer(layer, rows);
-    }
+  void forward(const StepInput& step, const StepOutput& output) override {
+    check(step, output);
+    if (step.ids.empty()) return;
+    network_.buffers.prepare(network_.config, network_.dtype, step.plan.rows());
+    block_.prepare(step.plan.rows());
+    embed_.run(step);
+    block_.begin(step);
+    const int64_t last = network_.config.layers - 1;
+    for (int64_t layer = 0; layer < last; ++layer) block_.run(layer, step, nullptr);
     // Of the last layer, other rows only need their keys and values: nothing reads what follows.
-    const int64_t last = config_.layers - 1;
-    if (wanted.empty()) {
-      project_qkv(last, rows, plan);
-      return;
-    }
-    begin_layer(last, rows, plan);
-    keep_rows(wanted, rows);
-    end_layer(last, static_cast<int64_t>(wanted.size()));
-    run_head(static_cast<int64_t>(wanted.size()), logits);
+    const std::span<const int32_t> wanted = wanted_rows(step);
+    block_.run(last, step, &wanted);
+    if (!step.hidden_rows.empty()) show_hidden(wanted, step.hidden_rows, output.hidden);
+    if (!step.logit_rows.empty()) run_head(wanted, step.logit_rows, output.logits);
   }
 
  private:
-  void embed(std::span<const int32_t> ids) {
-    auto* residual = buffers_.residual.as<float>();
-    for (size_t row = 0; row < ids.size(); ++row) {
-      const int64_t id = ids[row];
-      if (id < 0 || id >= config_.vocab)
-        raise("token id {} is outside {}'s vocabulary of {}", id, config_.name, config_.vocab);
-      float* out = residual + static_cast<int64_t>(row) * config_.hidden;
-      if (weights_.embedding.empty()) {
-        weights_.head.read_row(id, out);
-      } else {
-        const char* in = static_cast<const char*>(weights_.embedding.data()) +
-                         static_cast<size_t>(id * config_.hidden) * size_of(dtype_);
-        convert(in, dtype_, out, DType::kF32, static_cast<size_t>(config_.hidden));
-      }
-    }
-  }
-
-  // Rows of one sequence stand together, so runs of equal length are few.
-  void prepare_angles(const kv::AttentionPlan& plan) {
-    const int64_t half = config_.rotary.dims / 2;
-    const auto rows = static_cast<size_t>(plan.rows());
-    for (size_t first = 0; first < rows;) {
-      size_t end = rows;
-      if (config_.rotary.scaling == RopeScaling::kDynamic)
-        end = static_cast<size_t>(
-            std::find_if(plan.row_lengths.begin() + static_cast<int64_t>(first),
-                         plan.row_lengths.end(),
-                         [&](int32_t length) { return length != plan.row_lengths[first]; }) -
-            plan.row_lengths.begin());
-      const std::vector<float>& frequencies = frequencies_for(plan.row_lengths[first]);
-      kernels::rotary_angles(std::span(plan.row_positions).subspan(first, end - first), frequencies,
-                             buffers_.cos.as<float>() + static_cast<int64_t>(first) * half,
-                             buffers_.sin.as<float>() + static_cast<int64_t>(first) * half,
-                             context_);
-      first = end;
-    }
-  }
-
-  const std::vector<float>& frequencies_for(int64_t length) {
-    const bool depends_on_length = config_.rotary.scaling == RopeScaling::kDynamic;
-    if (frequencies_.empty() || (depends_on_length && length != frequencies_length_)) {
-      frequencies_ = rotary_frequencies(config_.rotary, length);
-      frequencies_length_ = length;
-    }
-    return frequencies_;
-  }
-
-  void norm(const float* x, int64_t rows, const std::vector<float>& weight,
-            const std::vector<float>& bias, void* out) {
-    kernels::NormCall{.is_rms = config_.norm == Norm::kRms,
-                      .epsilon = static_cast<float>(config_.norm_epsilon),
-                      .weight = weight.data(),
-                      .bias = or_null(bias),
-                      .x = x,
-                      .out = out,
-                      .out_dtype = dtype_,
-                      .rows = rows,
-                      .cols = config_.hidden}
-        .run(context_);
-  }
-
-  void linear(const kernels::PackedMatrix& w, const void* x, int64_t rows,
-              const std::vector<float>& bias, void* out, DType out_dtype, bool accumulate = false) {
-    kernels::LinearCall{.x = x,
-                        .m = rows,
-                        .bias = or_null(bias),
-                        .out = out,
-                        .out_dtype = out_dtype,
-                        .accumulate = accumulate}
-        .run(w, linear_workspace_, context_);
-  }
-
-  const LayerWeights& layer_at(int64_t index) const {
-    return weights_.layers[static_cast<size_t>(index)];
-  }
-
-  // The residual's part in this step's queries, keys and values; the latter go to the cache.
-  void project_qkv(int64_t index, int64_t rows, const kv::AttentionPlan& plan) {
-    const LayerWeights& layer = layer_at(index);
-    const int64_t stride = config_.q_dim() + 2 * config_.kv_dim();
-    float* qkv = buffers_.qkv.as<float>();
-    norm(buffers_.residual.as<float>(), rows, layer.norm_1, layer.norm_1_bias,
-         buffers_.normed.data());
-    linear(layer.qkv, buffers_.normed.data(), rows, layer.qkv_bias, qkv, DType::kF32);
-    if (config_.clip_qkv > 0.0) {
-      const auto clip = static_cast<float>(config_.clip_qkv);
-      for (int64_t i = 0; i < rows * stride; ++i) qkv[i] = std::clamp(qkv[i], -clip, clip);
-    }
-    if (config_.position == PositionScheme::kRotary)
-      kernels::RotaryCall{.data = qkv,
-                          .rows = rows,
-                          .row_stride = stride,
-                          .heads = config_.heads + config_.kv_heads,
-                          .head_dim = config_.head_dim,
-                          .half = config_.rotary.dims / 2,
-                          .cos = buffers_.cos.as<float>(),
-                          .sin = buffers_.sin.as<float>()}
-          .run(context_);
-    kernels::write_kv(plan, index, qkv + config_.q_dim(), qkv + config_.q_dim() + config_.kv_dim(),
-                      stride, context_);
-  }
-
-  // Up to the attended values; `normed` (or `normed_mlp`) holds the MLP's input of parallel blocks.
-  void begin_layer(int64_t index, int64_t rows, const kv::AttentionPlan& plan) {
-    const LayerWeights& layer = layer_at(index);
-    project_qkv(index, rows, plan);
-    if (config_.block == BlockStyle::kParallelTwoNorms)
-      norm(buffers_.residual.as<float>(), rows, layer.norm_2, layer.norm_2_bias,
-           buffers_.normed_mlp.data());
-    const int64_t stride = config_.q_dim() + 2 * config_.kv_dim();
-    kernels::attention(
-        {.plan = plan, .schedule = schedule_, .params = attention_}, index,
-        {.data = buffers_.qkv.as<float>(), .row_stride = stride, .heads = config_.heads},
-        {.data = buffers_.attended.data(), .dtype = dtype_}, attention_workspace_, context_);
-  }
-
-  // Output projection and MLP, added to the residual.
-  void end_layer(int64_t index, int64_t rows) {
-    const LayerWeights& layer = layer_at(index);
-    float* residual = buffers_.residual.as<float>();
-    linear(layer.attention_out, buffers_.attended.data(), rows, layer.attention_out_bias, residual,
-           DType::kF32,
-           /*accumulate=*/true);
-    if (config_.block == BlockStyle::kSequential)
-      norm(residual, rows, layer.norm_2, layer.norm_2_bias, buffers_.normed.data());
-    const AlignedBuffer& mlp_input =
-        config_.block == BlockStyle::kParallelTwoNorms ? buffers_.normed_mlp : buffers_.normed;
-    linear(layer.up, mlp_input.data(), rows, layer.up_bias, buffers_.up.data(), dtype_);
-    kernels::ActivationCall{.kind = kind_of(config_.activation),
-                            .is_gated = config_.gated_mlp,
-                            .x = buffers_.up.data(),
-                            .out = buffers_.activated.data(),
-                            .dtype = dtype_,
-                            .rows = rows,
-                            .cols = config_.intermediate}
-        .run(context_);
-    linear(layer.down, buffers_.activated.data(), rows, layer.down_bias, residual, DType::kF32,
-           /*accumulate=*/true);
-  }
-
-  // Moves the wanted rows, which ascend, to the front of what the end of a layer reads.
-  void keep_rows(std::span<const int32_t> wanted, int64_t rows) {
-    const auto compact = [&](AlignedBuffer& buffer, int64_t cols, DType dtype) {
-      const size_t row_bytes = static_cast<size_t>(cols) * size_of(dtype);
-      for (size_t i = 0; i < wanted.size(); ++i) {
-        const auto row = static_cast<size_t>(wanted[i]);
-        REPRISE_CHECK(
-            row >= i && static_cast<int64_t>(row) < rows && (i == 0 || wanted[i] > wanted[i - 1]),
-            "wanted rows must ascend and exist: {} at {} of {}", row, i, rows);
-        if (row != i)
-          std::memcpy(buffer.as<char>() + i * row_bytes, buffer.as<char>() + row * row_bytes,
-                      row_bytes);
-      }
+  void check(const StepInput& step, const StepOutput& output) const {
+    const auto rows = static_cast<int64_t>(step.ids.size());
+    REPRISE_CHECK(step.plan.rows() == rows, "{} ids, {} rows in the plan", rows, step.plan.rows());
+    REPRISE_CHECK(step.token_types.empty() || step.token_types.size() == step.ids.size(),
+                  "{} token types for {} ids", step.token_types.size(), step.ids.size());
+    if (!network_.config.has_head && !step.logit_rows.empty())
+      raise("{} has no head that makes logits: ask for hidden states", network_.config.name);
+    REPRISE_CHECK(step.plan.kv_heads() == network_.config.kv_heads &&
+                  step.plan.head_dim() == network_.config.head_dim);
+    for (const std::span<const int32_t> wanted : {step.logit_rows, step.hidden_rows})
+      for (size_t i = 0; i < wanted.size(); ++i)
+        REPRISE_CHECK(wanted[i] >= 0 && wanted[i] < rows && (i == 0 || wanted[i] > wanted[i - 1]),
+                      "wanted rows must ascend and exist: {} at {} of {}", wanted[i], i, rows);
+    const auto elements = [](std::span<const int32_t> wanted, int64_t cols) {
+      return wanted.size() * static_cast<size_t>(cols);
     };
-    compact(buffers_.residual, config_.hidden, DType::kF32);
-    compact(buffers_.attended, config_.q_dim(), dtype_);
-    if (config_.block == BlockStyle::kParallelOneNorm)
-      compact(buffers_.normed, config_.hidden, dtype_);
-    if (config_.block == BlockStyle::kParallelTwoNorms)
-      compact(buffers_.normed_mlp, config_.hidden, dtype_);
+    REPRISE_CHECK(output.logits.size() == elements(step.logit_rows, network_.config.vocab) &&
+                      output.hidden.size() == elements(step.hidden_rows, network_.config.hidden),
+                  "room for {} logits and {} hidden values", output.logits.size(),
+                  output.hidden.size());
   }
 
-  void run_head(int64_t outputs, float* logits) {
-    norm(buffers_.residual.as<float>(), outputs, weights_.final_norm, weights_.final_norm_bias,
-         buffers_.normed.data());
-    linear(weights_.head, buffers_.normed.data(), outputs, weights_.head_bias, logits, DType::kF32);
+  // Rows that the end of the last layer computes: those wanted as logits or as hidden states.
+  std::span<const int32_t> wanted_rows(const StepInput& step) {
+    if (step.hidden_rows.empty()) return step.logit_rows;
+    if (step.logit_rows.empty()) return step.hidden_rows;
+    wanted_.clear();
+    std::set_union(step.logit_rows.begin(), step.logit_rows.end(), step.hidden_rows.begin(),
+                   step.hidden_rows.end(), std::back_inserter(wanted_));
+    return wanted_;
   }
 
-  ModelConfig config_;
-  DType dtype_;
-  DecoderWeights weights_;
-  Context context_;
-  std::vector<float> slopes_;
-  kernels::AttentionParams attention_;
-  std::vector<float> frequencies_;
-  int64_t frequencies_length_ = -1;
-  Buffers buffers_;
-  kernels::LinearWorkspace linear_workspace_;
-  kernels::AttentionSchedule schedule_;  // of the step's plan, for all layers
-  kernels::AttentionWorkspace attention_workspace_;
+  // Indices of `rows` among those kept.
+  std::span<const int32_t> places(std::span<const int32_t> kept, std::span<const int32_t> rows) {
+    places_.clear();
+    for (size_t i = 0; i < kept.size() && places_.size() < rows.size(); ++i)
+      if (kept[i] == rows[places_.size()]) places_.push_back(static_cast<int32_t>(i));
+    return places_;
+  }
+
+  void show_hidden(std::span<const int32_t> kept, std::span<const int32_t> rows,
+                   std::span<float> out) {
+    kernels::GatherRowsCall{.in = network_.buffers.residual.data(),
+                            .out = out.data(),
+                            .row_bytes = network_.config.hidden * int64_t{sizeof(float)},
+                            .rows = places(kept, rows)}
+        .run(network_.context);
+    const LoadedPart& norm = network_.weights.model[Part::kFinalNorm];
+    if (!norm.values.empty())
+      network_.norm(norm, out.data(), static_cast<int64_t>(rows.size()), out.data(), DType::kF32);
+  }
+
+  void run_head(std::span<const int32_t> kept, std::span<const int32_t> rows,
+                std::span<float> out) {
+    Activations& buffers = network_.buffers;
+    if (rows.size() != kept.size())
+      network_.move_rows(buffers.residual, network_.config.hidden, DType::kF32, places(kept, rows));
+    const auto count = static_cast<int64_t>(rows.size());
+    network_.norm(network_.weights.model[Part::kFinalNorm], buffers.residual.as<float>(), count,
+                  buffers.normed.data(), network_.dtype);
+    network_.linear(network_.weights.model[Part::kHead], buffers.normed.data(), count, out.data(),
+                    DType::kF32);
+  }
+
+  Network network_;
+  Embed embed_;
+  Block block_;
+  std::vector<int32_t> wanted_, places_;  // of the step under way
 };
 
 }  // namespace
 
-std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,
-                                      const Context& context) {
-  if (options.dtype == DType::kF16)
-    raise("dtype f16 is not supported for weights and activations: use f32 or bf16");
-  ModelConfig config = load_config(dir_or_shape);
-  std::unique_ptr<WeightSource> source;
-  if (options.random_weights) {
-    source = random_weights(config, options.seed);
-  } else if (std::filesystem::is_directory(dir_or_shape)) {
-    adapt_to_checkpoint(dir_or_shape, config);
-    source = open_checkpoint(dir_or_shape, config);
-  } else {
-    raise(
-        "{} is a shape without weights: ask for random weights (--random-weights), or give a "
-        "checkpoint folder",
-        dir_or_shape);
-  }
-  DecoderWeights weights = load_weights(config, *source, options.dtype, context);
-  return std::make_unique<TransformerDecoder>(std::move(config), options.dtype, std::move(weights),
-                                              context);
+std::unique_ptr<Decoder> make_transformer(ModelConfig config, DType dtype, DecoderWeights weights,
+                                          const Context& context) {
+  return std::make_unique<Transformer>(std::move(config), dtype, std::move(weights), context);
 }
 
 }  // namespace reprise::model

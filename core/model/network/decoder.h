@@ -3,13 +3,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 
 #include "core/device/context.h"
-#include "core/kv/plan.h"
 #include "core/model/checkpoint/weights.h"
 #include "core/model/config/config.h"
+#include "core/model/network/step.h"
 
 namespace reprise::model {
 
@@ -27,16 +26,10 @@ class Decoder {
   [[nodiscard]] virtual int64_t weight_bytes() const = 0;  // as packed in memory
 
   // One step: writes keys and values of each row to its slot, attends by the plan, and computes
-  // logits.
-  //   ids     [rows]              token of each row
-  //   plan    finished; plan.rows() == rows
-  //   wanted  [outputs]           rows whose logits are wanted, ascending
-  //   logits  [outputs, vocab]    f32, row-major
-  // Throws Error for ids outside the vocabulary. Positions beyond config().max_positions are
-  // computed as asked, rotary and ALiBi extrapolate; whoever measures or generates decides whether
-  // that is meant.
-  virtual void forward(std::span<const int32_t> ids, const kv::AttentionPlan& plan,
-                       std::span<const int32_t> wanted, float* logits) = 0;
+  // what is wanted of the last layer. Throws Error for ids outside the vocabulary. Positions beyond
+  // config().max_positions are computed as asked, rotary and ALiBi extrapolate; whoever measures or
+  // generates decides whether that is meant.
+  virtual void forward(const StepInput& input, const StepOutput& output) = 0;
 };
 
 // Loads a Hugging Face folder, or makes random weights at its or a shipped shape.

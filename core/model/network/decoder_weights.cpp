@@ -12,18 +12,18 @@ std::vector<float> read_vector(const WeightSource& source, const TensorSpec& spe
   return values;
 }
 
-kernels::PackedMatrix read_matrix(const WeightSource& source, const TensorSpec& spec, DType dtype,
-                                  const Context& context) {
-  return {spec.rows, spec.cols, dtype,
+kernels::Weight read_matrix(const WeightSource& source, const TensorSpec& spec, DType dtype,
+                            const Context& context) {
+  return {spec.rows, spec.cols, format_of(dtype),
           [&](int64_t first, int64_t end, void* out) {
             source.read_rows(spec, first, end, dtype, out);
           },
           context};
 }
 
-Tensor read_embedding(const WeightSource& source, const TensorSpec& spec, DType dtype,
-                      const Context& context) {
-  Tensor tensor(dtype, {spec.rows, spec.cols});
+Tensor read_table(const WeightSource& source, const TensorSpec& spec, DType dtype,
+                  const Context& context) {
+  Tensor tensor(dtype, {spec.rows, spec.cols}, context.device);
   constexpr int64_t kRows = 64;
   parallel_for(context, (spec.rows + kRows - 1) / kRows, [&](int64_t index, int) {
     const int64_t first = index * kRows, end = std::min(spec.rows, first + kRows);
@@ -47,12 +47,16 @@ void require_memory(const ModelConfig& config, DType dtype) {
 
 }  // namespace
 
-int64_t DecoderWeights::bytes() const {
-  size_t total = embedding.view().bytes() + head.bytes();
-  for (const LayerWeights& layer : layers)
-    total +=
-        layer.qkv.bytes() + layer.attention_out.bytes() + layer.up.bytes() + layer.down.bytes();
+int64_t PartSet::bytes() const {
+  size_t total = 0;
+  for (const LoadedPart& part : parts_) total += part.table.bytes() + part.matrix.bytes();
   return static_cast<int64_t>(total);
+}
+
+int64_t DecoderWeights::bytes() const {
+  int64_t total = model.bytes();
+  for (const PartSet& layer : layers) total += layer.bytes();
+  return total;
 }
 
 DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source, DType dtype,
@@ -61,65 +65,20 @@ DecoderWeights load_weights(const ModelConfig& config, const WeightSource& sourc
   DecoderWeights weights;
   weights.layers.resize(static_cast<size_t>(config.layers));
   for (const TensorSpec& spec : canonical_tensors(config)) {
-    LayerWeights unused;  // stands in for tensors that belong to no layer
-    LayerWeights& layer =
-        spec.layer >= 0 ? weights.layers[static_cast<size_t>(spec.layer)] : unused;
-    switch (spec.role) {
-      case Role::kEmbedding:
-        if (config.tied_embeddings) {
-          weights.head = read_matrix(source, spec, dtype, context);
-        } else {
-          weights.embedding = read_embedding(source, spec, dtype, context);
-        }
-        break;
-      case Role::kNorm1:
-        layer.norm_1 = read_vector(source, spec);
-        break;
-      case Role::kNorm1Bias:
-        layer.norm_1_bias = read_vector(source, spec);
-        break;
-      case Role::kNorm2:
-        layer.norm_2 = read_vector(source, spec);
-        break;
-      case Role::kNorm2Bias:
-        layer.norm_2_bias = read_vector(source, spec);
-        break;
-      case Role::kQkv:
-        layer.qkv = read_matrix(source, spec, dtype, context);
-        break;
-      case Role::kQkvBias:
-        layer.qkv_bias = read_vector(source, spec);
-        break;
-      case Role::kAttentionOut:
-        layer.attention_out = read_matrix(source, spec, dtype, context);
-        break;
-      case Role::kAttentionOutBias:
-        layer.attention_out_bias = read_vector(source, spec);
-        break;
-      case Role::kUp:
-        layer.up = read_matrix(source, spec, dtype, context);
-        break;
-      case Role::kUpBias:
-        layer.up_bias = read_vector(source, spec);
-        break;
-      case Role::kDown:
-        layer.down = read_matrix(source, spec, dtype, context);
-        break;
-      case Role::kDownBias:
-        layer.down_bias = read_vector(source, spec);
-        break;
-      case Role::kFinalNorm:
-        weights.final_norm = read_vector(source, spec);
-        break;
-      case Role::kFinalNormBias:
-        weights.final_norm_bias = read_vector(source, spec);
-        break;
-      case Role::kHead:
-        weights.head = read_matrix(source, spec, dtype, context);
-        break;
-      case Role::kHeadBias:
-        weights.head_bias = read_vector(source, spec);
-        break;
+    const Role& role = spec.role;
+    PartSet& set =
+        role.layer >= 0 ? weights.layers[static_cast<size_t>(role.layer)] : weights.model;
+    // One matrix serves as embedding and as head.
+    const bool is_tied = role.part == Part::kEmbedding && config.tied_embeddings;
+    LoadedPart& part = set[is_tied ? Part::kHead : role.part];
+    if (role.is_bias) {
+      part.bias = read_vector(source, spec);
+    } else if (kind_of(role.part) == PartKind::kNorm) {
+      part.values = read_vector(source, spec);
+    } else if (kind_of(role.part) == PartKind::kTable && !is_tied) {
+      part.table = read_table(source, spec, dtype, context);
+    } else {
+      part.matrix = read_matrix(source, spec, dtype, context);
     }
     source.release(spec);
   }

@@ -1,27 +1,39 @@
 // The weights of a decoder in the form the kernels read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "core/device/tensor.h"
-#include "core/kernels/packed_matrix.h"
+#include "core/kernels/weight.h"
 #include "core/model/checkpoint/weights.h"
 
 namespace reprise::model {
 
-struct LayerWeights {
-  std::vector<float> norm_1, norm_1_bias, norm_2, norm_2_bias;
-  kernels::PackedMatrix qkv, attention_out, up, down;
-  std::vector<float> qkv_bias, attention_out_bias, up_bias, down_bias;  // empty: none
+// One part of a model as it was loaded; which field holds its weight depends on the part's kind.
+struct LoadedPart {
+  Tensor table;               // kTable: [rows, cols] in the model's dtype
+  kernels::Weight matrix;     // kMatrix
+  std::vector<float> values;  // kNorm
+  std::vector<float> bias;    // empty: none
+};
+
+class PartSet {
+ public:
+  [[nodiscard]] LoadedPart& operator[](Part part) { return parts_[static_cast<size_t>(part)]; }
+  [[nodiscard]] const LoadedPart& operator[](Part part) const {
+    return parts_[static_cast<size_t>(part)];
+  }
+  [[nodiscard]] int64_t bytes() const;  // of tables and matrices
+
+ private:
+  std::array<LoadedPart, kParts> parts_;
 };
 
 struct DecoderWeights {
-  Tensor embedding;  // [vocab, hidden]; empty where tied: then rows of `head` serve
-  std::vector<LayerWeights> layers;
-  std::vector<float> final_norm, final_norm_bias;
-  kernels::PackedMatrix head;
-  std::vector<float> head_bias;
+  PartSet model;  // what belongs to no layer; a tied embedding's rows are those of the head
+  std::vector<PartSet> layers;
 
   [[nodiscard]] int64_t bytes() const;
 };

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/kernels/packed_matrix.h"
+#include "core/kernels/linear.h"
 #include "core/kernels/reference/attention.h"
 #include "tests/core/kernels/attention_cases.h"
 #include "tests/support/kernels.h"
@@ -176,8 +176,8 @@ TEST(TorchAttention, LeavesOurOneDnnAlone) {
   const std::vector<float> weights = testing::random_values(kSize * kSize, 1, DType::kBF16);
   const std::vector<float> input = testing::random_values(kRows * kSize, 2, DType::kBF16);
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
-    const kernels::PackedMatrix matrix(
-        kSize, kSize, dtype,
+    const kernels::Weight matrix(
+        kSize, kSize, format_of(dtype),
         [&](int64_t first, int64_t end, void* rows) {
           convert(weights.data() + first * kSize, DType::kF32, rows, dtype,
                   static_cast<size_t>((end - first) * kSize));

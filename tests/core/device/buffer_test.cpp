@@ -108,5 +108,20 @@ TEST(Tensor, KnowsItsShapeAndRefusesAnotherType) {
   EXPECT_DEATH((void)tensor.as<float>(), "tensor holds bf16");
 }
 
+TEST(Buffer, BelongsToItsDeviceAndNamesOneThatIsNotThere) {
+  Buffer host(Device::kCpu, 100);
+  EXPECT_EQ(host.device(), Device::kCpu);
+  EXPECT_EQ(host.bytes(), 100u);
+  static_cast<char*>(host.data())[99] = 1;
+  Buffer moved = std::move(host);
+  EXPECT_EQ(static_cast<const char*>(moved.data())[99], 1);
+  try {
+    const Buffer other(Device::kCuda, 100);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("cuda"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace reprise

@@ -135,7 +135,7 @@ TEST_P(Golden, IsolatedModulesMatchThroughThePlan) {
     std::vector<int32_t> wanted;
     for (int32_t row = runs.back().first; row < runs.back().second; ++row) wanted.push_back(row);
     std::vector<float> logits(wanted.size() * static_cast<size_t>(config.vocab));
-    decoder_->forward(ids, plan, wanted, logits.data());
+    decoder_->forward({.ids = ids, .plan = plan, .logit_rows = wanted}, {.logits = logits});
     EXPECT_LE(max_difference(logits, read_f32(folder_ / std::string(module.at("file")))), kBound)
         << name;
   }

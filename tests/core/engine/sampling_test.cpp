@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <set>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 
 namespace reprise::engine {
 namespace {
@@ -129,6 +132,102 @@ TEST(Sampling, TokensOfNoProbabilityAreNeverDrawn) {
   EXPECT_EQ(counts[0] + counts[2], 0);
   EXPECT_EQ(sample(std::vector<float>{-kInf, -kInf}, {.temperature = 1.0}, 0, 0), 0);
   EXPECT_EQ(sample(std::vector<float>{1.0f, kInf}, {.temperature = 1.0}, 0, 0), 1);
+}
+
+// The definition, by sorting the whole vocabulary.
+int32_t sample_by_sorting(const std::vector<float>& logits, const SamplingOptions& options,
+                          RequestId request, int32_t index) {
+  std::vector<int32_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto logit = [&](int32_t id) { return logits[static_cast<size_t>(id)]; };
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return logit(a) != logit(b) ? logit(a) > logit(b) : a < b;
+  });
+  if (options.top_k > 0 && static_cast<size_t>(options.top_k) < order.size())
+    order.resize(static_cast<size_t>(options.top_k));
+  std::vector<double> weights;
+  double total = 0.0;
+  for (int32_t id : order) {
+    weights.push_back(
+        std::exp((logit(id) - static_cast<double>(logit(order[0]))) / options.temperature));
+    total += weights.back();
+  }
+  double kept = 0.0;
+  size_t count = 0;
+  while (count < order.size() && (count == 0 || kept < options.top_p * total))
+    kept += weights[count++];
+  double left =
+      random_unit(options.seed, static_cast<uint64_t>(request), static_cast<uint64_t>(index)) *
+      kept;
+  for (size_t i = 0; i < count; ++i) {
+    left -= weights[i];
+    if (left < 0.0) return order[i];
+  }
+  return order[count - 1];
+}
+
+// Peaked, flat and tied logits, vocabularies on both sides of what is sorted at once.
+TEST(Sampling, DrawsAreThoseOfASortedVocabulary) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<float> normal;
+  for (size_t vocab : {1, 2, 127, 128, 129, 1000, 5000})
+    for (float scale : {0.01f, 1.0f, 8.0f})
+      for (bool is_tied : {false, true}) {
+        std::vector<float> logits(vocab);
+        for (float& value : logits) {
+          value = scale * normal(random);
+          if (is_tied) value = std::round(2 * value) / 2;
+        }
+        logits[vocab / 2] = -kInf;
+        for (double top_p : {1.0, 0.999, 0.9, 0.3, 1e-9})
+          for (int32_t top_k : {0, 2, 200})
+            for (double temperature : {0.3, 1.0, 3.0})
+              for (int32_t index = 0; index < 4; ++index) {
+                const SamplingOptions options{
+                    .temperature = temperature, .top_p = top_p, .top_k = top_k, .seed = 13};
+                ASSERT_EQ(sample(logits, options, 3, index),
+                          vocab == 1 ? 0 : sample_by_sorting(logits, options, 3, index))
+                    << "vocab " << vocab << " scale " << scale << " tied " << is_tied << " top_p "
+                    << top_p << " top_k " << top_k << " temperature " << temperature;
+              }
+      }
+}
+
+TEST(Sampling, RowsAreDrawnAsEachAlone) {
+  const std::vector<float> logits = [] {
+    std::mt19937_64 random(7);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(37 * 300);
+    for (float& value : values) value = 3 * normal(random);
+    return values;
+  }();
+  const SamplingOptions greedy, warm{.temperature = 0.8, .top_p = 0.95, .seed = 3};
+  std::vector<SampleRow> rows;
+  std::vector<int32_t> want;
+  for (int32_t i = 0; i < 37; ++i) {
+    rows.push_back({.logits = std::span(logits).subspan(static_cast<size_t>(i) * 300, 300),
+                    .options = i % 3 == 0 ? &greedy : &warm,
+                    .request = i / 2,
+                    .index = i});
+    want.push_back(sample(rows.back().logits, *rows.back().options, i / 2, i));
+  }
+  for (int threads : {1, 3}) {
+    std::vector<int32_t> got(37);
+    sample_rows(rows, got, {.threads = threads});
+    EXPECT_EQ(got, want) << threads;
+  }
+  sample_rows({}, {}, {.threads = 2});
+}
+
+TEST(Sampling, NanInOneRowReachesTheCaller) {
+  std::vector<float> logits(8 * 10, 1.0f);
+  logits[57] = std::nanf("");
+  const SamplingOptions options{.temperature = 1.0};
+  std::vector<SampleRow> rows;
+  for (size_t i = 0; i < 8; ++i)
+    rows.push_back({.logits = std::span(logits).subspan(i * 10, 10), .options = &options});
+  std::vector<int32_t> tokens(8);
+  EXPECT_THROW(sample_rows(rows, tokens, {.threads = 2}), Error);
 }
 
 TEST(Sampling, NanIsAnErrorThatNamesTheToken) {

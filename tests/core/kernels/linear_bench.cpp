@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "core/kernels/packed_matrix.h"
+#include "core/kernels/linear.h"
 
 namespace reprise::kernels {
 namespace {
@@ -26,8 +26,8 @@ constexpr std::array kLlama2 = {Layer{"qkv", 12288, 4096}, Layer{"attention_out"
 void run(benchmark::State& state, const Layer& layer, DType dtype, int64_t m) {
   const Context context = Context::machine();
   // Weights do not change timings, but pages never written share one page of zeros.
-  const PackedMatrix w(
-      layer.rows, layer.cols, dtype,
+  const Weight w(
+      layer.rows, layer.cols, format_of(dtype),
       [&](int64_t first, int64_t end, void* out) {
         std::fill_n(static_cast<char*>(out),
                     static_cast<size_t>((end - first) * layer.cols) * size_of(dtype), char{60});

@@ -9,7 +9,7 @@
 namespace reprise::model {
 namespace {
 
-constexpr TensorSpec kEmbedding{Role::kEmbedding, -1, 10, 8};
+constexpr TensorSpec kEmbedding{{Part::kEmbedding}, 10, 8};
 
 TestTensor& find(std::vector<TestTensor>& tensors, const std::string& name) {
   return *std::find_if(tensors.begin(), tensors.end(),
@@ -112,7 +112,7 @@ TEST_F(Checkpoint, AnEmptyFolderSaysWhatIsNeeded) {
 TEST_F(Checkpoint, ShardsAreOneModel) {
   const auto source = open_index(write_shards(4));
   std::vector<float> values(16 * 8);
-  source->read_rows({Role::kQkv, 0, 16, 8}, 0, 16, DType::kF32, values.data());
+  source->read_rows({{Part::kQkv, 0}, 16, 8}, 0, 16, DType::kF32, values.data());
   EXPECT_EQ(values[0], 0.5f);
   EXPECT_EQ(values[12 * 8], 0.5f);  // v begins in the second shard
 }

@@ -14,7 +14,8 @@
 namespace reprise::model {
 namespace {
 
-constexpr TensorSpec kMatrix{.role = Role::kUp, .layer = 3, .rows = 67, .cols = 101};  // odd, odd
+constexpr TensorSpec kMatrix{
+    .role = {.part = Part::kUp, .layer = 3}, .rows = 67, .cols = 101};  // odd, odd
 
 std::vector<float> read(const WeightSource& source, const TensorSpec& tensor, int64_t first,
                         int64_t end) {
@@ -71,15 +72,15 @@ TEST(RandomWeights, EveryInstructionSetComputesTheSameBits) {
 
 TEST(RandomWeights, FirstNumbersAreTheOnesOfEveryRelease) {
   const auto source = random_weights({}, 1);
-  const TensorSpec tensor{.role = Role::kEmbedding, .layer = -1, .rows = 1, .cols = 4};
+  const TensorSpec tensor{.role = {.part = Part::kEmbedding}, .rows = 1, .cols = 4};
   EXPECT_EQ(read(*source, tensor, 0, 1),
             (std::vector<float>{-1.015625f, 0.349609375f, 1.3046875f, 1.6015625f}));
 }
 
 TEST(RandomWeights, SeedRoleAndLayerEachChangeTheNumbers) {
   TensorSpec other_layer = kMatrix, other_role = kMatrix;
-  other_layer.layer = 4;
-  other_role.role = Role::kDown;
+  other_layer.role.layer = 4;
+  other_role.role.part = Part::kDown;
   const auto source = random_weights({}, 7), other_seed = random_weights({}, 8);
   std::set<std::vector<float>> seen;
   seen.insert(read(*source, kMatrix, 0, kMatrix.rows));
@@ -98,9 +99,9 @@ TEST(RandomWeights, MomentsAreThePromisedOnes) {
     double deviation;
   };
   const int64_t rows = 512, cols = 768;
-  for (const Case& c : {Case{{Role::kEmbedding, -1, rows, cols}, 1.0},
-                        Case{{Role::kQkv, 2, rows, cols}, 1.0 / std::sqrt(768.0)},
-                        Case{{Role::kUpBias, 2, 1, rows * cols}, 0.02}}) {
+  for (const Case& c : {Case{{{Part::kEmbedding}, rows, cols}, 1.0},
+                        Case{{{Part::kQkv, 2}, rows, cols}, 1.0 / std::sqrt(768.0)},
+                        Case{{{Part::kUp, 2, -1, true}, 1, rows * cols}, 0.02}}) {
     const std::vector<float> values = read(*source, c.tensor, 0, c.tensor.rows);
     const auto count = static_cast<double>(values.size());
     const Moments moments = moments_of(values);
@@ -119,7 +120,7 @@ TEST(RandomWeights, MomentsAreThePromisedOnes) {
 
 TEST(RandomWeights, DifferentTensorsAreUncorrelated) {
   const auto source = random_weights({}, 3);
-  const TensorSpec a{Role::kQkv, 0, 256, 256}, b{Role::kQkv, 1, 256, 256};
+  const TensorSpec a{{Part::kQkv, 0}, 256, 256}, b{{Part::kQkv, 1}, 256, 256};
   const std::vector<float> x = read(*source, a, 0, 256), y = read(*source, b, 0, 256);
   double product = 0.0;
   for (size_t i = 0; i < x.size(); ++i) product += double{x[i]} * y[i];
@@ -128,8 +129,8 @@ TEST(RandomWeights, DifferentTensorsAreUncorrelated) {
 
 TEST(RandomWeights, NormWeightsAreOne) {
   const auto source = random_weights({}, 3);
-  for (const Role role : {Role::kNorm1, Role::kNorm2, Role::kFinalNorm})
-    for (const float value : read(*source, {role, 0, 1, 33}, 0, 1)) EXPECT_EQ(value, 1.0f);
+  for (const Part part : {Part::kNorm1, Part::kNorm2, Part::kFinalNorm})
+    for (const float value : read(*source, {{part, 0}, 1, 33}, 0, 1)) EXPECT_EQ(value, 1.0f);
 }
 
 TEST(RandomWeights, ManyThreadsReadTheSame) {
@@ -145,7 +146,7 @@ TEST(RandomWeights, ManyThreadsReadTheSame) {
 // Matrices above 2^33 elements take a second key; the seam must not show.
 TEST(RandomWeights, RowsAcrossTheBlockSeamAreOrdinary) {
   const auto source = random_weights({}, 7);
-  const TensorSpec tensor{Role::kEmbedding, -1, int64_t{1} << 24, 1023};
+  const TensorSpec tensor{{Part::kEmbedding}, int64_t{1} << 24, 1023};
   const int64_t seam_row = (int64_t{1} << 33) / tensor.cols;
   const std::vector<float> both = read(*source, tensor, seam_row - 1, seam_row + 2);
   std::vector<float> apart = read(*source, tensor, seam_row - 1, seam_row);

@@ -21,7 +21,8 @@ constexpr int64_t kRows = 4096, kCols = 4096;
 void RandomMatrix(benchmark::State& state, DType dtype) {
   const auto source = random_weights({}, 1);
   AlignedBuffer out(static_cast<size_t>(kRows * kCols) * size_of(dtype));
-  const TensorSpec tensor{.role = Role::kAttentionOut, .layer = 0, .rows = kRows, .cols = kCols};
+  const TensorSpec tensor{
+      .role = {.part = Part::kAttentionOut, .layer = 0}, .rows = kRows, .cols = kCols};
   for (auto _ : state) {
     source->read_rows(tensor, 0, kRows, dtype, out.data());
     benchmark::ClobberMemory();

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "core/base/error.h"
 #include "tests/support/reference_decoder.h"
@@ -14,6 +13,8 @@ namespace reprise::model {
 namespace {
 
 using reprise::testing::all_logits;
+using reprise::testing::counted;
+using reprise::testing::OneSequence;
 using reprise::testing::random_decoder;
 using reprise::testing::ReferenceDecoder;
 using reprise::testing::scaled_down;
@@ -22,12 +23,6 @@ std::vector<int32_t> some_ids(int32_t count, int32_t seed = 3) {
   std::vector<int32_t> ids;
   for (int32_t i = 0; i < count; ++i) ids.push_back((i * i * 7 + seed) % 97);
   return ids;
-}
-
-std::vector<int32_t> counted(int32_t count) {
-  std::vector<int32_t> positions(static_cast<size_t>(count));
-  std::iota(positions.begin(), positions.end(), 0);
-  return positions;
 }
 
 ReferenceDecoder reference_of(const ModelConfig& config, uint64_t seed = 1) {
@@ -42,6 +37,16 @@ double max_difference(const std::vector<float>& got, const std::vector<double>& 
     worst = std::max(worst, std::abs(static_cast<double>(got[i]) - want[i]));
   }
   return worst;
+}
+
+std::vector<double> rows_of(const std::vector<double>& all, const std::vector<int32_t>& rows,
+                            size_t cols) {
+  std::vector<double> picked;
+  for (int32_t row : rows) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(row) * cols);
+    picked.insert(picked.end(), first, first + static_cast<std::ptrdiff_t>(cols));
+  }
+  return picked;
 }
 
 // Logits have magnitude ~4. Two layers of about six operations, each a sum of at most 400 terms
@@ -104,6 +109,28 @@ TEST_P(Family, GreedyTokensAreThoseOfTheReference) {
         << method;
 }
 
+// Wanted logits and hidden states may be the same rows, different ones, or none.
+TEST_P(Family, HiddenStatesMatchTheReferenceWhicheverLogitsAreWanted) {
+  auto decoder = random_decoder(scaled_down(GetParam()), context_);
+  const auto hidden = static_cast<size_t>(decoder->config().hidden);
+  const std::vector<int32_t> ids = some_ids(12);
+  const ReferenceDecoder reference = reference_of(decoder->config());
+  const std::vector<double> want_logits = reference.logits(ids, counted(12));
+  const std::vector<double> want_hidden = reference.hidden(ids, counted(12));
+  const std::vector<int32_t> none, last = {11}, few = {0, 4, 11}, others = {1, 4, 10};
+  for (const auto& logit_rows : {none, last, few, counted(12)})
+    for (const auto& hidden_rows : {none, last, others, counted(12)}) {
+      OneSequence sequence(decoder->config(), ids);
+      model::StepInput step = sequence.step(0, 12);
+      step.logit_rows = logit_rows;
+      step.hidden_rows = hidden_rows;
+      std::vector<float> logits(logit_rows.size() * 97), states(hidden_rows.size() * hidden);
+      decoder->forward(step, {.logits = logits, .hidden = states});
+      EXPECT_LE(max_difference(logits, rows_of(want_logits, logit_rows, 97)), kBound);
+      EXPECT_LE(max_difference(states, rows_of(want_hidden, hidden_rows, hidden)), kBound);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, Family, ::testing::ValuesIn(shipped_shapes()),
                          [](const auto& param) {
                            std::string name = param.param;
@@ -143,7 +170,8 @@ TEST(Decoder, RunsOnAfterAStepThatDidNotFitIntoMemory) {
   plan.row_lengths.assign(kRows, 1);
   plan.row_slots.assign(kRows, 0);
   plan.finish();
-  EXPECT_THROW(decoder->forward(std::vector<int32_t>(kRows, 1), plan, {}, nullptr), Error);
+  const std::vector<int32_t> too_many(kRows, 1);
+  EXPECT_THROW(decoder->forward({.ids = too_many, .plan = plan}, {}), Error);
   EXPECT_EQ(all_logits(*decoder, ids, 5), before);
   const std::vector<int32_t> more = some_ids(40);
   EXPECT_EQ(all_logits(*decoder, more, 40).size(), 40u * 97u);
@@ -153,7 +181,7 @@ TEST(Decoder, IdsOutsideTheVocabularyAreNamed) {
   const Context context = Context::machine();
   auto decoder = random_decoder(scaled_down("tinyllama-1.1b"), context);
   kv::AttentionPlan plan;
-  plan.cache = {.kv_heads = decoder->config().kv_heads, .head_dim = decoder->config().head_dim};
+  plan.caches = {{.kv_heads = decoder->config().kv_heads, .head_dim = decoder->config().head_dim}};
   plan.row_positions = {0, 1};
   plan.row_lengths = {2, 2};
   plan.row_slots = {0, 0};
@@ -171,7 +199,7 @@ TEST(Decoder, EmptyStepDoesNothing) {
   kv::AttentionPlan plan;
   plan.caches = {{.kv_heads = decoder->config().kv_heads, .head_dim = decoder->config().head_dim}};
   plan.finish();
-  decoder->forward({}, plan, {}, nullptr);
+  decoder->forward({.ids = {}, .plan = plan}, {});
 }
 
 TEST(Decoder, ShapesWithoutWeightsAndUnsupportedDtypesAreErrors) {
@@ -205,8 +233,9 @@ TEST(DecoderDeathTest, WantedRowsBeyondTheStepStop) {
   plan.row_slots = {0};
   plan.finish();
   std::vector<float> logits(97);
+  const std::vector<int32_t> ids = {1}, beyond = {3};
   EXPECT_DEATH(
-      decoder->forward(std::vector<int32_t>{1}, plan, std::vector<int32_t>{3}, logits.data()),
+      decoder->forward({.ids = ids, .plan = plan, .logit_rows = beyond}, {.logits = logits}),
       "wanted rows must ascend and exist: 3");
 }
 

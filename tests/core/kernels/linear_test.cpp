@@ -1,4 +1,4 @@
-#include "core/kernels/packed_matrix.h"
+#include "core/kernels/linear.h"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/kernels/cpu/panels.h"
+#include "core/kernels/cpu/product_onednn.h"
 #include "core/kernels/reference/linear.h"
 #include "tests/support/kernels.h"
 
@@ -26,16 +28,16 @@ struct Weights {
   int64_t rows, cols;
   DType dtype;
   std::vector<float> values;  // [rows, cols]
-  PackedMatrix packed;
+  Weight packed;
 
   Weights(int64_t num_rows, int64_t num_cols, DType type, uint64_t seed, int threads = 2)
       : rows(num_rows),
         cols(num_cols),
         dtype(type),
         values(random_values(rows * cols, seed, type)),
-        packed(rows, cols, type, filler(), {.threads = threads, .isa = best_isa()}) {}
+        packed(rows, cols, format_of(type), filler(), {.threads = threads, .isa = best_isa()}) {}
 
-  [[nodiscard]] PackedMatrix::FillRows filler() const {
+  [[nodiscard]] Weight::FillRows filler() const {
     return [this](int64_t first, int64_t end, void* out) {
       convert(values.data() + first * cols, DType::kF32, out, dtype,
               static_cast<size_t>((end - first) * cols));
@@ -107,7 +109,7 @@ constexpr DType kWeightDtypes[] = {DType::kF32, DType::kBF16};
 constexpr int64_t kRowEdges[] = {1, 63, 64, 65, 200};
 constexpr int64_t kColEdges[] = {1, 15, 16, 17, 31, 32, 33, 172};
 
-TEST(PackedMatrix, EveryEdgeOfRowsColumnsAndInputsMatchesTheReference) {
+TEST(Linear, EveryEdgeOfRowsColumnsAndInputsMatchesTheReference) {
   uint64_t seed = 1;
   for (DType dtype : kWeightDtypes)
     for (int64_t rows : kRowEdges)
@@ -117,7 +119,7 @@ TEST(PackedMatrix, EveryEdgeOfRowsColumnsAndInputsMatchesTheReference) {
       }
 }
 
-TEST(PackedMatrix, BiasAccumulationAndOutputDtypeCombine) {
+TEST(Linear, BiasAccumulationAndOutputDtypeCombine) {
   uint64_t seed = 1000;
   for (DType dtype : kWeightDtypes)
     for (const auto& [rows, cols] : {std::pair{1, 1}, {63, 17}, {65, 33}, {200, 172}}) {
@@ -132,7 +134,7 @@ TEST(PackedMatrix, BiasAccumulationAndOutputDtypeCombine) {
 }
 
 // Above the size from which the streaming kernel forks.
-TEST(PackedMatrix, LargeMatrixMatchesTheReference) {
+TEST(Linear, LargeMatrixMatchesTheReference) {
   for (DType dtype : kWeightDtypes) {
     const Weights w(1030, 515, dtype, 5);
     for (int64_t m : {1, 2, 4, 5, 33}) check(w, m, {.has_bias = true, .accumulate = true}, 6);
@@ -140,7 +142,7 @@ TEST(PackedMatrix, LargeMatrixMatchesTheReference) {
 }
 
 // The product library keeps what it made for a shape of call: another shape must not get it.
-TEST(PackedMatrix, OneMatrixServesCallsOfManyShapesInTurn) {
+TEST(Linear, OneMatrixServesCallsOfManyShapesInTurn) {
   for (DType dtype : kWeightDtypes) {
     const Weights w(65, 33, dtype, 9);
     for (int round = 0; round < 2; ++round)
@@ -152,32 +154,37 @@ TEST(PackedMatrix, OneMatrixServesCallsOfManyShapesInTurn) {
   }
 }
 
-TEST(PackedMatrix, ReadsBackEveryRowExactly) {
+TEST(Linear, ReadsBackEveryRowExactly) {
   for (DType dtype : kWeightDtypes)
     for (int64_t rows : kRowEdges)
       for (int64_t cols : kColEdges) {
         const Weights w(rows, cols, dtype, 3);
         EXPECT_EQ(w.packed.rows(), rows);
         EXPECT_EQ(w.packed.cols(), cols);
-        EXPECT_EQ(w.packed.panels(), (rows + 63) / 64);
         std::vector<float> row(static_cast<size_t>(cols));
         for (int64_t r = 0; r < rows; ++r) {
-          w.packed.read_row(r, row.data());
+          w.packed.read_block(r, r + 1, 0, cols, row.data());
           EXPECT_EQ(std::memcmp(row.data(), w.values.data() + r * cols, row.size() * 4), 0)
               << name_of(dtype) << " [" << rows << ", " << cols << "] row " << r;
         }
       }
 }
 
-TEST(PackedMatrix, PackingDoesNotDependOnTheNumberOfThreads) {
+TEST(Linear, PackingDoesNotDependOnTheNumberOfThreads) {
   for (DType dtype : kWeightDtypes) {
-    const Weights one(200, 172, dtype, 3, 1), three(200, 172, dtype, 3, 3);
-    ASSERT_EQ(one.packed.bytes(), three.packed.bytes());
-    EXPECT_EQ(std::memcmp(one.packed.panel(0), three.packed.panel(0), one.packed.bytes()), 0);
+    const Weights w(200, 172, dtype, 3);
+    const auto packed = [&](int threads) {
+      return cpu::Panels(200, 172, format_of(dtype), w.filler(),
+                         {.threads = threads, .isa = best_isa()});
+    };
+    const cpu::Panels one = packed(1), three = packed(3);
+    EXPECT_EQ(one.panels(), 4);
+    ASSERT_EQ(one.bytes(), three.bytes());
+    EXPECT_EQ(std::memcmp(one.panel(0), three.panel(0), one.bytes()), 0);
   }
 }
 
-TEST(PackedMatrix, StreamedResultsDoNotDependOnTheNumberOfThreads) {
+TEST(Linear, StreamedResultsDoNotDependOnTheNumberOfThreads) {
   for (DType dtype : kWeightDtypes) {
     const Weights w(700, 600, dtype, 4);  // above the size that stays on one thread
     for (int64_t m : {int64_t{1}, LinearCall::kStreamedRows}) {
@@ -198,7 +205,7 @@ TEST(PackedMatrix, StreamedResultsDoNotDependOnTheNumberOfThreads) {
 }
 
 // Our own kernel treats each row by itself; a batch of decodes gives what each would give alone.
-TEST(PackedMatrix, StreamedRowsGiveTheBitsOfEachRowAlone) {
+TEST(Linear, StreamedRowsGiveTheBitsOfEachRowAlone) {
   const Weights w(130, 70, DType::kF32, 4);
   const std::vector<float> x = random_values(3 * 70, 5);
   for (Isa isa : available_isas()) {
@@ -215,7 +222,7 @@ TEST(PackedMatrix, StreamedRowsGiveTheBitsOfEachRowAlone) {
   }
 }
 
-TEST(PackedMatrix, NothingBeyondTheOutputsIsWritten) {
+TEST(Linear, NothingBeyondTheOutputsIsWritten) {
   for (DType dtype : kWeightDtypes) {
     const Weights w(65, 33, dtype, 4);
     for (int64_t m : {1, 4, 7}) {
@@ -234,7 +241,7 @@ TEST(PackedMatrix, NothingBeyondTheOutputsIsWritten) {
   }
 }
 
-TEST(PackedMatrix, NanAndInfinityReachTheirOutputsOnly) {
+TEST(Linear, NanAndInfinityReachTheirOutputsOnly) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (DType dtype : kWeightDtypes) {
     const Weights w(3, 40, dtype, 4);
@@ -263,16 +270,126 @@ TEST(PackedMatrix, NanAndInfinityReachTheirOutputsOnly) {
   }
 }
 
-TEST(PackedMatrix, MovesItsStorage) {
+TEST(Linear, MovesItsStorage) {
   Weights w(65, 33, DType::kF32, 4);
-  const void* before = w.packed.panel(0);
-  PackedMatrix moved = std::move(w.packed);
-  EXPECT_EQ(moved.panel(0), before);
+  const WeightStore* before = w.packed.rows(0, 65).store;
+  Weight moved = std::move(w.packed);
+  EXPECT_EQ(moved.rows(0, 65).store, before);
+  EXPECT_TRUE(w.packed.empty());
   w.packed = std::move(moved);
   check(w, 7, {}, 5);
 }
 
-TEST(PackedMatrix, F16WeightsAreRefusedWithTheWayOut) {
+// Parts that begin at a panel and inside one, end at the end and before it.
+TEST(Linear, RowsOfAWeightAreALayerOfTheirOwn) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(200, 33, dtype, 7);
+    for (const auto& [first, end] : {std::pair{0, 200},
+                                     {64, 128},
+                                     {64, 199},
+                                     {1, 2},
+                                     {63, 65},
+                                     {100, 200},
+                                     {199, 200},
+                                     {128, 200},
+                                     {5, 5}}) {
+      const std::vector<float> part(w.values.begin() + first * 33, w.values.begin() + end * 33);
+      for (int64_t m : {1, 5, 13})
+        for (Isa isa : available_isas()) {
+          const std::vector<float> x = random_values(m * 33, 8, dtype);
+          const std::vector<float> bias = random_values(end - first, 9);
+          const std::vector<double> want = reference::linear(part, end - first, 33, x, m, bias);
+          const std::vector<double> sums = reference::linear(magnitudes(part), end - first, 33,
+                                                             magnitudes(x), m, magnitudes(bias));
+          const Tensor input = tensor_of(x, dtype);
+          std::vector<float> out(want.size() + 64, 77.0f);
+          LinearWorkspace workspace;
+          LinearCall{.x = input.data(), .m = m, .bias = bias.data(), .out = out.data()}.run(
+              w.packed.rows(first, end), workspace, {.threads = 2, .isa = isa});
+          EXPECT_EQ(std::count(out.end() - 64, out.end(), 77.0f), 64);
+          out.resize(want.size());
+          expect_within(out, want, bounds(want, sums, 33, DType::kF32),
+                        fmt::format("rows [{}, {}) m {} isa {}", first, end, m, name_of(isa)));
+        }
+    }
+  }
+}
+
+TEST(Linear, BlocksAreReadBackExactly) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(130, 37, dtype, 7);
+    for (const auto& [first_row, end_row] : {std::pair{0, 130}, {63, 66}, {129, 130}, {4, 4}})
+      for (const auto& [first_col, end_col] : {std::pair{0, 37}, {1, 2}, {15, 34}, {37, 37}}) {
+        std::vector<float> want, got;
+        for (int64_t r = first_row; r < end_row; ++r)
+          want.insert(want.end(), w.values.begin() + r * 37 + first_col,
+                      w.values.begin() + r * 37 + end_col);
+        got.resize(want.size());
+        w.packed.read_block(first_row, end_row, first_col, end_col, got.data());
+        EXPECT_EQ(got, want) << name_of(dtype) << " row " << first_row << " column " << first_col;
+      }
+  }
+}
+
+// Under continuous batching every step has another m.
+TEST(Linear, ManyBatchSizesDoNotGrowTheCacheOfPrimitives) {
+  if (best_isa() < Isa::kAvx512) GTEST_SKIP() << "oneDNN's products need AVX-512";
+  const Weights w(70, 20, DType::kF32, 7);
+  const std::vector<float> x = random_values(2000 * 20, 8);
+  const Context context{.threads = 1, .isa = best_isa()};
+  LinearWorkspace kept;
+  std::vector<float> got(2000 * 70), want(2000 * 70);
+  for (int round = 0; round < 2; ++round)  // the second time, the first ones have left
+    for (int64_t m = 1; m <= 2000; m += round == 0 ? 1 : 97) {
+      LinearCall call{.x = x.data(), .m = m, .out = got.data()};
+      call.run(w.packed, kept, context);
+      ASSERT_LE(kept.products->size(), cpu::ProductCache::kCapacity);
+      if (round == 0 && m % 97 != 0) continue;
+      LinearWorkspace fresh;
+      call.out = want.data();
+      call.run(w.packed, fresh, context);
+      EXPECT_EQ(std::memcmp(got.data(), want.data(), static_cast<size_t>(m) * 70 * sizeof(float)),
+                0)
+          << "m " << m;
+    }
+  EXPECT_EQ(kept.products->size(), cpu::ProductCache::kCapacity);
+}
+
+// The shapes in use stay, whatever passes by.
+TEST(Linear, TheLeastRecentlyUsedPrimitiveLeavesFirst) {
+  if (best_isa() < Isa::kAvx512) GTEST_SKIP() << "oneDNN's products need AVX-512";
+  const Weights w(64, 16, DType::kF32, 7);
+  const auto* panel = static_cast<const cpu::Panels*>(w.packed.rows(0, 64).store)->panel(0);
+  const std::vector<float> x = random_values(64 * 16, 8);
+  std::vector<float> out(64 * 64);
+  cpu::ProductCache cache(3);
+  AlignedBuffer scratchpad;
+  const auto run = [&](int64_t m) {
+    return cache.run({.m = m, .n = 64, .k = 16}, x.data(), panel, nullptr, out.data(), scratchpad,
+                     1);
+  };
+  for (int64_t m : {5, 6, 7, 5, 8}) ASSERT_TRUE(run(m));
+  EXPECT_EQ(cache.size(), 3u);
+  const auto holds = [&](int64_t m) { return cache.holds({.m = m, .n = 64, .k = 16}); };
+  EXPECT_TRUE(holds(5) && holds(7) && holds(8));
+  EXPECT_FALSE(holds(6));
+}
+
+TEST(Linear, DevicesAndFormatsThatAreNotThereAreNamed) {
+  const auto fill = [](int64_t, int64_t, void*) {};
+  const auto message = [&](const Context& context, WeightFormat format) -> std::string {
+    try {
+      const Weight w(2, 2, format, fill, context);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message({.device = Device::kCuda}, WeightFormat::kF32).find("cuda"), std::string::npos);
+  EXPECT_NE(message({}, WeightFormat::kF16).find("f16"), std::string::npos);
+}
+
+TEST(Linear, F16WeightsAreRefusedWithTheWayOut) {
   try {
     const Weights w(2, 2, DType::kF16, 1);
     FAIL() << "no error";
@@ -281,9 +398,9 @@ TEST(PackedMatrix, F16WeightsAreRefusedWithTheWayOut) {
   }
 }
 
-TEST(PackedMatrix, ErrorOfTheFillerReachesTheCaller) {
+TEST(Linear, ErrorOfTheFillerReachesTheCaller) {
   const auto fill = [](int64_t, int64_t, void*) { raise("the file ends early"); };
-  EXPECT_THROW(PackedMatrix(200, 8, DType::kF32, fill, {.threads = 2, .isa = best_isa()}), Error);
+  EXPECT_THROW(Weight(200, 8, WeightFormat::kF32, fill, {.threads = 2, .isa = best_isa()}), Error);
 }
 
 }  // namespace

@@ -1,0 +1,174 @@
+#include "core/kernels/attention_map.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/kernels/cpu/weighted_sum.h"
+#include "core/kernels/for_rows.h"
+#include "core/kernels/row_keys.h"
+
+namespace reprise::kernels {
+namespace {
+
+constexpr float kMasked = -std::numeric_limits<float>::infinity();
+
+float dot(const float* q, const void* keys, DType dtype, int64_t element, int64_t dim) {
+  return visit_dtype(dtype, [&](auto zero) {
+    const auto* k = static_cast<const decltype(zero)*>(keys) + element;
+    float sum = 0.0f;
+    for (int64_t c = 0; c < dim; ++c) sum += q[c] * static_cast<float>(k[c]);
+    return sum;
+  });
+}
+
+float alibi_of(const AlibiView& alibi, int64_t head, int64_t key_position, int64_t query_position) {
+  if (alibi.slopes.empty()) return 0.0f;
+  const float slope = alibi.slopes[static_cast<size_t>(head)];
+  if (!alibi.rounded_to_bf16) return slope * static_cast<float>(key_position - query_position);
+  const auto rounded = [&](int64_t position) {
+    return static_cast<float>(bf16(static_cast<float>(bf16(slope)) *
+                                   static_cast<float>(bf16(static_cast<float>(position)))));
+  };
+  return alibi.factor * (rounded(key_position) - rounded(query_position));
+}
+
+// Scores become weights; what was masked becomes 0, a row without keys stays 0.
+void softmax(float* scores, int64_t count) {
+  const float m = count > 0 ? *std::max_element(scores, scores + count) : kMasked;
+  float n = 0.0f;
+  for (int64_t k = 0; k < count; ++k)
+    n += scores[k] = scores[k] == kMasked ? 0.0f : std::exp(scores[k] - m);
+  if (n > 0.0f)
+    for (int64_t k = 0; k < count; ++k) scores[k] /= n;
+}
+
+void check(const kv::AttentionPlan& plan, std::span<const RowMap> maps, int64_t heads) {
+  int64_t next_row = 0;
+  for (const RowMap& part : maps) {
+    REPRISE_CHECK(part.first_row == next_row, "a map begins at row {}, row {} is next",
+                  part.first_row, next_row);
+    next_row += part.map.rows;
+    if (part.map.heads != heads)
+      raise_shape("an attention map has {} heads, the layer has {}: it is of another model",
+                  part.map.heads, heads);
+    if (part.map.dtype == DType::kF16) raise("attention maps cannot be f16: store f32 or bf16");
+  }
+  REPRISE_CHECK(next_row == plan.rows(), "maps for {} rows of {}", next_row, plan.rows());
+}
+
+// Weights [keys] of a row as f32: in place, or converted into `scratch`.
+const float* weights_of(const MapView& map, int64_t head, int64_t row,
+                        std::vector<float>& scratch) {
+  const int64_t at = head * map.head_stride + row * map.row_stride;
+  if (map.dtype == DType::kF32) return static_cast<const float*>(map.data) + at;
+  scratch.resize(static_cast<size_t>(map.keys));
+  convert(static_cast<const bf16*>(map.data) + at, DType::kBF16, scratch.data(), DType::kF32,
+          scratch.size());
+  return scratch.data();
+}
+
+struct Worker {
+  std::vector<float> weights, sum;
+};
+
+void apply_to_row(const kv::AttentionPlan& plan, int64_t layer, const RowMap& part, int64_t row,
+                  const OutputView& out, Worker& worker, Isa isa) {
+  const MapView& map = part.map;
+  const int64_t head_dim = plan.head_dim(), group = map.heads / plan.kv_heads();
+  for (int64_t head = 0; head < map.heads; ++head) {
+    const float* weights = weights_of(map, head, row - part.first_row, worker.weights);
+    worker.sum.assign(static_cast<size_t>(head_dim), 0.0f);
+    for_key_runs(plan, row, [&](const KeyRun& run) {
+      if (run.first_key + run.tokens > map.keys)
+        raise_shape("an attention map has {} keys, row {} reads {}: it is of a shorter text",
+                    map.keys, row, run.first_key + run.tokens);
+      const int64_t element =
+          run.offset + layer * run.cache->layer_stride + head / group * run.cache->head_stride;
+      cpu::add_weighted({.weights = weights + run.first_key,
+                         .values = static_cast<const char*>(run.cache->values) +
+                                   static_cast<size_t>(element) * size_of(run.cache->dtype),
+                         .dtype = run.cache->dtype,
+                         .tokens = run.tokens,
+                         .head_dim = head_dim,
+                         .sum = worker.sum.data()},
+                        isa);
+    });
+    const int64_t to = (row * map.heads + head) * head_dim;
+    convert(worker.sum.data(), DType::kF32,
+            static_cast<char*>(out.data) + static_cast<size_t>(to) * size_of(out.dtype), out.dtype,
+            static_cast<size_t>(head_dim));
+  }
+}
+
+}  // namespace
+
+int64_t keys_of(const kv::AttentionPlan& plan, int64_t row) {
+  int64_t keys = 0;
+  for (auto i = static_cast<size_t>(plan.row_begin[static_cast<size_t>(row)]);
+       i < static_cast<size_t>(plan.row_begin[static_cast<size_t>(row) + 1]); ++i) {
+    const kv::WorkItem& item = plan.items[static_cast<size_t>(plan.row_items[i])];
+    keys += plan.segments[static_cast<size_t>(item.segment)].tokens;
+  }
+  return keys;
+}
+
+int64_t most_keys(const kv::AttentionPlan& plan) {
+  int64_t keys = 0;
+  for (int64_t row = 0; row < plan.rows(); ++row) keys = std::max(keys, keys_of(plan, row));
+  return keys;
+}
+
+MapView contiguous_map(const void* data, DType dtype, int64_t heads, int64_t rows, int64_t keys) {
+  return {.data = data,
+          .dtype = dtype,
+          .heads = heads,
+          .rows = rows,
+          .keys = keys,
+          .head_stride = rows * keys,
+          .row_stride = keys};
+}
+
+void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+                   const AttentionParams& params, const float* bias, float* map,
+                   const Context& context) {
+  require_device(context.device, "an attention map");
+  const int64_t keys = most_keys(plan), rows = plan.rows(), head_dim = plan.head_dim();
+  const int64_t group = q.heads / plan.kv_heads();
+  parallel_for(context, rows * q.heads, [&](int64_t item, int) {
+    const int64_t head = item / rows, row = item % rows;
+    const int64_t position = plan.row_positions[static_cast<size_t>(row)];
+    float* scores = map + item * keys;
+    std::fill_n(scores, keys, kMasked);
+    for_key_runs(plan, row, [&](const KeyRun& run) {
+      const int64_t element =
+          run.offset + layer * run.cache->layer_stride + head / group * run.cache->head_stride;
+      for (int64_t t = 0; t < run.tokens; ++t) {
+        const int64_t key_position = run.position + t;
+        if (params.window > 0 && position - key_position >= params.window) continue;
+        const float s = dot(q.data + row * q.row_stride + head * head_dim, run.cache->keys,
+                            run.cache->dtype, element + t * head_dim, head_dim);
+        const int64_t k = run.first_key + t;
+        scores[k] = params.scale * s + alibi_of(params.alibi, head, key_position, position) +
+                    (bias != nullptr ? bias[item * keys + k] : 0.0f);
+      }
+    });
+    softmax(scores, keys);
+  });
+}
+
+void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
+               int64_t heads, const OutputView& out, const Context& context) {
+  require_device(context.device, "an attention map");
+  check(plan, maps, heads);
+  std::vector<Worker> workers(static_cast<size_t>(std::max(1, context.threads)));
+  for (const RowMap& part : maps)
+    parallel_for(context, part.map.rows, [&](int64_t row, int worker) {
+      apply_to_row(plan, layer, part, part.first_row + row, out,
+                   workers[static_cast<size_t>(worker)], context.isa);
+    });
+}
+
+}  // namespace reprise::kernels

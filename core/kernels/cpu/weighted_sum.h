@@ -1,0 +1,22 @@
+// Values of a run of tokens, summed with weights: the unit of work of applying an attention map.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/dtype.h"
+#include "core/device/cpu.h"
+
+namespace reprise::kernels::cpu {
+
+// sum += sum over t of weights[t] * values[t], in the order of t.
+struct WeightedSum {
+  const float* weights = nullptr;  // [tokens]
+  const void* values = nullptr;    // [tokens, head_dim]
+  DType dtype = DType::kF32;       // of values
+  int64_t tokens = 0, head_dim = 0;
+  float* sum = nullptr;  // [head_dim]
+};
+
+void add_weighted(const WeightedSum& task, Isa isa);
+
+}  // namespace reprise::kernels::cpu

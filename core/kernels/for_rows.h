@@ -1,0 +1,23 @@
+// Cuts rows into groups worth a fork.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/device/context.h"
+
+namespace reprise::kernels {
+
+// Calls fn(row) for each row. A group touches at least 64 KiB, which takes a core about as long as
+// forking does.
+template <typename Fn>
+void for_rows(const Context& context, int64_t rows, int64_t row_bytes, Fn&& fn) {
+  constexpr int64_t kGroupBytes = 64 << 10;
+  const int64_t group = std::max<int64_t>(1, kGroupBytes / std::max<int64_t>(1, row_bytes));
+  const int64_t groups = (rows + group - 1) / group;
+  parallel_for(context, groups, [&](int64_t index, int) {
+    for (int64_t row = index * group; row < std::min(rows, (index + 1) * group); ++row) fn(row);
+  });
+}
+
+}  // namespace reprise::kernels

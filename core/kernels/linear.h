@@ -1,0 +1,51 @@
+// The linear layer: y = x W^T + bias.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/base/dtype.h"
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/kernels/weight.h"
+
+namespace reprise::kernels {
+
+namespace cpu {
+class ProductCache;
+}
+
+// Reused memory of linear layers: the product library's primitives and scratchpad, and padded
+// copies of small inputs. One at a time: calls that run at once need one each.
+struct LinearWorkspace {
+  LinearWorkspace();
+  ~LinearWorkspace();
+
+  AlignedBuffer scratchpad;
+  AlignedBuffer padded_input;
+  std::unique_ptr<cpu::ProductCache> products;  // of all shapes, whichever layer's
+};
+
+// One application of a linear layer.
+//   x     [m, cols]   input_dtype(w.format), row-major
+//   bias  [rows] f32, or null
+//   out   [m, rows]   f32 or bf16, row-major; with `accumulate` (f32 only) the product is added to
+//   it
+struct LinearCall {
+  const void* x = nullptr;
+  int64_t m = 0;
+  const float* bias = nullptr;
+  void* out = nullptr;
+  DType out_dtype = DType::kF32;
+  bool accumulate = false;
+
+  // Sums accumulate in f32. m <= kStreamedRows streams the weights through our own kernel, more go
+  // to oneDNN's product (or to our kernel where oneDNN has none for this processor). Results do not
+  // depend on the number of threads in our kernel; oneDNN does not promise that, nor that m rows
+  // give the bits of each row alone.
+  void run(const WeightRows& w, LinearWorkspace& workspace, const Context& context) const;
+
+  static constexpr int64_t kStreamedRows = 4;
+};
+
+}  // namespace reprise::kernels

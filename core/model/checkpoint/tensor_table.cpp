@@ -1,0 +1,154 @@
+#include "core/model/checkpoint/tensor_table.h"
+
+#include "core/base/error.h"
+
+namespace reprise::model {
+namespace {
+
+using Config = const ModelConfig&;
+
+bool yes(Config) { return true; }
+bool no(Config) { return false; }
+int64_t one(Config) { return 1; }
+int64_t hidden(Config config) { return config.hidden; }
+int64_t vocab(Config config) { return config.vocab; }
+int64_t q_dim(Config config) { return config.q_dim(); }
+int64_t qkv_dim(Config config) { return config.q_dim() + 2 * config.kv_dim(); }
+int64_t intermediate(Config config) { return config.intermediate; }
+int64_t up_dim(Config config) { return (config.gated_mlp ? 2 : 1) * config.intermediate; }
+bool norm_bias(Config config) { return config.norm_bias; }
+bool mlp_bias(Config config) { return config.mlp_bias; }
+bool has_second_norm(Config config) { return config.block != BlockStyle::kParallelOneNorm; }
+bool has_final_norm(Config config) { return config.block != BlockStyle::kPostNorm; }
+bool second_norm_bias(Config config) { return has_second_norm(config) && norm_bias(config); }
+
+// clang-format off
+constexpr PartRow kTable[] = {
+    {Part::kEmbedding, "embedding", Stage::kBeforeLayers, PartKind::kTable, yes, no, vocab, hidden,
+     {"embed_tokens", "word_embeddings", "word_embeddings", "wte", "embed_tokens",
+      "embeddings.word_embeddings"}},
+    {Part::kPositions, "positions", Stage::kBeforeLayers, PartKind::kTable,
+     [](Config config) { return config.position == PositionScheme::kLearned; }, no,
+     [](Config config) { return config.max_positions + config.learned_offset; }, hidden,
+     {"", "", "", "", "", "embeddings.position_embeddings"}},
+    {Part::kTokenTypes, "token types", Stage::kBeforeLayers, PartKind::kTable,
+     [](Config config) { return config.token_types > 0; }, no,
+     [](Config config) { return config.token_types; }, hidden,
+     {"", "", "", "", "", "embeddings.token_type_embeddings"}},
+    {Part::kEmbeddingNorm, "embedding norm", Stage::kBeforeLayers, PartKind::kNorm,
+     [](Config config) { return config.embedding_norm; },
+     [](Config config) { return config.embedding_norm && norm_bias(config); }, one, hidden,
+     {"", "", "", "", "", "embeddings.LayerNorm"}},
+    {Part::kNorm1, "first norm", Stage::kLayer, PartKind::kNorm, yes, norm_bias, one, hidden,
+     {"input_layernorm", "input_layernorm", "ln_attn", "norm_1", "input_layernorm",
+      "attention.output.LayerNorm"}},
+    {Part::kQkv, "q, k and v", Stage::kLayer, PartKind::kMatrix,
+     yes, [](Config config) { return config.qkv_bias; }, qkv_dim, hidden,
+     {"self_attn.q_proj self_attn.k_proj self_attn.v_proj", "self_attention.query_key_value",
+      "self_attention.query_key_value", "attn.Wqkv",
+      "self_attn.q_proj self_attn.k_proj self_attn.v_proj",
+      "attention.self.query attention.self.key attention.self.value"}},
+    {Part::kAttentionOut, "attention output", Stage::kLayer, PartKind::kMatrix,
+     yes, [](Config config) { return config.attention_out_bias; }, hidden, q_dim,
+     {"self_attn.o_proj", "self_attention.dense", "self_attention.dense", "attn.out_proj",
+      "self_attn.dense", "attention.output.dense"}},
+    {Part::kNorm2, "second norm", Stage::kLayer, PartKind::kNorm,
+     has_second_norm, second_norm_bias, one, hidden,
+     {"post_attention_layernorm", "post_attention_layernorm", "ln_mlp", "norm_2", "", "output.LayerNorm"}},
+    {Part::kUp, "up", Stage::kLayer, PartKind::kMatrix, yes, mlp_bias, up_dim, hidden,
+     {"mlp.gate_proj mlp.up_proj", "mlp.dense_h_to_4h", "mlp.dense_h_to_4h", "ffn.up_proj",
+      "mlp.fc1", "intermediate.dense"}},
+    {Part::kDown, "down", Stage::kLayer, PartKind::kMatrix, yes, mlp_bias, hidden, intermediate,
+     {"mlp.down_proj", "mlp.dense_4h_to_h", "mlp.dense_4h_to_h", "ffn.down_proj", "mlp.fc2",
+      "output.dense"}},
+    {Part::kFinalNorm, "final norm", Stage::kAfterLayers, PartKind::kNorm,
+     has_final_norm, [](Config config) { return has_final_norm(config) && norm_bias(config); }, one,
+     hidden, {"norm", "ln_f", "ln_f", "norm_f", "final_layernorm", ""}},
+    {Part::kHead, "head", Stage::kAfterLayers, PartKind::kMatrix,
+     [](Config config) { return config.has_head && !config.tied_embeddings; },
+     [](Config config) { return config.head_bias; }, vocab, hidden,
+     {"/lm_head", "/lm_head", "/lm_head", "/lm_head", "/lm_head", ""}},
+};
+// clang-format on
+static_assert(std::size(kTable) == kParts);
+
+}  // namespace
+
+std::span<const PartRow> part_table() { return kTable; }
+
+const PartRow& row_of(Part part) {
+  for (const PartRow& row : kTable)
+    if (row.part == part) return row;
+  REPRISE_CHECK(false, "part {}", static_cast<int>(part));
+  return kTable[0];
+}
+
+Naming naming_of(const ModelConfig& config) {
+  switch (config.family) {
+    case Family::kLlama:
+      return Naming::kLlama;
+    case Family::kFalcon:
+      return config.block == BlockStyle::kParallelTwoNorms ? Naming::kFalconTwoNorms
+                                                           : Naming::kFalcon;
+    case Family::kMpt:
+      return Naming::kMpt;
+    case Family::kPhi:
+      return Naming::kPhi;
+    case Family::kBert:
+      return Naming::kBert;
+  }
+  raise("unknown family {}", static_cast<int>(config.family));
+}
+
+std::string_view name_prefix(const ModelConfig& config) {
+  const Naming naming = naming_of(config);
+  // Two of one naming differ in this alone.
+  if (naming == Naming::kBert && config.model_type == "roberta") return "roberta.";
+  constexpr std::array<std::string_view, kNamings> kPrefixes = {
+      "model.", "transformer.", "transformer.", "transformer.", "model.", "bert."};
+  return kPrefixes[static_cast<size_t>(naming)];
+}
+
+std::string_view layers_name(Naming naming) {
+  constexpr std::array<std::string_view, kNamings> kNames = {"layers", "h",      "h",
+                                                             "blocks", "layers", "encoder.layer"};
+  return kNames[static_cast<size_t>(naming)];
+}
+
+PartKind kind_of(Part part) { return row_of(part).kind; }
+
+std::string to_string(const Role& role) {
+  std::string text = role.is_bias ? "bias of " : "";
+  text += row_of(role.part).text;
+  if (role.expert >= 0) text += fmt::format(" of expert {}", role.expert);
+  if (role.layer >= 0) text += fmt::format(" of layer {}", role.layer);
+  return text;
+}
+
+std::vector<TensorSpec> canonical_tensors(const ModelConfig& config) {
+  std::vector<TensorSpec> tensors;
+  const auto add = [&](const PartRow& row, int64_t layer) {
+    const int64_t rows = row.rows(config), cols = row.cols(config);
+    const Role role{.part = row.part, .layer = layer};
+    if (row.has_weight(config)) tensors.push_back({role, rows, cols});
+    if (!row.has_bias(config)) return;
+    const int64_t outputs = row.kind == PartKind::kNorm ? cols : rows;
+    tensors.push_back({{.part = row.part, .layer = layer, .is_bias = true}, 1, outputs});
+  };
+  const auto add_stage = [&](Stage stage, int64_t layer) {
+    for (const PartRow& row : kTable)
+      if (row.stage == stage) add(row, layer);
+  };
+  add_stage(Stage::kBeforeLayers, -1);
+  for (int64_t layer = 0; layer < config.layers; ++layer) add_stage(Stage::kLayer, layer);
+  add_stage(Stage::kAfterLayers, -1);
+  return tensors;
+}
+
+int64_t ModelConfig::parameters() const {
+  int64_t count = 0;
+  for (const TensorSpec& tensor : canonical_tensors(*this)) count += tensor.rows * tensor.cols;
+  return count;
+}
+
+}  // namespace reprise::model

@@ -1,0 +1,190 @@
+#include "core/model/network/attention_step.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/kernels/clip.h"
+#include "core/kernels/kv_write.h"
+#include "core/kernels/rotary.h"
+#include "core/model/network/positions.h"
+
+namespace reprise::model {
+
+AttentionStep::AttentionStep(Network& network) : network_(network) {
+  const ModelConfig& config = network.config;
+  params_.scale = static_cast<float>(config.attention_scale);
+  params_.window = config.sliding_window;
+  if (config.position == PositionScheme::kAlibi) {
+    slopes_ = alibi_slopes(config.heads, config.alibi.bias_max);
+    params_.alibi.rounded_to_bf16 = config.alibi.rounded_to_bf16;
+    const float factor = static_cast<float>(config.alibi.times) *
+                         (config.alibi.scaled_with_scores ? params_.scale : 1.0f);
+    params_.alibi.factor = factor;
+    // A rounded term is scaled after the rounding, a plain one through its slope.
+    if (!config.alibi.rounded_to_bf16)
+      for (float& slope : slopes_) slope *= factor;
+    params_.alibi.slopes = slopes_;
+  }
+}
+
+void AttentionStep::begin(const StepInput& step) {
+  kept_ = {};
+  schedule_.build(step.plan, network_.config.heads, params_, network_.context);
+  if (network_.config.position == PositionScheme::kRotary) prepare_angles(step.plan);
+}
+
+void AttentionStep::attend(int64_t layer, const StepInput& step, const LayerChoice& choice) {
+  switch (choice.action) {
+    case LayerAction::kCompute:
+      project_qkv(layer, step);
+      if (choice.keep_map || choice.show_map || step.score_bias != nullptr)
+        return attend_by_map(layer, step, choice);
+      kernels::attention({.plan = step.plan, .schedule = schedule_, .params = params_}, layer,
+                         queries(),
+                         {.data = network_.buffers.attended.data(), .dtype = network_.dtype},
+                         workspace_, network_.context);
+      return;
+    case LayerAction::kReuseMap:
+      project_values(layer, step);
+      return apply(layer, step, choice.maps);
+    case LayerAction::kShareMap:
+      REPRISE_CHECK(kept_.map.rows > 0, "layer {} shares a map, and no earlier layer kept one",
+                    layer);
+      project_values(layer, step);
+      return apply(layer, step, {&kept_, 1});
+    case LayerAction::kSkipAttention:
+    case LayerAction::kSkipBlock:
+      break;
+  }
+  REPRISE_CHECK(false, "layer {} skips its attention", layer);
+}
+
+void AttentionStep::fill_cache(int64_t layer, const StepInput& step, const LayerChoice& choice) {
+  if (choice.action == LayerAction::kCompute) {
+    project_qkv(layer, step);
+  } else {
+    project_values(layer, step);
+  }
+}
+
+void AttentionStep::project_out(int64_t layer, int64_t rows) {
+  network_.linear(network_.layer(layer)[Part::kAttentionOut], network_.buffers.attended.data(),
+                  rows, network_.buffers.residual.data(), DType::kF32, /*accumulate=*/true);
+}
+
+void AttentionStep::project_qkv(int64_t layer, const StepInput& step) {
+  const ModelConfig& config = network_.config;
+  const int64_t rows = step.plan.rows();
+  float* qkv = network_.buffers.qkv.as<float>();
+  network_.linear(network_.layer(layer)[Part::kQkv], network_.buffers.normed.data(), rows, qkv,
+                  DType::kF32);
+  clip(qkv, rows, qkv_dim());
+  if (config.position == PositionScheme::kRotary)
+    kernels::RotaryCall{.data = qkv,
+                        .rows = rows,
+                        .row_stride = qkv_dim(),
+                        .heads = config.heads + config.kv_heads,
+                        .head_dim = config.head_dim,
+                        .half = config.rotary.dims / 2,
+                        .cos = network_.buffers.cos.as<float>(),
+                        .sin = network_.buffers.sin.as<float>()}
+        .run(network_.context);
+  const float* keys = qkv + config.q_dim();
+  kernels::write_kv(step.plan, layer, keys, keys + config.kv_dim(), qkv_dim(), network_.context);
+}
+
+void AttentionStep::project_values(int64_t layer, const StepInput& step) {
+  const ModelConfig& config = network_.config;
+  const int64_t rows = step.plan.rows();
+  float* values = network_.buffers.qkv.as<float>();
+  network_.linear_rows(network_.layer(layer)[Part::kQkv], config.q_dim() + config.kv_dim(),
+                       qkv_dim(), network_.buffers.normed.data(), rows, values);
+  clip(values, rows, config.kv_dim());
+  kernels::write_kv(step.plan, layer, /*keys=*/nullptr, values, config.kv_dim(), network_.context);
+}
+
+void AttentionStep::attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice) {
+  const ModelConfig& config = network_.config;
+  const int64_t rows = step.plan.rows(), keys = kernels::most_keys(step.plan);
+  const float* biases = nullptr;
+  if (step.score_bias != nullptr) {
+    grow(biases_, config.heads * rows, keys, DType::kF32);
+    const float* qkv = network_.buffers.qkv.as<float>();
+    step.score_bias->fill(layer, step,
+                          {.q = qkv,
+                           .k = qkv + config.q_dim(),
+                           .v = qkv + config.q_dim() + config.kv_dim(),
+                           .row_stride = qkv_dim()},
+                          {biases_.as<float>(), static_cast<size_t>(config.heads * rows * keys)});
+    biases = biases_.as<float>();
+  }
+  grow(map_, config.heads * rows, keys, DType::kF32);
+  kept_ = {};  // the memory is taken by this layer's map
+  kernels::attention_map(step.plan, layer, queries(), params_, biases, map_.as<float>(),
+                         network_.context);
+  const kernels::RowMap map{
+      .map = kernels::contiguous_map(map_.data(), DType::kF32, config.heads, rows, keys)};
+  if (choice.keep_map) kept_ = map;
+  if (choice.show_map) step.policy->observe_map(layer, map.map);
+  apply(layer, step, {&map, 1});
+}
+
+void AttentionStep::apply(int64_t layer, const StepInput& step,
+                          std::span<const kernels::RowMap> maps) {
+  kernels::apply_map(step.plan, layer, maps, network_.config.heads,
+                     {.data = network_.buffers.attended.data(), .dtype = network_.dtype},
+                     network_.context);
+}
+
+// Rows of one sequence stand together, so runs of equal length are few.
+void AttentionStep::prepare_angles(const kv::AttentionPlan& plan) {
+  const RotaryConfig& rotary = network_.config.rotary;
+  const int64_t half = rotary.dims / 2;
+  const auto rows = static_cast<size_t>(plan.rows());
+  for (size_t first = 0; first < rows;) {
+    size_t end = rows;
+    if (rotary.scaling == RopeScaling::kDynamic)
+      end = static_cast<size_t>(
+          std::find_if(plan.row_lengths.begin() + static_cast<int64_t>(first),
+                       plan.row_lengths.end(),
+                       [&](int32_t length) { return length != plan.row_lengths[first]; }) -
+          plan.row_lengths.begin());
+    const std::vector<float>& frequencies = frequencies_for(plan.row_lengths[first]);
+    const int64_t at = static_cast<int64_t>(first) * half;
+    kernels::rotary_angles(std::span(plan.row_positions).subspan(first, end - first), frequencies,
+                           network_.buffers.cos.as<float>() + at,
+                           network_.buffers.sin.as<float>() + at, network_.context);
+    first = end;
+  }
+}
+
+const std::vector<float>& AttentionStep::frequencies_for(int64_t length) {
+  const RotaryConfig& rotary = network_.config.rotary;
+  const bool depends_on_length = rotary.scaling == RopeScaling::kDynamic;
+  if (frequencies_.empty() || (depends_on_length && length != frequencies_length_)) {
+    frequencies_ = rotary_frequencies(rotary, length);
+    frequencies_length_ = length;
+  }
+  return frequencies_;
+}
+
+void AttentionStep::clip(float* data, int64_t rows, int64_t cols) const {
+  if (network_.config.clip_qkv <= 0.0) return;
+  kernels::ClipCall{.data = data,
+                    .rows = rows,
+                    .cols = cols,
+                    .limit = static_cast<float>(network_.config.clip_qkv)}
+      .run(network_.context);
+}
+
+kernels::QueryView AttentionStep::queries() const {
+  return {.data = network_.buffers.qkv.as<float>(),
+          .row_stride = qkv_dim(),
+          .heads = network_.config.heads};
+}
+
+int64_t AttentionStep::qkv_dim() const {
+  return network_.config.q_dim() + 2 * network_.config.kv_dim();
+}
+
+}  // namespace reprise::model

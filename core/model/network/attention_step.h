@@ -1,0 +1,51 @@
+// The attention sublayer of a step: the one place where a layer's choice changes what is computed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/kernels/attention.h"
+#include "core/kernels/attention_map.h"
+#include "core/model/network/layer_policy.h"
+#include "core/model/network/network.h"
+
+namespace reprise::model {
+
+class AttentionStep {
+ public:
+  explicit AttentionStep(Network& network);
+
+  // What all layers of the step share: rotary angles; no map is kept yet.
+  void begin(const StepInput& step);
+  // buffers.attended [rows, q] = what `choice` makes of buffers.normed; the cache gets the step's
+  // keys and values, or the values alone where no keys are computed.
+  void attend(int64_t layer, const StepInput& step, const LayerChoice& choice);
+  // Only what later steps read of the layer: its part of the cache.
+  void fill_cache(int64_t layer, const StepInput& step, const LayerChoice& choice);
+  // buffers.residual += output projection of the first `rows` attended rows.
+  void project_out(int64_t layer, int64_t rows);
+
+ private:
+  void project_qkv(int64_t layer, const StepInput& step);
+  void project_values(int64_t layer, const StepInput& step);
+  // Through a map as values: scores with a bias, maps that are kept or shown.
+  void attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice);
+  void apply(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
+  void prepare_angles(const kv::AttentionPlan& plan);
+  const std::vector<float>& frequencies_for(int64_t length);
+  void clip(float* data, int64_t rows, int64_t cols) const;
+  [[nodiscard]] kernels::QueryView queries() const;
+  [[nodiscard]] int64_t qkv_dim() const;
+
+  Network& network_;
+  std::vector<float> slopes_;
+  kernels::AttentionParams params_;
+  kernels::AttentionSchedule schedule_;  // of the step's plan, for all layers
+  std::vector<float> frequencies_;
+  int64_t frequencies_length_ = -1;
+  kernels::AttentionWorkspace workspace_;
+  AlignedBuffer map_, biases_;  // [heads, rows, keys] f32
+  kernels::RowMap kept_;        // the last map that a layer of this step kept; no rows: none
+};
+
+}  // namespace reprise::model

@@ -1,0 +1,94 @@
+#include "core/model/network/block.h"
+
+#include "core/base/error.h"
+
+namespace reprise::model {
+
+// The input norm runs when something asks for what it makes.
+class Block::Input final : public LayerInput {
+ public:
+  Input(Network& network, int64_t layer, const StepInput& step)
+      : LayerInput(layer, step),
+        network_(network),
+        is_ready_(network.config.block == BlockStyle::kPostNorm) {}
+
+  TensorView hidden() override {
+    const int64_t rows = step().plan.rows();
+    if (!is_ready_)
+      network_.norm(network_.layer(layer())[Part::kNorm1], network_.buffers.residual.as<float>(),
+                    rows, network_.buffers.normed.data(), network_.dtype);
+    is_ready_ = true;
+    return {network_.buffers.normed.data(),
+            network_.dtype,
+            {rows, network_.config.hidden},
+            network_.context.device};
+  }
+
+ private:
+  Network& network_;
+  bool is_ready_;
+};
+
+void Block::run(int64_t layer, const StepInput& step, const std::span<const int32_t>* kept) {
+  Input input(network_, layer, step);
+  const LayerChoice choice = step.policy != nullptr ? step.policy->choose(input) : LayerChoice{};
+  if (choice.action == LayerAction::kSkipBlock) {
+    if (kept != nullptr)
+      network_.move_rows(network_.buffers.residual, network_.config.hidden, DType::kF32, *kept);
+    return;
+  }
+  const bool has_attention = choice.action != LayerAction::kSkipAttention;
+  if (has_attention || network_.config.block == BlockStyle::kParallelOneNorm)
+    static_cast<void>(input.hidden());
+  if (kept != nullptr && kept->empty() && !choice.show_map) {
+    if (has_attention) attention_.fill_cache(layer, step, choice);
+    return;
+  }
+  const int64_t all = step.plan.rows();
+  if (network_.config.block == BlockStyle::kParallelTwoNorms)
+    network_.norm(network_.layer(layer)[Part::kNorm2], network_.buffers.residual.as<float>(), all,
+                  network_.buffers.normed_mlp.data(), network_.dtype);
+  if (has_attention) attention_.attend(layer, step, choice);
+  if (kept != nullptr) keep_rows(*kept, has_attention);
+  const int64_t rows = kept != nullptr ? static_cast<int64_t>(kept->size()) : all;
+  join_attention(layer, rows, has_attention);
+  add_mlp(layer, rows);
+}
+
+void Block::keep_rows(std::span<const int32_t> kept, bool has_attention) {
+  const ModelConfig& config = network_.config;
+  Activations& buffers = network_.buffers;
+  network_.move_rows(buffers.residual, config.hidden, DType::kF32, kept);
+  if (has_attention) network_.move_rows(buffers.attended, config.q_dim(), network_.dtype, kept);
+  if (config.block == BlockStyle::kParallelOneNorm)
+    network_.move_rows(buffers.normed, config.hidden, network_.dtype, kept);
+  if (config.block == BlockStyle::kParallelTwoNorms)
+    network_.move_rows(buffers.normed_mlp, config.hidden, network_.dtype, kept);
+}
+
+void Block::join_attention(int64_t layer, int64_t rows, bool has_attention) {
+  Activations& buffers = network_.buffers;
+  if (has_attention) attention_.project_out(layer, rows);
+  if (network_.config.block == BlockStyle::kSequential)
+    network_.norm(network_.layer(layer)[Part::kNorm2], buffers.residual.as<float>(), rows,
+                  buffers.normed.data(), network_.dtype);
+  if (network_.config.block == BlockStyle::kPostNorm)
+    norm_residual(network_.layer(layer)[Part::kNorm1], rows);
+}
+
+void Block::add_mlp(int64_t layer, int64_t rows) {
+  const AlignedBuffer& x = network_.config.block == BlockStyle::kParallelTwoNorms
+                               ? network_.buffers.normed_mlp
+                               : network_.buffers.normed;
+  mlp_->add(network_.layer(layer), x.data(), rows, network_.buffers.residual.as<float>());
+  if (network_.config.block == BlockStyle::kPostNorm)
+    norm_residual(network_.layer(layer)[Part::kNorm2], rows);
+}
+
+void Block::norm_residual(const LoadedPart& norm, int64_t rows) {
+  auto* residual = network_.buffers.residual.as<float>();
+  network_.norm(norm, residual, rows, network_.buffers.normed.data(), network_.dtype);
+  network_.norm(norm, residual, rows, residual, DType::kF32);
+}
+
+}  // namespace reprise::model

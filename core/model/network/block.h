@@ -1,0 +1,39 @@
+// One block of a network: attention and MLP, joined as the config says, as far as a policy lets it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/model/network/attention_step.h"
+#include "core/model/network/mlp.h"
+
+namespace reprise::model {
+
+class Block {
+ public:
+  explicit Block(Network& network)
+      : network_(network), attention_(network), mlp_(make_mlp(network)) {}
+
+  // Makes room for steps of `rows`.
+  void prepare(int64_t rows) { mlp_->prepare(rows); }
+  // Before the first block of a step.
+  void begin(const StepInput& step) { attention_.begin(step); }
+  // buffers.residual [rows, hidden] = the block's output. With `kept` (ascending), only these rows
+  // are wanted, and stand first afterwards; with none of them, only the cache is filled.
+  void run(int64_t layer, const StepInput& step, const std::span<const int32_t>* kept);
+
+ private:
+  class Input;
+  void keep_rows(std::span<const int32_t> kept, bool has_attention);
+  void join_attention(int64_t layer, int64_t rows, bool has_attention);
+  void add_mlp(int64_t layer, int64_t rows);
+  // Post-norm blocks: the residual becomes its norm, in f32 and as the next sublayer reads it.
+  void norm_residual(const LoadedPart& norm, int64_t rows);
+
+  Network& network_;
+  AttentionStep attention_;
+  std::unique_ptr<Mlp> mlp_;
+};
+
+}  // namespace reprise::model

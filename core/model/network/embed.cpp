@@ -1,0 +1,72 @@
+#include "core/model/network/embed.h"
+
+#include "core/base/error.h"
+#include "core/kernels/embedding.h"
+
+namespace reprise::model {
+namespace {
+
+void require_within(std::span<const int32_t> ids, int64_t entries, std::string_view what,
+                    const std::string& name) {
+  for (const int32_t id : ids)
+    if (id < 0 || id >= entries)
+      raise("{} {} is outside {}'s {}", what, id, name,
+            what == "token id" ? fmt::format("vocabulary of {}", entries)
+                               : fmt::format("table of {}", entries));
+}
+
+}  // namespace
+
+void Embed::run(const StepInput& step) {
+  const ModelConfig& config = network_.config;
+  require_within(step.ids, config.vocab, "token id", config.name);
+  const PartSet& model = network_.weights.model;
+  auto* residual = network_.buffers.residual.as<float>();
+  kernels::EmbeddingCall words{.ids = step.ids, .out = residual};
+  if (model[Part::kEmbedding].table.empty()) {
+    words.weight = &model[Part::kHead].matrix;
+  } else {
+    words.table = model[Part::kEmbedding].table.view();
+  }
+  words.run(network_.context);
+  if (config.position == PositionScheme::kLearned) add_positions(step);
+  if (config.token_types > 0) {
+    add_types(step);
+  } else {
+    require_within(step.token_types, 1, "token type", config.name);
+  }
+  const LoadedPart& norm = model[Part::kEmbeddingNorm];
+  const int64_t rows = step.plan.rows();
+  if (config.block == BlockStyle::kPostNorm)  // a block reads its input as it stands
+    network_.norm(norm, residual, rows, network_.buffers.normed.data(), network_.dtype);
+  if (config.embedding_norm) network_.norm(norm, residual, rows, residual, DType::kF32);
+}
+
+void Embed::add_positions(const StepInput& step) {
+  const ModelConfig& config = network_.config;
+  require_within(step.plan.row_positions, config.max_positions, "position", config.name);
+  indices_.clear();
+  for (const int32_t position : step.plan.row_positions)
+    indices_.push_back(position + static_cast<int32_t>(config.learned_offset));
+  add(Part::kPositions, indices_);
+}
+
+void Embed::add_types(const StepInput& step) {
+  const ModelConfig& config = network_.config;
+  if (!step.token_types.empty()) {
+    require_within(step.token_types, config.token_types, "token type", config.name);
+    return add(Part::kTokenTypes, step.token_types);
+  }
+  indices_.assign(step.ids.size(), 0);
+  add(Part::kTokenTypes, indices_);
+}
+
+void Embed::add(Part part, std::span<const int32_t> indices) {
+  kernels::EmbeddingCall{.table = network_.weights.model[part].table.view(),
+                         .ids = indices,
+                         .out = network_.buffers.residual.as<float>(),
+                         .accumulate = true}
+      .run(network_.context);
+}
+
+}  // namespace reprise::model

@@ -1,0 +1,77 @@
+#include "core/model/network/encoder.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.h"
+
+namespace reprise::model {
+
+Encoder::Encoder(Decoder& model) : model_(model) {
+  if (model.config().is_causal)
+    raise("{} is a decoder, whose tokens see earlier ones alone: encode with bert or roberta",
+          model.config().name);
+}
+
+void Encoder::encode(std::span<const EncoderText> texts, std::span<float> hidden,
+                     LayerPolicy* policy) {
+  plan_.clear();
+  ids_.clear();
+  token_types_.clear();
+  int64_t tokens = 0;
+  for (const EncoderText& text : texts) tokens += static_cast<int64_t>(text.ids.size());
+  make_room(tokens);
+  for (const EncoderText& text : texts)
+    if (!text.ids.empty()) append(text);
+  plan_.finish();
+  rows_.resize(ids_.size());
+  std::iota(rows_.begin(), rows_.end(), 0);
+  model_.forward({.ids = ids_,
+                  .plan = plan_,
+                  .hidden_rows = rows_,
+                  .token_types = token_types_,
+                  .policy = policy},
+                 {.hidden = hidden});
+}
+
+// A text is one block of the scratch cache, and one item without a mask.
+void Encoder::append(const EncoderText& text) {
+  REPRISE_CHECK(text.token_types.empty() || text.token_types.size() == text.ids.size(),
+                "{} token types for {} ids", text.token_types.size(), text.ids.size());
+  const auto first = static_cast<int32_t>(ids_.size());
+  const auto count = static_cast<int32_t>(text.ids.size());
+  const int64_t head_dim = model_.config().head_dim;
+  ids_.insert(ids_.end(), text.ids.begin(), text.ids.end());
+  token_types_.insert(token_types_.end(), text.token_types.begin(), text.token_types.end());
+  token_types_.resize(ids_.size(), 0);
+  plan_.items.push_back({.segment = static_cast<int32_t>(plan_.segments.size()),
+                         .first_row = first,
+                         .end_row = first + count});
+  plan_.segments.push_back({.first_block = static_cast<int32_t>(plan_.block_offsets.size()),
+                            .block_tokens = count,
+                            .tokens = count});
+  plan_.block_offsets.push_back(first * head_dim);
+  for (int32_t t = 0; t < count; ++t) {
+    plan_.row_positions.push_back(t);
+    plan_.row_lengths.push_back(count);
+    plan_.row_slots.push_back((first + t) * head_dim);
+  }
+}
+
+void Encoder::make_room(int64_t tokens) {
+  const ModelConfig& config = model_.config();
+  if (keys_.empty() || keys_.shape()[1] < tokens) {
+    const Shape shape = {config.kv_heads, std::max<int64_t>(tokens, 1), config.head_dim};
+    keys_ = Tensor(model_.dtype(), shape);
+    values_ = Tensor(model_.dtype(), shape);
+  }
+  plan_.caches = {{.keys = keys_.data(),
+                   .values = values_.data(),
+                   .dtype = model_.dtype(),
+                   .layer_stride = 0,  // every layer writes over the one before
+                   .head_stride = keys_.shape()[1] * config.head_dim,
+                   .kv_heads = config.kv_heads,
+                   .head_dim = config.head_dim}};
+}
+
+}  // namespace reprise::model

@@ -1,0 +1,79 @@
+#include "core/model/network/network.h"
+
+#include "core/kernels/gather_rows.h"
+#include "core/kernels/norm.h"
+
+namespace reprise::model {
+namespace {
+
+const float* or_null(const std::vector<float>& values) {
+  return values.empty() ? nullptr : values.data();
+}
+
+}  // namespace
+
+void Activations::prepare(const ModelConfig& config, DType dtype, int64_t wanted_rows) {
+  if (wanted_rows <= rows) return;
+  rows = 0;  // until all are made: an allocation may throw
+  const auto make = [&](AlignedBuffer& buffer, int64_t cols, DType type) {
+    buffer = AlignedBuffer(static_cast<size_t>(wanted_rows * cols) * size_of(type));
+  };
+  make(residual, config.hidden, DType::kF32);
+  make(normed, config.hidden, dtype);
+  if (config.block == BlockStyle::kParallelTwoNorms) make(normed_mlp, config.hidden, dtype);
+  make(qkv, config.q_dim() + 2 * config.kv_dim(), DType::kF32);
+  make(attended, config.q_dim(), dtype);
+  if (config.position == PositionScheme::kRotary) {
+    make(cos, config.rotary.dims / 2, DType::kF32);
+    make(sin, config.rotary.dims / 2, DType::kF32);
+  }
+  rows = wanted_rows;
+}
+
+void Network::norm(const LoadedPart& part, const float* x, int64_t rows, void* out,
+                   DType out_dtype) const {
+  kernels::NormCall{.is_rms = config.norm == Norm::kRms,
+                    .epsilon = static_cast<float>(config.norm_epsilon),
+                    .weight = part.values.data(),
+                    .bias = or_null(part.bias),
+                    .x = x,
+                    .out = out,
+                    .out_dtype = out_dtype,
+                    .rows = rows,
+                    .cols = config.hidden}
+      .run(context);
+}
+
+void Network::linear(const LoadedPart& part, const void* x, int64_t rows, void* out,
+                     DType out_dtype, bool accumulate) {
+  kernels::LinearCall{.x = x,
+                      .m = rows,
+                      .bias = or_null(part.bias),
+                      .out = out,
+                      .out_dtype = out_dtype,
+                      .accumulate = accumulate}
+      .run(part.matrix, linear_workspace, context);
+}
+
+void Network::linear_rows(const LoadedPart& part, int64_t first, int64_t end, const void* x,
+                          int64_t rows, float* out) {
+  kernels::LinearCall{
+      .x = x, .m = rows, .bias = part.bias.empty() ? nullptr : part.bias.data() + first, .out = out}
+      .run(part.matrix.rows(first, end), linear_workspace, context);
+}
+
+void Network::move_rows(AlignedBuffer& buffer, int64_t cols, DType type,
+                        std::span<const int32_t> rows) const {
+  kernels::GatherRowsCall{.in = buffer.data(),
+                          .out = buffer.data(),
+                          .row_bytes = cols * static_cast<int64_t>(size_of(type)),
+                          .rows = rows}
+      .run(context);
+}
+
+void grow(AlignedBuffer& buffer, int64_t rows, int64_t cols, DType dtype) {
+  const size_t bytes = static_cast<size_t>(rows * cols) * size_of(dtype);
+  if (buffer.bytes() < bytes) buffer = AlignedBuffer(bytes);
+}
+
+}  // namespace reprise::model

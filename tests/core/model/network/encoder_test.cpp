@@ -1,0 +1,134 @@
+// BERT and RoBERTa against hidden states computed by other people's code.
+#include "core/model/network/encoder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/model/network/layer_policy.h"
+#include "tests/support/data.h"
+#include "tests/support/tiny_models.h"
+
+namespace reprise::model {
+namespace {
+
+using reprise::testing::data_dir;
+using reprise::testing::read_f32;
+
+double max_difference(std::span<const float> got, std::span<const float> want) {
+  EXPECT_EQ(got.size(), want.size());
+  double worst = 0.0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_FALSE(std::isnan(got[i]));
+    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(want[i])));
+  }
+  return worst;
+}
+
+class GoldenEncoder : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    REPRISE_NEEDS_DATA();
+    folder_ = data_dir() / "golden" / GetParam();
+    const Json golden = read_json(folder_ / "golden.json");
+    a_ = golden.at("a").get<std::vector<int32_t>>();
+    b_ = golden.at("b").get<std::vector<int32_t>>();
+    want_a_ = read_f32(folder_ / "hidden_a.f32");
+    want_b_ = read_f32(folder_ / "hidden_b.f32");
+  }
+
+  std::vector<float> encode(Decoder& model, std::span<const EncoderText> texts,
+                            LayerPolicy* policy = nullptr) {
+    size_t tokens = 0;
+    for (const EncoderText& text : texts) tokens += text.ids.size();
+    std::vector<float> hidden(tokens * static_cast<size_t>(model.config().hidden));
+    Encoder(model).encode(texts, hidden, policy);
+    return hidden;
+  }
+
+  std::filesystem::path folder_;
+  Context context_ = Context::machine();
+  std::vector<int32_t> a_, b_;
+  std::vector<float> want_a_, want_b_;
+};
+
+TEST_P(GoldenEncoder, HiddenStatesMatchAloneAndTogether) {
+  auto model = load_decoder(folder_, {.dtype = DType::kF32}, context_);
+  const EncoderText a{.ids = a_}, b{.ids = b_};
+  EXPECT_LE(max_difference(encode(*model, {{a}}), want_a_), 1e-4);
+  EXPECT_LE(max_difference(encode(*model, {{b}}), want_b_), 1e-4);
+  const std::vector<float> both = encode(*model, {{b, {}, a}});
+  EXPECT_LE(max_difference(std::span(both).first(want_b_.size()), want_b_), 1e-4);
+  EXPECT_LE(max_difference(std::span(both).subspan(want_b_.size()), want_a_), 1e-4);
+}
+
+// Hidden states are normed to about 1; bf16 rounds to 2^-9 of that some six times in each of three
+// layers, and errors add like a random walk whose largest of 2,560 is four deviations out:
+// 4 * sqrt(18) * 2^-9 * (values up to 3) = 0.1.
+TEST_P(GoldenEncoder, Bf16StaysNear) {
+  auto model = load_decoder(folder_, {.dtype = DType::kBF16}, context_);
+  EXPECT_LE(max_difference(encode(*model, {{EncoderText{.ids = a_}}}), want_a_), 0.1);
+}
+
+// Skips the last layer's attention.
+class SkipLast final : public LayerPolicy {
+ public:
+  LayerChoice choose(LayerInput& input) override {
+    return {.action = input.layer() == 2 ? LayerAction::kSkipAttention : LayerAction::kCompute};
+  }
+};
+// Reuses in every layer what the layer itself has shown before.
+class Replay final : public LayerPolicy {
+ public:
+  LayerChoice choose(LayerInput& input) override {
+    const auto layer = static_cast<size_t>(input.layer());
+    if (layer >= maps_.size()) return {.show_map = true};
+    view_.map = maps_[layer];
+    view_.map.data = values_[layer].data();
+    return {.action = LayerAction::kReuseMap, .maps = {&view_, 1}};
+  }
+  void observe_map(int64_t, const kernels::MapView& map) override {
+    const auto* values = static_cast<const float*>(map.data);
+    maps_.push_back(map);
+    values_.emplace_back(values, values + map.heads * map.rows * map.keys);
+  }
+
+ private:
+  std::vector<kernels::MapView> maps_;
+  std::vector<std::vector<float>> values_;
+  kernels::RowMap view_;
+};
+
+TEST_P(GoldenEncoder, PoliciesReachPostNormBlocks) {
+  auto model = load_decoder(folder_, {.dtype = DType::kF32}, context_);
+  const EncoderText a{.ids = a_};
+  Replay replay;
+  EXPECT_LE(max_difference(encode(*model, {{a}}, &replay), want_a_), 1e-4);  // shows its maps
+  EXPECT_LE(max_difference(encode(*model, {{a}}, &replay), want_a_), 1e-4);  // reuses them
+  SkipLast skip;
+  EXPECT_GT(max_difference(encode(*model, {{a}}, &skip), want_a_), 1e-2);
+}
+
+TEST_P(GoldenEncoder, WhatTheModelDoesNotHaveIsNamed) {
+  auto model = load_decoder(folder_, {.dtype = DType::kF32}, context_);
+  const std::vector<int32_t> long_text(129, 5), types = {0, 7}, ids = {5, 6};
+  expect_error([&] { (void)encode(*model, {{EncoderText{.ids = long_text}}}); },
+               {"position 128", "128"});
+  expect_error([&] { (void)encode(*model, {{EncoderText{.ids = ids, .token_types = types}}}); },
+               {"token type 7"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GoldenEncoder, ::testing::Values("bert", "roberta"));
+
+TEST(Encoder, RefusesDecoders) {
+  auto decoder = reprise::testing::random_decoder(reprise::testing::scaled_down("tinyllama-1.1b"),
+                                                  Context::machine());
+  expect_error([&] { Encoder encoder(*decoder); }, {"bert"});
+}
+
+}  // namespace
+}  // namespace reprise::model

@@ -174,14 +174,13 @@ class Parser {
 
   // Options of a method are checked here, so that none is found wrong after hours of measuring.
   void read_options(JsonObject& entry, MethodChoice& choice) const {
-    const JsonObject given = entry.has("options")
-                                 ? entry.object("options")
-                                 : JsonObject(choice.options, source_, entry.where("options"));
+    const JsonObject given =
+        entry.has("options") ? entry.object("options") : JsonObject(choice.options, source_);
     for (const KnownMethod& method : vocabulary_.methods)
       if (method.name == choice.name) choice.resolved = method.resolve_options(given);
     if (experiment_.kind.has_own_method(choice.name) && !given.json().empty())
-      raise("{}: method \"{}\" has no options; leave them out", entry.where("options"),
-            choice.name);
+      raise("{}: method \"{}\" has no options; leave out \"{}\"", entry.where("options"),
+            choice.name, given.json().begin().key());
     choice.options = Json(given.json());
   }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "core/engine/sampling.h"
 #include "core/engine/sequences.h"
 #include "core/engine/step.h"
 

@@ -21,9 +21,8 @@ class FreeDecoder final : public model::Decoder {
   [[nodiscard]] const model::ModelConfig& config() const override { return config_; }
   [[nodiscard]] DType dtype() const override { return DType::kF32; }
   [[nodiscard]] int64_t weight_bytes() const override { return 0; }
-  void forward(std::span<const int32_t>, const kv::AttentionPlan&, std::span<const int32_t> wanted,
-               float* logits) override {
-    std::fill_n(logits, wanted.size() * 8, 0.0f);
+  void forward(const model::StepInput&, const model::StepOutput& output) override {
+    std::fill(output.logits.begin(), output.logits.end(), 0.0f);
   }
 
  private:

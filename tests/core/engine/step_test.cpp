@@ -70,8 +70,10 @@ class Steps : public ::testing::Test {
     EXPECT_TRUE(step.reserve());
     std::vector<float> logits(static_cast<size_t>(decoder_->config().vocab));
     const std::vector<int32_t> wanted = {step.rows() - 1};
-    decoder_->forward(std::span(tokens).subspan(static_cast<size_t>(first_token)), step.plan(),
-                      wanted, logits.data());
+    decoder_->forward({.ids = std::span(tokens).subspan(static_cast<size_t>(first_token)),
+                       .plan = step.plan(),
+                       .logit_rows = wanted},
+                      {.logits = logits});
     step.computed();
     return logits;
   }

@@ -189,7 +189,8 @@ TEST(Decoder, IdsOutsideTheVocabularyAreNamed) {
   for (int32_t id : {-1, 97, 1 << 30})
     expect_error(
         [&] {
-          decoder->forward(std::vector<int32_t>{1, id}, plan, {}, nullptr);
+          const std::vector<int32_t> ids = {1, id};
+          decoder->forward({.ids = ids, .plan = plan}, {});
         },
         {std::to_string(id), "vocabulary of 97"});
 }

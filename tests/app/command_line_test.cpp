@@ -191,7 +191,7 @@ TEST_F(CommandLine, LogitsOfAnyLengthByEveryMethod) {
        {"recompute", "contiguous", "paged", "paged_shared", "chunk_attention", "relay_attention"})
     for (int tokens : {1, 50, 64, 78}) {
       std::string ids = "3";
-      for (int i = 1; i < tokens; ++i) ids += "," + std::to_string(3 + i);
+      for (int i = 1; i < tokens; ++i) ids += fmt::format(",{}", 3 + i);
       const Outcome outcome = reprise({"logits", "--model", model(), "--random-weights", "--method",
                                        method, "--ids", ids, "--out", (dir_ / "logits").string()});
       EXPECT_EQ(outcome.status, 0) << method << " " << tokens << ": " << outcome.err;

@@ -13,6 +13,7 @@
 #include "core/engine/request.h"
 #include "core/engine/scheduler.h"
 #include "core/model/network/decoder.h"
+#include "core/model/network/layer_policy.h"
 #include "core/reuse/reuse_method.h"
 
 namespace reprise::engine {
@@ -30,6 +31,9 @@ struct EngineOptions {
   std::shared_ptr<Scheduler> scheduler = {};  // empty: FirstComeScheduler
   // Append to every plan, after the method and in this order.
   std::vector<std::shared_ptr<reuse::PlanContributor>> contributors = {};
+  // Chooses what each layer of every step does; empty: all compute. It holds for the engine's life,
+  // so that no step reads keys that an earlier one left out.
+  std::shared_ptr<model::LayerPolicy> policy = {};
   std::function<int64_t()> clock_ns = {};  // empty: the steady clock
 };
 

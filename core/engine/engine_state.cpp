@@ -232,7 +232,9 @@ std::span<const float> Engine::State::logits_of(int32_t n) const {
 void Engine::State::execute(StepReport& report) {
   const kv::AttentionPlan& plan = step.plan();
   logits.resize(wanted.size() * static_cast<size_t>(decoder.config().vocab));
-  decoder.forward({.ids = ids, .plan = plan, .logit_rows = wanted}, {.logits = logits});
+  decoder.forward(
+      {.ids = ids, .plan = plan, .logit_rows = wanted, .policy = options.policy.get()},
+      {.logits = logits});
   draw();
   show();
   step.computed();

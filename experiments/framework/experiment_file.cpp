@@ -14,13 +14,6 @@ namespace {
 constexpr size_t kMostEntries = 1000;  // of one list
 constexpr size_t kMostBytes = size_t{4} << 20;
 
-template <typename T>
-std::vector<std::string> names_of(const std::vector<T>& things) {
-  std::vector<std::string> names;
-  for (const T& thing : things) names.push_back(thing.name);
-  return names;
-}
-
 // The entry of that name, or an Error with the nearest.
 template <typename T>
 const T& find_named(const std::vector<T>& things, const std::string& what, const std::string& name,

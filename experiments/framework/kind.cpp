@@ -3,17 +3,6 @@
 #include "results/statistics.h"
 
 namespace reprise::experiments {
-namespace {
-
-template <typename T>
-std::vector<std::string> names_of(const std::vector<T>& things) {
-  std::vector<std::string> names;
-  for (const T& thing : things) names.push_back(thing.name);
-  return names;
-}
-
-}  // namespace
-
 std::vector<std::string> KindInfo::axis_names() const { return names_of(axes); }
 std::vector<std::string> KindInfo::metric_names() const { return names_of(metrics); }
 std::vector<std::string> KindInfo::own_method_names() const { return names_of(own_methods); }

@@ -14,6 +14,14 @@
 
 namespace reprise::experiments {
 
+// The names of things that have one, for messages.
+template <typename T>
+std::vector<std::string> names_of(const std::vector<T>& things) {
+  std::vector<std::string> names;
+  for (const T& thing : things) names.push_back(thing.name);
+  return names;
+}
+
 // The one place where a metric's name, unit and help stand; what measures it names it by this.
 struct MetricInfo {
   std::string name;

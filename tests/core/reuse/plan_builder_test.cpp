@@ -76,7 +76,7 @@ TEST(PlanBuilder, ConsecutivePositionsAreOneSegment) {
   plan.finish();
   // Told so, nobody looks at all the positions.
   kv::AttentionPlan told;
-  told.cache.head_dim = 8;
+  told.caches = {{.head_dim = 8}};
   StepSequence consecutive = sequence;
   consecutive.is_consecutive = true;
   append_contiguous_reads(consecutive, 160, told);

@@ -2,11 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <bit>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
 #include "app/common_options.h"
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/model/network/decoder.h"
@@ -53,16 +53,12 @@ engine::Request request_of(const LogitsCommand& command) {
 }
 
 void write_logits(const LogitsCommand& command, engine::Engine& engine) {
-  std::ofstream file(command.out, std::ios::binary | std::ios::trunc);
-  if (!file) raise("cannot write {}; choose another --out", command.out);
-  engine.observe_logits([&](const engine::LogitsRow& row) {
-    file.write(reinterpret_cast<const char*>(row.logits.data()),
-               static_cast<std::streamsize>(row.logits.size_bytes()));
-  });
+  AtomicFile file(command.out);  // an earlier result stays until this one is whole
+  engine.observe_logits(
+      [&](const engine::LogitsRow& row) { file.write(std::as_bytes(row.logits)); });
   engine.submit(request_of(command));
   engine::require_served(engine.run());
-  file.flush();
-  if (!file) raise("writing {} failed; is the disk full?", command.out);
+  file.commit();
 }
 
 void run(const LogitsCommand& command, const CommonOptions& common) {

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "results/record.h"
 
@@ -169,17 +170,9 @@ bool set_byte_lock(int file, size_t byte, short type, const fs::path& path) {
 }  // namespace
 
 void write_file(const fs::path& path, const std::string& text) {
-  // A name of its own: processes of several machines may write this file at once.
-  std::string beside = path.string() + ".new-XXXXXX";
-  const int file = ::mkostemp(beside.data(), O_CLOEXEC);
-  if (file < 0) raise_errno("writing", beside);
-  ::fchmod(file, 0644);
-  const bool is_written = write_all(file, text) && ::fsync(file) == 0;
-  const int error = errno;
-  ::close(file);
-  errno = error;
-  if (!is_written || ::rename(beside.c_str(), path.c_str()) != 0) raise_errno("writing", path);
-  flush_folder(path.parent_path().empty() ? fs::path(".") : path.parent_path());
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
 }
 
 std::vector<Json> read_records(const fs::path& dir) {

@@ -1,9 +1,10 @@
 #include "core/base/atomic_file.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -15,12 +16,6 @@ namespace reprise {
 namespace {
 
 constexpr std::string_view kSuffix = ".unfinished";
-
-// Of this process and moment: two writers of one path have files of their own.
-std::filesystem::path beside_of(const std::filesystem::path& path) {
-  static std::atomic<uint64_t> counter{0};
-  return path.string() + fmt::format(".{}-{}{}", ::getpid(), counter.fetch_add(1), kSuffix);
-}
 
 [[noreturn]] void raise_errno(const char* what, const std::filesystem::path& path) {
   raise("{} {} failed: {}", what, path.string(), std::strerror(errno));
@@ -37,16 +32,24 @@ void flush_folder_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path path)
-    : path_(std::move(path)), beside_(beside_of(path_)) {
-  file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path_, ignored) &&
+      !std::filesystem::is_regular_file(path_, ignored)) {
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    std::string beside = path_.string() + ".XXXXXX" + std::string(kSuffix);
+    file_ = ::mkostemps(beside.data(), static_cast<int>(kSuffix.size()), O_CLOEXEC);
+    beside_ = beside;
+  }
   if (file_ < 0) raise_errno("writing", path_);
+  if (!beside_.empty()) ::fchmod(file_, 0644);
 }
 
 AtomicFile::~AtomicFile() {
   if (file_ < 0) return;
   ::close(file_);
-  ::unlink(beside_.c_str());
+  if (!beside_.empty()) ::unlink(beside_.c_str());
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -62,6 +65,10 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit() {
   REPRISE_CHECK(file_ >= 0, "{} is committed already", path_.string());
+  if (beside_.empty()) {
+    if (::close(std::exchange(file_, -1)) != 0) raise_errno("writing", path_);
+    return;
+  }
   if (::fsync(file_) != 0 || ::rename(beside_.c_str(), path_.c_str()) != 0)
     raise_errno("writing", path_);
   ::close(std::exchange(file_, -1));

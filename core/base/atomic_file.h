@@ -11,8 +11,9 @@ namespace reprise {
 // What is written stands in a file of its own beside `path` until commit(); whoever reads `path`
 // meanwhile finds the old file or none. Without commit() (an exception, an interrupt) the file
 // beside is removed and `path` is as it was; a killed process leaves the file beside, which
-// is_unfinished() knows. Several writers of one path do not disturb each other: the last commit
-// stays.
+// is_unfinished() knows. Several writers of one path, of several machines too, do not disturb each
+// other: the last commit stays. A path that is no regular file (a pipe, /dev/stdout) is written to
+// as it is: nothing can take its place.
 class AtomicFile {
  public:
   // Throws Error naming the path where the folder refuses.
@@ -32,7 +33,7 @@ class AtomicFile {
   [[nodiscard]] static bool is_unfinished(const std::filesystem::path& path);
 
  private:
-  std::filesystem::path path_, beside_;
+  std::filesystem::path path_, beside_;  // beside_ is empty where `path` is written to as it is
   int file_ = -1;
   size_t bytes_written_ = 0;
 };

@@ -202,9 +202,12 @@ TEST_F(CommandLine, LogitsOfAnyLengthByEveryMethod) {
 TEST_F(CommandLine, RefusedRequestsAreErrorsThatSayWhy) {
   expect_refused({"generate", "--model", model(), "--random-weights", "--ids", "5,300"},
                  {"token id 300", "vocabulary of 256"});
+  std::ofstream(dir_ / "logits") << "an earlier result";
   expect_refused({"logits", "--model", model(), "--random-weights", "--ids", "5,300", "--out",
                   (dir_ / "logits").string()},
                  {"token id 300", "vocabulary of 256"});
+  EXPECT_EQ(read_file(dir_ / "logits"), "an earlier result")
+      << "lost to a request that was refused";
 }
 
 TEST_F(CommandLine, ProbeWritesJson) {

@@ -80,6 +80,16 @@ TEST_F(AtomicFileTest, NamesThePathThatCannotBeWritten) {
   }
 }
 
+TEST_F(AtomicFileTest, WritesToWhatIsNoRegularFileAsItIs) {
+  AtomicFile null("/dev/null");
+  null.write("gone");
+  null.commit();
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  AtomicFile full("/dev/full");
+  EXPECT_THROW(full.write("no room"), Error);
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
 TEST_F(AtomicFileTest, KnowsWhatAKilledWriterLeaves) {
   const fs::path path = dir_ / "a";
   AtomicFile file(path);

@@ -9,6 +9,7 @@
 #include "core/kv/segment_store.h"
 #include "core/model/network/layer_policy.h"
 #include "tests/core/kv/segment_testing.h"
+#include "tests/core/model/checkpoint/model_files.h"
 #include "tests/support/run_model.h"
 #include "tests/support/tiny_models.h"
 
@@ -128,7 +129,7 @@ class Extension : public ::testing::TestWithParam<const char*> {};
 TEST_P(Extension, ModulesInTwoCachesGiveTheTokensOfTheWholeText) {
   const auto decoder = random_decoder(scaled_down(GetParam()), Context::machine());
   const std::vector<int32_t> modules = some_tokens(kFirst + kSecond, 1);
-  const kv::TestFolder folder(std::string("extension_") + GetParam());
+  const model::TempDir folder;
   kv::SegmentStore store({.directory = folder.path()});
   store.put("second", states_of(*decoder, modules, kFirst, kSecond));
   std::vector<engine::Request> imported, whole;

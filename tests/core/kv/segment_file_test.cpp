@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/kv/segment_testing.h"
+#include "tests/core/model/checkpoint/model_files.h"
 
 namespace reprise::kv {
 namespace {
@@ -32,7 +33,7 @@ std::string refusal(const fs::path& path, Verify verify = Verify::kAll) {
 }
 
 TEST(SegmentFile, ReadsWhatWasWritten) {
-  const TestFolder folder("segment_file_round_trip");
+  const model::TempDir folder;
   const fs::path path = folder.path() / "a";
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     SegmentShape shape = kSmallSegment;
@@ -51,7 +52,7 @@ TEST(SegmentFile, ReadsWhatWasWritten) {
 }
 
 TEST(SegmentFile, LaysKeysAndValuesOnPages) {
-  const TestFolder folder("segment_file_pages");
+  const model::TempDir folder;
   write_segment(folder.path() / "a", "key", segment_of(1));
   const SegmentFile file(folder.path() / "a", Verify::kHeader);
   EXPECT_EQ(file.header().keys_begin % 4096, 0u);
@@ -62,7 +63,7 @@ TEST(SegmentFile, LaysKeysAndValuesOnPages) {
 // A file with one byte changed is refused, or reads what was written (where padding was hit):
 // never other states.
 TEST(SegmentFile, NoFlippedByteGoesUnnoticed) {
-  const TestFolder folder("segment_file_flips");
+  const model::TempDir folder;
   const fs::path path = folder.path() / "a";
   write_segment(path, "key", segment_of(1));
   const std::string sound = content_of(path);
@@ -88,7 +89,7 @@ TEST(SegmentFile, NoFlippedByteGoesUnnoticed) {
 }
 
 TEST(SegmentFile, IsRefusedWhereItIsCutOff) {
-  const TestFolder folder("segment_file_cut");
+  const model::TempDir folder;
   const fs::path path = folder.path() / "a";
   write_segment(path, "key", segment_of(1));
   const std::string sound = content_of(path);

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/kv/segment_testing.h"
+#include "tests/core/model/checkpoint/model_files.h"
 
 namespace reprise::kv {
 namespace {
@@ -93,7 +94,7 @@ TEST(SegmentStore, AHandleOutlivesReplacementErasureAndStore) {
 }
 
 TEST(SegmentStore, TheDiskKeepsWhatTheHostDrops) {
-  const TestFolder folder("segment_store_tiers");
+  const model::TempDir folder;
   SegmentStore store({.host_bytes = kBytes, .directory = folder.path()});
   for (uint64_t i = 0; i < 4; ++i) store.put(std::to_string(i), segment_of(i));
   EXPECT_EQ(store.stats().disk_segments, 4);
@@ -108,7 +109,7 @@ TEST(SegmentStore, TheDiskKeepsWhatTheHostDrops) {
 }
 
 TEST(SegmentStore, PrefetchBringsToTheHost) {
-  const TestFolder folder("segment_store_prefetch");
+  const model::TempDir folder;
   SegmentStore store({.host_bytes = kBytes, .directory = folder.path()});
   store.put("a", segment_of(1));
   store.put("b", segment_of(2));
@@ -126,7 +127,7 @@ TEST(SegmentStore, PrefetchBringsToTheHost) {
 }
 
 TEST(SegmentStore, SurvivesARestartAndFindsTheFilesOfOthers) {
-  const TestFolder folder("segment_store_restart");
+  const model::TempDir folder;
   SegmentStore other({.directory = folder.path()});
   {
     SegmentStore store({.host_bytes = 10 * kBytes, .directory = folder.path()});
@@ -140,7 +141,7 @@ TEST(SegmentStore, SurvivesARestartAndFindsTheFilesOfOthers) {
 }
 
 TEST(SegmentStore, RefusesADamagedFileAndTakesTheSegmentAnew) {
-  const TestFolder folder("segment_store_damage");
+  const model::TempDir folder;
   {
     SegmentStore store({.directory = folder.path()});
     store.put("a", segment_of(1));
@@ -170,7 +171,7 @@ TEST(SegmentStore, RefusesADamagedFileAndTakesTheSegmentAnew) {
 }
 
 TEST(SegmentStore, AFullFolderRemovesTheOldestFiles) {
-  const TestFolder folder("segment_store_disk_budget");
+  const model::TempDir folder;
   const int64_t file_bytes = segment_file_bytes("a", segment_of(1));
   SegmentStore store({.directory = folder.path(), .disk_bytes = 2 * file_bytes});
   store.put("a", segment_of(1));
@@ -194,7 +195,7 @@ TEST(SegmentStore, AStoreThatCannotKeepAnythingIsRefused) {
 
 // Threads that put, acquire, prefetch and erase at once always read what some put wrote whole.
 TEST(SegmentStore, ThreadsNeverSeeHalfASegment) {
-  const TestFolder folder("segment_store_threads");
+  const model::TempDir folder;
   SegmentStore store({.host_bytes = 3 * kBytes, .directory = folder.path()});
   std::vector<std::thread> threads;
   std::atomic<int> wrong = 0, read = 0;

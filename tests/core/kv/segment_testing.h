@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstring>
-#include <filesystem>
 #include <string>
 
 #include "core/base/random.h"
@@ -30,23 +29,5 @@ inline bool holds(const CacheView& view, uint64_t seed, const SegmentShape& shap
   return std::memcmp(view.keys, expected.keys.data(), shape.half_bytes()) == 0 &&
          std::memcmp(view.values, expected.values.data(), shape.half_bytes()) == 0;
 }
-
-// A folder for one test, empty at first and gone afterwards.
-class TestFolder {
- public:
-  explicit TestFolder(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / ("reprise_" + name)) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~TestFolder() { std::filesystem::remove_all(path_); }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace reprise::kv

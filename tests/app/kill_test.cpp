@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "results/store.h"
+#include "tests/app/slow_experiment.h"
 #include "tests/app/subprocess.h"
-#include "tests/experiments/kinds/tiny_model.h"
 
 namespace reprise::app {
 namespace {
@@ -25,19 +25,7 @@ class KillTest : public ::testing::Test {
   void SetUp() override {
     const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
     dir_ = fs::temp_directory_path() / fmt::format("reprise_kill_{}_{}", ::getpid(), info->name());
-    experiments::write_tiny_model(dir_ / "model");
-    // About a tenth of a second a group, so that kills land before, between and inside of groups.
-    const Json file = {{"name", "kill"},
-                       {"title", "Killed again and again"},
-                       {"kind", "ttft"},
-                       {"models", {{{"model", (dir_ / "model").string()}, {"weights", "random"}}}},
-                       {"dtypes", {"f32"}},
-                       {"methods", {"recompute", "contiguous"}},
-                       {"settings", {{"new_tokens", 4}}},
-                       {"sweep", {{"prompt_tokens", {5, 17, 33, 64, 65, 100, 128, 200}}}},
-                       {"repetitions", 20},
-                       {"warmup", 1}};
-    std::ofstream(dir_ / "kill.json") << file.dump();
+    write_slow_experiment(dir_, "kill");
   }
   void TearDown() override { fs::remove_all(dir_); }
 

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "results/store.h"
+#include "tests/app/slow_experiment.h"
 #include "tests/app/subprocess.h"
-#include "tests/experiments/kinds/tiny_model.h"
 
 namespace reprise::app {
 namespace {
@@ -29,18 +29,7 @@ class ShardsTest : public ::testing::Test {
     const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
     dir_ =
         fs::temp_directory_path() / fmt::format("reprise_shards_{}_{}", ::getpid(), info->name());
-    experiments::write_tiny_model(dir_ / "model");
-    const Json file = {{"name", "shards"},
-                       {"title", "Divided among processes"},
-                       {"kind", "ttft"},
-                       {"models", {{{"model", (dir_ / "model").string()}, {"weights", "random"}}}},
-                       {"dtypes", {"f32"}},
-                       {"methods", {"recompute", "contiguous"}},
-                       {"settings", {{"new_tokens", 4}}},
-                       {"sweep", {{"prompt_tokens", {5, 17, 33, 64, 65, 100, 128, 200}}}},
-                       {"repetitions", 20},
-                       {"warmup", 1}};
-    std::ofstream(dir_ / "shards.json") << file.dump();
+    write_slow_experiment(dir_, "shards");
   }
   void TearDown() override { fs::remove_all(dir_); }
 

@@ -1,0 +1,30 @@
+// An experiment that takes long enough to be killed or divided while it runs.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/experiments/kinds/tiny_model.h"
+
+namespace reprise::app {
+
+// Writes a tiny model to `dir`/model and `dir`/NAME.json. About a tenth of a second a group, so
+// that what happens to a run lands before, between and inside of groups.
+inline void write_slow_experiment(const std::filesystem::path& dir, const std::string& name) {
+  experiments::write_tiny_model(dir / "model");
+  const Json file = {{"name", name},
+                     {"title", "Killed or divided"},
+                     {"kind", "ttft"},
+                     {"models", {{{"model", (dir / "model").string()}, {"weights", "random"}}}},
+                     {"dtypes", {"f32"}},
+                     {"methods", {"recompute", "contiguous"}},
+                     {"settings", {{"new_tokens", 4}}},
+                     {"sweep", {{"prompt_tokens", {5, 17, 33, 64, 65, 100, 128, 200}}}},
+                     {"repetitions", 20},
+                     {"warmup", 1}};
+  std::ofstream(dir / (name + ".json")) << file.dump();
+}
+
+}  // namespace reprise::app

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/base/json.h"
 #include "tests/experiments/kinds/tiny_model.h"
 
 namespace reprise::app {

@@ -49,10 +49,7 @@ function(reprise_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE reprise_options ${ARG_LINK} GTest::gtest_main GTest::gtest)
   add_test(NAME ${name} COMMAND ${name})
-  # Passive waiting: several tests run at once, and spinning OpenMP teams would starve each other.
-  # Under ThreadSanitizer our own threads are std::thread (core/base/threads.cpp), which it sees into;
-  # oneDNN's and libgomp's it does not, and what they write it does not track: no suppression is needed.
-  # (ignore_noninstrumented_modules=1 is no alternative: it hides races of parallel_for as well.)
+  # libtorch's OpenMP teams (the baselines' tests) would spin beside other tests.
   set(environment "OMP_WAIT_POLICY=passive")
   if(REPRISE_SANITIZE MATCHES "thread")
     list(APPEND environment "TSAN_OPTIONS=halt_on_error=1")

@@ -1,9 +1,9 @@
 #include "core/base/threads.h"
 
-#include <omp.h>
-
 #include <atomic>
+#include <chrono>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -13,8 +13,36 @@ namespace {
 
 thread_local bool t_inside_parallel = false;
 
-// Hands out items until none is left or one threw.
-struct Dispatcher {
+// How long a thread that waits keeps its core before it sleeps in a futex. Waking one that sleeps
+// costs some 10 us and more in a virtual machine, so a waiter has to outlast the gaps between the
+// calls of one model step; but a core that another program wants is not burnt for longer.
+constexpr std::chrono::microseconds kSpinTime{100};
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Polls until is_over() or the time for it is up; returns is_over().
+template <typename Predicate>
+bool spin_until(Predicate&& is_over) {
+  constexpr int kPollsPerClock = 32;  // reading the clock takes as long as a few polls
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    for (int poll = 0; poll < kPollsPerClock; ++poll) {
+      if (is_over()) return true;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() - begin < kSpinTime);
+  return is_over();
+}
+
+// One call of parallel_for: hands out items until none is left or one threw.
+struct Call {
+  int threads;
   int64_t items;
   void* state;
   void (*fn)(void*, int64_t, int);
@@ -36,13 +64,92 @@ struct Dispatcher {
   }
 };
 
-#if defined(__SANITIZE_THREAD__)
-#define REPRISE_STD_THREADS 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define REPRISE_STD_THREADS 1
-#endif
-#endif
+// The threads that help one calling thread. A call is over when its items are, not when every
+// helper has come: one whose core another program holds is not waited for unless it holds an item.
+// (A barrier of all threads, as OpenMP has it, makes each of the hundreds of calls of a model step
+// wait for the slice of such a program.)
+class Team {
+ public:
+  Team() = default;
+  ~Team() {
+    stops_ = true;
+    announce();
+    for (std::thread& helper : helpers_) helper.join();
+  }
+
+  void run(Call& call) {
+    while (static_cast<int>(helpers_.size()) < call.threads - 1) {
+      const int worker = static_cast<int>(helpers_.size()) + 1;
+      helpers_.emplace_back([this, worker] { serve(worker); });
+    }
+    call_ = &call;
+    gate_.store(kOpen);
+    announce();
+    call.work(0);
+    gate_.fetch_and(~kOpen);
+    wait_for_helpers();
+  }
+
+ private:
+  static constexpr uint32_t kOpen = 1u << 31;
+
+  void announce() {
+    calls_.fetch_add(1);
+    if (sleepers_.load() > 0) calls_.notify_all();
+  }
+
+  // Until the last helper that came has left.
+  void wait_for_helpers() {
+    if (spin_until([&] { return gate_.load() == 0; })) return;
+    caller_sleeps_ = true;
+    for (uint32_t inside; (inside = gate_.load()) != 0;) gate_.wait(inside);
+    caller_sleeps_ = false;
+  }
+
+  void serve(int worker) {
+    for (uint32_t seen = 0;;) {
+      wait_for_call_after(seen);
+      seen = calls_.load();
+      if (stops_) return;
+      if (!enter()) continue;
+      if (worker < call_->threads) call_->work(worker);
+      leave();
+    }
+  }
+
+  void wait_for_call_after(uint32_t seen) {
+    if (spin_until([&] { return calls_.load() != seen; })) return;
+    sleepers_.fetch_add(1);
+    calls_.wait(seen);
+    sleepers_.fetch_sub(1);
+  }
+
+  // False if the call is over: `call_` may be gone then. Whoever is inside keeps it alive.
+  bool enter() {
+    uint32_t inside = gate_.load();
+    while ((inside & kOpen) != 0)
+      if (gate_.compare_exchange_weak(inside, inside + 1)) return true;
+    return false;
+  }
+
+  void leave() {
+    if (gate_.fetch_sub(1) == 1 && caller_sleeps_) gate_.notify_one();
+  }
+
+  std::vector<std::thread> helpers_;               // helper i is worker i + 1
+  Call* call_ = nullptr;                           // valid while the gate is open or one is inside
+  alignas(64) std::atomic<uint32_t> calls_{0};     // number of the latest; helpers wait for more
+  alignas(64) std::atomic<uint32_t> gate_{0};      // kOpen while a call has items | helpers inside
+  alignas(64) std::atomic<uint32_t> sleepers_{0};  // helpers in or near the futex
+  std::atomic<bool> caller_sleeps_{false};         // likewise
+  std::atomic<bool> stops_{false};
+};
+
+// Of the calling thread: two engines side by side fork from threads of their own.
+Team& my_team() {
+  thread_local Team team;
+  return team;
+}
 
 }  // namespace
 
@@ -54,21 +161,15 @@ void run_parallel(int threads, int64_t items, void* state, void (*fn)(void*, int
     for (int64_t item = 0; item < items; ++item) fn(state, item, 0);
     return;
   }
-  // The whole team is always asked for: libgomp tears threads down and makes new ones when team
-  // sizes alternate.
-  Dispatcher dispatcher{
-      .items = items, .state = state, .fn = fn, .next = 0, .mutex = {}, .first_error = nullptr};
-#ifdef REPRISE_STD_THREADS
-  std::vector<std::thread> team;
-  for (int worker = 1; worker < threads; ++worker)
-    team.emplace_back([&, worker] { dispatcher.work(worker); });
-  dispatcher.work(0);
-  for (std::thread& thread : team) thread.join();
-#else
-#pragma omp parallel num_threads(threads)
-  dispatcher.work(omp_get_thread_num());
-#endif
-  if (dispatcher.first_error) std::rethrow_exception(dispatcher.first_error);
+  Call call{.threads = threads,
+            .items = items,
+            .state = state,
+            .fn = fn,
+            .next = 0,
+            .mutex = {},
+            .first_error = nullptr};
+  my_team().run(call);
+  if (call.first_error) std::rethrow_exception(call.first_error);
 }
 
 }  // namespace detail

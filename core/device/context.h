@@ -23,8 +23,8 @@ struct Context {
 // Calls fn(item, worker) once for each item of [0, items), worker in [0, context.threads). Items
 // are handed out one by one, so results must not depend on which worker takes which. A call inside
 // another runs on its caller's thread. The first exception stops the handing out and reaches the
-// caller. Threads are OpenMP's, shared with oneDNN (two pools would fight for the cores); under
-// ThreadSanitizer, which cannot see into libgomp, std::thread takes their place.
+// caller. Each calling thread has a team of its own, kept for its next call. Libraries that would
+// fork by themselves (oneDNN) are called on one thread each: two pools would fight for the cores.
 template <typename Fn>
 void parallel_for(const Context& context, int64_t items, Fn&& fn) {
   using Callable = std::remove_reference_t<Fn>;

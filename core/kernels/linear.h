@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/base/dtype.h"
 #include "core/device/buffer.h"
@@ -15,14 +16,14 @@ namespace cpu {
 class ProductCache;
 }
 
-// Reused memory of linear layers: the product library's primitives and scratchpad, and padded
-// copies of small inputs. One at a time: calls that run at once need one each.
+// Reused memory of linear layers: the product library's primitives, tiles and scratchpads, and
+// padded copies of small inputs. One at a time: calls that run at once need one each.
 struct LinearWorkspace {
   LinearWorkspace();
   ~LinearWorkspace();
 
-  AlignedBuffer scratchpad;
   AlignedBuffer padded_input;
+  std::vector<AlignedBuffer> tiles;             // of each worker: a tile of a product, a scratchpad
   std::unique_ptr<cpu::ProductCache> products;  // of all shapes, whichever layer's
 };
 
@@ -40,9 +41,9 @@ struct LinearCall {
   bool accumulate = false;
 
   // Sums accumulate in f32. m <= kStreamedRows streams the weights through our own kernel, more go
-  // to oneDNN's product (or to our kernel where oneDNN has none for this processor). Results do not
-  // depend on the number of threads in our kernel; oneDNN does not promise that, nor that m rows
-  // give the bits of each row alone.
+  // to oneDNN's product in tiles (or to our kernel where oneDNN has none for this processor).
+  // Results do not depend on the number of threads; that m rows give the bits of each row alone
+  // oneDNN does not promise.
   void run(const WeightRows& w, LinearWorkspace& workspace, const Context& context) const;
 
   static constexpr int64_t kStreamedRows = 4;

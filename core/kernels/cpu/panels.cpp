@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cpu/linear_task.h"
-#include "core/kernels/cpu/product_onednn.h"
+#include "core/kernels/cpu/tiled_product.h"
 
 namespace reprise::kernels::cpu {
 namespace {
@@ -89,15 +89,17 @@ bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
   const DType dtype = input_dtype(format());
   if (context.isa < (dtype == DType::kBF16 ? Isa::kAvx512Bf16 : Isa::kAvx512)) return false;
   if (first % kOutputs != 0) return false;  // a product begins at a panel
-  const ProductShape shape{.m = call.m,
-                           .n = end - first,
-                           .k = cols(),
-                           .dtype = dtype,
-                           .out_dtype = call.out_dtype,
-                           .has_bias = call.bias != nullptr,
-                           .accumulate = call.accumulate};
-  return workspace.products->run(shape, call.x, panel(first / kOutputs), call.bias, call.out,
-                                 workspace.scratchpad, context.threads);
+  const int64_t outputs = end - first;
+  const TiledProduct product(call, outputs, cols(), dtype, *workspace.products);
+  if (!product.is_fast()) return false;
+  workspace.tiles.resize(
+      std::max(workspace.tiles.size(), static_cast<size_t>(std::max(1, context.threads))));
+  parallel_for(context, product.tiles(), [&](int64_t tile, int worker) {
+    const int64_t first_output = product.first_output(tile);
+    product.run(tile, panel((first + first_output) / kOutputs),
+                workspace.tiles[static_cast<size_t>(worker)]);
+  });
+  return true;
 }
 
 const char* Panels::padded_input(const LinearCall& call, LinearWorkspace& workspace) const {

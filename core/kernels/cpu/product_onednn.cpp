@@ -20,6 +20,20 @@ dnnl::engine& cpu_engine() {
   return engine;
 }
 
+// oneDNN forks with OpenMP as wide as the calling thread's setting says. It never shall: our
+// threads (core/base/threads.h) each compute products of their own, and two pools would fight for
+// the cores.
+class OnOneThread {
+ public:
+  OnOneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OnOneThread() { omp_set_num_threads(before_); }
+  OnOneThread(const OnOneThread&) = delete;
+  OnOneThread& operator=(const OnOneThread&) = delete;
+
+ private:
+  int before_;
+};
+
 memory::data_type type_of(DType dtype) {
   return dtype == DType::kF32    ? memory::data_type::f32
          : dtype == DType::kBF16 ? memory::data_type::bf16
@@ -36,11 +50,6 @@ dnnl::matmul::primitive_desc describe(const ProductShape& s) {
   const memory::desc out({s.m, s.n}, type_of(s.out_dtype), memory::format_tag::ab);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (s.accumulate) {
-    dnnl::post_ops sum;
-    sum.append_sum(1.0f);
-    attributes.set_post_ops(sum);
-  }
 #if DNNL_VERSION_MAJOR >= 3
   return s.has_bias ? dnnl::matmul::primitive_desc(cpu_engine(), x, w, bias, out, attributes)
                     : dnnl::matmul::primitive_desc(cpu_engine(), x, w, out, attributes);
@@ -53,48 +62,80 @@ dnnl::matmul::primitive_desc describe(const ProductShape& s) {
 
 }  // namespace
 
-struct ProductCache::Entry {
-  bool is_fast = false;
-  dnnl::matmul primitive;
+struct Product::Primitive {
+  dnnl::matmul matmul;
   memory::desc x, w, bias, out, scratchpad;
+  bool has_bias = false;
 };
+
+Product::Product(std::unique_ptr<const Primitive> primitive) : primitive_(std::move(primitive)) {}
+Product::~Product() = default;
+
+size_t Product::scratchpad_bytes() const { return primitive_->scratchpad.get_size(); }
+
+void Product::run(const void* x, const void* w, const float* bias, void* out,
+                  void* scratchpad) const {
+  const OnOneThread setting;
+  const auto wrap = [](const memory::desc& desc, const void* data) {
+    return memory(desc, cpu_engine(), const_cast<void*>(data));
+  };
+  const Primitive& p = *primitive_;
+  std::unordered_map<int, memory> arguments = {
+      {DNNL_ARG_SRC, wrap(p.x, x)},
+      {DNNL_ARG_WEIGHTS, wrap(p.w, w)},
+      {DNNL_ARG_DST, wrap(p.out, out)},
+      {DNNL_ARG_SCRATCHPAD, wrap(p.scratchpad, scratchpad)}};
+  if (p.has_bias) arguments.emplace(DNNL_ARG_BIAS, wrap(p.bias, bias));
+  dnnl::stream stream(cpu_engine());
+  p.matmul.execute(stream, arguments);
+  stream.wait();
+}
+
+namespace {
+
+// Null where oneDNN has no fast implementation.
+std::shared_ptr<const Product> make_product(const ProductShape& shape) {
+  const OnOneThread setting;
+  try {
+    const dnnl::matmul::primitive_desc described = describe(shape);
+    // The reference implementation accepts everything, at a hundredth of the speed.
+    if (std::string_view(described.impl_info_str()).find("ref") != std::string_view::npos)
+      return nullptr;
+    auto primitive = std::make_unique<Product::Primitive>();
+    primitive->matmul = dnnl::matmul(described);
+    primitive->x = described.src_desc();
+    primitive->w = described.weights_desc();
+    if (shape.has_bias) primitive->bias = described.bias_desc();
+    primitive->out = described.dst_desc();
+    primitive->scratchpad = described.scratchpad_desc();
+    primitive->has_bias = shape.has_bias;
+    return std::make_shared<const Product>(std::move(primitive));
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_unimplemented) return nullptr;
+    raise("oneDNN failed to make a {} x {} x {} product: {}", shape.m, shape.n, shape.k,
+          error.what());
+  }
+}
+
+}  // namespace
 
 struct ProductCache::State {
   struct Hash {
     size_t operator()(const ProductShape& s) const {
       size_t h = 0;
-      for (const int64_t value :
-           {s.m, s.n, s.k,
-            static_cast<int64_t>(s.dtype) * 64 + static_cast<int64_t>(s.out_dtype) * 4 +
-                (s.has_bias ? 2 : 0) + (s.accumulate ? 1 : 0)})
+      for (const int64_t value : {s.m, s.n, s.k,
+                                  static_cast<int64_t>(s.dtype) * 64 +
+                                      static_cast<int64_t>(s.out_dtype) * 4 + (s.has_bias ? 2 : 0)})
         h = (h ^ static_cast<size_t>(value)) * 0x9e3779b97f4a7c15u;
       return h ^ (h >> 32);
     }
   };
-  using Entries = std::list<std::pair<ProductShape, Entry>>;
-
-  // The entry of a shape, made if it is new.
-  Entry& at(const ProductShape& shape);
+  using Entries = std::list<std::pair<ProductShape, std::shared_ptr<const Product>>>;
 
   size_t capacity;
   Entries entries;  // the most recently used first
   std::unordered_map<ProductShape, Entries::iterator, Hash> places;
 };
-
-ProductCache::Entry& ProductCache::State::at(const ProductShape& shape) {
-  if (const auto found = places.find(shape); found != places.end()) {
-    entries.splice(entries.begin(), entries, found->second);
-    return found->second->second;
-  }
-  Entry entry = make_entry(shape);  // may throw: nothing has changed then
-  if (entries.size() == capacity) {
-    places.erase(entries.back().first);
-    entries.pop_back();
-  }
-  entries.emplace_front(shape, std::move(entry));
-  places.emplace(shape, entries.begin());
-  return entries.front().second;
-}
 
 ProductCache::ProductCache(size_t capacity) : state_(std::make_unique<State>()) {
   REPRISE_CHECK(capacity > 0);
@@ -104,50 +145,21 @@ ProductCache::~ProductCache() = default;
 size_t ProductCache::size() const { return state_->entries.size(); }
 bool ProductCache::holds(const ProductShape& shape) const { return state_->places.contains(shape); }
 
-// Where oneDNN has no fast implementation, the entry says so.
-ProductCache::Entry ProductCache::make_entry(const ProductShape& shape) {
-  Entry entry;
-  try {
-    const dnnl::matmul::primitive_desc described = describe(shape);
-    // The reference implementation accepts everything, at a hundredth of the speed.
-    if (std::string_view(described.impl_info_str()).find("ref") != std::string_view::npos)
-      return entry;
-    entry.is_fast = true;
-    entry.primitive = dnnl::matmul(described);
-    entry.x = described.src_desc();
-    entry.w = described.weights_desc();
-    if (shape.has_bias) entry.bias = described.bias_desc();
-    entry.out = described.dst_desc();
-    entry.scratchpad = described.scratchpad_desc();
-  } catch (const dnnl::error& error) {
-    if (error.status != dnnl_unimplemented)
-      raise("oneDNN failed to make a {} x {} x {} product: {}", shape.m, shape.n, shape.k,
-            error.what());
-    entry.is_fast = false;
+std::shared_ptr<const Product> ProductCache::get(const ProductShape& shape) {
+  State& s = *state_;
+  if (const auto found = s.places.find(shape); found != s.places.end()) {
+    s.entries.splice(s.entries.begin(), s.entries, found->second);
+    return found->second->second;
   }
-  return entry;
-}
-
-bool ProductCache::run(const ProductShape& shape, const void* x, const void* w, const float* bias,
-                       void* out, AlignedBuffer& scratchpad, int threads) {
-  omp_set_num_threads(threads);  // oneDNN takes the calling thread's setting
-  const Entry& entry = state_->at(shape);
-  if (!entry.is_fast) return false;
-  if (scratchpad.bytes() < entry.scratchpad.get_size())
-    scratchpad = AlignedBuffer(entry.scratchpad.get_size());
-  const auto wrap = [](const memory::desc& desc, const void* data) {
-    return memory(desc, cpu_engine(), const_cast<void*>(data));
-  };
-  std::unordered_map<int, memory> arguments = {
-      {DNNL_ARG_SRC, wrap(entry.x, x)},
-      {DNNL_ARG_WEIGHTS, wrap(entry.w, w)},
-      {DNNL_ARG_DST, wrap(entry.out, out)},
-      {DNNL_ARG_SCRATCHPAD, wrap(entry.scratchpad, scratchpad.data())}};
-  if (shape.has_bias) arguments.emplace(DNNL_ARG_BIAS, wrap(entry.bias, bias));
-  dnnl::stream stream(cpu_engine());
-  entry.primitive.execute(stream, arguments);
-  stream.wait();
-  return true;
+  std::shared_ptr<const Product> product =
+      make_product(shape);  // may throw: nothing has changed then
+  if (s.entries.size() == s.capacity) {
+    s.places.erase(s.entries.back().first);
+    s.entries.pop_back();
+  }
+  s.entries.emplace_front(shape, std::move(product));
+  s.places.emplace(shape, s.entries.begin());
+  return s.entries.front().second;
 }
 
 }  // namespace reprise::kernels::cpu

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "core/base/dtype.h"
-#include "core/device/buffer.h"
 
 namespace reprise::kernels::cpu {
 
@@ -15,16 +14,33 @@ struct ProductShape {
   DType dtype = DType::kF32;  // of x and w
   DType out_dtype = DType::kF32;
   bool has_bias = false;
-  bool accumulate = false;
   bool operator==(const ProductShape&) const = default;
 };
 
-// The primitives of the last shapes that were asked for. Under continuous batching every step may
+// The product of one shape, computed by the thread that calls it: several may at once.
+class Product {
+ public:
+  struct Primitive;
+  explicit Product(std::unique_ptr<const Primitive> primitive);
+  ~Product();
+
+  // Bytes that run() needs as scratchpad, of each thread its own.
+  [[nodiscard]] size_t scratchpad_bytes() const;
+  // out = x w (+ bias): x [m, k], w panels of 64 outputs (core/kernels/cpu/panels.h), out [m, n],
+  // rows without gaps (for rows with gaps this oneDNN has no fast implementation). Throws Error
+  // where oneDNN fails.
+  void run(const void* x, const void* w, const float* bias, void* out, void* scratchpad) const;
+
+ private:
+  std::unique_ptr<const Primitive> primitive_;
+};
+
+// The products of the last shapes that were asked for. Under continuous batching every step may
 // have another m: without a bound the cache would grow with the number of batch sizes seen, times
-// the shapes of a model. Making a primitive takes 0.4 ms of a core (a Xeon with AVX512-BF16,
-// oneDNN 2.6), or 10 us where oneDNN's own cache of 1024 still has it, and holds about 75 KiB in
-// bf16; a model has four to six shapes for an m, so the bound is some 200 batch sizes. Rounding m
-// up instead would copy the rows of every size that is served today, or change their bits.
+// the shapes of a model. Making a product takes 0.4 ms of a core (a Xeon with AVX512-BF16, oneDNN
+// 2.6), or 10 us where oneDNN's own cache of 1024 still has it, and holds about 75 KiB in bf16.
+// Rounding m up instead would copy the rows of every size that is served today, or change their
+// bits.
 class ProductCache {
  public:
   static constexpr size_t kCapacity = 1024;
@@ -33,15 +49,11 @@ class ProductCache {
   ~ProductCache();
   [[nodiscard]] size_t size() const;  // <= capacity
   [[nodiscard]] bool holds(const ProductShape& shape) const;
-  // out = x w (+ bias) (+ out). Returns false, having done nothing, where oneDNN has no fast
-  // implementation for this processor and packing.
-  bool run(const ProductShape& shape, const void* x, const void* w, const float* bias, void* out,
-           AlignedBuffer& scratchpad, int threads);
+  // Made if it is new. Null where oneDNN has no fast implementation for this processor and packing.
+  std::shared_ptr<const Product> get(const ProductShape& shape);
 
  private:
-  struct Entry;
   struct State;
-  static Entry make_entry(const ProductShape& shape);
   std::unique_ptr<State> state_;
 };
 

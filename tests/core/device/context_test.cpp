@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -100,6 +101,30 @@ TEST(ParallelFor, SeveralThreadsMayForkAtOnce) {
     });
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(sum.load(), 3 * 10 * 50 * 49 / 2);
+}
+
+// Items that need each other, after rests in which helpers poll, begin to sleep, and sleep.
+TEST(ParallelFor, HelpersComeWhetherTheyPollOrSleep) {
+  constexpr int kThreads = 3;
+  for (int round = 0; round < 300; ++round) {
+    std::this_thread::sleep_for(std::chrono::microseconds(round % 3 * 70));
+    std::atomic<int> here = 0;
+    parallel_for({.threads = kThreads}, kThreads, [&](int64_t, int) {
+      ++here;
+      const auto begin = std::chrono::steady_clock::now();
+      while (here < kThreads && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20))
+        std::this_thread::yield();
+    });
+    ASSERT_EQ(here, kThreads) << "round " << round;
+  }
+}
+
+// A team lives as long as the thread that forked.
+TEST(ParallelFor, ThreadsMayEndAfterForking) {
+  std::atomic<int> calls = 0;
+  for (int round = 0; round < 50; ++round)
+    std::thread([&] { parallel_for({.threads = 4}, 10, [&](int64_t, int) { ++calls; }); }).join();
+  EXPECT_EQ(calls, 500);
 }
 
 TEST(ParallelFor, TheCallersWritesAreSeenAndTheWorkersWritesComeBack) {

@@ -331,44 +331,73 @@ TEST(Linear, BlocksAreReadBackExactly) {
   }
 }
 
-// Under continuous batching every step has another m.
+// Under continuous batching every step has another m: 5 layers x 256 sizes of a tile are more than
+// the cache holds.
 TEST(Linear, ManyBatchSizesDoNotGrowTheCacheOfPrimitives) {
   if (best_isa() < Isa::kAvx512) GTEST_SKIP() << "oneDNN's products need AVX-512";
-  const Weights w(70, 20, DType::kF32, 7);
-  const std::vector<float> x = random_values(2000 * 20, 8);
+  constexpr int64_t kMostRows = 256;
+  std::vector<Weights> layers;
+  for (const int64_t outputs : {70, 60, 50, 40, 30})
+    layers.emplace_back(outputs, 20, DType::kF32, 7);
+  const std::vector<float> x = random_values(kMostRows * 20, 8);
   const Context context{.threads = 1, .isa = best_isa()};
   LinearWorkspace kept;
-  std::vector<float> got(2000 * 70), want(2000 * 70);
+  std::vector<float> got(kMostRows * 70), want(kMostRows * 70);
   for (int round = 0; round < 2; ++round)  // the second time, the first ones have left
-    for (int64_t m = 1; m <= 2000; m += round == 0 ? 1 : 97) {
-      LinearCall call{.x = x.data(), .m = m, .out = got.data()};
-      call.run(w.packed, kept, context);
-      ASSERT_LE(kept.products->size(), cpu::ProductCache::kCapacity);
-      if (round == 0 && m % 97 != 0) continue;
-      LinearWorkspace fresh;
-      call.out = want.data();
-      call.run(w.packed, fresh, context);
-      EXPECT_EQ(std::memcmp(got.data(), want.data(), static_cast<size_t>(m) * 70 * sizeof(float)),
-                0)
-          << "m " << m;
-    }
+    for (int64_t m = 1; m <= kMostRows; m += round == 0 ? 1 : 37)
+      for (const Weights& w : layers) {
+        LinearCall call{.x = x.data(), .m = m, .out = got.data()};
+        call.run(w.packed, kept, context);
+        ASSERT_LE(kept.products->size(), cpu::ProductCache::kCapacity);
+        if (round == 0 && m % 37 != 0) continue;
+        LinearWorkspace fresh;
+        call.out = want.data();
+        call.run(w.packed, fresh, context);
+        EXPECT_EQ(std::memcmp(got.data(), want.data(),
+                              static_cast<size_t>(m * w.packed.rows()) * sizeof(float)),
+                  0)
+            << "m " << m << " outputs " << w.packed.rows();
+      }
   EXPECT_EQ(kept.products->size(), cpu::ProductCache::kCapacity);
+}
+
+// Products are computed in tiles of 256 x 256.
+TEST(Linear, EveryEdgeOfTheTilesMatchesTheReference) {
+  uint64_t seed = 2000;
+  for (const DType dtype : kWeightDtypes)
+    for (const int64_t rows : {1, 64, 255, 256, 257, 600}) {
+      const Weights w(rows, 33, dtype, ++seed);
+      for (const int64_t m : {5, 255, 256, 257, 513}) {
+        check(w, m, {.has_bias = true, .accumulate = true}, seed, {best_isa()});
+        check(w, m, {.has_bias = true, .out_dtype = DType::kBF16}, seed, {best_isa()});
+      }
+    }
+}
+
+TEST(Linear, BitsDoNotDependOnTheNumberOfThreads) {
+  for (const DType dtype : kWeightDtypes)
+    for (const int64_t rows : {64, 300, 700}) {
+      const Weights w(rows, 50, dtype, 7);
+      for (const int64_t m : {1, 5, 257, 513}) {
+        const Tensor x = tensor_of(random_values(m * 50, 8, dtype), dtype);
+        std::vector<std::vector<float>> outs;
+        for (const int threads : {1, 2, 5}) {
+          std::vector<float>& out = outs.emplace_back(static_cast<size_t>(m * rows));
+          LinearWorkspace workspace;
+          LinearCall{.x = x.data(), .m = m, .out = out.data()}.run(
+              w.packed, workspace, {.threads = threads, .isa = best_isa()});
+          EXPECT_EQ(std::memcmp(outs[0].data(), out.data(), out.size() * sizeof(float)), 0)
+              << name_of(dtype) << " rows " << rows << " m " << m << " threads " << threads;
+        }
+      }
+    }
 }
 
 // The shapes in use stay, whatever passes by.
 TEST(Linear, TheLeastRecentlyUsedPrimitiveLeavesFirst) {
   if (best_isa() < Isa::kAvx512) GTEST_SKIP() << "oneDNN's products need AVX-512";
-  const Weights w(64, 16, DType::kF32, 7);
-  const auto* panel = static_cast<const cpu::Panels*>(w.packed.rows(0, 64).store)->panel(0);
-  const std::vector<float> x = random_values(64 * 16, 8);
-  std::vector<float> out(64 * 64);
   cpu::ProductCache cache(3);
-  AlignedBuffer scratchpad;
-  const auto run = [&](int64_t m) {
-    return cache.run({.m = m, .n = 64, .k = 16}, x.data(), panel, nullptr, out.data(), scratchpad,
-                     1);
-  };
-  for (int64_t m : {5, 6, 7, 5, 8}) ASSERT_TRUE(run(m));
+  for (int64_t m : {5, 6, 7, 5, 8}) ASSERT_NE(cache.get({.m = m, .n = 64, .k = 16}), nullptr);
   EXPECT_EQ(cache.size(), 3u);
   const auto holds = [&](int64_t m) { return cache.holds({.m = m, .n = 64, .k = 16}); };
   EXPECT_TRUE(holds(5) && holds(7) && holds(8));

@@ -42,6 +42,10 @@ std::vector<std::string> key_columns(const std::vector<Json>& records, const Jso
   return keys;
 }
 
+bool is_starred(const Json& metric) {
+  return results::is_noisy(metric) || results::is_disturbed(metric);
+}
+
 std::string metric_text(const Json& record, const std::string& name) {
   const auto metric = record["metrics"].find(name);
   if (metric == record["metrics"].end()) return "-";
@@ -52,8 +56,7 @@ std::string metric_text(const Json& record, const std::string& name) {
   }
   const std::string value = short_number(number);
   return fmt::format("{} ({} to {}){}", value, short_number((*metric)["q1"].get<double>()),
-                     short_number((*metric)["q3"].get<double>()),
-                     results::is_noisy(*metric) ? " *" : "");
+                     short_number((*metric)["q3"].get<double>()), is_starred(*metric) ? " *" : "");
 }
 
 // A line for each record whose method is not as exact as it promises, with what tells its row
@@ -79,13 +82,16 @@ std::string footnotes(const std::vector<Json>& records, const std::vector<std::s
     for (const std::string& name : metrics) {
       const auto metric = record["metrics"].find(name);
       if (metric == record["metrics"].end()) continue;
-      has_noise = has_noise || results::is_noisy(*metric);
+      has_noise = has_noise || is_starred(*metric);
       above_one += name.ends_with("_limit_ratio") && (*metric)["value"].get<double>() > 1 ? 1 : 0;
     }
   std::string text;
   if (has_noise)
-    text += fmt::format("* noisy: the quartiles lie more than {:.0f} % of the median apart\n",
-                        100 * results::kNoisyShare);
+    text += fmt::format(
+        "* noisy: the quartiles lie more than {:.0f} % of the median apart, or other programs took "
+        "the "
+        "cores\n",
+        100 * results::kNoisyShare);
   if (above_one > 0)
     text += fmt::format(
         "{} shares of the machine's limit are above 1: it was busy when its limits were "

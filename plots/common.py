@@ -136,8 +136,8 @@ def label_of(name, unit):
 
 
 def is_noisy(metric):
-    """As the table's star: the quartiles lie more than a quarter of the median apart."""
-    return metric.get("iqr", 0.0) > NOISY_SHARE * abs(metric["value"])
+    """As the table's star: the quartiles lie more than a quarter of the median apart, or samples lost their cores."""
+    return "disturbed" in metric or metric.get("iqr", 0.0) > NOISY_SHARE * abs(metric["value"])
 
 
 def has_band(records, name):

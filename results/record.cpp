@@ -96,6 +96,24 @@ std::string inexact_remark(const Json& metrics) {
       (*unexplained)["value"].get<double>(), metrics["generations"]["value"].get<double>());
 }
 
+// Of a metric; 0 where it is not there.
+double value_of(const Json& metrics, const char* name) {
+  const auto metric = metrics.find(name);
+  return metric == metrics.end() ? 0 : (*metric)["value"].get<double>();
+}
+
+// Neither arithmetic nor memory explains a time of which they fill a fiftieth.
+std::string idle_remark(const Json& metrics) {
+  constexpr double kNextToNothing = 0.02;
+  const double share =
+      std::max(value_of(metrics, "compute_limit_ratio"), value_of(metrics, "memory_limit_ratio"));
+  if (share <= 0 || share >= kNextToNothing) return "";
+  return fmt::format(
+      "compute_limit_ratio is {:.3f}: neither arithmetic nor memory took the time, but something "
+      "beside them",
+      value_of(metrics, "compute_limit_ratio"));
+}
+
 std::vector<std::string> remarks_on(const Json& metrics) {
   constexpr double kClearlyAboveOne = 1.05;
   std::vector<std::string> remarks;
@@ -108,12 +126,20 @@ std::vector<std::string> remarks_on(const Json& metrics) {
           fmt::format("{}: the quartiles lie {:.0f} % of the median apart; the machine was "
                       "busy or throttled",
                       name, 100 * metric["iqr"].get<double>() / value));
+    if (is_disturbed(metric))
+      remarks.push_back(fmt::format(
+          "{}: {} of {} samples lost their cores to other programs, also when they were "
+          "taken again",
+          name, metric["disturbed"]["count"].get<int64_t>(),
+          metric["disturbed"]["of"].get<int64_t>()));
     if (name.ends_with("_limit_ratio") && value > kClearlyAboveOne)
       remarks.push_back(
           fmt::format("{} is {:.2f}, above 1: the machine's limits were measured while it was "
                       "busy; measure again with --fresh",
                       name, value));
   }
+  if (std::string remark = idle_remark(metrics); !remark.empty())
+    remarks.push_back(std::move(remark));
   return remarks;
 }
 

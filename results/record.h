@@ -26,6 +26,8 @@ inline constexpr int kSchemaVersion = 1;
 //                p50 ... p99.9 of one with tails, as far as the count supports them}}
 //   answers      what came out beside the times, such as {tokens_hash, generated_tokens}
 //   memory       {name in bytes: number}
+//   core_use     (of timed kinds) {wall_ms, cpu_ms, waited_ms, involuntary_switches, stolen_ms: [of
+//                each piece of timed work], disturbed, retaken: counts}: core/device/core_use.h
 //   remarks      sentences a reader of the numbers should know
 //   machine      facts and measured limits
 //   provenance   code revision, compiler, flags, libraries
@@ -42,8 +44,9 @@ std::string record_fault(const Json& record);
 // not, or were not compared.
 std::string inexact_remark(const Json& metrics);
 
-// What a reader should know about metrics: the inexact_remark() if any, which are noisy, and
-// whether a share of a limit is above 1, that is, the limit was measured on a busy machine.
+// What a reader should know about metrics: the inexact_remark() if any, which are noisy, whether a
+// share of a limit is above 1, that is, the limit was measured on a busy machine, and whether one
+// is so small that something else than what is measured took the time.
 std::vector<std::string> remarks_on(const Json& metrics);
 
 // Now as "2026-01-31T12:34:56.789Z".

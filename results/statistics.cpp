@@ -59,6 +59,12 @@ bool is_noisy(const Json& metric) {
          metric["iqr"].get<double>() > kNoisyShare * metric["value"].get<double>();
 }
 
+void mark_disturbed(int64_t disturbed, int64_t taken, Json& metric) {
+  metric["disturbed"] = {{"count", disturbed}, {"of", taken}};
+}
+
+bool is_disturbed(const Json& metric) { return metric.contains("disturbed"); }
+
 Json metric_json(double value, const std::string& unit) {
   return {{"value", value}, {"unit", unit}};
 }

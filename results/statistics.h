@@ -45,6 +45,11 @@ void add_percentiles(std::span<const double> samples, Json& metric);
 inline constexpr double kNoisyShare = 0.25;
 bool is_noisy(const Json& metric);
 
+// Notes in a metric that `disturbed` of the `taken` pieces of work it comes from lost their cores
+// to other programs, also when they were done again.
+void mark_disturbed(int64_t disturbed, int64_t taken, Json& metric);
+bool is_disturbed(const Json& metric);
+
 // A metric that is one number.
 Json metric_json(double value, const std::string& unit);
 

@@ -117,6 +117,7 @@ struct Measurement {
   Json resolved = Json::object();  // settings as they turned out, beside the requested ones
   Json answers = Json::object();   // outputs: hashes of generated tokens, agreement
   Json memory = Json::object();    // {name: bytes}
+  Json core_use = Json::object();  // what the processor gave, sample by sample; of timed kinds
 
   // A metric that is one number.
   void set(const MetricInfo& metric, double value);

@@ -73,6 +73,7 @@ std::vector<Json> records_of(const Experiment& experiment, const Group& group,
                        {"provenance", provenance},
                        {"started_at", started_at},
                        {"ended_at", ended_at}});
+    if (!measured.core_use.empty()) records.back()["core_use"] = measured.core_use;
     if (!writer.empty()) records.back()["writer"] = writer;
   }
   return records;

@@ -85,7 +85,9 @@ class AttentionRun {
         probe_(context),
         operators_(make_operators(group.methods, problem_, values_, context)),
         samples_(group.methods.size()),
-        deviations_(group.methods.size()) {}
+        deviations_(group.methods.size()) {
+    for (AttentionSamples& samples : samples_) samples.taking = Undisturbed(group.repetitions);
+  }
 
   void run() {
     int64_t sample = 0;
@@ -134,6 +136,7 @@ class AttentionRun {
                     {"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
                     {"process_peak_bytes", peak_resident_bytes()}};
       one.resolved = resolved_of(*operators_[m]);
+      samples_[m].taking.add_to(one);
       all.push_back(std::move(one));
     }
     return all;
@@ -191,11 +194,15 @@ class AttentionRun {
   void take_turn(size_t m, int64_t step) {
     if (stop_) throw Interrupted{};
     AttentionOperator& one = *operators_[m];
-    AttentionTurn turn{
-        .beside = moment(), .keys = keys_at(step), .kv_bytes_read = one.kv_bytes_read()};
-    turn.append_us = elapsed_us([&] { one.append(); });
-    turn.latency_us = elapsed_us([&] { one.attend(); });
-    samples_[m].turns.push_back(turn);
+    AttentionTurn turn{.keys = keys_at(step), .kv_bytes_read = one.kv_bytes_read()};
+    samples_[m].turns.push_back(samples_[m].taking.take([&] { turn.beside = moment(); },
+                                                        [&] {
+                                                          turn.append_us =
+                                                              elapsed_us([&] { one.append(); });
+                                                          turn.latency_us =
+                                                              elapsed_us([&] { one.attend(); });
+                                                          return turn;
+                                                        }));
   }
 
   // The read comes last: it empties the caches.

@@ -9,6 +9,7 @@
 #include "experiments/framework/kind.h"
 #include "experiments/kinds/attention_operator.h"
 #include "experiments/kinds/layer_around.h"
+#include "experiments/kinds/undisturbed.h"
 
 namespace reprise::experiments {
 
@@ -29,6 +30,7 @@ struct AttentionTurn {
 struct AttentionSamples {
   std::vector<AttentionTurn> turns;
   std::map<std::string, std::vector<double>> parts_us;  // by the metric they become
+  Undisturbed taking;                                   // of the turns
 };
 
 // Times of the linear layers around, in microseconds; empty where there are none.

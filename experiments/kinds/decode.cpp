@@ -8,6 +8,7 @@
 #include "core/device/buffer.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
+#include "experiments/kinds/undisturbed.h"
 #include "results/statistics.h"
 
 namespace reprise::experiments {
@@ -34,20 +35,31 @@ const MetricInfo kComputeLimitRatio = {
 struct Samples {
   std::vector<double> step_ms, prefill_ms;
   std::vector<int32_t> tokens;  // of all repetitions, by request
+  Undisturbed taking;
+};
+
+// Of one batch, from its submission to its last token.
+struct Timed {
+  int64_t submitted_ns;
+  std::vector<engine::TokenEvent> events;
 };
 
 double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
-void run_batch(engine::Engine& engine, const Group& group,
-               const std::vector<std::vector<int32_t>>& prompts, Samples* samples) {
+Timed run_batch(engine::Engine& engine, const Group& group,
+                const std::vector<std::vector<int32_t>>& prompts) {
   const auto batch = static_cast<int64_t>(prompts.size());
-  const int64_t submitted_ns = now_ns();
+  Timed run{.submitted_ns = now_ns(), .events = {}};
   for (int64_t b = 0; b < batch; ++b)
     engine.submit(
         make_request(group, b, prompts[static_cast<size_t>(b)], group.axis("new_tokens")));
-  std::vector<engine::TokenEvent> events = engine.run();
-  engine::require_served(events);
-  if (samples == nullptr) return;
+  run.events = engine.run();
+  engine::require_served(run.events);
+  return run;
+}
+
+void add(Timed run, int64_t batch, Samples* samples) {
+  auto& [submitted_ns, events] = run;
   const TimedBatch timed = split_steps(submitted_ns, events, batch);
   samples->prefill_ms.push_back(timed.prefill_ms);
   samples->step_ms.insert(samples->step_ms.end(), timed.step_ms.begin(), timed.step_ms.end());
@@ -60,7 +72,8 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
                            const model::Decoder& decoder, double prefix_ms, const Json& machine) {
   const int64_t batch = group.axis("batch"), prompt_tokens = group.axis("prompt_tokens");
   Measurement out;
-  out.metrics = method_metrics(engine, group, (group.repetitions + group.warmup) * batch);
+  out.metrics = method_metrics(
+      engine, group, (group.repetitions + group.warmup + samples.taking.retaken()) * batch);
   if (samples.step_ms.empty())
     raise(
         "no decode step was seen with all {} sequences at once; generate more with --set "
@@ -89,6 +102,7 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
   out.resolved = resolved_settings(engine, decoder);
   out.resolved["memory_limit_level"] = limit.level;
   out.memory = memory_of(engine);
+  samples.taking.add_to(out);
   return out;
 }
 
@@ -157,6 +171,7 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
   }
 
   std::vector<Samples> samples(engines.size());
+  for (Samples& of_method : samples) of_method.taking = Undisturbed(group.repetitions);
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const bool is_warmup = r < 0;
     const int64_t item = is_warmup ? group.repetitions - r : r;
@@ -164,7 +179,12 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
     for (int64_t b = 0; b < batch; ++b) prompts.push_back(bench_.prompt(group, item * batch + b));
     for (size_t m = 0; m < engines.size(); ++m) {
       if (stop) throw Interrupted{};
-      run_batch(*engines[m], group, prompts, is_warmup ? nullptr : &samples[m]);
+      const auto run = [&] { return run_batch(*engines[m], group, prompts); };
+      if (is_warmup) {
+        run();
+      } else {
+        add(samples[m].taking.take([] {}, run), batch, &samples[m]);
+      }
     }
   }
 

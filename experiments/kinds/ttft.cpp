@@ -6,6 +6,7 @@
 #include "core/device/buffer.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
+#include "experiments/kinds/undisturbed.h"
 
 namespace reprise::experiments {
 namespace {
@@ -25,18 +26,29 @@ const MetricInfo kComputeLimitRatio = {
 struct Samples {
   std::vector<double> ttft_ms, tpot_ms, e2e_ms;
   std::vector<int32_t> tokens;  // of all repetitions, one after another
+  Undisturbed taking;
+};
+
+// Of one request.
+struct Timed {
+  int64_t submitted_ns;
+  std::vector<engine::TokenEvent> events;
 };
 
 double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
-// Runs one request to its end; empty samples during warm-up.
-void run_request(engine::Engine& engine, engine::Request request, Samples* samples) {
-  const int64_t submitted_ns = now_ns();
+// Runs one request to its end.
+Timed run_request(engine::Engine& engine, engine::Request request) {
+  Timed timed{.submitted_ns = now_ns(), .events = {}};
   engine.submit(std::move(request));
-  const std::vector<engine::TokenEvent> events = engine.run();
-  engine::require_served(events);
-  REPRISE_CHECK(!events.empty());
-  if (samples == nullptr) return;
+  timed.events = engine.run();
+  engine::require_served(timed.events);
+  REPRISE_CHECK(!timed.events.empty());
+  return timed;
+}
+
+void add(const Timed& timed, Samples* samples) {
+  const auto& [submitted_ns, events] = timed;
   const int64_t first_ns = events.front().time_ns, last_ns = events.back().time_ns;
   samples->ttft_ms.push_back(ms(first_ns - submitted_ns));
   samples->e2e_ms.push_back(ms(last_ns - submitted_ns));
@@ -63,7 +75,8 @@ void add_rates(Measurement& out, const Group& group, const model::ModelConfig& c
 Measurement measurement_of(const Samples& samples, engine::Engine& engine, const Group& group,
                            const model::Decoder& decoder, double prefix_ms, const Json& machine) {
   Measurement out;
-  out.metrics = method_metrics(engine, group, group.repetitions + group.warmup);
+  out.metrics =
+      method_metrics(engine, group, group.repetitions + group.warmup + samples.taking.retaken());
   out.set(kPrefixMs, prefix_ms);
   out.sample(kTtftMs, samples.ttft_ms);
   out.sample(kTpotMs, samples.tpot_ms);
@@ -71,6 +84,7 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
   add_rates(out, group, decoder.config(), machine);
   out.resolved = resolved_settings(engine, decoder);
   out.memory = memory_of(engine);
+  samples.taking.add_to(out);
   return out;
 }
 
@@ -109,14 +123,21 @@ std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machi
   }
 
   std::vector<Samples> samples(engines.size());
+  for (Samples& of_method : samples) of_method.taking = Undisturbed(group.repetitions);
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const bool is_warmup = r < 0;
     const int64_t request = is_warmup ? group.repetitions - r : r;
     const std::vector<int32_t> prompt = bench_.prompt(group, request);
     for (size_t m = 0; m < engines.size(); ++m) {
       if (stop) throw Interrupted{};
-      run_request(*engines[m], make_request(group, request, prompt, new_tokens),
-                  is_warmup ? nullptr : &samples[m]);
+      const auto run = [&] {
+        return run_request(*engines[m], make_request(group, request, prompt, new_tokens));
+      };
+      if (is_warmup) {
+        run();
+      } else {
+        add(samples[m].taking.take([] {}, run), &samples[m]);
+      }
     }
   }
 

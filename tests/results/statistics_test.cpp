@@ -106,6 +106,29 @@ TEST(Statistics, NoiseAndImpossibleSharesAreRemarked) {
       2u);
 }
 
+TEST(Statistics, TimesThatNeitherArithmeticNorMemoryExplainsAreRemarked) {
+  const auto remarks = [](double compute, double memory) {
+    return remarks_on({{"compute_limit_ratio", metric_json(compute, "ratio")},
+                       {"memory_limit_ratio", metric_json(memory, "ratio")}});
+  };
+  EXPECT_TRUE(remarks(0.005, 0.9).empty());  // decoding at batch 1 computes next to nothing
+  EXPECT_TRUE(remarks(0.9, 0.005).empty());
+  ASSERT_EQ(remarks(0.002, 0.01).size(), 1u);
+  EXPECT_NE(remarks(0.002, 0.01)[0].find("0.002"), std::string::npos);
+  EXPECT_EQ(remarks_on({{"compute_limit_ratio", metric_json(0.002, "ratio")}}).size(), 1u);
+  EXPECT_TRUE(remarks_on({{"ttft_ms", metric_json(1, "ms")}}).empty());
+}
+
+TEST(Statistics, DisturbedMetricsAreRemarked) {
+  Json metric = metric_json(summarize(std::vector<double>{10, 10.5, 11}), "ms");
+  EXPECT_FALSE(is_disturbed(metric));
+  mark_disturbed(2, 3, metric);
+  EXPECT_TRUE(is_disturbed(metric));
+  const std::vector<std::string> remarks = remarks_on({{"ttft_ms", metric}});
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_NE(remarks[0].find("2 of 3 samples lost their cores"), std::string::npos) << remarks[0];
+}
+
 TEST(Statistics, GenerationsThatRoundingDoesNotExplainAreRemarked) {
   const auto metrics = [](double unexplained) {
     return Json{{"generations", metric_json(24, "generations")},

@@ -1,0 +1,72 @@
+#include "core/device/core_use.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+namespace reprise {
+namespace {
+
+double ms_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_usec) * 1e-3;
+}
+
+// Sum over the threads that live now; those that end meanwhile take their share with them.
+double waited_ms() {
+  double sum_ns = 0;
+  std::error_code ignored;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
+    const std::string path = task.path().string() + "/schedstat";
+    FILE* file = std::fopen(path.c_str(), "r");
+    if (file == nullptr) continue;
+    double ran_ns = 0, waited_ns = 0;
+    if (std::fscanf(file, "%lf %lf", &ran_ns, &waited_ns) == 2) sum_ns += waited_ns;
+    std::fclose(file);
+  }
+  return sum_ns * 1e-6;
+}
+
+// Of all cores together: the eighth number of the first line of /proc/stat, in clock ticks.
+double stolen_ms() {
+  FILE* file = std::fopen("/proc/stat", "r");
+  if (file == nullptr) return 0;
+  double ticks = 0;
+  if (std::fscanf(file, "cpu %*f %*f %*f %*f %*f %*f %*f %lf", &ticks) != 1) ticks = 0;
+  std::fclose(file);
+  return ticks * 1e3 / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
+
+bool CoreUse::lost_its_core() const {
+  // Stolen time comes in steps: of a short time it says only that something was taken around then.
+  const double lost_ms = std::max(waited_ms, std::min(stolen_ms, wall_ms));
+  return lost_ms > std::max(kLostMs, kLostShare * wall_ms);
+}
+
+CoreUse operator-(const CoreUse& end, const CoreUse& begin) {
+  return {.wall_ms = end.wall_ms - begin.wall_ms,
+          .cpu_ms = end.cpu_ms - begin.cpu_ms,
+          .waited_ms = std::max(0.0, end.waited_ms - begin.waited_ms),
+          .involuntary_switches = end.involuntary_switches - begin.involuntary_switches,
+          .stolen_ms = end.stolen_ms - begin.stolen_ms};
+}
+
+CoreUse core_use_now() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return {.wall_ms = std::chrono::duration<double, std::milli>(
+                         std::chrono::steady_clock::now().time_since_epoch())
+                         .count(),
+          .cpu_ms = ms_of(usage.ru_utime) + ms_of(usage.ru_stime),
+          .waited_ms = waited_ms(),
+          .involuntary_switches = usage.ru_nivcsw,
+          .stolen_ms = stolen_ms()};
+}
+
+}  // namespace reprise

@@ -1,0 +1,33 @@
+#include "experiments/kinds/undisturbed.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "results/statistics.h"
+
+namespace reprise::experiments {
+
+int64_t Undisturbed::disturbed() const {
+  return std::count_if(uses_.begin(), uses_.end(),
+                       [](const CoreUse& use) { return use.lost_its_core(); });
+}
+
+void Undisturbed::add_to(Measurement& out) const {
+  const auto each = [&](auto field) {
+    Json values = Json::array();
+    for (const CoreUse& use : uses_) values.push_back(use.*field);
+    return values;
+  };
+  out.core_use = {{"wall_ms", each(&CoreUse::wall_ms)},
+                  {"cpu_ms", each(&CoreUse::cpu_ms)},
+                  {"waited_ms", each(&CoreUse::waited_ms)},
+                  {"involuntary_switches", each(&CoreUse::involuntary_switches)},
+                  {"stolen_ms", each(&CoreUse::stolen_ms)},
+                  {"disturbed", disturbed()},
+                  {"retaken", retaken()}};
+  if (disturbed() == 0) return;
+  for (const auto& [name, samples] : out.samples.items())
+    results::mark_disturbed(disturbed(), std::ssize(uses_), out.metrics[name]);
+}
+
+}  // namespace reprise::experiments

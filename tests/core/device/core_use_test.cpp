@@ -1,0 +1,75 @@
+#include "core/device/core_use.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace reprise {
+namespace {
+
+void spin_for(std::chrono::milliseconds time) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < time) {
+  }
+}
+
+// The threads of `fn` share one core.
+template <typename Fn>
+CoreUse on_one_core(int threads, Fn&& fn) {
+  std::vector<std::thread> team;
+  const int core = sched_getcpu();
+  const CoreUse begin = core_use_now();
+  CoreUse end;
+  for (int t = 0; t < threads; ++t)
+    team.emplace_back([&, t] {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      CPU_SET(core, &set);
+      sched_setaffinity(0, sizeof set, &set);
+      fn();
+      if (t == 0) end = core_use_now();
+    });
+  for (std::thread& thread : team) thread.join();
+  return end - begin;
+}
+
+TEST(CoreUse, CountsTheTimeOfThisProcess) {
+  const CoreUse begin = core_use_now();
+  spin_for(std::chrono::milliseconds(20));
+  const CoreUse use = core_use_now() - begin;
+  EXPECT_GE(use.wall_ms, 20);
+  EXPECT_GT(use.cpu_ms, 0);
+  EXPECT_LE(use.cpu_ms, use.wall_ms + 15);  // the kernel may round to its tick
+}
+
+TEST(CoreUse, AThreadThatSleepsLosesNothing) {
+  const CoreUse begin = core_use_now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const CoreUse use = core_use_now() - begin;
+  EXPECT_LT(use.cpu_ms, 25);
+  EXPECT_GE(use.wall_ms, 50);
+}
+
+TEST(CoreUse, SeesACoreThatHasToBeShared) {
+  const CoreUse use = on_one_core(2, [] { spin_for(std::chrono::milliseconds(100)); });
+  if (use.waited_ms == 0) GTEST_SKIP() << "this kernel does not say how long threads wait";
+  EXPECT_GT(use.waited_ms, 20);
+  EXPECT_GT(use.involuntary_switches, 0);
+  EXPECT_TRUE(use.lost_its_core());
+}
+
+TEST(CoreUse, JudgesByTheShareThatWasLost) {
+  EXPECT_FALSE((CoreUse{.wall_ms = 100, .cpu_ms = 100}.lost_its_core()));
+  EXPECT_FALSE((CoreUse{.wall_ms = 100, .cpu_ms = 98, .waited_ms = 4.9}.lost_its_core()));
+  EXPECT_TRUE((CoreUse{.wall_ms = 100, .cpu_ms = 90, .waited_ms = 5.1}.lost_its_core()));
+  EXPECT_TRUE((CoreUse{.wall_ms = 100, .cpu_ms = 90, .stolen_ms = 10}.lost_its_core()));
+  // Threads that wake wait some microseconds for a free core.
+  EXPECT_FALSE((CoreUse{.wall_ms = 0.3, .waited_ms = 0.05}.lost_its_core()));
+  EXPECT_TRUE((CoreUse{.wall_ms = 0.3, .waited_ms = 0.2}.lost_its_core()));
+}
+
+}  // namespace
+}  // namespace reprise

@@ -1,0 +1,125 @@
+// Samples that lose their core, made on purpose: two threads on one core.
+#include "experiments/kinds/undisturbed.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "results/record.h"
+#include "results/statistics.h"
+
+namespace reprise::experiments {
+namespace {
+
+const MetricInfo kTime = {"time_ms", "ms", "of a piece of work"};
+
+void spin_for_ms(int time) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(time)) {
+  }
+}
+
+void pin_to(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+// fn() on a thread that shares its core with one that never rests.
+template <typename Fn>
+void beside_a_busy_thread(Fn&& fn) {
+  const int core = sched_getcpu();
+  std::atomic<bool> stops = false;
+  std::thread busy([&] {
+    pin_to(core);
+    while (!stops) {
+    }
+  });
+  std::thread([&] {
+    pin_to(core);
+    fn();
+  }).join();
+  stops = true;
+  busy.join();
+}
+
+class UndisturbedTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    CoreUse use;
+    beside_a_busy_thread([&] {
+      const CoreUse begin = core_use_now();
+      spin_for_ms(30);
+      use = core_use_now() - begin;
+    });
+    if (use.waited_ms == 0) GTEST_SKIP() << "this kernel does not say how long threads wait";
+  }
+};
+
+TEST_F(UndisturbedTest, WorkThatNeverKeepsItsCoreIsRepeatedWithinBounds) {
+  Undisturbed taking(4);
+  int calls = 0, prepared = 0;
+  beside_a_busy_thread([&] {
+    for (int sample = 0; sample < 6; ++sample)
+      taking.take([&] { ++prepared; },
+                  [&] {
+                    spin_for_ms(30);
+                    return ++calls;
+                  });
+  });
+  EXPECT_EQ(calls, 6 + 4);  // two more for the first two samples, then nothing is left
+  EXPECT_EQ(prepared, calls);
+  EXPECT_EQ(taking.retaken(), 4);
+  EXPECT_EQ(taking.disturbed(), 6);
+}
+
+TEST_F(UndisturbedTest, TheLastTryCounts) {
+  Undisturbed taking(10);
+  int calls = 0;
+  beside_a_busy_thread([&] {
+    EXPECT_EQ(taking.take([] {},
+                          [&] {
+                            // The second time, too short to lose anything that counts.
+                            if (++calls == 1) spin_for_ms(30);
+                            return calls;
+                          }),
+              2);
+  });
+  EXPECT_EQ(taking.disturbed(), 0);
+  EXPECT_EQ(taking.retaken(), 1);
+}
+
+TEST_F(UndisturbedTest, EverySampledMetricIsMarkedAndTheRecordRemarksOnIt) {
+  Undisturbed taking(0);
+  Measurement out;
+  beside_a_busy_thread(
+      [&] { out.sample(kTime, {taking.take([] {}, [] { return spin_for_ms(30), 30.0; })}); });
+  taking.add_to(out);
+  EXPECT_TRUE(results::is_disturbed(out.metrics["time_ms"])) << out.metrics.dump();
+  EXPECT_EQ(out.core_use["disturbed"], 1);
+  EXPECT_EQ(out.core_use["waited_ms"].size(), 1u);
+  const std::vector<std::string> remarks = results::remarks_on(out.metrics);
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_NE(remarks[0].find("1 of 1 samples lost their cores"), std::string::npos) << remarks[0];
+}
+
+TEST(UndisturbedAlone, RecordsTheUseOfEachSample) {
+  Undisturbed taking(0);
+  Measurement out;
+  std::vector<double> times;
+  for (int sample = 0; sample < 3; ++sample)
+    times.push_back(taking.take([] {}, [] { return spin_for_ms(2), 2.0; }));
+  out.sample(kTime, times);
+  taking.add_to(out);
+  for (const char* name : {"wall_ms", "cpu_ms", "waited_ms", "involuntary_switches", "stolen_ms"})
+    EXPECT_EQ(out.core_use[name].size(), 3u) << name;
+  for (const double wall_ms : out.core_use["wall_ms"]) EXPECT_GE(wall_ms, 2);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

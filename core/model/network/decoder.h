@@ -24,6 +24,9 @@ class Decoder {
   [[nodiscard]] virtual const ModelConfig& config() const = 0;
   [[nodiscard]] virtual DType dtype() const = 0;
   [[nodiscard]] virtual int64_t weight_bytes() const = 0;  // as packed in memory
+  // Experts that rows of the last step were routed to, counted in each layer: the others' weights
+  // were not read. 0 where the model has none.
+  [[nodiscard]] virtual int64_t touched_experts() const { return 0; }
 
   // One step: writes keys and values of each row to its slot, attends by the plan, and computes
   // what is wanted of the last layer. Throws Error for ids outside the vocabulary. Positions beyond

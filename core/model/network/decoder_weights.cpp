@@ -50,7 +50,16 @@ void require_memory(const ModelConfig& config, DType dtype) {
 int64_t PartSet::bytes() const {
   size_t total = 0;
   for (const LoadedPart& part : parts_) total += part.table.bytes() + part.matrix.bytes();
+  for (const PartSet& expert : experts) total += static_cast<size_t>(expert.bytes());
   return static_cast<int64_t>(total);
+}
+
+PartSet& DecoderWeights::set_of(const Role& role) {
+  PartSet& set = role.layer >= 0 ? layers[static_cast<size_t>(role.layer)] : model;
+  if (role.expert < 0) return set;
+  const auto expert = static_cast<size_t>(role.expert);
+  if (set.experts.size() <= expert) set.experts.resize(expert + 1);
+  return set.experts[expert];
 }
 
 int64_t DecoderWeights::bytes() const {
@@ -66,11 +75,9 @@ DecoderWeights load_weights(const ModelConfig& config, const WeightSource& sourc
   weights.layers.resize(static_cast<size_t>(config.layers));
   for (const TensorSpec& spec : canonical_tensors(config)) {
     const Role& role = spec.role;
-    PartSet& set =
-        role.layer >= 0 ? weights.layers[static_cast<size_t>(role.layer)] : weights.model;
     // One matrix serves as embedding and as head.
     const bool is_tied = role.part == Part::kEmbedding && config.tied_embeddings;
-    LoadedPart& part = set[is_tied ? Part::kHead : role.part];
+    LoadedPart& part = weights.set_of(role)[is_tied ? Part::kHead : role.part];
     if (role.is_bias) {
       part.bias = read_vector(source, spec);
     } else if (kind_of(role.part) == PartKind::kNorm) {

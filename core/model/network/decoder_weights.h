@@ -43,8 +43,9 @@ struct DecoderWeights {
 };
 
 // Reads and packs every tensor, one after the other, so that peak memory stays near the packed
-// size. Throws Error with need and have when the weights will not fit.
-DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source, DType dtype,
-                            const Context& context);
+// size: matrices in `format`, tables in the dtype that it is multiplied with. Throws Error with
+// need and have when the weights will not fit.
+DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source,
+                            WeightFormat format, const Context& context);
 
 }  // namespace reprise::model

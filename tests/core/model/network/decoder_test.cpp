@@ -267,6 +267,28 @@ TEST(Decoder, ShapesWithoutWeightsAndUnsupportedDtypesAreErrors) {
       {"falcon-180b", "GiB", "available"});
 }
 
+TEST(Decoder, WeightsAreHeldInTheFormatThatGoesWithTheDtypeOrIsAskedFor) {
+  const Context context = Context::machine();
+  const TempDir dir;
+  dir.write("config.json", scaled_down("llama-2-7b").dump());
+  const auto load = [&](DType dtype, std::optional<WeightFormat> format) {
+    return load_decoder(dir.path(),
+                        {.dtype = dtype, .weight_format = format, .random_weights = true}, context);
+  };
+  const std::vector<int32_t> ids = some_ids(9);
+  for (const auto& [dtype, format] :
+       {std::pair{DType::kF32, WeightFormat::kF32}, {DType::kBF16, WeightFormat::kBF16}}) {
+    auto by_default = load(dtype, std::nullopt), asked = load(dtype, format);
+    EXPECT_EQ(by_default->weight_bytes(), asked->weight_bytes());
+    EXPECT_EQ(all_logits(*by_default, ids, 9), all_logits(*asked, ids, 9));
+  }
+  EXPECT_LT(load(DType::kBF16, std::nullopt)->weight_bytes(),
+            load(DType::kF32, std::nullopt)->weight_bytes());
+  expect_error([&] { (void)load(DType::kF32, WeightFormat::kBF16); }, {"bf16", "f32", "takes f32"});
+  expect_error([&] { (void)load(DType::kBF16, WeightFormat::kF32); }, {"takes bf16"});
+  expect_error([&] { (void)load(DType::kF32, WeightFormat::kF16); }, {"f16", "takes f32"});
+}
+
 TEST(DecoderDeathTest, WantedRowsBeyondTheStepStop) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto decoder = random_decoder(scaled_down("tinyllama-1.1b"), {.threads = 1, .isa = best_isa()});

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/device/buffer.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
 #include "results/statistics.h"
@@ -56,8 +55,9 @@ void run_batch(engine::Engine& engine, const Group& group,
   for (const engine::TokenEvent& event : events) samples->tokens.push_back(event.token);
 }
 
-Measurement measurement_of(const Samples& samples, engine::Engine& engine, const Group& group,
-                           const model::Decoder& decoder, double prefix_ms, const Json& machine) {
+Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, const Group& group,
+                           const model::Decoder& decoder, const Json& machine) {
+  engine::Engine& engine = *lane.engine;
   const int64_t batch = group.axis("batch"), prompt_tokens = group.axis("prompt_tokens");
   Measurement out;
   out.metrics = method_metrics(engine, group, (group.repetitions + group.warmup) * batch);
@@ -77,7 +77,7 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
 
   out.sample(kStepMs, samples.step_ms);
   out.sample(kPrefillMs, samples.prefill_ms);
-  out.set(kPrefixMs, prefix_ms);
+  out.set(kPrefixMs, lane.prefix_ms);
   out.set(kDecodeTokensPerS, static_cast<double>(batch) / (step_ms * 1e-3));
   out.set(kPrefillTokensPerS, static_cast<double>(batch * prompt_tokens) / (prefill_ms * 1e-3));
   out.set(kStreamedBytes, bytes);
@@ -144,32 +144,23 @@ MemoryNeed DecodeKind::memory_need(const Group& group) {
 
 std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& machine,
                                              const std::atomic<bool>& stop) {
-  const int64_t batch = group.axis("batch"), prompt_tokens = group.axis("prompt_tokens");
-  AlignedBuffer::reset_peak();
+  const int64_t batch = group.axis("batch");
+  const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, batch, stop);
   const model::Decoder& decoder = bench_.decoder(group);
-  std::vector<std::unique_ptr<engine::Engine>> engines;
-  std::vector<double> prefix_ms;
-  for (size_t m = 0; m < group.methods.size(); ++m) {
-    if (stop) throw Interrupted{};
-    engines.push_back(
-        bench_.make_engine(group, m, batch, prompt_tokens + group.axis("new_tokens")));
-    prefix_ms.push_back(bench_.declare_prefix(*engines.back(), group));
-  }
-
-  std::vector<Samples> samples(engines.size());
+  std::vector<Samples> samples(lanes.size());
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const bool is_warmup = r < 0;
     const int64_t item = is_warmup ? group.repetitions - r : r;
     std::vector<std::vector<int32_t>> prompts;
     for (int64_t b = 0; b < batch; ++b) prompts.push_back(bench_.prompt(group, item * batch + b));
-    for (size_t m = 0; m < engines.size(); ++m) {
+    for (size_t m = 0; m < lanes.size(); ++m) {
       if (stop) throw Interrupted{};
-      run_batch(*engines[m], group, prompts, is_warmup ? nullptr : &samples[m]);
+      run_batch(*lanes[m].engine, group, prompts, is_warmup ? nullptr : &samples[m]);
     }
   }
 
   return measurements_of(group, samples, [&](size_t m) {
-    return measurement_of(samples[m], *engines[m], group, decoder, prefix_ms[m], machine);
+    return measurement_of(samples[m], lanes[m], group, decoder, machine);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "experiments/kinds/decode.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -24,6 +25,10 @@ const MetricInfo kStreamedBytes = {
 const MetricInfo kStreamedGbS = {"streamed_gb_s", "GB/s",
                                  "what a step must read at least, weights and distinct keys and "
                                  "values once, over its time"};
+// Of models that have experts.
+const MetricInfo kTouchedExperts = {
+    "touched_experts", "experts",
+    "experts that the last step of a batch read, of all layers together: the median repetition"};
 const MetricInfo kMemoryLimitRatio = {"memory_limit_ratio", "ratio",
                                       "the same over this machine's measured rate"};
 const MetricInfo kComputeLimitRatio = {
@@ -31,13 +36,13 @@ const MetricInfo kComputeLimitRatio = {
     "arithmetic of a step over its time and this machine's measured rate"};
 
 struct Samples {
-  std::vector<double> step_ms, prefill_ms;
+  std::vector<double> step_ms, prefill_ms, touched_experts;
   std::vector<int32_t> tokens;  // of all repetitions, by request
 };
 
 double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
-void run_batch(engine::Engine& engine, const Group& group,
+void run_batch(engine::Engine& engine, const model::Decoder& decoder, const Group& group,
                const std::vector<std::vector<int32_t>>& prompts, Samples* samples) {
   const auto batch = static_cast<int64_t>(prompts.size());
   const int64_t submitted_ns = now_ns();
@@ -47,6 +52,8 @@ void run_batch(engine::Engine& engine, const Group& group,
   std::vector<engine::TokenEvent> events = engine.run();
   engine::require_served(events);
   if (samples == nullptr) return;
+  // All sequences end together: the last step was a step of the whole batch.
+  samples->touched_experts.push_back(static_cast<double>(decoder.touched_experts()));
   const TimedBatch timed = split_steps(submitted_ns, events, batch);
   samples->prefill_ms.push_back(timed.prefill_ms);
   samples->step_ms.insert(samples->step_ms.end(), timed.step_ms.begin(), timed.step_ms.end());
@@ -70,8 +77,12 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
   const double prefill_ms = results::summarize(samples.prefill_ms).median;
   const double context =
       static_cast<double>(prompt_tokens) + static_cast<double>(group.axis("new_tokens")) / 2;
-  const double bytes = decode_bytes(decoder.config(), group.dtype, group.kv_dtype, batch, context,
-                                    group.axis("shared_tokens"));
+  const double touched_experts = results::summarize(samples.touched_experts).median;
+  const double bytes = decode_bytes(decoder.config(), group.dtype, group.kv_dtype,
+                                    {.batch = batch,
+                                     .context = context,
+                                     .shared = group.axis("shared_tokens"),
+                                     .touched_experts = std::llround(touched_experts)});
   const double gb_s = bytes / (step_ms * 1e6);
   const MemoryLimit limit = memory_limit(machine, bytes);
 
@@ -82,6 +93,7 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
   out.set(kPrefillTokensPerS, static_cast<double>(batch * prompt_tokens) / (prefill_ms * 1e-3));
   out.set(kStreamedBytes, bytes);
   out.set(kStreamedGbS, gb_s);
+  if (touched_experts > 0) out.set(kTouchedExperts, touched_experts);
   if (limit.gb_s > 0) out.set(kMemoryLimitRatio, gb_s / limit.gb_s);
   const double gflop_s = decode_flop(decoder.config(), batch, context) / (step_ms * 1e6);
   if (const double most = gflop_limit(machine, group.dtype); most > 0)
@@ -155,7 +167,7 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
     for (int64_t b = 0; b < batch; ++b) prompts.push_back(bench_.prompt(group, item * batch + b));
     for (size_t m = 0; m < lanes.size(); ++m) {
       if (stop) throw Interrupted{};
-      run_batch(*lanes[m].engine, group, prompts, is_warmup ? nullptr : &samples[m]);
+      run_batch(*lanes[m].engine, decoder, group, prompts, is_warmup ? nullptr : &samples[m]);
     }
   }
 

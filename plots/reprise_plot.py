@@ -38,7 +38,7 @@ def finish(figure, records, run, paper, spec, stem):
     width = figure.get_figwidth()
     title = textwrap.fill(plain(spec["title"] + (f" (after {origin})" if origin else "")), int(8.5 * width))
     has_bands = spec["family"] == "lines" and common.has_band(records, spec["y"])
-    caption = common.caption_of(records, run, paper, has_bands)
+    caption = common.caption_of(records, run, paper, has_bands, spec["y"])
     if figure.get_layout_engine() is None:
         figure.tight_layout()
     figure.canvas.draw()
@@ -61,7 +61,8 @@ def draw(records, run, paper, spec, target):
         common.fail(f"figure {name}: unknown family {spec['family']}; known: {', '.join(FAMILIES)}")
     figure = FAMILIES[spec["family"]](records, run, paper, spec)
     if figure is None:
-        print(f"no record has {spec['y']}: figure {name} is left out", file=sys.stderr)
+        why = " (too few samples)" if common.too_few(records, spec["y"]) else ""
+        print(f"no record has {spec['y']}{why}: figure {name} is left out", file=sys.stderr)
         return
     finish(figure, records, run, paper, spec, os.path.join(target, name))
 

@@ -204,6 +204,33 @@ class PlotTest(unittest.TestCase):
         self.assertIn("Not measured, for want of a library: torch_naive, torch_sdpa.", caption)
         self.assertNotIn("Not measured", caption_of(RECORDS, manifest(), {"caption": "", "points": {}}))
 
+    def test_draws_percentiles_where_samples_support_them(self):
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+        from common import caption_of, metric_label, metric_of
+        records = [record("contiguous", tokens, tokens) for tokens in (8, 16, 32)]
+        for one in records[:2]:
+            one["metrics"]["ttft_ms"]["p99"] = one["metrics"]["ttft_ms"]["value"] * 3
+        records[2]["metrics"]["ttft_ms"]["too_few_for"] = ["p99", "p99.9"]
+        self.assertEqual(metric_of(records[0], "ttft_ms.p99"), {"value": 24, "unit": "ms"})
+        self.assertIsNone(metric_of(records[2], "ttft_ms.p99"))
+        self.assertIsNone(metric_of(records[2], "none.p99"))
+        self.assertEqual(metric_label(records, "ttft_ms.p99"), "time to first token, p99 [ms]")
+        caption = caption_of(records, manifest(), {"caption": "", "points": {}}, has_bands=False, y="ttft_ms.p99")
+        self.assertIn("p99 of 3 repetitions;", caption)
+        self.assertIn("Left out for want of samples: 1 of 3 points.", caption)
+        lines = "".join(json.dumps(r) + "\n" for r in records)
+        done = self.draw(lines, manifest(y="ttft_ms.p99", name="ttft_ms.p99"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.figure("ttft_ms.p99.png").startswith(b"\x89PNG"))
+        done = self.draw(lines, manifest(y="ttft_ms.p99.9"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no record has ttft_ms.p99.9 (too few samples)", done.stderr)
+        records[0]["metrics"]["ttft_ms"]["p99"] = "slow"
+        done = self.draw(json.dumps(records[0]) + "\n", manifest())
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no number", done.stderr)
+
     def test_ignores_a_torn_last_line(self):
         done = self.draw(json.dumps(RECORDS[0]) + "\n" + '{"settings": {"req', manifest())
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -75,17 +75,17 @@ def refuse_unsound(record, place):
             fail(f"{place}: its metric {name} is no number")
 
 
-def record_files(folder):
-    """records.jsonl, and records-WRITER.jsonl of each of several processes."""
-    files = glob.glob(os.path.join(glob.escape(folder), "records-*.jsonl"))
-    alone = os.path.join(folder, "records.jsonl")
-    return ([alone] if os.path.exists(alone) or not files else []) + sorted(files)
+def files_of(folder, stem, suffix):
+    """records.jsonl, and records-WRITER.jsonl of each of several processes; skipped.json likewise."""
+    files = glob.glob(os.path.join(glob.escape(folder), f"{stem}-*.{suffix}"))
+    alone = os.path.join(folder, f"{stem}.{suffix}")
+    return ([alone] if os.path.exists(alone) else []) + sorted(files)
 
 
 def read_records(folder):
     """The records of all writers, each point once."""
     records = {}
-    for path in record_files(folder):
+    for path in files_of(folder, "records", "jsonl") or [os.path.join(folder, "records.jsonl")]:
         for number, record in enumerate(read_lines(path)):
             records.setdefault(record.get("point", (path, number)), record)
     if not records:
@@ -109,6 +109,17 @@ def read_lines(path):
         refuse_unsound(record, f"{path} line {number}")
         records.append(record)
     return records
+
+
+def read_skipped(folder, records):
+    """Points that some writer skipped for want of memory and none has measured, each once."""
+    measured = {record.get("point") for record in records}
+    skipped = {}
+    for path in files_of(folder, "skipped", "json"):
+        for entry in read_json(path):
+            if entry["point"] not in measured:
+                skipped.setdefault(entry["point"], entry)
+    return list(skipped.values())
 
 
 def read_paper(folder):
@@ -236,7 +247,18 @@ def title_panel(plot, spec, value):
         plot.set_title(f"{name_of(spec['panels'])}: {value}", fontsize=9)
 
 
-def caption_of(records, run, paper, has_bands=True, y=""):
+def skipped_note(skipped):
+    """How many points are missing for want of memory, and how much they need; "" where none is."""
+    if not skipped:
+        return ""
+    needs = sorted(entry["need_bytes"] / 2**30 for entry in skipped)
+    available = min(entry["available_bytes"] for entry in skipped) / 2**30
+    need = f"{needs[0]:.2f}" + (f" to {needs[-1]:.2f}" if needs[-1] > needs[0] else "")
+    points = "1 point was" if len(skipped) == 1 else f"{len(skipped)} points were"
+    return f" {points} skipped for want of memory: {need} GiB needed, {available:.2f} GiB available."
+
+
+def caption_of(records, run, paper, has_bands=True, y="", skipped=()):
     """Model or shape, dtype, machine, seeds and revision: what a reader needs to judge the numbers."""
     statistic = split_metric_name(y)[1] or "median"
     def values(get):
@@ -260,6 +282,7 @@ def caption_of(records, run, paper, has_bands=True, y=""):
         text += f" Paper: {paper['caption']}."
     if few := too_few(records, y):
         text += f" Left out for want of samples: {few} of {len(records)} points."
+    text += skipped_note(skipped)
     left_out = ", ".join(method["method"] for method in run.get("left_out", []))
     if left_out:
         text += f" Not measured, for want of a library: {left_out}."

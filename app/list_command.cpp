@@ -1,4 +1,6 @@
 // `reprise list`: what this program knows by name.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +13,7 @@
 #include "experiments/kinds/registry.h"
 #include "methods/registry.h"
 #include "results/data_dir.h"
+#include "results/metric_name.h"
 #include "results/provenance.h"
 #include "results/table.h"
 #include "workloads/arrivals.h"
@@ -113,6 +116,13 @@ void list_method(const reuse::MethodInfo& method) {
       presets);
 }
 
+// With the percentiles that a table's "metrics" and a figure's "y" take beside the metric itself.
+std::string metric_help(const experiments::MetricInfo& metric) {
+  if (!metric.has_percentiles) return metric.help;
+  return fmt::format("{}; percentiles: {}.{}", metric.help, metric.name,
+                     fmt::join(results::percentile_names(), ", ."));
+}
+
 void list_kind(const experiments::KindInfo& kind) {
   Table table;
   table.column("  " + kind.name);
@@ -122,7 +132,7 @@ void list_kind(const experiments::KindInfo& kind) {
     table.row(
         {"  axis " + axis.name, axis.fallback.text(), axis.accepted_text(), axis.unit, axis.help});
   for (const experiments::MetricInfo& metric : kind.metrics)
-    table.row({"  metric " + metric.name, "", "", metric.unit, metric.help});
+    table.row({"  metric " + metric.name, "", "", metric.unit, metric_help(metric)});
   for (const experiments::OwnMethod& method : kind.own_methods)
     table.row({"  method " + method.name, "", "", "", method.help});
   print(("Kind " + kind.name + ": " + kind.summary).c_str(), table);

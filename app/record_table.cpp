@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.h"
+#include "results/metric_name.h"
 #include "results/paper_numbers.h"
 #include "results/record.h"
 #include "results/statistics.h"
@@ -47,16 +49,17 @@ bool is_starred(const Json& metric) {
 }
 
 std::string metric_text(const Json& record, const std::string& name) {
-  const auto metric = record["metrics"].find(name);
-  if (metric == record["metrics"].end()) return "-";
-  const double number = (*metric)["value"].get<double>();
-  if (!metric->contains("q1")) {
-    const bool is_count = (*metric)["unit"] != "ratio" && std::trunc(number) == number;
+  if (results::has_too_few_samples(record["metrics"], name)) return "too few";
+  const Json metric = results::shown_metric(record["metrics"], name);
+  if (metric.is_null()) return "-";
+  const double number = metric["value"].get<double>();
+  if (!metric.contains("q1")) {
+    const bool is_count = metric["unit"] != "ratio" && std::trunc(number) == number;
     return is_count && number < 1e6 ? fmt::format("{:.0f}", number) : short_number(number);
   }
   const std::string value = short_number(number);
-  return fmt::format("{} ({} to {}){}", value, short_number((*metric)["q1"].get<double>()),
-                     short_number((*metric)["q3"].get<double>()), is_starred(*metric) ? " *" : "");
+  return fmt::format("{} ({} to {}){}", value, short_number(metric["q1"].get<double>()),
+                     short_number(metric["q3"].get<double>()), is_starred(metric) ? " *" : "");
 }
 
 // A line for each record whose method is not as exact as it promises, with what tells its row
@@ -74,6 +77,24 @@ std::string inexact_lines(const std::vector<Json>& records, const std::vector<st
   return text;
 }
 
+// A line for each percentile that some of the records have too few samples for.
+std::string too_few_lines(const std::vector<Json>& records,
+                          const std::vector<std::string>& metrics) {
+  std::string text;
+  for (const std::string& name : metrics) {
+    const auto few = std::count_if(records.begin(), records.end(), [&](const Json& record) {
+      return results::has_too_few_samples(record["metrics"], name);
+    });
+    for (const results::Percentile& percentile : results::kPercentiles)
+      if (few > 0 && results::split_metric_name(name).percentile == percentile.name)
+        text += fmt::format(
+            "too few: {} takes {} samples, {} of {} points have fewer (more with --set "
+            "repetitions=N)\n",
+            name, percentile.least_samples(), few, records.size());
+  }
+  return text;
+}
+
 // Under the table: what the star means, and how many shares of a limit cannot be.
 std::string footnotes(const std::vector<Json>& records, const std::vector<std::string>& metrics) {
   bool has_noise = false;
@@ -85,7 +106,7 @@ std::string footnotes(const std::vector<Json>& records, const std::vector<std::s
       has_noise = has_noise || is_starred(*metric);
       above_one += name.ends_with("_limit_ratio") && (*metric)["value"].get<double>() > 1 ? 1 : 0;
     }
-  std::string text;
+  std::string text = too_few_lines(records, metrics);
   if (has_noise)
     text += fmt::format(
         "* noisy: the quartiles lie more than {:.0f} % of the median apart, or other programs took "
@@ -124,12 +145,13 @@ std::string paper_note(const results::PaperNumbers& paper, bool is_shown) {
 }
 
 std::string heading_of(const std::vector<Json>& records, const std::string& name) {
+  const std::string metric = results::split_metric_name(name).metric;
   for (const Json& record : records)
-    if (record["metrics"].contains(name)) {
-      const std::string unit = record["metrics"][name]["unit"];
-      const bool is_in_name = name == unit || name.ends_with("_" + unit) || unit == "ratio" ||
-                              unit == "tokens/s" || name.ends_with("_gflop_s") ||
-                              name.ends_with("_gb_s");
+    if (record["metrics"].contains(metric)) {
+      const std::string unit = record["metrics"][metric]["unit"];
+      const bool is_in_name = metric == unit || metric.ends_with("_" + unit) || unit == "ratio" ||
+                              unit == "tokens/s" || metric.ends_with("_gflop_s") ||
+                              metric.ends_with("_gb_s");
       return is_in_name ? name : name + " [" + unit + "]";
     }
   return name;

@@ -10,7 +10,8 @@ namespace reprise::app {
 
 // One row for each record: the settings that vary, the method, and the metrics that the manifest
 // lists
-// ("median (first to third quartile)" where there are samples, with a star where they are noisy),
+// ("median (first to third quartile)" where there are samples, with a star where they are noisy;
+// "too few" where they do not support a percentile),
 // a line for each method that is less exact than it promises, and footnotes. Beside a metric stands
 // what the paper gives for it, where the manifest names a file of results/papers/ with numbers at
 // the same settings.

@@ -44,6 +44,9 @@ LABELS = {
 # results::kNoisyShare
 NOISY_SHARE = 0.25
 
+# results::kPercentiles; "ttft_ms.p99" names one of a metric.
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
+
 
 def fail(message):
     sys.exit("reprise_plot: " + message)
@@ -66,22 +69,23 @@ def refuse_unsound(record, place):
     if not isinstance(metrics, dict):
         fail(f"{place} is no record: it has no metrics")
     for name, metric in metrics.items():
-        numbers = [metric.get(key, 0) for key in ("value", "q1", "q3")] if isinstance(metric, dict) else [None]
+        keys = ("value", "q1", "q3") + PERCENTILES
+        numbers = [metric.get(key, 0) for key in keys] if isinstance(metric, dict) else [None]
         if not all(isinstance(number, (int, float)) and math.isfinite(number) for number in numbers):
             fail(f"{place}: its metric {name} is no number")
 
 
-def record_files(folder):
-    """records.jsonl, and records-WRITER.jsonl of each of several processes."""
-    files = glob.glob(os.path.join(glob.escape(folder), "records-*.jsonl"))
-    alone = os.path.join(folder, "records.jsonl")
-    return ([alone] if os.path.exists(alone) or not files else []) + sorted(files)
+def files_of(folder, stem, suffix):
+    """records.jsonl, and records-WRITER.jsonl of each of several processes; skipped.json likewise."""
+    files = glob.glob(os.path.join(glob.escape(folder), f"{stem}-*.{suffix}"))
+    alone = os.path.join(folder, f"{stem}.{suffix}")
+    return ([alone] if os.path.exists(alone) else []) + sorted(files)
 
 
 def read_records(folder):
     """The records of all writers, each point once."""
     records = {}
-    for path in record_files(folder):
+    for path in files_of(folder, "records", "jsonl") or [os.path.join(folder, "records.jsonl")]:
         for number, record in enumerate(read_lines(path)):
             records.setdefault(record.get("point", (path, number)), record)
     if not records:
@@ -107,6 +111,17 @@ def read_lines(path):
     return records
 
 
+def read_skipped(folder, records):
+    """Points that some writer skipped for want of memory and none has measured, each once."""
+    measured = {record.get("point") for record in records}
+    skipped = {}
+    for path in files_of(folder, "skipped", "json"):
+        for entry in read_json(path):
+            if entry["point"] not in measured:
+                skipped.setdefault(entry["point"], entry)
+    return list(skipped.values())
+
+
 def read_paper(folder):
     """{"caption", "points"} as `reprise run` and `reprise plot` look them up; nothing for older folders."""
     path = os.path.join(folder, "paper.json")
@@ -117,8 +132,31 @@ def setting(record, name):
     return record["settings"]["requested"].get(name)
 
 
+def split_metric_name(name):
+    """"ttft_ms.p99" is p99 of ttft_ms; of a metric itself, the percentile is empty."""
+    metric, _, percentile = name.partition(".")
+    return metric, percentile
+
+
+def metric_of(record, name):
+    """The metric as the record holds it, a percentile as a metric of its own; None where there is none."""
+    metric, percentile = split_metric_name(name)
+    found = record["metrics"].get(metric)
+    if found is None or not percentile:
+        return found
+    return {"value": found[percentile], "unit": found["unit"]} if percentile in found else None
+
+
+def too_few(records, name):
+    """How many of the records have too few samples for the percentile."""
+    metric, percentile = split_metric_name(name)
+    return sum(percentile in record["metrics"].get(metric, {}).get("too_few_for", []) for record in records)
+
+
 def name_of(metric_or_axis):
-    return LABELS.get(metric_or_axis, metric_or_axis.replace("_", " "))
+    name, percentile = split_metric_name(metric_or_axis)
+    text = LABELS.get(name, name.replace("_", " "))
+    return f"{text}, {percentile}" if percentile else text
 
 
 def metric_label(records, name):
@@ -141,7 +179,7 @@ def is_noisy(metric):
 
 
 def has_band(records, name):
-    return any("q1" in record["metrics"].get(name, {}) for record in records)
+    return any("q1" in (metric_of(record, name) or {}) for record in records)
 
 
 def short(value):
@@ -182,8 +220,8 @@ def in_order(records, name_of_record):
 
 def unit_of(records, name):
     for record in records:
-        if name in record["metrics"]:
-            return record["metrics"][name]["unit"]
+        if metric := metric_of(record, name):
+            return metric["unit"]
     return ""
 
 
@@ -209,8 +247,20 @@ def title_panel(plot, spec, value):
         plot.set_title(f"{name_of(spec['panels'])}: {value}", fontsize=9)
 
 
-def caption_of(records, run, paper, has_bands=True):
+def skipped_note(skipped):
+    """How many points are missing for want of memory, and how much they need; "" where none is."""
+    if not skipped:
+        return ""
+    needs = sorted(entry["need_bytes"] / 2**30 for entry in skipped)
+    available = min(entry["available_bytes"] for entry in skipped) / 2**30
+    need = f"{needs[0]:.2f}" + (f" to {needs[-1]:.2f}" if needs[-1] > needs[0] else "")
+    points = "1 point was" if len(skipped) == 1 else f"{len(skipped)} points were"
+    return f" {points} skipped for want of memory: {need} GiB needed, {available:.2f} GiB available."
+
+
+def caption_of(records, run, paper, has_bands=True, y="", skipped=()):
     """Model or shape, dtype, machine, seeds and revision: what a reader needs to judge the numbers."""
+    statistic = split_metric_name(y)[1] or "median"
     def values(get):
         return ", ".join(sorted({str(get(record)) for record in records}))
     first = records[0]
@@ -226,10 +276,13 @@ def caption_of(records, run, paper, has_bands=True):
     seeds = ", ".join(f"{name} {seed}" for name, seed in sorted(first["seeds"].items()))
     text = (f"{subject}{values(lambda r: setting(r, 'dtype'))}; "
             f"{machine}, {values(lambda r: setting(r, 'threads'))} threads, {values(lambda r: setting(r, 'isa'))}; "
-            f"median of {values(lambda r: setting(r, 'repetitions'))} repetitions{', band: quartiles' if has_bands else ''}; "
+            f"{statistic} of {values(lambda r: setting(r, 'repetitions'))} repetitions{', band: quartiles' if has_bands else ''}; "
             f"seeds: {seeds}; revision {revision}.")
     if paper["points"]:
         text += f" Paper: {paper['caption']}."
+    if few := too_few(records, y):
+        text += f" Left out for want of samples: {few} of {len(records)} points."
+    text += skipped_note(skipped)
     left_out = ", ".join(method["method"] for method in run.get("left_out", []))
     if left_out:
         text += f" Not measured, for want of a library: {left_out}."

@@ -31,7 +31,7 @@ class Grid:
 def cells(records, spec, columns, rows):
     grid = Grid((len(rows), len(columns)))
     for record in records:
-        metric = record["metrics"].get(spec["y"])
+        metric = common.metric_of(record, spec["y"])
         if metric is None:
             continue
         place = (rows.index(common.setting(record, spec["rows"])), columns.index(common.setting(record, spec["x"])))
@@ -113,7 +113,7 @@ def bar_ticks(norm):
 
 
 def draw(records, run, paper, spec):
-    shown = [record for record in records if spec["y"] in record["metrics"]]
+    shown = [record for record in records if common.metric_of(record, spec["y"]) is not None]
     if not shown:
         return None
     names = common.in_order(shown, common.method_name)

@@ -104,7 +104,7 @@ def draw(records, run, paper, spec):
     varying = common.varying_settings(records, run["settings"]["axes"])
 
     def ours(record):
-        return record["metrics"].get(spec["y"])
+        return common.metric_of(record, spec["y"])
 
     def theirs(record):
         return paper["points"].get(record.get("point"), {}).get(spec["y"])

@@ -31,14 +31,14 @@ def plain(text):
     return "".join(c for c in str(text) if c.isprintable()).replace("$", r"\$")
 
 
-def finish(figure, records, run, paper, spec, stem):
+def finish(figure, records, run, paper, skipped, spec, stem):
     """Title above, caption below, and both files."""
     source = run.get("caption", {})
     origin = ", ".join(part for part in (source.get("paper", ""), source.get("figure", "")) if part)
     width = figure.get_figwidth()
     title = textwrap.fill(plain(spec["title"] + (f" (after {origin})" if origin else "")), int(8.5 * width))
     has_bands = spec["family"] == "lines" and common.has_band(records, spec["y"])
-    caption = common.caption_of(records, run, paper, has_bands)
+    caption = common.caption_of(records, run, paper, has_bands, spec["y"], skipped)
     if figure.get_layout_engine() is None:
         figure.tight_layout()
     figure.canvas.draw()
@@ -52,7 +52,7 @@ def finish(figure, records, run, paper, spec, stem):
     plt.close(figure)
 
 
-def draw(records, run, paper, spec, target):
+def draw(records, run, paper, skipped, spec, target):
     """One figure of a results folder; what is wrong with it is said in a sentence, and the others are drawn."""
     name = spec["name"]
     if not isinstance(name, str) or not FIGURE_NAME.fullmatch(name):
@@ -61,9 +61,10 @@ def draw(records, run, paper, spec, target):
         common.fail(f"figure {name}: unknown family {spec['family']}; known: {', '.join(FAMILIES)}")
     figure = FAMILIES[spec["family"]](records, run, paper, spec)
     if figure is None:
-        print(f"no record has {spec['y']}: figure {name} is left out", file=sys.stderr)
+        why = " (too few samples)" if common.too_few(records, spec["y"]) else ""
+        print(f"no record has {spec['y']}{why}: figure {name} is left out", file=sys.stderr)
         return
-    finish(figure, records, run, paper, spec, os.path.join(target, name))
+    finish(figure, records, run, paper, skipped, spec, os.path.join(target, name))
 
 
 def main():
@@ -76,9 +77,10 @@ def main():
     paper = common.read_paper(options.folder)
     target = options.out or os.path.join(options.folder, "figures")
     try:
+        skipped = common.read_skipped(options.folder, records)
         os.makedirs(target, exist_ok=True)
         for spec in run.get("plots", []):
-            draw(records, run, paper, spec, target)
+            draw(records, run, paper, skipped, spec, target)
     except BrokenPipeError:  # whoever read what is printed has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

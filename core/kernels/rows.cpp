@@ -1,9 +1,11 @@
-// Spreads operations that move rows over threads: embedding, clipping, picking rows.
+// Spreads operations that move rows over threads: embedding, clipping, picking and adding rows.
 #include <cstring>
 
 #include "core/base/error.h"
 #include "core/kernels/clip.h"
+#include "core/kernels/combine_rows.h"
 #include "core/kernels/cpu/pointwise.h"
+#include "core/kernels/cpu/weighted_sum.h"
 #include "core/kernels/embedding.h"
 #include "core/kernels/for_rows.h"
 #include "core/kernels/gather_rows.h"
@@ -60,6 +62,24 @@ void ClipCall::run(const Context& context) const {
   REPRISE_CHECK(limit > 0.0f, "limit {}", limit);
   for_rows(context, rows, cols * kFloat,
            [&](int64_t row) { cpu::clip(data + row * cols, cols, limit, context.isa); });
+}
+
+void CombineRowsCall::run(const Context& context) const {
+  require_device(context.device, "adding rows");
+  const auto pairs = static_cast<size_t>(rows * per_row);
+  REPRISE_CHECK(places.size() == pairs && weights.size() == pairs, "{} places, {} weights of {}",
+                places.size(), weights.size(), pairs);
+  for_rows(context, rows, (per_row + 1) * cols * kFloat, [&](int64_t row) {
+    for (int64_t s = 0; s < per_row; ++s) {
+      const auto at = static_cast<size_t>(row * per_row + s);
+      cpu::add_weighted({.weights = &weights[at],
+                         .values = in + places[at] * cols,
+                         .tokens = 1,
+                         .head_dim = cols,
+                         .sum = out + row * cols},
+                        context.isa);
+    }
+  });
 }
 
 void GatherRowsCall::run(const Context& context) const {

@@ -1,11 +1,14 @@
 #include "experiments/framework/experiment_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.h"
 #include "experiments/framework/overrides.h"
+#include "results/metric_name.h"
 #include "results/paper_numbers.h"
 
 namespace reprise::experiments {
@@ -235,15 +238,31 @@ class Parser {
     sweep.reject_unknown();
   }
 
+  // A metric of the kind, or a percentile of one that has them.
+  void require_shown_metric(const std::string& name, const std::string& where) const {
+    const results::MetricName wanted = results::split_metric_name(name);
+    const MetricInfo& metric = find_named(experiment_.kind.metrics, "metric", wanted.metric, where);
+    if (!wanted.names_percentile) return;
+    std::vector<std::string> with_percentiles;
+    for (const MetricInfo& other : experiment_.kind.metrics)
+      if (other.has_percentiles) with_percentiles.push_back(other.name);
+    if (!metric.has_percentiles)
+      raise("{}: {} has no percentiles{}{}", where, metric.name,
+            with_percentiles.empty() ? "" : "; in this kind these have: ",
+            fmt::join(with_percentiles, ", "));
+    require_name(results::percentile_names(), "percentile of " + metric.name, wanted.percentile,
+                 where);
+  }
+
   void read_metrics() {
     experiment_.metrics = experiment_.kind.metric_names();
     if (!file_.has("metrics")) return;
-    const std::vector<std::string> known = experiment_.metrics;
     experiment_.metrics.clear();
     for (const Json& entry : list_at(file_, "metrics")) {
       if (!entry.is_string()) raise("{} must hold names", file_.where("metrics"));
-      require_name(known, "metric", entry.get<std::string>(), file_.where("metrics"));
-      experiment_.metrics.push_back(entry.get<std::string>());
+      const auto name = entry.get<std::string>();
+      require_shown_metric(name, file_.where("metrics"));
+      experiment_.metrics.push_back(name);
     }
   }
 
@@ -280,7 +299,8 @@ class Parser {
       spec.y = plot.string("name", "stack");
       return;
     }
-    spec.y = read_metric_name(plot, "y", plot.string("y"));
+    spec.y = plot.string("y");
+    require_shown_metric(spec.y, plot.where("y"));
     if (spec.family == "map") {
       spec.rows = plot.string("rows");
       require_name(experiment_.kind.axis_names(), "axis", spec.rows, plot.where("rows"));

@@ -31,7 +31,7 @@ struct Vocabulary {
 struct PlotSpec {
   std::string family;  // "lines", "map" or "stack"
   std::string x;       // an axis of the kind
-  std::string y;       // a metric of the kind
+  std::string y;       // a metric of the kind, or a percentile of one ("ttft_ms.p99")
   std::string series;  // "method", "model", "dtype", or an axis
   std::string name;    // of the files; the metric by default
   std::string title;   // the experiment's by default
@@ -57,7 +57,7 @@ struct Experiment {
   std::vector<MissingMethod> left_out;  // listed, but not measured: see leave_out_missing()
   Workload workload;
   std::vector<std::vector<AxisValue>> axis_values;  // of each axis of the kind, none empty
-  std::vector<std::string> metrics;                 // shown in the table; all by default
+  std::vector<std::string> metrics;  // shown in the table, or percentiles; all metrics by default
   int64_t repetitions = 5, warmup = 1;
   Seeds seeds;
   std::string paper_numbers;  // of results/papers/, to stand beside ours; "": none

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/base/error.h"
 #include "core/device/buffer.h"
@@ -45,35 +44,6 @@ double elapsed_us(const std::function<void()>& work) {
   return static_cast<double>(now_ns() - start_ns) * 1e-3;
 }
 
-// How far an operator's outputs are from the definition and from the group's first operator.
-struct Deviation {
-  double relative_error = 0;  // largest || o - o' || / || o' || of the heads looked at
-  double max_difference = 0;  // to the first operator, largest of any element
-  double largest_output = 0;
-};
-
-// First, middle and last of `count`.
-std::set<int64_t> picks(int64_t count) { return {0, count / 2, count - 1}; }
-
-double relative_error(const AttentionProblem& problem, const TokenValues& values, int64_t keys,
-                      const std::vector<float>& output) {
-  double largest = 0;
-  for (const int64_t sequence : picks(problem.batch))
-    for (const int64_t head : picks(problem.heads)) {
-      const std::vector<double> expected = values.attention(sequence, head, keys);
-      const float* o = output.data() + sequence * problem.q_dim() + head * problem.head_dim;
-      double difference = 0, norm = 0;
-      for (size_t c = 0; c < expected.size(); ++c) {
-        difference += std::pow(static_cast<double>(o[c]) - expected[c], 2);
-        norm += std::pow(expected[c], 2);
-      }
-      const double error = std::sqrt(difference / norm);
-      if (std::isnan(error)) return error;
-      largest = std::max(largest, error);
-    }
-  return largest;
-}
-
 // One group under way.
 class AttentionRun {
  public:
@@ -82,6 +52,7 @@ class AttentionRun {
         stop_(stop),
         problem_(attention_problem(group)),
         values_(problem_),
+        context_(context),
         probe_(context),
         operators_(make_operators(group.methods, problem_, values_, context)),
         samples_(group.methods.size()),
@@ -128,8 +99,7 @@ class AttentionRun {
       add_layer_metrics(problem_, group_.dtype, layer_, one);
       one.set(kKvMb, static_cast<double>(operators_[m]->kv_peak_bytes()) * 1e-6);
       one.answers = {{"relative_error", deviations_[m].relative_error},
-                     {"largest_rounding_error", operators_[m]->largest_rounding_error()},
-                     {"compared_with", label_of(group_.methods[0])},
+                     {"rounding_bound_share", deviations_[m].bound_share},
                      {"max_difference", deviations_[m].max_difference},
                      {"largest_output", deviations_[m].largest_output}};
       one.memory = {{"kv_peak_bytes", operators_[m]->kv_peak_bytes()},
@@ -161,34 +131,31 @@ class AttentionRun {
       }
   }
 
-  // Runs every operator once and compares what comes out.
+  // Runs every operator once and compares all that comes out with the definition.
   void validate(int64_t step) {
     settle();
-    std::vector<float> first, output(static_cast<size_t>(problem_.batch * problem_.q_dim()));
+    const ExactAttention exact(problem_, values_, keys_at(step), context_);
+    std::vector<float> output(static_cast<size_t>(problem_.batch * problem_.q_dim()));
     for (size_t m = 0; m < operators_.size(); ++m) {
       operators_[m]->attend();
       operators_[m]->read_output(output);
-      if (m == 0) first = output;
-      Deviation& deviation = deviations_[m];
-      const double error = relative_error(problem_, values_, keys_at(step), output);
-      require_exact(m, error);
-      deviation.relative_error = std::max(deviation.relative_error, error);
-      for (size_t i = 0; i < output.size(); ++i) {
-        deviation.max_difference =
-            std::max(deviation.max_difference, static_cast<double>(std::abs(output[i] - first[i])));
-        deviation.largest_output =
-            std::max(deviation.largest_output, static_cast<double>(std::abs(output[i])));
-      }
+      const Deviation deviation = deviation_of(exact, output, operators_[m]->rounding());
+      require_right(m, deviation);
+      deviations_[m].include(deviation);
     }
   }
 
-  void require_exact(size_t m, double error) const {
-    const double allowed = operators_[m]->largest_rounding_error();
-    if (error <= allowed || operators_[m]->exactness() != reuse::Exactness::kExact) return;
+  // A method that approximates may be off, but not without bounds.
+  void require_right(size_t m, const Deviation& deviation) const {
+    const bool is_exact = operators_[m]->exactness() == reuse::Exactness::kExact;
+    if (is_exact ? deviation.bound_share <= 1 : std::isfinite(deviation.bound_share)) return;
     raise(
-        "{}: {} is off the definition of attention by a relative {:.2e}, rounding in {} explains "
-        "{:.2e}. Its plan or a kernel is wrong, and its times would mean nothing.",
-        group_.label, label_of(group_.methods[m]), error, name_of(problem_.kv_dtype), allowed);
+        "{}: {} is off the definition of attention: sequence {}, head {} by {:.2f} times what "
+        "rounding in {} explains{}. Its plan or a kernel is wrong, and its times would mean "
+        "nothing.",
+        group_.label, label_of(group_.methods[m]), deviation.sequence, deviation.head,
+        deviation.bound_share, name_of(problem_.kv_dtype),
+        std::isfinite(deviation.bound_share) ? "" : " (an output is no finite number)");
   }
 
   void take_turn(size_t m, int64_t step) {
@@ -246,6 +213,7 @@ class AttentionRun {
   const std::atomic<bool>& stop_;
   AttentionProblem problem_;
   TokenValues values_;
+  Context context_;
   MachineProbe probe_;
   std::vector<std::unique_ptr<AttentionOperator>> operators_;
   std::vector<AttentionSamples> samples_;

@@ -11,6 +11,7 @@
 #include "core/device/context.h"
 #include "core/reuse/reuse_method.h"
 #include "experiments/kinds/attention_problem.h"
+#include "experiments/kinds/exact_attention.h"
 #include "experiments/kinds/token_values.h"
 
 namespace reprise::experiments {
@@ -44,9 +45,8 @@ class AttentionOperator {
   [[nodiscard]] virtual double kv_bytes_read() const = 0;
   [[nodiscard]] virtual int64_t kv_peak_bytes() const = 0;
   [[nodiscard]] virtual reuse::Exactness exactness() const { return reuse::Exactness::kExact; }
-  // The largest relative error, || o - o' || / || o' || of a head's output, that its rounding
-  // explains.
-  [[nodiscard]] virtual double largest_rounding_error() const = 0;
+  // What its arithmetic rounds, to judge its outputs by.
+  [[nodiscard]] virtual Rounding rounding() const = 0;
   // What it counts itself, and how its cache is laid out.
   virtual void report(const reuse::MetricSink& sink) const = 0;
   [[nodiscard]] virtual Json resolved() const = 0;

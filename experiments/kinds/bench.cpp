@@ -51,6 +51,20 @@ model::Decoder& Bench::decoder(const Group& group) {
   return *decoder_;
 }
 
+std::vector<Bench::Lane> Bench::make_lanes(const Group& group, int64_t max_batch,
+                                           const std::atomic<bool>& stop) {
+  AlignedBuffer::reset_peak();
+  std::vector<Lane> lanes;
+  for (size_t m = 0; m < group.methods.size(); ++m) {
+    if (stop) throw Interrupted{};
+    Lane lane{.engine = make_engine(group, m, max_batch,
+                                    group.axis("prompt_tokens") + group.axis("new_tokens"))};
+    lane.prefix_ms = declare_prefix(*lane.engine, group);
+    lanes.push_back(std::move(lane));
+  }
+  return lanes;
+}
+
 std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t index,
                                                    int64_t max_batch, int64_t tokens) {
   const MethodChoice& method = group.methods[index];

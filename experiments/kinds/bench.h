@@ -2,6 +2,7 @@
 // the token.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,15 @@ class Bench {
   [[nodiscard]] static model::ModelConfig config(const Group& group);
   // The group's decoder; the one before is freed first when it is another.
   model::Decoder& decoder(const Group& group);
+  // The group's methods, ready to take turns at requests with the group's prompts: an engine each,
+  // with room for `max_batch` sequences, which knows the group's prefix. Begins the count of peak
+  // memory. Throws Interrupted when `stop` is raised.
+  struct Lane {
+    std::unique_ptr<engine::Engine> engine;
+    double prefix_ms = 0;  // that declaring the prefix took
+  };
+  std::vector<Lane> make_lanes(const Group& group, int64_t max_batch,
+                               const std::atomic<bool>& stop);
   // An engine of the group's method `index`, with room for `max_batch` sequences of `tokens`.
   std::unique_ptr<engine::Engine> make_engine(const Group& group, size_t index, int64_t max_batch,
                                               int64_t tokens);

@@ -28,6 +28,14 @@ double visible_pairs(const model::ModelConfig& config, int64_t first, int64_t to
   return pairs;
 }
 
+// Weights that one token passes.
+int64_t active_parameters(const model::ModelConfig& config) {
+  const model::ExpertsConfig& experts = config.experts;
+  if (experts.count == 0) return config.parameters();
+  const int64_t routed = config.expert_parameters();
+  return config.parameters() - routed + routed / experts.count * experts.per_token;
+}
+
 double gib(double bytes) { return bytes / static_cast<double>(int64_t{1} << 30); }
 
 }  // namespace
@@ -36,31 +44,34 @@ int64_t kv_bytes_per_token(const model::ModelConfig& config, DType kv_dtype) {
   return 2 * config.layers * config.kv_dim() * static_cast<int64_t>(size_of(kv_dtype));
 }
 
-int64_t streamed_weight_bytes(const model::ModelConfig& config, DType dtype) {
-  const int64_t unread = config.tied_embeddings ? 0 : config.vocab * config.hidden;
+int64_t streamed_weight_bytes(const model::ModelConfig& config, DType dtype,
+                              int64_t touched_experts) {
+  int64_t unread = config.tied_embeddings ? 0 : config.vocab * config.hidden;
+  if (const int64_t experts = config.expert_layers() * config.experts.count; experts > 0)
+    unread += config.expert_parameters() / experts * (experts - touched_experts);
   return (config.parameters() - unread) * static_cast<int64_t>(size_of(dtype));
 }
 
 double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens) {
   const int64_t table = config.vocab * config.hidden;
   const int64_t tables = config.tied_embeddings ? 1 : 2;
-  const double body = static_cast<double>(config.parameters() - tables * table);
+  const double body = static_cast<double>(active_parameters(config) - tables * table);
   const double attention = 4.0 * static_cast<double>(config.layers * config.q_dim());
   return 2.0 * body * static_cast<double>(tokens) + 2.0 * static_cast<double>(table) +
          attention * visible_pairs(config, first, tokens);
 }
 
-double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtype, int64_t batch,
-                    double context, int64_t shared) {
-  const auto prefix = static_cast<double>(shared);
+double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtype,
+                    const DecodeStep& step) {
+  const auto prefix = static_cast<double>(step.shared);
   const double first_seen =
       config.sliding_window > 0
-          ? std::max(0.0, context - static_cast<double>(config.sliding_window))
+          ? std::max(0.0, step.context - static_cast<double>(config.sliding_window))
           : 0;
   const double shared_seen = std::max(0.0, prefix - first_seen);
-  const double private_seen = context - std::max(prefix, first_seen);
-  return static_cast<double>(streamed_weight_bytes(config, dtype)) +
-         (shared_seen + static_cast<double>(batch) * private_seen) *
+  const double private_seen = step.context - std::max(prefix, first_seen);
+  return static_cast<double>(streamed_weight_bytes(config, dtype, step.touched_experts)) +
+         (shared_seen + static_cast<double>(step.batch) * private_seen) *
              static_cast<double>(kv_bytes_per_token(config, kv_dtype));
 }
 

@@ -14,21 +14,29 @@ namespace reprise::experiments {
 // Keys and values of one token, all layers.
 [[nodiscard]] int64_t kv_bytes_per_token(const model::ModelConfig& config, DType kv_dtype);
 
-// Weights that every step reads: all but the embedding table, of which a step reads a few rows (a
-// tied table serves as the head and is read).
-[[nodiscard]] int64_t streamed_weight_bytes(const model::ModelConfig& config, DType dtype);
+// Weights that a step reads: all but the embedding table, of which a step reads a few rows (a tied
+// table serves as the head and is read), and but those experts that none of its rows was routed to:
+// `touched_experts` of all layers together were read (Decoder::touched_experts).
+[[nodiscard]] int64_t streamed_weight_bytes(const model::ModelConfig& config, DType dtype,
+                                            int64_t touched_experts);
 
 // Floating-point operations of computing `tokens` positions after `first` cached ones, with logits
-// for the last: 2 per weight and token, and 4 * heads * head_dim per layer and visible (query, key)
-// pair.
+// for the last: 2 per weight and token (of experts, those that a token passes), and 4 * heads *
+// head_dim per layer and visible (query, key) pair.
 [[nodiscard]] double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens);
 
-// Bytes one decode step must read at least: the streamed weights once, and each distinct cached
-// token once, `context` of each of `batch` sequences (at most the sliding window), of which all
-// have the first `shared` in common. A method that reads shared tokens for every sequence reads
-// more.
+struct DecodeStep {
+  int64_t batch = 1;            // sequences
+  double context = 0;           // cached tokens of each
+  int64_t shared = 0;           // first tokens that all of them have in common
+  int64_t touched_experts = 0;  // of all layers; 0 where the model has none
+};
+
+// Bytes the step must read at least: the streamed weights once, and each distinct cached token
+// once, at most the sliding window of each sequence. A method that reads shared tokens for every
+// sequence reads more.
 [[nodiscard]] double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtype,
-                                  int64_t batch, double context, int64_t shared);
+                                  const DecodeStep& step);
 
 // Floating-point operations of one decode step of `batch` sequences of `context` cached tokens: one
 // position of each, with its logits. Sharing saves none of them.

@@ -1,11 +1,11 @@
 #include "experiments/kinds/decode.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/device/buffer.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
 #include "experiments/kinds/undisturbed.h"
@@ -26,6 +26,10 @@ const MetricInfo kStreamedBytes = {
 const MetricInfo kStreamedGbS = {"streamed_gb_s", "GB/s",
                                  "what a step must read at least, weights and distinct keys and "
                                  "values once, over its time"};
+// Of models that have experts.
+const MetricInfo kTouchedExperts = {
+    "touched_experts", "experts",
+    "experts that the last step of a batch read, of all layers together: the median repetition"};
 const MetricInfo kMemoryLimitRatio = {"memory_limit_ratio", "ratio",
                                       "the same over this machine's measured rate"};
 const MetricInfo kComputeLimitRatio = {
@@ -33,7 +37,7 @@ const MetricInfo kComputeLimitRatio = {
     "arithmetic of a step over its time and this machine's measured rate"};
 
 struct Samples {
-  std::vector<double> step_ms, prefill_ms;
+  std::vector<double> step_ms, prefill_ms, touched_experts;
   std::vector<int32_t> tokens;  // of all repetitions, by request
   Undisturbed taking;
 };
@@ -42,24 +46,28 @@ struct Samples {
 struct Timed {
   int64_t submitted_ns;
   std::vector<engine::TokenEvent> events;
+  int64_t touched_experts = 0;  // by the last step
 };
 
 double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
-Timed run_batch(engine::Engine& engine, const Group& group,
+Timed run_batch(engine::Engine& engine, const model::Decoder& decoder, const Group& group,
                 const std::vector<std::vector<int32_t>>& prompts) {
   const auto batch = static_cast<int64_t>(prompts.size());
-  Timed run{.submitted_ns = now_ns(), .events = {}};
+  Timed run{.submitted_ns = now_ns()};
   for (int64_t b = 0; b < batch; ++b)
     engine.submit(
         make_request(group, b, prompts[static_cast<size_t>(b)], group.axis("new_tokens")));
   run.events = engine.run();
   engine::require_served(run.events);
+  // All sequences end together: the last step was a step of the whole batch.
+  run.touched_experts = decoder.touched_experts();
   return run;
 }
 
 void add(Timed run, int64_t batch, Samples* samples) {
-  auto& [submitted_ns, events] = run;
+  auto& [submitted_ns, events, touched_experts] = run;
+  samples->touched_experts.push_back(static_cast<double>(touched_experts));
   const TimedBatch timed = split_steps(submitted_ns, events, batch);
   samples->prefill_ms.push_back(timed.prefill_ms);
   samples->step_ms.insert(samples->step_ms.end(), timed.step_ms.begin(), timed.step_ms.end());
@@ -68,8 +76,9 @@ void add(Timed run, int64_t batch, Samples* samples) {
   for (const engine::TokenEvent& event : events) samples->tokens.push_back(event.token);
 }
 
-Measurement measurement_of(const Samples& samples, engine::Engine& engine, const Group& group,
-                           const model::Decoder& decoder, double prefix_ms, const Json& machine) {
+Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, const Group& group,
+                           const model::Decoder& decoder, const Json& machine) {
+  engine::Engine& engine = *lane.engine;
   const int64_t batch = group.axis("batch"), prompt_tokens = group.axis("prompt_tokens");
   Measurement out;
   out.metrics = method_metrics(
@@ -83,18 +92,23 @@ Measurement measurement_of(const Samples& samples, engine::Engine& engine, const
   const double prefill_ms = results::summarize(samples.prefill_ms).median;
   const double context =
       static_cast<double>(prompt_tokens) + static_cast<double>(group.axis("new_tokens")) / 2;
-  const double bytes = decode_bytes(decoder.config(), group.dtype, group.kv_dtype, batch, context,
-                                    group.axis("shared_tokens"));
+  const double touched_experts = results::summarize(samples.touched_experts).median;
+  const double bytes = decode_bytes(decoder.config(), group.dtype, group.kv_dtype,
+                                    {.batch = batch,
+                                     .context = context,
+                                     .shared = group.axis("shared_tokens"),
+                                     .touched_experts = std::llround(touched_experts)});
   const double gb_s = bytes / (step_ms * 1e6);
   const MemoryLimit limit = memory_limit(machine, bytes);
 
   out.sample(kStepMs, samples.step_ms);
   out.sample(kPrefillMs, samples.prefill_ms);
-  out.set(kPrefixMs, prefix_ms);
+  out.set(kPrefixMs, lane.prefix_ms);
   out.set(kDecodeTokensPerS, static_cast<double>(batch) / (step_ms * 1e-3));
   out.set(kPrefillTokensPerS, static_cast<double>(batch * prompt_tokens) / (prefill_ms * 1e-3));
   out.set(kStreamedBytes, bytes);
   out.set(kStreamedGbS, gb_s);
+  if (touched_experts > 0) out.set(kTouchedExperts, touched_experts);
   if (limit.gb_s > 0) out.set(kMemoryLimitRatio, gb_s / limit.gb_s);
   const double gflop_s = decode_flop(decoder.config(), batch, context) / (step_ms * 1e6);
   if (const double most = gflop_limit(machine, group.dtype); most > 0)
@@ -158,28 +172,19 @@ MemoryNeed DecodeKind::memory_need(const Group& group) {
 
 std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& machine,
                                              const std::atomic<bool>& stop) {
-  const int64_t batch = group.axis("batch"), prompt_tokens = group.axis("prompt_tokens");
-  AlignedBuffer::reset_peak();
+  const int64_t batch = group.axis("batch");
+  const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, batch, stop);
   const model::Decoder& decoder = bench_.decoder(group);
-  std::vector<std::unique_ptr<engine::Engine>> engines;
-  std::vector<double> prefix_ms;
-  for (size_t m = 0; m < group.methods.size(); ++m) {
-    if (stop) throw Interrupted{};
-    engines.push_back(
-        bench_.make_engine(group, m, batch, prompt_tokens + group.axis("new_tokens")));
-    prefix_ms.push_back(bench_.declare_prefix(*engines.back(), group));
-  }
-
-  std::vector<Samples> samples(engines.size());
+  std::vector<Samples> samples(lanes.size());
   for (Samples& of_method : samples) of_method.taking = Undisturbed(group.repetitions);
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const bool is_warmup = r < 0;
     const int64_t item = is_warmup ? group.repetitions - r : r;
     std::vector<std::vector<int32_t>> prompts;
     for (int64_t b = 0; b < batch; ++b) prompts.push_back(bench_.prompt(group, item * batch + b));
-    for (size_t m = 0; m < engines.size(); ++m) {
+    for (size_t m = 0; m < lanes.size(); ++m) {
       if (stop) throw Interrupted{};
-      const auto run = [&] { return run_batch(*engines[m], group, prompts); };
+      const auto run = [&] { return run_batch(*lanes[m].engine, decoder, group, prompts); };
       if (is_warmup) {
         run();
       } else {
@@ -189,7 +194,7 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
   }
 
   return measurements_of(group, samples, [&](size_t m) {
-    return measurement_of(samples[m], *engines[m], group, decoder, prefix_ms[m], machine);
+    return measurement_of(samples[m], lanes[m], group, decoder, machine);
   });
 }
 

@@ -30,11 +30,14 @@ class PlanOperator final : public AttentionOperator {
   [[nodiscard]] double kv_bytes_read() const override { return plan_kv_bytes(*plan_); }
   [[nodiscard]] int64_t kv_peak_bytes() const override { return pool_.peak_bytes(); }
   [[nodiscard]] reuse::Exactness exactness() const override { return method_->info().exactness; }
-  // In f32 (and with f16 keys, which are widened) sums of thousands of terms stay below 1e-4. With
-  // bf16 dot products queries, weights and outputs are each rounded by at most 2^-8, together less
-  // than 2^-6. One key of a thousand left out changes more: about 1/32.
-  [[nodiscard]] double largest_rounding_error() const override {
-    return problem_.kv_dtype == DType::kBF16 ? 0x1p-6 : 1e-4;
+  // In f32 (and with f16 keys, which are widened) sums of thousands of terms stay below 1e-4.
+  // Beside bf16 keys outputs are rounded to bf16, and with its dot products queries and weights
+  // too.
+  [[nodiscard]] Rounding rounding() const override {
+    if (problem_.kv_dtype != DType::kBF16) return {.sums = 1e-4};
+    const double u = epsilon_of(DType::kBF16) / 2;
+    const double of_products = context_.isa == Isa::kAvx512Bf16 ? u : 0.0;
+    return {.queries = of_products, .weights = of_products, .outputs = u, .sums = 1e-4};
   }
   void report(const reuse::MetricSink& sink) const override;
   [[nodiscard]] Json resolved() const override;

@@ -20,18 +20,20 @@ class TokenValues {
   [[nodiscard]] std::span<const float> query(int64_t sequence, int64_t token) const;  // [q_dim]
   [[nodiscard]] std::span<const float> key(int64_t sequence, int64_t token) const;    // [kv_dim]
   [[nodiscard]] std::span<const float> value(int64_t sequence, int64_t token) const;  // [kv_dim]
+  // The same rounded to the cache's dtype.
+  [[nodiscard]] std::span<const float> cached_key(int64_t sequence, int64_t token) const;
+  [[nodiscard]] std::span<const float> cached_value(int64_t sequence, int64_t token) const;
 
   // Attention of the newest of `keys` tokens of a sequence by its definition, in double precision,
-  // over keys and values rounded to the cache's dtype; [head_dim]. It knows no plan and no cache,
-  // so a plan that reads the wrong keys is found out.
+  // over keys and values rounded to the cache's dtype; [head_dim]. The naive judge of
+  // ExactAttention, which computes all heads at once.
   [[nodiscard]] std::vector<double> attention(int64_t sequence, int64_t head, int64_t keys) const;
 
  private:
-  [[nodiscard]] std::span<const float> window(uint64_t stream, int64_t sequence, int64_t token,
-                                              int64_t size) const;
+  [[nodiscard]] size_t place_of(uint64_t stream, int64_t sequence, int64_t token) const;
 
   AttentionProblem problem_;
-  std::vector<float> table_;
+  std::vector<float> table_, cached_table_;  // as drawn, and rounded to the cache's dtype
 };
 
 // Attention scores are scaled by it: head_dim^-1/2.

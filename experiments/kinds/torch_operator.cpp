@@ -123,8 +123,8 @@ double TorchAttentionOperator::kv_bytes_read() const {
   return static_cast<double>(problem_.batch * tokens_ * kv_token_bytes(problem_));
 }
 
-double TorchAttentionOperator::largest_rounding_error() const {
-  return problem_.kv_dtype == DType::kF32 ? 1e-4 : 4 * epsilon_of(problem_.kv_dtype);
+Rounding TorchAttentionOperator::rounding() const {
+  return {.sums = problem_.kv_dtype == DType::kF32 ? 1e-4 : 4 * epsilon_of(problem_.kv_dtype)};
 }
 
 Json TorchAttentionOperator::resolved() const {

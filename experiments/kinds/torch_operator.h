@@ -73,7 +73,7 @@ class TorchAttentionOperator final : public AttentionOperator {
   // independent, and so are those of the four sources: the output moves by less than
   // sqrt(4^2 + 3) u < 5 u of its norm. 8 u = 2^-5 (f16: 2^-8) leaves room for sums rounded in
   // between; keys of another sequence or head change it by about 1.
-  [[nodiscard]] double largest_rounding_error() const override;
+  [[nodiscard]] Rounding rounding() const override;
   void report(const reuse::MetricSink& sink) const override { (void)sink; }
   // `kernel` tells libtorch's version and what ran.
   [[nodiscard]] Json resolved() const override;

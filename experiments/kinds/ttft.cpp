@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/device/buffer.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
 #include "experiments/kinds/undisturbed.h"
@@ -72,12 +71,13 @@ void add_rates(Measurement& out, const Group& group, const model::ModelConfig& c
     out.set(kComputeLimitRatio, gflop_s / limit);
 }
 
-Measurement measurement_of(const Samples& samples, engine::Engine& engine, const Group& group,
-                           const model::Decoder& decoder, double prefix_ms, const Json& machine) {
+Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, const Group& group,
+                           const model::Decoder& decoder, const Json& machine) {
+  engine::Engine& engine = *lane.engine;
   Measurement out;
   out.metrics =
       method_metrics(engine, group, group.repetitions + group.warmup + samples.taking.retaken());
-  out.set(kPrefixMs, prefix_ms);
+  out.set(kPrefixMs, lane.prefix_ms);
   out.sample(kTtftMs, samples.ttft_ms);
   out.sample(kTpotMs, samples.tpot_ms);
   out.sample(kE2eMs, samples.e2e_ms);
@@ -111,27 +111,19 @@ MemoryNeed TtftKind::memory_need(const Group& group) { return memory_of_prompts(
 
 std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machine,
                                            const std::atomic<bool>& stop) {
-  const int64_t prompt_tokens = group.axis("prompt_tokens"), new_tokens = group.axis("new_tokens");
-  AlignedBuffer::reset_peak();
+  const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, /*max_batch=*/1, stop);
   const model::Decoder& decoder = bench_.decoder(group);
-  std::vector<std::unique_ptr<engine::Engine>> engines;
-  std::vector<double> prefix_ms;
-  for (size_t m = 0; m < group.methods.size(); ++m) {
-    if (stop) throw Interrupted{};
-    engines.push_back(bench_.make_engine(group, m, 1, prompt_tokens + new_tokens));
-    prefix_ms.push_back(bench_.declare_prefix(*engines.back(), group));
-  }
-
-  std::vector<Samples> samples(engines.size());
+  std::vector<Samples> samples(lanes.size());
   for (Samples& of_method : samples) of_method.taking = Undisturbed(group.repetitions);
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const bool is_warmup = r < 0;
     const int64_t request = is_warmup ? group.repetitions - r : r;
     const std::vector<int32_t> prompt = bench_.prompt(group, request);
-    for (size_t m = 0; m < engines.size(); ++m) {
+    for (size_t m = 0; m < lanes.size(); ++m) {
       if (stop) throw Interrupted{};
       const auto run = [&] {
-        return run_request(*engines[m], make_request(group, request, prompt, new_tokens));
+        return run_request(*lanes[m].engine,
+                           make_request(group, request, prompt, group.axis("new_tokens")));
       };
       if (is_warmup) {
         run();
@@ -142,7 +134,7 @@ std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machi
   }
 
   return measurements_of(group, samples, [&](size_t m) {
-    return measurement_of(samples[m], *engines[m], group, decoder, prefix_ms[m], machine);
+    return measurement_of(samples[m], lanes[m], group, decoder, machine);
   });
 }
 

@@ -42,6 +42,23 @@ TEST(RecordTable, ShowsWhatVariesAndTheSpread) {
   EXPECT_EQ(text.find("new_tokens"), std::string::npos) << text;
 }
 
+TEST(RecordTable, ShowsPercentilesAndSaysWhereSamplesAreTooFew) {
+  const Json manifest = {{"settings", {{"axes", {{"prompt_tokens", {8, 16}}}}}},
+                         {"metrics", {"ttft_ms.p99", "ttft_ms"}}};
+  std::vector<Json> records = {record("recompute", 8, 1.5), record("contiguous", 16, 2.5)};
+  records[0]["metrics"]["ttft_ms"]["p99"] = 4.25;
+  records[1]["metrics"]["ttft_ms"]["too_few_for"] = {"p99", "p99.9"};
+  const std::string text = record_table(records, manifest);
+  EXPECT_NE(text.find("ttft_ms.p99 "), std::string::npos) << text;
+  EXPECT_NE(text.find("4.25  1.50 (1.00 to 2.00)"), std::string::npos) << text;
+  EXPECT_NE(text.find("too few  2.50 (2.00 to 3.00)"), std::string::npos) << text;
+  EXPECT_NE(text.find("\ntoo few: ttft_ms.p99 takes 299 samples, 1 of 2 points have fewer"),
+            std::string::npos)
+      << text;
+  records[1]["metrics"]["ttft_ms"] = records[0]["metrics"]["ttft_ms"];
+  EXPECT_EQ(record_table(records, manifest).find("too few"), std::string::npos);
+}
+
 TEST(RecordTable, NamesTheMethodThatIsNotExact) {
   const Json manifest = {{"settings", {{"axes", Json::object()}}}, {"metrics", {"diverged"}}};
   std::vector<Json> records = {record("recompute", 8, 1.5), record("contiguous", 8, 2.5)};

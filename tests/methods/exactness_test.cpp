@@ -82,13 +82,15 @@ TEST_P(ExactOnTinyModels, SameTokensAsContiguousWhoeverJoinsAndLeaves) {
                        context);
 }
 
-// Llama with and without grouped heads, Falcon's multi-query attention, MPT's ALiBi, a window.
+// Llama with and without grouped heads, Falcon's multi-query attention, MPT's ALiBi, a window,
+// experts.
 INSTANTIATE_TEST_SUITE_P(Families, ExactOnTinyModels,
                          ::testing::Values("llama-2-7b", "llama-3-8b", "falcon-7b", "mpt-7b",
-                                           "mistral-7b"),
+                                           "mistral-7b", "qwen1.5-moe-a2.7b"),
                          [](const auto& param) {
                            std::string name = param.param;
                            std::replace(name.begin(), name.end(), '-', '_');
+                           std::replace(name.begin(), name.end(), '.', '_');
                            return name;
                          });
 

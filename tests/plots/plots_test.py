@@ -54,7 +54,7 @@ RECORDS = [record(method, tokens, tokens * factor)
 
 
 class PlotTest(unittest.TestCase):
-    def draw(self, lines, run, paper=None):
+    def draw(self, lines, run, paper=None, skipped=None):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         with open(os.path.join(self.folder.name, "run.json"), "w", encoding="utf-8") as file:
@@ -64,6 +64,9 @@ class PlotTest(unittest.TestCase):
         if paper is not None:
             with open(os.path.join(self.folder.name, "paper.json"), "w", encoding="utf-8") as file:
                 json.dump(paper, file)
+        if skipped is not None:
+            with open(os.path.join(self.folder.name, "skipped.json"), "w", encoding="utf-8") as file:
+                json.dump(skipped, file)
         return subprocess.run([sys.executable, SCRIPT, self.folder.name], capture_output=True, text=True,
                               check=False)
 
@@ -203,6 +206,62 @@ class PlotTest(unittest.TestCase):
         caption = caption_of(RECORDS, run, {"caption": "", "points": {}})
         self.assertIn("Not measured, for want of a library: torch_naive, torch_sdpa.", caption)
         self.assertNotIn("Not measured", caption_of(RECORDS, manifest(), {"caption": "", "points": {}}))
+
+    def test_captions_say_how_many_points_were_skipped_and_why(self):
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+        from common import caption_of, read_skipped
+
+        def skip(point, need_gib):
+            return {"point": point, "need_bytes": need_gib * 2**30, "available_bytes": 4 * 2**30, "reason": "..."}
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(read_skipped(folder, []), [])
+            for name, entries in (("skipped.json", [skip("a", 8), skip("b", 9)]),
+                                  ("skipped-1of2.json", [skip("b", 9), skip("c", 52.8)])):
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    json.dump(entries, file)
+            skipped = read_skipped(folder, [RECORDS[0] | {"point": "a"}])  # which was measured later
+            self.assertEqual([entry["point"] for entry in skipped], ["b", "c"])
+        paper = {"caption": "", "points": {}}
+        self.assertIn(" 2 points were skipped for want of memory: 9.00 to 52.80 GiB needed, 4.00 GiB available.",
+                      caption_of(RECORDS, manifest(), paper, skipped=skipped))
+        self.assertIn(" 1 point was skipped for want of memory: 9.00 GiB needed, 4.00 GiB available.",
+                      caption_of(RECORDS, manifest(), paper, skipped=skipped[:1]))
+        self.assertNotIn("skipped", caption_of(RECORDS, manifest(), paper))
+        lines = "".join(json.dumps(r) + "\n" for r in RECORDS)
+        done = self.draw(lines, manifest(), skipped=skipped)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for damaged in (7, [7], [{}], [{"point": "p"}]):
+            done = self.draw(lines, manifest(), skipped=damaged)
+            self.assertEqual(done.returncode, 1, damaged)
+            self.assertNotIn("Traceback", done.stderr)
+
+    def test_draws_percentiles_where_samples_support_them(self):
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+        from common import caption_of, metric_label, metric_of
+        records = [record("contiguous", tokens, tokens) for tokens in (8, 16, 32)]
+        for one in records[:2]:
+            one["metrics"]["ttft_ms"]["p99"] = one["metrics"]["ttft_ms"]["value"] * 3
+        records[2]["metrics"]["ttft_ms"]["too_few_for"] = ["p99", "p99.9"]
+        self.assertEqual(metric_of(records[0], "ttft_ms.p99"), {"value": 24, "unit": "ms"})
+        self.assertIsNone(metric_of(records[2], "ttft_ms.p99"))
+        self.assertIsNone(metric_of(records[2], "none.p99"))
+        self.assertEqual(metric_label(records, "ttft_ms.p99"), "time to first token, p99 [ms]")
+        caption = caption_of(records, manifest(), {"caption": "", "points": {}}, has_bands=False, y="ttft_ms.p99")
+        self.assertIn("p99 of 3 repetitions;", caption)
+        self.assertIn("Left out for want of samples: 1 of 3 points.", caption)
+        lines = "".join(json.dumps(r) + "\n" for r in records)
+        done = self.draw(lines, manifest(y="ttft_ms.p99", name="ttft_ms.p99"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.figure("ttft_ms.p99.png").startswith(b"\x89PNG"))
+        done = self.draw(lines, manifest(y="ttft_ms.p99.9"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no record has ttft_ms.p99.9 (too few samples)", done.stderr)
+        records[0]["metrics"]["ttft_ms"]["p99"] = "slow"
+        done = self.draw(json.dumps(records[0]) + "\n", manifest())
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no number", done.stderr)
 
     def test_ignores_a_torn_last_line(self):
         done = self.draw(json.dumps(RECORDS[0]) + "\n" + '{"settings": {"req', manifest())

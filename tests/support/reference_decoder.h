@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <span>
 #include <vector>
@@ -150,17 +151,53 @@ class ReferenceDecoder {
 
   [[nodiscard]] Row mlp(int64_t layer, const Row& x) const {
     using model::Part;
-    const Row up = linear(at(Part::kUp, layer), bias(Part::kUp, layer), x);
+    if (config_.has_experts(layer)) return experts(layer, x);
+    return feed_forward({.part = Part::kUp, .layer = layer}, {.part = Part::kDown, .layer = layer},
+                        x);
+  }
+
+  // By the router's formula, a row at a time. Ties of double logits do not happen here.
+  [[nodiscard]] Row experts(int64_t layer, const Row& x) const {
+    using model::Part;
+    const auto count = static_cast<size_t>(config_.experts.per_token);
+    Row p = linear(at(Part::kRouter, layer), nullptr, x);
+    double sum = 0.0, chosen_sum = 0.0;
+    for (double& value : p) sum += value = std::exp(value);
+    std::vector<size_t> order(p.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
+    order.resize(count);
+    for (const size_t e : order) chosen_sum += p[e];
+    Row out(x.size(), 0.0);
+    for (const size_t e : order) {
+      const auto expert = static_cast<int64_t>(e);
+      const Row y = feed_forward({.part = Part::kExpertUp, .layer = layer, .expert = expert},
+                                 {.part = Part::kExpertDown, .layer = layer, .expert = expert}, x);
+      const double weight = p[e] / (config_.experts.norm_top_k ? chosen_sum : sum);
+      for (size_t c = 0; c < y.size(); ++c) out[c] += weight * y[c];
+    }
+    if (config_.experts.shared_intermediate == 0) return out;
+    const Row shared = feed_forward({.part = Part::kSharedUp, .layer = layer},
+                                    {.part = Part::kSharedDown, .layer = layer}, x);
+    const double gate = linear(at(Part::kSharedGate, layer), nullptr, x).front();
+    for (size_t c = 0; c < shared.size(); ++c) out[c] += shared[c] / (1.0 + std::exp(-gate));
+    return out;
+  }
+
+  [[nodiscard]] Row feed_forward(const model::Role& up_role, const model::Role& down_role,
+                                 const Row& x) const {
+    const Matrix& down = tensors_.at(down_role);
+    const Row up = linear(tensors_.at(up_role), bias(up_role.part, up_role.layer), x);
     const auto kind =
         config_.activation == model::Activation::kSilu   ? kernels::ActivationKind::kSilu
         : config_.activation == model::Activation::kGelu ? kernels::ActivationKind::kGelu
                                                          : kernels::ActivationKind::kGeluTanh;
-    const auto width = static_cast<size_t>(config_.intermediate);
+    const auto width = static_cast<size_t>(down.cols);
     Row hidden;
     for (size_t i = 0; i < width; ++i)
       hidden.push_back(kernels::reference::activate(kind, up[i]) *
                        (config_.gated_mlp ? up[width + i] : 1.0));
-    return linear(at(Part::kDown, layer), bias(Part::kDown, layer), hidden);
+    return linear(down, bias(down_role.part, down_role.layer), hidden);
   }
 
   void rotate(std::span<const int32_t> positions, std::vector<Row>& qkv) const {

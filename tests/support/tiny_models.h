@@ -42,6 +42,13 @@ inline Json scaled_down(const std::string& shape) {
   if (json.contains("intermediate_size")) json["intermediate_size"] = 75;
   if (json.contains("sliding_window") && !json["sliding_window"].is_null())
     json["sliding_window"] = 6;
+  if (json.contains("num_experts")) {  // one dense layer and one with experts
+    json["num_experts"] = 7;
+    json["num_experts_per_tok"] = 3;
+    json["moe_intermediate_size"] = 33;
+    json["shared_expert_intermediate_size"] = 50;
+    json["mlp_only_layers"] = {0};
+  }
   return json;
 }
 

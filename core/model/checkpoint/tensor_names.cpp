@@ -27,11 +27,19 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
+// The name with the expert's number in its place.
+std::string numbered(std::string_view name, int64_t expert) {
+  std::string text(name);
+  if (const size_t at = text.find('@'); at != std::string::npos)
+    text.replace(at, 1, std::to_string(expert));
+  return text;
+}
+
 // Tensors stored in pieces are q, k and v, and gate and up, which are of one size.
 std::vector<Piece> pieces_of(const ModelConfig& config, const TensorSpec& tensor, Naming naming) {
   const PartRow& row = row_of(tensor.role.part);
   const int64_t outputs = is_vector(tensor.role) ? tensor.cols : tensor.rows;
-  const auto names = words_of(row.names[static_cast<size_t>(naming)]);
+  const auto names = words_of(stored_names(row, naming));
   REPRISE_CHECK(!names.empty(), "{} has no name", to_string(tensor.role));
   std::vector<Piece> pieces;
   for (const std::string_view name : names)
@@ -78,7 +86,7 @@ StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor) 
     const bool is_bare = piece.name.starts_with('/');
     StoredTensor stored;
     stored.name = (is_bare ? std::string() : prefix) +
-                  std::string(piece.name.substr(is_bare ? 1 : 0)) +
+                  numbered(piece.name.substr(is_bare ? 1 : 0), role.expert) +
                   (role.is_bias ? ".bias" : ".weight");
     stored.shape = {piece.outputs};
     if (!is_vector(role)) stored.shape.push_back(tensor.cols);

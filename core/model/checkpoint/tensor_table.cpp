@@ -16,6 +16,12 @@ int64_t q_dim(Config config) { return config.q_dim(); }
 int64_t qkv_dim(Config config) { return config.q_dim() + 2 * config.kv_dim(); }
 int64_t intermediate(Config config) { return config.intermediate; }
 int64_t up_dim(Config config) { return (config.gated_mlp ? 2 : 1) * config.intermediate; }
+int64_t experts(Config config) { return config.experts.count; }
+int64_t expert_width(Config config) { return config.experts.intermediate; }
+int64_t expert_up_dim(Config config) { return 2 * config.experts.intermediate; }
+int64_t shared_width(Config config) { return config.experts.shared_intermediate; }
+int64_t shared_up_dim(Config config) { return 2 * config.experts.shared_intermediate; }
+bool has_shared(Config config) { return config.experts.shared_intermediate > 0; }
 bool norm_bias(Config config) { return config.norm_bias; }
 bool mlp_bias(Config config) { return config.mlp_bias; }
 bool has_second_norm(Config config) { return config.block != BlockStyle::kParallelOneNorm; }
@@ -55,12 +61,26 @@ constexpr PartRow kTable[] = {
     {Part::kNorm2, "second norm", Stage::kLayer, PartKind::kNorm,
      has_second_norm, second_norm_bias, one, hidden,
      {"post_attention_layernorm", "post_attention_layernorm", "ln_mlp", "norm_2", "", "output.LayerNorm"}},
-    {Part::kUp, "up", Stage::kLayer, PartKind::kMatrix, yes, mlp_bias, up_dim, hidden,
+    {Part::kUp, "up", Stage::kDenseLayer, PartKind::kMatrix, yes, mlp_bias, up_dim, hidden,
      {"mlp.gate_proj mlp.up_proj", "mlp.dense_h_to_4h", "mlp.dense_h_to_4h", "ffn.up_proj",
       "mlp.fc1", "intermediate.dense"}},
-    {Part::kDown, "down", Stage::kLayer, PartKind::kMatrix, yes, mlp_bias, hidden, intermediate,
+    {Part::kDown, "down", Stage::kDenseLayer, PartKind::kMatrix, yes, mlp_bias, hidden, intermediate,
      {"mlp.down_proj", "mlp.dense_4h_to_h", "mlp.dense_4h_to_h", "ffn.down_proj", "mlp.fc2",
       "output.dense"}},
+    {Part::kRouter, "router", Stage::kExpertLayer, PartKind::kMatrix, yes, no, experts, hidden,
+     {"mlp.gate", "", "", "", "", "", "block_sparse_moe.gate"}},
+    {Part::kSharedUp, "up of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
+     shared_up_dim, hidden,
+     {"mlp.shared_expert.gate_proj mlp.shared_expert.up_proj", "", "", "", "", "", ""}},
+    {Part::kSharedDown, "down of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
+     hidden, shared_width, {"mlp.shared_expert.down_proj", "", "", "", "", "", ""}},
+    {Part::kSharedGate, "gate of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
+     one, hidden, {"mlp.shared_expert_gate", "", "", "", "", "", ""}},
+    {Part::kExpertUp, "up", Stage::kExpert, PartKind::kMatrix, yes, no, expert_up_dim, hidden,
+     {"mlp.experts.@.gate_proj mlp.experts.@.up_proj", "", "", "", "", "",
+      "block_sparse_moe.experts.@.w1 block_sparse_moe.experts.@.w3"}},
+    {Part::kExpertDown, "down", Stage::kExpert, PartKind::kMatrix, yes, no, hidden, expert_width,
+     {"mlp.experts.@.down_proj", "", "", "", "", "", "block_sparse_moe.experts.@.w2"}},
     {Part::kFinalNorm, "final norm", Stage::kAfterLayers, PartKind::kNorm,
      has_final_norm, [](Config config) { return has_final_norm(config) && norm_bias(config); }, one,
      hidden, {"norm", "ln_f", "ln_f", "norm_f", "final_layernorm", ""}},
@@ -76,6 +96,12 @@ static_assert(std::size(kTable) == kParts);
 
 std::span<const PartRow> part_table() { return kTable; }
 
+std::string_view stored_names(const PartRow& row, Naming naming) {
+  const char* names = row.names[static_cast<size_t>(naming)];
+  // Mixtral's files speak as Llama's, but of experts.
+  return names != nullptr ? names : row.names[static_cast<size_t>(Naming::kLlama)];
+}
+
 const PartRow& row_of(Part part) {
   for (const PartRow& row : kTable)
     if (row.part == part) return row;
@@ -85,8 +111,8 @@ const PartRow& row_of(Part part) {
 
 Naming naming_of(const ModelConfig& config) {
   switch (config.family) {
-    case Family::kLlama:
-      return Naming::kLlama;
+    case Family::kLlama:  // two of one family differ in this alone
+      return config.model_type == "mixtral" ? Naming::kMixtral : Naming::kLlama;
     case Family::kFalcon:
       return config.block == BlockStyle::kParallelTwoNorms ? Naming::kFalconTwoNorms
                                                            : Naming::kFalcon;
@@ -105,13 +131,13 @@ std::string_view name_prefix(const ModelConfig& config) {
   // Two of one naming differ in this alone.
   if (naming == Naming::kBert && config.model_type == "roberta") return "roberta.";
   constexpr std::array<std::string_view, kNamings> kPrefixes = {
-      "model.", "transformer.", "transformer.", "transformer.", "model.", "bert."};
+      "model.", "transformer.", "transformer.", "transformer.", "model.", "bert.", "model."};
   return kPrefixes[static_cast<size_t>(naming)];
 }
 
 std::string_view layers_name(Naming naming) {
-  constexpr std::array<std::string_view, kNamings> kNames = {"layers", "h",      "h",
-                                                             "blocks", "layers", "encoder.layer"};
+  constexpr std::array<std::string_view, kNamings> kNames = {
+      "layers", "h", "h", "blocks", "layers", "encoder.layer", "layers"};
   return kNames[static_cast<size_t>(naming)];
 }
 
@@ -127,27 +153,40 @@ std::string to_string(const Role& role) {
 
 std::vector<TensorSpec> canonical_tensors(const ModelConfig& config) {
   std::vector<TensorSpec> tensors;
-  const auto add = [&](const PartRow& row, int64_t layer) {
+  const auto add = [&](const PartRow& row, int64_t layer, int64_t expert) {
     const int64_t rows = row.rows(config), cols = row.cols(config);
-    const Role role{.part = row.part, .layer = layer};
+    Role role{.part = row.part, .layer = layer, .expert = expert};
     if (row.has_weight(config)) tensors.push_back({role, rows, cols});
     if (!row.has_bias(config)) return;
-    const int64_t outputs = row.kind == PartKind::kNorm ? cols : rows;
-    tensors.push_back({{.part = row.part, .layer = layer, .is_bias = true}, 1, outputs});
+    role.is_bias = true;
+    tensors.push_back({role, 1, row.kind == PartKind::kNorm ? cols : rows});
   };
-  const auto add_stage = [&](Stage stage, int64_t layer) {
+  const auto add_stage = [&](Stage stage, int64_t layer = -1, int64_t expert = -1) {
     for (const PartRow& row : kTable)
-      if (row.stage == stage) add(row, layer);
+      if (row.stage == stage) add(row, layer, expert);
   };
-  add_stage(Stage::kBeforeLayers, -1);
-  for (int64_t layer = 0; layer < config.layers; ++layer) add_stage(Stage::kLayer, layer);
-  add_stage(Stage::kAfterLayers, -1);
+  add_stage(Stage::kBeforeLayers);
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    add_stage(Stage::kLayer, layer);
+    const bool has_experts = config.has_experts(layer);
+    add_stage(has_experts ? Stage::kExpertLayer : Stage::kDenseLayer, layer);
+    for (int64_t e = 0; has_experts && e < config.experts.count; ++e)
+      add_stage(Stage::kExpert, layer, e);
+  }
+  add_stage(Stage::kAfterLayers);
   return tensors;
 }
 
 int64_t ModelConfig::parameters() const {
   int64_t count = 0;
   for (const TensorSpec& tensor : canonical_tensors(*this)) count += tensor.rows * tensor.cols;
+  return count;
+}
+
+int64_t ModelConfig::expert_parameters() const {
+  int64_t count = 0;
+  for (const TensorSpec& tensor : canonical_tensors(*this))
+    if (tensor.role.expert >= 0) count += tensor.rows * tensor.cols;
   return count;
 }
 

@@ -13,11 +13,18 @@
 namespace reprise::model {
 
 // The vocabularies of tensor names that files use.
-enum class Naming : uint8_t { kLlama, kFalcon, kFalconTwoNorms, kMpt, kPhi, kBert };
-inline constexpr size_t kNamings = static_cast<size_t>(Naming::kBert) + 1;
+enum class Naming : uint8_t { kLlama, kFalcon, kFalconTwoNorms, kMpt, kPhi, kBert, kMixtral };
+inline constexpr size_t kNamings = static_cast<size_t>(Naming::kMixtral) + 1;
 
 // Where in a forward pass a part stands.
-enum class Stage : uint8_t { kBeforeLayers, kLayer, kAfterLayers };
+enum class Stage : uint8_t {
+  kBeforeLayers,
+  kLayer,        // in every layer
+  kDenseLayer,   // in layers without experts
+  kExpertLayer,  // in layers with experts, once
+  kExpert,       // there, once for each expert that tokens are routed to
+  kAfterLayers
+};
 
 struct PartRow {
   Part part;
@@ -29,13 +36,16 @@ struct PartRow {
   int64_t (*rows)(const ModelConfig&);  // of the weight; a norm's is 1
   int64_t (*cols)(const ModelConfig&);
   // The stored tensors that hold it, in canonical order, without prefix, layer and ".weight"; a
-  // leading '/' stands for no prefix. Several names: separated by spaces.
-  std::array<const char*, kNamings> names;
+  // leading '/' stands for no prefix, '@' for the expert's number. Several names: separated by
+  // spaces.
+  std::array<const char*, kNamings> names;  // empty: no model of that naming has it
 };
 
 // In the order of a forward pass.
 std::span<const PartRow> part_table();
 const PartRow& row_of(Part part);
+// The row's names in that vocabulary, as PartRow has them.
+std::string_view stored_names(const PartRow& row, Naming naming);
 
 Naming naming_of(const ModelConfig& config);
 // "model.", "transformer." or "bert.": files of the bare decoder, saved without its head, leave it

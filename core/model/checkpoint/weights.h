@@ -21,17 +21,23 @@ enum class Part : uint8_t {
   kNorm1,      // [1, hidden]  before attention; after it in post-norm blocks
   kNorm2,      // [1, hidden]  before the MLP; after it in post-norm blocks
   kQkv,        // [(heads + 2 * kv_heads) * head_dim, hidden]  all q heads, then all k, then all v
-  kAttentionOut,  // [hidden, heads * head_dim]
-  kUp,            // gated: [2 * intermediate, hidden], all gate rows then all up rows;
-                  // else [intermediate, hidden]
-  kDown,          // [hidden, intermediate]
-  kFinalNorm,     // [1, hidden]
-  kHead,          // [vocab, hidden]; its weight is absent where tied to the embedding
-  kPositions,     // [max_positions + learned_offset, hidden]
-  kTokenTypes,    // [token_types, hidden]
-  kEmbeddingNorm  // [1, hidden]
+  kAttentionOut,   // [hidden, heads * head_dim]
+  kUp,             // gated: [2 * intermediate, hidden], all gate rows then all up rows;
+                   // else [intermediate, hidden]
+  kDown,           // [hidden, intermediate]
+  kFinalNorm,      // [1, hidden]
+  kHead,           // [vocab, hidden]; its weight is absent where tied to the embedding
+  kPositions,      // [max_positions + learned_offset, hidden]
+  kTokenTypes,     // [token_types, hidden]
+  kEmbeddingNorm,  // [1, hidden]
+  kRouter,         // [experts, hidden]
+  kExpertUp,       // [2 * experts.intermediate, hidden]  of each expert: gate rows, then up rows
+  kExpertDown,     // [hidden, experts.intermediate]  of each expert
+  kSharedUp,       // [2 * experts.shared_intermediate, hidden]  gate rows, then up rows
+  kSharedDown,     // [hidden, experts.shared_intermediate]
+  kSharedGate      // [1, hidden]  of the sigmoid that scales the shared expert
 };
-inline constexpr size_t kParts = static_cast<size_t>(Part::kEmbeddingNorm) + 1;
+inline constexpr size_t kParts = static_cast<size_t>(Part::kSharedGate) + 1;
 
 enum class PartKind : uint8_t {
   kTable,   // rows are looked up

@@ -19,6 +19,8 @@ struct Reader {
 };
 constexpr std::array kReaders = {Reader{"llama", read_llama},
                                  Reader{"mistral", read_mistral},
+                                 Reader{"mixtral", read_mixtral},
+                                 Reader{"qwen2_moe", read_qwen2_moe},
                                  Reader{"falcon", read_falcon},
                                  Reader{"RefinedWeb", read_falcon},
                                  Reader{"RefinedWebModel", read_falcon},
@@ -84,6 +86,18 @@ ModelConfig load_config(const std::filesystem::path& dir_or_name) {
   config.name = folder.filename().string();
   merge_generation_config(folder / "generation_config.json", config);
   return config;
+}
+
+bool ModelConfig::has_experts(int64_t layer) const {
+  const auto& dense = experts.dense_layers;
+  return experts.count > 0 && (layer + 1) % experts.sparse_step == 0 &&
+         std::find(dense.begin(), dense.end(), layer) == dense.end();
+}
+
+int64_t ModelConfig::expert_layers() const {
+  int64_t count = 0;
+  for (int64_t layer = 0; layer < layers; ++layer) count += has_experts(layer) ? 1 : 0;
+  return count;
 }
 
 std::vector<std::string> shipped_shapes() {

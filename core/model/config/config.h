@@ -13,7 +13,8 @@
 
 namespace reprise::model {
 
-// Mistral is a Llama with a window, RoBERTa a BERT with shifted positions.
+// Mistral is a Llama with a window, Mixtral and Qwen2-MoE are Llamas with experts, RoBERTa a BERT
+// with shifted positions.
 enum class Family : uint8_t { kLlama, kFalcon, kMpt, kPhi, kBert };
 enum class Norm : uint8_t { kRms, kLayer };
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh };
@@ -56,13 +57,26 @@ struct AlibiConfig {
   double times = 1.0;
 };
 
+// Mixture of experts: of some layers' MLPs, a router chooses a few for each token.
+//   p = softmax(router(x))     mlp(x) = sum over the per_token largest p_e of p_e * expert_e(x)
+//                                       + sigmoid(shared_gate(x)) * shared_expert(x)
+struct ExpertsConfig {
+  int64_t count = 0;                  // of a layer, the shared one not counted; 0: all layers dense
+  int64_t per_token = 0;              // that a token is routed to
+  int64_t intermediate = 0;           // of each expert
+  int64_t shared_intermediate = 0;    // of the expert that every token passes; 0: there is none
+  bool norm_top_k = false;            // the chosen p are divided by their sum
+  int64_t sparse_step = 1;            // every so many layers, the last of them has experts, but for
+  std::vector<int64_t> dense_layers;  // those listed here
+};
+
 struct ModelConfig {
   std::string name;        // folder or named shape, for messages and records
   std::string model_type;  // as in config.json
   Family family = Family::kLlama;
 
   int64_t vocab = 0, hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0;
-  int64_t intermediate = 0;
+  int64_t intermediate = 0;  // of layers without experts
   int64_t max_positions = 0;
 
   Norm norm = Norm::kRms;
@@ -71,6 +85,7 @@ struct ModelConfig {
   Activation activation = Activation::kSilu;
   bool gated_mlp = true;  // down(act(gate(x)) * up(x)) instead of down(act(up(x)))
   BlockStyle block = BlockStyle::kSequential;
+  ExpertsConfig experts;
 
   PositionScheme position = PositionScheme::kRotary;
   RotaryConfig rotary;
@@ -95,15 +110,18 @@ struct ModelConfig {
 
   [[nodiscard]] int64_t q_dim() const { return heads * head_dim; }
   [[nodiscard]] int64_t kv_dim() const { return kv_heads * head_dim; }
-  [[nodiscard]] int64_t parameters() const;  // of all weights, tied ones once
+  [[nodiscard]] bool has_experts(int64_t layer) const;
+  [[nodiscard]] int64_t expert_layers() const;      // how many have experts
+  [[nodiscard]] int64_t parameters() const;         // of all weights, tied ones once
+  [[nodiscard]] int64_t expert_parameters() const;  // of them, those that tokens are routed to
 };
 
-// Reads a config.json of any supported family: model_type llama, mistral, falcon (also RefinedWeb
-// and RefinedWebModel), mpt, phi, bert or roberta. Absent keys take Hugging Face's defaults;
-// dimensions have none. Throws Error naming file and key for anything missing, impossible or
-// unsupported (an unsupported value is never ignored, it would be measured as the real thing) and
-// for a key that looks like a misspelling of an absent one. Other unknown keys are metadata and
-// pass.
+// Reads a config.json of any supported family: model_type llama, mistral, mixtral, qwen2_moe,
+// falcon (also RefinedWeb and RefinedWebModel), mpt, phi, bert or roberta. Absent keys take Hugging
+// Face's defaults; dimensions have none. Throws Error naming file and key for anything missing,
+// impossible or unsupported (an unsupported value is never ignored, it would be measured as the
+// real thing) and for a key that looks like a misspelling of an absent one. Other unknown keys are
+// metadata and pass.
 ModelConfig parse_config(const Json& json, const std::string& source);
 // `dir_or_name`: a folder with config.json, a config.json itself, or the name of a shipped shape
 // ("llama-2-7b"); a path that exists comes first. eos_ids gain those of a generation_config.json

@@ -8,6 +8,8 @@ namespace reprise::model {
 // Each fills everything but name, model_type and stored_dtype.
 void read_llama(JsonObject& json, ModelConfig& config);
 void read_mistral(JsonObject& json, ModelConfig& config);
+void read_mixtral(JsonObject& json, ModelConfig& config);
+void read_qwen2_moe(JsonObject& json, ModelConfig& config);
 void read_falcon(JsonObject& json, ModelConfig& config);
 void read_mpt(JsonObject& json, ModelConfig& config);
 void read_phi(JsonObject& json, ModelConfig& config);

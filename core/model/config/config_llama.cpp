@@ -1,4 +1,5 @@
-// config.json of Llama 1, 2, 3 and Code Llama, and of Mistral, which is a Llama with a window.
+// config.json of Llama 1, 2, 3 and Code Llama, of Mistral, which is a Llama with a window, and of
+// Mixtral and Qwen2-MoE, which are Llamas with experts.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -22,6 +23,9 @@ void check_layer_types(JsonObject& json, const ModelConfig& config) {
 struct Defaults {
   int64_t max_positions;
   int64_t kv_heads;  // 0: as many as query heads
+  double norm_epsilon = 1e-6;
+  double rope_theta = 10000.0;
+  int64_t bos_id = 1, eos_id = 2;  // -1: none
 };
 
 void read_common(JsonObject& json, const Defaults& defaults, ModelConfig& config) {
@@ -49,19 +53,44 @@ void read_common(JsonObject& json, const Defaults& defaults, ModelConfig& config
       read_count(json, "max_position_embeddings", kMaxPositions, defaults.max_positions);
 
   config.norm = Norm::kRms;
-  config.norm_epsilon = read_positive(json, "rms_norm_eps", 1e-6);
+  config.norm_epsilon = read_positive(json, "rms_norm_eps", defaults.norm_epsilon);
   read_choice(json, "hidden_act", {"silu", "swish"});
   config.activation = Activation::kSilu;
   config.gated_mlp = true;
   config.block = BlockStyle::kSequential;
   config.position = PositionScheme::kRotary;
+  config.rotary.theta = defaults.rope_theta;
   config.rotary = read_rotary(json, config, 1.0);
   if (config.rotary.dims != config.head_dim)
     raise("{} is not supported in this family: all of a head rotates",
           json.where("partial_rotary_factor"));
   config.attention_scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
   config.tied_embeddings = json.boolean("tie_word_embeddings", false);
-  read_token_ids(json, 1, 2, config);
+  read_token_ids(json, defaults.bos_id, defaults.eos_id, config);
+}
+
+// How many experts a layer has, how wide they are and how many of them a token passes. All experts
+// of a layer are no larger than a dense MLP may be.
+void read_experts(JsonObject& json, const std::string& count_key, int64_t default_count,
+                  int64_t default_per_token, ExpertsConfig& experts) {
+  experts.count = read_count(json, count_key, kMaxExperts, default_count);
+  if (experts.count * experts.intermediate > kMaxIntermediate)
+    raise("{}: {} experts of width {} are wider than {} together", json.where(count_key),
+          experts.count, experts.intermediate, kMaxIntermediate);
+  experts.per_token = read_count(json, "num_experts_per_tok", kMaxExperts, default_per_token);
+  if (experts.per_token > experts.count)
+    raise("{} is {}, but {} is {}: a token cannot pass more experts than there are",
+          json.where("num_experts_per_tok"), experts.per_token, count_key, experts.count);
+}
+
+void read_dense_layers(JsonObject& json, ModelConfig& config) {
+  if (!json.has("mlp_only_layers")) return;
+  for (const int64_t layer : json.integers("mlp_only_layers")) {
+    if (layer < 0 || layer >= config.layers)
+      raise("{} holds {}, but the layers are numbered 0 to {}", json.where("mlp_only_layers"),
+            layer, config.layers - 1);
+    config.experts.dense_layers.push_back(layer);
+  }
 }
 
 }  // namespace
@@ -82,6 +111,39 @@ void read_mistral(JsonObject& json, ModelConfig& config) {
   } else if (!json.json().contains("sliding_window")) {
     config.sliding_window = kDefaultWindow;
   }
+  require_off(json, "attention_bias");
+  require_off(json, "mlp_bias");
+  check_layer_types(json, config);
+}
+
+void read_mixtral(JsonObject& json, ModelConfig& config) {
+  read_common(json,
+              {.max_positions = 4096 * 32, .kv_heads = 8, .norm_epsilon = 1e-5, .rope_theta = 1e6},
+              config);
+  config.experts.intermediate = config.intermediate;
+  config.experts.norm_top_k = true;
+  read_experts(json, "num_local_experts", 8, 2, config.experts);
+  if (json.has("sliding_window"))
+    config.sliding_window = read_count(json, "sliding_window", kMaxPositions);
+  require_off(json, "attention_bias");
+  require_off(json, "mlp_bias");
+  check_layer_types(json, config);
+}
+
+void read_qwen2_moe(JsonObject& json, ModelConfig& config) {
+  read_common(json, {.max_positions = 32768, .kv_heads = 16, .bos_id = -1, .eos_id = -1}, config);
+  config.qkv_bias = json.boolean("qkv_bias", true);
+  ExpertsConfig& experts = config.experts;
+  experts.intermediate = read_count(json, "moe_intermediate_size", kMaxIntermediate, 1408);
+  experts.shared_intermediate =
+      read_count(json, "shared_expert_intermediate_size", kMaxIntermediate, 5632);
+  experts.norm_top_k = json.boolean("norm_topk_prob", false);
+  experts.sparse_step = read_count(json, "decoder_sparse_step", kMaxLayers, 1);
+  read_experts(json, "num_experts", 60, 4, experts);
+  read_dense_layers(json, config);
+  // Both count only beside use_sliding_window, which must be off.
+  json.allow({"sliding_window", "max_window_layers"});
+  require_off(json, "use_sliding_window");
   require_off(json, "attention_bias");
   require_off(json, "mlp_bias");
   check_layer_types(json, config);

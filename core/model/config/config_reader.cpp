@@ -55,6 +55,8 @@ constexpr std::array kSwitches = {"quantization_config",
                                   "n_routed_experts",
                                   "num_experts_per_tok",
                                   "moe_intermediate_size",
+                                  "shared_expert_intermediate_size",
+                                  "n_shared_experts",
                                   "ffn_config",
                                   "attn_logit_softcapping",
                                   "final_logit_softcapping",
@@ -185,7 +187,7 @@ RotaryConfig read_rotary(JsonObject& json, const ModelConfig& config, double rot
   const bool has_scaling = json.has("rope_scaling"), has_parameters = json.has("rope_parameters");
   if (has_scaling && has_parameters && json.at("rope_scaling") != json.at("rope_parameters"))
     raise("{} and rope_parameters disagree: keep one", json.where("rope_scaling"));
-  rotary.theta = read_positive(json, "rope_theta", rotary.theta);
+  rotary.theta = read_positive(json, "rope_theta", config.rotary.theta);
   double factor = read_positive(json, "partial_rotary_factor", rotary_factor);
   if (has_scaling || has_parameters) {
     JsonObject scaling = json.object(has_parameters ? "rope_parameters" : "rope_scaling");

@@ -17,6 +17,7 @@ inline constexpr int64_t kMaxIntermediate = int64_t{1} << 22;
 inline constexpr int64_t kMaxHeads = int64_t{1} << 16;
 inline constexpr int64_t kMaxLayers = 4096;
 inline constexpr int64_t kMaxVocab = int64_t{1} << 24;
+inline constexpr int64_t kMaxExperts = 1024;
 inline constexpr int64_t kMaxPositions = int64_t{1} << 31;
 
 // The value of `key` in [1, high]; throws where the key is missing.
@@ -37,7 +38,8 @@ void check_grouping(const ModelConfig& config, const JsonObject& json,
                     const std::string& kv_heads_key);
 
 // rope_theta, rope_scaling or rope_parameters, and max_position_embeddings' part in them. Set
-// head_dim and max_positions first. `rotary_factor`: default of partial_rotary_factor.
+// head_dim and max_positions first. `rotary_factor`: default of partial_rotary_factor;
+// config.rotary holds that of rope_theta.
 RotaryConfig read_rotary(JsonObject& json, const ModelConfig& config, double rotary_factor);
 
 // vocab_size must be set. The defaults are those of the family where the keys are absent; -1: none.

@@ -17,6 +17,8 @@ class Block {
 
   // Makes room for steps of `rows`.
   void prepare(int64_t rows) { mlp_->prepare(rows); }
+  // Since prepare(), see Mlp.
+  [[nodiscard]] int64_t touched_experts() const { return mlp_->touched_experts(); }
   // Before the first block of a step.
   void begin(const StepInput& step) { attention_.begin(step); }
   // buffers.residual [rows, hidden] = the block's output. With `kept` (ascending), only these rows

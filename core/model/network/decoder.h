@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "core/base/weight_format.h"
 #include "core/device/context.h"
 #include "core/model/checkpoint/weights.h"
 #include "core/model/config/config.h"
@@ -13,7 +15,10 @@
 namespace reprise::model {
 
 struct LoadOptions {
-  DType dtype = DType::kF32;    // of weights and activations: f32 or bf16
+  DType dtype = DType::kF32;  // of activations, tables and what the kernels multiply: f32 or bf16
+  // How matrices are held; unset: the plain format of `dtype`. One that is not multiplied with
+  // `dtype` is an error, which names those that are.
+  std::optional<WeightFormat> weight_format = std::nullopt;
   bool random_weights = false;  // `dir_or_shape` may then be a shipped shape's name
   uint64_t seed = 0;            // of random weights
 };
@@ -24,6 +29,9 @@ class Decoder {
   [[nodiscard]] virtual const ModelConfig& config() const = 0;
   [[nodiscard]] virtual DType dtype() const = 0;
   [[nodiscard]] virtual int64_t weight_bytes() const = 0;  // as packed in memory
+  // Experts that rows of the last step were routed to, counted in each layer: the others' weights
+  // were not read. 0 where the model has none.
+  [[nodiscard]] virtual int64_t touched_experts() const { return 0; }
 
   // One step: writes keys and values of each row to its slot, attends by the plan, and computes
   // what is wanted of the last layer. Throws Error for ids outside the vocabulary. Positions beyond

@@ -12,11 +12,11 @@ std::vector<float> read_vector(const WeightSource& source, const TensorSpec& spe
   return values;
 }
 
-kernels::Weight read_matrix(const WeightSource& source, const TensorSpec& spec, DType dtype,
+kernels::Weight read_matrix(const WeightSource& source, const TensorSpec& spec, WeightFormat format,
                             const Context& context) {
-  return {spec.rows, spec.cols, format_of(dtype),
+  return {spec.rows, spec.cols, format,
           [&](int64_t first, int64_t end, void* out) {
-            source.read_rows(spec, first, end, dtype, out);
+            source.read_rows(spec, first, end, input_dtype(format), out);
           },
           context};
 }
@@ -34,15 +34,15 @@ Tensor read_table(const WeightSource& source, const TensorSpec& spec, DType dtyp
   return tensor;
 }
 
-void require_memory(const ModelConfig& config, DType dtype) {
-  const int64_t need = config.parameters() * static_cast<int64_t>(size_of(dtype));
+void require_memory(const ModelConfig& config, WeightFormat format) {
+  const int64_t need = config.parameters() * static_cast<int64_t>(size_of(input_dtype(format)));
   const int64_t have = available_bytes();
   if (have > 0 && need > have)
     raise(
         "{}: the weights need {:.2f} GiB in {} and {:.2f} GiB are available: use a smaller model{}",
-        config.name, static_cast<double>(need) / 0x1p30, name_of(dtype),
+        config.name, static_cast<double>(need) / 0x1p30, name_of(format),
         static_cast<double>(have) / 0x1p30,
-        dtype == DType::kF32 && need / 2 <= have ? " or --dtype bf16" : "");
+        format == WeightFormat::kF32 && need / 2 <= have ? " or --dtype bf16" : "");
 }
 
 }  // namespace
@@ -50,7 +50,16 @@ void require_memory(const ModelConfig& config, DType dtype) {
 int64_t PartSet::bytes() const {
   size_t total = 0;
   for (const LoadedPart& part : parts_) total += part.table.bytes() + part.matrix.bytes();
+  for (const PartSet& expert : experts) total += static_cast<size_t>(expert.bytes());
   return static_cast<int64_t>(total);
+}
+
+PartSet& DecoderWeights::set_of(const Role& role) {
+  PartSet& set = role.layer >= 0 ? layers[static_cast<size_t>(role.layer)] : model;
+  if (role.expert < 0) return set;
+  const auto expert = static_cast<size_t>(role.expert);
+  if (set.experts.size() <= expert) set.experts.resize(expert + 1);
+  return set.experts[expert];
 }
 
 int64_t DecoderWeights::bytes() const {
@@ -59,26 +68,24 @@ int64_t DecoderWeights::bytes() const {
   return total;
 }
 
-DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source, DType dtype,
-                            const Context& context) {
-  require_memory(config, dtype);
+DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source,
+                            WeightFormat format, const Context& context) {
+  require_memory(config, format);
   DecoderWeights weights;
   weights.layers.resize(static_cast<size_t>(config.layers));
   for (const TensorSpec& spec : canonical_tensors(config)) {
     const Role& role = spec.role;
-    PartSet& set =
-        role.layer >= 0 ? weights.layers[static_cast<size_t>(role.layer)] : weights.model;
     // One matrix serves as embedding and as head.
     const bool is_tied = role.part == Part::kEmbedding && config.tied_embeddings;
-    LoadedPart& part = set[is_tied ? Part::kHead : role.part];
+    LoadedPart& part = weights.set_of(role)[is_tied ? Part::kHead : role.part];
     if (role.is_bias) {
       part.bias = read_vector(source, spec);
     } else if (kind_of(role.part) == PartKind::kNorm) {
       part.values = read_vector(source, spec);
     } else if (kind_of(role.part) == PartKind::kTable && !is_tied) {
-      part.table = read_table(source, spec, dtype, context);
+      part.table = read_table(source, spec, input_dtype(format), context);
     } else {
-      part.matrix = read_matrix(source, spec, dtype, context);
+      part.matrix = read_matrix(source, spec, format, context);
     }
     source.release(spec);
   }

@@ -25,7 +25,9 @@ class PartSet {
   [[nodiscard]] const LoadedPart& operator[](Part part) const {
     return parts_[static_cast<size_t>(part)];
   }
-  [[nodiscard]] int64_t bytes() const;  // of tables and matrices
+  [[nodiscard]] int64_t bytes() const;  // of tables and matrices, with those of the experts
+
+  std::vector<PartSet> experts;  // of a layer that has them; their parts are expert parts alone
 
  private:
   std::array<LoadedPart, kParts> parts_;
@@ -36,11 +38,14 @@ struct DecoderWeights {
   std::vector<PartSet> layers;
 
   [[nodiscard]] int64_t bytes() const;
+  // Where the role's part belongs; makes room for its expert.
+  [[nodiscard]] PartSet& set_of(const Role& role);
 };
 
 // Reads and packs every tensor, one after the other, so that peak memory stays near the packed
-// size. Throws Error with need and have when the weights will not fit.
-DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source, DType dtype,
-                            const Context& context);
+// size: matrices in `format`, tables in the dtype that it is multiplied with. Throws Error with
+// need and have when the weights will not fit.
+DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source,
+                            WeightFormat format, const Context& context);
 
 }  // namespace reprise::model

@@ -6,11 +6,25 @@
 #include "core/model/network/transformer.h"
 
 namespace reprise::model {
+namespace {
+
+// The format the options ask for. Of those that exist, each is multiplied with one dtype.
+WeightFormat format_of_options(const LoadOptions& options) {
+  const WeightFormat plain = format_of(options.dtype);
+  if (options.dtype == DType::kF16)
+    raise("dtype f16 is not supported for weights and activations: use f32 or bf16");
+  const WeightFormat format = options.weight_format.value_or(plain);
+  if (format == WeightFormat::kF16 || input_dtype(format) != options.dtype)
+    raise("weights in format {} are not multiplied with activations in {}: that dtype takes {}",
+          name_of(format), name_of(options.dtype), name_of(plain));
+  return format;
+}
+
+}  // namespace
 
 std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,
                                       const Context& context) {
-  if (options.dtype == DType::kF16)
-    raise("dtype f16 is not supported for weights and activations: use f32 or bf16");
+  const WeightFormat format = format_of_options(options);
   ModelConfig config = load_config(dir_or_shape);
   std::unique_ptr<WeightSource> source;
   if (options.random_weights) {
@@ -24,7 +38,7 @@ std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const Loa
         "checkpoint folder",
         dir_or_shape);
   }
-  DecoderWeights weights = load_weights(config, *source, options.dtype, context);
+  DecoderWeights weights = load_weights(config, *source, format, context);
   return make_transformer(std::move(config), options.dtype, std::move(weights), context);
 }
 

@@ -1,55 +1,58 @@
 #include "core/model/network/mlp.h"
 
-#include "core/kernels/activation.h"
+#include "core/model/network/experts.h"
+#include "core/model/network/feed_forward.h"
 
 namespace reprise::model {
 namespace {
 
-kernels::ActivationKind kind_of(Activation activation) {
-  switch (activation) {
-    case Activation::kSilu:
-      return kernels::ActivationKind::kSilu;
-    case Activation::kGelu:
-      return kernels::ActivationKind::kGelu;
-    case Activation::kGeluTanh:
-      return kernels::ActivationKind::kGeluTanh;
-  }
-  return kernels::ActivationKind::kSilu;
-}
-
 class DenseMlp final : public Mlp {
  public:
-  explicit DenseMlp(Network& network) : network_(network) {}
+  explicit DenseMlp(Network& network) : network_(network), feed_forward_(network) {}
 
-  void prepare(int64_t rows) override {
-    const ModelConfig& config = network_.config;
-    grow(up_, rows, config.intermediate * (config.gated_mlp ? 2 : 1), network_.dtype);
-    grow(activated_, rows, config.intermediate, network_.dtype);
-  }
-
+  void prepare(int64_t rows) override { feed_forward_.prepare(rows, network_.config.intermediate); }
   void add(const PartSet& layer, const void* x, int64_t rows, float* residual) override {
-    const ModelConfig& config = network_.config;
-    network_.linear(layer[Part::kUp], x, rows, up_.data(), network_.dtype);
-    kernels::ActivationCall{.kind = kind_of(config.activation),
-                            .is_gated = config.gated_mlp,
-                            .x = up_.data(),
-                            .out = activated_.data(),
-                            .dtype = network_.dtype,
-                            .rows = rows,
-                            .cols = config.intermediate}
-        .run(network_.context);
-    network_.linear(layer[Part::kDown], activated_.data(), rows, residual, DType::kF32,
-                    /*accumulate=*/true);
+    feed_forward_.run(layer[Part::kUp], layer[Part::kDown], x, rows, residual,
+                      /*accumulate=*/true);
   }
 
  private:
   Network& network_;
-  AlignedBuffer up_;         // [rows, intermediate, twice if gated]
-  AlignedBuffer activated_;  // [rows, intermediate]
+  FeedForward feed_forward_;
+};
+
+// Some layers have experts, others may be dense.
+class SparseMlp final : public Mlp {
+ public:
+  explicit SparseMlp(Network& network)
+      : has_dense_(network.config.expert_layers() < network.config.layers),
+        dense_(network),
+        experts_(network) {}
+
+  void prepare(int64_t rows) override {
+    if (has_dense_) dense_.prepare(rows);
+    experts_.prepare(rows);
+    touched_experts_ = 0;
+  }
+  void add(const PartSet& layer, const void* x, int64_t rows, float* residual) override {
+    if (layer.experts.empty()) return dense_.add(layer, x, rows, residual);
+    experts_.add(layer, x, rows, residual);
+    touched_experts_ += experts_.touched();
+  }
+  [[nodiscard]] int64_t touched_experts() const override { return touched_experts_; }
+
+ private:
+  bool has_dense_;
+  DenseMlp dense_;
+  Experts experts_;
+  int64_t touched_experts_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Mlp> make_mlp(Network& network) { return std::make_unique<DenseMlp>(network); }
+std::unique_ptr<Mlp> make_mlp(Network& network) {
+  if (network.config.expert_layers() > 0) return std::make_unique<SparseMlp>(network);
+  return std::make_unique<DenseMlp>(network);
+}
 
 }  // namespace reprise::model

@@ -15,9 +15,11 @@ class Mlp {
   virtual void prepare(int64_t rows) = 0;
   // residual [rows, hidden] f32 += MLP of `layer` (x), x [rows, hidden] in the network's dtype.
   virtual void add(const PartSet& layer, const void* x, int64_t rows, float* residual) = 0;
+  // Experts whose matrices were read since prepare(), counted in each layer; 0: the model has none.
+  [[nodiscard]] virtual int64_t touched_experts() const { return 0; }
 };
 
-// down(act(gate(x)) * up(x)), or down(act(up(x))), by the config.
+// Dense in every layer, or with experts where the config has them.
 std::unique_ptr<Mlp> make_mlp(Network& network);
 
 }  // namespace reprise::model

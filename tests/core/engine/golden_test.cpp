@@ -21,7 +21,8 @@ std::vector<std::string> decoder_folders() {
   if (data_dir().empty()) return {"none"};
   for (const auto& entry : std::filesystem::directory_iterator(data_dir() / "golden")) {
     const std::string type = read_json(entry.path() / "config.json").at("model_type");
-    if (type == "llama" || type == "mistral" || type == "falcon" || type == "mpt" || type == "phi")
+    if (type == "llama" || type == "mistral" || type == "qwen2_moe" || type == "falcon" ||
+        type == "mpt" || type == "phi")
       names.push_back(entry.path().filename());
   }
   std::sort(names.begin(), names.end());
@@ -93,7 +94,7 @@ TEST_P(Golden, GreedyContinuationIsIdentical) {
 // Spans that do not see each other, at given positions, then a suffix that sees all: as plan items.
 TEST_P(Golden, IsolatedModulesMatchThroughThePlan) {
   if (golden_.value("modules", Json::object()).empty())
-    GTEST_SKIP() << "modules are defined for rotary models";
+    GTEST_SKIP() << "modules are stored for dense rotary models";
   const std::vector<int32_t> ids = golden_.at("ids");
   const model::ModelConfig& config = decoder_->config();
   for (const auto& [name, module] : golden_.at("modules").items()) {
@@ -147,13 +148,17 @@ TEST_P(Golden, IsolatedModulesMatchThroughThePlan) {
 // was measured by Hugging Face in f32 against f64
 // (`float32_max_abs_diff`); it is generous, since theirs rounds sums as well and ours accumulates
 // in f32. Both are maxima over some 15,000 logits, which vary by a fifth or so from one set of
-// roundings to the next: hence the factor 1.5.
+// roundings to the next: hence the factor 1.5. Where the reference itself is in f32, the deviation
+// is ours from it: that of two computations in f32. A row that bf16 routes to another expert, by a
+// near tie, would be off by more; the stored tokens have none.
 TEST_P(Golden, Bf16StaysWithinItsDerivedBound) {
   auto bf16_decoder = model::load_decoder(folder_, {.dtype = DType::kBF16}, context_);
   const std::vector<int32_t> ids = golden_.at("ids");
-  const double bound = 1.5 * 0x1p15 * golden_.at("float32_max_abs_diff").get<double>();
-  const double worst = max_difference(all_logits(*bf16_decoder, ids, 40, DType::kBF16),
-                                      read_f32(folder_ / "logits.f32"));
+  const std::vector<float> want = read_f32(folder_ / "logits.f32");
+  double deviation = golden_.at("float32_max_abs_diff");
+  if (deviation == 0.0) deviation = max_difference(all_logits(*decoder_, ids, 40), want);
+  const double bound = 1.5 * 0x1p15 * deviation;
+  const double worst = max_difference(all_logits(*bf16_decoder, ids, 40, DType::kBF16), want);
   RecordProperty("max_abs_difference", std::to_string(worst));
   EXPECT_LE(worst, bound);
 }

@@ -66,6 +66,28 @@ TEST(ExperimentFile, UnknownNamesOfferTheNearest) {
   expect_refused("/models/1/weights", "randm", "did you mean \"random\"");
 }
 
+TEST(ExperimentFile, TablesAndFiguresTakePercentilesThatExist) {
+  Json file = sample_file();
+  file["metrics"] = {"ttft_ms", "ttft_ms.p99", "tpot_ms.p99.9"};
+  file["plot"]["y"] = "e2e_ms.p50";
+  const Experiment experiment = parse_sample(file);
+  EXPECT_EQ(experiment.metrics,
+            (std::vector<std::string>{"ttft_ms", "ttft_ms.p99", "tpot_ms.p99.9"}));
+  EXPECT_EQ(experiment.plots[0].y, "e2e_ms.p50");
+  EXPECT_EQ(experiment.plots[0].name, "e2e_ms.p50");
+  const char* known = "Known: p50, p90, p95, p99, p99.9";
+  expect_refused("/metrics", {"ttft_ms.p98"}, "unknown percentile of ttft_ms \"p98\"");
+  expect_refused("/metrics", {"ttft_ms.p98"}, known);
+  expect_refused("/plot/y", "ttft_ms.", known);
+  expect_refused("/plot/y", "ttft.p99", "did you mean \"ttft_ms\"");
+  expect_refused("/metrics", {"kv_mb.p99"},
+                 "kv_mb has no percentiles; in this kind these have: "
+                 "ttft_ms, tpot_ms, e2e_ms");
+  // A sum of percentiles is a percentile of nothing.
+  expect_refused("/plot", {{"family", "stack"}, {"x", "prompt_tokens"}, {"stack", {"ttft_ms.p99"}}},
+                 "unknown metric");
+}
+
 TEST(ExperimentFile, MethodsOfOneKindAreRefusedInAnother) {
   expect_refused("/methods/0", "torch_sdpa", "runs in kind \"attention\" alone");
   const Json file = {{"name", "t"},

@@ -48,10 +48,10 @@ TEST_F(AttentionKindTest, MeasuresEveryMethodAndOutputsAgree) {
       EXPECT_GT(value_of(method, "latency_us"), 0);
       EXPECT_GT(value_of(method, "tokens_per_s"), 0);
       EXPECT_GT(value_of(method, "private_us"), 0);
-      EXPECT_LT(method.answers["relative_error"].get<double>(),
-                method.answers["largest_rounding_error"].get<double>());
-      EXPECT_LT(method.answers["max_difference"].get<double>(),
-                method.answers["largest_rounding_error"].get<double>());
+      EXPECT_LE(method.answers["rounding_bound_share"].get<double>(), 1.0);
+      EXPECT_GT(method.answers["rounding_bound_share"].get<double>(), 0.0);
+      EXPECT_LT(method.answers["relative_error"].get<double>(), 0x1p-6);
+      EXPECT_LT(method.answers["max_difference"].get<double>(), 0x1p-6);
       EXPECT_EQ(method.resolved["shared_tokens"], 20);
       EXPECT_TRUE(method.metrics.contains("plan_limit_ratio"));
     }

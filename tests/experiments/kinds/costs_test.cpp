@@ -39,16 +39,44 @@ TEST(Costs, CachedTokenHoldsKeysAndValuesOfAllLayers) {
 }
 
 TEST(Costs, StepReadsAllWeightsButTheEmbeddingTable) {
-  EXPECT_EQ(streamed_weight_bytes(tiny(false), DType::kF32), (kBody + 80) * 4);
-  EXPECT_EQ(streamed_weight_bytes(tiny(true), DType::kF32), (kBody + 80) * 4);
-  EXPECT_EQ(decode_bytes(tiny(false), DType::kF32, DType::kF32, 3, 10, 0),
-            (kBody + 80) * 4 + 3 * 10 * 32);
+  EXPECT_EQ(streamed_weight_bytes(tiny(false), DType::kF32, 0), (kBody + 80) * 4);
+  EXPECT_EQ(streamed_weight_bytes(tiny(true), DType::kF32, 0), (kBody + 80) * 4);
+  EXPECT_EQ(
+      decode_bytes(tiny(false), DType::kF32, DType::kF32, {.batch = 3, .context = 10, .shared = 0}),
+      (kBody + 80) * 4 + 3 * 10 * 32);
+}
+
+// Two more layers that have five experts of width 6 each, of which a token passes two, and a shared
+// one of width 12; gate, up and down of an expert are 3 * 6 * 8 weights.
+model::ModelConfig tiny_experts() {
+  model::ModelConfig config = tiny(false);
+  config.layers = 3;
+  config.experts = {.count = 5,
+                    .per_token = 2,
+                    .intermediate = 6,
+                    .shared_intermediate = 12,
+                    .dense_layers = {0}};
+  return config;
+}
+constexpr int64_t kExpert = 3 * 6 * 8;
+// Attention with its norms, the router, the shared expert and its gate.
+constexpr int64_t kExpertLayer = 16 * 8 + 8 * 8 + 2 * 8 + 5 * 8 + 3 * 12 * 8 + 8;
+
+TEST(Costs, AStepReadsTheExpertsThatItTouchedAndATokenComputesItsOwn) {
+  const model::ModelConfig config = tiny_experts();
+  EXPECT_EQ(config.expert_layers(), 2);
+  EXPECT_EQ(config.expert_parameters(), 2 * 5 * kExpert);
+  EXPECT_EQ(config.parameters(), kBody + 160 + 2 * (kExpertLayer + 5 * kExpert));
+  EXPECT_EQ(streamed_weight_bytes(config, DType::kF32, 7),
+            (kBody + 80 + 2 * kExpertLayer + 7 * kExpert) * 4);
+  EXPECT_EQ(prefill_flop(config, 0, 1),
+            2.0 * (kBody + 2 * (kExpertLayer + 2 * kExpert)) + 2.0 * 80 + 3 * 32.0);
 }
 
 TEST(Costs, StepReadsSharedTokensOnce) {
   const auto tokens_read = [](const model::ModelConfig& config, double context, int64_t shared) {
-    return (decode_bytes(config, DType::kF32, DType::kF32, 3, context, shared) - (kBody + 80) * 4) /
-           32;
+    const DecodeStep step{.batch = 3, .context = context, .shared = shared};
+    return (decode_bytes(config, DType::kF32, DType::kF32, step) - (kBody + 80) * 4) / 32;
   };
   EXPECT_EQ(tokens_read(tiny(false), 10, 7), 7 + 3 * 3);
   EXPECT_EQ(tokens_read(tiny(false), 10, 10), 10);

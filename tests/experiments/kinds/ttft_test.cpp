@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "experiments/kinds/costs.h"
 #include "experiments/kinds/decode.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
 
@@ -56,6 +59,30 @@ TEST_F(KindsTest, DecodeMeasuresStepsOfTheWholeBatch) {
     EXPECT_GT(method.metrics["decode_tokens_per_s"]["value"].get<double>(), 0);
   }
   EXPECT_EQ(measured[0].answers["tokens_hash"], measured[1].answers["tokens_hash"]);
+}
+
+// Two layers of six experts, of which a token passes two.
+TEST_F(KindsTest, DecodeCountsTheExpertsThatAStepReads) {
+  Json config = read_json(dir_ / "config.json");
+  config.update({{"model_type", "qwen2_moe"},
+                 {"num_experts", 6},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", 24},
+                 {"shared_expert_intermediate_size", 32}});
+  std::ofstream(dir_ / "config.json") << config.dump();
+  DecodeKind kind(context_);
+  for (const int64_t batch : {1, 8}) {
+    const Group one = group("decode", {{"batch", batch}, {"prompt_tokens", 10}, {"new_tokens", 6}},
+                            {"contiguous"});
+    const Json metrics = kind.measure(one, Json::object(), stop_)[0].metrics;
+    const double touched = metrics["touched_experts"]["value"];
+    EXPECT_GE(touched, 2 * 2);
+    EXPECT_LE(touched, batch == 1 ? 2 * 2 : 2 * 6);
+    EXPECT_EQ(
+        metrics["streamed_bytes_per_step"]["value"],
+        decode_bytes(Bench::config(one), DType::kF32, DType::kF32,
+                     {.batch = batch, .context = 13, .touched_experts = std::llround(touched)}));
+  }
 }
 
 TEST_F(KindsTest, PromptBeyondTheModelIsRefusedBeforeMeasuring) {

@@ -80,6 +80,38 @@ TEST_F(Checkpoint, ExtraTensorsAreRefusedButRotaryFrequenciesAreNot) {
   expect_error([&] { open(); }, {"q_proj.bias"});
 }
 
+TEST_F(Checkpoint, MixtralsExpertsAreReadByTheirNames) {
+  config_ = tiny_mixtral_config();
+  tensors_ = tiny_mixtral_tensors();
+  const auto source = open();
+  std::vector<float> up(12 * 8), down(8 * 6);
+  source->read_rows({{Part::kExpertUp, 0, 2}, 12, 8}, 0, 12, DType::kF32, up.data());
+  EXPECT_EQ(up[0], 21.0f);      // w1 gates
+  EXPECT_EQ(up[6 * 8], 23.0f);  // w3
+  source->read_rows({{Part::kExpertDown, 0, 1}, 8, 6}, 0, 8, DType::kF32, down.data());
+  EXPECT_EQ(down[0], 12.0f);
+}
+
+TEST_F(Checkpoint, ExpertsThatAreMissingOrTooManyOrMisshapenAreNamed) {
+  config_ = tiny_mixtral_config();
+  const std::vector<TestTensor> whole = tensors_ = tiny_mixtral_tensors();
+  for (const char* name : {"gate", "experts.0.w1", "experts.1.w2", "experts.2.w3"}) {
+    const std::string tensor = std::string("model.layers.0.block_sparse_moe.") + name + ".weight";
+    tensors_ = whole;
+    std::erase_if(tensors_, [&](const TestTensor& other) { return other.name == tensor; });
+    expect_error([&] { open(); }, {dir_.path().string(), tensor, "missing", "config.json"});
+    tensors_ = whole;
+    find(tensors_, tensor).shape = {5, 8};
+    expect_error([&] { open(); }, {"model.safetensors", tensor, "[5, 8]", "by config.json"});
+  }
+  tensors_ = whole;
+  config_["num_local_experts"] = 2;
+  expect_error([&] { open(); }, {"model.safetensors", "gate.weight", "[3, 8]", "[2, 8]"});
+  config_["num_local_experts"] = 4;
+  find(tensors_, "model.layers.0.block_sparse_moe.gate.weight").shape = {4, 8};
+  expect_error([&] { open(); }, {"experts.3.w1.weight", "[6, 8]", "missing"});
+}
+
 TEST_F(Checkpoint, ADtypeWeCannotReadIsNamed) {
   find(tensors_, "model.norm.weight").dtype = "I64";
   expect_error([&] { open(); }, {"model.norm.weight", "I64", "BF16"});

@@ -99,6 +99,7 @@ TEST_F(GoldenCheckpoints, EveryDecoderOpensAndEveryRowIsFinite) {
                            "mpt-30b-style",
                            "mpt-7b-style",
                            "phi-2",
+                           "qwen2-moe",
                            "bert",
                            "roberta",
                            "../models/stories260K",
@@ -120,7 +121,7 @@ TEST_F(GoldenCheckpoints, EveryDecoderOpensAndEveryRowIsFinite) {
 }
 
 TEST_F(GoldenCheckpoints, OtherArchitecturesAreRefusedByModelType) {
-  for (const char* name : {"deberta-v1", "deberta-v3", "qwen2-moe"}) {
+  for (const char* name : {"deberta-v1", "deberta-v3"}) {
     try {
       load_config(root_ / name);
       ADD_FAILURE() << name << " was accepted";
@@ -162,6 +163,25 @@ TEST_F(GoldenCheckpoints, SeparateLlamaTensorsAreStacked) {
         read(*source, spec_of(config, {.part = Part::kUp, .layer = 2, .is_bias = !is_weight})),
         expected);
   }
+}
+
+TEST_F(GoldenCheckpoints, AnExpertsTensorsAreStackedAndReadByParts) {
+  const fs::path dir = root_ / "qwen2-moe";
+  const ModelConfig config = load_config(dir);
+  const auto source = open_checkpoint(dir, config);
+  std::vector<float> expected;
+  for (const char* name : {"gate_proj", "up_proj"})
+    for (const float value : stored(dir / "model.safetensors",
+                                    fmt::format("model.layers.1.mlp.experts.5.{}.weight", name)))
+      expected.push_back(value);
+  const TensorSpec up = spec_of(config, {.part = Part::kExpertUp, .layer = 1, .expert = 5});
+  EXPECT_EQ(read(*source, up), expected);
+  // Some rows of gate and some of up, as a rank that holds a part of each expert reads them.
+  std::vector<float> part(20 * 64);
+  source->read_rows(up, 40, 60, DType::kF32, part.data());
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), expected.begin() + 40 * 64));
+  EXPECT_EQ(read(*source, spec_of(config, {.part = Part::kSharedGate, .layer = 2})),
+            stored(dir / "model.safetensors", "model.layers.2.mlp.shared_expert_gate.weight"));
 }
 
 TEST_F(GoldenCheckpoints, AnyRangeOfRowsEqualsThatPartOfTheWhole) {
@@ -214,6 +234,10 @@ TEST_F(GoldenCheckpoints, ConfigsSayWhatTheFilesSay) {
   EXPECT_TRUE(rw.alibi.scaled_with_scores && rw.alibi.rounded_to_bf16 && rw.qkv_bias);
 
   EXPECT_EQ(load_config(root_ / "mistral").sliding_window, 24);
+  const ModelConfig qwen = load_config(root_ / "qwen2-moe");
+  EXPECT_EQ(qwen.experts.count, 8);
+  EXPECT_EQ(qwen.experts.shared_intermediate, 96);
+  EXPECT_TRUE(qwen.qkv_bias && !qwen.attention_out_bias && !qwen.experts.norm_top_k);
   EXPECT_EQ(load_config(root_ / "llama-bf16").stored_dtype, DType::kBF16);
   const ModelConfig phi = load_config(root_ / "phi-2");
   EXPECT_EQ(phi.rotary.dims, 8);

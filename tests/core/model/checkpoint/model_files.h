@@ -121,4 +121,30 @@ inline std::vector<TestTensor> tiny_llama_tensors() {
           {"lm_head.weight", {10, 8}, "F32", -3.0f}};
 }
 
+// The same with experts in place of its MLP: three of width 6, of which a token passes two.
+inline Json tiny_mixtral_config() {
+  Json config = tiny_llama_config();
+  config.update({{"model_type", "mixtral"},
+                 {"intermediate_size", 6},
+                 {"num_local_experts", 3},
+                 {"num_experts_per_tok", 2}});
+  return config;
+}
+inline std::vector<TestTensor> tiny_mixtral_tensors() {
+  std::vector<TestTensor> tensors = tiny_llama_tensors();
+  std::erase_if(tensors, [](const TestTensor& tensor) {
+    return tensor.name.find(".mlp.") != std::string::npos;
+  });
+  const std::string moe = "model.layers.0.block_sparse_moe.";
+  tensors.push_back({moe + "gate.weight", {3, 8}});
+  for (int e = 0; e < 3; ++e) {
+    const std::string expert = moe + "experts." + std::to_string(e);
+    const auto first = static_cast<float>(10 * e);
+    tensors.push_back({expert + ".w1.weight", {6, 8}, "F32", first + 1.0f});
+    tensors.push_back({expert + ".w2.weight", {8, 6}, "F32", first + 2.0f});
+    tensors.push_back({expert + ".w3.weight", {6, 8}, "F32", first + 3.0f});
+  }
+  return tensors;
+}
+
 }  // namespace reprise::model

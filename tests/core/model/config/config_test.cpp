@@ -20,6 +20,7 @@ Json bare(const std::string& model_type) {
                               "vocab_size": 100})");
   json["model_type"] = model_type;
   if (model_type != "falcon") json["intermediate_size"] = 96;
+  if (model_type == "qwen2_moe") json["num_key_value_heads"] = 8;  // the default is 16
   return json;
 }
 
@@ -140,6 +141,43 @@ TEST(Config, RotaryScalingUnderEitherSpelling) {
   EXPECT_EQ(parse_with("llama", {{"rope_parameters", plain}}).rotary.scaling, RopeScaling::kNone);
 }
 
+TEST(Config, ExpertsTakeTheirFamilysDefaultsAndStandInTheLayersThatAreNamed) {
+  const ModelConfig mixtral = parse(bare("mixtral"));
+  EXPECT_EQ(mixtral.family, Family::kLlama);
+  EXPECT_EQ(mixtral.experts.count, 8);
+  EXPECT_EQ(mixtral.experts.per_token, 2);
+  EXPECT_EQ(mixtral.experts.intermediate, 96);
+  EXPECT_EQ(mixtral.experts.shared_intermediate, 0);
+  EXPECT_TRUE(mixtral.experts.norm_top_k);
+  EXPECT_EQ(mixtral.expert_layers(), 2);
+  EXPECT_EQ(mixtral.sliding_window, 0);
+  EXPECT_DOUBLE_EQ(mixtral.rotary.theta, 1e6);
+  EXPECT_DOUBLE_EQ(mixtral.norm_epsilon, 1e-5);
+
+  const ModelConfig qwen = parse(bare("qwen2_moe"));
+  EXPECT_EQ(qwen.experts.count, 60);
+  EXPECT_EQ(qwen.experts.per_token, 4);
+  EXPECT_EQ(qwen.experts.intermediate, 1408);
+  EXPECT_EQ(qwen.experts.shared_intermediate, 5632);
+  EXPECT_FALSE(qwen.experts.norm_top_k);
+  EXPECT_TRUE(qwen.qkv_bias);
+  EXPECT_FALSE(qwen.attention_out_bias || qwen.mlp_bias);
+  EXPECT_EQ(qwen.sliding_window, 0);
+  EXPECT_FALSE(qwen.bos_id.has_value());
+  EXPECT_TRUE(qwen.eos_ids.empty());
+
+  const ModelConfig some = parse_with("qwen2_moe", {{"num_hidden_layers", 7},
+                                                    {"decoder_sparse_step", 2},
+                                                    {"mlp_only_layers", {0, 3}},
+                                                    {"norm_topk_prob", true}});
+  EXPECT_TRUE(some.experts.norm_top_k);
+  std::vector<int64_t> layers;
+  for (int64_t layer = 0; layer < 7; ++layer)
+    if (some.has_experts(layer)) layers.push_back(layer);
+  EXPECT_EQ(layers, (std::vector<int64_t>{1, 5}));
+  EXPECT_EQ(parse(bare("llama")).expert_layers(), 0);
+}
+
 TEST(Config, MptWithBiasesHasThemEverywhere) {
   const ModelConfig config = parse_with("mpt", {{"no_bias", false}});
   EXPECT_TRUE(config.norm_bias && config.qkv_bias && config.attention_out_bias && config.mlp_bias);
@@ -239,6 +277,19 @@ TEST(Config, UnsupportedAndImpossibleValuesNameTheKey) {
       {"llama", {{"model_type", nullptr}}, "model_type"},
       {"mistral", {{"sliding_window", 0}}, "sliding_window"},
       {"mistral", {{"attention_bias", true}}, "attention_bias"},
+      {"mixtral", {{"num_local_experts", 0}}, "num_local_experts"},
+      {"mixtral", {{"num_local_experts", 1 << 20}}, "num_local_experts"},
+      {"mixtral", {{"num_experts_per_tok", 9}}, "num_local_experts is 8"},
+      {"mixtral", {{"intermediate_size", 1 << 22}}, "num_local_experts"},
+      {"mixtral", {{"shared_expert_intermediate_size", 8}}, "shared_expert_intermediate_size"},
+      {"qwen2_moe", {{"num_experts_per_tok", 0}}, "num_experts_per_tok"},
+      {"qwen2_moe", {{"num_experts", 3}, {"num_experts_per_tok", 4}}, "num_experts_per_tok"},
+      {"qwen2_moe", {{"num_experts_per_token", 4}}, "did you mean \"num_experts_per_tok\""},
+      {"qwen2_moe", {{"mlp_only_layers", {2}}}, "mlp_only_layers"},
+      {"qwen2_moe", {{"mlp_only_layers", {-1}}}, "mlp_only_layers"},
+      {"qwen2_moe", {{"mlp_only_layers", "all"}}, "mlp_only_layers"},
+      {"qwen2_moe", {{"decoder_sparse_step", 0}}, "decoder_sparse_step"},
+      {"qwen2_moe", {{"use_sliding_window", true}}, "use_sliding_window"},
       {"falcon", {{"activation", "relu"}}, "activation"},
       {"falcon", {{"num_ln_in_parallel_attn", 2}}, "num_ln_in_parallel_attn"},
       {"falcon", {{"num_ln_in_parallel_attn", 3}}, "num_ln_in_parallel_attn"},
@@ -295,6 +346,17 @@ TEST(Config, TheLargestAcceptedModelCountsWithoutOverflow) {
                                                   {"attention_bias", true},
                                                   {"mlp_bias", true}});
   EXPECT_GT(config.parameters(), int64_t{1} << 55);
+  const ModelConfig experts =
+      parse_with("qwen2_moe", {{"vocab_size", 1 << 24},
+                               {"hidden_size", 1 << 20},
+                               {"num_hidden_layers", 4096},
+                               {"intermediate_size", 1 << 22},
+                               {"num_attention_heads", 1 << 16},
+                               {"num_key_value_heads", 1 << 16},
+                               {"num_experts", 4},
+                               {"moe_intermediate_size", 1 << 20},
+                               {"shared_expert_intermediate_size", 1 << 22}});
+  EXPECT_GT(experts.parameters(), int64_t{1} << 56);
 }
 
 }  // namespace

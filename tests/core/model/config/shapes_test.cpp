@@ -14,14 +14,15 @@ namespace {
 
 // Weights of the published checkpoints, tied ones once.
 const std::map<std::string, int64_t> kPublished = {
-    {"codellama-7b", 6'738'546'688}, {"falcon-180b", 179'522'565'120},
-    {"falcon-40b", 41'303'293'952},  {"falcon-7b", 6'921'720'704},
-    {"falcon-rw-1b", 1'311'625'216}, {"llama-2-13b", 13'015'864'320},
-    {"llama-2-70b", 68'976'648'192}, {"llama-2-7b", 6'738'415'616},
-    {"llama-3-8b", 8'030'261'248},   {"llama-3.2-3b", 3'212'749'824},
-    {"llama-30b", 32'528'943'616},   {"mistral-7b", 7'241'732'096},
-    {"mpt-30b", 29'957'200'896},     {"mpt-7b", 6'649'286'656},
-    {"phi-2", 2'779'683'840},        {"tinyllama-1.1b", 1'100'048'384},
+    {"codellama-7b", 6'738'546'688},   {"falcon-180b", 179'522'565'120},
+    {"falcon-40b", 41'303'293'952},    {"falcon-7b", 6'921'720'704},
+    {"falcon-rw-1b", 1'311'625'216},   {"llama-2-13b", 13'015'864'320},
+    {"llama-2-70b", 68'976'648'192},   {"llama-2-7b", 6'738'415'616},
+    {"llama-3-8b", 8'030'261'248},     {"llama-3.2-3b", 3'212'749'824},
+    {"llama-30b", 32'528'943'616},     {"mistral-7b", 7'241'732'096},
+    {"mpt-30b", 29'957'200'896},       {"mpt-7b", 6'649'286'656},
+    {"phi-2", 2'779'683'840},          {"qwen1.5-moe-a2.7b", 14'315'784'192},
+    {"tinyllama-1.1b", 1'100'048'384},
 };
 
 TEST(Shapes, ParameterCountsAreThePublishedOnes) {
@@ -50,6 +51,12 @@ TEST(Shapes, HyperparametersThatCountsDoNotShow) {
   EXPECT_EQ(load_config("falcon-rw-1b").position, PositionScheme::kAlibi);
   EXPECT_EQ(load_config("phi-2").rotary.dims, 32);
   EXPECT_EQ(load_config("mpt-30b").max_positions, 8192);
+  const ModelConfig qwen = load_config("qwen1.5-moe-a2.7b");
+  EXPECT_EQ(qwen.experts.per_token, 4);
+  EXPECT_EQ(qwen.expert_layers(), 24);
+  EXPECT_FALSE(qwen.experts.norm_top_k);
+  // What a token passes, as published: 2.7 B.
+  EXPECT_EQ(qwen.parameters() - qwen.expert_parameters() / 60 * 56, 2'689'173'504);
 }
 
 TEST(Shapes, AMisspeltNameOffersTheNearest) {

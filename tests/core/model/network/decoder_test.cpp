@@ -139,6 +139,55 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Family, ::testing::ValuesIn(shipped_shapes()),
                            return name;
                          });
 
+// One expert of which each row passes all, as many as there are, weights that add up to 1, every
+// second layer, and no shared expert.
+TEST(Decoder, ExpertsOfAnyNumberMatchTheReference) {
+  const Context context = Context::machine();
+  for (const Json& patch :
+       {Json{{"num_experts", 1}, {"num_experts_per_tok", 1}}, Json{{"num_experts_per_tok", 7}},
+        Json{{"norm_topk_prob", true}, {"decoder_sparse_step", 2}},
+        Json{{"model_type", "mixtral"}, {"num_local_experts", 5}, {"num_experts_per_tok", 2}}}) {
+    Json json = scaled_down("qwen1.5-moe-a2.7b");
+    json["mlp_only_layers"] = Json::array();
+    if (patch.contains("model_type"))
+      for (const char* key : {"num_experts", "moe_intermediate_size", "sliding_window",
+                              "shared_expert_intermediate_size"})
+        json.erase(key);
+    json.update(patch);
+    auto decoder = random_decoder(json, context);
+    const std::vector<int32_t> ids = some_ids(31);
+    const std::vector<double> want = reference_of(decoder->config()).logits(ids, counted(31));
+    for (int32_t chunk : {31, 1, 7})
+      EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk), want), kBound)
+          << patch << " chunk " << chunk;
+  }
+}
+
+// What a step reads of experts: at least those of one token in each layer, at most all.
+TEST(Decoder, TouchedExpertsAreThoseOfTheLastStep) {
+  const Context context = Context::machine();
+  auto decoder = random_decoder(scaled_down("qwen1.5-moe-a2.7b"), context);  // one layer: 3 of 7
+  EXPECT_EQ(decoder->touched_experts(), 0);
+  (void)all_logits(*decoder, some_ids(40), 40);
+  EXPECT_GT(decoder->touched_experts(), 3);
+  EXPECT_LE(decoder->touched_experts(), 7);
+  (void)all_logits(*decoder, some_ids(40), 1);
+  EXPECT_EQ(decoder->touched_experts(), 3);
+  EXPECT_EQ(random_decoder(scaled_down("llama-2-7b"), context)->touched_experts(), 0);
+}
+
+// On our own kernels, which portable code runs alone: oneDNN's product promises nothing.
+TEST(Decoder, ExpertsGiveTheSameBitsOnAnyNumberOfThreads) {
+  const Json json = scaled_down("qwen1.5-moe-a2.7b");
+  const std::vector<int32_t> ids = some_ids(60);
+  const auto logits_on = [&](int threads) {
+    auto decoder = random_decoder(json, {.threads = threads, .isa = Isa::kPortable});
+    return all_logits(*decoder, ids, 60);
+  };
+  const std::vector<float> one = logits_on(1);
+  for (const int threads : {2, 3, 8}) EXPECT_EQ(logits_on(threads), one) << threads;
+}
+
 // Beyond what the model was trained for, where the base of the angles grows with the length.
 TEST(Decoder, DynamicScalingMatchesTheReferenceBeyondTheTrainedLength) {
   Json json = scaled_down("tinyllama-1.1b");
@@ -216,6 +265,28 @@ TEST(Decoder, ShapesWithoutWeightsAndUnsupportedDtypesAreErrors) {
         (void)load_decoder("falcon-180b", {.dtype = DType::kF32, .random_weights = true}, context);
       },
       {"falcon-180b", "GiB", "available"});
+}
+
+TEST(Decoder, WeightsAreHeldInTheFormatThatGoesWithTheDtypeOrIsAskedFor) {
+  const Context context = Context::machine();
+  const TempDir dir;
+  dir.write("config.json", scaled_down("llama-2-7b").dump());
+  const auto load = [&](DType dtype, std::optional<WeightFormat> format) {
+    return load_decoder(dir.path(),
+                        {.dtype = dtype, .weight_format = format, .random_weights = true}, context);
+  };
+  const std::vector<int32_t> ids = some_ids(9);
+  for (const auto& [dtype, format] :
+       {std::pair{DType::kF32, WeightFormat::kF32}, {DType::kBF16, WeightFormat::kBF16}}) {
+    auto by_default = load(dtype, std::nullopt), asked = load(dtype, format);
+    EXPECT_EQ(by_default->weight_bytes(), asked->weight_bytes());
+    EXPECT_EQ(all_logits(*by_default, ids, 9), all_logits(*asked, ids, 9));
+  }
+  EXPECT_LT(load(DType::kBF16, std::nullopt)->weight_bytes(),
+            load(DType::kF32, std::nullopt)->weight_bytes());
+  expect_error([&] { (void)load(DType::kF32, WeightFormat::kBF16); }, {"bf16", "f32", "takes f32"});
+  expect_error([&] { (void)load(DType::kBF16, WeightFormat::kF32); }, {"takes bf16"});
+  expect_error([&] { (void)load(DType::kF32, WeightFormat::kF16); }, {"f16", "takes f32"});
 }
 
 TEST(DecoderDeathTest, WantedRowsBeyondTheStepStop) {

@@ -1,0 +1,45 @@
+// The router of a layer with experts: which of them each row passes, and how much they count.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/device/context.h"
+
+namespace reprise::kernels {
+
+//   p = softmax(logits_r), over all experts
+//   chosen_r   the `per_row` experts of the largest logits, largest first, ties to the lower index
+//   weights_r  p of these; with `normalized` divided by their sum, in the order of chosen_r
+//
+//   logits   [rows, experts] f32, row-major      1 <= per_row <= experts
+//   chosen   [rows, per_row]
+//   weights  [rows, per_row] f32
+// Arithmetic is f32, sums run in the order of the experts: the weight of logit l has a relative
+// error of at most (experts + 8 + (max logit - l)) * 2^-24. A row that holds NaN or +inf, or -inf
+// alone, has no softmax: it gets the experts 0, 1, ... and NaN for weights. Allocates nothing. Rows
+// are independent, so the result does not depend on the number of threads.
+struct RoutingCall {
+  const float* logits = nullptr;
+  int64_t rows = 0, experts = 0, per_row = 0;
+  bool normalized = false;
+  int32_t* chosen = nullptr;
+  float* weights = nullptr;
+
+  void run(const Context& context) const;
+};
+
+// The (row, choice) pairs of a step, expert by expert.
+struct ExpertGroups {
+  std::vector<int32_t> begin;   // [experts + 1]  pairs [begin[e], begin[e + 1]) are those of e
+  std::vector<int32_t> rows;    // [pairs]  row of each pair, ascending within an expert
+  std::vector<int32_t> places;  // [rows, per_row]  which pair a row's choice is
+};
+
+// Sorts what RoutingCall chose, [rows, per_row] of experts in [0, experts), by expert. `groups` is
+// reused memory.
+void group_by_expert(std::span<const int32_t> chosen, int64_t per_row, int64_t experts,
+                     ExpertGroups& groups);
+
+}  // namespace reprise::kernels

@@ -1,0 +1,86 @@
+#include "core/model/network/experts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/kernels/combine_rows.h"
+#include "core/kernels/gather_rows.h"
+
+namespace reprise::model {
+
+void Experts::prepare(int64_t rows) {
+  const ExpertsConfig& experts = network_.config.experts;
+  const int64_t pairs = rows * experts.per_token, hidden = network_.config.hidden;
+  grow(logits_, rows, experts.count, DType::kF32);
+  grow(picked_, pairs, hidden, network_.dtype);
+  grow(made_, pairs, hidden, DType::kF32);
+  // All rows of a step may choose one expert.
+  feed_forward_.prepare(rows, std::max(experts.intermediate, experts.shared_intermediate));
+}
+
+void Experts::route(const PartSet& layer, const void* x, int64_t rows) {
+  const ExpertsConfig& experts = network_.config.experts;
+  network_.linear(layer[Part::kRouter], x, rows, logits_.data(), DType::kF32);
+  chosen_.resize(static_cast<size_t>(rows * experts.per_token));
+  weights_.resize(chosen_.size());
+  kernels::RoutingCall{.logits = logits_.as<float>(),
+                       .rows = rows,
+                       .experts = experts.count,
+                       .per_row = experts.per_token,
+                       .normalized = experts.norm_top_k,
+                       .chosen = chosen_.data(),
+                       .weights = weights_.data()}
+      .run(network_.context);
+  kernels::group_by_expert(chosen_, experts.per_token, experts.count, groups_);
+}
+
+void Experts::add(const PartSet& layer, const void* x, int64_t rows, float* residual) {
+  const int64_t hidden = network_.config.hidden;
+  const int64_t row_bytes = hidden * static_cast<int64_t>(size_of(network_.dtype));
+  route(layer, x, rows);
+  kernels::GatherRowsCall{
+      .in = x, .out = picked_.data(), .row_bytes = row_bytes, .rows = groups_.rows}
+      .run(network_.context);
+  touched_ = 0;
+  for (size_t e = 0; e < layer.experts.size(); ++e) {
+    const int64_t first = groups_.begin[e], count = groups_.begin[e + 1] - first;
+    if (count == 0) continue;
+    ++touched_;
+    const PartSet& expert = layer.experts[e];
+    feed_forward_.run(expert[Part::kExpertUp], expert[Part::kExpertDown],
+                      picked_.as<char>() + first * row_bytes, count,
+                      made_.as<float>() + first * hidden, /*accumulate=*/false);
+  }
+  kernels::CombineRowsCall{.in = made_.as<float>(),
+                           .places = groups_.places,
+                           .weights = weights_,
+                           .out = residual,
+                           .rows = rows,
+                           .per_row = network_.config.experts.per_token,
+                           .cols = hidden}
+      .run(network_.context);
+  if (network_.config.experts.shared_intermediate > 0) add_shared(layer, x, rows, residual);
+}
+
+void Experts::add_shared(const PartSet& layer, const void* x, int64_t rows, float* residual) {
+  feed_forward_.run(layer[Part::kSharedUp], layer[Part::kSharedDown], x, rows, made_.as<float>(),
+                    /*accumulate=*/false);
+  auto* gate = logits_.as<float>();
+  network_.linear(layer[Part::kSharedGate], x, rows, gate, DType::kF32);
+  weights_.resize(static_cast<size_t>(rows));
+  for (size_t r = 0; r < weights_.size(); ++r) weights_[r] = 1.0f / (1.0f + std::exp(-gate[r]));
+  groups_.places.resize(static_cast<size_t>(rows));  // every row, once
+  std::iota(groups_.places.begin(), groups_.places.end(), 0);
+  kernels::CombineRowsCall{.in = made_.as<float>(),
+                           .places = groups_.places,
+                           .weights = weights_,
+                           .out = residual,
+                           .rows = rows,
+                           .per_row = 1,
+                           .cols = network_.config.hidden}
+      .run(network_.context);
+}
+
+}  // namespace reprise::model

@@ -1,0 +1,29 @@
+// Two matrices with an activation between them: a dense MLP, or one expert of many.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device/buffer.h"
+#include "core/model/network/network.h"
+
+namespace reprise::model {
+
+class FeedForward {
+ public:
+  explicit FeedForward(Network& network) : network_(network) {}
+
+  // Makes room for calls of `rows` rows and `width` intermediate values each.
+  void prepare(int64_t rows, int64_t width);
+  // out [rows, hidden] f32 = down(act(gate(x)) * up(x)), or down(act(up(x))), by the config; added
+  // to it with `accumulate`. x [rows, hidden] in the network's dtype; `down` has `width` inputs.
+  // prepare() must have seen as much.
+  void run(const LoadedPart& up, const LoadedPart& down, const void* x, int64_t rows, float* out,
+           bool accumulate);
+
+ private:
+  Network& network_;
+  AlignedBuffer up_;         // [rows, width, twice if gated]
+  AlignedBuffer activated_;  // [rows, width]
+};
+
+}  // namespace reprise::model

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -122,8 +123,19 @@ struct Measurement {
   void set(const MetricInfo& metric, double value);
   // A metric that is the median of numbers that are not kept, with their quartiles; at least one.
   void summarize(const MetricInfo& metric, const std::vector<double>& values);
+  // A metric that follows from another, fn(that), strictly up or down: a rate from a time. Its
+  // median and its spread are fn of that one's.
+  template <typename Fn>
+  void derive(const MetricInfo& metric, const MetricInfo& from, Fn&& fn) {
+    set(metric, fn(metrics.at(from.name)["value"].get<double>()));
+    derive_spread(metric, from, fn);
+  }
   // The same of samples, which are kept. Without any, the metric is left out.
   void sample(const MetricInfo& metric, const std::vector<double>& samples);
+
+ private:
+  void derive_spread(const MetricInfo& metric, const MetricInfo& from,
+                     const std::function<double(double)>& fn);
 };
 
 // What a group takes of memory at least.

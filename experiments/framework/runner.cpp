@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "results/identity.h"
 #include "results/provenance.h"
 #include "results/record.h"
 #include "results/store.h"
@@ -21,7 +22,9 @@ Json machine_of(const RunOptions& options, const std::filesystem::path& path, co
                 RunObserver& observer) {
   if (std::filesystem::exists(path)) {
     const Json saved = read_json(path);
-    if (saved.is_object() && saved.value("for", Json()) == facts) return saved["machine"];
+    if (saved.is_object() && saved.value("for", Json()) == facts &&
+        saved.value("machine", Json()).is_object())
+      return saved["machine"];
   }
   observer.machine_wanted();
   const Json machine = options.measure_machine();
@@ -78,6 +81,21 @@ std::vector<Json> records_of(const Experiment& experiment, const Group& group,
   return records;
 }
 
+Json with_identity(Json plan, const RunOptions& options) {
+  const CpuFacts& cpu = cpu_facts();
+  plan["identity"] = results::identity_json(cpu.model, cpu.logical_cores, options.sources);
+  return plan;
+}
+
+// Of the sources, those that the group reads.
+Json sources_of_group(const Json& sources, const Group& group) {
+  Json own = Json::object();
+  const Json models = sources.value("models", Json::object());
+  if (models.contains(group.model.model)) own["model"] = models[group.model.model];
+  if (sources.contains("workload")) own["workload"] = sources["workload"];
+  return own;
+}
+
 double gib(double bytes) { return bytes / 0x1p30; }
 
 // One run under way.
@@ -91,9 +109,9 @@ class Run {
         observer_(observer),
         stop_(stop),
         groups_(expand(experiment, options.settings)),
-        plan_(manifest(experiment, options.settings, groups_)),
+        plan_(with_identity(manifest(experiment, options.settings, groups_), options)),
         lacks_(find_lacks()),
-        store_(options.out, plan_, options.fresh, options.shard.writer()) {}
+        store_(options.out, plan_, options.fresh, options.shard.writer(), options.mix) {}
 
   RunOutcome run() {
     std::vector<size_t> todo = own_groups();
@@ -195,8 +213,13 @@ class Run {
     const std::string started_at = results::utc_now();
     try {
       const auto measured = kind_.measure(group, machine_, stop_);
-      const auto records = records_of(experiment_, group, measured, plan_, machine_,
-                                      options_.shard.writer(), started_at);
+      auto records = records_of(experiment_, group, measured, plan_, machine_,
+                                options_.shard.writer(), started_at);
+      for (Json& record : records) {
+        record["sources"] = sources_of_group(options_.sources, group);
+        if (!store_.difference().empty())
+          record["remarks"].push_back("mixed with results of another run: " + store_.difference());
+      }
       store_.append(records);
       outcome_.measured += std::ssize(records);
       observer_.finished(group, records);

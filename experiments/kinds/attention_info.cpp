@@ -91,6 +91,8 @@ std::vector<OwnMethod> torch_baselines() {
 std::vector<MetricInfo> attention_metrics() {
   std::vector<MetricInfo> metrics = {kLatencyUs,
                                      kSpeedup,
+                                     kStepUs,
+                                     kStepSpeedup,
                                      kBestRatio,
                                      kIoBoundSpeedup,
                                      kIoBoundRatio,

@@ -203,7 +203,7 @@ TEST(ExperimentFile, FamiliesOfFiguresHaveKeysOfTheirOwn) {
 TEST(ExperimentFile, PaperNumbersAreThoseOfAShippedFile) {
   Json file = sample_file();
   file["paper_numbers"] = "chunk_attention_table3";
-  EXPECT_EQ(parse_sample(file).paper_numbers, "chunk_attention_table3");
+  EXPECT_EQ(parse_sample(file).paper_numbers, std::vector<std::string>{"chunk_attention_table3"});
   expect_refused("/paper_numbers", "chunk_attention_tabel3", "did you mean");
 }
 

@@ -71,7 +71,10 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (!fs::is_directory(dir, error))
-    raise("there is no folder {}; give the one that `reprise run` wrote (its --out)", dir.string());
+    raise(
+        "there is no folder {}; give the one that `reprise run` wrote (its --out), or a "
+        "records.jsonl",
+        dir.string());
   ResultsFolder folder{.source = dir.string(),
                        .run = {},
                        .records = read_records(dir),

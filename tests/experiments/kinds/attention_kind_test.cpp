@@ -56,6 +56,9 @@ TEST_F(AttentionKindTest, MeasuresEveryMethodAndOutputsAgree) {
       EXPECT_TRUE(method.metrics.contains("plan_limit_ratio"));
     }
     EXPECT_EQ(value_of(measured[0], "speedup"), 1.0);
+    EXPECT_EQ(value_of(measured[0], "step_speedup"), 1.0);
+    EXPECT_GT(value_of(measured[1], "step_us"), value_of(measured[1], "latency_us"));
+    EXPECT_TRUE(measured[1].metrics["tokens_per_s"].contains("q1"));
     const bool first_is_best =
         value_of(measured[0], "latency_us") <= value_of(measured[1], "latency_us");
     EXPECT_EQ(value_of(measured[first_is_best ? 0 : 1], "best_ratio"), 1.0);

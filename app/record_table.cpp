@@ -122,11 +122,17 @@ std::string paper_notes(const Json& manifest, const Json& papers,
           "the paper's numbers are in {} below the folder that REPRISE_DATA names, which is not "
           "there\n",
           paper.missing());
-  for (const Json& paper : papers)
-    if (std::any_of(metrics.begin(), metrics.end(),
-                    [&](const std::string& name) { return paper_has(paper, name); }))
-      text += fmt::format("{}: {}\n", paper["label"].get<std::string>(),
-                          paper["caption"].get<std::string>());
+  std::map<std::string, std::pair<std::string, std::string>> sources;  // labels and hardware
+  for (const Json& paper : papers) {
+    if (std::none_of(metrics.begin(), metrics.end(),
+                     [&](const std::string& name) { return paper_has(paper, name); }))
+      continue;
+    auto& [labels, hardware] = sources[paper["source"].get<std::string>()];
+    labels += (labels.empty() ? "" : ", ") + paper["label"].get<std::string>();
+    hardware += (hardware.empty() ? "" : "; ") + paper["hardware"].get<std::string>();
+  }
+  for (const auto& [source, those] : sources)
+    text += fmt::format("{}: {}, on {}\n", those.first, source, those.second);
   return text;
 }
 

@@ -168,7 +168,7 @@ def short(value):
 def method_name(record):
     """A method, with those of its options that are set."""
     options = setting(record, "method_options") or {}
-    words = ", ".join(f"{key} {value}" for key, value in sorted(options.items()))
+    words = ", ".join(key if value is True else f"{key} {value}" for key, value in sorted(options.items()))
     return f"{setting(record, 'method')} ({words})" if words else setting(record, "method")
 
 
@@ -226,6 +226,20 @@ def title_panel(plot, spec, value):
         plot.set_title(f"{name_of(spec['panels'])}: {value}", fontsize=9)
 
 
+def is_drawn(paper, spec):
+    """Lines alone have the paper's numbers beside ours."""
+    return spec.get("family") == "lines" and any(spec["y"] in metrics for metrics in paper["points"].values())
+
+
+def paper_sentences(papers):
+    """One for each source, whatever the number of machines that it was measured on."""
+    sources = {}
+    for paper in papers:
+        sources.setdefault(paper["source"], []).append(paper)
+    return [f"{', '.join(paper['label'] for paper in those)}: {source}, on {'; '.join(paper['hardware'] for paper in those)}."
+            for source, those in sources.items()]
+
+
 def caption_of(document, spec, has_bands=True, remark=""):
     """Model or shape, dtype, machine, seeds and revision: what a reader needs to judge the numbers."""
     records, run = document["records"], document["run"]
@@ -247,8 +261,7 @@ def caption_of(document, spec, has_bands=True, remark=""):
                  f"{machine}, {values(lambda r: setting(r, 'threads'))} threads, {values(lambda r: setting(r, 'isa'))}; "
                  f"median of {values(lambda r: setting(r, 'repetitions'))} repetitions"
                  f"{', band: quartiles' if has_bands else ''}; seeds: {seeds}; revision {revision}."]
-    for paper in document["papers"]:
-        sentences.append(f"{paper['label'][:1].upper()}{paper['label'][1:]}: {paper['caption']}.")
+    sentences += paper_sentences([paper for paper in document["papers"] if is_drawn(paper, spec)])
     left_out = ", ".join(method["method"] for method in run.get("left_out", []))
     if left_out:
         sentences.append(f"Not measured, for want of a library: {left_out}.")

@@ -149,21 +149,29 @@ def draw(document, spec):
         if others:
             draw_fastest(plots[-1][column], grids[column], names)
             title_map(plots[-1][column], spec, "fastest", value, width)
-            key = ", ".join(f"{short} {name}" for name, short in initials_of(names).items() if short != name)
-            if key and column == 0:
-                figure.text(0.01, -0.005, "fastest: " + key + "; grey: they tie", fontsize=7, va="top")
         for line in range(len(plots)):
             label_axes(plots[line][column], run, spec, columns, rows, column == 0, line == len(plots) - 1)
     bar = figure.colorbar(image, ax=plots, shrink=0.6, pad=0.02)
     bar.set_label(common.metric_label(shown, spec["y"]), fontsize=8)
     bar.ax.minorticks_off()
+    bar.ax.tick_params(labelsize=7)
     bar.ax.yaxis.set_major_locator(FixedLocator(bar_ticks(norm)))
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
-    has_noise = any(grid.is_noisy.any() for panel in grids for grid in panel.values())
-    return figure, "* and hatched: noisy, the quartiles lie more than a quarter of the median apart." if has_noise else ""
+    return figure, remark_on(grids, names, bool(others))
+
+
+def remark_on(grids, names, has_fastest):
+    """What the caption explains of the maps: initials, grey places and hatched ones."""
+    sentences = []
+    if has_fastest:
+        key = ", ".join(f"{short} {name}" for name, short in initials_of(names).items() if short != name)
+        sentences.append("Fastest: " + (key + "; " if key else "") + "grey where they tie.")
+    if any(grid.is_noisy.any() for panel in grids for grid in panel.values()):
+        sentences.append("* and hatched: noisy, the quartiles lie more than a quarter of the median apart.")
+    return " ".join(sentences)
 
 
 def title_map(plot, spec, name, value, width):
     """The method and the panel's value, in as many lines as the map is wide."""
     title = name if value is None else f"{name}, {common.name_of(spec['panels'])} {value}"
-    plot.set_title(textwrap.fill(title, int(13 * width)), fontsize=8)
+    plot.set_title(textwrap.fill(title, int(15 * width)), fontsize=8)

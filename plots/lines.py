@@ -68,35 +68,44 @@ def draw_series(plot, lines, styles, moved):
         plot.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
 
 
-def draw_paper(plot, lines, styles, dash):
-    """Hollow markers on dotted lines, in the colours of our series."""
+def draw_paper(plot, lines, styles, dash, fill):
+    """Markers that are not filled, on broken lines, in the colours of our series."""
     for name, points in lines.items():
         color, marker, _ = styles[name]
         x, value, _, _ = zip(*points)
-        plot.plot(x, value, linestyle=dash, color=color, marker=marker, markersize=5, markerfacecolor="white", alpha=0.9)
+        plot.plot(x, value, linestyle=dash, color=color, marker=marker, markersize=5, fillstyle=fill,
+                  markerfacecoloralt="white", alpha=0.9, linewidth=1.1)
 
 
-def draw_reference(plot, records, spec, words):
-    """The theory depends on the shape alone: one value for each x, whatever the method."""
-    points = {}
+def draw_reference(plot, records, spec, words, varying):
+    """The theory depends on the shape, not on the method: a line for each shape."""
+    shapes = {}
+    apart = ("method", spec["x"], spec.get("panels"))
     for record in records:
         metric = record["metrics"].get(spec["reference"])
         if metric is not None:
-            points.setdefault(place_of(record, spec, words), metric["value"])
-    x, value = zip(*sorted(points.items()))
-    plot.plot(x, value, "--", color="#555555", linewidth=1.2)
+            shape = tuple(str(common.setting(record, key)) for key in varying if key not in apart)
+            shapes.setdefault(shape, {})[place_of(record, spec, words)] = metric["value"]
+    for points in shapes.values():
+        x, value = zip(*sorted(points.items()))
+        plot.plot(x, value, "--", color="#555555", linewidth=1.2)
 
 
-# One for each of several papers' hardware.
-PAPER_DASHES = (":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
+# Dash and how much of a marker is filled, for each of several papers' machines.
+PAPER_LOOKS = ((":", "none"), ("-.", "left"), ((0, (6, 3)), "top"), ((0, (1, 4)), "right"))
+
+
+def paper_look(index):
+    return PAPER_LOOKS[index % len(PAPER_LOOKS)]
 
 
 def legend_of(styles, papers, reference, has_moved):
     handles = [Line2D([], [], color=color, marker=marker, linestyle=dash, markersize=5, label=name)
                for name, (color, marker, dash) in styles.items()]
     for index, paper in enumerate(papers):
-        handles.append(Line2D([], [], color="#555555", marker="o", markerfacecolor="white",
-                              linestyle=PAPER_DASHES[index % len(PAPER_DASHES)], markersize=5,
+        dash, fill = paper_look(index)
+        handles.append(Line2D([], [], color="#555555", marker="o", fillstyle=fill, markerfacecoloralt="white",
+                              linestyle=dash, markersize=5,
                               label="the same in the paper" if paper["label"] == "paper" else
                               f"the same, {paper['label']}"))
     if reference:
@@ -134,19 +143,18 @@ def draw(document, spec):
     styles = common.styles_of(common.in_order(shown, lambda record: common.series_name(record, spec, varying)))
     panels = common.panels_of(shown, run, spec)
     words = words_of(shown, run, spec)
-    papers = [paper for paper in document["papers"] if any(theirs(paper)(record) is not None for record in shown)]
+    papers = [paper for paper in document["papers"] if common.is_drawn(paper, spec)]
     figure, plots = plt.subplots(1, len(panels), sharey=True, squeeze=False,
                                  figsize=(7 if len(panels) == 1 else 1.5 + 3.4 * len(panels), 4.6))
     spans = []
     for plot, (value, inside) in zip(plots[0], panels):
         for index, paper in enumerate(papers):
-            draw_paper(plot, collect(inside, spec, varying, words, theirs(paper)), styles,
-                       PAPER_DASHES[index % len(PAPER_DASHES)])
+            draw_paper(plot, collect(inside, spec, varying, words, theirs(paper)), styles, *paper_look(index))
         moved = moved_series(inside, spec, varying)
         spans += moved.values()
         draw_series(plot, collect(inside, spec, varying, words, ours), styles, moved)
         if spec.get("reference"):
-            draw_reference(plot, inside, spec, words)
+            draw_reference(plot, inside, spec, words, varying)
         scale_axes(plot, spec, common.values_of(inside, run, spec["x"]), words)
         common.title_panel(plot, spec, value)
         plot.set_xlabel(common.label_of(spec["x"], run.get("axis_units", {}).get(spec["x"], "")),

@@ -16,7 +16,9 @@ std::string key_of(const Json& requested, const Json& axes) {
   Json key = {requested.value("model", Json("")), requested.value("weights", Json("")),
               requested.value("dtype", Json("")), requested.value("method", Json("")),
               requested.value("method_options", Json::object())};
-  for (const auto& [axis, values] : axes.items()) key.push_back(requested.value(axis, Json()));
+  // A record older than an axis has its default, which is all that a sweep without it has.
+  for (const auto& [axis, values] : axes.items())
+    key.push_back(requested.value(axis, values.size() == 1 ? values[0] : Json()));
   return key.dump();
 }
 

@@ -36,7 +36,8 @@ Json cell_of(const std::string& text, const Json& values) {
 
 PaperNumbers::PaperNumbers(const Json& json, const std::string& source) {
   JsonObject file(json, source);
-  caption_ = fmt::format("{}, on {}", file.string("source"), file.string("hardware"));
+  source_ = file.string("source");
+  hardware_ = file.string("hardware");
   label_ = file.string("label", "paper");
   if (file.has("fixed")) fixed_ = file.object("fixed").json();
   units_ = file.object("metrics").json();
@@ -168,8 +169,10 @@ Json paper_points(const std::vector<PaperNumbers>& papers, const std::vector<Jso
       if (Json metrics = paper.at(record["settings"]["resolved"]); !metrics.empty())
         points[record["point"].get<std::string>()] = std::move(metrics);
     if (!points.empty())
-      all.push_back(
-          {{"caption", paper.caption()}, {"label", paper.label()}, {"points", std::move(points)}});
+      all.push_back({{"source", paper.source()},
+                     {"hardware", paper.hardware()},
+                     {"label", paper.label()},
+                     {"points", std::move(points)}});
   }
   return all;
 }

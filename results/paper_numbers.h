@@ -27,8 +27,8 @@ class PaperNumbers {
   // Throws Error naming file and key.
   PaperNumbers(const Json& file, const std::string& source);
 
-  // "ChunkAttention, table 3, on an NVIDIA A100 80 GB, fp16".
-  [[nodiscard]] const std::string& caption() const { return caption_; }
+  [[nodiscard]] const std::string& source() const { return source_; }  // "ChunkAttention, table 3"
+  [[nodiscard]] const std::string& hardware() const { return hardware_; }  // "an NVIDIA A100, fp16"
   [[nodiscard]] const std::string& label() const { return label_; }
   // Names the CSV that is not there, "" if none is missing.
   [[nodiscard]] const std::string& missing() const { return missing_; }
@@ -49,7 +49,7 @@ class PaperNumbers {
   void add_speedups(JsonObject baseline);
   [[nodiscard]] const Row* find(const Json& settings) const;
 
-  std::string caption_, label_, missing_;
+  std::string source_, hardware_, label_, missing_;
   Json fixed_ = Json::object();
   Json units_ = Json::object();
   std::vector<Row> rows_;
@@ -62,8 +62,8 @@ PaperNumbers load_paper_numbers(const std::string& name);
 // Those that a run's manifest names ("paper_numbers"), none where it names none.
 std::vector<PaperNumbers> paper_numbers_of(const Json& manifest);
 
-// What each gives for the records: [{"caption", "label", "points": {point id: {metric: {value,
-// unit}}}}]; those that give nothing are left out.
+// What each gives for the records: [{"source", "hardware", "label", "points": {point id: {metric:
+// {value, unit}}}}]; those that give nothing are left out.
 Json paper_points(const std::vector<PaperNumbers>& papers, const std::vector<Json>& records);
 
 }  // namespace reprise::results

@@ -95,12 +95,28 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_draws_panels_theory_and_the_papers_numbers(self):
-        papers = [{"caption": f"Paper on {label}", "label": label, "points": {
+        papers = [{"source": "A paper", "hardware": f"one {label}", "label": label, "points": {
             "relay_attention 8 512 4": {"speedup": {"value": value, "unit": "ratio"}}}}
             for label, value in (("A40", 3.0), ("A100", 4.0))]
         done = self.draw(ATTENTION, attention_manifest(reference="relay_theory_speedup", name="lines"), papers)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("lines.png").startswith(b"\x89PNG"))
+
+    def test_the_caption_names_the_papers_that_are_drawn(self):
+        from common import caption_of
+        papers = [{"source": "A paper", "hardware": f"one {label}", "label": label, "points": {
+            "x": {"speedup": {"value": 1.0, "unit": "ratio"}}}} for label in ("A40", "A100")]
+        whole = document(ATTENTION, attention_manifest(), papers)
+        self.assertIn("A40, A100: A paper, on one A40; one A100.", caption_of(whole, {"family": "lines", "y": "speedup"}))
+        self.assertNotIn("A paper", caption_of(whole, {"family": "lines", "y": "shared_us"}))
+        self.assertNotIn("A paper", caption_of(whole, {"family": "map", "y": "speedup"}))
+
+    def test_theory_is_drawn_for_each_shape(self):
+        import lines
+        run = attention_manifest(reference="relay_theory_speedup")
+        figure, _ = lines.draw(document(ATTENTION, run), run["plots"][0])
+        dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--" and line.get_color() == "#555555"]
+        self.assertEqual(len(dashed), 2)  # of two batches, which the panels of heads do not part
 
     def test_draws_maps_and_refuses_two_records_in_one_place(self):
         run = attention_manifest(family="map", rows="batch", name="map")
@@ -215,7 +231,8 @@ class PlotTest(unittest.TestCase):
         self.assertIn("hatched: noisy", remark)
         self.assertTrue(any(patch.get_hatch() for plot in figure.axes for patch in plot.patches))
         figure, remark = heat_map.draw(document(ATTENTION, run), run["plots"][0])
-        self.assertEqual(remark, "")
+        self.assertNotIn("hatched", remark)
+        self.assertIn("Fastest: P paged, RA relay_attention; grey where they tie.", remark)
 
     def test_a_long_title_of_a_map_is_broken(self):
         import heat_map

@@ -42,7 +42,8 @@ TEST(PaperNumbers, AreFoundWhereAllTheirSettingsAreThePoints) {
   other = point;
   other.erase("prompt_tokens");
   EXPECT_TRUE(paper.at(other).empty());
-  EXPECT_EQ(paper.caption(), "A paper, table 3, on a GPU");
+  EXPECT_EQ(paper.source(), "A paper, table 3");
+  EXPECT_EQ(paper.hardware(), "a GPU");
 }
 
 TEST(PaperNumbers, SpeedupsAreOverTheBaselineAtTheSameSettings) {

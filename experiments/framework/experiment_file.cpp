@@ -68,9 +68,10 @@ class Parser {
   Experiment parse(const std::string& scale) {
     experiment_.scale = scale;
     // First, so that a misspelt key is called unknown and not another one missing.
-    file_.allow({"name", "paper", "figure", "title", "note", "kind", "models", "dtypes", "kv_dtype",
-                 "methods", "workload", "settings", "sweep", "metrics", "repetitions", "warmup",
-                 "seeds", "paper_numbers", "plot"});
+    file_.allow({"name",     "paper",      "figure", "title",         "note",
+                 "kind",     "models",     "dtypes", "kv_dtype",      "methods",
+                 "workload", "settings",   "sweep",  "metrics",       "repetitions",
+                 "warmup",   "interleave", "seeds",  "paper_numbers", "plot"});
     file_.reject_unknown();
     read_caption();
     read_models();
@@ -277,6 +278,14 @@ class Parser {
     if (file_.has("repetitions"))
       experiment_.repetitions = file_.integer_in("repetitions", 1, 100000);
     if (file_.has("warmup")) experiment_.warmup = file_.integer_in("warmup", 0, 1000);
+    const std::string turns =
+        file_.string("interleave", experiment_.kind.interleaves_points ? "points" : "methods");
+    require_name({"points", "methods"}, "value", turns, file_.where("interleave"));
+    experiment_.interleaves_points = turns == "points";
+    if (experiment_.interleaves_points && !experiment_.kind.interleaves_points)
+      raise(
+          "{}: kind \"{}\" measures one point after another; its methods take turns (\"methods\")",
+          file_.where("interleave"), experiment_.kind.name);
     if (!file_.has("seeds")) return;
     JsonObject seeds = file_.object("seeds");
     experiment_.seeds = {.prompts = read_seed(seeds, "prompts"),

@@ -60,6 +60,8 @@ struct Experiment {
   std::vector<std::vector<AxisValue>> axis_values;  // of each axis of the kind, none empty
   std::vector<std::string> metrics;                 // shown in the table; all by default
   int64_t repetitions = 5, warmup = 1;
+  bool interleaves_points =
+      false;  // and not only a point's methods; where the kind can, by default
   Seeds seeds;
   std::vector<std::string> paper_numbers;  // of results/papers/, to stand beside ours
   std::vector<PlotSpec> plots;
@@ -71,7 +73,8 @@ struct Experiment {
 // Keys of a file: name, title, kind, models (if the kind takes any), methods (these must be there),
 // paper, figure, note,
 // dtypes, kv_dtype, workload, settings (one value for an axis), sweep (a list for an axis),
-// metrics, repetitions, warmup, seeds, paper_numbers, plot (one or a list), scales. `overrides` are
+// metrics, repetitions, warmup, interleave ("points" or "methods"), seeds, paper_numbers, plot (one
+// or a list), scales. `overrides` are
 // texts of
 // --set. Every scale of the file is checked, not only the one that is asked for. Throws Error
 // naming file and key.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct KindInfo {
   std::vector<OwnMethod> own_methods = {};
   // Whether it runs models on a workload; one that does not takes neither from a file.
   bool takes_model = true;
+  // Whether it can measure several groups in turn, round by round: see Kind::measure_in_turn().
+  bool interleaves_points = false;
 
   [[nodiscard]] std::vector<std::string> axis_names() const;
   [[nodiscard]] std::vector<std::string> metric_names() const;
@@ -163,6 +166,15 @@ class Kind {
   // One measurement for each of the group's methods. `machine` has the machine's measured limits.
   virtual std::vector<Measurement> measure(const Group& group, const Json& machine,
                                            const std::atomic<bool>& stop) = 0;
+  // The same of several groups, repetition r of each before repetition r + 1 of any, so that a slow
+  // moment of the machine meets a whole curve and not one of its points. All are set up at once and
+  // take the memory of all. A kind that does not interleave measures one after another.
+  virtual std::vector<std::vector<Measurement>> measure_in_turn(
+      std::span<const Group* const> groups, const Json& machine, const std::atomic<bool>& stop) {
+    std::vector<std::vector<Measurement>> all;
+    for (const Group* group : groups) all.push_back(measure(*group, machine, stop));
+    return all;
+  }
 };
 
 }  // namespace reprise::experiments

@@ -129,7 +129,8 @@ KindInfo AttentionKind::info() {
           .axes = all_axes(),
           .metrics = attention_metrics(),
           .own_methods = torch_baselines(),
-          .takes_model = false};
+          .takes_model = false,
+          .interleaves_points = true};
 }
 
 }  // namespace reprise::experiments

@@ -77,27 +77,39 @@ double relative_error(const AttentionProblem& problem, const TokenValues& values
 // One group under way.
 class AttentionRun {
  public:
-  AttentionRun(const Group& group, const Context& context, const std::atomic<bool>& stop)
+  AttentionRun(const Group& group, const Context& context, const MachineProbe& probe,
+               const std::atomic<bool>& stop)
       : group_(group),
         stop_(stop),
         problem_(attention_problem(group)),
         values_(problem_),
-        probe_(context),
+        probe_(probe),
         operators_(make_operators(group.methods, problem_, values_, context)),
         samples_(group.methods.size()),
         deviations_(group.methods.size()) {}
 
-  void run() {
-    int64_t sample = 0;
-    for (int64_t step = 0; step < problem_.completion_tokens; ++step) {
-      for (const auto& one : operators_) one->advance();
-      if (step == 0) begin();
-      if (sample < group_.repetitions && step_of(sample) == step) settle();
-      for (; sample < group_.repetitions && step_of(sample) == step; ++sample)
-        for (size_t turn = 0; turn < operators_.size(); ++turn)
-          // Who begins moves on, so that nobody always follows the same neighbour.
-          take_turn((turn + static_cast<size_t>(sample)) % operators_.size(), step);
-    }
+  // Sets all up: compares the outputs, and warms up.
+  void begin() {
+    advance_to(0);
+    validate(0);
+    for (int64_t r = 0; r < group_.warmup; ++r)
+      for (const auto& one : operators_) {
+        one->append();
+        one->attend();
+      }
+    settle();
+  }
+
+  // One sample of each operator; samples are taken from 0 on, one after another.
+  void take(int64_t sample) {
+    if (advance_to(step_of(sample))) settle();
+    for (size_t turn = 0; turn < operators_.size(); ++turn)
+      // Who begins moves on, so that nobody always follows the same neighbour.
+      take_turn((turn + static_cast<size_t>(sample)) % operators_.size(), step_);
+  }
+
+  void finish() {
+    advance_to(problem_.completion_tokens - 1);
     if (problem_.completion_tokens > 1) validate(problem_.completion_tokens - 1);
     time_parts();
   }
@@ -149,13 +161,12 @@ class AttentionRun {
     for (const auto& one : operators_) one->settle();
   }
 
-  void begin() {
-    validate(0);
-    for (int64_t r = 0; r < group_.warmup; ++r)
-      for (const auto& one : operators_) {
-        one->append();
-        one->attend();
-      }
+  // Whether there was any step to go.
+  bool advance_to(int64_t step) {
+    const bool moves = step_ < step;
+    for (; step_ < step; ++step_)
+      for (const auto& one : operators_) one->advance();
+    return moves;
   }
 
   // Runs every operator once and compares what comes out.
@@ -239,7 +250,8 @@ class AttentionRun {
   const std::atomic<bool>& stop_;
   AttentionProblem problem_;
   TokenValues values_;
-  MachineProbe probe_;
+  const MachineProbe& probe_;
+  int64_t step_ = -1;  // that the sequences are in; -1: none has generated a token yet
   std::vector<std::unique_ptr<AttentionOperator>> operators_;
   std::vector<AttentionSamples> samples_;
   std::vector<Deviation> deviations_;
@@ -278,11 +290,33 @@ MemoryNeed AttentionKind::memory_need(const Group& group) {
 
 std::vector<Measurement> AttentionKind::measure(const Group& group, const Json& machine,
                                                 const std::atomic<bool>& stop) {
+  const Group* const groups[] = {&group};
+  return measure_in_turn(groups, machine, stop).front();
+}
+
+std::vector<std::vector<Measurement>> AttentionKind::measure_in_turn(
+    std::span<const Group* const> groups, const Json& machine, const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
-  AttentionRun run(group, context_, stop);
-  run.run();
-  run.time_layer(group.dtype, context_);
-  return run.measurements(machine);
+  const MachineProbe probe(context_);
+  std::vector<std::unique_ptr<AttentionRun>> runs;
+  int64_t samples = 0;
+  for (const Group* group : groups) {
+    if (stop) throw Interrupted{};
+    runs.push_back(std::make_unique<AttentionRun>(*group, context_, probe, stop));
+    runs.back()->begin();
+    samples = std::max(samples, group->repetitions);
+  }
+  for (int64_t sample = 0; sample < samples; ++sample)
+    for (size_t r = 0; r < runs.size(); ++r)
+      if (sample < groups[r]->repetitions) runs[r]->take(sample);
+  std::vector<std::vector<Measurement>> measured;
+  for (size_t r = 0; r < runs.size(); ++r) {
+    runs[r]->finish();
+    runs[r]->time_layer(groups[r]->dtype, context_);
+    measured.push_back(runs[r]->measurements(machine));
+    runs[r].reset();
+  }
+  return measured;
 }
 
 }  // namespace reprise::experiments

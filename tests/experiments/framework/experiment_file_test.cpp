@@ -212,6 +212,12 @@ TEST(ExperimentFile, TitlesAreFilledFromSettingsAndUnknownNamesRefused) {
   EXPECT_EQ(filled(parse_sample(file).title, parse_sample(file)), "literally {braces}");
 }
 
+TEST(ExperimentFile, PointsTakeTurnsWhereTheKindCan) {
+  EXPECT_FALSE(parse_sample(sample_file()).interleaves_points);
+  expect_refused("/interleave", "points", "measures one point after another");
+  expect_refused("/interleave", "point", "did you mean \"points\"");
+}
+
 TEST(ExperimentFile, FiguresCannotBeCalledAsPaths) {
   for (const char* name : {"../escaped", "a/b", ".hidden", "-o"})
     expect_refused("/plot/name", name, "it names files");

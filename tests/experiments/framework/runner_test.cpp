@@ -368,6 +368,71 @@ TEST_F(RunnerTest, OtherSettingsInTheSameFolderAreRefused) {
   }
 }
 
+// Notes which groups come together.
+class TurnsKind : public InstantKind {
+ public:
+  std::vector<size_t> turns;
+  size_t refuse_above = SIZE_MAX;
+  std::vector<std::vector<Measurement>> measure_in_turn(std::span<const Group* const> groups,
+                                                        const Json& machine,
+                                                        const std::atomic<bool>& stop) override {
+    turns.push_back(groups.size());
+    if (groups.size() > refuse_above) throw MemoryError("no room for all at once", 7e9);
+    return InstantKind::measure_in_turn(groups, machine, stop);
+  }
+};
+
+Json interleaved_file() {
+  return {{"name", "turns"},
+          {"title", "Points in turn"},
+          {"kind", "attention"},
+          {"methods", {"paged", "relay_attention"}},
+          {"settings", {{"prompt_tokens", 8}}},
+          {"sweep", {{"batch", {1, 2, 4, 8, 16}}}}};
+}
+
+TEST_F(RunnerTest, PointsOfACurveTakeTurnsAsFarAsMemoryGoes) {
+  TurnsKind kind;
+  CountingObserver observer;
+  kind.bytes_per_token = 1;
+  available_bytes_ = 8 * 4;  // half of it holds two points of 8 tokens
+  RunOutcome outcome = run(kind, observer, interleaved_file());
+  EXPECT_EQ(kind.turns, (std::vector<size_t>{2, 2, 1}));
+  EXPECT_EQ(outcome.records.size(), 10u);
+  EXPECT_EQ(observer.finished_points, 10);
+  EXPECT_EQ(outcome.records[0]["settings"]["resolved"]["points_in_turn"], 2);
+  fs::remove_all(out_);
+  kind.turns.clear();
+  Json file = interleaved_file();
+  file["interleave"] = "methods";
+  outcome = run(kind, observer, file);
+  EXPECT_EQ(kind.turns, (std::vector<size_t>{1, 1, 1, 1, 1}));
+  EXPECT_FALSE(outcome.records[0]["settings"]["resolved"].contains("points_in_turn"));
+}
+
+TEST_F(RunnerTest, PointsThatDoNotFitTogetherAreMeasuredOneByOne) {
+  TurnsKind kind;
+  CountingObserver observer;
+  kind.refuse_above = 1;
+  kind.bytes_per_token = 1;
+  available_bytes_ = 1 << 20;
+  EXPECT_EQ(run(kind, observer, interleaved_file()).records.size(), 10u);
+  EXPECT_EQ(kind.turns, (std::vector<size_t>{5, 1, 1, 1, 1, 1}));
+}
+
+TEST_F(RunnerTest, InterruptedTurnsAreGivenUpTogetherAndMeasuredByTheNextRun) {
+  TurnsKind kind;
+  CountingObserver observer;
+  kind.bytes_per_token = 1;
+  available_bytes_ = 8 * 4;
+  kind.interrupt_at = 3;  // the second of the second two
+  RunOutcome outcome = run(kind, observer, interleaved_file());
+  EXPECT_TRUE(outcome.was_interrupted);
+  EXPECT_EQ(outcome.records.size(), 4u) << "whole points alone are on disk";
+  kind.interrupt_at = -1;
+  EXPECT_EQ(run(kind, observer, interleaved_file()).records.size(), 10u);
+}
+
 TEST_F(RunnerTest, OtherWeightsAreRefusedOrMarked) {
   InstantKind kind;
   CountingObserver observer;

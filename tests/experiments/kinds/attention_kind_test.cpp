@@ -65,6 +65,28 @@ TEST_F(AttentionKindTest, MeasuresEveryMethodAndOutputsAgree) {
   }
 }
 
+// What does not depend on time is the same, whoever is measured beside.
+TEST_F(AttentionKindTest, GroupsInTurnAreMeasuredAsAlone) {
+  Json settings = kSmall;
+  settings["completion_tokens"] = 1;
+  const Group one = attention_group(kSmall, {"paged", "relay_attention"}, "f32");
+  const Group other = attention_group(settings, {"paged", "relay_attention"}, "f32");
+  const Group* const groups[] = {&one, &other};
+  AttentionKind kind(kContext);
+  const auto in_turn = kind.measure_in_turn(groups, kMachine, stop_);
+  ASSERT_EQ(in_turn.size(), 2u);
+  for (size_t g = 0; g < 2; ++g) {
+    const auto alone = measure(*groups[g]);
+    ASSERT_EQ(in_turn[g].size(), alone.size());
+    for (size_t m = 0; m < alone.size(); ++m) {
+      EXPECT_EQ(in_turn[g][m].answers, alone[m].answers);
+      EXPECT_EQ(in_turn[g][m].samples["latency_us"].size(), 3u);
+      for (const char* metric : {"mflop", "read_mb", "useful_mb", "relay_theory_speedup"})
+        EXPECT_EQ(in_turn[g][m].metrics[metric], alone[m].metrics[metric]) << metric;
+    }
+  }
+}
+
 TEST_F(AttentionKindTest, CostsAreThoseOfTheMiddleOfTheSteps) {
   // Three samples of six steps lie at steps 1, 3 and 5: 42, 44 and 46 keys.
   const auto measured = measure(attention_group(kSmall));

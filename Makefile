@@ -18,9 +18,10 @@ $(BUILD)/build.ninja:
 setup:
 	./setup.sh
 
-# The main job, on the model the repository ships: measures, prints a table, draws two figures.
+# The main job, on the model the repository ships: measures, prints a table, draws two figures. Anew each time: older
+# results may be of another revision, with which a run is not continued.
 run: program
-	$(BUILD)/bin/reprise run experiments/quickstart.json
+	$(BUILD)/bin/reprise run experiments/quickstart.json --fresh
 
 test: all
 	ctest --preset $(PRESET)

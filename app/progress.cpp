@@ -1,25 +1,15 @@
 #include "app/progress.h"
 
 #include <fmt/core.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/terminal.h"
 #include "results/table.h"
 
 namespace reprise::app {
-namespace {
-
-size_t terminal_columns(std::FILE* out) {
-  winsize size{};
-  if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 80;
-  return size.ws_col;
-}
-
-}  // namespace
 
 std::string duration_text(double seconds) {
   const int64_t whole = std::llround(seconds);
@@ -49,12 +39,13 @@ void Progress::machine_wanted() {
 }
 
 void Progress::started(const experiments::Group& group) {
-  if (is_terminal_) show(group.label);
+  if (is_terminal_) show(group.label, std::min(done_ + 1, points_));
 }
 
 void Progress::finished(const experiments::Group& group, const std::vector<Json>& records) {
+  int64_t number = done_;
   done_ += static_cast<int64_t>(records.size());
-  if (is_terminal_) return show(group.label);
+  if (is_terminal_) return show(group.label, done_);
   for (const Json& record : records) {
     const Json& requested = record["settings"]["requested"];
     const std::string name =
@@ -67,7 +58,7 @@ void Progress::finished(const experiments::Group& group, const std::vector<Json>
         values +=
             fmt::format(" {}={}", metric,
                         results::short_number(record["metrics"][metric]["value"].get<double>()));
-    fmt::print(out_, "[{}/{}] {} {}:{}\n", done_, points_, group.label, name, values);
+    fmt::print(out_, "[{}/{}] {} {}:{}\n", ++number, points_, group.label, name, values);
   }
   std::fflush(out_);
 }
@@ -79,7 +70,7 @@ void Progress::skipped(const experiments::Group& group, const experiments::Memor
     fmt::print(out_, "[{}/{}] {}: skipped, {}\n", done_, points_, group.label, lack.text());
 }
 
-void Progress::show(const std::string& label) {
+void Progress::show(const std::string& label, int64_t number) {
   constexpr int64_t kBarWidth = 20;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
   const int64_t measured = done_ - present_;
@@ -92,9 +83,9 @@ void Progress::show(const std::string& label) {
                               : "?";
   std::string line =
       fmt::format("[{}{}] {}/{}  {}  ETA {}  {}", std::string(static_cast<size_t>(filled), '#'),
-                  std::string(static_cast<size_t>(kBarWidth - filled), '.'), done_, points_,
+                  std::string(static_cast<size_t>(kBarWidth - filled), '.'), number, points_,
                   duration_text(elapsed.count()), eta, label);
-  line.resize(std::min(line.size(), terminal_columns(out_) - 1));
+  line.resize(std::min(line.size(), output_columns(out_) - 1));
   fmt::print(out_, "\r{}\033[K", line);
   std::fflush(out_);
 }

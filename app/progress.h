@@ -23,7 +23,8 @@ class Progress : public experiments::RunObserver {
   void end();  // leaves the line clean
 
  private:
-  void show(const std::string& label);
+  // `number`: of the point under way, or of the last that is done; counted from 1.
+  void show(const std::string& label, int64_t number);
 
   std::FILE* out_;
   bool is_terminal_;

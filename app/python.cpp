@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
+#include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "results/data_dir.h"
+#include "results/store.h"
 
 extern char** environ;
 
@@ -28,6 +31,25 @@ std::filesystem::path plot_script() {
         script.string());
   return script;
 }
+
+// The document as a file for the script, for as long as that runs.
+class Document {
+ public:
+  explicit Document(const Json& document)
+      : path_((std::filesystem::temp_directory_path() / "reprise-figures-XXXXXX").string()) {
+    const int file = ::mkstemp(path_.data());
+    if (file < 0) raise("cannot write {}: {}", path_, std::strerror(errno));
+    ::close(file);
+    results::write_file(path_, document.dump());
+  }
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+  ~Document() { ::unlink(path_.c_str()); }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 }  // namespace
 
@@ -60,18 +82,26 @@ std::optional<std::string> find_plot_python() {
   return std::nullopt;
 }
 
-void draw_figures(const std::string& results_dir) {
-  const std::filesystem::path script = plot_script();
+void draw_figures(const Json& document, const std::filesystem::path& out) {
+  namespace fs = std::filesystem;
+  const fs::path script = plot_script();
   const std::optional<std::string> python = find_plot_python();
   if (!python.has_value())
     raise(
         "no python3 with matplotlib was found, so no figures can be drawn. Install the package "
         "python3-matplotlib, or set REPRISE_PYTHON to a python that has it; then: reprise plot {}",
-        results_dir);
-  const int status = run_program({*python, script.string(), results_dir}, /*is_quiet=*/false);
+        document["source"].get<std::string>());
+  std::error_code error;
+  fs::create_directories(out, error);
+  if (error || ::access(out.c_str(), W_OK) != 0)
+    raise("cannot write figures to {}: {}. Choose another folder with --out.", out.string(),
+          error ? error.message() : std::strerror(errno));
+  const Document file(document);
+  const int status = run_program({*python, script.string(), file.path(), "--out", out.string()},
+                                 /*is_quiet=*/false);
   if (status != 0)
-    raise("{} {} {} failed with status {}; what it printed stands above", *python, script.string(),
-          results_dir, status);
+    raise("the figures of {} were not drawn: {} ended with status {}, for the reason above",
+          document["source"].get<std::string>(), script.string(), status);
 }
 
 }  // namespace reprise::app

@@ -1,9 +1,12 @@
 // The figures are drawn by Python: finding one that has matplotlib, and running a script with it.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "core/base/json.h"
 
 namespace reprise::app {
 
@@ -15,8 +18,8 @@ std::optional<std::string> find_plot_python();
 // what it prints.
 int run_program(const std::vector<std::string>& command, bool is_quiet);
 
-// Draws the figures of a results folder. Throws Error naming the package to install, or the script
-// that failed.
-void draw_figures(const std::string& results_dir);
+// Draws the figures of results::figures_document() into the folder `out`, which is made. Throws
+// Error naming the package to install, the folder that cannot be written, or what cannot be drawn.
+void draw_figures(const Json& document, const std::filesystem::path& out);
 
 }  // namespace reprise::app

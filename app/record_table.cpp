@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "core/base/error.h"
+#include "results/identity.h"
 #include "results/metric_name.h"
 #include "results/paper_numbers.h"
 #include "results/record.h"
@@ -25,10 +28,13 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+std::string setting_text(const Json& record, const std::string& key) {
+  return text_of(record["settings"]["requested"].value(key, Json()));
+}
+
 bool varies(const std::vector<Json>& records, const std::string& key) {
   std::set<std::string> values;
-  for (const Json& record : records)
-    values.insert(text_of(record["settings"]["requested"].value(key, Json())));
+  for (const Json& record : records) values.insert(setting_text(record, key));
   return values.size() > 1;
 }
 
@@ -70,8 +76,7 @@ std::string inexact_lines(const std::vector<Json>& records, const std::vector<st
     const std::string remark = results::inexact_remark(record["metrics"]);
     if (remark.empty()) continue;
     std::vector<std::string> row;
-    for (const std::string& key : keys)
-      row.push_back(text_of(record["settings"]["requested"].value(key, Json())));
+    for (const std::string& key : keys) row.push_back(setting_text(record, key));
     text += fmt::format("{} ({})\n", remark, fmt::join(row, " "));
   }
   return text;
@@ -121,27 +126,40 @@ std::string footnotes(const std::vector<Json>& records, const std::vector<std::s
   return text;
 }
 
-// Of the metrics shown, those the paper gives for at least one of the records.
-std::set<std::string> metrics_of_paper(const Json& points) {
-  std::set<std::string> names;
-  for (const auto& [point, metrics] : points.items())
-    for (const auto& [name, metric] : metrics.items()) names.insert(name);
-  return names;
+// What a paper gives for a record's metric, null where it gives nothing.
+Json paper_value(const Json& paper, const Json& record, const std::string& name) {
+  const auto point = paper["points"].find(record.value("point", ""));
+  if (point == paper["points"].end() || !point->contains(name)) return {};
+  return (*point)[name]["value"];
 }
 
-std::string paper_text(const Json& points, const Json& record, const std::string& name) {
-  const auto point = points.find(record["point"].get<std::string>());
-  if (point == points.end() || !point->contains(name)) return "-";
-  return short_number((*point)[name]["value"].get<double>());
+bool paper_has(const Json& paper, const std::string& name) {
+  for (const auto& [point, metrics] : paper["points"].items())
+    if (metrics.contains(name)) return true;
+  return false;
 }
 
-std::string paper_note(const results::PaperNumbers& paper, bool is_shown) {
-  if (!paper.missing().empty())
-    return fmt::format(
-        "the paper's numbers are in {} below the folder that REPRISE_DATA names, which is not "
-        "there\n",
-        paper.missing());
-  return is_shown ? fmt::format("paper: {}\n", paper.caption()) : "";
+std::string paper_notes(const Json& manifest, const Json& papers,
+                        const std::vector<std::string>& metrics) {
+  std::string text;
+  for (const results::PaperNumbers& paper : results::paper_numbers_of(manifest))
+    if (!paper.missing().empty())
+      text += fmt::format(
+          "the paper's numbers are in {} below the folder that REPRISE_DATA names, which is not "
+          "there\n",
+          paper.missing());
+  std::map<std::string, std::pair<std::string, std::string>> sources;  // labels and hardware
+  for (const Json& paper : papers) {
+    if (std::none_of(metrics.begin(), metrics.end(),
+                     [&](const std::string& name) { return paper_has(paper, name); }))
+      continue;
+    auto& [labels, hardware] = sources[paper["source"].get<std::string>()];
+    labels += (labels.empty() ? "" : ", ") + paper["label"].get<std::string>();
+    hardware += (hardware.empty() ? "" : "; ") + paper["hardware"].get<std::string>();
+  }
+  for (const auto& [source, those] : sources)
+    text += fmt::format("{}: {}, on {}\n", those.first, source, those.second);
+  return text;
 }
 
 std::string heading_of(const std::vector<Json>& records, const std::string& name) {
@@ -155,6 +173,160 @@ std::string heading_of(const std::vector<Json>& records, const std::string& name
       return is_in_name ? name : name + " [" + unit + "]";
     }
   return name;
+}
+
+std::vector<std::string> split(const std::string& names) {
+  std::vector<std::string> parts;
+  std::istringstream stream(names);
+  for (std::string part; std::getline(stream, part, ',');)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+// The experiment's own first, then those that the records have beside them.
+std::vector<std::string> all_metrics(const results::ResultsFolder& folder) {
+  auto names = folder.run["metrics"].get<std::vector<std::string>>();
+  for (const Json& record : folder.records)
+    for (const auto& [name, metric] : record["metrics"].items())
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> wanted_metrics(const results::ResultsFolder& folder,
+                                        const std::string& wanted) {
+  if (wanted.empty()) return folder.run["metrics"].get<std::vector<std::string>>();
+  const std::vector<std::string> known = all_metrics(folder);
+  if (wanted == "all") return known;
+  const std::vector<std::string> names = split(wanted);
+  if (names.empty()) raise("--metrics is empty; name some of: {}", fmt::join(known, ", "));
+  for (const std::string& name : names) {
+    const std::string metric = results::split_metric_name(name).metric;
+    if (std::find(known.begin(), known.end(), metric) == known.end())
+      raise("--metrics: {}", unknown_name("metric", metric, known));
+  }
+  return names;
+}
+
+// All columns of a table, and which of them belong together.
+struct Columns {
+  Table table;
+  std::vector<size_t> keys;
+  std::vector<std::vector<size_t>> metrics;  // of each metric: its own, then those of papers
+};
+
+Columns columns_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
+                   const std::vector<std::string>& metrics, const Json& papers) {
+  Columns columns;
+  const Json& axes = folder.run["settings"]["axes"];
+  size_t place = 0;
+  for (const std::string& key : keys) {
+    columns.table.column(key, axes.contains(key) ? Table::Align::kRight : Table::Align::kLeft);
+    columns.keys.push_back(place++);
+  }
+  for (const std::string& name : metrics) {
+    columns.table.column(heading_of(folder.records, name), Table::Align::kRight);
+    columns.metrics.push_back({place++});
+    for (const Json& paper : papers)
+      if (paper_has(paper, name)) {
+        columns.table.column(paper["label"].get<std::string>(), Table::Align::kRight);
+        columns.metrics.back().push_back(place++);
+      }
+  }
+  for (const Json& record : folder.records) {
+    std::vector<std::string> cells;
+    for (const std::string& key : keys) cells.push_back(setting_text(record, key));
+    for (const std::string& name : metrics) {
+      cells.push_back(metric_text(record, name));
+      for (const Json& paper : papers)
+        if (paper_has(paper, name)) {
+          const Json value = paper_value(paper, record, name);
+          cells.push_back(value.is_null() ? "-" : short_number(value.get<double>()));
+        }
+    }
+    columns.table.row(std::move(cells));
+  }
+  return columns;
+}
+
+// Tables no wider than `width`, each with the keys and at least one metric.
+std::vector<std::vector<size_t>> blocks_of(const Columns& columns, size_t width) {
+  const std::vector<size_t> widths = columns.table.widths();
+  size_t keys_width = 0;
+  for (const size_t c : columns.keys) keys_width += widths[c] + Table::kGap;
+  std::vector<std::vector<size_t>> blocks;  // of metrics
+  size_t used = 0;
+  for (size_t m = 0; m < columns.metrics.size(); ++m) {
+    size_t needed = 0;
+    for (const size_t c : columns.metrics[m]) needed += widths[c] + Table::kGap;
+    if (blocks.empty() || used + needed > width + Table::kGap) {
+      blocks.emplace_back();
+      used = keys_width;
+    }
+    blocks.back().push_back(m);
+    used += needed;
+  }
+  return blocks;
+}
+
+Table table_of(const Columns& columns, const std::vector<size_t>& metrics) {
+  std::vector<size_t> places = columns.keys;
+  for (const size_t m : metrics)
+    places.insert(places.end(), columns.metrics[m].begin(), columns.metrics[m].end());
+  return columns.table.with_columns(places);
+}
+
+// For programs: one number in a cell, with all its digits.
+std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
+                   const std::vector<std::string>& metrics, const Json& papers) {
+  Table table;
+  for (const std::string& key : keys) table.column(key);
+  for (const std::string& name : metrics) {
+    for (const char* suffix : {"", "_q1", "_q3"}) table.column(name + suffix);
+    for (const Json& paper : papers)
+      if (paper_has(paper, name)) table.column(name + " " + paper["label"].get<std::string>());
+  }
+  for (const Json& record : folder.records) {
+    std::vector<std::string> cells;
+    const auto add = [&](const Json& value) {
+      cells.push_back(value.is_null() ? "" : text_of(value));
+    };
+    for (const std::string& key : keys) cells.push_back(setting_text(record, key));
+    for (const std::string& name : metrics) {
+      const Json metric = results::shown_metric(record["metrics"], name);
+      for (const char* key : {"value", "q1", "q3"})
+        add(metric.is_null() ? Json() : metric.value(key, Json()));
+      for (const Json& paper : papers)
+        if (paper_has(paper, name)) add(paper_value(paper, record, name));
+    }
+    table.row(std::move(cells));
+  }
+  return table.csv();
+}
+
+std::string json_of(const results::ResultsFolder& folder, const std::vector<std::string>& metrics,
+                    const Json& papers) {
+  Json rows = Json::array();
+  for (const Json& record : folder.records) {
+    Json row = {{"point", record.value("point", "")},
+                {"settings", record["settings"]["requested"]},
+                {"metrics", Json::object()}};
+    for (const std::string& name : metrics)
+      if (const Json metric = results::shown_metric(record["metrics"], name); !metric.is_null())
+        row["metrics"][name] = metric;
+    for (const Json& paper : papers)
+      if (const auto point = paper["points"].find(record.value("point", ""));
+          point != paper["points"].end())
+        row["papers"][paper["label"].get<std::string>()] = *point;
+    rows.push_back(std::move(row));
+  }
+  return rows.dump(2) + "\n";
+}
+
+std::string not_shown(const std::vector<std::string>& metrics, size_t shown) {
+  if (shown == metrics.size()) return "";
+  const std::vector<std::string> rest(metrics.begin() + static_cast<int64_t>(shown), metrics.end());
+  return fmt::format("not shown, for want of width: {} (--metrics all shows them)\n",
+                     fmt::join(rest, ", "));
 }
 
 }  // namespace
@@ -189,32 +361,75 @@ std::string skipped_note(const std::vector<Json>& skipped) {
   return text;
 }
 
-std::string record_table(const std::vector<Json>& records, const Json& manifest) {
-  const std::vector<std::string> keys = key_columns(records, manifest);
-  Table table;
-  for (const std::string& key : keys)
-    table.column(key, manifest["settings"]["axes"].contains(key) ? Table::Align::kRight
-                                                                 : Table::Align::kLeft);
-  const auto metrics = manifest["metrics"].get<std::vector<std::string>>();
-  const results::PaperNumbers paper = results::paper_numbers_of(manifest);
-  const Json points = results::paper_points(paper, records)["points"];
-  const std::set<std::string> of_paper = metrics_of_paper(points);
-  for (const std::string& name : metrics) {
-    table.column(heading_of(records, name), Table::Align::kRight);
-    if (of_paper.contains(name)) table.column("paper", Table::Align::kRight);
+std::string missing_note(const std::vector<results::MissingPoints>& missing) {
+  constexpr size_t kMostPlaces = 12;
+  size_t points = 0;
+  std::string text;
+  for (size_t i = 0; i < missing.size(); ++i) {
+    points += missing[i].methods.size();
+    if (i < kMostPlaces)
+      text +=
+          fmt::format("missing: {}: {}\n", missing[i].label, fmt::join(missing[i].methods, ", "));
   }
-  for (const Json& record : records) {
-    std::vector<std::string> cells;
-    for (const std::string& key : keys)
-      cells.push_back(text_of(record["settings"]["requested"].value(key, Json())));
-    for (const std::string& name : metrics) {
-      cells.push_back(metric_text(record, name));
-      if (of_paper.contains(name)) cells.push_back(paper_text(points, record, name));
+  if (missing.size() > kMostPlaces)
+    text += fmt::format("missing: {} more places of the sweep, {} points in all\n",
+                        missing.size() - kMostPlaces, points);
+  return text;
+}
+
+void add_table_options(CLI::App& command, TableOptions& options) {
+  command.add_option("--format", options.format,
+                     "of the results: table, csv, markdown or json (default: table)");
+  command.add_option("--metrics", options.metrics,
+                     "metrics to show, as a,b; or all (default: the experiment's, as many as fit)");
+}
+
+TableFormat parse_table_format(const std::string& name) {
+  const std::vector<std::string> names = {"table", "csv", "markdown", "json"};
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) raise("--format {}: {}", name, unknown_name("format", name, names));
+  return static_cast<TableFormat>(found - names.begin());
+}
+
+RecordTable record_table(const results::ResultsFolder& folder, const TableOptions& options) {
+  const TableFormat format = parse_table_format(options.format);
+  const std::vector<std::string> keys = key_columns(folder.records, folder.run);
+  const std::vector<std::string> metrics = wanted_metrics(folder, options.metrics);
+  const Json papers = results::paper_points(results::paper_numbers_of(folder.run), folder.records);
+  RecordTable out;
+  std::vector<std::string> shown = metrics;
+  if (format == TableFormat::kCsv) {
+    out.data = csv_of(folder, keys, metrics, papers);
+  } else if (format == TableFormat::kJson) {
+    out.data = json_of(folder, metrics, papers);
+  } else {
+    const Columns columns = columns_of(folder, keys, metrics, papers);
+    if (format == TableFormat::kMarkdown) {
+      out.data = columns.table.markdown();
+    } else {
+      const auto blocks = blocks_of(columns, options.columns);
+      const size_t told =
+          options.metrics.empty() ? std::min<size_t>(1, blocks.size()) : blocks.size();
+      for (size_t b = 0; b < told; ++b)
+        out.data += (b == 0 ? "" : "\n") + table_of(columns, blocks[b]).text();
+      if (told < blocks.size()) shown.resize(blocks[0].size());
     }
-    table.row(std::move(cells));
   }
-  return table.text() + inexact_lines(records, keys) + footnotes(records, metrics) +
-         left_out_note(manifest) + paper_note(paper, !of_paper.empty());
+  out.notes = results::wrapped(
+      not_shown(metrics, shown.size()) + inexact_lines(folder.records, keys) +
+          results::mixed_note(folder.records) + footnotes(folder.records, shown) +
+          left_out_note(folder.run) + skipped_note(folder.skipped) +
+          missing_note(results::missing_points(folder)) + paper_notes(folder.run, papers, shown),
+      options.columns);
+  return out;
+}
+
+void print_table(const RecordTable& table, const TableOptions& options) {
+  fmt::print("{}", table.data);
+  std::fflush(stdout);
+  const bool is_for_people = parse_table_format(options.format) == TableFormat::kTable;
+  fmt::print(is_for_people ? stdout : stderr, "{}", table.notes);
+  std::fflush(stdout);
 }
 
 }  // namespace reprise::app

@@ -14,12 +14,16 @@
 #include "app/progress.h"
 #include "app/python.h"
 #include "app/record_table.h"
+#include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/device/machine_probe.h"
 #include "experiments/framework/runner.h"
 #include "experiments/framework/shard.h"
 #include "experiments/kinds/registry.h"
-#include "results/paper_numbers.h"
+#include "experiments/kinds/sources.h"
+#include "results/drawing.h"
+#include "results/manifest.h"
+#include "results/table.h"
 
 namespace reprise::app {
 namespace {
@@ -30,7 +34,8 @@ struct RunCommand {
   std::vector<std::string> overrides;
   std::string out;
   std::string shard;
-  bool fresh = false, no_plot = false, dry_run = false;
+  bool fresh = false, mix = false, no_plot = false, dry_run = false;
+  TableOptions table;
 };
 
 void print_plan(const std::vector<experiments::Group>& groups, const experiments::Shard& shard) {
@@ -40,9 +45,9 @@ void print_plan(const std::vector<experiments::Group>& groups, const experiments
                  experiments::label_of(groups[g].methods[i]));
 }
 
-void draw_or_explain(const std::string& out) {
+void draw_or_explain(const results::ResultsFolder& folder, const std::filesystem::path& out) {
   try {
-    draw_figures(out);
+    draw_figures(results::figures_document(folder), out);
   } catch (const Error& error) {
     fmt::print(stderr, "note: {}\n", error.what());
   }
@@ -55,18 +60,23 @@ experiments::Shard shard_of(const RunCommand& command) {
 }
 
 // The table of what is there, and the figures where nothing is missing.
-void show_results(const experiments::RunOutcome& outcome, const experiments::Experiment& experiment,
-                  const Json& manifest, const std::filesystem::path& out, bool draws) {
-  fmt::print("{}{}records in {}\n", record_table(outcome.records, manifest),
-             skipped_note(outcome.skipped), out.string());
-  std::fflush(stdout);
+void show_results(const experiments::RunOutcome& outcome, const Json& manifest,
+                  const std::filesystem::path& out, const RunCommand& command) {
+  const results::ResultsFolder folder{.source = out.string(),
+                                      .run = results::checked_manifest(manifest, out.string()),
+                                      .records = outcome.records,
+                                      .skipped = outcome.skipped};
+  TableOptions table = command.table;
+  table.columns = output_columns(stdout);
+  print_table(record_table(folder, table), table);
+  fmt::print(stderr, "records in {}\n", out.string());
   if (!outcome.is_complete()) {
     fmt::print(stderr, "{} of {} points are there; the figures are drawn when all are\n",
                outcome.records.size() + outcome.skipped.size(), outcome.points);
     return;
   }
-  results::write_paper_points(out, manifest, outcome.records);
-  if (draws && !experiment.plots.empty() && !outcome.records.empty()) draw_or_explain(out.string());
+  if (!command.no_plot && !folder.run["plots"].empty() && !folder.records.empty())
+    draw_or_explain(folder, out / "figures");
 }
 
 void run(const RunCommand& command, const CommonOptions& common) {
@@ -80,14 +90,19 @@ void run(const RunCommand& command, const CommonOptions& common) {
   const experiments::RunOptions options{
       .out = command.out.empty() ? "out/" + experiment.name + "/" + experiment.scale : command.out,
       .fresh = command.fresh,
+      .mix = command.mix,
       .settings = {.context = context, .device = Device::kCpu},
       .measure_machine = [&] { return machine_json(context, machine_limits(context)); },
+      .sources = experiments::sources_of(experiment),
       .shard = shard};
   const auto groups = experiments::expand(experiment, options.settings);
   if (command.dry_run) return print_plan(groups, shard);
 
-  fmt::print(stderr, "{}\n", experiment.title);
-  if (!experiment.note.empty()) fmt::print(stderr, "{}\n", experiment.note);
+  (void)parse_table_format(command.table.format);
+  const size_t columns = output_columns(stderr);
+  for (const std::string& text : {experiment.title, experiment.note})
+    if (!text.empty())
+      fmt::print(stderr, "{}\n", results::wrapped(experiments::filled(text, experiment), columns));
   const Json manifest = experiments::manifest(experiment, options.settings, groups);
   fmt::print(stderr, "{}", left_out_note(manifest));
   Progress progress(stderr, isatty(STDERR_FILENO) != 0);
@@ -108,8 +123,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
   }
   if (!shard.is_whole())
     fmt::print(stderr, "{}: {} points measured by this process\n", shard.text(), outcome.measured);
-  if (shard.tells_results())
-    show_results(outcome, experiment, manifest, options.out, !command.no_plot);
+  if (shard.tells_results()) show_results(outcome, manifest, options.out, command);
   if (!outcome.skipped.empty()) {
     fmt::print(stderr,
                "{} of {} points were skipped: they do not fit into memory. The same command on a "
@@ -141,8 +155,12 @@ void add_run_command(CLI::App& app) {
                       "measure the i-th of n parts, as in --shard 2/4, beside other processes with "
                       "the same --out; ranks under mpirun or srun share the points without it");
   command->add_flag("--fresh", options->fresh, "set older results in that folder aside first");
+  command->add_flag("--mix", options->mix,
+                    "go on in a folder of another code revision, machine or weights all the same, "
+                    "and mark the records");
   command->add_flag("--no-plot", options->no_plot, "draw no figures at the end");
   command->add_flag("--dry-run", options->dry_run, "print the points and measure nothing");
+  add_table_options(*command, options->table);
   const auto common = add_common_options(*command);
   command->callback([options, common] { run(*options, *common); });
 }

@@ -1,7 +1,5 @@
-"""What the figure families share: reading a results folder, names and units, series and panels, captions."""
-import glob
+"""What the figure families share: the document to draw, names and units, looks, series and panels, captions."""
 import json
-import math
 import os
 import sys
 
@@ -9,6 +7,10 @@ import sys
 # greyer ones), each with a marker of its own so that a grey print can be read too.
 STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"),
           ("#000000", "X"), ("#7F7F7F", "<"), ("#8C564B", ">"), ("#5B3A8E", "h")]
+
+# A method looks the same in every figure, whoever else is in it.
+METHODS = ["paged", "relay_attention", "chunk_attention", "paged_shared", "auto", "contiguous", "recompute", "torch_naive",
+           "torch_memory_efficient", "torch_sdpa"]
 
 LABELS = {
     "ttft_ms": "time to first token",
@@ -25,6 +27,8 @@ LABELS = {
     "latency_us": "time of one attention step",
     "tokens_per_s": "token rate of one attention layer",
     "speedup": "speedup",
+    "step_us": "time of one step, append and attention",
+    "step_speedup": "speedup, append included,",
     "relay_theory_speedup": "theory (RelayAttention eq. 10)",
     "io_bound_speedup": "bound by memory traffic",
     "shared_tokens": "shared tokens",
@@ -52,80 +56,22 @@ def fail(message):
     sys.exit("reprise_plot: " + message)
 
 
-def read_json(path):
+def read_document(path):
+    """What `reprise` wrote to be drawn: it has checked the folder, so that nothing of it is read here."""
+    if os.path.isdir(path):
+        fail(f"{path} is a folder; this script draws what `reprise plot {path}` hands it")
     try:
         with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError) as error:
+            document = json.load(file)
+    except (OSError, ValueError, RecursionError) as error:
         fail(f"cannot read {path}: {error}")
-
-
-def refuse_unsound(record, place):
-    """What a figure reads of a record: settings, and metrics that are numbers with units."""
-    settings = record.get("settings") if isinstance(record, dict) else None
-    if not isinstance(settings, dict) or not isinstance(settings.get("requested"), dict):
-        fail(f"{place} is no record: it has no settings")
-    metrics = record.get("metrics")
-    if not isinstance(metrics, dict):
-        fail(f"{place} is no record: it has no metrics")
-    for name, metric in metrics.items():
-        keys = ("value", "q1", "q3") + PERCENTILES
-        numbers = [metric.get(key, 0) for key in keys] if isinstance(metric, dict) else [None]
-        if not all(isinstance(number, (int, float)) and math.isfinite(number) for number in numbers):
-            fail(f"{place}: its metric {name} is no number")
-
-
-def files_of(folder, stem, suffix):
-    """records.jsonl, and records-WRITER.jsonl of each of several processes; skipped.json likewise."""
-    files = glob.glob(os.path.join(glob.escape(folder), f"{stem}-*.{suffix}"))
-    alone = os.path.join(folder, f"{stem}.{suffix}")
-    return ([alone] if os.path.exists(alone) else []) + sorted(files)
-
-
-def read_records(folder):
-    """The records of all writers, each point once."""
-    records = {}
-    for path in files_of(folder, "records", "jsonl") or [os.path.join(folder, "records.jsonl")]:
-        for number, record in enumerate(read_lines(path)):
-            records.setdefault(record.get("point", (path, number)), record)
-    if not records:
-        fail(f"{folder} holds no complete record")
-    return list(records.values())
-
-
-def read_lines(path):
-    """Whole lines of a file of records; what follows the last line break was cut off while it was written."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, ValueError) as error:
-        fail(f"cannot read {path}: {error}")
-    records = []
-    for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), 1):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            fail(f"{path} line {number} is damaged: {error}")
-        refuse_unsound(record, f"{path} line {number}")
-        records.append(record)
-    return records
-
-
-def read_skipped(folder, records):
-    """Points that some writer skipped for want of memory and none has measured, each once."""
-    measured = {record.get("point") for record in records}
-    skipped = {}
-    for path in files_of(folder, "skipped", "json"):
-        for entry in read_json(path):
-            if entry["point"] not in measured:
-                skipped.setdefault(entry["point"], entry)
-    return list(skipped.values())
-
-
-def read_paper(folder):
-    """{"caption", "points"} as `reprise run` and `reprise plot` look them up; nothing for older folders."""
-    path = os.path.join(folder, "paper.json")
-    return read_json(path) if os.path.exists(path) else {"caption": "", "points": {}}
+    keys = {"source": str, "run": dict, "records": list, "papers": list, "skipped": int, "missing": int}
+    if not isinstance(document, dict) or any(not isinstance(document.get(key), kind) for key, kind in keys.items()):
+        fail(f"{path} is no document of figures (source, run, records, papers, skipped, missing); draw a folder of results "
+             "with: reprise plot FOLDER")
+    if not document["records"]:
+        fail(f"{document['source']} holds no record")
+    return document
 
 
 def setting(record, name):
@@ -161,9 +107,9 @@ def name_of(metric_or_axis):
 
 def metric_label(records, name):
     """The metric with its unit; a speedup with the method that it is over."""
-    if name == "speedup":
+    if name in ("speedup", "step_speedup"):
         first = [record for record in records if record.get("group", {}).get("index", 0) == 0]
-        return f"speedup over {method_name(first[0])}" if first else "speedup"
+        return f"{name_of(name)} over {method_name(first[0])}" if first else name_of(name).rstrip(",")
     return label_of(name, unit_of(records, name))
 
 
@@ -179,7 +125,66 @@ def is_noisy(metric):
 
 
 def has_band(records, name):
-    return any("q1" in (metric_of(record, name) or {}) for record in records)
+    """Whether any point has a spread to be seen; a rate that follows from the shape alone has none."""
+    metrics = [metric_of(record, name) or {} for record in records]
+    return any(metric.get("q1", 0) != metric.get("q3", 0) for metric in metrics)
+
+
+def styles_of(names):
+    """{name: (color, marker, dash)}: a method's own look, a free one for what else there is."""
+    def method_of(name):
+        return name.split(",")[0].split(" (")[0]
+    styles = {}
+    for is_mine in (lambda name: name in METHODS, lambda name: method_of(name) in METHODS):
+        for name in names:
+            if name not in styles and is_mine(name):
+                style = STYLES[METHODS.index(method_of(name))] + ("-",)
+                if style not in styles.values():
+                    styles[name] = style
+    free = [style + (dash,) for dash in ("-", "--", "-.") for style in STYLES]
+    free = [style for style in free if style not in styles.values()] or free
+    for name in names:
+        if name not in styles:
+            styles[name] = free.pop(0) if len(free) > 1 else free[0]
+    return {name: styles[name] for name in names}
+
+
+# The machine's own rates beside a point: what they are called, the metric that says them for the moment of the point,
+# and the limit that was measured at the start of its run.
+RATES = (("read rate", "GB/s", "beside_gb_s", ("dram_read_gb_s",)),
+         ("arithmetic rate", "GFLOP/s", "beside_gflop_s", ("bf16_gflop_s", "f32_gflop_s")))
+# Points whose machine differed by more are no curve.
+MOVED_SHARE = 0.2
+
+
+def rate_of(record, metric, limits):
+    if metric in record["metrics"]:
+        return record["metrics"][metric]["value"]
+    known = record["machine"].get("limits", {})
+    return next((known[limit] for limit in limits if known.get(limit)), 0)
+
+
+def moved(records):
+    """{name: (lowest, highest, unit)} of the rates that differ too much between these points."""
+    spans = {}
+    for name, unit, metric, limits in RATES:
+        rates = [rate for rate in (rate_of(record, metric, limits) for record in records) if rate > 0]
+        if rates and max(rates) > (1 + MOVED_SHARE) * min(rates):
+            spans[name] = (min(rates), max(rates), unit)
+    return spans
+
+
+def moved_remark(spans):
+    """One sentence for the caption, of the curves that are drawn with grey markers; "" where there is none."""
+    if not spans:
+        return ""
+    parts = []
+    for name in sorted({name for span in spans for name in span}):
+        those = [span[name] for span in spans if name in span]
+        low, high, unit = min(span[0] for span in those), max(span[1] for span in those), those[0][2]
+        parts.append(f"{name} moved from {low:.0f} to {high:.0f} {unit}")
+    return (f"Grey markers: the machine's {' and its '.join(parts)} between these points, so that a curve through them "
+            "tells of the machine too; methods at one place of the sweep compare all the same.")
 
 
 def short(value):
@@ -189,7 +194,7 @@ def short(value):
 def method_name(record):
     """A method, with those of its options that are set."""
     options = setting(record, "method_options") or {}
-    words = ", ".join(f"{key} {value}" for key, value in sorted(options.items()))
+    words = ", ".join(key if value is True else f"{key} {value}" for key, value in sorted(options.items()))
     return f"{setting(record, 'method')} ({words})" if words else setting(record, "method")
 
 
@@ -247,20 +252,24 @@ def title_panel(plot, spec, value):
         plot.set_title(f"{name_of(spec['panels'])}: {value}", fontsize=9)
 
 
-def skipped_note(skipped):
-    """How many points are missing for want of memory, and how much they need; "" where none is."""
-    if not skipped:
-        return ""
-    needs = sorted(entry["need_bytes"] / 2**30 for entry in skipped)
-    available = min(entry["available_bytes"] for entry in skipped) / 2**30
-    need = f"{needs[0]:.2f}" + (f" to {needs[-1]:.2f}" if needs[-1] > needs[0] else "")
-    points = "1 point was" if len(skipped) == 1 else f"{len(skipped)} points were"
-    return f" {points} skipped for want of memory: {need} GiB needed, {available:.2f} GiB available."
+def is_drawn(paper, spec):
+    """Lines alone have the paper's numbers beside ours."""
+    return spec.get("family") == "lines" and any(spec["y"] in metrics for metrics in paper["points"].values())
 
 
-def caption_of(records, run, paper, has_bands=True, y="", skipped=()):
+def paper_sentences(papers):
+    """One for each source, whatever the number of machines that it was measured on."""
+    sources = {}
+    for paper in papers:
+        sources.setdefault(paper["source"], []).append(paper)
+    return [f"{', '.join(paper['label'] for paper in those)}: {source}, on {'; '.join(paper['hardware'] for paper in those)}."
+            for source, those in sources.items()]
+
+
+def caption_of(document, spec, has_bands=True, remark=""):
     """Model or shape, dtype, machine, seeds and revision: what a reader needs to judge the numbers."""
-    statistic = split_metric_name(y)[1] or "median"
+    records, run = document["records"], document["run"]
+
     def values(get):
         return ", ".join(sorted({str(get(record)) for record in records}))
     first = records[0]
@@ -274,17 +283,19 @@ def caption_of(records, run, paper, has_bands=True, y="", skipped=()):
     revision = values(lambda r: r["provenance"].get("revision", "unknown")[:12]
                       + (" (modified)" if r["provenance"].get("dirty") else ""))
     seeds = ", ".join(f"{name} {seed}" for name, seed in sorted(first["seeds"].items()))
-    text = (f"{subject}{values(lambda r: setting(r, 'dtype'))}; "
-            f"{machine}, {values(lambda r: setting(r, 'threads'))} threads, {values(lambda r: setting(r, 'isa'))}; "
-            f"{statistic} of {values(lambda r: setting(r, 'repetitions'))} repetitions{', band: quartiles' if has_bands else ''}; "
-            f"seeds: {seeds}; revision {revision}.")
-    if paper["points"]:
-        text += f" Paper: {paper['caption']}."
-    if few := too_few(records, y):
-        text += f" Left out for want of samples: {few} of {len(records)} points."
-    text += skipped_note(skipped)
+    sentences = [f"{subject}{values(lambda r: setting(r, 'dtype'))}; "
+                 f"{machine}, {values(lambda r: setting(r, 'threads'))} threads, {values(lambda r: setting(r, 'isa'))}; "
+                 f"{split_metric_name(spec.get('y', ''))[1] or 'median'} of {values(lambda r: setting(r, 'repetitions'))} repetitions"
+                 f"{', band: quartiles' if has_bands else ''}; seeds: {seeds}; revision {revision}."]
+    sentences += paper_sentences([paper for paper in document["papers"] if is_drawn(paper, spec)])
+    if few := too_few(records, spec.get("y", "")):
+        sentences.append(f"Left out for want of samples: {few} of {len(records)} points.")
     left_out = ", ".join(method["method"] for method in run.get("left_out", []))
     if left_out:
-        text += f" Not measured, for want of a library: {left_out}."
-    note = run.get("caption", {}).get("note", "")
-    return text + (" " + note if note else "")
+        sentences.append(f"Not measured, for want of a library: {left_out}.")
+    planned = len(records) + document["skipped"] + document["missing"]
+    if document["skipped"]:
+        sentences.append(f"{document['skipped']} of {planned} points did not fit into the machine's memory.")
+    if document["missing"]:
+        sentences.append(f"{document['missing']} of {planned} points are missing.")
+    return " ".join(sentences + [text for text in (remark, spec.get("note", "")) if text])

@@ -1,10 +1,12 @@
 """Family "map": a metric that compares with the first method (1: equal) over two axes, a map for each other method
 and one that names the fastest, grey where several tie; losing corners are as visible as winning ones."""
 import re
+import textwrap
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap, LogNorm
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 import common
@@ -60,6 +62,9 @@ def draw_values(plot, grid, norm):
             continue
         is_dark = abs(np.log(value)) > 0.6 * np.log(norm.vmax)
         text = f"{value:.2g}" if value < 9.95 else f"{value:.0f}"
+        if grid.is_noisy[row, column]:
+            plot.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", linewidth=0,
+                                     edgecolor="#999999"))
         plot.text(column, row, text + ("*" if grid.is_noisy[row, column] else ""), ha="center", va="center",
                   fontsize=6.5, color="white" if is_dark else "black")
     return image
@@ -95,9 +100,11 @@ def draw_fastest(plot, grids, names):
         if not fastest:
             continue
         best[place] = names.index(fastest[0]) if len(fastest) == 1 else tie
-        text = "\n".join(" ".join(initials[name] for name in fastest[i:i + 3]) for i in range(0, len(fastest), 3))
+        words = [initials[name] + ("*" if grids[name].is_noisy[place] else "") for name in fastest]
+        text = "\n".join(" ".join(words[i:i + 3]) for i in range(0, len(words), 3))
         plot.text(place[1], place[0], text, ha="center", va="center", fontsize=5.5, linespacing=0.95)
-    colors = ListedColormap([common.STYLES[i % len(common.STYLES)][0] for i in range(len(names))] + ["#C8C8C8"])
+    styles = common.styles_of(names)
+    colors = ListedColormap([styles[name][0] for name in names] + ["#C8C8C8"])
     plot.imshow(best, cmap=colors, vmin=-0.5, vmax=tie + 0.5, origin="lower", aspect="auto", alpha=0.65)
 
 
@@ -112,7 +119,8 @@ def bar_ticks(norm):
     return sorted(ticks)
 
 
-def draw(records, run, paper, spec):
+def draw(document, spec):
+    records, run = document["records"], document["run"]
     shown = [record for record in records if common.metric_of(record, spec["y"]) is not None]
     if not shown:
         return None
@@ -129,29 +137,41 @@ def draw(records, run, paper, spec):
     norm = LogNorm(vmin=np.exp(-max(largest, 0.1)), vmax=np.exp(max(largest, 0.1)))
     others = names[1:]
     lines = len(others) + (1 if others else 0)
+    width = max(2.4, 0.42 * len(columns))  # inches, of a map
     figure, plots = plt.subplots(max(lines, 1), len(panels), squeeze=False, layout="constrained",
-                                 figsize=(1.6 + max(2.4, 0.42 * len(columns)) * len(panels),
+                                 figsize=(1.6 + width * len(panels),
                                           0.8 + max(1.5, 0.3 * len(rows)) * max(lines, 1)))
     image = None
     for column, (value, _) in enumerate(panels):
         for line, name in enumerate(others or names):
             image = draw_values(plots[line][column], grids[column][name], norm)
-            plots[line][column].set_title(title_of(spec, name, value), fontsize=8)
+            title_map(plots[line][column], spec, name, value, width)
         if others:
             draw_fastest(plots[-1][column], grids[column], names)
-            plots[-1][column].set_title(title_of(spec, "fastest", value), fontsize=8)
-            key = ", ".join(f"{short} {name}" for name, short in initials_of(names).items() if short != name)
-            if key and column == 0:
-                figure.text(0.01, -0.005, "fastest: " + key + "; grey: they tie", fontsize=7, va="top")
+            title_map(plots[-1][column], spec, "fastest", value, width)
         for line in range(len(plots)):
             label_axes(plots[line][column], run, spec, columns, rows, column == 0, line == len(plots) - 1)
     bar = figure.colorbar(image, ax=plots, shrink=0.6, pad=0.02)
     bar.set_label(common.metric_label(shown, spec["y"]), fontsize=8)
     bar.ax.minorticks_off()
+    bar.ax.tick_params(labelsize=7)
     bar.ax.yaxis.set_major_locator(FixedLocator(bar_ticks(norm)))
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
-    return figure
+    return figure, remark_on(grids, names, bool(others))
 
 
-def title_of(spec, name, value):
-    return name if value is None else f"{name}, {spec['panels'].replace('_', ' ')} {value}"
+def remark_on(grids, names, has_fastest):
+    """What the caption explains of the maps: initials, grey places and hatched ones."""
+    sentences = []
+    if has_fastest:
+        key = ", ".join(f"{short} {name}" for name, short in initials_of(names).items() if short != name)
+        sentences.append("Fastest: " + (key + "; " if key else "") + "grey where they tie.")
+    if any(grid.is_noisy.any() for panel in grids for grid in panel.values()):
+        sentences.append("* and hatched: noisy, the quartiles lie more than a quarter of the median apart.")
+    return " ".join(sentences)
+
+
+def title_map(plot, spec, name, value, width):
+    """The method and the panel's value, in as many lines as the map is wide."""
+    title = name if value is None else f"{name}, {common.name_of(spec['panels'])} {value}"
+    plot.set_title(textwrap.fill(title, int(15 * width)), fontsize=8)

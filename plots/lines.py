@@ -53,74 +53,108 @@ def scale_axes(plot, spec, ticks, words):
         plot.set_ylim(bottom=0)
 
 
-def draw_series(plot, lines, styles):
+MOVED_GREY = "#C8C8C8"
+
+
+def draw_series(plot, lines, styles, moved):
     # Each line is thinner than the one below it, so that lines that coincide are all seen.
     for index, (name, points) in enumerate(lines.items()):
         color, marker, dash = styles[name]
         x, value, low, high = zip(*points)
         above = len(lines) - 1 - index
         plot.plot(x, value, dash, color=color, marker=marker, markersize=min(4 + 0.8 * above, 9),
-                  linewidth=min(1.2 + 0.4 * above, 4), label=name, zorder=2 + 0.01 * index)
+                  linewidth=min(1.2 + 0.4 * above, 4), label=name, zorder=2 + 0.01 * index,
+                  markerfacecolor=MOVED_GREY if name in moved else color)
         plot.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
 
 
-def draw_paper(plot, lines, styles):
-    """Hollow markers on dotted lines, in the colours of our series."""
+def draw_paper(plot, lines, styles, dash, fill):
+    """Markers that are not filled, on broken lines, in the colours of our series."""
     for name, points in lines.items():
         color, marker, _ = styles[name]
         x, value, _, _ = zip(*points)
-        plot.plot(x, value, ":", color=color, marker=marker, markersize=5, markerfacecolor="white", alpha=0.9)
+        plot.plot(x, value, linestyle=dash, color=color, marker=marker, markersize=5, fillstyle=fill,
+                  markerfacecoloralt="white", alpha=0.9, linewidth=1.1)
 
 
-def draw_reference(plot, records, spec, words):
-    """The theory depends on the shape alone: one value for each x, whatever the method."""
-    points = {}
+def draw_reference(plot, records, spec, words, varying):
+    """The theory depends on the shape, not on the method: a line for each shape."""
+    shapes = {}
+    apart = ("method", spec["x"], spec.get("panels"))
     for record in records:
         metric = record["metrics"].get(spec["reference"])
         if metric is not None:
-            points.setdefault(place_of(record, spec, words), metric["value"])
-    x, value = zip(*sorted(points.items()))
-    plot.plot(x, value, "--", color="#555555", linewidth=1.2)
+            shape = tuple(str(common.setting(record, key)) for key in varying if key not in apart)
+            shapes.setdefault(shape, {})[place_of(record, spec, words)] = metric["value"]
+    for points in shapes.values():
+        x, value = zip(*sorted(points.items()))
+        plot.plot(x, value, "--", color="#555555", linewidth=1.2)
 
 
-def legend_of(styles, with_paper, reference):
+# Dash and how much of a marker is filled, for each of several papers' machines.
+PAPER_LOOKS = ((":", "none"), ("-.", "left"), ((0, (6, 3)), "top"), ((0, (1, 4)), "right"))
+
+
+def paper_look(index):
+    return PAPER_LOOKS[index % len(PAPER_LOOKS)]
+
+
+def legend_of(styles, papers, reference, has_moved):
     handles = [Line2D([], [], color=color, marker=marker, linestyle=dash, markersize=5, label=name)
                for name, (color, marker, dash) in styles.items()]
-    if with_paper:
-        handles.append(Line2D([], [], color="#555555", marker="o", markerfacecolor="white", linestyle=":",
-                              markersize=5, label="the same in the paper"))
+    for index, paper in enumerate(papers):
+        dash, fill = paper_look(index)
+        handles.append(Line2D([], [], color="#555555", marker="o", fillstyle=fill, markerfacecoloralt="white",
+                              linestyle=dash, markersize=5,
+                              label="the same in the paper" if paper["label"] == "paper" else
+                              f"the same, {paper['label']}"))
     if reference:
         handles.append(Line2D([], [], color="#555555", linestyle="--", label=common.name_of(reference)))
+    if has_moved:
+        handles.append(Line2D([], [], color="#555555", marker="o", markerfacecolor=MOVED_GREY, markersize=5,
+                              linestyle="none", label="the machine moved"))
     return handles
 
 
-def styles_of(names):
-    count = len(common.STYLES)
-    return {name: common.STYLES[i % count] + ("-" if i < count else "--",) for i, name in enumerate(names)}
+def moved_series(records, spec, varying):
+    """{series: rates that moved between its points}; ratios are taken turn by turn, and no machine moves between turns."""
+    if common.unit_of(records, spec["y"]) == "ratio":
+        return {}
+    series = {}
+    for record in records:
+        if common.metric_of(record, spec["y"]) is not None:
+            series.setdefault(common.series_name(record, spec, varying), []).append(record)
+    return {name: span for name, span in ((name, common.moved(those)) for name, those in series.items()) if span}
 
 
-def draw(records, run, paper, spec):
+def draw(document, spec):
+    records, run = document["records"], document["run"]
     # What varies in the whole figure, so that a series has one name in all panels.
     varying = common.varying_settings(records, run["settings"]["axes"])
 
     def ours(record):
         return common.metric_of(record, spec["y"])
 
-    def theirs(record):
-        return paper["points"].get(record.get("point"), {}).get(spec["y"])
+    def theirs(paper):
+        return lambda record: paper["points"].get(record.get("point"), {}).get(spec["y"])
     shown = [record for record in records if ours(record) is not None]
     if not shown:
         return None
-    styles = styles_of(common.in_order(shown, lambda record: common.series_name(record, spec, varying)))
+    styles = common.styles_of(common.in_order(shown, lambda record: common.series_name(record, spec, varying)))
     panels = common.panels_of(shown, run, spec)
     words = words_of(shown, run, spec)
+    papers = [paper for paper in document["papers"] if common.is_drawn(paper, spec)]
     figure, plots = plt.subplots(1, len(panels), sharey=True, squeeze=False,
                                  figsize=(7 if len(panels) == 1 else 1.5 + 3.4 * len(panels), 4.6))
+    spans = []
     for plot, (value, inside) in zip(plots[0], panels):
-        draw_paper(plot, collect(inside, spec, varying, words, theirs), styles)
-        draw_series(plot, collect(inside, spec, varying, words, ours), styles)
+        for index, paper in enumerate(papers):
+            draw_paper(plot, collect(inside, spec, varying, words, theirs(paper)), styles, *paper_look(index))
+        moved = moved_series(inside, spec, varying)
+        spans += moved.values()
+        draw_series(plot, collect(inside, spec, varying, words, ours), styles, moved)
         if spec.get("reference"):
-            draw_reference(plot, inside, spec, words)
+            draw_reference(plot, inside, spec, words, varying)
         scale_axes(plot, spec, common.values_of(inside, run, spec["x"]), words)
         common.title_panel(plot, spec, value)
         plot.set_xlabel(common.label_of(spec["x"], run.get("axis_units", {}).get(spec["x"], "")),
@@ -128,7 +162,6 @@ def draw(records, run, paper, spec):
         plot.grid(True, which="major", linewidth=0.4, alpha=0.6)
         plot.spines[["top", "right"]].set_visible(False)
     plots[0][0].set_ylabel(common.metric_label(shown, spec["y"]))
-    with_paper = any(theirs(record) is not None for record in shown)
-    plots[0][-1].legend(handles=legend_of(styles, with_paper, spec.get("reference")), frameon=False,
+    plots[0][-1].legend(handles=legend_of(styles, papers, spec.get("reference"), bool(spans)), frameon=False,
                         loc="upper left", bbox_to_anchor=(1.01, 1))  # beside: bands reach everywhere
-    return figure
+    return figure, common.moved_remark(spans)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the figures of a results folder: reads records.jsonl and run.json, writes figures/*.pdf and *.png."""
+"""Draws the figures of a document that `reprise run` and `reprise plot` write for it: *.pdf and *.png."""
 import argparse
 import os
 import re
@@ -18,7 +18,7 @@ import stack
 
 DPI = 200
 
-# draw(records, run, paper, spec) gives a figure, or None where no record has what it shows.
+# draw(document, spec) gives (figure, remark for its caption), or None where no record has what it shows.
 FAMILIES = {"lines": lines.draw, "map": heat_map.draw, "stack": stack.draw}
 
 
@@ -31,14 +31,14 @@ def plain(text):
     return "".join(c for c in str(text) if c.isprintable()).replace("$", r"\$")
 
 
-def finish(figure, records, run, paper, skipped, spec, stem):
+def finish(figure, remark, document, spec, stem):
     """Title above, caption below, and both files."""
-    source = run.get("caption", {})
+    source = document["run"].get("caption", {})
     origin = ", ".join(part for part in (source.get("paper", ""), source.get("figure", "")) if part)
     width = figure.get_figwidth()
     title = textwrap.fill(plain(spec["title"] + (f" (after {origin})" if origin else "")), int(8.5 * width))
-    has_bands = spec["family"] == "lines" and common.has_band(records, spec["y"])
-    caption = common.caption_of(records, run, paper, has_bands, spec["y"], skipped)
+    has_bands = spec["family"] == "lines" and common.has_band(document["records"], spec["y"])
+    caption = common.caption_of(document, spec, has_bands, remark)
     if figure.get_layout_engine() is None:
         figure.tight_layout()
     figure.canvas.draw()
@@ -48,47 +48,40 @@ def finish(figure, records, run, paper, skipped, spec, stem):
                 color="#444444")
     for suffix in ("pdf", "png"):
         figure.savefig(f"{stem}.{suffix}", dpi=DPI, bbox_inches="tight")
-        print(f"figure: {stem}.{suffix}")
+        print(f"figure: {stem}.{suffix}", file=sys.stderr)
     plt.close(figure)
 
 
-def draw(records, run, paper, skipped, spec, target):
-    """One figure of a results folder; what is wrong with it is said in a sentence, and the others are drawn."""
+def draw(document, spec, target):
+    """One figure; what is wrong with it is said in a sentence, and the others are drawn."""
     name = spec["name"]
     if not isinstance(name, str) or not FIGURE_NAME.fullmatch(name):
         common.fail(f"a figure cannot be called {name!r}: letters, digits, '_', '-' and '.' are allowed")
     if spec["family"] not in FAMILIES:
         common.fail(f"figure {name}: unknown family {spec['family']}; known: {', '.join(FAMILIES)}")
-    figure = FAMILIES[spec["family"]](records, run, paper, spec)
-    if figure is None:
-        why = " (too few samples)" if common.too_few(records, spec["y"]) else ""
+    drawn = FAMILIES[spec["family"]](document, spec)
+    if drawn is None:
+        why = " (too few samples)" if common.too_few(document["records"], spec["y"]) else ""
         print(f"no record has {spec['y']}{why}: figure {name} is left out", file=sys.stderr)
         return
-    finish(figure, records, run, paper, skipped, spec, os.path.join(target, name))
+    finish(*drawn, document, spec, os.path.join(target, name))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", help="what `reprise run` wrote")
-    parser.add_argument("--out", help="folder for the figures (default: FOLDER/figures)")
+    parser.add_argument("document", help="what `reprise plot` writes; draw a folder with that command")
+    parser.add_argument("--out", required=True, help="folder for the figures")
     options = parser.parse_args()
-    run = common.read_json(os.path.join(options.folder, "run.json"))
-    records = common.read_records(options.folder)
-    paper = common.read_paper(options.folder)
-    target = options.out or os.path.join(options.folder, "figures")
+    document = common.read_document(options.document)
+    source = document["source"]
     try:
-        skipped = common.read_skipped(options.folder, records)
-        os.makedirs(target, exist_ok=True)
-        for spec in run.get("plots", []):
-            draw(records, run, paper, skipped, spec, target)
-    except BrokenPipeError:  # whoever read what is printed has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        os.makedirs(options.out, exist_ok=True)
+        for spec in document["run"].get("plots", []):
+            draw(document, spec, options.out)
     except OSError as error:
-        common.fail(f"cannot write to {target}: {error.strerror}; name another folder with --out")
-    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
-        common.fail(f"{options.folder} holds results that cannot be drawn "
-                    f"({type(error).__name__}: {error}); was run.json or records.jsonl changed?")
+        common.fail(f"cannot write to {options.out}: {error.strerror}; name another folder with --out")
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        common.fail(f"{source} holds results that cannot be drawn ({type(error).__name__}: {error})")
 
 
 if __name__ == "__main__":

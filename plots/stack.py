@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 import common
 
 
-def draw(records, run, paper, spec):
+def draw(document, spec):
+    records, run = document["records"], document["run"]
     # One part alone is no breakdown: it would look like the whole of a step.
     shown = [record for record in records if sum(name in record["metrics"] for name in spec["stack"]) > 1]
     if not shown:
@@ -49,4 +50,4 @@ def draw(records, run, paper, spec):
     handles = [plt.Rectangle((0, 0), 1, 1, color=common.STYLES[i % len(common.STYLES)][0], label=common.name_of(metric))
                for i, metric in enumerate(spec["stack"])]
     plots[0][-1].legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
-    return figure
+    return figure, ""

@@ -8,7 +8,6 @@
 
 #include "core/base/error.h"
 #include "results/data_dir.h"
-#include "results/store.h"
 
 namespace reprise::results {
 namespace {
@@ -37,7 +36,9 @@ Json cell_of(const std::string& text, const Json& values) {
 
 PaperNumbers::PaperNumbers(const Json& json, const std::string& source) {
   JsonObject file(json, source);
-  caption_ = fmt::format("{}, on {}", file.string("source"), file.string("hardware"));
+  source_ = file.string("source");
+  hardware_ = file.string("hardware");
+  label_ = file.string("label", "paper");
   if (file.has("fixed")) fixed_ = file.object("fixed").json();
   units_ = file.object("metrics").json();
   if (file.has("csv")) {
@@ -45,7 +46,7 @@ PaperNumbers::PaperNumbers(const Json& json, const std::string& source) {
   } else {
     read_rows(file);
   }
-  if (file.has("baseline")) add_speedups(file.string("baseline"));
+  if (file.has("baseline")) add_speedups(file.object("baseline"));
   file.reject_unknown();
 }
 
@@ -107,15 +108,18 @@ void PaperNumbers::add_row(const std::vector<std::string>& columns, const std::v
   rows_.push_back(std::move(row));
 }
 
-void PaperNumbers::add_speedups(const std::string& baseline) {
+void PaperNumbers::add_speedups(JsonObject baseline) {
+  const std::string method = baseline.string("method"), time = baseline.string("time"),
+                    speedup = baseline.string("speedup");
+  baseline.reject_unknown();
   for (Row& row : rows_) {
     Json settings = row.settings;
-    settings["method"] = baseline;
+    settings["method"] = method;
     const Row* base = find(settings);
-    if (base == nullptr || !row.metrics.contains("latency_us")) continue;
-    row.metrics["speedup"] = {{"value", base->metrics["latency_us"]["value"].get<double>() /
-                                            row.metrics["latency_us"]["value"].get<double>()},
-                              {"unit", "ratio"}};
+    if (base == nullptr || !row.metrics.contains(time) || !base->metrics.contains(time)) continue;
+    row.metrics[speedup] = {{"value", base->metrics[time]["value"].get<double>() /
+                                          row.metrics[time]["value"].get<double>()},
+                            {"unit", "ratio"}};
   }
 }
 
@@ -150,23 +154,27 @@ PaperNumbers load_paper_numbers(const std::string& name) {
   return {read_json(path), path.string()};
 }
 
-PaperNumbers paper_numbers_of(const Json& manifest) {
-  const std::string name = manifest.value("paper_numbers", "");
-  return name.empty() ? PaperNumbers() : load_paper_numbers(name);
+std::vector<PaperNumbers> paper_numbers_of(const Json& manifest) {
+  std::vector<PaperNumbers> papers;
+  for (const Json& name : manifest.value("paper_numbers", Json::array()))
+    papers.push_back(load_paper_numbers(name.get<std::string>()));
+  return papers;
 }
 
-Json paper_points(const PaperNumbers& paper, const std::vector<Json>& records) {
-  Json points = Json::object();
-  if (paper.empty()) return {{"caption", ""}, {"points", points}};
-  for (const Json& record : records)
-    if (Json metrics = paper.at(record["settings"]["resolved"]); !metrics.empty())
-      points[record["point"].get<std::string>()] = std::move(metrics);
-  return {{"caption", paper.caption()}, {"points", points}};
-}
-
-void write_paper_points(const fs::path& dir, const Json& manifest,
-                        const std::vector<Json>& records) {
-  write_file(dir / "paper.json", paper_points(paper_numbers_of(manifest), records).dump(2) + "\n");
+Json paper_points(const std::vector<PaperNumbers>& papers, const std::vector<Json>& records) {
+  Json all = Json::array();
+  for (const PaperNumbers& paper : papers) {
+    Json points = Json::object();
+    for (const Json& record : records)
+      if (Json metrics = paper.at(record["settings"]["resolved"]); !metrics.empty())
+        points[record["point"].get<std::string>()] = std::move(metrics);
+    if (!points.empty())
+      all.push_back({{"source", paper.source()},
+                     {"hardware", paper.hardware()},
+                     {"label", paper.label()},
+                     {"points", std::move(points)}});
+  }
+  return all;
 }
 
 }  // namespace reprise::results

@@ -1,7 +1,6 @@
 // What a paper printed or its authors published, to stand beside our numbers.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@ namespace reprise::results {
 
 // A file of results/papers:
 //   source    paper and table, as a caption says it
+//   label     (optional) what a table's column and a legend call it: "A40"; "paper" by default
 //   hardware  what it was measured on
 //   fixed     {setting: value} that hold for all rows
 //   columns   names of settings and metrics, one for each cell of a row
@@ -19,15 +19,17 @@ namespace reprise::results {
 //   rows      [[cell, ...], ...], null where the paper gives none
 //   csv       instead of rows: {file, columns: {heading: name}, values: {text: setting's value}},
 //             the file below the folder that REPRISE_DATA names; without it there are no rows
-//   baseline  (optional) a method: rows with latency_us get a "speedup" over its row
+//   baseline  (optional) {method, time, speedup}: rows with that time get that speedup over the
+//             method's row at the same settings
 class PaperNumbers {
  public:
   PaperNumbers() = default;  // none
   // Throws Error naming file and key.
   PaperNumbers(const Json& file, const std::string& source);
 
-  // "ChunkAttention, table 3, on an NVIDIA A100 80 GB, fp16".
-  [[nodiscard]] const std::string& caption() const { return caption_; }
+  [[nodiscard]] const std::string& source() const { return source_; }  // "ChunkAttention, table 3"
+  [[nodiscard]] const std::string& hardware() const { return hardware_; }  // "an NVIDIA A100, fp16"
+  [[nodiscard]] const std::string& label() const { return label_; }
   // Names the CSV that is not there, "" if none is missing.
   [[nodiscard]] const std::string& missing() const { return missing_; }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
@@ -44,10 +46,10 @@ class PaperNumbers {
   void read_csv(JsonObject csv);
   void add_row(const std::vector<std::string>& columns, const std::vector<Json>& cells,
                const std::string& where);
-  void add_speedups(const std::string& baseline);
+  void add_speedups(JsonObject baseline);
   [[nodiscard]] const Row* find(const Json& settings) const;
 
-  std::string caption_, missing_;
+  std::string source_, hardware_, label_, missing_;
   Json fixed_ = Json::object();
   Json units_ = Json::object();
   std::vector<Row> rows_;
@@ -58,13 +60,10 @@ std::vector<std::string> known_paper_numbers();
 PaperNumbers load_paper_numbers(const std::string& name);
 
 // Those that a run's manifest names ("paper_numbers"), none where it names none.
-PaperNumbers paper_numbers_of(const Json& manifest);
+std::vector<PaperNumbers> paper_numbers_of(const Json& manifest);
 
-// {"caption", "points": {point id: {metric: {value, unit}}}} for all records that have some.
-Json paper_points(const PaperNumbers& paper, const std::vector<Json>& records);
-
-// Writes them to paper.json of a results folder, where the figures find them.
-void write_paper_points(const std::filesystem::path& dir, const Json& manifest,
-                        const std::vector<Json>& records);
+// What each gives for the records: [{"source", "hardware", "label", "points": {point id: {metric:
+// {value, unit}}}}]; those that give nothing are left out.
+Json paper_points(const std::vector<PaperNumbers>& papers, const std::vector<Json>& records);
 
 }  // namespace reprise::results

@@ -15,29 +15,139 @@ constexpr const char* kObjects[] = {"experiment", "group",   "settings", "seeds"
                                     "metrics",    "answers", "memory",   "machine", "provenance"};
 constexpr const char* kStrings[] = {"point", "config_hash", "started_at", "ended_at"};
 
-std::string metric_fault(const std::string& name, const Json& metric) {
-  if (!metric.is_object() || !metric.contains("value") || !metric["value"].is_number())
-    return fmt::format("metric {} has no number as value", name);
-  if (!metric.contains("unit") || !metric["unit"].is_string())
-    return fmt::format("metric {} has no unit", name);
-  const double value = metric["value"].get<double>();
-  if (!std::isfinite(value)) return fmt::format("metric {} is not finite", name);
-  if (value < 0) return fmt::format("metric {} is negative: {}", name, value);
-  if (metric.contains("min") &&
-      !(metric["min"] <= metric["value"] && metric["value"] <= metric["max"]))
-    return fmt::format("metric {} lies outside its own range", name);
+// Any number that a figure or a table can hold.
+bool is_sound_number(const Json& value) {
+  return value.is_number() && std::abs(value.get<double>()) <= kLargestNumber;
+}
+
+std::string number_fault(const std::string& what, const Json& value) {
+  if (is_sound_number(value)) return "";
+  return fmt::format("{} must be a number from -{:g} to {:g}, found {}", what, kLargestNumber,
+                     kLargestNumber, shown(value));
+}
+
+std::string name_fault(const std::string& what, const Json& value) {
+  if (value.is_string() && !value.get_ref<const std::string&>().empty() &&
+      is_plain_text(value.get_ref<const std::string&>(), kLongestName))
+    return "";
+  return fmt::format("{} must be a text of 1 to {} bytes without control characters, found {}",
+                     what, kLongestName, shown(value));
+}
+
+// The numbers that a metric may have beside its value, all of them numbers, in their order.
+std::string spread_fault(const std::string& name, const Json& metric) {
+  std::vector<std::string> keys = {"min", "max", "q1", "q3", "iqr", "count"};
+  for (const Percentile& percentile : kPercentiles) keys.emplace_back(percentile.name);
+  for (const std::string& key : keys)
+    if (metric.contains(key))
+      if (std::string fault = number_fault(fmt::format("metrics.{}.{}", name, key), metric[key]);
+          !fault.empty())
+        return fault;
+  if (metric.contains("q1") != metric.contains("q3"))
+    return fmt::format("metric {} has one of its quartiles q1 and q3 alone", name);
+  if (metric.contains("min") != metric.contains("max"))
+    return fmt::format("metric {} has one of min and max alone", name);
+  if (!metric.contains("min")) return "";
+  const auto is_inside = [&](const char* key) {
+    return !metric.contains(key) || (metric["min"] <= metric[key] && metric[key] <= metric["max"]);
+  };
+  if (!is_inside("value")) return fmt::format("metric {} lies outside its own range", name);
   for (const Percentile& percentile : kPercentiles)
-    if (metric.contains(percentile.name) &&
-        !(metric["min"] <= metric[percentile.name] && metric[percentile.name] <= metric["max"]))
+    if (!is_inside(percentile.name))
       return fmt::format("{} of metric {} lies outside its range", percentile.name, name);
   return "";
+}
+
+std::string metric_fault(const std::string& name, const Json& metric) {
+  if (std::string fault = name_fault("the name of a metric", name); !fault.empty()) return fault;
+  if (!metric.is_object() || !metric.contains("value"))
+    return fmt::format("metric {} has no value", name);
+  if (std::string fault = number_fault(fmt::format("metrics.{}.value", name), metric["value"]);
+      !fault.empty())
+    return fault;
+  if (!metric.contains("unit") || !metric["unit"].is_string())
+    return fmt::format("metric {} has no unit", name);
+  if (!metric["unit"].get_ref<const std::string&>().empty())
+    if (std::string fault = name_fault(fmt::format("metrics.{}.unit", name), metric["unit"]);
+        !fault.empty())
+      return fault;
+  if (const double value = metric["value"].get<double>(); value < 0)
+    return fmt::format("metric {} is negative: {}", name, value);
+  return spread_fault(name, metric);
 }
 
 std::string sample_fault(const std::string& name, const Json& samples) {
   if (!samples.is_array() || samples.empty()) return fmt::format("samples {} are empty", name);
   for (const Json& sample : samples)
-    if (!sample.is_number() || !std::isfinite(sample.get<double>()))
-      return fmt::format("samples {} hold something that is no finite number", name);
+    if (!is_sound_number(sample))
+      return fmt::format("samples {} hold something that is no finite number: {}", name,
+                         shown(sample));
+  return "";
+}
+
+// What tells a point from others: words and numbers, and the method's options.
+std::string settings_fault(const Json& settings) {
+  for (const char* kind : {"requested", "resolved"}) {
+    if (!settings.contains(kind)) return fmt::format("settings lack \"{}\"", kind);
+    if (!settings[kind].is_object())
+      return fmt::format("settings.{} must be an object, found {}", kind, shown(settings[kind]));
+    for (const auto& [key, value] : settings[kind].items()) {
+      const std::string what = fmt::format("settings.{}.{}", kind, key);
+      std::string fault;
+      if (value.is_number()) fault = number_fault(what, value);
+      if (value.is_string() && !value.get_ref<const std::string&>().empty())
+        fault = name_fault(what, value);
+      if (!fault.empty()) return fault;
+    }
+  }
+  const Json& requested = settings["requested"];
+  if (std::string fault =
+          name_fault("settings.requested.method", requested.value("method", Json()));
+      !fault.empty())
+    return fault;
+  for (const char* key : {"model", "dtype", "weights", "isa", "device"})
+    if (requested.contains(key) && !requested[key].is_string())
+      return fmt::format("settings.requested.{} must be a text, found {}", key,
+                         shown(requested[key]));
+  for (const char* key : {"threads", "repetitions"})
+    if (requested.contains(key) && !requested[key].is_number())
+      return fmt::format("settings.requested.{} must be a number, found {}", key,
+                         shown(requested[key]));
+  if (requested.contains("method_options") && !requested["method_options"].is_object())
+    return fmt::format("settings.requested.method_options must be an object, found {}",
+                       shown(requested["method_options"]));
+  return "";
+}
+
+// What names the machine, the code, the experiment and the seeds, where it is there.
+std::string origin_fault(const Json& record) {
+  const auto text = [&](const char* part, const char* key) -> std::string {
+    const Json found = record[part].value(key, Json(""));
+    if (found.is_string() && is_plain_text(found.get_ref<const std::string&>(), kLongestText))
+      return "";
+    return fmt::format(
+        "{}.{} must be a text of at most {} bytes without control characters, found {}", part, key,
+        kLongestText, shown(found));
+  };
+  for (const auto& [part, key] :
+       {std::pair{"machine", "cpu"}, std::pair{"provenance", "revision"},
+        std::pair{"provenance", "compiler"}, std::pair{"provenance", "flags"},
+        std::pair{"experiment", "name"}, std::pair{"experiment", "kind"},
+        std::pair{"experiment", "scale"}, std::pair{"experiment", "paper"},
+        std::pair{"experiment", "figure"}})
+    if (std::string fault = text(part, key); !fault.empty()) return fault;
+  if (!record["provenance"].value("dirty", Json(false)).is_boolean())
+    return fmt::format("provenance.dirty must be true or false, found {}",
+                       shown(record["provenance"]["dirty"]));
+  const Json limits = record["machine"].value("limits", Json::object());
+  if (!limits.is_object())
+    return fmt::format("machine.limits must be an object, found {}", shown(limits));
+  for (const auto& [name, limit] : limits.items())
+    if (std::string fault = number_fault("machine.limits." + name, limit); !fault.empty())
+      return fault;
+  for (const auto& [name, seed] : record["seeds"].items())
+    if (!seed.is_number())
+      return fmt::format("seeds.{} must be a number, found {}", name, shown(seed));
   return "";
 }
 
@@ -66,6 +176,19 @@ std::string reuse_fault(const Json& metrics) {
 
 }  // namespace
 
+bool is_plain_text(std::string_view text, size_t most) {
+  if (text.size() > most) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c == 0x7F) return false;
+    if (c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0)
+      return false;
+  }
+  return true;
+}
+
+std::string shown(const Json& value) { return value.dump().substr(0, 100); }
+
 std::string record_fault(const Json& record) {
   if (!record.is_object()) return "it is no JSON object";
   if (!record.contains("schema") || record["schema"] != kSchemaVersion)
@@ -74,10 +197,10 @@ std::string record_fault(const Json& record) {
     if (!record.contains(key) || !record[key].is_object())
       return fmt::format("\"{}\" is missing or no object", key);
   for (const char* key : kStrings)
-    if (!record.contains(key) || !record[key].is_string() || record[key].get<std::string>().empty())
-      return fmt::format("\"{}\" is missing or empty", key);
-  for (const char* key : {"requested", "resolved"})
-    if (!record["settings"].contains(key)) return fmt::format("settings lack \"{}\"", key);
+    if (std::string fault = name_fault(key, record.value(key, Json())); !fault.empty())
+      return fault;
+  if (std::string fault = settings_fault(record["settings"]); !fault.empty()) return fault;
+  if (std::string fault = origin_fault(record); !fault.empty()) return fault;
   if (record["metrics"].empty()) return "it has no metric";
   for (const auto& [name, samples] : record["samples"].items())
     if (std::string fault = sample_fault(name, samples); !fault.empty()) return fault;
@@ -89,7 +212,9 @@ std::string record_fault(const Json& record) {
 
 std::string inexact_remark(const Json& metrics) {
   const auto unexplained = metrics.find("unexplained");
-  if (unexplained == metrics.end() || (*unexplained)["value"].get<double>() == 0) return "";
+  if (unexplained == metrics.end() || (*unexplained)["value"].get<double>() == 0 ||
+      !metrics.contains("generations"))
+    return "";
   return fmt::format(
       "NOT EXACT: {:.0f} of {:.0f} generations differ from the reference by more than rounding "
       "explains",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/json.h"
@@ -31,12 +32,27 @@ inline constexpr int kSchemaVersion = 1;
 //   remarks      sentences a reader of the numbers should know
 //   machine      facts and measured limits
 //   provenance   code revision, compiler, flags, libraries
+//   sources      (not in older records) fingerprints of the model's and the workload's files
 //   started_at, ended_at   UTC
 //   writer       (of one of several processes alone) its name
 
-// What is wrong with a record ("" if nothing): missing keys, a metric without unit or not finite, a
-// negative time, a TTFT that is not positive or is above the end-to-end time, a share above what
-// can be, more reused than prompt tokens. Checked before a record is written.
+// What a sound file may hold, so that no table or figure meets more: bytes of a name, of a
+// sentence, and the magnitude of a number.
+inline constexpr size_t kLongestName = 1000;
+inline constexpr size_t kLongestText = 10000;
+inline constexpr double kLargestNumber = 1e18;
+
+// Whether a text of a file can be printed as it is: at most `most` bytes, and no control characters
+// (C0, DEL, C1), which a terminal would obey.
+[[nodiscard]] bool is_plain_text(std::string_view text, size_t most);
+
+// A value as a message quotes it: its JSON, cut at 100 bytes.
+std::string shown(const Json& value);
+
+// What is wrong with a record ("" if nothing), with the key, what was found and what is accepted:
+// missing keys, values of another type, a metric without unit or not finite, a negative time, a
+// TTFT that is not positive or is above the end-to-end time, a share above what can be, more reused
+// than prompt tokens. Checked before a record is written.
 std::string record_fault(const Json& record);
 
 // What the metrics say against a method that promises the reference's tokens: that generations

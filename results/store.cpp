@@ -16,6 +16,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "results/identity.h"
 #include "results/record.h"
 
 namespace reprise::results {
@@ -54,6 +55,8 @@ struct Contents {
   int64_t sound_lines = 0;
 };
 
+constexpr int64_t kMostGroupRecords = 10000;
+
 struct GroupPlace {
   std::string id;
   int64_t index = 0, of = 1;
@@ -65,7 +68,8 @@ GroupPlace group_of(const Json& record, const std::string& where) {
           fault);
   JsonObject whole(record, where);
   JsonObject group = whole.object("group");
-  return {group.string("id"), group.integer("index"), group.integer("of")};
+  const int64_t of = group.integer_in("of", 1, kMostGroupRecords);
+  return {group.string("id"), group.integer_in("index", 0, of - 1), of};
 }
 
 // Groups stand one after another, each with its records in order.
@@ -110,16 +114,6 @@ Contents parse_records(const std::string& text, const fs::path& path, int64_t fi
   return contents;
 }
 
-// The settings that two manifests disagree on, as "sweep/prompt_tokens, threads".
-std::string differences(const Json& a, const Json& b) {
-  constexpr size_t kMost = 4;
-  const Json patch = Json::diff(a, b);
-  std::string text;
-  for (size_t i = 0; i < patch.size() && i < kMost; ++i)
-    text += (i == 0 ? "" : ", ") + patch[i]["path"].get<std::string>().substr(1);
-  return patch.size() > kMost ? text + ", ..." : text;
-}
-
 // Files of the folder called "<stem>.<extension>" or "<stem>-<writer>.<extension>", sorted: that of
 // the only writer first.
 std::vector<fs::path> files_of(const fs::path& dir, const std::string& stem,
@@ -138,6 +132,22 @@ std::vector<fs::path> files_of(const fs::path& dir, const std::string& stem,
   return files;
 }
 
+// An entry of a file of skipped points, with all that a message says of it.
+Json checked_skipped(const Json& entry, const fs::path& file) {
+  JsonObject point(entry, file.string(), "skipped point");
+  Json checked = {{"point", point.string("point")}};
+  for (const char* key : {"group", "label", "method", "reason"}) {
+    const std::string text = point.string(key, "");
+    if (!is_plain_text(text, kLongestText))
+      raise("{} must be a text of at most {} bytes without control characters, found {}",
+            point.where(key), kLongestText, shown(text));
+    checked[key] = text;
+  }
+  for (const char* key : {"need_bytes", "available_bytes"})
+    if (point.has(key)) checked[key] = point.number(key);
+  return checked;
+}
+
 // What a file holds from `offset` on.
 std::string read_tail(const fs::path& path, size_t offset) {
   std::ifstream file(path, std::ios::binary);
@@ -153,13 +163,17 @@ int open_file(const fs::path& path, int flags) {
 
 // Locks a byte of an open file, or frees it; false where another process has it. The lock belongs
 // to the open file: the system frees it when the process ends, however it ends.
-bool set_byte_lock(int file, size_t byte, short type, const fs::path& path) {
+bool set_byte_lock(int file, size_t byte, short type, const fs::path& path, bool waits = false) {
   struct flock place {};
   place.l_type = type;
   place.l_whence = SEEK_SET;
   place.l_start = static_cast<off_t>(byte);
   place.l_len = 1;
-  if (::fcntl(file, F_OFD_SETLK, &place) == 0) return true;
+  int done = 0;
+  do {
+    done = ::fcntl(file, waits ? F_OFD_SETLKW : F_OFD_SETLK, &place);
+  } while (done != 0 && errno == EINTR);
+  if (done == 0) return true;
   if (errno == EAGAIN || errno == EACCES) return false;
   raise(
       "locking {} failed: {}. Processes that share a folder need a file system with locks; or give "
@@ -175,11 +189,7 @@ void write_file(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
-std::vector<Json> read_records(const fs::path& dir) {
-  const std::vector<fs::path> files = files_of(dir, "records", "jsonl");
-  if (files.empty())
-    raise("{} holds no records.jsonl; give the folder that `reprise run` wrote (its --out)",
-          dir.string());
+std::vector<Json> read_record_files(const std::vector<fs::path>& files) {
   std::vector<Json> records;
   std::set<std::string> points;
   for (const fs::path& file : files)
@@ -189,6 +199,14 @@ std::vector<Json> read_records(const fs::path& dir) {
   return records;
 }
 
+std::vector<Json> read_records(const fs::path& dir) {
+  const std::vector<fs::path> files = files_of(dir, "records", "jsonl");
+  if (files.empty())
+    raise("{} holds no records.jsonl; give the folder that `reprise run` wrote (its --out)",
+          dir.string());
+  return read_record_files(files);
+}
+
 std::vector<Json> read_skipped(const fs::path& dir) {
   const std::vector<fs::path> files = files_of(dir, "skipped", "json");
   if (files.empty()) return {};
@@ -196,15 +214,23 @@ std::vector<Json> read_skipped(const fs::path& dir) {
   if (!files_of(dir, "records", "jsonl").empty())
     for (const Json& record : read_records(dir)) points.insert(record["point"].get<std::string>());
   std::vector<Json> skipped;
-  for (const fs::path& file : files)
-    for (const Json& entry : read_json(file)) {
-      JsonObject point(entry, file.string());
-      if (points.insert(point.string("point")).second) skipped.push_back(entry);
-    }
+  for (const fs::path& file : files) {
+    const Json list = read_json(file);
+    if (!list.is_array())
+      raise(
+          "{} must be a list of skipped points, found {}. Delete it, and the next run writes it "
+          "anew.",
+          file.string(), shown(list));
+    for (const Json& entry : list)
+      if (Json point = checked_skipped(entry, file);
+          points.insert(point["point"].get<std::string>()).second)
+        skipped.push_back(std::move(point));
+  }
   return skipped;
 }
 
-RecordStore::RecordStore(fs::path dir, const Json& manifest, bool fresh, std::string writer)
+RecordStore::RecordStore(fs::path dir, const Json& manifest, bool fresh, std::string writer,
+                         bool mix)
     : dir_(std::move(dir)), writer_(std::move(writer)) {
   if (fresh && is_shared())
     raise(
@@ -219,9 +245,14 @@ RecordStore::RecordStore(fs::path dir, const Json& manifest, bool fresh, std::st
   try {
     lock();
     if (fresh) set_aside();
-    open_manifest(manifest);
+    // Of several that begin at once, the first writes the manifest that the others compare with.
+    if (is_shared()) {
+      claims_ = open_file(dir_ / "claims", O_RDWR);
+      lock_manifest(F_WRLCK);
+    }
+    open_manifest(manifest, mix);
     open_records();
-    if (is_shared()) claims_ = open_file(dir_ / "claims", O_RDWR);
+    if (is_shared()) lock_manifest(F_UNLCK);
     refresh();
   } catch (...) {
     close_files();
@@ -278,23 +309,55 @@ void RecordStore::set_aside() {
   flush_folder(dir_);
 }
 
-void RecordStore::open_manifest(const Json& manifest) {
+Json RecordStore::continued(const Json& found, const Json& manifest, bool mix) {
+  const fs::path path = dir_ / "run.json";
+  JsonObject reader(found, path.string());
+  if (reader.string("config_hash") != manifest.at("config_hash").get<std::string>())
+    raise(
+        "{} holds results of other settings: {}. Choose another --out, or add --fresh to set the "
+        "old results aside.",
+        dir_.string(), difference_text(manifest.at("settings"), reader.at("settings")));
+  const Json identity = manifest.value("identity", Json());
+  const Json before = found.value("identity", Json());
+  difference_ = before.is_object() || !identity.is_object()
+                    ? difference_text(identity, before)
+                    : "it does not say of which code, machine and weights its records are";
+  Json next = manifest;
+  if (difference_.empty() || !has_records()) {
+    difference_.clear();
+    return next;
+  }
+  if (!mix)
+    raise(
+        "{} holds results that are not of this run's kind: {}. Add --fresh to set them aside, "
+        "--mix "
+        "to measure the rest all the same and mark it, or choose another --out.",
+        dir_.string(), difference_);
+  next["identity"] = before;  // of the first, so that the others have to insist each time
+  next["mixed"] = true;
+  return next;
+}
+
+// Of any writer. One that shares the folder may be about to write its first.
+bool RecordStore::has_records() const {
+  std::error_code error;
+  for (const fs::path& file : files_of(dir_, "records", "jsonl"))
+    if (is_shared() || fs::file_size(file, error) > 0) return true;
+  return false;
+}
+
+void RecordStore::open_manifest(const Json& manifest, bool mix) {
   const fs::path path = dir_ / "run.json";
   if (fs::exists(path)) {
-    const Json found = read_json(path);
-    JsonObject reader(found, path.string());
-    if (reader.string("config_hash") != manifest.at("config_hash").get<std::string>())
-      raise(
-          "{} holds results of other settings (they differ in: {}). Choose another --out, or add "
-          "--fresh to set the old results aside.",
-          dir_.string(), differences(reader.at("settings"), manifest.at("settings")));
+    write_file(path, continued(read_json(path), manifest, mix).dump(2) + "\n");
   } else if (fs::exists(dir_ / "records.jsonl")) {
     raise(
         "{} has records.jsonl but no run.json, so nobody knows what they measured. Choose another "
         "--out, or add --fresh to set them aside.",
         dir_.string());
+  } else {
+    write_file(path, manifest.dump(2) + "\n");
   }
-  write_file(path, manifest.dump(2) + "\n");
 }
 
 void RecordStore::open_records() {
@@ -326,6 +389,12 @@ bool RecordStore::claim(size_t number) {
   if (!set_byte_lock(claims_, number, F_WRLCK, dir_ / "claims")) return false;
   refresh();
   return true;
+}
+
+// Beyond the bytes of all groups.
+void RecordStore::lock_manifest(short type) {
+  constexpr size_t kManifestByte = size_t{1} << 40;
+  set_byte_lock(claims_, kManifestByte, type, dir_ / "claims", /*waits=*/true);
 }
 
 void RecordStore::release(size_t number) {

@@ -20,7 +20,6 @@ namespace reprise::results {
 //   skipped.json    points that did not fit into memory, with their need
 //   lock            held while a run writes here
 //   claims          groups that are being measured, as locks on its bytes
-//   paper.json      what the paper gives for these points, looked up anew for each drawing
 //   figures/        drawn from the above
 //   previous-*/     what --fresh set aside
 // Each of several writers has files of its own, machine-WRITER.json, records-WRITER.jsonl,
@@ -33,12 +32,15 @@ namespace reprise::results {
 // before it.
 class RecordStore {
  public:
-  // Makes or opens `dir`. `manifest` has "config_hash" and "settings"; a folder that holds another
-  // hash is an Error naming what differs. `fresh` moves older results into previous-<time>/ first.
-  // `writer` "" has the folder for itself; other names (letters, digits, '-') share it with one
-  // another. Throws Error when another run holds the lock, when the folder cannot be written, when
-  // a record before the last group of a file is damaged, and for `fresh` in a shared folder.
-  RecordStore(std::filesystem::path dir, const Json& manifest, bool fresh, std::string writer = "");
+  // Makes or opens `dir`. `manifest` has "config_hash" and "settings", and "identity" where it
+  // matters; a folder that holds records of another hash or identity is an Error that says in words
+  // what differs. `mix` insists on another identity (difference() tells it). `fresh` moves older
+  // results into previous-<time>/ first. `writer` "" has the folder for itself; other names
+  // (letters, digits, '-') share it with one another. Throws Error when another run holds the lock,
+  // when the folder cannot be written, when a record before the last group of a file is damaged,
+  // and for `fresh` in a shared folder.
+  RecordStore(std::filesystem::path dir, const Json& manifest, bool fresh, std::string writer = "",
+              bool mix = false);
   ~RecordStore();
   RecordStore(const RecordStore&) = delete;
   RecordStore& operator=(const RecordStore&) = delete;
@@ -50,6 +52,9 @@ class RecordStore {
   // Of this writer's torn tail.
   [[nodiscard]] int64_t dropped_bytes() const { return dropped_bytes_; }
   [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
+  // How this run's identity differs from that of the folder's first, in words; "" where it does
+  // not.
+  [[nodiscard]] const std::string& difference() const { return difference_; }
   // This writer's file "<stem>.<extension>" or "<stem>-<writer>.<extension>".
   [[nodiscard]] std::filesystem::path own_file(const std::string& stem,
                                                const std::string& extension) const;
@@ -78,13 +83,18 @@ class RecordStore {
   void lock();
   void close_files();
   void set_aside();
-  void open_manifest(const Json& manifest);
+  void open_manifest(const Json& manifest, bool mix);
+  // The manifest to write where `found` is there; throws Error where they do not agree.
+  [[nodiscard]] Json continued(const Json& found, const Json& manifest, bool mix);
+  [[nodiscard]] bool has_records() const;
+  void lock_manifest(short type);
   void open_records();
   void keep(std::span<const Json> records);
   [[nodiscard]] bool is_shared() const { return !writer_.empty(); }
 
   std::filesystem::path dir_;
   std::string writer_;
+  std::string difference_;
   std::vector<int> locks_;  // open files
   int claims_ = -1;
   int file_ = -1;
@@ -97,6 +107,9 @@ class RecordStore {
 
 // Whole groups of all writers of a folder, each point once, without locking or changing anything.
 std::vector<Json> read_records(const std::filesystem::path& dir);
+
+// The same of certain files, whatever they are called.
+std::vector<Json> read_record_files(const std::vector<std::filesystem::path>& files);
 
 // Points that some writer skipped and none has measured, each once.
 std::vector<Json> read_skipped(const std::filesystem::path& dir);

@@ -1,6 +1,8 @@
-// Aligned columns for the terminal, and numbers short enough to read in them.
+// Aligned columns for the terminal, the same cells as CSV and Markdown, and numbers and lines short
+// enough to read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,6 +16,14 @@ class Table {
   void row(std::vector<std::string> cells);  // one for each column (CHECK)
   // Lines end with '\n'; the heading is underlined. "" without rows.
   [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string markdown() const;
+  // RFC 4180: commas, quotes doubled, the headings first.
+  [[nodiscard]] std::string csv() const;
+  // Columns of the terminal that each column takes, and those between two of them.
+  [[nodiscard]] std::vector<size_t> widths() const;
+  static constexpr size_t kGap = 2;
+  // The columns of these places alone, in that order.
+  [[nodiscard]] Table with_columns(const std::vector<size_t>& places) const;
 
  private:
   std::vector<std::string> headings_;
@@ -23,5 +33,9 @@ class Table {
 
 // Three significant digits, without exponents up to a million: 0.00123, 1.23, 12.3, 123, 12345.
 std::string short_number(double value);
+
+// The lines of `text` broken between words so that none is longer than `width` columns, where a
+// word is no longer; what continues a line is indented by two.
+std::string wrapped(const std::string& text, size_t width);
 
 }  // namespace reprise::results

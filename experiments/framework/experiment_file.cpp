@@ -8,8 +8,11 @@
 
 #include "core/base/error.h"
 #include "experiments/framework/overrides.h"
+#include "results/manifest.h"
 #include "results/metric_name.h"
 #include "results/paper_numbers.h"
+#include "results/placeholders.h"
+#include "results/record.h"
 
 namespace reprise::experiments {
 namespace {
@@ -68,9 +71,10 @@ class Parser {
   Experiment parse(const std::string& scale) {
     experiment_.scale = scale;
     // First, so that a misspelt key is called unknown and not another one missing.
-    file_.allow({"name", "paper", "figure", "title", "note", "kind", "models", "dtypes", "kv_dtype",
-                 "methods", "workload", "settings", "sweep", "metrics", "repetitions", "warmup",
-                 "seeds", "paper_numbers", "plot"});
+    file_.allow({"name",     "paper",      "figure", "title",         "note",
+                 "kind",     "models",     "dtypes", "kv_dtype",      "methods",
+                 "workload", "settings",   "sweep",  "metrics",       "repetitions",
+                 "warmup",   "interleave", "seeds",  "paper_numbers", "plot"});
     file_.reject_unknown();
     read_caption();
     read_models();
@@ -98,12 +102,31 @@ class Parser {
     experiment_.paper = file_.string("paper", "");
     experiment_.figure = file_.string("figure", "");
     experiment_.note = file_.string("note", "");
-    experiment_.paper_numbers = file_.string("paper_numbers", "");
-    if (!experiment_.paper_numbers.empty())
-      require_name(results::known_paper_numbers(), "paper_numbers", experiment_.paper_numbers,
-                   file_.where("paper_numbers"));
     experiment_.kind =
         find_named(vocabulary_.kinds, "kind", file_.string("kind"), file_.where("kind"));
+    check_placeholders(experiment_.title, file_.where("title"));
+    check_placeholders(experiment_.note, file_.where("note"));
+    read_paper_numbers();
+  }
+
+  void check_placeholders(const std::string& text, const std::string& where) const {
+    (void)results::fill_placeholders(text, where,
+                                     results::placeholder_names(experiment_.kind.axis_names()),
+                                     [](const std::string&) { return std::string(); });
+  }
+
+  // A name, or a list of them where several were published.
+  void read_paper_numbers() {
+    if (!file_.has("paper_numbers")) return;
+    const Json& given = file_.at("paper_numbers");
+    const std::vector<std::string> known = results::known_paper_numbers();
+    for (const Json& name : given.is_array() ? given : Json::array({given})) {
+      if (!name.is_string())
+        raise("{} must be a name or a list of names, found {}", file_.where("paper_numbers"),
+              results::shown(name));
+      require_name(known, "paper_numbers", name.get<std::string>(), file_.where("paper_numbers"));
+      experiment_.paper_numbers.push_back(name.get<std::string>());
+    }
   }
 
   void read_models() {
@@ -274,6 +297,14 @@ class Parser {
     if (file_.has("repetitions"))
       experiment_.repetitions = file_.integer_in("repetitions", 1, 100000);
     if (file_.has("warmup")) experiment_.warmup = file_.integer_in("warmup", 0, 1000);
+    const std::string turns =
+        file_.string("interleave", experiment_.kind.interleaves_points ? "points" : "methods");
+    require_name({"points", "methods"}, "value", turns, file_.where("interleave"));
+    experiment_.interleaves_points = turns == "points";
+    if (experiment_.interleaves_points && !experiment_.kind.interleaves_points)
+      raise(
+          "{}: kind \"{}\" measures one point after another; its methods take turns (\"methods\")",
+          file_.where("interleave"), experiment_.kind.name);
     if (!file_.has("seeds")) return;
     JsonObject seeds = file_.object("seeds");
     experiment_.seeds = {.prompts = read_seed(seeds, "prompts"),
@@ -324,7 +355,8 @@ class Parser {
                   .rows = "",
                   .reference = "",
                   .stack = {}};
-    require_name({"lines", "map", "stack"}, "plot family", spec.family, plot.where("family"));
+    require_name(results::figure_families(), "plot family", spec.family, plot.where("family"));
+    check_placeholders(spec.title, plot.where("title"));
     read_family_keys(plot, spec);
     spec.name = plot.string("name", spec.y);
     plot.reject_unknown();
@@ -336,8 +368,9 @@ class Parser {
     std::vector<std::string> series = {"method", "model", "dtype"};
     series.insert(series.end(), axes.begin(), axes.end());
     require_name(series, "series", spec.series, plot.where("series"));
-    if (spec.name.empty() || spec.name.find('/') != std::string::npos)
-      raise("{} names a file and cannot hold '/'", plot.where("name"));
+    if (!results::is_figure_name(spec.name))
+      raise("{} is {}: it names files, with letters, digits, '_', '-' and '.', at most 100",
+            plot.where("name"), results::shown(spec.name));
     for (const PlotSpec& other : experiment_.plots)
       if (other.name == spec.name)
         raise("{}: two figures are called \"{}\"; give one a \"name\"", source_, spec.name);
@@ -357,7 +390,31 @@ class Parser {
   Experiment experiment_;
 };
 
+// All values that an experiment gives a setting.
+std::vector<Json> values_planned(const Experiment& experiment, const std::string& setting) {
+  std::vector<Json> values;
+  for (size_t a = 0; a < experiment.kind.axes.size(); ++a)
+    if (experiment.kind.axes[a].name == setting)
+      for (const AxisValue& value : experiment.axis_values[a]) values.push_back(value.json());
+  if (setting == "model")
+    for (const ModelChoice& model : experiment.models) values.emplace_back(model.model);
+  if (setting == "dtype")
+    for (const DType dtype : experiment.dtypes) values.emplace_back(name_of(dtype));
+  if (setting == "method")
+    for (const MethodChoice& method : experiment.methods) values.emplace_back(method.name);
+  if (setting == "repetitions") values.emplace_back(experiment.repetitions);
+  return values;
+}
+
 }  // namespace
+
+std::string filled(const std::string& text, const Experiment& experiment) {
+  return results::fill_placeholders(
+      text, experiment.name, results::placeholder_names(experiment.kind.axis_names()),
+      [&](const std::string& setting) {
+        return results::values_text(values_planned(experiment, setting));
+      });
+}
 
 Experiment parse_experiment(const Json& file, const std::string& source, const std::string& scale,
                             const std::vector<std::string>& overrides,

@@ -46,8 +46,9 @@ struct Experiment {
   std::string name;    // of the results folder: letters, digits, '_', '-'
   std::string paper;   // "" where it is not from a paper
   std::string figure;  // as the paper calls it
+  // With placeholders, {batch}, for settings of the points: see results/placeholders.h.
   std::string title;
-  std::string note;  // what a reader must know to read the figure
+  std::string note;  // what a reader must know to read the figure; with placeholders too
   std::string scale;
   KindInfo kind;
   std::vector<ModelChoice> models;
@@ -59,15 +60,21 @@ struct Experiment {
   std::vector<std::vector<AxisValue>> axis_values;  // of each axis of the kind, none empty
   std::vector<std::string> metrics;  // shown in the table, or percentiles; all metrics by default
   int64_t repetitions = 5, warmup = 1;
+  bool interleaves_points =
+      false;  // and not only a point's methods; where the kind can, by default
   Seeds seeds;
-  std::string paper_numbers;  // of results/papers/, to stand beside ours; "": none
+  std::vector<std::string> paper_numbers;  // of results/papers/, to stand beside ours
   std::vector<PlotSpec> plots;
 };
+
+// The title with the settings that the whole experiment has.
+[[nodiscard]] std::string filled(const std::string& text, const Experiment& experiment);
 
 // Keys of a file: name, title, kind, models (if the kind takes any), methods (these must be there),
 // paper, figure, note,
 // dtypes, kv_dtype, workload, settings (one value for an axis), sweep (a list for an axis),
-// metrics, repetitions, warmup, seeds, paper_numbers, plot (one or a list), scales. `overrides` are
+// metrics, repetitions, warmup, interleave ("points" or "methods"), seeds, paper_numbers, plot (one
+// or a list), scales. `overrides` are
 // texts of
 // --set. Every scale of the file is checked, not only the one that is asked for. Throws Error
 // naming file and key.

@@ -1,5 +1,7 @@
 #include "experiments/framework/kind.h"
 
+#include <algorithm>
+
 #include "results/statistics.h"
 
 namespace reprise::experiments {
@@ -33,6 +35,20 @@ void Measurement::sample(const MetricInfo& metric, const std::vector<double>& ta
   if (taken.empty()) return;
   samples[metric.name] = taken;
   summarize(metric, taken);
+}
+
+void Measurement::derive_spread(const MetricInfo& metric, const MetricInfo& from,
+                                const std::function<double(double)>& fn) {
+  const Json& known = metrics.at(from.name);
+  if (!known.contains("q1")) return;
+  Json& derived = metrics[metric.name];
+  for (const auto& [low, high] : {std::pair{"min", "max"}, std::pair{"q1", "q3"}}) {
+    const double a = fn(known.at(low).get<double>()), b = fn(known.at(high).get<double>());
+    derived[low] = std::min(a, b);
+    derived[high] = std::max(a, b);
+  }
+  derived["iqr"] = derived["q3"].get<double>() - derived["q1"].get<double>();
+  derived["count"] = known.at("count");
 }
 
 }  // namespace reprise::experiments

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,8 @@ struct KindInfo {
   std::vector<OwnMethod> own_methods = {};
   // Whether it runs models on a workload; one that does not takes neither from a file.
   bool takes_model = true;
+  // Whether it can measure several groups in turn, round by round: see Kind::measure_in_turn().
+  bool interleaves_points = false;
 
   [[nodiscard]] std::vector<std::string> axis_names() const;
   [[nodiscard]] std::vector<std::string> metric_names() const;
@@ -123,8 +127,19 @@ struct Measurement {
   void set(const MetricInfo& metric, double value);
   // A metric that is the median of numbers that are not kept, with their quartiles; at least one.
   void summarize(const MetricInfo& metric, const std::vector<double>& values);
+  // A metric that follows from another, fn(that), strictly up or down: a rate from a time. Its
+  // median and its spread are fn of that one's.
+  template <typename Fn>
+  void derive(const MetricInfo& metric, const MetricInfo& from, Fn&& fn) {
+    set(metric, fn(metrics.at(from.name)["value"].get<double>()));
+    derive_spread(metric, from, fn);
+  }
   // The same of samples, which are kept. Without any, the metric is left out.
   void sample(const MetricInfo& metric, const std::vector<double>& samples);
+
+ private:
+  void derive_spread(const MetricInfo& metric, const MetricInfo& from,
+                     const std::function<double(double)>& fn);
 };
 
 // What a group takes of memory at least.
@@ -152,6 +167,15 @@ class Kind {
   // One measurement for each of the group's methods. `machine` has the machine's measured limits.
   virtual std::vector<Measurement> measure(const Group& group, const Json& machine,
                                            const std::atomic<bool>& stop) = 0;
+  // The same of several groups, repetition r of each before repetition r + 1 of any, so that a slow
+  // moment of the machine meets a whole curve and not one of its points. All are set up at once and
+  // take the memory of all. A kind that does not interleave measures one after another.
+  virtual std::vector<std::vector<Measurement>> measure_in_turn(
+      std::span<const Group* const> groups, const Json& machine, const std::atomic<bool>& stop) {
+    std::vector<std::vector<Measurement>> all;
+    for (const Group* group : groups) all.push_back(measure(*group, machine, stop));
+    return all;
+  }
 };
 
 }  // namespace reprise::experiments

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "results/identity.h"
 #include "results/provenance.h"
 #include "results/record.h"
 #include "results/store.h"
@@ -21,7 +22,9 @@ Json machine_of(const RunOptions& options, const std::filesystem::path& path, co
                 RunObserver& observer) {
   if (std::filesystem::exists(path)) {
     const Json saved = read_json(path);
-    if (saved.is_object() && saved.value("for", Json()) == facts) return saved["machine"];
+    if (saved.is_object() && saved.value("for", Json()) == facts &&
+        saved.value("machine", Json()).is_object())
+      return saved["machine"];
   }
   observer.machine_wanted();
   const Json machine = options.measure_machine();
@@ -79,6 +82,21 @@ std::vector<Json> records_of(const Experiment& experiment, const Group& group,
   return records;
 }
 
+Json with_identity(Json plan, const RunOptions& options) {
+  const CpuFacts& cpu = cpu_facts();
+  plan["identity"] = results::identity_json(cpu.model, cpu.logical_cores, options.sources);
+  return plan;
+}
+
+// Of the sources, those that the group reads.
+Json sources_of_group(const Json& sources, const Group& group) {
+  Json own = Json::object();
+  const Json models = sources.value("models", Json::object());
+  if (models.contains(group.model.model)) own["model"] = models[group.model.model];
+  if (sources.contains("workload")) own["workload"] = sources["workload"];
+  return own;
+}
+
 double gib(double bytes) { return bytes / 0x1p30; }
 
 // One run under way.
@@ -92,9 +110,9 @@ class Run {
         observer_(observer),
         stop_(stop),
         groups_(expand(experiment, options.settings)),
-        plan_(manifest(experiment, options.settings, groups_)),
+        plan_(with_identity(manifest(experiment, options.settings, groups_), options)),
         lacks_(find_lacks()),
-        store_(options.out, plan_, options.fresh, options.shard.writer()) {}
+        store_(options.out, plan_, options.fresh, options.shard.writer(), options.mix) {}
 
   RunOutcome run() {
     std::vector<size_t> todo = own_groups();
@@ -173,21 +191,42 @@ class Run {
   // Measures those of the groups that nobody else has now, and returns the rest.
   std::vector<size_t> measure_free(const std::vector<size_t>& todo) {
     std::vector<size_t> rest;
-    for (const size_t g : todo) {
+    for (size_t i = 0; i < todo.size(); ++i) {
+      const size_t g = todo[i];
       if (is_measured(g)) continue;
       if (is_stopped() || !store_.claim(g)) {
         rest.push_back(g);
         continue;
       }
-      if (!is_measured(g) && !measure(g)) rest.push_back(g);
-      store_.release(g);
+      const std::vector<size_t> turns = in_turn_with(todo, i);
+      if (!is_measured(g) && !measure(turns)) rest.insert(rest.end(), turns.begin(), turns.end());
+      for (const size_t turn : turns) store_.release(turn);
+      i += turns.size() - 1;
     }
     return rest;
   }
 
-  // False where the group was given up.
-  bool measure(size_t g) {
-    const Group& group = groups_[g];
+  // Group todo[i], which is claimed, and those after it that are measured with it, repetition by
+  // repetition, and are claimed too: neighbours of the sweep in one dtype, as many as half the
+  // memory holds at once. Ranks, who take groups as they come, take one at a time.
+  [[nodiscard]] std::vector<size_t> in_turn_with(const std::vector<size_t>& todo, size_t i) {
+    constexpr size_t kMost = 16;
+    std::vector<size_t> turns = {todo[i]};
+    if (!experiment_.interleaves_points || options_.shard.is_dynamic) return turns;
+    double room = static_cast<double>(options_.available_bytes()) / 2;
+    room -= kind_.memory_need(groups_[todo[i]]).bytes;
+    while (++i < todo.size() && turns.size() < kMost && !is_measured(todo[i])) {
+      const Group& next = groups_[todo[i]];
+      room -= kind_.memory_need(next).bytes;
+      if (room < 0 || next.dtype != groups_[turns.front()].dtype || !store_.claim(todo[i])) break;
+      turns.push_back(todo[i]);
+    }
+    return turns;
+  }
+
+  // False where the groups were given up.
+  bool measure(const std::vector<size_t>& turns) {
+    const Group& group = groups_[turns.front()];
     if (machine_.is_null())
       machine_ = machine_of(options_, store_.own_file("machine", "json"),
                             facts_of(options_.settings), observer_);
@@ -195,25 +234,48 @@ class Run {
     observer_.started(group);
     const std::string started_at = results::utc_now();
     try {
-      const auto measured = kind_.measure(group, machine_, stop_);
-      const auto records = records_of(experiment_, group, measured, plan_, machine_,
-                                      options_.shard.writer(), started_at);
-      store_.append(records);
-      outcome_.measured += std::ssize(records);
-      observer_.finished(group, records);
+      std::vector<const Group*> groups;
+      for (const size_t g : turns) groups.push_back(&groups_[g]);
+      const auto measured = kind_.measure_in_turn(groups, machine_, stop_);
+      for (size_t i = 0; i < groups.size(); ++i)
+        write(*groups[i], measured.at(i), std::ssize(groups), started_at);
     } catch (const Interrupted&) {
       gave_up_ = true;
       return false;
     } catch (const MemoryError& error) {
-      skip_refused(g, error.need_bytes(), error.what());
+      if (turns.size() > 1) return measure_one_by_one(turns);
+      skip_refused(turns.front(), error.need_bytes(), error.what());
     } catch (const std::bad_alloc&) {
-      skip_refused(g, 0, "the system has no memory left");
+      if (turns.size() > 1) return measure_one_by_one(turns);
+      skip_refused(turns.front(), 0, "the system has no memory left");
     } catch (const Error& error) {
-      raise("{}: {}\n{} of {} points are safe in {}; the same command goes on from there.",
-            group.label, error.what(), store_.records().size(), plan_["points"].get<int64_t>(),
-            store_.dir().string());
+      raise("{}{}: {}\n{} of {} points are safe in {}; the same command goes on from there.",
+            group.label, turns.size() > 1 ? " to " + groups_[turns.back()].label : "", error.what(),
+            store_.records().size(), plan_["points"].get<int64_t>(), store_.dir().string());
     }
     return true;
+  }
+
+  bool measure_one_by_one(const std::vector<size_t>& turns) {
+    for (const size_t g : turns)
+      if (!measure({g})) return false;
+    return true;
+  }
+
+  void write(const Group& group, const std::vector<Measurement>& measured, int64_t in_turn,
+             const std::string& started_at) {
+    auto records = records_of(experiment_, group, measured, plan_, machine_,
+                              options_.shard.writer(), started_at);
+    for (Json& record : records) {
+      if (experiment_.interleaves_points)
+        record["settings"]["resolved"]["points_in_turn"] = in_turn;
+      record["sources"] = sources_of_group(options_.sources, group);
+      if (!store_.difference().empty())
+        record["remarks"].push_back("mixed with results of another run: " + store_.difference());
+    }
+    store_.append(records);
+    outcome_.measured += std::ssize(records);
+    observer_.finished(group, records);
   }
 
   // A group that seemed to fit, and did not.

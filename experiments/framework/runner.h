@@ -19,9 +19,12 @@ namespace reprise::experiments {
 struct RunOptions {
   std::filesystem::path out;
   bool fresh = false;  // set older results aside instead of going on with them
+  bool mix = false;    // go on with results of other code, machines or weights, and mark the rest
   RunSettings settings;
   std::function<Json()> measure_machine;  // facts and limits; asked once for a folder and machine
-  Shard shard;                            // the part of this process
+  // Fingerprints of what is read, as results::identity_json() takes them.
+  Json sources = Json::object();
+  Shard shard;  // the part of this process
   // Memory that the points may take, asked once before the first; 0: nobody knows, try them all.
   std::function<int64_t()> available_bytes = reprise::available_bytes;
 };

@@ -155,6 +155,7 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
                        {"repetitions", experiment.repetitions},
                        {"warmup", experiment.warmup},
                        {"seeds", json_of(experiment.seeds)},
+                       {"interleave", experiment.interleaves_points ? "points" : "methods"},
                        {"threads", settings.context.threads},
                        {"isa", name_of(settings.context.isa)},
                        {"device", settings.device == Device::kCpu ? "cpu" : "cuda"}};

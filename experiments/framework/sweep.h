@@ -9,6 +9,7 @@
 #include "core/device/device.h"
 #include "experiments/framework/experiment_file.h"
 #include "experiments/framework/kind.h"
+#include "results/manifest.h"
 
 namespace reprise::experiments {
 
@@ -20,7 +21,7 @@ struct RunSettings {
 
 // Models outermost, then dtypes, then the kind's axes in their order; methods are a group's points.
 // Throws Error above kMostPoints.
-inline constexpr int64_t kMostPoints = 10000;
+inline constexpr int64_t kMostPoints = results::kMostPlannedPoints;
 std::vector<Group> expand(const Experiment& experiment, const RunSettings& settings);
 
 // What is measured, as the manifest of a results folder keeps it: {config_hash, settings,

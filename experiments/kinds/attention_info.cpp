@@ -91,6 +91,8 @@ std::vector<OwnMethod> torch_baselines() {
 std::vector<MetricInfo> attention_metrics() {
   std::vector<MetricInfo> metrics = {kLatencyUs,
                                      kSpeedup,
+                                     kStepUs,
+                                     kStepSpeedup,
                                      kBestRatio,
                                      kIoBoundSpeedup,
                                      kIoBoundRatio,
@@ -127,7 +129,8 @@ KindInfo AttentionKind::info() {
           .axes = all_axes(),
           .metrics = attention_metrics(),
           .own_methods = torch_baselines(),
-          .takes_model = false};
+          .takes_model = false,
+          .interleaves_points = true};
 }
 
 }  // namespace reprise::experiments

@@ -47,30 +47,42 @@ double elapsed_us(const std::function<void()>& work) {
 // One group under way.
 class AttentionRun {
  public:
-  AttentionRun(const Group& group, const Context& context, const std::atomic<bool>& stop)
+  AttentionRun(const Group& group, const Context& context, const MachineProbe& probe,
+               const std::atomic<bool>& stop)
       : group_(group),
         stop_(stop),
         problem_(attention_problem(group)),
         values_(problem_),
         context_(context),
-        probe_(context),
+        probe_(probe),
         operators_(make_operators(group.methods, problem_, values_, context)),
         samples_(group.methods.size()),
         deviations_(group.methods.size()) {
     for (AttentionSamples& samples : samples_) samples.taking = Undisturbed(group.repetitions);
   }
 
-  void run() {
-    int64_t sample = 0;
-    for (int64_t step = 0; step < problem_.completion_tokens; ++step) {
-      for (const auto& one : operators_) one->advance();
-      if (step == 0) begin();
-      if (sample < group_.repetitions && step_of(sample) == step) settle();
-      for (; sample < group_.repetitions && step_of(sample) == step; ++sample)
-        for (size_t turn = 0; turn < operators_.size(); ++turn)
-          // Who begins moves on, so that nobody always follows the same neighbour.
-          take_turn((turn + static_cast<size_t>(sample)) % operators_.size(), step);
-    }
+  // Sets all up: compares the outputs, and warms up.
+  void begin() {
+    advance_to(0);
+    validate(0);
+    for (int64_t r = 0; r < group_.warmup; ++r)
+      for (const auto& one : operators_) {
+        one->append();
+        one->attend();
+      }
+    settle();
+  }
+
+  // One sample of each operator; samples are taken from 0 on, one after another.
+  void take(int64_t sample) {
+    if (advance_to(step_of(sample))) settle();
+    for (size_t turn = 0; turn < operators_.size(); ++turn)
+      // Who begins moves on, so that nobody always follows the same neighbour.
+      take_turn((turn + static_cast<size_t>(sample)) % operators_.size(), step_);
+  }
+
+  void finish() {
+    advance_to(problem_.completion_tokens - 1);
     if (problem_.completion_tokens > 1) validate(problem_.completion_tokens - 1);
     time_parts();
   }
@@ -122,13 +134,12 @@ class AttentionRun {
     for (const auto& one : operators_) one->settle();
   }
 
-  void begin() {
-    validate(0);
-    for (int64_t r = 0; r < group_.warmup; ++r)
-      for (const auto& one : operators_) {
-        one->append();
-        one->attend();
-      }
+  // Whether there was any step to go.
+  bool advance_to(int64_t step) {
+    const bool moves = step_ < step;
+    for (; step_ < step; ++step_)
+      for (const auto& one : operators_) one->advance();
+    return moves;
   }
 
   // Runs every operator once and compares all that comes out with the definition.
@@ -214,7 +225,8 @@ class AttentionRun {
   AttentionProblem problem_;
   TokenValues values_;
   Context context_;
-  MachineProbe probe_;
+  const MachineProbe& probe_;
+  int64_t step_ = -1;  // that the sequences are in; -1: none has generated a token yet
   std::vector<std::unique_ptr<AttentionOperator>> operators_;
   std::vector<AttentionSamples> samples_;
   std::vector<Deviation> deviations_;
@@ -253,11 +265,33 @@ MemoryNeed AttentionKind::memory_need(const Group& group) {
 
 std::vector<Measurement> AttentionKind::measure(const Group& group, const Json& machine,
                                                 const std::atomic<bool>& stop) {
+  const Group* const groups[] = {&group};
+  return measure_in_turn(groups, machine, stop).front();
+}
+
+std::vector<std::vector<Measurement>> AttentionKind::measure_in_turn(
+    std::span<const Group* const> groups, const Json& machine, const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
-  AttentionRun run(group, context_, stop);
-  run.run();
-  run.time_layer(group.dtype, context_);
-  return run.measurements(machine);
+  const MachineProbe probe(context_);
+  std::vector<std::unique_ptr<AttentionRun>> runs;
+  int64_t samples = 0;
+  for (const Group* group : groups) {
+    if (stop) throw Interrupted{};
+    runs.push_back(std::make_unique<AttentionRun>(*group, context_, probe, stop));
+    runs.back()->begin();
+    samples = std::max(samples, group->repetitions);
+  }
+  for (int64_t sample = 0; sample < samples; ++sample)
+    for (size_t r = 0; r < runs.size(); ++r)
+      if (sample < groups[r]->repetitions) runs[r]->take(sample);
+  std::vector<std::vector<Measurement>> measured;
+  for (size_t r = 0; r < runs.size(); ++r) {
+    runs[r]->finish();
+    runs[r]->time_layer(groups[r]->dtype, context_);
+    measured.push_back(runs[r]->measurements(machine));
+    runs[r].reset();
+  }
+  return measured;
 }
 
 }  // namespace reprise::experiments

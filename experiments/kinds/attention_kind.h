@@ -10,7 +10,8 @@ namespace reprise::experiments {
 // definition in double precision; an exact one that is further off than rounding allows is an
 // error. Then they take turns, each turn after a read of several times the last-level cache, so
 // that keys and values come from memory, as they do in a model. Samples are spread evenly over the
-// steps in which the sequences generate their tokens.
+// steps in which the sequences generate their tokens. Groups that are measured in turn exist at the
+// same time and take a sample each before any takes its next.
 class AttentionKind : public Kind {
  public:
   explicit AttentionKind(const Context& context) : context_(context) {}
@@ -20,6 +21,9 @@ class AttentionKind : public Kind {
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
   std::vector<Measurement> measure(const Group& group, const Json& machine,
                                    const std::atomic<bool>& stop) override;
+  std::vector<std::vector<Measurement>> measure_in_turn(std::span<const Group* const> groups,
+                                                        const Json& machine,
+                                                        const std::atomic<bool>& stop) override;
 
  private:
   Context context_;

@@ -23,6 +23,12 @@ inline const MetricInfo kIoBoundRatio = {"io_bound_ratio", "ratio",
 inline const MetricInfo kRelayTheorySpeedup = {
     "relay_theory_speedup", "ratio", "(s + c + 2) / (s / b + c + 7), RelayAttention eq. 10"};
 
+// With the step's append, as RelayAttention's operator benchmark times a step.
+inline const MetricInfo kStepUs = {
+    "step_us", "us", "storing the step's keys and values, then attention (append_us + latency_us)"};
+inline const MetricInfo kStepSpeedup = {
+    "step_speedup", "ratio", "step_us of the file's first method over this one, turn by turn"};
+
 // Shares of what the machine could do.
 inline const MetricInfo kProblemBesideRatio = {
     "problem_beside_ratio", "ratio",

@@ -91,7 +91,7 @@ double io_bound_speedup(const AttentionProblem& problem, int64_t keys) {
 double relay_theory_speedup(const AttentionProblem& problem, int64_t keys) {
   const auto b = static_cast<double>(problem.batch);
   const auto s = static_cast<double>(problem.shared_tokens);
-  const auto c = static_cast<double>(keys - problem.shared_tokens);
+  const auto c = static_cast<double>(keys - 1 - problem.shared_tokens);
   return (s + c + 2) / (s / b + c + 7);
 }
 

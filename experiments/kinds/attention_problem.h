@@ -50,11 +50,15 @@ struct AttentionProblem {
 
 // The most that reading shared keys once can win over reading them for every sequence where memory
 // is all that counts:  B (P + S) / (P + B S),  P = n_s shared keys, S = keys - n_s private ones.
-// That is RelayAttention eq. 10 without its terms for queries and outputs.
+// That is RelayAttention eq. 10 with the step's own key, without its terms for queries and outputs.
 [[nodiscard]] double io_bound_speedup(const AttentionProblem& problem, int64_t keys);
 
 // (s + c + 2) / (s / b + c + 7): the same with queries, outputs and the fusion of two partial
-// results counted.   [RelayAttention §3.4, eq. 10; b = batch, s = n_s, c = keys - n_s]
+// results counted.   [RelayAttention §3.4, eq. 10; b = batch, s = n_s]
+// c is "the length of request-specific context", 128 in the paper's figure 5: what a sequence holds
+// after the shared part when the step begins, c = keys - 1 - n_s. (The step's own key, which ours
+// reads too, is not in it. The paper counts a cached token as d elements, not as the 2 d of its key
+// and its value, so that queries, outputs and fusion weigh twice what they do.)
 [[nodiscard]] double relay_theory_speedup(const AttentionProblem& problem, int64_t keys);
 
 }  // namespace reprise::experiments

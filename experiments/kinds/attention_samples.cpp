@@ -81,10 +81,15 @@ size_t best_of(std::span<const AttentionSamples> group) {
                              medians_us.begin());
 }
 
-std::vector<double> time_ratios(const AttentionSamples& of, const AttentionSamples& over) {
+double attention_us(const AttentionTurn& turn) { return turn.latency_us; }
+double step_us(const AttentionTurn& turn) { return turn.append_us + turn.latency_us; }
+
+// Turn by turn.
+std::vector<double> time_ratios(const AttentionSamples& of, const AttentionSamples& over,
+                                double (*time_us)(const AttentionTurn&) = attention_us) {
   std::vector<double> ratios;
   for (size_t i = 0; i < of.turns.size(); ++i)
-    ratios.push_back(of.turns[i].latency_us / over.turns[i].latency_us);
+    ratios.push_back(time_us(of.turns[i]) / time_us(over.turns[i]));
   return ratios;
 }
 
@@ -92,6 +97,7 @@ void add_speedups(const AttentionProblem& problem, const AttentionSamples& sampl
                   const AttentionSamples& first, Measurement& out) {
   std::vector<double> speedups = time_ratios(first, samples);
   out.sample(kSpeedup, speedups);
+  out.summarize(kStepSpeedup, time_ratios(first, samples, step_us));
   add_median(out, kIoBoundSpeedup, samples,
              [&](const AttentionTurn& turn) { return io_bound_speedup(problem, turn.keys); });
   add_median(out, kRelayTheorySpeedup, samples,
@@ -99,13 +105,6 @@ void add_speedups(const AttentionProblem& problem, const AttentionSamples& sampl
   for (size_t i = 0; i < speedups.size(); ++i)
     speedups[i] /= io_bound_speedup(problem, samples.turns[i].keys);
   out.summarize(kIoBoundRatio, speedups);
-}
-
-// b * n_c / t [ChunkAttention §4.1], with the median for the mean time of a step: the samples stand
-// for equal shares of the n_c steps, whose times grow evenly, so the two differ by disturbances
-// only.
-double tokens_per_s(const AttentionProblem& problem, const std::vector<double>& latency_us) {
-  return static_cast<double>(problem.batch) / (summarize(latency_us).median * 1e-6);
 }
 
 void add_linear(Measurement& out, const LinearMetrics& metrics, const LinearCosts& costs,
@@ -125,8 +124,13 @@ void add_attention_metrics(const AttentionProblem& problem, std::span<const Atte
       each(samples, [](const AttentionTurn& turn) { return turn.latency_us; });
   out.sample(kLatencyUs, latency_us);
   out.sample(kAppendUs, each(samples, [](const AttentionTurn& turn) { return turn.append_us; }));
+  out.summarize(kStepUs, each(samples, step_us));
   for (const auto& [name, times_us] : samples.parts_us) out.sample(metric_of_part(name), times_us);
-  out.set(kTokensPerS, tokens_per_s(problem, latency_us));
+  // b * n_c / t [ChunkAttention §4.1], with the median for the mean time of a step: the samples
+  // stand for equal shares of the n_c steps, whose times grow evenly, so the two differ by
+  // disturbances only.
+  out.derive(kTokensPerS, kLatencyUs,
+             [&](double step_us) { return static_cast<double>(problem.batch) / (step_us * 1e-6); });
   add_median(out, kUsefulMb, samples,
              [&](const AttentionTurn& turn) { return useful_kv_bytes(problem, turn.keys) * 1e-6; });
   add_median(out, kReadMb, samples,

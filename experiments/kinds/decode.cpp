@@ -88,8 +88,6 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
         "no decode step was seen with all {} sequences at once; generate more with --set "
         "settings.new_tokens={}",
         batch, 2 * group.axis("new_tokens"));
-  const double step_ms = results::summarize(samples.step_ms).median;
-  const double prefill_ms = results::summarize(samples.prefill_ms).median;
   const double context =
       static_cast<double>(prompt_tokens) + static_cast<double>(group.axis("new_tokens")) / 2;
   const double touched_experts = results::summarize(samples.touched_experts).median;
@@ -98,21 +96,25 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
                                      .context = context,
                                      .shared = group.axis("shared_tokens"),
                                      .touched_experts = std::llround(touched_experts)});
-  const double gb_s = bytes / (step_ms * 1e6);
   const MemoryLimit limit = memory_limit(machine, bytes);
 
   out.sample(kStepMs, samples.step_ms);
   out.sample(kPrefillMs, samples.prefill_ms);
   out.set(kPrefixMs, lane.prefix_ms);
-  out.set(kDecodeTokensPerS, static_cast<double>(batch) / (step_ms * 1e-3));
-  out.set(kPrefillTokensPerS, static_cast<double>(batch * prompt_tokens) / (prefill_ms * 1e-3));
-  out.set(kStreamedBytes, bytes);
-  out.set(kStreamedGbS, gb_s);
   if (touched_experts > 0) out.set(kTouchedExperts, touched_experts);
-  if (limit.gb_s > 0) out.set(kMemoryLimitRatio, gb_s / limit.gb_s);
-  const double gflop_s = decode_flop(decoder.config(), batch, context) / (step_ms * 1e6);
+  out.derive(kDecodeTokensPerS, kStepMs,
+             [&](double step_ms) { return static_cast<double>(batch) / (step_ms * 1e-3); });
+  out.derive(kPrefillTokensPerS, kPrefillMs, [&](double prefill_ms) {
+    return static_cast<double>(batch * prompt_tokens) / (prefill_ms * 1e-3);
+  });
+  out.set(kStreamedBytes, bytes);
+  out.derive(kStreamedGbS, kStepMs, [&](double step_ms) { return bytes / (step_ms * 1e6); });
+  if (limit.gb_s > 0)
+    out.derive(kMemoryLimitRatio, kStreamedGbS, [&](double gb_s) { return gb_s / limit.gb_s; });
+  const double flop = decode_flop(decoder.config(), batch, context);
   if (const double most = gflop_limit(machine, group.dtype); most > 0)
-    out.set(kComputeLimitRatio, gflop_s / most);
+    out.derive(kComputeLimitRatio, kStepMs,
+               [&](double step_ms) { return flop / (step_ms * 1e6) / most; });
   out.resolved = resolved_settings(engine, decoder);
   out.resolved["memory_limit_level"] = limit.level;
   out.memory = memory_of(engine);

@@ -56,19 +56,19 @@ void add(const Timed& timed, Samples* samples) {
   for (const engine::TokenEvent& event : events) samples->tokens.push_back(event.token);
 }
 
-// Rates that follow from the median TTFT.
+// Rates that follow from the TTFT.
 void add_rates(Measurement& out, const Group& group, const model::ModelConfig& config,
                const Json& machine) {
   const int64_t tokens = group.axis("prompt_tokens");
-  const double ttft_ms = out.metrics[kTtftMs.name]["value"];
-  const double gflop_s = prefill_flop(config, 0, tokens) / (ttft_ms * 1e6);
-  out.set(kPrefillTokensPerS, static_cast<double>(tokens) / (ttft_ms * 1e-3));
-  out.set(kPrefillGflopS, gflop_s);
+  const double flop = prefill_flop(config, 0, tokens);
+  out.derive(kPrefillTokensPerS, kTtftMs,
+             [&](double ttft_ms) { return static_cast<double>(tokens) / (ttft_ms * 1e-3); });
+  out.derive(kPrefillGflopS, kTtftMs, [&](double ttft_ms) { return flop / (ttft_ms * 1e6); });
   // Against the machine's rate stands only arithmetic that was done.
   const auto reused = out.metrics.find(kReusedTokens.name);
   if (reused != out.metrics.end() && (*reused)["value"] > 0) return;
   if (const double limit = gflop_limit(machine, group.dtype); limit > 0)
-    out.set(kComputeLimitRatio, gflop_s / limit);
+    out.derive(kComputeLimitRatio, kPrefillGflopS, [&](double gflop_s) { return gflop_s / limit; });
 }
 
 Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, const Group& group,

@@ -12,6 +12,7 @@
 #include "app/python.h"
 #include "app/record_table.h"
 #include "core/base/error.h"
+#include "results/manifest.h"
 
 namespace reprise::app {
 namespace {
@@ -29,12 +30,27 @@ Json record(const std::string& method, int tokens, double ttft_ms) {
             {"rate", {{"value", 7.0}, {"unit", "GB/s"}}}}}};
 }
 
+results::ResultsFolder folder_of(const std::vector<Json>& records, const Json& axes,
+                                 const std::vector<std::string>& metrics) {
+  Json manifest = {{"settings", {{"axes", axes}}}, {"metrics", metrics}};
+  return {.source = "made-up",
+          .run = results::checked_manifest(manifest, "run.json"),
+          .records = records,
+          .skipped = {}};
+}
+
+// The table and its notes, as a reader sees them.
+std::string text_of_table(const results::ResultsFolder& folder, const TableOptions& options = {}) {
+  const RecordTable table = record_table(folder, options);
+  return table.data + table.notes;
+}
+
+const Json kAxes = {{"prompt_tokens", {8, 16}}, {"new_tokens", {1}}};
+
 TEST(RecordTable, ShowsWhatVariesAndTheSpread) {
-  const Json manifest = {
-      {"settings", {{"axes", {{"prompt_tokens", {8, 16}}, {"new_tokens", {1}}}}}},
-      {"metrics", {"ttft_ms", "rate", "missing"}}};
   const std::string text =
-      record_table({record("recompute", 8, 1.5), record("contiguous", 16, 2.5)}, manifest);
+      text_of_table(folder_of({record("recompute", 8, 1.5), record("contiguous", 16, 2.5)}, kAxes,
+                              {"ttft_ms", "rate", "missing"}));
   EXPECT_NE(text.find("prompt_tokens  method"), std::string::npos) << text;
   EXPECT_NE(text.find("1.50 (1.00 to 2.00) *"), std::string::npos) << text;
   EXPECT_NE(text.find("rate [GB/s]"), std::string::npos) << text;
@@ -60,15 +76,17 @@ TEST(RecordTable, ShowsPercentilesAndSaysWhereSamplesAreTooFew) {
 }
 
 TEST(RecordTable, NamesTheMethodThatIsNotExact) {
-  const Json manifest = {{"settings", {{"axes", Json::object()}}}, {"metrics", {"diverged"}}};
   std::vector<Json> records = {record("recompute", 8, 1.5), record("contiguous", 8, 2.5)};
   for (Json& record : records)
     record["metrics"] = {{"generations", {{"value", 24.0}, {"unit", "generations"}}},
                          {"diverged", {{"value", 3.0}, {"unit", "generations"}}},
                          {"unexplained", {{"value", 0.0}, {"unit", "generations"}}}};
-  EXPECT_EQ(record_table(records, manifest).find("NOT EXACT"), std::string::npos);
+  const auto told = [&] {
+    return text_of_table(folder_of(records, Json::object(), {"diverged"}), {.columns = 200});
+  };
+  EXPECT_EQ(told().find("NOT EXACT"), std::string::npos);
   records[1]["metrics"]["unexplained"]["value"] = 2.0;
-  const std::string text = record_table(records, manifest);
+  const std::string text = told();
   EXPECT_NE(text.find("\nNOT EXACT: 2 of 24 generations differ from the reference by more than "
                       "rounding explains (contiguous)\n"),
             std::string::npos)
@@ -77,13 +95,97 @@ TEST(RecordTable, NamesTheMethodThatIsNotExact) {
 }
 
 TEST(RecordTable, SaysWhatWasNotMeasuredAndWhy) {
-  const Json manifest = {{"settings", {{"axes", Json::object()}}},
-                         {"metrics", {"rate"}},
-                         {"left_out",
-                          {{{"method", "torch_naive"}, {"reason", "No libtorch."}},
-                           {{"method", "torch_sdpa"}, {"reason", "No libtorch."}}}}};
-  const std::string text = record_table({record("recompute", 8, 1.5)}, manifest);
+  results::ResultsFolder folder =
+      folder_of({record("recompute", 8, 1.5)}, Json::object(), {"rate"});
+  folder.run["left_out"] = {{{"method", "torch_naive"}, {"reason", "No libtorch."}},
+                            {{"method", "torch_sdpa"}, {"reason", "No libtorch."}}};
+  const std::string text = text_of_table(folder);
   EXPECT_NE(text.find("left out: torch_naive, torch_sdpa. No libtorch.\n"), std::string::npos)
+      << text;
+}
+
+// Twelve metrics, each some twenty columns wide.
+results::ResultsFolder wide_folder() {
+  std::vector<Json> records = {record("recompute", 8, 1.5), record("contiguous", 16, 2.5)};
+  std::vector<std::string> metrics;
+  for (int m = 0; m < 12; ++m) {
+    metrics.push_back("metric_" + std::to_string(m));
+    for (Json& record : records)
+      record["metrics"][metrics.back()] = {
+          {"value", 10.0 + m}, {"unit", "ms"}, {"q1", 9.0}, {"q3", 30.0}, {"iqr", 21.0}};
+  }
+  return folder_of(records, kAxes, metrics);
+}
+
+size_t widest_line(const std::string& text) {
+  size_t widest = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    widest = std::max(widest, end - begin);
+    begin = end + 1;
+  }
+  return widest;
+}
+
+TEST(RecordTable, FitsTheWidthAndNamesWhatDoesNot) {
+  for (const size_t columns : {80, 120}) {
+    const std::string text = text_of_table(wide_folder(), {.columns = columns});
+    EXPECT_LE(widest_line(text), columns) << text;
+    EXPECT_NE(text.find("metric_0"), std::string::npos) << text;
+    EXPECT_NE(text.find("not shown, for want of width: "), std::string::npos) << text;
+    EXPECT_NE(text.find("--metrics all"), std::string::npos) << text;
+  }
+  EXPECT_EQ(text_of_table(wide_folder(), {.columns = 1000}).find("not shown"), std::string::npos);
+}
+
+TEST(RecordTable, ShowsAllMetricsThatAreAskedForBelowOneAnother) {
+  const std::string all = text_of_table(wide_folder(), {.metrics = "all", .columns = 80});
+  EXPECT_LE(widest_line(all), 80u) << all;
+  for (const char* name : {"metric_0", "metric_11", "ttft_ms", "rate [GB/s]"})
+    EXPECT_NE(all.find(name), std::string::npos) << name << " not in " << all;
+  EXPECT_EQ(all.find("not shown"), std::string::npos);
+  const std::string two = text_of_table(wide_folder(), {.metrics = "metric_5,rate"});
+  EXPECT_NE(two.find("metric_5"), std::string::npos);
+  EXPECT_EQ(two.find("metric_0"), std::string::npos);
+  try {
+    (void)record_table(wide_folder(), {.metrics = "metric_5,rat"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean \"rate\""), std::string::npos);
+  }
+}
+
+TEST(RecordTable, OtherProgramsGetNumbersWithAllTheirDigits) {
+  const results::ResultsFolder folder = folder_of(
+      {record("recompute", 8, 1.23456), record("contiguous", 16, 2.5)}, kAxes, {"ttft_ms", "rate"});
+  const RecordTable csv = record_table(folder, {.format = "csv"});
+  EXPECT_EQ(csv.data.substr(0, csv.data.find('\r')),
+            "prompt_tokens,method,ttft_ms,ttft_ms_q1,ttft_ms_q3,rate,rate_q1,rate_q3");
+  EXPECT_NE(csv.data.find("8,recompute,1.23456,"), std::string::npos) << csv.data;
+  EXPECT_EQ(csv.data.find('*'), std::string::npos) << "notes belong elsewhere";
+  const Json rows = Json::parse(record_table(folder, {.format = "json"}).data);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["metrics"]["ttft_ms"]["value"], 1.23456);
+  EXPECT_EQ(rows[1]["settings"]["method"], "contiguous");
+  EXPECT_TRUE(record_table(folder, {.format = "markdown"}).data.starts_with("| prompt_tokens |"));
+  EXPECT_THROW((void)record_table(folder, {.format = "cvs"}), Error);
+}
+
+TEST(RecordTable, NamesThePointsOfTheSweepThatAreMissing) {
+  results::ResultsFolder folder = folder_of({record("recompute", 8, 1.5)}, kAxes, {"ttft_ms"});
+  folder.run["settings"]["models"] = {{{"model", "a"}, {"weights", ""}}};
+  folder.run["settings"]["methods"] = {{{"name", "recompute"}, {"options", Json::object()}},
+                                       {{"name", "contiguous"}, {"options", Json::object()}}};
+  folder.records[0]["settings"]["requested"]["weights"] = "";  // older than the axis new_tokens
+  folder.skipped = {{{"point", "x"},
+                     {"group", "g"},
+                     {"label", "a  prompt_tokens=16"},
+                     {"method", "contiguous"},
+                     {"reason", "needs 9 GiB"}}};
+  const std::string text = text_of_table(folder);
+  EXPECT_NE(text.find("missing: a  prompt_tokens=8: contiguous\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("missing: a  prompt_tokens=16: recompute\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("skipped: a  prompt_tokens=16 (1 point): needs 9 GiB\n"), std::string::npos)
       << text;
 }
 
@@ -144,6 +246,7 @@ TEST(Progress, PlainLinesCountPoints) {
   EXPECT_NE(text.find("prompt_tokens=8 recompute {\"cap\":2}: ttft_ms"), std::string::npos) << text;
   EXPECT_NE(text.find("dropped 100 bytes"), std::string::npos) << text;
   EXPECT_NE(text.find("2 of 4 points are there already, going on"), std::string::npos) << text;
+  EXPECT_NE(text.find("[3/4] a f32 prompt_tokens=8 recompute "), std::string::npos) << text;
   EXPECT_NE(text.find("[4/4] a f32 prompt_tokens=8 contiguous: ttft_ms=2.50\n"), std::string::npos)
       << text;
   EXPECT_EQ(text.find('\r'), std::string::npos);
@@ -173,6 +276,8 @@ TEST(Progress, TerminalLineRewritesItself) {
   progress.finished(group, {record("recompute", 8, 1.5)});
   progress.end();
   const std::string text = output.text();
+  EXPECT_NE(text.find("[....................] 1/2"), std::string::npos)
+      << "the first is 1: " << text;
   EXPECT_NE(text.find("[##########..........] 1/2"), std::string::npos) << text;
   EXPECT_EQ(text.find('\n'), std::string::npos);
   EXPECT_LT(text.size(), 400u);
@@ -206,7 +311,7 @@ TEST(RunProgram, ReportsStatus) {
 TEST(DrawFigures, MissingScriptIsNamedWithTheRemedy) {
   ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);
   try {
-    draw_figures("/tmp");
+    draw_figures({{"source", "made-up"}}, "/tmp");
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("REPRISE_PLOTS_DIR"), std::string::npos);

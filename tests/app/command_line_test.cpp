@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "results/store.h"
@@ -117,6 +118,98 @@ TEST_F(CommandLine, RunSkipsWhatDoesNotFitAndSaysSo) {
   EXPECT_NE(outcome.err.find("1 of 2 points were skipped"), std::string::npos) << outcome.err;
   EXPECT_EQ(results::read_records(dir_ / "large").size(), 1u);
   EXPECT_EQ(results::read_skipped(dir_ / "large").size(), 1u);
+}
+
+class PlotCommandLine : public CommandLine {
+ protected:
+  void SetUp() override {
+    CommandLine::SetUp();
+    const Json file = {{"name", "t"},
+                       {"title", "Prompts of {prompt_tokens} tokens"},
+                       {"kind", "ttft"},
+                       {"models", {{{"model", model()}, {"weights", "random"}}}},
+                       {"methods", {"contiguous"}},
+                       {"sweep", {{"prompt_tokens", {8, 16}}}},
+                       {"repetitions", 3},
+                       {"warmup", 0},
+                       {"plot", {{"x", "prompt_tokens"}, {"y", "ttft_ms"}}}};
+    fs::create_directories(dir_);
+    std::ofstream(dir_ / "t.json") << file.dump();
+    const Outcome outcome = run({});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+  }
+  [[nodiscard]] Outcome run(const std::vector<std::string>& more) const {
+    std::vector<std::string> command = {
+        "run", (dir_ / "t.json").string(), "--out", out(), "--no-plot", "--threads", "1"};
+    command.insert(command.end(), more.begin(), more.end());
+    return reprise(command);
+  }
+  [[nodiscard]] std::string out() const { return (dir_ / "out").string(); }
+  [[nodiscard]] std::string figures() const { return (dir_ / "figures").string(); }
+  // What is in the results folder, to the byte.
+  [[nodiscard]] std::map<std::string, std::string> contents() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(out()))
+      if (entry.is_regular_file()) files[entry.path().string()] = read_file(entry.path());
+    return files;
+  }
+};
+
+TEST_F(PlotCommandLine, ReadOnlyFoldersAreDrawnElsewhere) {
+  const auto before = contents();
+  const Outcome outcome = reprise({"plot", out(), "--out", figures()});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(contents(), before) << "something was written into the folder of results";
+  EXPECT_TRUE(fs::exists(dir_ / "figures" / "ttft_ms.png")) << outcome.err;
+  expect_refused({"plot", out(), "--out", "/proc/no-such-folder"},
+                 {"/proc/no-such-folder", "--out"});
+}
+
+TEST_F(PlotCommandLine, RecordsAloneAreDrawnWithADefaultThatIsSaid) {
+  const std::string records = (dir_ / "alone.jsonl").string();
+  fs::copy(dir_ / "out" / "records.jsonl", records);
+  const Outcome outcome = reprise({"plot", records});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("ships no experiment \"t\" with figures; drawing ttft_ms against "
+                             "prompt_tokens"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_TRUE(fs::exists(dir_ / "alone-figures" / "ttft_ms.pdf"));
+  EXPECT_NE(outcome.out.find("prompt_tokens"), std::string::npos) << outcome.out;
+}
+
+TEST_F(PlotCommandLine, MissingPointsOfTheSweepAreNamed) {
+  const fs::path records = dir_ / "out" / "records.jsonl";
+  const std::string text = read_file(records);
+  std::ofstream(records, std::ios::binary) << text.substr(0, text.find('\n') + 1);
+  const Outcome outcome = reprise({"plot", out(), "--out", figures()});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("missing: "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("prompt_tokens=16: contiguous"), std::string::npos) << outcome.out;
+}
+
+TEST_F(PlotCommandLine, FormatsForProgramsHaveStandardOutputForThemselves) {
+  const Outcome json = reprise({"plot", out(), "--out", figures(), "--format", "json"});
+  ASSERT_EQ(json.status, 0) << json.err;
+  EXPECT_EQ(Json::parse(json.out).size(), 2u);
+  const Outcome csv =
+      reprise({"plot", out(), "--out", figures(), "--format", "csv", "--metrics", "ttft_ms"});
+  EXPECT_TRUE(csv.out.starts_with("prompt_tokens,method,ttft_ms,ttft_ms_q1,ttft_ms_q3\r\n"))
+      << csv.out;
+  expect_refused({"plot", out(), "--format", "cvs"}, {"did you mean \"csv\""});
+  expect_refused({"plot", out(), "--metrics", "ttft"}, {"did you mean \"ttft_ms\""});
+}
+
+TEST_F(PlotCommandLine, RunIsNotContinuedWithAnotherModelOfTheSameName) {
+  EXPECT_EQ(run({}).status, 0);
+  std::ofstream(dir_ / "model" / "config.json", std::ios::app) << "\n";
+  const Outcome refused = run({});
+  EXPECT_EQ(refused.status, 1);
+  for (const char* part : {"config.json of ", ", was ", "--fresh", "--mix"})
+    EXPECT_NE(refused.err.find(part), std::string::npos) << part << " not in: " << refused.err;
+  EXPECT_EQ(run({"--mix"}).status, 0);
+  EXPECT_EQ(run({"--fresh"}).status, 0);
+  EXPECT_EQ(run({}).status, 0);
 }
 
 TEST_F(CommandLine, GenerateRefusesWhatCannotBe) {

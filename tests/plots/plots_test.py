@@ -1,4 +1,4 @@
-"""The plot script on small made-up records: files are drawn, torn and damaged records are met."""
+"""The plot script on small made-up documents: what it draws, and what it says of what it cannot draw."""
 import json
 import os
 import subprocess
@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 SCRIPT = os.path.join(sys.argv.pop(1), "reprise_plot.py")
+os.environ["MPLBACKEND"] = "Agg"
 
 
 def record(method, tokens, ttft_ms):
@@ -53,29 +54,36 @@ RECORDS = [record(method, tokens, tokens * factor)
            for method, factor in (("recompute", 1.0), ("contiguous", 0.5)) for tokens in (8, 16, 32)]
 
 
+def document(records, run, papers=(), skipped=0, missing=0):
+    return {"source": "made-up", "run": run, "records": records, "papers": list(papers), "skipped": skipped,
+            "missing": missing}
+
+
 class PlotTest(unittest.TestCase):
-    def draw(self, lines, run, paper=None, skipped=None):
+    def setUp(self):
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        self.addCleanup(sys.path.pop, 0)
+
+    def draw(self, records, run, papers=()):
+        return self.draw_text(json.dumps(document(records, run, papers)))
+
+    def draw_text(self, text):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
-        with open(os.path.join(self.folder.name, "run.json"), "w", encoding="utf-8") as file:
-            json.dump(run, file)
-        with open(os.path.join(self.folder.name, "records.jsonl"), "w", encoding="utf-8") as file:
-            file.write(lines)
-        if paper is not None:
-            with open(os.path.join(self.folder.name, "paper.json"), "w", encoding="utf-8") as file:
-                json.dump(paper, file)
-        if skipped is not None:
-            with open(os.path.join(self.folder.name, "skipped.json"), "w", encoding="utf-8") as file:
-                json.dump(skipped, file)
-        return subprocess.run([sys.executable, SCRIPT, self.folder.name], capture_output=True, text=True,
-                              check=False)
+        path = os.path.join(self.folder.name, "document.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.run_script(path, "--out", os.path.join(self.folder.name, "figures"))
+
+    def run_script(self, *arguments):
+        return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False)
 
     def figure(self, name):
         with open(os.path.join(self.folder.name, "figures", name), "rb") as file:
             return file.read()
 
     def test_draws_pdf_and_png(self):
-        done = self.draw("".join(json.dumps(r) + "\n" for r in RECORDS), manifest())
+        done = self.draw(RECORDS, manifest())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("ttft_ms.pdf").startswith(b"%PDF"))
         png = self.figure("ttft_ms.png")
@@ -83,63 +91,76 @@ class PlotTest(unittest.TestCase):
         self.assertGreater(int.from_bytes(png[16:20], "big"), 1000)
 
     def test_draws_linear_axes(self):
-        done = self.draw("".join(json.dumps(r) + "\n" for r in RECORDS), manifest(log_x=False, log_y=False))
+        done = self.draw(RECORDS, manifest(log_x=False, log_y=False))
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_draws_panels_theory_and_the_papers_numbers(self):
-        paper = {"caption": "Paper, table 1", "points": {
-            "relay_attention 8 512 4": {"speedup": {"value": 3.0, "unit": "ratio"}}}}
-        done = self.draw("".join(json.dumps(r) + "\n" for r in ATTENTION),
-                         attention_manifest(reference="relay_theory_speedup", name="lines"), paper)
+        papers = [{"source": "A paper", "hardware": f"one {label}", "label": label, "points": {
+            "relay_attention 8 512 4": {"speedup": {"value": value, "unit": "ratio"}}}}
+            for label, value in (("A40", 3.0), ("A100", 4.0))]
+        done = self.draw(ATTENTION, attention_manifest(reference="relay_theory_speedup", name="lines"), papers)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("lines.png").startswith(b"\x89PNG"))
 
+    def test_the_caption_names_the_papers_that_are_drawn(self):
+        from common import caption_of
+        papers = [{"source": "A paper", "hardware": f"one {label}", "label": label, "points": {
+            "x": {"speedup": {"value": 1.0, "unit": "ratio"}}}} for label in ("A40", "A100")]
+        whole = document(ATTENTION, attention_manifest(), papers)
+        self.assertIn("A40, A100: A paper, on one A40; one A100.", caption_of(whole, {"family": "lines", "y": "speedup"}))
+        self.assertNotIn("A paper", caption_of(whole, {"family": "lines", "y": "shared_us"}))
+        self.assertNotIn("A paper", caption_of(whole, {"family": "map", "y": "speedup"}))
+
+    def test_theory_is_drawn_for_each_shape(self):
+        import lines
+        run = attention_manifest(reference="relay_theory_speedup")
+        figure, _ = lines.draw(document(ATTENTION, run), run["plots"][0])
+        dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--" and line.get_color() == "#555555"]
+        self.assertEqual(len(dashed), 2)  # of two batches, which the panels of heads do not part
+
     def test_draws_maps_and_refuses_two_records_in_one_place(self):
         run = attention_manifest(family="map", rows="batch", name="map")
-        done = self.draw("".join(json.dumps(r) + "\n" for r in ATTENTION), run)
+        done = self.draw(ATTENTION, run)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("map.png").startswith(b"\x89PNG"))
         run["plots"][0]["panels"] = ""
-        done = self.draw("".join(json.dumps(r) + "\n" for r in ATTENTION), run)
+        done = self.draw(ATTENTION, run)
         self.assertEqual(done.returncode, 1)
         self.assertIn("panels", done.stderr)
 
     def test_draws_stacks_of_parts(self):
         run = attention_manifest(family="stack", stack=["shared_us", "private_us"], name="parts")
-        done = self.draw("".join(json.dumps(r) + "\n" for r in ATTENTION), run)
+        done = self.draw(ATTENTION, run)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("parts.png").startswith(b"\x89PNG"))
 
     def test_writes_figures_where_it_is_told_and_nowhere_else(self):
-        lines = "".join(json.dumps(r) + "\n" for r in RECORDS)
         for name in ("../escaped", "/tmp/escaped", "a/b", "", ".hidden", "..", None, 7, "x" * 200, "a\nb"):
-            done = self.draw(lines, manifest(name=name))
+            done = self.draw(RECORDS, manifest(name=name))
             self.assertEqual(done.returncode, 1, name)
             self.assertIn("cannot be called", done.stderr)
-        self.draw(lines, manifest())
-        with tempfile.TemporaryDirectory() as other:
-            done = subprocess.run([sys.executable, SCRIPT, self.folder.name, "--out", other], capture_output=True,
-                                  text=True, check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(sorted(os.listdir(other)), ["ttft_ms.pdf", "ttft_ms.png"])
 
     def test_says_in_a_sentence_what_it_cannot_draw(self):
-        """Whatever is wrong with a folder: no traceback, no status 0 without figures."""
-        good = "".join(json.dumps(r) + "\n" for r in RECORDS)
+        """Whatever it is called with by hand: no traceback, no status 0 without figures."""
         for run in (None, [], {"a": 1}, "text", {"plots": 7, "settings": {}}, {"plots": [{}]}, {"plots": [7]},
                     manifest(x=["list"]), manifest(y={}), manifest(family="pie"), manifest(title=7)):
-            done = self.draw(good, run)
+            done = self.draw(RECORDS, run)
             self.assertNotIn("Traceback", done.stderr, run)
             self.assertTrue(done.returncode == 1 or not isinstance(run, dict) or not run.get("plots"), run)
-        for change in ({"metrics": None}, {"settings": {}}, {"machine": []}, {"seeds": None}, {"metrics": {"ttft_ms": 3}},
-                       {"metrics": {"ttft_ms": {"value": "fast", "unit": "ms"}}}):
-            done = self.draw(json.dumps(RECORDS[0] | change) + "\n", manifest())
+        for change in ({"metrics": None}, {"settings": {}}, {"machine": []}, {"seeds": None}, {"metrics": {"ttft_ms": 3}}):
+            done = self.draw([RECORDS[0] | change], manifest())
             self.assertNotIn("Traceback", done.stderr, change)
             self.assertEqual(done.returncode, 1, change)
+        for text in ("null", "[]", "{}", "{", "", "[" * 100000, json.dumps(document([], manifest()))):
+            done = self.draw_text(text)
+            self.assertNotIn("Traceback", done.stderr, text[:20])
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+        done = self.run_script(self.folder.name, "--out", self.folder.name)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("reprise plot " + self.folder.name, done.stderr)
+        self.assertEqual(self.run_script("/nowhere", "--out", "/tmp").stderr.count("\n"), 1)
 
     def test_names_who_ties_instead_of_one_of_them(self):
-        sys.path.insert(0, os.path.dirname(SCRIPT))
-        self.addCleanup(sys.path.pop, 0)
         import heat_map
         grids = {}
         for name, value, low, high in (("paged", 1.0, 1.0, 1.0), ("a", 2.0, 1.8, 2.2), ("b", 1.9, 1.7, 2.1),
@@ -150,23 +171,87 @@ class PlotTest(unittest.TestCase):
         grids["b"].put((0, 0), {"value": 1.5, "q1": 1.45, "q3": 1.55, "iqr": 0.1})
         self.assertEqual(heat_map.fastest_of(grids, list(grids), (0, 0)), ["a"])
 
-    def test_ten_methods_have_ten_looks(self):
-        sys.path.insert(0, os.path.dirname(SCRIPT))
-        self.addCleanup(sys.path.pop, 0)
-        import lines
-        styles = lines.styles_of([str(i) for i in range(10)])
-        self.assertEqual(len(set(styles.values())), 10)
+    def test_a_method_looks_the_same_in_every_figure(self):
+        from common import METHODS, styles_of
+        alone = {name: styles_of([name])[name] for name in METHODS}
+        self.assertEqual(len(set(alone.values())), len(METHODS))
+        self.assertEqual(styles_of(list(reversed(METHODS))), alone)
+        with_options = "paged (partition_tokens 64)"
+        styles = styles_of([with_options, "paged", "models/a", "torch_sdpa"])
+        self.assertEqual(styles["paged"], alone["paged"])
+        self.assertEqual(styles["torch_sdpa"], alone["torch_sdpa"])
+        self.assertEqual(len(set(styles.values())), 4)
+        self.assertEqual(styles_of([with_options])[with_options], alone["paged"])
+        self.assertEqual(len(styles_of([str(i) for i in range(100)])), 100)
+
+    def test_a_curve_whose_machine_moved_says_so(self):
+        from common import moved, moved_remark
+        from lines import moved_series
+
+        def at(tokens, gb_s):
+            one = record("contiguous", tokens, 1.0)
+            one["metrics"]["beside_gb_s"] = {"value": gb_s, "unit": "GB/s"}
+            return one
+        spec = {"x": "prompt_tokens", "y": "ttft_ms", "series": "method"}
+        steady, moving = [at(8, 80.0), at(16, 95.0)], [at(8, 45.0), at(16, 84.0)]
+        self.assertEqual(moved(steady), {})
+        self.assertEqual(moved_series(steady, spec, []), {})
+        self.assertEqual(moved(moving), {"read rate": (45.0, 84.0, "GB/s")})
+        self.assertEqual(list(moved_series(moving, spec, [])), ["contiguous"])
+        self.assertIn("read rate moved from 45 to 84 GB/s", moved_remark([moved(moving)]))
+        ratio = [one | {"metrics": one["metrics"] | {"ttft_ms": {"value": 2.0, "unit": "ratio"}}} for one in moving]
+        self.assertEqual(moved_series(ratio, spec, []), {}, "both sides of a ratio meet the same moment")
+        done = self.draw(moving, manifest())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        limits = [one | {"machine": {"cpu": "x", "limits": {"dram_read_gb_s": gb_s}}}
+                  for one, gb_s in ((record("contiguous", 8, 1.0), 50.0), (record("contiguous", 16, 1.0), 100.0))]
+        self.assertIn("read rate", moved(limits))
+
+    def test_a_band_is_claimed_where_there_is_one(self):
+        from common import has_band
+        self.assertTrue(has_band(RECORDS, "ttft_ms"))
+        flat = [one | {"metrics": {"ttft_ms": {"value": 1.0, "q1": 1.0, "q3": 1.0, "unit": "ms"}}} for one in RECORDS]
+        self.assertFalse(has_band(flat, "ttft_ms"))
+        self.assertFalse(has_band(ATTENTION, "speedup"))
+
+    def test_the_caption_counts_what_is_not_there(self):
+        from common import caption_of
+        caption = caption_of(document(RECORDS, manifest(), skipped=2, missing=4), {"note": "Filled."})
+        self.assertIn("2 of 12 points did not fit into the machine's memory.", caption)
+        self.assertIn("4 of 12 points are missing.", caption)
+        self.assertTrue(caption.endswith("Filled."))
+        self.assertNotIn("missing", caption_of(document(RECORDS, manifest()), {}))
+
+    def test_noisy_cells_are_hatched_and_explained(self):
+        import heat_map
+        records = [one | {"metrics": {"speedup": one["metrics"]["speedup"] | {"iqr": 1.0, "q1": 0.5, "q3": 1.5}}}
+                   for one in ATTENTION]
+        run = attention_manifest(family="map", rows="batch", name="map")
+        figure, remark = heat_map.draw(document(records, run), run["plots"][0])
+        self.assertIn("hatched: noisy", remark)
+        self.assertTrue(any(patch.get_hatch() for plot in figure.axes for patch in plot.patches))
+        figure, remark = heat_map.draw(document(ATTENTION, run), run["plots"][0])
+        self.assertNotIn("hatched", remark)
+        self.assertIn("Fastest: P paged, RA relay_attention; grey where they tie.", remark)
+
+    def test_a_long_title_of_a_map_is_broken(self):
+        import heat_map
+        run = attention_manifest(family="map", rows="batch", name="map")
+        records = [one | {"settings": {"requested": one["settings"]["requested"] | {
+            "method": "relay_attention_with_a_long_name" if one["group"]["index"] else "paged"}}} for one in ATTENTION]
+        figure, _ = heat_map.draw(document(records, run), run["plots"][0])
+        figure.canvas.draw()
+        for plot in figure.axes:
+            self.assertLess(plot.title.get_window_extent().width, plot.get_window_extent().width * 1.15)
 
     def test_a_unit_that_the_name_says_is_not_said_again(self):
-        sys.path.insert(0, os.path.dirname(SCRIPT))
-        self.addCleanup(sys.path.pop, 0)
         from common import label_of
         self.assertEqual(label_of("shared_tokens", "tokens"), "shared tokens")
         self.assertEqual(label_of("ttft_ms", "ms"), "time to first token [ms]")
 
     def test_draws_zeros_on_logarithmic_axes(self):
         zeros = [record("contiguous", tokens, 0.0) for tokens in (8, 16)]
-        done = self.draw("".join(json.dumps(r) + "\n" for r in zeros), manifest())
+        done = self.draw(zeros, manifest())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("Warning", done.stderr)
 
@@ -178,7 +263,6 @@ class PlotTest(unittest.TestCase):
             return one
         records = [served(arrivals, rate, 10 * rate + len(arrivals)) for arrivals in ("poisson", "closed", "gamma")
                    for rate in (0.5, 2.0, 4.0)]
-        text = "".join(json.dumps(r) + "\n" for r in records)
         axes = {"arrivals": ["poisson", "closed", "gamma"], "rate_rps": [0.5, 2.0, 4.0], "prompt_tokens": [8]}
         for number, spec in enumerate(({"x": "arrivals", "series": "rate_rps", "log_x": False},
                                        {"x": "rate_rps", "series": "arrivals"},
@@ -187,58 +271,23 @@ class PlotTest(unittest.TestCase):
                                        {"family": "map", "x": "arrivals", "rows": "rate_rps"})):
             run = manifest(name=f"figure{number}", **spec)
             run["settings"]["axes"] = axes
-            done = self.draw(text, run)
+            done = self.draw(records, run)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertTrue(self.figure(f"figure{number}.png").startswith(b"\x89PNG"))
-        sys.path.insert(0, os.path.dirname(SCRIPT))
-        self.addCleanup(sys.path.pop, 0)
         from common import values_of
         self.assertEqual(values_of(records, run, "arrivals"), ["poisson", "closed", "gamma"])
         self.assertEqual(values_of(list(reversed(records)), run, "rate_rps"), [0.5, 2.0, 4.0])
 
     def test_names_methods_that_were_left_out(self):
-        sys.path.insert(0, os.path.dirname(SCRIPT))
-        self.addCleanup(sys.path.pop, 0)
         from common import caption_of
         run = manifest()
         run["left_out"] = [{"method": "torch_naive", "reason": "No libtorch."},
                            {"method": "torch_sdpa", "reason": "No libtorch."}]
-        caption = caption_of(RECORDS, run, {"caption": "", "points": {}})
+        caption = caption_of(document(RECORDS, run), {})
         self.assertIn("Not measured, for want of a library: torch_naive, torch_sdpa.", caption)
-        self.assertNotIn("Not measured", caption_of(RECORDS, manifest(), {"caption": "", "points": {}}))
-
-    def test_captions_say_how_many_points_were_skipped_and_why(self):
-        sys.path.insert(0, os.path.dirname(SCRIPT))
-        self.addCleanup(sys.path.pop, 0)
-        from common import caption_of, read_skipped
-
-        def skip(point, need_gib):
-            return {"point": point, "need_bytes": need_gib * 2**30, "available_bytes": 4 * 2**30, "reason": "..."}
-        with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(read_skipped(folder, []), [])
-            for name, entries in (("skipped.json", [skip("a", 8), skip("b", 9)]),
-                                  ("skipped-1of2.json", [skip("b", 9), skip("c", 52.8)])):
-                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-                    json.dump(entries, file)
-            skipped = read_skipped(folder, [RECORDS[0] | {"point": "a"}])  # which was measured later
-            self.assertEqual([entry["point"] for entry in skipped], ["b", "c"])
-        paper = {"caption": "", "points": {}}
-        self.assertIn(" 2 points were skipped for want of memory: 9.00 to 52.80 GiB needed, 4.00 GiB available.",
-                      caption_of(RECORDS, manifest(), paper, skipped=skipped))
-        self.assertIn(" 1 point was skipped for want of memory: 9.00 GiB needed, 4.00 GiB available.",
-                      caption_of(RECORDS, manifest(), paper, skipped=skipped[:1]))
-        self.assertNotIn("skipped", caption_of(RECORDS, manifest(), paper))
-        lines = "".join(json.dumps(r) + "\n" for r in RECORDS)
-        done = self.draw(lines, manifest(), skipped=skipped)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        for damaged in (7, [7], [{}], [{"point": "p"}]):
-            done = self.draw(lines, manifest(), skipped=damaged)
-            self.assertEqual(done.returncode, 1, damaged)
-            self.assertNotIn("Traceback", done.stderr)
+        self.assertNotIn("Not measured", caption_of(document(RECORDS, manifest()), {}))
 
     def test_draws_percentiles_where_samples_support_them(self):
-        sys.path.insert(0, os.path.dirname(SCRIPT))
-        self.addCleanup(sys.path.pop, 0)
         from common import caption_of, metric_label, metric_of
         records = [record("contiguous", tokens, tokens) for tokens in (8, 16, 32)]
         for one in records[:2]:
@@ -248,46 +297,18 @@ class PlotTest(unittest.TestCase):
         self.assertIsNone(metric_of(records[2], "ttft_ms.p99"))
         self.assertIsNone(metric_of(records[2], "none.p99"))
         self.assertEqual(metric_label(records, "ttft_ms.p99"), "time to first token, p99 [ms]")
-        caption = caption_of(records, manifest(), {"caption": "", "points": {}}, has_bands=False, y="ttft_ms.p99")
+        caption = caption_of(document(records, manifest()), {"y": "ttft_ms.p99"}, has_bands=False)
         self.assertIn("p99 of 3 repetitions;", caption)
         self.assertIn("Left out for want of samples: 1 of 3 points.", caption)
-        lines = "".join(json.dumps(r) + "\n" for r in records)
-        done = self.draw(lines, manifest(y="ttft_ms.p99", name="ttft_ms.p99"))
+        done = self.draw(records, manifest(y="ttft_ms.p99", name="ttft_ms.p99"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("ttft_ms.p99.png").startswith(b"\x89PNG"))
-        done = self.draw(lines, manifest(y="ttft_ms.p99.9"))
+        done = self.draw(records, manifest(y="ttft_ms.p99.9"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("no record has ttft_ms.p99.9 (too few samples)", done.stderr)
-        records[0]["metrics"]["ttft_ms"]["p99"] = "slow"
-        done = self.draw(json.dumps(records[0]) + "\n", manifest())
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("no number", done.stderr)
-
-    def test_ignores_a_torn_last_line(self):
-        done = self.draw(json.dumps(RECORDS[0]) + "\n" + '{"settings": {"req', manifest())
-        self.assertEqual(done.returncode, 0, done.stderr)
-
-    def test_reads_the_records_of_several_writers_each_point_once(self):
-        sys.path.insert(0, os.path.dirname(SCRIPT))
-        self.addCleanup(sys.path.pop, 0)
-        from common import read_records
-        with tempfile.TemporaryDirectory() as folder:
-            for writer, points in (("1of2", "ab"), ("2of2", "bc")):
-                with open(os.path.join(folder, f"records-{writer}.jsonl"), "w", encoding="utf-8") as file:
-                    for point in points:
-                        file.write(json.dumps(RECORDS[0] | {"point": point, "writer": writer}) + "\n")
-                    file.write('{"point": "torn')
-            records = read_records(folder)
-            self.assertEqual([record["point"] for record in records], ["a", "b", "c"])
-            self.assertEqual(records[1]["writer"], "1of2")
-
-    def test_names_a_damaged_line(self):
-        done = self.draw(json.dumps(RECORDS[0]) + "\n{damaged}\n", manifest())
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("line 2", done.stderr)
 
     def test_leaves_out_a_metric_nobody_took(self):
-        done = self.draw(json.dumps(RECORDS[0]) + "\n", manifest(y="tpot_ms"))
+        done = self.draw(RECORDS[:1], manifest(y="tpot_ms"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("left out", done.stderr)
 

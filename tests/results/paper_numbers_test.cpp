@@ -16,7 +16,7 @@ namespace {
 Json table() {
   return Json::parse(R"({
     "source": "A paper, table 3", "hardware": "a GPU", "fixed": {"batch": 32},
-    "metrics": {"latency_us": "us"}, "baseline": "paged",
+    "metrics": {"latency_us": "us"}, "baseline": {"method": "paged", "time": "latency_us", "speedup": "speedup"},
     "columns": ["method", "prompt_tokens", "latency_us"],
     "rows": [["paged", 1024, 300], ["chunk", 1024, 60], ["chunk", 2048, null]]
   })");
@@ -42,7 +42,8 @@ TEST(PaperNumbers, AreFoundWhereAllTheirSettingsAreThePoints) {
   other = point;
   other.erase("prompt_tokens");
   EXPECT_TRUE(paper.at(other).empty());
-  EXPECT_EQ(paper.caption(), "A paper, table 3, on a GPU");
+  EXPECT_EQ(paper.source(), "A paper, table 3");
+  EXPECT_EQ(paper.hardware(), "a GPU");
 }
 
 TEST(PaperNumbers, SpeedupsAreOverTheBaselineAtTheSameSettings) {
@@ -76,7 +77,7 @@ TEST(PaperNumbers, CsvIsReadBelowTheDataFolderOrNamedAsMissing) {
   fs::create_directories(dir);
   std::ofstream(dir / "op.csv") << "nreqs,relay,time,unused\n4,false,80,x\n4,true,20,x\n";
   const Json file = Json::parse(R"({
-    "source": "A paper", "hardware": "a GPU", "metrics": {"latency_us": "us"}, "baseline": "paged",
+    "source": "A paper", "hardware": "a GPU", "metrics": {"latency_us": "us"}, "baseline": {"method": "paged", "time": "latency_us", "speedup": "speedup"},
     "csv": {"file": "op.csv", "columns": {"nreqs": "batch", "relay": "method", "time": "latency_us"},
             "values": {"false": "paged", "true": "relay_attention"}}
   })");
@@ -120,6 +121,20 @@ TEST(PaperNumbers, UnknownNamesOfferTheNearest) {
   }
 }
 
+TEST(PaperPoints, OfSeveralSourcesStandApartWithTheirLabels) {
+  const Json record = {
+      {"point", "p1"},
+      {"settings", {{"resolved", {{"method", "chunk"}, {"prompt_tokens", 1024}, {"batch", 32}}}}}};
+  Json other = table();
+  other["label"] = "A40";
+  other["rows"][1][2] = 90;
+  const Json papers =
+      paper_points({PaperNumbers(table(), "a.json"), PaperNumbers(other, "b.json")}, {record});
+  ASSERT_EQ(papers.size(), 2u);
+  EXPECT_EQ(papers[1]["label"], "A40");
+  EXPECT_EQ(papers[1]["points"]["p1"]["latency_us"]["value"], 90);
+}
+
 TEST(PaperPoints, HoldOnlyThePointsThePaperHas) {
   const Json record = {
       {"point", "p1"},
@@ -127,10 +142,14 @@ TEST(PaperPoints, HoldOnlyThePointsThePaperHas) {
   Json other = record;
   other["point"] = "p2";
   other["settings"]["resolved"]["batch"] = 1;
-  const Json points = paper_points(PaperNumbers(table(), "paper.json"), {record, other})["points"];
-  EXPECT_EQ(points.size(), 1u);
-  EXPECT_EQ(points["p1"]["latency_us"]["value"], 60);
-  EXPECT_TRUE(paper_points(PaperNumbers(), {record})["points"].empty());
+  const PaperNumbers paper(table(), "paper.json");
+  const Json papers = paper_points({paper}, {record, other});
+  ASSERT_EQ(papers.size(), 1u);
+  EXPECT_EQ(papers[0]["label"], "paper");
+  EXPECT_EQ(papers[0]["points"].size(), 1u);
+  EXPECT_EQ(papers[0]["points"]["p1"]["latency_us"]["value"], 60);
+  EXPECT_TRUE(paper_points({PaperNumbers()}, {record}).empty());
+  EXPECT_TRUE(paper_points({paper}, {other}).empty());
 }
 
 }  // namespace

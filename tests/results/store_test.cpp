@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "results/identity.h"
 #include "tests/results/sample_record.h"
 
 namespace reprise::results {
@@ -124,9 +125,98 @@ TEST_F(StoreTest, ForeignJsonIsAnError) {
 TEST_F(StoreTest, OtherSettingsAreRefusedWithTheDifference) {
   { RecordStore store(dir_, manifest(2), false); }
   const std::string text = message(manifest(4));
-  EXPECT_NE(text.find("threads"), std::string::npos) << text;
+  EXPECT_NE(text.find("threads 4, was 2"), std::string::npos) << text;
   EXPECT_NE(text.find("--out"), std::string::npos);
   EXPECT_NE(text.find("--fresh"), std::string::npos);
+}
+
+Json with_identity(Json manifest, const std::string& revision) {
+  manifest["identity"] = {
+      {"code", {{"revision", revision}, {"compiler", "GNU 12"}}},
+      {"machine", {{"cpu", "made up"}, {"cores", 2}}},
+      {"sources",
+       {{"models",
+         {{"models/a",
+           {{"config.json", "11"},
+            {"weights", {{"model.safetensors", {{"bytes", 8}, {"header", "aa"}}}}}}}}}}}};
+  return manifest;
+}
+
+TEST_F(StoreTest, OtherCodeMachineOrWeightsAreRefusedInWords) {
+  const Json first = with_identity(manifest(), "a1b2c3d4e5f60718");
+  {
+    RecordStore store(dir_, first, false);
+    store.append(group("g0", 1));
+  }
+  EXPECT_EQ(message(first), "");
+  const std::string code = message(with_identity(manifest(), "ffffffffffffffff"));
+  EXPECT_NE(code.find("code revision ffffffffffff, was a1b2c3d4e5f6"), std::string::npos) << code;
+  EXPECT_NE(code.find("--fresh"), std::string::npos);
+  EXPECT_NE(code.find("--mix"), std::string::npos);
+  Json other = first;
+  other["identity"]["machine"]["cpu"] = "another";
+  EXPECT_NE(message(other).find("machine cpu another, was made up"), std::string::npos);
+  other = first;
+  other["identity"]["sources"]["models"]["models/a"]["weights"]["model.safetensors"]["header"] =
+      "bb";
+  EXPECT_NE(message(other).find("weights of models/a: model.safetensors header bb, was aa"),
+            std::string::npos)
+      << message(other);
+  other["identity"]["sources"]["models"]["models/a"].erase("weights");
+  EXPECT_NE(message(other).find("weights of models/a"), std::string::npos) << message(other);
+}
+
+TEST_F(StoreTest, MixInsistsOnAnotherIdentityEachTime) {
+  const Json first = with_identity(manifest(), "aaaa"), second = with_identity(manifest(), "bbbb");
+  {
+    RecordStore store(dir_, first, false);
+    EXPECT_EQ(store.difference(), "");
+    store.append(group("g0", 1));
+  }
+  {
+    RecordStore store(dir_, second, false, "", /*mix=*/true);
+    EXPECT_EQ(store.difference(), "code revision bbbb, was aaaa");
+    store.append(group("g1", 1));
+  }
+  EXPECT_TRUE(read_json(dir_ / "run.json")["mixed"].get<bool>());
+  EXPECT_NE(message(second).find("--mix"), std::string::npos);
+  EXPECT_EQ(message(first), "");
+}
+
+TEST_F(StoreTest, IdentityOfAFolderWithoutRecordsIsTheNextRuns) {
+  { RecordStore store(dir_, with_identity(manifest(), "aaaa"), false); }
+  EXPECT_EQ(message(with_identity(manifest(), "bbbb")), "");
+  EXPECT_EQ(read_json(dir_ / "run.json")["identity"]["code"]["revision"], "bbbb");
+}
+
+TEST_F(StoreTest, RecordsOfNobodyKnowsWhomAreRefused) {
+  {
+    RecordStore store(dir_, manifest(), false);
+    store.append(group("g0", 1));
+  }
+  EXPECT_NE(message(with_identity(manifest(), "aaaa")).find("does not say"), std::string::npos);
+}
+
+TEST_F(StoreTest, WritersWhoShareAFolderAreOfOneIdentity) {
+  RecordStore a(dir_, with_identity(manifest(), "aaaa"), false, "1of2");
+  EXPECT_THROW(RecordStore(dir_, with_identity(manifest(), "bbbb"), false, "2of2"), Error);
+  RecordStore b(dir_, with_identity(manifest(), "bbbb"), false, "2of2", /*mix=*/true);
+  EXPECT_EQ(b.difference(), "code revision bbbb, was aaaa");
+}
+
+TEST(MixedNote, NamesWhatTheRecordsAreOf) {
+  std::vector<Json> records = {sample_record("p", "g", 0, 2), sample_record("q", "g", 1, 2)};
+  EXPECT_EQ(mixed_note(records), "");
+  records[1]["provenance"]["revision"] = "0123456789abcdef";
+  EXPECT_NE(mixed_note(records).find("2 code revisions (0123456789ab, unknown)"), std::string::npos)
+      << mixed_note(records);
+  records[1] = sample_record("q", "g", 1, 2);
+  records[1]["machine"]["cpu"] = "another";
+  EXPECT_NE(mixed_note(records).find("2 machines"), std::string::npos) << mixed_note(records);
+  records[1] = sample_record("q", "g", 1, 2);
+  records[0]["sources"] = {{"model", {{"config.json", "11"}}}};
+  records[1]["sources"] = {{"model", {{"config.json", "22"}}}};
+  EXPECT_NE(mixed_note(records).find("several states"), std::string::npos);
 }
 
 TEST_F(StoreTest, FreshSetsOldResultsAsideAndLosesNothing) {

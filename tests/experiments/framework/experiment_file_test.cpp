@@ -222,11 +222,37 @@ TEST(ExperimentFile, FamiliesOfFiguresHaveKeysOfTheirOwn) {
                  "did you mean \"ttft_ms\"");
 }
 
+TEST(ExperimentFile, TitlesAreFilledFromSettingsAndUnknownNamesRefused) {
+  Json file = sample_file();
+  file["title"] = "{model}: {new_tokens} tokens after {prompt_tokens}, {dtype}";
+  EXPECT_EQ(filled(parse_sample(file).title, parse_sample(file)),
+            "a and llama-2-7b: 2 tokens after 8 to 32, f32 and bf16");
+  expect_refused("/title", "{promt_tokens} tokens", "did you mean \"prompt_tokens\"");
+  expect_refused("/note", "{heads}", "unknown placeholder \"heads\"");
+  expect_refused("/plot/title", "{batch", "without its }");
+  file["title"] = "literally {{braces}}";
+  EXPECT_EQ(filled(parse_sample(file).title, parse_sample(file)), "literally {braces}");
+}
+
+TEST(ExperimentFile, PointsTakeTurnsWhereTheKindCan) {
+  EXPECT_FALSE(parse_sample(sample_file()).interleaves_points);
+  expect_refused("/interleave", "points", "measures one point after another");
+  expect_refused("/interleave", "point", "did you mean \"points\"");
+}
+
+TEST(ExperimentFile, FiguresCannotBeCalledAsPaths) {
+  for (const char* name : {"../escaped", "a/b", ".hidden", "-o"})
+    expect_refused("/plot/name", name, "it names files");
+}
+
 TEST(ExperimentFile, PaperNumbersAreThoseOfAShippedFile) {
   Json file = sample_file();
   file["paper_numbers"] = "chunk_attention_table3";
-  EXPECT_EQ(parse_sample(file).paper_numbers, "chunk_attention_table3");
+  EXPECT_EQ(parse_sample(file).paper_numbers, std::vector<std::string>{"chunk_attention_table3"});
   expect_refused("/paper_numbers", "chunk_attention_tabel3", "did you mean");
+  expect_refused("/paper_numbers", {"chunk_attention_table3", 3}, "a list of names");
+  file["paper_numbers"] = {"relay_attention_operator_a40", "relay_attention_operator_a100"};
+  EXPECT_EQ(parse_sample(file).paper_numbers.size(), 2u);
 }
 
 TEST(ExperimentFile, ShippedFilesAreSound) {

@@ -8,6 +8,8 @@
 #include <set>
 #include <thread>
 
+#include "core/device/cpu.h"
+#include "results/identity.h"
 #include "results/store.h"
 #include "tests/experiments/framework/sample_experiment.h"
 
@@ -83,11 +85,13 @@ class RunnerTest : public ::testing::Test {
     const RunOptions options{
         .out = out_,
         .fresh = false,
+        .mix = mix_,
         .settings = {.context = {.threads = 1, .isa = Isa::kPortable}, .device = Device::kCpu},
         .measure_machine =
             [] {
               return Json{{"cpu", "made up"}};
             },
+        .sources = sources_,
         .shard = shard,
         .available_bytes = [this] { return available_bytes_; }};
     Experiment experiment = parse_sample(file);
@@ -102,6 +106,8 @@ class RunnerTest : public ::testing::Test {
 
   fs::path out_;
   int64_t available_bytes_ = 0;  // 0: nobody knows
+  bool mix_ = false;
+  Json sources_ = Json::object();
   std::atomic<bool> stop_ = false;
 };
 
@@ -332,7 +338,9 @@ TEST_F(RunnerTest, GroupOfADeadRankIsTakenOver) {
   CountingObserver observer;
   const Experiment experiment = parse_sample(sample_file());
   const RunSettings settings = {.context = {.threads = 1, .isa = Isa::kPortable}};
-  const Json plan = manifest(experiment, settings, expand(experiment, settings));
+  Json plan = manifest(experiment, settings, expand(experiment, settings));
+  plan["identity"] =
+      results::identity_json(cpu_facts().model, cpu_facts().logical_cores, Json::object());
   auto dead = std::make_unique<results::RecordStore>(out_, plan, false, "rank0of2");
   ASSERT_TRUE(dead->claim(5));
   std::thread death([&] {
@@ -358,6 +366,99 @@ TEST_F(RunnerTest, OtherSettingsInTheSameFolderAreRefused) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("repetitions"), std::string::npos);
   }
+}
+
+// Notes which groups come together.
+class TurnsKind : public InstantKind {
+ public:
+  std::vector<size_t> turns;
+  size_t refuse_above = SIZE_MAX;
+  std::vector<std::vector<Measurement>> measure_in_turn(std::span<const Group* const> groups,
+                                                        const Json& machine,
+                                                        const std::atomic<bool>& stop) override {
+    turns.push_back(groups.size());
+    if (groups.size() > refuse_above) throw MemoryError("no room for all at once", 7e9);
+    return InstantKind::measure_in_turn(groups, machine, stop);
+  }
+};
+
+Json interleaved_file() {
+  return {{"name", "turns"},
+          {"title", "Points in turn"},
+          {"kind", "attention"},
+          {"methods", {"paged", "relay_attention"}},
+          {"settings", {{"prompt_tokens", 8}}},
+          {"sweep", {{"batch", {1, 2, 4, 8, 16}}}}};
+}
+
+TEST_F(RunnerTest, PointsOfACurveTakeTurnsAsFarAsMemoryGoes) {
+  TurnsKind kind;
+  CountingObserver observer;
+  kind.bytes_per_token = 1;
+  available_bytes_ = 8 * 4;  // half of it holds two points of 8 tokens
+  RunOutcome outcome = run(kind, observer, interleaved_file());
+  EXPECT_EQ(kind.turns, (std::vector<size_t>{2, 2, 1}));
+  EXPECT_EQ(outcome.records.size(), 10u);
+  EXPECT_EQ(observer.finished_points, 10);
+  EXPECT_EQ(outcome.records[0]["settings"]["resolved"]["points_in_turn"], 2);
+  fs::remove_all(out_);
+  kind.turns.clear();
+  Json file = interleaved_file();
+  file["interleave"] = "methods";
+  outcome = run(kind, observer, file);
+  EXPECT_EQ(kind.turns, (std::vector<size_t>{1, 1, 1, 1, 1}));
+  EXPECT_FALSE(outcome.records[0]["settings"]["resolved"].contains("points_in_turn"));
+}
+
+TEST_F(RunnerTest, PointsThatDoNotFitTogetherAreMeasuredOneByOne) {
+  TurnsKind kind;
+  CountingObserver observer;
+  kind.refuse_above = 1;
+  kind.bytes_per_token = 1;
+  available_bytes_ = 1 << 20;
+  EXPECT_EQ(run(kind, observer, interleaved_file()).records.size(), 10u);
+  EXPECT_EQ(kind.turns, (std::vector<size_t>{5, 1, 1, 1, 1, 1}));
+}
+
+TEST_F(RunnerTest, InterruptedTurnsAreGivenUpTogetherAndMeasuredByTheNextRun) {
+  TurnsKind kind;
+  CountingObserver observer;
+  kind.bytes_per_token = 1;
+  available_bytes_ = 8 * 4;
+  kind.interrupt_at = 3;  // the second of the second two
+  RunOutcome outcome = run(kind, observer, interleaved_file());
+  EXPECT_TRUE(outcome.was_interrupted);
+  EXPECT_EQ(outcome.records.size(), 4u) << "whole points alone are on disk";
+  kind.interrupt_at = -1;
+  EXPECT_EQ(run(kind, observer, interleaved_file()).records.size(), 10u);
+}
+
+TEST_F(RunnerTest, OtherWeightsAreRefusedOrMarked) {
+  InstantKind kind;
+  CountingObserver observer;
+  sources_["models"]["models/a"]["weights"]["model.safetensors"] = {{"header", "aa"}};
+  kind.interrupt_at = 3;
+  EXPECT_TRUE(run(kind, observer).was_interrupted);
+  kind.interrupt_at = -1;
+  sources_["models"]["models/a"]["weights"]["model.safetensors"] = {{"header", "bb"}};
+  try {
+    run(kind, observer);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(
+        std::string(error.what()).find("weights of models/a: model.safetensors header bb, was aa"),
+        std::string::npos)
+        << error.what();
+  }
+  mix_ = true;
+  const RunOutcome outcome = run(kind, observer);
+  EXPECT_EQ(outcome.records.size(), 24u);
+  int marked = 0;
+  for (const Json& record : outcome.records)
+    for (const Json& remark : record["remarks"])
+      marked += remark.get<std::string>().starts_with("mixed with") ? 1 : 0;
+  EXPECT_EQ(marked, 18);
+  EXPECT_EQ(outcome.records[0]["sources"]["model"]["weights"]["model.safetensors"]["header"], "aa");
 }
 
 TEST_F(RunnerTest, TornLastLineIsMeasuredAgain) {

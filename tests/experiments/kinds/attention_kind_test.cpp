@@ -56,9 +56,34 @@ TEST_F(AttentionKindTest, MeasuresEveryMethodAndOutputsAgree) {
       EXPECT_TRUE(method.metrics.contains("plan_limit_ratio"));
     }
     EXPECT_EQ(value_of(measured[0], "speedup"), 1.0);
+    EXPECT_EQ(value_of(measured[0], "step_speedup"), 1.0);
+    EXPECT_GT(value_of(measured[1], "step_us"), value_of(measured[1], "latency_us"));
+    EXPECT_TRUE(measured[1].metrics["tokens_per_s"].contains("q1"));
     const bool first_is_best =
         value_of(measured[0], "latency_us") <= value_of(measured[1], "latency_us");
     EXPECT_EQ(value_of(measured[first_is_best ? 0 : 1], "best_ratio"), 1.0);
+  }
+}
+
+// What does not depend on time is the same, whoever is measured beside.
+TEST_F(AttentionKindTest, GroupsInTurnAreMeasuredAsAlone) {
+  Json settings = kSmall;
+  settings["completion_tokens"] = 1;
+  const Group one = attention_group(kSmall, {"paged", "relay_attention"}, "f32");
+  const Group other = attention_group(settings, {"paged", "relay_attention"}, "f32");
+  const Group* const groups[] = {&one, &other};
+  AttentionKind kind(kContext);
+  const auto in_turn = kind.measure_in_turn(groups, kMachine, stop_);
+  ASSERT_EQ(in_turn.size(), 2u);
+  for (size_t g = 0; g < 2; ++g) {
+    const auto alone = measure(*groups[g]);
+    ASSERT_EQ(in_turn[g].size(), alone.size());
+    for (size_t m = 0; m < alone.size(); ++m) {
+      EXPECT_EQ(in_turn[g][m].answers, alone[m].answers);
+      EXPECT_EQ(in_turn[g][m].samples["latency_us"].size(), 3u);
+      for (const char* metric : {"mflop", "read_mb", "useful_mb", "relay_theory_speedup"})
+        EXPECT_EQ(in_turn[g][m].metrics[metric], alone[m].metrics[metric]) << metric;
+    }
   }
 }
 

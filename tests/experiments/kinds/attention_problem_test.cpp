@@ -70,10 +70,18 @@ TEST(AttentionCosts, CountsKeysAndValuesOnceOrForEachSequence) {
 TEST(AttentionCosts, BoundsFollowTheirFormulas) {
   // 3 * 8 tokens read apart, 5 + 3 * 3 with the shared ones read once.
   EXPECT_DOUBLE_EQ(io_bound_speedup(small(), 8), 24.0 / 14.0);
-  EXPECT_DOUBLE_EQ(relay_theory_speedup(small(), 8), (5.0 + 3 + 2) / (5.0 / 3 + 3 + 7));
+  EXPECT_DOUBLE_EQ(relay_theory_speedup(small(), 8), (5.0 + 2 + 2) / (5.0 / 3 + 2 + 7));
   AttentionProblem apart = small();
   apart.shared_tokens = 0;
   EXPECT_DOUBLE_EQ(io_bound_speedup(apart, 8), 1.0);
+}
+
+// Figure 5: batch 32, a context of 128; its curve passes (s + 130) / (s / 32 + 135).
+TEST(AttentionCosts, TheoryCountsTheContextAsThePaperDoes) {
+  const AttentionProblem problem = attention_problem(
+      attention_group({{"batch", 32}, {"context_tokens", 128}, {"shared_tokens", 2048}}));
+  EXPECT_DOUBLE_EQ(relay_theory_speedup(problem, problem.prompt_tokens + 1),
+                   (2048.0 + 130) / (64 + 135));
 }
 
 TEST(AttentionCosts, PlanReadsEachItemOnce) {

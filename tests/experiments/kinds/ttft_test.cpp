@@ -24,6 +24,25 @@ class KindsTest : public KindOnTinyModel {
   }
 };
 
+TEST(Derived, RateHasTheSpreadOfItsTime) {
+  const MetricInfo time_ms = {"time_ms", "ms", ""}, rate = {"rate", "1/s", ""};
+  Measurement out;
+  out.sample(time_ms, {1.0, 2.0, 4.0, 5.0, 10.0});
+  out.derive(rate, time_ms, [](double ms) { return 1000 / ms; });
+  const Json& made = out.metrics["rate"];
+  EXPECT_EQ(made["value"], 250.0);
+  EXPECT_EQ(made["q1"], 200.0);
+  EXPECT_EQ(made["q3"], 500.0);
+  EXPECT_EQ(made["min"], 100.0);
+  EXPECT_EQ(made["max"], 1000.0);
+  EXPECT_EQ(made["iqr"], 300.0);
+  EXPECT_EQ(made["count"], 5);
+  Measurement plain;
+  plain.set(time_ms, 4.0);
+  plain.derive(rate, time_ms, [](double ms) { return 1000 / ms; });
+  EXPECT_FALSE(plain.metrics["rate"].contains("q1"));
+}
+
 TEST_F(KindsTest, TtftMeasuresEveryRepetitionAndExactMethodsAgree) {
   TtftKind kind(context_);
   const Group one =
@@ -36,6 +55,7 @@ TEST_F(KindsTest, TtftMeasuresEveryRepetitionAndExactMethodsAgree) {
     EXPECT_EQ(method.samples["tpot_ms"].size(), 3u);
     EXPECT_EQ(method.answers["generated_tokens"], 12);
     EXPECT_GT(method.metrics["prefill_gflop_s"]["value"].get<double>(), 0);
+    EXPECT_TRUE(method.metrics["prefill_tokens_per_s"].contains("q1"));
     EXPECT_EQ(method.answers["equal_token_ratio"], 1.0);
   }
   EXPECT_EQ(measured[0].answers["tokens_hash"], measured[1].answers["tokens_hash"]);

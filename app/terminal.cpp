@@ -1,0 +1,26 @@
+#include "app/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace reprise::app {
+
+size_t output_columns(std::FILE* out) {
+  constexpr size_t kLeast = 20, kPiped = 120;
+  if (const char* wanted = std::getenv("COLUMNS"); wanted != nullptr) {
+    const std::string_view text(wanted);
+    size_t columns = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+    if (error == std::errc() && end == text.data() + text.size() && columns >= kLeast)
+      return columns;
+  }
+  winsize size{};
+  if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < kLeast) return kPiped;
+  return size.ws_col;
+}
+
+}  // namespace reprise::app

@@ -1,0 +1,75 @@
+#include "experiments/kinds/sources.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/model/checkpoint/safetensors.h"
+#include "core/model/config/shapes.h"
+#include "experiments/kinds/bench.h"
+#include "results/hash.h"
+
+namespace reprise::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string hash_of_file(const fs::path& file) {
+  return results::hash_text(results::hash_bytes(read_file(file)));
+}
+
+// Of the JSON at the beginning of a .safetensors file: names, shapes and places of all tensors.
+std::string hash_of_header(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  uint64_t bytes = 0;
+  file.read(reinterpret_cast<char*>(&bytes), sizeof(bytes));
+  if (!file || bytes > model::SafetensorsFile::kMaxHeaderBytes) return "unreadable";
+  std::string header(bytes, '\0');
+  file.read(header.data(), static_cast<std::streamsize>(bytes));
+  return file ? results::hash_text(results::hash_bytes(header)) : "unreadable";
+}
+
+Json weights_of(const fs::path& dir) {
+  Json weights = Json::object();
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error)) {
+    struct stat facts {};
+    if (entry.path().extension() != ".safetensors" || ::stat(entry.path().c_str(), &facts) != 0)
+      continue;
+    weights[entry.path().filename().string()] = {{"bytes", facts.st_size},
+                                                 {"modified", facts.st_mtime},
+                                                 {"header", hash_of_header(entry.path())}};
+  }
+  return weights;
+}
+
+Json model_sources(const ModelChoice& choice) {
+  const fs::path path = resolve_path(choice.model);
+  std::error_code error;
+  Json sources = Json::object();
+  for (const char* name : {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt"})
+    if (fs::is_regular_file(path / name, error)) sources[name] = hash_of_file(path / name);
+  for (const model::ShippedShape& shape : model::shape_texts())
+    if (shape.name == choice.model && sources.empty())
+      sources["config.json"] = results::hash_text(results::hash_bytes(shape.json));
+  if (!choice.random_weights) sources["weights"] = weights_of(path);
+  return sources;
+}
+
+}  // namespace
+
+Json sources_of(const Experiment& experiment) {
+  Json sources = Json::object();
+  for (const ModelChoice& choice : experiment.models)
+    if (!choice.model.empty()) sources["models"][choice.model] = model_sources(choice);
+  const std::string& file = experiment.workload.file;
+  std::error_code error;
+  if (!file.empty() && fs::is_regular_file(resolve_path(file), error))
+    sources["workload"] = {{"file", file}, {"hash", hash_of_file(resolve_path(file))}};
+  return sources;
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,128 @@
+#include "results/identity.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "results/provenance.h"
+
+namespace reprise::results {
+namespace {
+
+using Path = std::vector<std::string>;
+
+struct Difference {
+  Path path;
+  Json now, before;  // null where there is nothing
+};
+
+// Leaves on which the two disagree; lists are leaves.
+void compare(const Json& now, const Json& before, Path& path, std::vector<Difference>& found) {
+  if (now == before) return;
+  if (!now.is_object() || !before.is_object()) {
+    found.push_back({path, now, before});
+    return;
+  }
+  std::set<std::string> keys;
+  for (const Json* side : {&now, &before})
+    for (const auto& [key, value] : side->items()) keys.insert(key);
+  for (const std::string& key : keys) {
+    path.push_back(key);
+    compare(now.value(key, Json()), before.value(key, Json()), path, found);
+    path.pop_back();
+  }
+}
+
+std::string value_text(const Json& value) {
+  constexpr size_t kMost = 60;
+  if (value.is_null()) return "none";
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+}
+
+std::string joined(const Path& path, size_t first) {
+  std::string text;
+  for (size_t i = first; i < path.size(); ++i) text += (i == first ? "" : " ") + path[i];
+  return text;
+}
+
+// What a reader calls the place of a difference.
+std::string subject_of(const Path& path) {
+  if (path.size() > 1 && path[0] == "axes") return joined(path, 1);
+  if (path.size() > 2 && path[0] == "sources" && path[1] == "models") {
+    if (path.size() > 3 && path[3] == "weights")
+      return fmt::format("weights of {}: {}", path[2], joined(path, 4));
+    return fmt::format("{} of {}", joined(path, 3), path[2]);
+  }
+  if (path.size() > 1 && path[0] == "sources") return joined(path, 1);
+  return joined(path, 0);
+}
+
+std::string text_of_difference(const Difference& difference) {
+  const auto text = [&](const Json& value) {
+    const bool is_revision = difference.path.back() == "revision" && value.is_string();
+    return is_revision ? value.get<std::string>().substr(0, 12) : value_text(value);
+  };
+  return fmt::format("{} {}, was {}", subject_of(difference.path), text(difference.now),
+                     text(difference.before));
+}
+
+// "2 code revisions (a, b)" where there are several.
+std::string several(const std::set<std::string>& found, const char* what) {
+  if (found.size() < 2) return "";
+  return fmt::format("{} {} ({})", found.size(), what, fmt::join(found, ", "));
+}
+
+}  // namespace
+
+Json identity_json(const std::string& cpu, int64_t cores, const Json& sources) {
+  const Json made = provenance_json();
+  return {{"code",
+           {{"revision", made["revision"]},
+            {"modified", made["dirty"]},
+            {"compiler", made["compiler"]},
+            {"flags", made["flags"]}}},
+          {"machine", {{"cpu", cpu}, {"cores", cores}}},
+          {"sources", sources}};
+}
+
+std::string difference_text(const Json& now, const Json& before) {
+  constexpr size_t kMost = 6;
+  std::vector<Difference> found;
+  Path path;
+  compare(now, before, path, found);
+  std::string text;
+  for (size_t i = 0; i < found.size() && i < kMost; ++i)
+    text += (i == 0 ? "" : "; ") +
+            (found[i].path.empty() ? "everything" : text_of_difference(found[i]));
+  return found.size() > kMost ? fmt::format("{}; and {} more", text, found.size() - kMost) : text;
+}
+
+std::string mixed_note(const std::vector<Json>& records) {
+  std::set<std::string> revisions, builds, machines;
+  std::set<std::string> sources;
+  std::set<std::string> models;
+  for (const Json& record : records) {
+    const Json made = record.value("provenance", Json::object());
+    revisions.insert(made.value("revision", "unknown").substr(0, 12) +
+                     (made.value("dirty", false) ? ", modified" : ""));
+    builds.insert(made.value("compiler", "unknown") + " " + made.value("flags", ""));
+    const Json machine = record.value("machine", Json::object());
+    machines.insert(fmt::format("{}, {} cores", machine.value("cpu", "unknown"),
+                                machine.value("logical_cores", Json()).dump()));
+    if (!record.contains("sources")) continue;
+    models.insert(record["settings"]["requested"].value("model", ""));
+    sources.insert(record["settings"]["requested"].value("model", "") + record["sources"].dump());
+  }
+  std::vector<std::string> parts;
+  for (const std::string& part : {several(revisions, "code revisions"), several(builds, "builds"),
+                                  several(machines, "machines")})
+    if (!part.empty()) parts.push_back(part);
+  if (sources.size() > models.size()) parts.emplace_back("several states of one model's files");
+  if (parts.empty()) return "";
+  return fmt::format("mixed: these records are of {}; what differs between them may be that\n",
+                     fmt::join(parts, " and of "));
+}
+
+}  // namespace reprise::results

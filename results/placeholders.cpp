@@ -1,0 +1,85 @@
+#include "results/placeholders.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+
+namespace reprise::results {
+namespace {
+
+std::string word_of(const Json& value) {
+  if (!value.is_string()) return value.dump();
+  std::string text = value.get<std::string>();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text.substr(text.find_last_of('/') + 1);
+}
+
+}  // namespace
+
+std::string fill_placeholders(const std::string& text, const std::string& where,
+                              std::span<const std::string> known,
+                              const std::function<std::string(const std::string&)>& value_of) {
+  std::string filled;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool is_brace = c == '{' || c == '}';
+    if (is_brace && i + 1 < text.size() && text[i + 1] == c) {
+      filled += c;
+      ++i;
+      continue;
+    }
+    if (c == '}') raise("{} has a }} without its {{; write }}}} for a brace", where);
+    if (c != '{') {
+      filled += c;
+      continue;
+    }
+    const size_t end = text.find('}', i);
+    if (end == std::string::npos)
+      raise("{} has a {{ without its }}; write {{{{ for a brace", where);
+    const std::string name = text.substr(i + 1, end - i - 1);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      raise("{}: {}", where, unknown_name("placeholder", name, known));
+    filled += value_of(name);
+    i = end;
+  }
+  return filled;
+}
+
+std::vector<std::string> placeholder_names(std::vector<std::string> axes) {
+  for (const char* name : {"model", "dtype", "method", "repetitions"}) axes.emplace_back(name);
+  return axes;
+}
+
+std::string values_text(const std::vector<Json>& values) {
+  std::vector<Json> different;
+  for (const Json& value : values)
+    if (std::find(different.begin(), different.end(), value) == different.end())
+      different.push_back(value);
+  if (different.empty()) return "-";
+  const bool are_numbers = std::all_of(different.begin(), different.end(),
+                                       [](const Json& value) { return value.is_number(); });
+  if (are_numbers) std::sort(different.begin(), different.end());
+  if (different.size() == 1) return word_of(different.front());
+  if (are_numbers && different.size() > 2)
+    return word_of(different.front()) + " to " + word_of(different.back());
+  std::string text = word_of(different.front());
+  for (size_t i = 1; i < different.size(); ++i)
+    text += (i + 1 == different.size() ? " and " : ", ") + word_of(different[i]);
+  return text;
+}
+
+std::vector<Json> values_in(std::span<const Json* const> records, const std::string& setting) {
+  std::vector<Json> values;
+  for (const Json* record : records)
+    for (const char* kind : {"resolved", "requested"}) {
+      const Json& settings = (*record)["settings"][kind];
+      const auto found = settings.find(setting);
+      if (found == settings.end() || !found->is_primitive() || found->is_null()) continue;
+      values.push_back(*found);
+      break;
+    }
+  return values;
+}
+
+}  // namespace reprise::results

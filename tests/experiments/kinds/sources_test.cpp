@@ -1,0 +1,85 @@
+// Fingerprints change with what they are of, and with nothing else.
+#include "experiments/kinds/sources.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "experiments/kinds/registry.h"
+#include "results/identity.h"
+#include "tests/experiments/kinds/tiny_model.h"
+
+namespace reprise::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SourcesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write_tiny_model(dir_);
+    write_weights("{}", 8);
+    std::ofstream(dir_ / "text.txt") << "some text";
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  void write_weights(const std::string& header, size_t data) const {
+    std::ofstream file(dir_ / "model.safetensors", std::ios::binary);
+    const uint64_t bytes = header.size();
+    file.write(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
+    file << header << std::string(data, 'x');
+  }
+  [[nodiscard]] Json sources(const std::string& weights) const {
+    const Json file = {
+        {"name", "t"},
+        {"title", "t"},
+        {"kind", "ttft"},
+        {"methods", {"contiguous"}},
+        {"models", {{{"model", dir_.string()}, {"weights", weights}}}},
+        {"workload", {{"name", "text_prompts"}, {"file", (dir_ / "text.txt").string()}}}};
+    return sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()));
+  }
+
+  const fs::path dir_ = fs::temp_directory_path() / fmt::format("reprise_sources_{}", ::getpid());
+};
+
+TEST_F(SourcesTest, ChangeWithEachFileThatIsRead) {
+  const Json before = sources("checkpoint");
+  EXPECT_EQ(sources("checkpoint"), before);
+  const auto difference = [&] { return results::difference_text(sources("checkpoint"), before); };
+  write_weights(R"({"a": 1})", 2);  // as many bytes
+  EXPECT_NE(difference().find("header"), std::string::npos) << difference();
+  write_weights("{}", 9);
+  EXPECT_NE(difference().find("bytes 19, was 18"), std::string::npos) << difference();
+  write_weights("{}", 8);
+  fs::last_write_time(dir_ / "model.safetensors", fs::file_time_type{});
+  EXPECT_NE(difference().find("modified"), std::string::npos) << "other weights of the same shape";
+  std::ofstream(dir_ / "text.txt") << "other text";
+  EXPECT_NE(difference().find("workload hash"), std::string::npos) << difference();
+  std::ofstream(dir_ / "config.json", std::ios::app) << " ";
+  EXPECT_NE(difference().find("config.json"), std::string::npos) << difference();
+}
+
+TEST_F(SourcesTest, RandomWeightsDoNotDependOnFilesThatAreNotRead) {
+  const Json before = sources("random");
+  write_weights(R"({"a": 1})", 100);
+  EXPECT_EQ(sources("random"), before);
+}
+
+TEST_F(SourcesTest, ShippedShapesAndDamagedFilesHaveFingerprintsToo) {
+  const Json file = {{"name", "t"},
+                     {"title", "t"},
+                     {"kind", "ttft"},
+                     {"methods", {"contiguous"}},
+                     {"models", {{{"model", "tinyllama-1.1b"}, {"weights", "random"}}}}};
+  const Json shape = sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()));
+  EXPECT_TRUE(shape["models"]["tinyllama-1.1b"].contains("config.json")) << shape.dump();
+  std::ofstream(dir_ / "model.safetensors", std::ios::binary) << "\xff\xff\xff\xff\xff\xff\xff\x7f";
+  EXPECT_NE(sources("checkpoint").dump().find("unreadable"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

@@ -1,51 +1,16 @@
 // The program as a user meets it: help, names, and errors that say what to do.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "results/store.h"
-#include "tests/app/subprocess.h"
-#include "tests/experiments/kinds/tiny_model.h"
+#include "tests/app/command_line.h"
 
 namespace reprise::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-class CommandLine : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = fs::temp_directory_path() / fmt::format("reprise_cli_{}_{}", ::getpid(), info->name());
-    experiments::write_tiny_model(dir_ / "model");
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
-  struct Outcome {
-    int status;
-    std::string out, err;
-  };
-  Outcome reprise(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), REPRISE_PROGRAM);
-    Subprocess process(arguments, dir_);
-    const int status = process.wait();
-    return {status, process.out(), process.err()};
-  }
-  // The command must end with status 1 and a message that holds each of `parts`.
-  void expect_refused(const std::vector<std::string>& arguments,
-                      const std::vector<std::string>& parts) const {
-    const Outcome outcome = reprise(arguments);
-    EXPECT_EQ(outcome.status, 1) << outcome.err;
-    for (const std::string& part : parts)
-      EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " not in: " << outcome.err;
-  }
-  [[nodiscard]] std::string model() const { return (dir_ / "model").string(); }
-
-  fs::path dir_;
-};
 
 TEST_F(CommandLine, EveryCommandExplainsItself) {
   EXPECT_EQ(reprise({"--help"}).status, 0);

@@ -35,11 +35,11 @@ void add_model_options(CLI::App& command, const char* seed_option, ModelOptions&
   command
       .add_option("--dtype", options.dtype,
                   "of weights and activations: f32 or bf16 (default: as the checkpoint)")
-      ->check(not_empty());
+      ->check(dtype_name());
   command
       .add_option("--kv-dtype", options.kv_dtype,
                   "of cached keys and values: f32, bf16 or f16 (default: as --dtype)")
-      ->check(not_empty());
+      ->check(dtype_name());
   command.add_flag("--random-weights", options.random_weights,
                    "make weights instead of loading them");
   command.add_option(seed_option, options.weights_seed, "of random weights (default: 1)")

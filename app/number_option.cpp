@@ -6,6 +6,9 @@
 #include <cmath>
 #include <string>
 
+#include "core/base/dtype.h"
+#include "core/base/error.h"
+
 namespace reprise::app {
 namespace {
 
@@ -55,6 +58,19 @@ CLI::Validator integer_within(int64_t low, int64_t high) {
 }
 
 CLI::Validator seed_number() { return integer_within(0, INT64_MAX); }
+
+CLI::Validator dtype_name() {
+  return CLI::Validator(
+      [](std::string& text) {
+        try {
+          (void)parse_dtype(text);
+          return std::string();
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+      },
+      "");
+}
 
 CLI::Validator not_empty() {
   return CLI::Validator(

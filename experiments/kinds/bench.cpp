@@ -120,7 +120,10 @@ void Bench::check(const Group& group) {
   const std::string& model = group.model.model;
   Problems problems;
   problems.collect([&] {
-    (void)config(group);
+    if (const model::ModelConfig& shape = config(group); !shape.has_head)
+      problems.add(fmt::format(
+          "model {} has no head that makes logits, so that it generates nothing: take a decoder",
+          shape.name));
     // Only now: of a model that is not there, nothing else is worth being told.
     problems.collect([&] { check_prompts(group); });
     problems.collect([&] {

@@ -61,6 +61,40 @@ TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
   expect_refused({"plot", (dir_ / "nothing").string()}, {"records.jsonl"});
 }
 
+// What is wrong with later points once came out hours later, one mistake a run.
+TEST_F(CommandLine, EverythingWrongWithASweepIsToldBeforeItsFirstPoint) {
+  fs::create_directories(dir_ / "cut");
+  fs::copy_file(REPRISE_SOURCE_DIR "/models/quickstart/config.json", dir_ / "cut/config.json");
+  fs::copy_file(REPRISE_SOURCE_DIR "/models/quickstart/model.safetensors",
+                dir_ / "cut/model.safetensors");
+  fs::resize_file(dir_ / "cut/model.safetensors", 1000000);
+  const Json file = {{"name", "wrong"},
+                     {"title", "Everything is wrong but the first point"},
+                     {"kind", "ttft"},
+                     {"models", {"quickstart", (dir_ / "cut").string(), "quickstar"}},
+                     {"dtypes", {"f32", "f16"}},
+                     {"methods", {"contiguous"}},
+                     {"sweep", {{"prompt_tokens", {8, 16}}}}};
+  std::ofstream(dir_ / "wrong.json") << file.dump();
+  const std::vector<std::string> command = {"run", (dir_ / "wrong.json").string(), "--out",
+                                            (dir_ / "out").string()};
+  for (const bool is_dry : {false, true}) {
+    std::vector<std::string> words = command;
+    if (is_dry) words.emplace_back("--dry-run");
+    expect_refused(words, {"3 problems", "quickstart f16 prompt_tokens=8", "dtype f16",
+                           "cut f32 prompt_tokens=8", "model.safetensors",
+                           "did you mean \"quickstart\"", "(and 3 more like it)"});
+    EXPECT_FALSE(fs::exists(dir_ / "out"));
+  }
+  // Heads that do not divide, and what is wrong with the file itself.
+  expect_refused(
+      {"run", "shared_prefix/crossover", "--dry-run", "--set", "sweep.kv_heads=32,5,7"},
+      {"2 problems", "32 heads cannot share 5 kv_heads", "32 heads cannot share 7 kv_heads"});
+  expect_refused({"run", "quickstart", "--set", "methods=contigous,paged", "--set", "dtypes=f8",
+                  "--set", "metrics=ttft"},
+                 {"3 problems", "\"contiguous\"?", "\"f8\"", "\"ttft_ms\"?"});
+}
+
 // One sequence of 131072 tokens takes 0.3 GB, 4096 of them take 1.1 TB.
 TEST_F(CommandLine, RunSkipsWhatDoesNotFitAndSaysSo) {
   const Json file = {{"name", "large"},

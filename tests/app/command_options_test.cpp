@@ -51,9 +51,13 @@ TEST_F(Options, EmptyNamesAndPathsAreRefused) {
            {"generate", "--model", "", "--ids", "1"},
            {"logits", "--model", model(), "--ids", "1", "--out", ""}})
     expect_refused(command, {"empty"});
-  for (const char* option : {"--method", "--method-options", "--dtype", "--kv-dtype", "--prompt",
-                             "--prompt-file", "--ids-file", "--stop"})
+  for (const char* option :
+       {"--method", "--method-options", "--prompt", "--prompt-file", "--ids-file", "--stop"})
     expect_refused(on_model("generate", {"--ids", "1", option, ""}), {option, "empty"});
+  for (const char* option : {"--dtype", "--kv-dtype"})
+    for (const char* name : {"", "f8"})
+      expect_refused(on_model("generate", {"--ids", "1", option, name}),
+                     {option, fmt::format("\"{}\"", name), "f32, bf16 or f16"});
   // CLI11 would take --no-plot for the folder.
   expect_refused({"run", "quickstart", "--out=", "--no-plot"}, {"--out is empty"});
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/problems.h"
@@ -93,6 +94,11 @@ TEST_F(KindsTest, EverythingWrongWithAGroupIsToldBeforeWeightsAreLoaded) {
   EXPECT_NE(problems_of(trained).find("did you mean \"quickstart\""), std::string::npos);
   trained.model.model = "quickstart";
   EXPECT_EQ(problems_of(trained), "");
+  Group encoder = group("ttft", {{"prompt_tokens", 8}, {"new_tokens", 2}});
+  std::ofstream(dir_ / "config.json") << R"({"model_type": "bert", "vocab_size": 100,
+    "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
+    "max_position_embeddings": 64, "type_vocab_size": 2, "hidden_act": "gelu"})";
+  EXPECT_NE(problems_of(encoder).find("no head"), std::string::npos);
   trained.workload = {.name = "text_prompts", .file = (dir_ / "nowhere.txt").string()};
   EXPECT_NE(problems_of(trained).find("nowhere.txt"), std::string::npos);
 }

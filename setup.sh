@@ -20,7 +20,7 @@ packages=(
   build-essential cmake ninja-build pkg-config ccache git ca-certificates       # to build
   libdnnl-dev ocl-icd-opencl-dev             # arithmetic: oneDNN, whose CMake files ask for OpenCL (for its GPU part)
   libhwy-dev libeigen3-dev                                                      # arithmetic: SIMD; oracles
-  nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev                      # files, command line, messages
+  nlohmann-json3-dev libcli11-dev libfmt-dev                                    # files, command line, messages
   libxxhash-dev                                                                 # checksums
   libsentencepiece-dev libpcre2-dev libutf8proc-dev                             # tokenizers
   libgtest-dev libgmock-dev libbenchmark-dev                                    # tests and benchmarks

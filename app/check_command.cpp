@@ -15,6 +15,7 @@
 #include "app/exit_status.h"
 #include "app/interrupt.h"
 #include "app/number_option.h"
+#include "app/output.h"
 #include "checks/check.h"
 #include "checks/machine_lock.h"
 #include "checks/record.h"
@@ -89,7 +90,7 @@ void record_baseline(const CheckCommand& command, const checks::Bench& bench,
       .settings = requested_json(command)};
   checks::write_baseline(baseline, command.record);
   progress.end();
-  fmt::print("{} benchmarks recorded in {}\n", baseline.entries.size(), command.record);
+  print("{} benchmarks recorded in {}\n", baseline.entries.size(), command.record);
 }
 
 void compare(const CheckCommand& command, const checks::Bench& bench,
@@ -107,11 +108,10 @@ void compare(const CheckCommand& command, const checks::Bench& bench,
   context["provenance"] = results::provenance_json();
   if (!command.json.empty())
     write_json(command.json, check_json(outcome, command.options, context));
-  fmt::print("{}{}\n", check_table(outcome.results, command.options),
-             check_summary(outcome.results));
-  std::fflush(stdout);
+  print("{}{}\n", check_table(outcome.results, command.options), check_summary(outcome.results));
+  flush_output();
   if (outcome.was_interrupted) {
-    fmt::print(stderr, "interrupted: the verdicts above are those reached so far\n");
+    note("interrupted: the verdicts above are those reached so far\n");
     throw ExitStatus{kInterruptedStatus};
   }
   for (const checks::BenchmarkResult& result : outcome.results)
@@ -145,7 +145,7 @@ void check(CheckCommand command, const CommonOptions& common) {
       record_baseline(command, bench, candidates, machine, progress);
   } catch (const Interrupted&) {
     progress.end();
-    fmt::print(stderr, "interrupted before there was anything to report\n");
+    note("interrupted before there was anything to report, at: {}\n", progress.now());
     throw ExitStatus{kInterruptedStatus};
   } catch (...) {
     progress.end();
@@ -162,12 +162,18 @@ void add_check_command(CLI::App& app) {
   command
       ->add_option("candidate", options->candidate,
                    "a build's bin folder (its programs *_bench), or one benchmark program")
-      ->required();
-  command->add_option("--against", options->against,
-                      "the same of another build, or a baseline: results/baselines/NAME.json");
-  command->add_option("--record", options->record, "write a baseline to this file instead");
-  command->add_option("--filter", options->filter,
-                      "benchmarks whose \"program/name\" holds a match of this expression");
+      ->required()
+      ->check(not_empty());
+  command
+      ->add_option("--against", options->against,
+                   "the same of another build, or a baseline: results/baselines/NAME.json")
+      ->check(not_empty());
+  command->add_option("--record", options->record, "write a baseline to this file instead")
+      ->check(not_empty());
+  command
+      ->add_option("--filter", options->filter,
+                   "benchmarks whose \"program/name\" holds a match of this expression")
+      ->check(not_empty());
   // Below these bounds a check would need more rounds than any budget has.
   command
       ->add_option(
@@ -186,9 +192,12 @@ void add_check_command(CLI::App& app) {
       ->add_option("--calibration", options->options.calibration_rounds,
                    "A/A pairs of each benchmark (default: 10)")
       ->check(integer_within(4, 1000));
-  CLI::Option* seed = command->add_option("--seed", options->options.seed,
-                                          "of the random orders (default: another each time)");
-  command->add_option("--json", options->json, "write every sample and verdict to this file too");
+  CLI::Option* seed = command
+                          ->add_option("--seed", options->options.seed,
+                                       "of the random orders (default: another each time)")
+                          ->check(seed_number());
+  command->add_option("--json", options->json, "write every sample and verdict to this file too")
+      ->check(not_empty());
   command->add_flag("--realtime", options->is_realtime,
                     "let the benchmarks preempt this machine's other programs (needs privileges)");
   const auto common = add_common_options(*command);

@@ -4,21 +4,24 @@
 
 #include "app/check_report.h"
 #include "app/progress.h"
+#include "core/base/visible.h"
 
 namespace reprise::app {
 
 void CheckProgress::phase(const std::string& text) {
+  now_ = text;
   if (is_terminal_)
     show(text);
   else
-    fmt::print(out_, "{}\n", text);
+    fmt::print(out_, "{}\n", visible(text));
   std::fflush(out_);
 }
 
 void CheckProgress::calibrating(int round, int of) {
   const std::string text = "A/A pairs, to learn how noisy the machine is";
   if (round == 0 && !is_terminal_) phase(text);
-  show(fmt::format("{}: {}/{}", text, round, of));
+  now_ = fmt::format("{}: {}/{}", text, round, of);
+  show(now_);
 }
 
 void CheckProgress::measuring(int decided, int of, double rounds_left_s) {
@@ -29,8 +32,8 @@ void CheckProgress::measuring(int decided, int of, double rounds_left_s) {
 
 void CheckProgress::decided(const checks::BenchmarkResult& result) {
   if (is_terminal_) end();
-  fmt::print(out_, "{}: {} {}, {} rounds\n", result.id, checks::name_of(result.verdict),
-             ratio_text(result), result.rounds);
+  fmt::print(out_, "{}: {} {}, {} rounds\n", visible(result.id, /*kept=*/""),
+             checks::name_of(result.verdict), ratio_text(result), result.rounds);
   std::fflush(out_);
 }
 

@@ -21,6 +21,8 @@ class CheckProgress : public checks::CheckObserver, public checks::RecordObserve
   void decided(const checks::BenchmarkResult& result) override;
   void recorded(int64_t samples, int64_t of) override;
   void end();  // leaves the line clean
+  // What it is at: "A/A pairs, ...: 3/10".
+  [[nodiscard]] const std::string& now() const { return now_; }
 
  private:
   void show(const std::string& line);  // on a terminal alone
@@ -28,6 +30,7 @@ class CheckProgress : public checks::CheckObserver, public checks::RecordObserve
   std::FILE* out_;
   bool is_terminal_;
   bool is_measuring_ = false;
+  std::string now_ = "looking for benchmarks";
 };
 
 }  // namespace reprise::app

@@ -2,22 +2,29 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/number_option.h"
 #include "core/base/error.h"
 
 namespace reprise::app {
+namespace {
+
+constexpr int kMostThreads = 4096;
+
+}  // namespace
 
 std::shared_ptr<CommonOptions> add_common_options(CLI::App& command) {
   auto options = std::make_shared<CommonOptions>();
-  command.add_option("--threads", options->threads, "threads to compute with (default: all cores)");
-  command.add_option(
-      "--isa", options->isa,
-      "instruction set: portable, avx2, avx512, avx512-bf16 (default: the best here)");
-  command.add_option("--device", options->device, "cpu or cuda (default: cpu)");
+  command.add_option("--threads", options->threads, "threads to compute with (default: all cores)")
+      ->check(integer_within(1, kMostThreads));
+  command
+      .add_option("--isa", options->isa,
+                  "instruction set: portable, avx2, avx512, avx512-bf16 (default: the best here)")
+      ->check(not_empty());
+  command.add_option("--device", options->device, "cpu or cuda (default: cpu)")->check(not_empty());
   return options;
 }
 
 Context make_context(const CommonOptions& options) {
-  constexpr int kMostThreads = 4096;
   if (options.device != "cpu" && options.device != "cuda")
     raise("--device {}: {}", options.device,
           unknown_name("device", options.device, std::vector<std::string>{"cpu", "cuda"}));

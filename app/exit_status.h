@@ -16,6 +16,9 @@ inline constexpr int kSlowerStatus = 1;
 // `run` measured what fits into memory and skipped the rest.
 inline constexpr int kSkippedStatus = 3;
 
+// `run` measured all that fits, and its figures could not be drawn.
+inline constexpr int kNoFigureStatus = 4;
+
 // What a command ends with after an error, of usage too: 1, but 2 from `check`, whose readers must
 // tell a slower kernel from a check that could not be made.
 constexpr int error_status_of(std::string_view command) { return command == "check" ? 2 : 1; }

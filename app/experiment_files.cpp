@@ -10,30 +10,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files below results::data_dir()/folder that `is_wanted` accepts, relative to results::data_dir().
-template <typename Wanted>
-std::vector<fs::path> files_below(const char* folder, Wanted&& is_wanted) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& entry : fs::recursive_directory_iterator(results::data_dir() / folder, error))
-    if (is_wanted(entry.path())) found.push_back(fs::relative(entry.path(), results::data_dir()));
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 }  // namespace
 
 std::vector<fs::path> shipped_experiments() {
-  return files_below("experiments",
-                     [](const fs::path& path) { return path.extension() == ".json"; });
-}
-
-std::vector<fs::path> shipped_models() {
-  std::vector<fs::path> dirs;
-  for (const fs::path& file :
-       files_below("models", [](const fs::path& path) { return path.filename() == "config.json"; }))
-    dirs.push_back(file.parent_path());
-  return dirs;
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(results::data_dir() / "experiments", error))
+    if (entry.path().extension() == ".json")
+      found.push_back(fs::relative(entry.path(), results::data_dir()));
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 fs::path find_experiment(const std::string& name) {

@@ -1,4 +1,4 @@
-// Where experiment files, shipped models and plot scripts are.
+// Where experiment files are.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,6 @@ namespace reprise::app {
 
 // Paths below results::data_dir(), sorted.
 std::vector<std::filesystem::path> shipped_experiments();
-std::vector<std::filesystem::path> shipped_models();
 
 // A file as given, or one of the shipped ones by its path or name ("quickstart",
 // "prompt_cache/fig5"). Throws Error with the nearest name.

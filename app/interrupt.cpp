@@ -1,21 +1,41 @@
 #include "app/interrupt.h"
 
 #include <csignal>
+#include <ctime>
 
 namespace reprise::app {
 namespace {
 
-std::atomic<bool> g_interrupted = false;  // a signal handler has nowhere else to write
-static_assert(std::atomic<bool>::is_always_lock_free);
+// A signal handler has nowhere else to write.
+std::atomic<bool> g_interrupted = false;
+std::atomic<int64_t> g_first_ns = 0;
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
-void on_signal(int) { g_interrupted = true; }
+int64_t steady_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void on_signal(int signal) {
+  if (!g_interrupted.exchange(true)) {
+    g_first_ns = steady_ns();
+    return;
+  }
+  if (steady_ns() - g_first_ns < kOneInterrupt_ns) return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
 
 }  // namespace
 
 const std::atomic<bool>& watch_interrupts() {
   struct sigaction action {};
   action.sa_handler = on_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;  // the second one ends the program
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaddset(&action.sa_mask, SIGINT);  // one at a time
+  sigaddset(&action.sa_mask, SIGTERM);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   return g_interrupted;

@@ -1,12 +1,17 @@
-// Ctrl-C: the first asks the program to finish cleanly, the second ends it at once.
+// Ctrl-C: the first asks the program to finish cleanly, a later one ends it at once.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace reprise::app {
 
 // Installs the handler for SIGINT and SIGTERM; the flag rises with the first of them.
 const std::atomic<bool>& watch_interrupts();
+
+// Signals that come closer together than this are one interrupt: timeout(1) sends each of its
+// signals twice, to the program and to its process group, and job control of a terminal may too.
+inline constexpr int64_t kOneInterrupt_ns = 500'000'000;
 
 // Exit status of a program that was interrupted, as shells expect it.
 inline constexpr int kInterruptedStatus = 130;

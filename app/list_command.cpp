@@ -2,14 +2,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
 #include "app/experiment_files.h"
+#include "app/number_option.h"
+#include "app/output.h"
 #include "core/base/error.h"
 #include "core/model/config/config.h"
+#include "experiments/kinds/places.h"
 #include "experiments/kinds/registry.h"
 #include "methods/registry.h"
 #include "results/data_dir.h"
@@ -24,8 +26,8 @@ namespace {
 
 using results::Table;
 
-void print(const char* heading, const Table& table) {
-  std::printf("%s\n%s\n", heading, table.text().empty() ? "(none)\n" : table.text().c_str());
+void show(const std::string& heading, const Table& table) {
+  print("{}\n{}\n", heading, table.text().empty() ? "(none)\n" : table.text());
 }
 
 void list_methods() {
@@ -35,7 +37,7 @@ void list_methods() {
   for (const reuse::MethodInfo& info : methods::known_methods())
     table.row({info.name, info.exactness == reuse::Exactness::kExact ? "exact" : "approximate",
                info.paper.empty() ? "-" : info.paper, info.summary});
-  print("Methods", table);
+  show("Methods", table);
 }
 
 // "6.74 B", "15.2 M", "260 k".
@@ -58,11 +60,11 @@ void list_models() {
   for (const char* heading : {"model", "weights"}) table.column(heading);
   for (const char* heading : {"parameters", "layers", "hidden", "heads", "kv heads", "tokens"})
     table.column(heading, Table::Align::kRight);
-  for (const std::filesystem::path& dir : shipped_models())
+  for (const std::filesystem::path& dir : experiments::shipped_models())
     add_model(table, dir.string(), "trained", model::load_config(results::data_dir() / dir));
   for (const std::string& name : model::shipped_shapes())
     add_model(table, name, "random", model::load_config(name));
-  print("Models (and any folder with config.json, *.safetensors and a tokenizer)", table);
+  show("Models (and any folder with config.json, *.safetensors and a tokenizer)", table);
 }
 
 void list_experiments() {
@@ -75,7 +77,7 @@ void list_experiments() {
     const std::string paper = reader.string("paper", "-") + (figure.empty() ? "" : ", " + figure);
     table.row({path.string(), reader.string("kind"), paper, reader.string("title")});
   }
-  print("Experiments (run one with: reprise run FILE)", table);
+  show("Experiments (run one with: reprise run FILE)", table);
 }
 
 void list_workloads() {
@@ -83,7 +85,7 @@ void list_workloads() {
   for (const char* heading : {"workload", "what it is"}) table.column(heading);
   for (const workloads::WorkloadInfo& info : workloads::known_workloads())
     table.row({info.name, info.summary + (info.takes_file ? " (takes \"file\")" : "")});
-  print("Workloads", table);
+  show("Workloads", table);
 }
 
 void list_arrivals() {
@@ -91,7 +93,7 @@ void list_arrivals() {
   for (const char* heading : {"arrivals", "what they are"}) table.column(heading);
   for (const workloads::ArrivalInfo& info : workloads::known_arrivals())
     table.row({info.name, info.summary});
-  print("Arrivals", table);
+  show("Arrivals", table);
 }
 
 // What can be chosen about one method.
@@ -103,14 +105,14 @@ void list_method(const reuse::MethodInfo& method) {
   for (const char* heading : {"accepted", "unit", "meaning"}) options.column(heading);
   for (const reuse::OptionInfo& option : list.options)
     options.row({"  " + option.name, option.fallback, option.accepted, option.unit, option.help});
-  print(("Method " + method.name + ": " + method.summary).c_str(), options);
+  show("Method " + method.name + ": " + method.summary, options);
   if (list.presets.empty()) return;
   Table presets;
   for (const char* heading : {"  preset", "sets", "meaning"}) presets.column(heading);
   for (const reuse::PresetInfo& preset : list.presets)
     presets.row(
         {"  " + preset.name, preset.changes.empty() ? "-" : preset.changes.dump(), preset.help});
-  print(
+  show(
       "Presets (option \"preset\"; the first is the default, and other options replace what one "
       "sets)",
       presets);
@@ -135,7 +137,7 @@ void list_kind(const experiments::KindInfo& kind) {
     table.row({"  metric " + metric.name, "", "", metric.unit, metric_help(metric)});
   for (const experiments::OwnMethod& method : kind.own_methods)
     table.row({"  method " + method.name, "", "", "", method.help});
-  print(("Kind " + kind.name + ": " + kind.summary).c_str(), table);
+  show("Kind " + kind.name + ": " + kind.summary, table);
 }
 
 void list_kinds() {
@@ -148,7 +150,7 @@ void list_libraries() {
   const Json libraries = results::provenance_json()["libraries"];
   for (const auto& [name, version] : libraries.items())
     table.row({name, version.is_string() ? version.get<std::string>() : version.dump()});
-  print("Libraries this program was built with (./setup.sh --torch installs libtorch)", table);
+  show("Libraries this program was built with (./setup.sh --torch installs libtorch)", table);
 }
 
 void list(const std::string& what) {
@@ -166,10 +168,10 @@ void list(const std::string& what) {
     names.push_back(kind.name);
     if (kind.name == what) return list_kind(kind);
   }
-  for (const auto& [name, show] : lists) {
+  for (const auto& [name, show_list] : lists) {
     names.push_back(name);
     if (!what.empty() && what != name) continue;
-    show();
+    show_list();
     is_known = true;
   }
   if (!is_known) raise("{}", unknown_name("list", what, names));
@@ -183,9 +185,11 @@ void add_list_command(CLI::App& app) {
       "list",
       "Show what there is by name: methods, models, experiments, workloads, arrivals, kinds, "
       "libraries");
-  command->add_option("what", *what,
-                      "one of these lists (default: all), a method (its options and presets) or an "
-                      "experiment kind (its axes and metrics)");
+  command
+      ->add_option("what", *what,
+                   "one of these lists (default: all), a method (its options and presets) or an "
+                   "experiment kind (its axes and metrics)")
+      ->check(not_empty());
   command->callback([what] { list(*what); });
 }
 

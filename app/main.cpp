@@ -1,17 +1,30 @@
 // reprise: the command line. Errors are caught here, once, and become one readable paragraph.
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <new>
+#include <sstream>
 
 #include "app/commands.h"
 #include "app/exit_status.h"
+#include "app/output.h"
 #include "app/tokenize_command.h"
+#include "app/unknown_option.h"
 #include "core/base/error.h"
 #include "results/provenance.h"
 
 namespace {
 
 using namespace reprise;
+
+// A stream that the caller closed would be the next file that is opened: results would be printed
+// into it. In its place comes one that can neither be read nor, as standard output, written.
+void occupy_closed_streams() {
+  for (int stream = 0; stream <= 2; ++stream)
+    if (fcntl(stream, F_GETFD) == -1) (void)open("/dev/null", stream == 2 ? O_WRONLY : O_RDONLY);
+}
 
 // A first word that is no command gets the nearest one, which CLI11 does not offer.
 void check_command_name(const CLI::App& app, int argc, char** argv) {
@@ -23,9 +36,32 @@ void check_command_name(const CLI::App& app, int argc, char** argv) {
   raise("{}", unknown_name("command", argv[1], names));
 }
 
+// CLI11 would take the next word for the value of "--out=".
+void refuse_missing_values(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
+    if (const std::string_view word = argv[i];
+        word.starts_with("--") && word.find('=') == word.size() - 1)
+      raise("{} is empty: put a value behind the \"=\", or leave the option out",
+            word.substr(0, word.size() - 1));
+}
+
 void report(const std::string& message) {
   std::fflush(stdout);
-  std::fprintf(stderr, "reprise: %s\n", message.c_str());
+  app::note("reprise: {}\n", message);
+}
+
+// --help, --version, or what is wrong with the command line.
+int answer(const CLI::App& app, const CLI::ParseError& error, int error_status) {
+  if (const std::string text = app::unknown_option_text(app);
+      error.get_exit_code() != 0 && !text.empty()) {
+    report(text);
+    return error_status;
+  }
+  std::ostringstream out, err;
+  const bool is_wrong = app.exit(error, out, err) != 0;
+  app::write_output(out.str());
+  app::note("{}", err.str());
+  return is_wrong ? error_status : 0;
 }
 
 int run(int argc, char** argv) {
@@ -41,29 +77,41 @@ int run(int argc, char** argv) {
   app::add_probe_command(app);
   app::add_check_command(app);
   check_command_name(app, argc, argv);
+  refuse_missing_values(argc, argv);
   try {
     app.parse(argc, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    app.exit(error);                                         // prints the message and where help is
-    return app::error_status_of(argc > 1 ? argv[1] : "");
+    return answer(app, error, app::error_status_of(argc > 1 ? argv[1] : ""));
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int status_of(int argc, char** argv) {
   try {
-    return run(argc, argv);
-  } catch (const reprise::app::ExitStatus& exit) {
-    return exit.status;
-  } catch (const reprise::Error& error) {
+    int status = 0;
+    try {
+      status = run(argc, argv);
+    } catch (const app::ExitStatus& exit) {
+      status = exit.status;
+    }
+    app::flush_output();  // what was printed has to arrive, whatever the outcome
+    return status;
+  } catch (const app::OutputError& error) {
+    if (error.is_closed_pipe()) return 128 + SIGPIPE;
+    report(error.what());
+  } catch (const Error& error) {
     report(error.what());
   } catch (const std::bad_alloc&) {
     report("the system has no memory left. Take a smaller model, batch or prompt.");
   } catch (const std::exception& error) {
     report(std::string("unexpected failure: ") + error.what());
   }
-  return reprise::app::error_status_of(argc > 1 ? argv[1] : "");
+  return app::error_status_of(argc > 1 ? argv[1] : "");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_closed_streams();
+  return status_of(argc, argv);
 }

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <string>
 
+#include "core/base/dtype.h"
+#include "core/base/error.h"
+
 namespace reprise::app {
 namespace {
 
@@ -18,25 +21,64 @@ bool reads(const std::string& text, Number& number) {
   return error == std::errc() && stop == end;
 }
 
-template <typename Number>
-CLI::Validator within(Number low, Number high, const char* what) {
-  const std::string range = fmt::format("{} from {} to {}", what, low, high);
+// "007", but not "0" and "0.5".
+bool has_leading_zero(const std::string& text) {
+  const size_t digits = text.find_first_not_of("+-");
+  return digits != std::string::npos && text.size() > digits + 1 && text[digits] == '0' &&
+         std::isdigit(static_cast<unsigned char>(text[digits + 1])) != 0;
+}
+
+template <typename Number, typename Accepts>
+CLI::Validator accepting(const std::string& what, const std::string& range, Accepts&& accepts) {
   return CLI::Validator(
-      [low, high, range](std::string& text) {
+      [what, range, accepts](std::string& text) {
         Number number{};
-        // Not "number < low": nan is below nothing.
-        const bool is_accepted = reads(text, number) && number >= low && number <= high;
-        return is_accepted ? std::string() : fmt::format("{}: give {}", text, range);
+        const bool is_accepted = reads(text, number) && !has_leading_zero(text) && accepts(number);
+        return is_accepted ? std::string() : fmt::format("\"{}\": give {} {}", text, what, range);
       },
-      fmt::format("{} to {}", low, high));
+      range);
 }
 
 }  // namespace
 
-CLI::Validator number_within(double low, double high) { return within(low, high, "a number"); }
+// Not "number < low": nan is below nothing.
+CLI::Validator number_within(double low, double high) {
+  return accepting<double>("a number from", fmt::format("{} to {}", low, high),
+                           [=](double number) { return number >= low && number <= high; });
+}
+
+CLI::Validator number_above(double low, double high) {
+  return accepting<double>("a number", fmt::format("above {}, at most {}", low, high),
+                           [=](double number) { return number > low && number <= high; });
+}
 
 CLI::Validator integer_within(int64_t low, int64_t high) {
-  return within(low, high, "a whole number");
+  return accepting<int64_t>("a whole number from", fmt::format("{} to {}", low, high),
+                            [=](int64_t number) { return number >= low && number <= high; });
+}
+
+CLI::Validator seed_number() { return integer_within(0, INT64_MAX); }
+
+CLI::Validator dtype_name() {
+  return CLI::Validator(
+      [](std::string& text) {
+        try {
+          (void)parse_dtype(text);
+          return std::string();
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+      },
+      "");
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](std::string& text) {
+        return text.empty() ? std::string("it is empty: give a value, or leave the option out")
+                            : std::string();
+      },
+      "");
 }
 
 }  // namespace reprise::app

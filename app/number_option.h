@@ -1,5 +1,5 @@
-// What a number on the command line may be, said once: checked before the command runs, and shown
-// by --help.
+// What a value on the command line may be, said once: checked before the command runs, and shown by
+// --help.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,7 +10,20 @@ namespace reprise::app {
 // inf, 1e-300 where that is below `low`, text behind the number) with the range that is accepted.
 CLI::Validator number_within(double low, double high);
 
-// The same for whole numbers.
+// The same without `low` itself.
+CLI::Validator number_above(double low, double high);
+
+// The same for whole numbers, both ends included. Decimal: CLI11 would read 010 as 8, so that
+// leading zeros are refused.
 CLI::Validator integer_within(int64_t low, int64_t high);
+
+// The seed of a random stream, as experiment files take it: 0 to 2^63 - 1.
+CLI::Validator seed_number();
+
+// The name of a dtype: see parse_dtype().
+CLI::Validator dtype_name();
+
+// A name or path: anything but nothing.
+CLI::Validator not_empty();
 
 }  // namespace reprise::app

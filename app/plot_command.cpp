@@ -1,10 +1,11 @@
 // `reprise plot`: tells and draws the results in a folder, or in one file of records, again.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
 #include "app/experiment_files.h"
+#include "app/number_option.h"
+#include "app/output.h"
 #include "app/python.h"
 #include "app/record_table.h"
 #include "app/terminal.h"
@@ -56,7 +57,7 @@ results::ResultsFolder read_records_alone(const fs::path& file) {
       folder.source);
   const Json& plot = folder.run["plots"][0];
   if (shipped && !shipped->plots.empty())
-    fmt::print(stderr, "figures as the shipped experiment {} draws them\n", shipped->name);
+    note("figures as the shipped experiment {} draws them\n", shipped->name);
   else
     fmt::print(stderr,
                "this program ships no experiment \"{}\" with figures; drawing {} against {}\n",
@@ -73,7 +74,7 @@ void plot(PlotCommand command) {
       is_file ? read_records_alone(path) : results::read_folder(path);
   print_table(record_table(folder, command.table), command.table);
   if (folder.run["plots"].empty()) {
-    fmt::print(stderr, "the experiment of {} names no figures\n", folder.source);
+    note("the experiment of {} names no figures\n", folder.source);
     return;
   }
   fs::path out = command.out;
@@ -91,10 +92,13 @@ void add_plot_command(CLI::App& app) {
   command
       ->add_option("results", options->results,
                    "folder that `reprise run` wrote, or one of its records*.jsonl")
-      ->required();
-  command->add_option("--out", options->out,
-                      "folder of the figures (default: figures in the folder, NAME-figures beside "
-                      "NAME.jsonl)");
+      ->required()
+      ->check(not_empty());
+  command
+      ->add_option("--out", options->out,
+                   "folder of the figures (default: figures in the folder, NAME-figures beside "
+                   "NAME.jsonl)")
+      ->check(not_empty());
   add_table_options(*command, options->table);
   command->callback([options] { plot(*options); });
 }

@@ -1,10 +1,10 @@
 // `reprise probe`: what this machine can do at most.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
 #include "app/common_options.h"
+#include "app/output.h"
 #include "core/device/machine_probe.h"
 #include "results/table.h"
 
@@ -13,8 +13,8 @@ namespace {
 
 void print_facts(const Context& context, const MachineLimits& limits) {
   const CpuFacts& cpu = cpu_facts();
-  std::printf("%s\n%d logical cores, %d threads used, instruction set %s\n\n", cpu.model.c_str(),
-              cpu.logical_cores, context.threads, std::string(name_of(context.isa)).c_str());
+  print("{}\n{} logical cores, {} threads used, instruction set {}\n\n", cpu.model,
+        cpu.logical_cores, context.threads, name_of(context.isa));
   results::Table table;
   table.column("limit");
   table.column("measured", results::Table::Align::kRight);
@@ -24,8 +24,8 @@ void print_facts(const Context& context, const MachineLimits& limits) {
   table.row({"L2 read", results::short_number(limits.l2_read_gb_s), "GB/s"});
   table.row({"f32 multiply-add", results::short_number(limits.f32_gflop_s), "GFLOP/s"});
   table.row({"bf16 dot product", results::short_number(limits.bf16_gflop_s), "GFLOP/s"});
-  std::printf("%s\nmeasured in %.1f s; each figure is the best of several trials\n",
-              table.text().c_str(), limits.elapsed_s);
+  print("{}\nmeasured in {:.1f} s; each figure is the best of several trials\n", table.text(),
+        limits.elapsed_s);
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ void add_probe_command(CLI::App& app) {
     const Context context = make_context(*common);
     const MachineLimits limits = probe_machine(context);
     if (*is_json) {
-      std::printf("%s\n", machine_json(context, limits).dump(2).c_str());
+      write_output(machine_json(context, limits).dump(2) + "\n");
     } else {
       print_facts(context, limits);
     }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/terminal.h"
+#include "core/base/visible.h"
 #include "results/table.h"
 
 namespace reprise::app {
@@ -58,7 +59,8 @@ void Progress::finished(const experiments::Group& group, const std::vector<Json>
         values +=
             fmt::format(" {}={}", metric,
                         results::short_number(record["metrics"][metric]["value"].get<double>()));
-    fmt::print(out_, "[{}/{}] {} {}:{}\n", ++number, points_, group.label, name, values);
+    fmt::print(out_, "[{}/{}] {} {}:{}\n", ++number, points_, visible(group.label, /*kept=*/""),
+               visible(name, /*kept=*/""), values);
   }
   std::fflush(out_);
 }
@@ -67,7 +69,8 @@ void Progress::finished(const experiments::Group& group, const std::vector<Json>
 void Progress::skipped(const experiments::Group& group, const experiments::MemoryLack& lack) {
   done_ += std::ssize(group.point_ids);
   if (!is_terminal_)
-    fmt::print(out_, "[{}/{}] {}: skipped, {}\n", done_, points_, group.label, lack.text());
+    fmt::print(out_, "[{}/{}] {}: skipped, {}\n", done_, points_, visible(group.label, /*kept=*/""),
+               visible(lack.text(), /*kept=*/""));
 }
 
 void Progress::show(const std::string& label, int64_t number) {
@@ -84,7 +87,7 @@ void Progress::show(const std::string& label, int64_t number) {
   std::string line =
       fmt::format("[{}{}] {}/{}  {}  ETA {}  {}", std::string(static_cast<size_t>(filled), '#'),
                   std::string(static_cast<size_t>(kBarWidth - filled), '.'), number, points_,
-                  duration_text(elapsed.count()), eta, label);
+                  duration_text(elapsed.count()), eta, visible(label, /*kept=*/""));
   line.resize(std::min(line.size(), output_columns(out_) - 1));
   fmt::print(out_, "\r{}\033[K", line);
   std::fflush(out_);

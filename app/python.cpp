@@ -1,20 +1,17 @@
 #include "app/python.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "results/data_dir.h"
 #include "results/store.h"
-
-extern char** environ;
 
 namespace reprise::app {
 namespace {
@@ -51,34 +48,55 @@ class Document {
   std::string path_;
 };
 
+// What `python` prints for a line of Python. Throws Error as run_child().
+std::string answer_of(const std::string& python, const std::string& line) {
+  const std::atomic<bool> goes_on = false;
+  return run_child({python, "-c", line}, goes_on).out;
+}
+
+bool has_matplotlib(const std::string& python) {
+  try {
+    (void)answer_of(python, "import matplotlib");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void require_python(const std::string& python) {
+  constexpr const char* kRemedy =
+      "Set it to a Python that has matplotlib, such as /usr/bin/python3, or unset it";
+  std::string version;
+  try {
+    version = answer_of(python, "import sys; print('Python', sys.version)");
+  } catch (const Error& error) {
+    raise("REPRISE_PYTHON is \"{}\", which is no Python: {}. {}.", python, error.what(), kRemedy);
+  }
+  if (!version.starts_with("Python "))
+    raise(
+        "REPRISE_PYTHON is \"{}\", which is no Python: asked for its version it printed \"{}\". "
+        "{}.",
+        python, version.substr(0, 80), kRemedy);
+  if (!has_matplotlib(python))
+    raise("REPRISE_PYTHON is \"{}\", a Python that cannot import matplotlib. {}.", python, kRemedy);
+}
+
+std::string wanted_python() {
+  const char* wanted = std::getenv("REPRISE_PYTHON");
+  return wanted == nullptr ? "" : wanted;
+}
+
 }  // namespace
 
-int run_program(const std::vector<std::string>& command, bool is_quiet) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (is_quiet)
-    for (const int file : {1, 2})
-      posix_spawn_file_actions_addopen(&actions, file, "/dev/null", O_WRONLY, 0);
-  pid_t pid = 0;
-  const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return 127;
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return 127;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+void check_plot_python() {
+  if (const std::string wanted = wanted_python(); !wanted.empty()) require_python(wanted);
 }
 
 std::optional<std::string> find_plot_python() {
-  std::vector<std::string> candidates;
-  if (const char* wanted = std::getenv("REPRISE_PYTHON"); wanted != nullptr && *wanted != '\0')
-    candidates.emplace_back(wanted);
-  candidates.insert(candidates.end(), {"python3", "/usr/bin/python3"});
-  for (const std::string& python : candidates)
-    if (run_program({python, "-c", "import matplotlib"}, /*is_quiet=*/true) == 0) return python;
+  check_plot_python();
+  if (const std::string wanted = wanted_python(); !wanted.empty()) return wanted;
+  for (const char* python : {"python3", "/usr/bin/python3"})
+    if (has_matplotlib(python)) return python;
   return std::nullopt;
 }
 
@@ -97,11 +115,11 @@ void draw_figures(const Json& document, const std::filesystem::path& out) {
     raise("cannot write figures to {}: {}. Choose another folder with --out.", out.string(),
           error ? error.message() : std::strerror(errno));
   const Document file(document);
-  const int status = run_program({*python, script.string(), file.path(), "--out", out.string()},
-                                 /*is_quiet=*/false);
-  if (status != 0)
+  const ChildEnd end =
+      ChildProcess({*python, script.string(), file.path(), "--out", out.string()}, {}).wait();
+  if (!end.is_success())
     raise("the figures of {} were not drawn: {} ended with status {}, for the reason above",
-          document["source"].get<std::string>(), script.string(), status);
+          document["source"].get<std::string>(), script.string(), end.code());
 }
 
 }  // namespace reprise::app

@@ -4,19 +4,20 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/base/json.h"
 
 namespace reprise::app {
 
-// The first of $REPRISE_PYTHON, python3 on the PATH and /usr/bin/python3 that can import
-// matplotlib.
+// The program that REPRISE_PYTHON names, where it is set, else the first of python3 on the PATH and
+// /usr/bin/python3 that can import matplotlib; nothing where neither can. Throws Error naming the
+// variable, its value and the remedy where the program that it names is no Python, or one without
+// matplotlib: another would not be the one that was asked for.
 std::optional<std::string> find_plot_python();
 
-// Runs a program and waits for it; its exit status, 127 if it cannot be started. `is_quiet` hides
-// what it prints.
-int run_program(const std::vector<std::string>& command, bool is_quiet);
+// The error of find_plot_python() about REPRISE_PYTHON, if there is one: before a run, whose
+// figures are drawn at its end.
+void check_plot_python();
 
 // Draws the figures of results::figures_document() into the folder `out`, which is made. Throws
 // Error naming the package to install, the folder that cannot be written, or what cannot be drawn.

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -11,12 +10,15 @@
 #include "app/exit_status.h"
 #include "app/experiment_files.h"
 #include "app/interrupt.h"
+#include "app/number_option.h"
+#include "app/output.h"
 #include "app/progress.h"
 #include "app/python.h"
 #include "app/record_table.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/device/machine_probe.h"
+#include "experiments/framework/check_groups.h"
 #include "experiments/framework/runner.h"
 #include "experiments/framework/shard.h"
 #include "experiments/kinds/registry.h"
@@ -41,15 +43,18 @@ struct RunCommand {
 void print_plan(const std::vector<experiments::Group>& groups, const experiments::Shard& shard) {
   for (size_t g = 0; g < groups.size(); ++g)
     for (size_t i = 0; shard.takes(g) && i < groups[g].point_ids.size(); ++i)
-      fmt::print("{}  {} {}\n", groups[g].point_ids[i], groups[g].label,
-                 experiments::label_of(groups[g].methods[i]));
+      print("{}  {} {}\n", groups[g].point_ids[i], groups[g].label,
+            experiments::label_of(groups[g].methods[i]));
 }
 
-void draw_or_explain(const results::ResultsFolder& folder, const std::filesystem::path& out) {
+// False where it failed, which costs no measurement; what is wrong is said.
+bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem::path& out) {
   try {
     draw_figures(results::figures_document(folder), out);
+    return true;
   } catch (const Error& error) {
-    fmt::print(stderr, "note: {}\n", error.what());
+    note("reprise: {}\nThe measurements are safe in {}.\n", error.what(), out);
+    return false;
   }
 }
 
@@ -59,8 +64,9 @@ experiments::Shard shard_of(const RunCommand& command) {
   return experiments::shard_of_rank([](const char* name) { return std::getenv(name); });
 }
 
-// The table of what is there, and the figures where nothing is missing.
-void show_results(const experiments::RunOutcome& outcome, const Json& manifest,
+// The table of what is there, and the figures where nothing is missing. False where they could not
+// be drawn.
+bool show_results(const experiments::RunOutcome& outcome, const Json& manifest,
                   const std::filesystem::path& out, const RunCommand& command) {
   const results::ResultsFolder folder{.source = out.string(),
                                       .run = results::checked_manifest(manifest, out.string()),
@@ -69,14 +75,16 @@ void show_results(const experiments::RunOutcome& outcome, const Json& manifest,
   TableOptions table = command.table;
   table.columns = output_columns(stdout);
   print_table(record_table(folder, table), table);
-  fmt::print(stderr, "records in {}\n", out.string());
+  note("records in {}\n", out.string());
+  flush_output();  // before the figures' names, which Python prints
   if (!outcome.is_complete()) {
-    fmt::print(stderr, "{} of {} points are there; the figures are drawn when all are\n",
-               outcome.records.size() + outcome.skipped.size(), outcome.points);
-    return;
+    note("{} of {} points are there; the figures are drawn when all are\n",
+         outcome.records.size() + outcome.skipped.size(), outcome.points);
+    return true;
   }
-  if (!command.no_plot && !folder.run["plots"].empty() && !folder.records.empty())
-    draw_or_explain(folder, out / "figures");
+  const bool has_figures =
+      !command.no_plot && !folder.run["plots"].empty() && !folder.records.empty();
+  return !has_figures || draw_or_explain(folder, out / "figures");
 }
 
 void run(const RunCommand& command, const CommonOptions& common) {
@@ -96,15 +104,19 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .sources = experiments::sources_of(experiment),
       .shard = shard};
   const auto groups = experiments::expand(experiment, options.settings);
-  if (command.dry_run) return print_plan(groups, shard);
+  const bool draws = !command.no_plot && !experiment.plots.empty() && shard.tells_results();
+  if (draws) check_plot_python();
+  if (command.dry_run) {
+    experiments::check_groups(groups, *kind);
+    return print_plan(groups, shard);
+  }
 
-  (void)parse_table_format(command.table.format);
   const size_t columns = output_columns(stderr);
   for (const std::string& text : {experiment.title, experiment.note})
     if (!text.empty())
-      fmt::print(stderr, "{}\n", results::wrapped(experiments::filled(text, experiment), columns));
+      note("{}\n", results::wrapped(experiments::filled(text, experiment), columns));
   const Json manifest = experiments::manifest(experiment, options.settings, groups);
-  fmt::print(stderr, "{}", left_out_note(manifest));
+  note("{}", left_out_note(manifest));
   Progress progress(stderr, isatty(STDERR_FILENO) != 0);
   experiments::RunOutcome outcome;
   try {
@@ -115,22 +127,22 @@ void run(const RunCommand& command, const CommonOptions& common) {
   }
   progress.end();
   if (outcome.was_interrupted) {
-    fmt::print(
-        stderr,
-        "interrupted: {} of {} points are safe in {}. The same command goes on from there.\n",
-        outcome.records.size(), outcome.points, options.out.string());
+    note("interrupted: {} of {} points are safe in {}. The same command goes on from there.\n",
+         outcome.records.size(), outcome.points, options.out.string());
     throw ExitStatus{kInterruptedStatus};
   }
   if (!shard.is_whole())
-    fmt::print(stderr, "{}: {} points measured by this process\n", shard.text(), outcome.measured);
-  if (shard.tells_results()) show_results(outcome, manifest, options.out, command);
+    note("{}: {} points measured by this process\n", shard.text(), outcome.measured);
+  const bool is_drawn =
+      !shard.tells_results() || show_results(outcome, manifest, options.out, command);
   if (!outcome.skipped.empty()) {
-    fmt::print(stderr,
-               "{} of {} points were skipped: they do not fit into memory. The same command on a "
-               "larger machine measures them.\n",
-               outcome.skipped.size(), outcome.points);
+    note(
+        "{} of {} points were skipped: they do not fit into memory. The same command on a larger "
+        "machine measures them.\n",
+        outcome.skipped.size(), outcome.points);
     throw ExitStatus{kSkippedStatus};
   }
+  if (!is_drawn) throw ExitStatus{kNoFigureStatus};
 }
 
 }  // namespace
@@ -141,25 +153,31 @@ void add_run_command(CLI::App& app) {
       "run", "Run an experiment file; a run that was stopped or killed goes on where it was");
   command
       ->add_option("experiment", options->file, "a file, or the name of a shipped one (quickstart)")
-      ->required();
-  command->add_option("--scale", options->scale, "how big: smoke, desk or paper (default: desk)");
+      ->required()
+      ->check(not_empty());
+  command->add_option("--scale", options->scale, "how big: smoke, desk or paper (default: desk)")
+      ->check(not_empty());
   command
-      ->add_option(
-          "--set", options->overrides,
-          "override a key of the file: --set repetitions=3 --set sweep.prompt_tokens=[8,16]")
+      ->add_option("--set", options->overrides,
+                   "override a key of the file: --set repetitions=3 --set dtypes=f32,bf16 --set "
+                   "sweep.prompt_tokens=8,16")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
-  command->add_option("--out", options->out, "folder of the results (default: out/NAME/SCALE)");
-  command->add_option("--shard", options->shard,
-                      "measure the i-th of n parts, as in --shard 2/4, beside other processes with "
-                      "the same --out; ranks under mpirun or srun share the points without it");
+  command->add_option("--out", options->out, "folder of the results (default: out/NAME/SCALE)")
+      ->check(not_empty());
+  command
+      ->add_option("--shard", options->shard,
+                   "measure the i-th of n parts, as in --shard 2/4, beside other processes with "
+                   "the same --out; ranks under mpirun or srun share the points without it")
+      ->check(not_empty());
   command->add_flag("--fresh", options->fresh, "set older results in that folder aside first");
   command->add_flag("--mix", options->mix,
                     "go on in a folder of another code revision, machine or weights all the same, "
                     "and mark the records");
   command->add_flag("--no-plot", options->no_plot, "draw no figures at the end");
-  command->add_flag("--dry-run", options->dry_run, "print the points and measure nothing");
+  command->add_flag("--dry-run", options->dry_run,
+                    "check and print the points, and measure nothing");
   add_table_options(*command, options->table);
   const auto common = add_common_options(*command);
   command->callback([options, common] { run(*options, *common); });

@@ -2,72 +2,41 @@
 #include "app/tokenize_command.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
+#include <cerrno>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "app/number_option.h"
+#include "app/output.h"
+#include "app/token_ids.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/visible.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace reprise::app {
 namespace {
 
 // "1 2 3", "1,2,3" or "[1, 2, 3]".
-std::vector<int32_t> parse_ids(std::string_view line, const std::string& where, int32_t end_id) {
-  const auto trim = [&] {
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
-  };
-  trim();
-  if (line.size() >= 2 && line.front() == '[' && line.back() == ']') {
+std::vector<int32_t> ids_of_line(std::string_view line, const std::string& where,
+                                 const Tokenizer& tokenizer) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
+  while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
+  if (line.size() >= 2 && line.front() == '[' && line.back() == ']')
     line = line.substr(1, line.size() - 2);
-    trim();
-  }
-  std::vector<int32_t> ids;
-  while (!line.empty()) {
-    int32_t id = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), id);
-    if (error != std::errc() || id < 0 || id >= end_id)
-      raise("{}: expected a token id from 0 to {}, found \"{}\"", where, end_id - 1,
-            line.substr(0, 40));
-    ids.push_back(id);
-    line.remove_prefix(static_cast<size_t>(end - line.data()));
-    const size_t before = line.size();
-    trim();
-    if (line.empty()) break;
-    if (line.front() == ',') {
-      line.remove_prefix(1);
-      trim();
-      if (line.empty()) raise("{}: the list ends with a comma", where);
-    } else if (line.size() == before) {
-      raise("{}: expected a space or a comma between ids, found \"{}\"", where, line.substr(0, 40));
-    }
-  }
+  std::vector<int32_t> ids = parse_token_ids(line, where);
+  require_in_vocabulary(ids, tokenizer.vocab_size(), "the tokenizer", where);
   return ids;
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\\') {
-      out += "\\\\";
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\r') {
-      out += "\\r";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
+// One line whatever the text holds; what is written out can be told from a text's own backslashes.
+std::string as_one_line(std::string_view text) {
+  std::string doubled;
+  for (const char c : text) doubled += c == '\\' ? std::string(2, c) : std::string(1, c);
+  return visible(doubled, /*kept=*/"");
 }
 
 std::string encode_line(const Tokenizer& tokenizer, const TokenizeOptions& options,
@@ -86,9 +55,9 @@ std::string encode_line(const Tokenizer& tokenizer, const TokenizeOptions& optio
 
 std::string decode_line(const Tokenizer& tokenizer, const TokenizeOptions& options,
                         const std::string& line, const std::string& where) {
-  const std::string text = tokenizer.decode(parse_ids(line, where, tokenizer.vocab_size()),
-                                            {.skip_special = !options.is_special});
-  return options.is_json ? Json(text).dump() : escaped(text);
+  const std::string text =
+      tokenizer.decode(ids_of_line(line, where, tokenizer), {.skip_special = !options.is_special});
+  return options.is_json ? Json(text).dump() : as_one_line(text);
 }
 
 }  // namespace
@@ -96,7 +65,7 @@ std::string decode_line(const Tokenizer& tokenizer, const TokenizeOptions& optio
 void run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out,
                   std::ostream& log) {
   const auto tokenizer = load_tokenizer(options.tokenizer);
-  for (const std::string& note : tokenizer->notes()) log << "note: " << note << '\n';
+  for (const std::string& note : tokenizer->notes()) log << "note: " << visible(note) << '\n';
   std::string line;
   for (int64_t number = 1; std::getline(in, line); ++number) {
     // Files from elsewhere end lines in \r\n; in JSON and id lists the \r means nothing.
@@ -105,6 +74,9 @@ void run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream
     try {
       out << (options.is_decoding ? decode_line : encode_line)(*tokenizer, options, line, where)
           << '\n';
+      if (!out) throw OutputError(errno);
+    } catch (const OutputError&) {
+      throw;
     } catch (const Error& error) {
       out.flush();
       const std::string message = error.what();
@@ -113,7 +85,7 @@ void run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream
     }
   }
   out.flush();
-  if (!out) raise("cannot write the output (line buffer closed or disk full)");
+  if (!out) throw OutputError(errno);
 }
 
 void add_tokenize_command(CLI::App& app) {
@@ -123,7 +95,8 @@ void add_tokenize_command(CLI::App& app) {
   command
       ->add_option("--tokenizer", options->tokenizer,
                    "checkpoint folder, tokenizer.json or tokenizer.model")
-      ->required();
+      ->required()
+      ->check(not_empty());
   command->add_flag("--special", options->is_special,
                     "add special tokens such as <s>; with --decode, show them");
   command->add_flag("--decode", options->is_decoding,

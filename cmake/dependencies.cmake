@@ -1,7 +1,6 @@
 # Every library the tree uses, found once, each with the Debian/Ubuntu package that brings it.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)            # libfmt-dev
-find_package(spdlog REQUIRED)         # libspdlog-dev
 find_package(nlohmann_json REQUIRED)  # nlohmann-json3-dev
 find_package(dnnl REQUIRED)           # libdnnl-dev
 find_package(PkgConfig REQUIRED)      # pkg-config
@@ -13,6 +12,7 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)             # libxx
 find_package(Threads REQUIRED)
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)                           # libcli11-dev
 if(REPRISE_TESTS)
+  find_package(Eigen3 REQUIRED NO_MODULE)  # libeigen3-dev
   find_package(GTest REQUIRED)        # libgtest-dev libgmock-dev
 endif()
 if(REPRISE_BENCHMARKS)

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/visible.h"
 
 namespace reprise::results {
 namespace {
@@ -23,14 +24,15 @@ std::string padded(const std::string& text, size_t width, Table::Align align) {
 
 }  // namespace
 
-void Table::column(std::string heading, Align align) {
-  headings_.push_back(std::move(heading));
+void Table::column(const std::string& heading, Align align) {
+  headings_.push_back(visible(heading, /*kept=*/""));
   aligns_.push_back(align);
 }
 
 void Table::row(std::vector<std::string> cells) {
   REPRISE_CHECK(cells.size() == headings_.size(), "{} cells, {} columns", cells.size(),
                 headings_.size());
+  for (std::string& cell : cells) cell = visible(cell, /*kept=*/"");
   rows_.push_back(std::move(cells));
 }
 

@@ -12,8 +12,9 @@ namespace reprise::results {
 class Table {
  public:
   enum class Align : uint8_t { kLeft, kRight };
-  void column(std::string heading, Align align = Align::kLeft);
-  void row(std::vector<std::string> cells);  // one for each column (CHECK)
+  void column(const std::string& heading, Align align = Align::kLeft);
+  // One cell for each column (CHECK). Texts may come from files: see visible().
+  void row(std::vector<std::string> cells);
   // Lines end with '\n'; the heading is underlined. "" without rows.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::string markdown() const;

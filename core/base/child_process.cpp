@@ -48,53 +48,6 @@ class Pipe {
   std::array<int, 2> ends_ = {-1, -1};
 };
 
-// A child that does not outlive us: destroyed before it was waited for, it is killed.
-class Child {
- public:
-  Child(const std::vector<std::string>& command, const Pipe& out, const Pipe& err) {
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, out.write_end(), 1);
-    posix_spawn_file_actions_adddup2(&actions, err.write_end(), 2);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    if (sched_getscheduler(0) == SCHED_FIFO) {
-      const sched_param parameters{.sched_priority = kChildPriority};
-      posix_spawnattr_setschedparam(&attributes, &parameters);
-      posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSCHEDPARAM);
-    }
-    const int error =
-        posix_spawnp(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) {
-      pid_ = 0;
-      raise("cannot start {}: {}", command[0], std::strerror(error));
-    }
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    (void)wait();
-  }
-  int wait() {
-    int status = 0;
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = 0;
-    return status;
-  }
-
- private:
-  pid_t pid_ = 0;
-};
-
 // Appends what is there; false at the end of the stream.
 bool read_some(int file, std::string& text) {
   std::array<char, 1 << 16> bytes;
@@ -117,7 +70,7 @@ void read_both(const Pipe& out, const Pipe& err, ChildResult& result, const std:
       if (files[i].revents != 0 && !read_some(files[i].fd, i == 0 ? result.out : result.err))
         files[i].fd = -1;  // poll passes over it
     if (result.out.size() + result.err.size() > kMostOutput)
-      raise("{} printed more than {} MiB, which no benchmark does", name, kMostOutput >> 20);
+      raise("{} printed more than {} MiB, more than is kept of a program", name, kMostOutput >> 20);
   }
 }
 
@@ -130,6 +83,63 @@ std::string last_words(const std::string& err) {
 }
 
 }  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const ChildStreams& streams) {
+  REPRISE_CHECK(!command.empty());
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (streams.in >= 0)
+    posix_spawn_file_actions_adddup2(&actions, streams.in, 0);
+  else
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  if (streams.out >= 0) posix_spawn_file_actions_adddup2(&actions, streams.out, 1);
+  if (streams.err >= 0) posix_spawn_file_actions_adddup2(&actions, streams.err, 2);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  // A program whose reader has gone ends quietly, whatever our own parent had us ignore.
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGPIPE);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  short flags = POSIX_SPAWN_SETSIGDEF;
+  if (sched_getscheduler(0) == SCHED_FIFO) {
+    const sched_param parameters{.sched_priority = kChildPriority};
+    posix_spawnattr_setschedparam(&attributes, &parameters);
+    flags = static_cast<short>(flags | POSIX_SPAWN_SETSCHEDPARAM);
+  }
+  posix_spawnattr_setflags(&attributes, flags);
+  const int error =
+      posix_spawnp(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    pid_ = 0;
+    raise("cannot start {}: {}", command[0], std::strerror(error));
+  }
+}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ <= 0) return;
+  send(SIGKILL);
+  (void)wait();
+}
+
+void ChildProcess::send(int signal) const {
+  if (pid_ > 0) ::kill(pid_, signal);
+}
+
+ChildEnd ChildProcess::wait() {
+  REPRISE_CHECK(pid_ > 0, "waited for twice");
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = 0;
+  if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status)};
+  return {.status = WEXITSTATUS(status)};
+}
 
 void use_realtime_priority() {
   const sched_param parameters{.sched_priority = kOurPriority};
@@ -144,19 +154,19 @@ ChildResult run_child(const std::vector<std::string>& command, const std::atomic
   if (stop) throw Interrupted{};
   const auto start = std::chrono::steady_clock::now();
   Pipe out, err;
-  Child child(command, out, err);
+  ChildProcess child(command, {.out = out.write_end(), .err = err.write_end()});
   out.close_write_end();
   err.close_write_end();
   ChildResult result;
   read_both(out, err, result, command[0], stop);
-  const int status = child.wait();
+  const ChildEnd end = child.wait();
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (stop) throw Interrupted{};  // the terminal's Ctrl-C reaches the child as well
-  if (WIFSIGNALED(status))
-    raise("{} crashed: signal {} ({}). {}\nThe command was: {}", command[0], WTERMSIG(status),
-          strsignal(WTERMSIG(status)), last_words(result.err), fmt::join(command, " "));
-  if (WEXITSTATUS(status) != 0)
-    raise("{} ended with status {}. {}\nThe command was: {}", command[0], WEXITSTATUS(status),
+  if (end.signal != 0)
+    raise("{} crashed: signal {} ({}). {}\nThe command was: {}", command[0], end.signal,
+          strsignal(end.signal), last_words(result.err), fmt::join(command, " "));
+  if (end.status != 0)
+    raise("{} ended with status {}. {}\nThe command was: {}", command[0], end.status,
           last_words(result.err), fmt::join(command, " "));
   return result;
 }

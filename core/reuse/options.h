@@ -6,8 +6,10 @@
 //     void visit(OptionVisitor& visitor) {
 //       visitor.integer({"block_tokens", "tokens", "size of a block"}, {8, 128}, block_tokens);
 //     }
-//     void check(const JsonObject& given) const;               // what two options must not be
-//     together static std::vector<Preset<MyOptions>> presets();         // the first is the default
+//     // What two options must not be together.
+//     void check(const JsonObject& given) const;
+//     // The first is the default.
+//     static std::vector<Preset<MyOptions>> presets();
 //   };
 //
 // `check` and `presets` may be left out.

@@ -145,7 +145,7 @@ class ReuseMethod {
   // side.
   [[nodiscard]] virtual int64_t row_rank(RequestId /*id*/) const { return 0; }
   // Tokens at the head of the sequence, of its `tokens` so far, that the next step need not
-  // compute. The default serves every method that keeps what it computed; `recompute` answers 0.
+  // compute: all of them for a method that keeps what it computed, 0 for `recompute`.
   [[nodiscard]] virtual int32_t cached_tokens(RequestId id, int32_t tokens) const = 0;
   // Takes the cache that the step's rows will be written to. Called before each plan; again for the
   // same rows where a step failed. False: blocks are missing; the step is composed anew when

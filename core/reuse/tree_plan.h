@@ -97,12 +97,13 @@ class TreePlanner {
   TreePlanOptions options_;
   std::vector<Reader> readers_;
   std::vector<PrivateRun> private_;
-  // [chunks]  leading tokens of the chunk that are computed or written by rows of build `claim_`
+  // Leading tokens of a chunk, below `end`, that are computed already or written by rows of the
+  // plan with this number; those of an earlier plan count no more.
   struct Claim {
-    int64_t build = 0;
+    int64_t build = 0;  // built_ of that plan
     int32_t end = 0;
   };
-  std::vector<Claim> claims_;
+  std::vector<Claim> claims_;  // [chunks]
 
   // Of the latest plan.
   uint64_t revision_ = 0, tree_version_ = 0;

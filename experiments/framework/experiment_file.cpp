@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/base/error.h"
+#include "core/base/problems.h"
 #include "experiments/framework/overrides.h"
 #include "results/manifest.h"
 #include "results/metric_name.h"
@@ -76,15 +76,13 @@ class Parser {
                  "workload", "settings",   "sweep",  "metrics",       "repetitions",
                  "warmup",   "interleave", "seeds",  "paper_numbers", "plot"});
     file_.reject_unknown();
-    read_caption();
-    read_models();
-    read_dtypes();
-    read_methods();
-    read_workload();
-    read_axes();
-    read_metrics();
-    read_repetition();
-    read_plots();
+    read_caption();  // the kind among it, without which nothing else can be judged
+    Problems problems;
+    for (const auto read :
+         {&Parser::read_models, &Parser::read_dtypes, &Parser::read_methods, &Parser::read_workload,
+          &Parser::read_axes, &Parser::read_metrics, &Parser::read_repetition, &Parser::read_plots})
+      problems.collect([&] { (this->*read)(); });
+    problems.raise_if_any();
     return std::move(experiment_);
   }
 
@@ -170,7 +168,7 @@ class Parser {
         if (!entry.is_string())
           raise("{} must hold names such as \"bf16\", found {}", file_.where("dtypes"),
                 entry.dump().substr(0, 100));
-        const DType dtype = parse_dtype(entry.get<std::string>());
+        const DType dtype = dtype_named(entry.get<std::string>(), file_.where("dtypes"));
         require_different(seen, std::string(name_of(dtype)), file_.where("dtypes"));
         seen.insert(std::string(name_of(dtype)));
         experiment_.dtypes.push_back(dtype);
@@ -178,7 +176,15 @@ class Parser {
     }
     experiment_.kv_dtype = file_.string("kv_dtype", "same");
     if (experiment_.kv_dtype != "same")
-      experiment_.kv_dtype = name_of(parse_dtype(experiment_.kv_dtype));
+      experiment_.kv_dtype = name_of(dtype_named(experiment_.kv_dtype, file_.where("kv_dtype")));
+  }
+
+  static DType dtype_named(const std::string& name, const std::string& where) {
+    try {
+      return parse_dtype(name);
+    } catch (const Error& error) {
+      raise("{}: {}", where, error.what());
+    }
   }
 
   void require_method(const std::string& name, const std::string& where) const {
@@ -206,19 +212,23 @@ class Parser {
   void read_methods() {
     std::set<std::string> seen;
     const Json& list = list_at(file_, "methods");
-    for (size_t i = 0; i < list.size(); ++i) {
-      Json storage;
-      JsonObject entry =
-          entry_object(list[i], storage, "name", source_, "methods." + std::to_string(i));
-      MethodChoice choice{.name = entry.string("name"), .options = Json::object()};
-      require_method(choice.name, entry.where("name"));
-      read_options(entry, choice);
-      entry.reject_unknown();
-      const std::string text = choice.name + " " + choice.options.dump();
-      require_different(seen, text, file_.where("methods"));
-      seen.insert(text);
-      experiment_.methods.push_back(std::move(choice));
-    }
+    Problems problems;
+    for (size_t i = 0; i < list.size(); ++i)
+      problems.collect([&] { read_method(list[i], "methods." + std::to_string(i), seen); });
+    problems.raise_if_any();
+  }
+
+  void read_method(const Json& json, const std::string& path, std::set<std::string>& seen) {
+    Json storage;
+    JsonObject entry = entry_object(json, storage, "name", source_, path);
+    MethodChoice choice{.name = entry.string("name"), .options = Json::object()};
+    require_method(choice.name, entry.where("name"));
+    read_options(entry, choice);
+    entry.reject_unknown();
+    const std::string text = choice.name + " " + choice.options.dump();
+    require_different(seen, text, file_.where("methods"));
+    seen.insert(text);
+    experiment_.methods.push_back(std::move(choice));
   }
 
   void read_workload() {

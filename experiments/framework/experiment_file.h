@@ -71,13 +71,11 @@ struct Experiment {
 [[nodiscard]] std::string filled(const std::string& text, const Experiment& experiment);
 
 // Keys of a file: name, title, kind, models (if the kind takes any), methods (these must be there),
-// paper, figure, note,
-// dtypes, kv_dtype, workload, settings (one value for an axis), sweep (a list for an axis),
-// metrics, repetitions, warmup, interleave ("points" or "methods"), seeds, paper_numbers, plot (one
-// or a list), scales. `overrides` are
-// texts of
-// --set. Every scale of the file is checked, not only the one that is asked for. Throws Error
-// naming file and key.
+// paper, figure, note, dtypes, kv_dtype, workload, settings (one value for an axis), sweep (a list
+// for an axis), metrics, repetitions, warmup, interleave ("points" or "methods"), seeds,
+// paper_numbers, plot (one or a list), scales. `overrides` are texts of --set. Every scale of the
+// file is checked, not only the one that is asked for. Throws Error naming file and key; several
+// mistakes of one scale are told at once (ProblemsError).
 Experiment parse_experiment(const Json& file, const std::string& source, const std::string& scale,
                             const std::vector<std::string>& overrides,
                             const Vocabulary& vocabulary);

@@ -159,8 +159,9 @@ class Kind {
     (void)method;
     return "";
   }
-  // Throws Error when the group can never run, on whatever machine (a shape beyond the model).
-  // Called for every group before the first is measured.
+  // Throws Error when the group can never run, on whatever machine (a shape beyond the model, a
+  // file that cannot be read), several problems as one ProblemsError. Called for every group before
+  // the first is measured, so that it loads no weights; its caller adds the group's label.
   virtual void check(const Group& group) = 0;
   // Of a group that check() lets pass. One that needs more than there is is skipped.
   [[nodiscard]] virtual MemoryNeed memory_need(const Group& group) = 0;

@@ -1,5 +1,7 @@
 #include "experiments/framework/overrides.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -24,6 +26,41 @@ std::vector<std::string> path_elements(const std::string& path, const std::strin
 Json value_of(const std::string& text, const std::string& assignment) {
   if (!Json::accept(text)) return text;
   return parse_json(text, "--set \"" + assignment + "\"");
+}
+
+// Keys whose value is a list, whether or not the file has them.
+bool is_list_key(const std::vector<std::string>& path) {
+  constexpr std::array kLists = {"models", "dtypes", "methods", "metrics"};
+  if (path.size() == 1) return std::find(kLists.begin(), kLists.end(), path[0]) != kLists.end();
+  return path.size() == 2 && path[0] == "sweep";
+}
+
+// A list as JSON, a single value, or several with commas between them: a,b and 8,16.
+Json list_of(const std::string& text, const std::string& assignment) {
+  if (Json::accept(text)) {
+    const Json value = parse_json(text, "--set \"" + assignment + "\"");
+    return value.is_array() ? value : Json::array({value});
+  }
+  if (const std::string list = "[" + text + "]"; Json::accept(list))
+    return parse_json(list, "--set \"" + assignment + "\"");
+  Json list = Json::array();
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end == begin && text.size() > 0)
+      raise("--set \"{}\": entry {} of the list is empty", assignment, list.size() + 1);
+    list.push_back(value_of(text.substr(begin, end - begin), assignment));
+    begin = end + 1;
+  }
+  return list;
+}
+
+// Records and hashes hold JSON, which takes nothing else.
+void require_utf8(const std::string& assignment) {
+  try {
+    (void)Json(assignment).dump();
+  } catch (const Json::exception&) {
+    raise("--set \"{}\" is not valid UTF-8", assignment);
+  }
 }
 
 // The element of `list` that `name` points to.
@@ -63,8 +100,10 @@ void apply_set(Json& experiment, const std::string& assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
     raise("--set \"{}\": expected key=value, such as --set repetitions=3", assignment);
+  require_utf8(assignment);
+  const std::vector<std::string> path = path_elements(assignment.substr(0, equals), assignment);
   Json* place = &experiment;
-  for (const std::string& name : path_elements(assignment.substr(0, equals), assignment)) {
+  for (const std::string& name : path) {
     if (place->is_null()) *place = Json::object();
     if (place->is_array()) {
       place = &list_element(*place, name, assignment);
@@ -75,8 +114,9 @@ void apply_set(Json& experiment, const std::string& assignment) {
             place->dump().substr(0, 100));
     }
   }
-  Json value = value_of(assignment.substr(equals + 1), assignment);
-  *place = place->is_array() && !value.is_array() ? Json::array({value}) : value;
+  const std::string text = assignment.substr(equals + 1);
+  *place = place->is_array() || is_list_key(path) ? list_of(text, assignment)
+                                                  : value_of(text, assignment);
 }
 
 }  // namespace reprise::experiments

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "experiments/framework/check_groups.h"
 #include "results/identity.h"
 #include "results/provenance.h"
 #include "results/record.h"
@@ -131,10 +132,10 @@ class Run {
  private:
   // Whether each group fits, by the memory there is before anything is loaded.
   std::map<size_t, MemoryLack> find_lacks() {
+    check_groups(groups_, kind_);
     const auto available = static_cast<double>(options_.available_bytes());
     std::map<size_t, MemoryLack> lacks;
     for (size_t g = 0; g < groups_.size(); ++g) {
-      kind_.check(groups_[g]);
       const MemoryNeed need = kind_.memory_need(groups_[g]);
       if (available > 0 && need.bytes > available)
         lacks[g] = {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
+#include "core/base/problems.h"
 #include "core/device/buffer.h"
 #include "core/device/machine_probe.h"
 #include "core/device/memory.h"
@@ -22,14 +22,13 @@ LayerWidth width_of(const Group& group) {
                          .intermediate = group.axis("intermediate")};
   if ((width.hidden == 0) != (width.intermediate == 0))
     raise(
-        "{}: hidden is {} and intermediate is {}; set both to time the linear layers around the "
+        "hidden is {} and intermediate is {}; set both to time the linear layers around the "
         "attention, or neither",
-        group.label, width.hidden, width.intermediate);
+        width.hidden, width.intermediate);
   if (width.hidden > 0 && group.dtype == DType::kF16)
     raise(
-        "{}: linear layers run in f32 or bf16, not in f16; set \"dtypes\" to one of them and "
-        "\"kv_dtype\" to f16",
-        group.label);
+        "linear layers run in f32 or bf16, not in f16; set \"dtypes\" to one of them and "
+        "\"kv_dtype\" to f16");
   return width;
 }
 
@@ -244,11 +243,17 @@ std::string AttentionKind::missing(const MethodChoice& method) const {
 }
 
 void AttentionKind::check(const Group& group) {
-  const AttentionProblem problem = attention_problem(group);
-  (void)width_of(group);  // throws where it contradicts itself
-  for (const MethodChoice& method : group.methods)
-    if (is_torch_method(method.name)) check_torch_method(method, problem);
-  (void)least_cache_bytes(group.methods, problem);  // throws for a method or option nobody knows
+  Problems problems;
+  problems.collect([&] { (void)width_of(group); });  // throws where it contradicts itself
+  problems.collect([&] {
+    const AttentionProblem problem = attention_problem(group);
+    for (const MethodChoice& method : group.methods)
+      problems.collect([&] {
+        if (is_torch_method(method.name)) check_torch_method(method, problem);
+        (void)least_cache_bytes({method}, problem);  // throws for a method or option nobody knows
+      });
+  });
+  problems.raise_if_any();
 }
 
 MemoryNeed AttentionKind::memory_need(const Group& group) {

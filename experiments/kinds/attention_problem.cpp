@@ -12,14 +12,14 @@ int64_t shared_tokens_of(const Group& group, int64_t prompt_tokens) {
   const int64_t tokens = group.axis("shared_tokens"), percent = group.axis("shared_percent");
   if (tokens > 0 && percent > 0)
     raise(
-        "{}: shared_tokens is {} and shared_percent is {}; give the shared part once and set the "
+        "shared_tokens is {} and shared_percent is {}; give the shared part once and set the "
         "other to 0",
-        group.label, tokens, percent);
+        tokens, percent);
   if (percent > 0 && prompt_tokens == 0)
     raise(
-        "{}: shared_percent {} is a share of prompt_tokens, which is 0; set prompt_tokens, or give "
+        "shared_percent {} is a share of prompt_tokens, which is 0; set prompt_tokens, or give "
         "shared_tokens and context_tokens",
-        group.label, percent);
+        percent);
   return percent > 0 ? prompt_tokens * percent / 100 : tokens;
 }
 
@@ -36,22 +36,21 @@ AttentionProblem attention_problem(const Group& group) {
                            .seed = group.seeds.prompts};
   if (problem.kv_heads == 0) problem.kv_heads = problem.heads;
   if (problem.heads % problem.kv_heads != 0)
-    raise("{}: {} heads cannot share {} kv_heads evenly; take a divisor of the heads", group.label,
-          problem.heads, problem.kv_heads);
+    raise("{} heads cannot share {} kv_heads evenly; take a divisor of the heads", problem.heads,
+          problem.kv_heads);
   const int64_t context_tokens = group.axis("context_tokens");
   problem.shared_tokens = shared_tokens_of(group, problem.prompt_tokens);
   if (problem.prompt_tokens > 0 && context_tokens > 0)
     raise(
-        "{}: prompt_tokens is {} and context_tokens is {}; give the whole prompt or what follows "
+        "prompt_tokens is {} and context_tokens is {}; give the whole prompt or what follows "
         "its shared part, and set the other to 0",
-        group.label, problem.prompt_tokens, context_tokens);
+        problem.prompt_tokens, context_tokens);
   if (problem.prompt_tokens == 0) problem.prompt_tokens = problem.shared_tokens + context_tokens;
   if (problem.prompt_tokens == 0)
-    raise("{}: the prompt is empty; set prompt_tokens, or shared_tokens and context_tokens",
-          group.label);
+    raise("the prompt is empty; set prompt_tokens, or shared_tokens and context_tokens");
   if (problem.shared_tokens > problem.prompt_tokens)
-    raise("{}: {} shared_tokens are more than the {} prompt_tokens; share at most the prompt",
-          group.label, problem.shared_tokens, problem.prompt_tokens);
+    raise("{} shared_tokens are more than the {} prompt_tokens; share at most the prompt",
+          problem.shared_tokens, problem.prompt_tokens);
   return problem;
 }
 

@@ -4,26 +4,18 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
+#include "core/base/problems.h"
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
 #include "methods/registry.h"
-#include "results/data_dir.h"
 #include "results/hash.h"
 #include "results/statistics.h"
 #include "workloads/registry.h"
 
 namespace reprise::experiments {
-
-std::string resolve_path(const std::string& path) {
-  namespace fs = std::filesystem;
-  const fs::path in_tree = results::data_dir() / path;
-  if (!fs::exists(path) && fs::exists(in_tree)) return in_tree.string();
-  return path;
-}
 
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -32,7 +24,7 @@ int64_t now_ns() {
 }
 
 model::ModelConfig Bench::config(const Group& group) {
-  return model::load_config(resolve_path(group.model.model));
+  return model::load_config(resolve_model(group.model.model));
 }
 
 model::Decoder& Bench::decoder(const Group& group) {
@@ -41,7 +33,7 @@ model::Decoder& Bench::decoder(const Group& group) {
                   name_of(group.dtype), group.seeds.weights);
   if (decoder_ == nullptr || loaded_ != wanted) {
     decoder_.reset();
-    decoder_ = model::load_decoder(resolve_path(group.model.model),
+    decoder_ = model::load_decoder(resolve_model(group.model.model),
                                    {.dtype = group.dtype,
                                     .random_weights = group.model.random_weights,
                                     .seed = group.seeds.weights},
@@ -106,11 +98,15 @@ double Bench::declare_prefix(engine::Engine& engine, const Group& group) {
 }
 
 std::vector<int32_t> Bench::draw(const Group& group, int64_t item, int64_t tokens) {
+  return workload(group).prompt(item, tokens);
+}
+
+workloads::Workload& Bench::workload(const Group& group) {
   const std::string wanted = fmt::format("{} {} {} {}", group.model.model, group.workload.name,
                                          group.workload.file, group.seeds.prompts);
   if (workload_ == nullptr || drawn_from_ != wanted) {
     const auto tokenizer = [&]() -> std::shared_ptr<const Tokenizer> {
-      return load_tokenizer(resolve_path(group.model.model));
+      return load_tokenizer(resolve_model(group.model.model));
     };
     const std::string file = group.workload.file.empty() ? "" : resolve_path(group.workload.file);
     workload_ = workloads::make_workload(group.workload.name, {.file = file,
@@ -119,7 +115,46 @@ std::vector<int32_t> Bench::draw(const Group& group, int64_t item, int64_t token
                                                                .tokenizer = tokenizer});
     drawn_from_ = wanted;
   }
-  return workload_->prompt(item, tokens);
+  return *workload_;
+}
+
+void Bench::check_once(const std::string& what, const std::function<void()>& step) {
+  const auto [place, is_new] = checked_.try_emplace(what);
+  if (is_new) {
+    try {
+      step();
+    } catch (const Error& error) {
+      place->second = error.what();
+    }
+  }
+  if (!place->second.empty()) throw Error(place->second);
+}
+
+void Bench::check(const Group& group) {
+  const std::string& model = group.model.model;
+  Problems problems;
+  problems.collect([&] {
+    if (const model::ModelConfig& shape = config(group); !shape.has_head)
+      problems.add(fmt::format(
+          "model {} has no head that makes logits, so that it generates nothing: take a decoder",
+          shape.name));
+    // Only now: of a model that is not there, nothing else is worth being told.
+    problems.collect([&] { check_prompts(group); });
+    problems.collect([&] {
+      const model::LoadOptions load{.dtype = group.dtype,
+                                    .random_weights = group.model.random_weights,
+                                    .seed = group.seeds.weights};
+      check_once(fmt::format("load {} {} {}", model, load.random_weights, name_of(load.dtype)),
+                 [&] { model::check_loadable(resolve_model(model), load); });
+    });
+    problems.collect([&] {
+      check_once(fmt::format("draw {} {} {}", model, group.workload.name, group.workload.file),
+                 [&] { (void)workload(group); });
+    });
+  });
+  for (const MethodChoice& method : group.methods)
+    problems.collect([&] { (void)methods::make_method(method.name, method.options); });
+  problems.raise_if_any();
 }
 
 void check_prompts(const Group& group) {

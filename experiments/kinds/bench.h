@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,13 +13,10 @@
 #include "core/engine/engine.h"
 #include "core/model/network/decoder.h"
 #include "experiments/framework/kind.h"
+#include "experiments/kinds/places.h"
 #include "workloads/workload.h"
 
 namespace reprise::experiments {
-
-// Where a model or prompt file named in an experiment file is: the path as given, or below the
-// source tree, or else the name as it stands (a shipped shape).
-std::string resolve_path(const std::string& path);
 
 // The steady clock in nanoseconds; engines of a bench use it too, so its times compare with theirs.
 int64_t now_ns();
@@ -27,6 +26,9 @@ class Bench {
   explicit Bench(const Context& context) : context_(context) {}
 
   [[nodiscard]] const Context& context() const { return context_; }
+  // Throws Error with everything that is wrong with the group and can be known before weights are
+  // loaded: its model and checkpoint, dtypes, methods, workload and prompts.
+  void check(const Group& group);
   // Shape alone, without loading weights.
   [[nodiscard]] static model::ModelConfig config(const Group& group);
   // The group's decoder; the one before is freed first when it is another.
@@ -55,12 +57,16 @@ class Bench {
  private:
   // `tokens` tokens of the workload's item.
   std::vector<int32_t> draw(const Group& group, int64_t item, int64_t tokens);
+  workloads::Workload& workload(const Group& group);
+  // `step`'s error the first time; for equal `what` the same again, without `step`.
+  void check_once(const std::string& what, const std::function<void()>& step);
 
   Context context_;
   std::string loaded_;  // what decoder_ was made from
   std::unique_ptr<model::Decoder> decoder_;
   std::string drawn_from_;  // what workload_ was made from
   std::unique_ptr<workloads::Workload> workload_;
+  std::map<std::string, std::string> checked_;  // what was checked, and its error or ""
 };
 
 // Throws Error when the group's prompts cannot be: a prefix longer than the prompt, or more tokens

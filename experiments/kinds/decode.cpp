@@ -166,7 +166,7 @@ KindInfo DecodeKind::info() {
                       kStreamedGbS, kMemoryLimitRatio, kComputeLimitRatio, kKvMb}};
 }
 
-void DecodeKind::check(const Group& group) { check_prompts(group); }
+void DecodeKind::check(const Group& group) { bench_.check(group); }
 
 MemoryNeed DecodeKind::memory_need(const Group& group) {
   return memory_of_prompts(group, group.axis("batch"));

@@ -22,9 +22,9 @@ class DecodeKind : public Kind {
   Bench bench_;
 };
 
-// Step times out of the times of all tokens of a batch: tokens [0, prefill_tokens) in time order
-// belong to the prefill, and each further run of `batch` tokens is one step. A last run that is
-// short (some sequences have ended) is no step.
+// Step times out of the times of all tokens of a batch, in time order: the prefill ends with the
+// first token of the last sequence to get one, and each further run of `batch` tokens is one step.
+// A last run that is short (some sequences have ended) is no step.
 struct TimedBatch {
   double prefill_ms = 0;
   std::vector<double> step_ms;

@@ -262,7 +262,7 @@ KindInfo ExactnessKind::info() {
                   kUnexplained, kMaxLogitDifference, kLogitScale, kReusedTokens, kKvMb}};
 }
 
-void ExactnessKind::check(const Group& group) { check_prompts(group); }
+void ExactnessKind::check(const Group& group) { bench_.check(group); }
 
 MemoryNeed ExactnessKind::memory_need(const Group& group) {
   return memory_of_prompts(group, group.axis("batch"));

@@ -105,7 +105,7 @@ KindInfo TtftKind::info() {
                       kComputeLimitRatio, kKvMb}};
 }
 
-void TtftKind::check(const Group& group) { check_prompts(group); }
+void TtftKind::check(const Group& group) { bench_.check(group); }
 
 MemoryNeed TtftKind::memory_need(const Group& group) { return memory_of_prompts(group, 1); }
 

@@ -302,12 +302,6 @@ TEST(FindExperiment, TakesPathsAndNames) {
   }
 }
 
-TEST(RunProgram, ReportsStatus) {
-  EXPECT_EQ(run_program({"true"}, true), 0);
-  EXPECT_EQ(run_program({"sh", "-c", "exit 3"}, true), 3);
-  EXPECT_EQ(run_program({"/nowhere/python"}, true), 127);
-}
-
 TEST(DrawFigures, MissingScriptIsNamedWithTheRemedy) {
   ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);
   try {

@@ -109,6 +109,60 @@ TEST_F(CheckCommand, EndsWith130WhenInterrupted) {
   EXPECT_EQ(process.wait(), 130) << process.err();
 }
 
+// timeout(1) sends its signal to the program and to its group: two at once are one interrupt.
+TEST_F(CheckCommand, AnInterruptPrintsTheVerdictsSoFar) {
+  const auto slow = [](const char* times) {
+    return fmt::format(R"(sleep 0.02
+case "$*" in
+*list_tests*) echo Fixed; echo Noisy ;;
+*Fixed*) echo '{{"benchmarks": [{{"name": "Fixed", "real_time": 2.0, "cpu_time": 2.0, "time_unit": "ms"}}]}}' ;;
+*) set -- {}; shift $(($(date +%N | sed 's/^0*//;s/^$/0/') / 1000 % 5)); echo '{{"benchmarks": [{{"name": "Noisy", "real_time": '$1', "cpu_time": '$1', "time_unit": "ms"}}]}}' ;;
+esac)",
+                       times);
+  };
+  const std::string program = script("slow_bench", slow("1.0 1.5 2.0 3.0 4.0"));
+  Subprocess process({REPRISE_PROGRAM, "check", program, "--against", program, "--budget", "60",
+                      "--calibration", "5"},
+                     dir_);
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  while (process.err().find("Fixed: same") == std::string::npos &&
+         std::chrono::steady_clock::now() < latest)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  // The second must come before the program has ended, which takes it a millisecond or two.
+  for (int signal = 0; signal < 20; ++signal) {
+    process.send(SIGINT);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  EXPECT_EQ(process.wait(), 130) << process.err();
+  EXPECT_NE(process.out().find("1 undecided, 1 same of 2 benchmarks"), std::string::npos)
+      << process.out() << process.err();
+  EXPECT_NE(process.out().find("slow_bench/Fixed"), std::string::npos) << process.out();
+  EXPECT_NE(process.err().find("verdicts above are those reached so far"), std::string::npos)
+      << process.err();
+}
+
+TEST_F(CheckCommand, AnInterruptBeforeTheFirstRoundSaysWhereItWas) {
+  const std::string program = script("calibrating_bench", fmt::format(R"(case "$*" in
+*list_tests*) echo Fixed ;;
+*) echo run >> {}; sleep 0.1
+   echo '{{"benchmarks": [{{"name": "Fixed", "real_time": 2.0, "cpu_time": 2.0, "time_unit": "ms"}}]}}' ;;
+esac)",
+                                                                      (dir_ / "runs").string()));
+  Subprocess process({REPRISE_PROGRAM, "check", program, "--against", program, "--budget", "600",
+                      "--calibration", "1000"},
+                     dir_);
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  std::error_code missing;
+  while (!(fs::file_size(dir_ / "runs", missing) > 24 && !missing) &&
+         std::chrono::steady_clock::now() < latest)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait(), 130) << process.err();
+  EXPECT_NE(process.err().find("before there was anything to report, at: A/A pairs"),
+            std::string::npos)
+      << process.err();
+}
+
 TEST_F(CheckCommand, ASecondOneAtOnceIsRefused) {
   const std::string fixed = program("old_bench", 2.0, 2.0);
   const checks::MachineLock lock;

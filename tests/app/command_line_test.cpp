@@ -1,6 +1,4 @@
 // The program as a user meets it: help, names, and errors that say what to do.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -8,45 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "results/store.h"
-#include "tests/app/subprocess.h"
-#include "tests/experiments/kinds/tiny_model.h"
+#include "tests/app/command_line.h"
 
 namespace reprise::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-class CommandLine : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = fs::temp_directory_path() / fmt::format("reprise_cli_{}_{}", ::getpid(), info->name());
-    experiments::write_tiny_model(dir_ / "model");
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
-  struct Outcome {
-    int status;
-    std::string out, err;
-  };
-  Outcome reprise(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), REPRISE_PROGRAM);
-    Subprocess process(arguments, dir_);
-    const int status = process.wait();
-    return {status, process.out(), process.err()};
-  }
-  // The command must end with status 1 and a message that holds each of `parts`.
-  void expect_refused(const std::vector<std::string>& arguments,
-                      const std::vector<std::string>& parts) const {
-    const Outcome outcome = reprise(arguments);
-    EXPECT_EQ(outcome.status, 1) << outcome.err;
-    for (const std::string& part : parts)
-      EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " not in: " << outcome.err;
-  }
-  [[nodiscard]] std::string model() const { return (dir_ / "model").string(); }
-
-  fs::path dir_;
-};
 
 TEST_F(CommandLine, EveryCommandExplainsItself) {
   EXPECT_EQ(reprise({"--help"}).status, 0);
@@ -95,6 +60,40 @@ TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
   expect_refused({"run", "quickstart", "--set", "repetition=1"}, {"did you mean \"repetitions\""});
   expect_refused({"run", "quickstart", "--device", "cuda"}, {"no CUDA backend", "--device cpu"});
   expect_refused({"plot", (dir_ / "nothing").string()}, {"records.jsonl"});
+}
+
+// What is wrong with later points once came out hours later, one mistake a run.
+TEST_F(CommandLine, EverythingWrongWithASweepIsToldBeforeItsFirstPoint) {
+  fs::create_directories(dir_ / "cut");
+  fs::copy_file(REPRISE_SOURCE_DIR "/models/quickstart/config.json", dir_ / "cut/config.json");
+  fs::copy_file(REPRISE_SOURCE_DIR "/models/quickstart/model.safetensors",
+                dir_ / "cut/model.safetensors");
+  fs::resize_file(dir_ / "cut/model.safetensors", 1000000);
+  const Json file = {{"name", "wrong"},
+                     {"title", "Everything is wrong but the first point"},
+                     {"kind", "ttft"},
+                     {"models", {"quickstart", (dir_ / "cut").string(), "quickstar"}},
+                     {"dtypes", {"f32", "f16"}},
+                     {"methods", {"contiguous"}},
+                     {"sweep", {{"prompt_tokens", {8, 16}}}}};
+  std::ofstream(dir_ / "wrong.json") << file.dump();
+  const std::vector<std::string> command = {"run", (dir_ / "wrong.json").string(), "--out",
+                                            (dir_ / "out").string()};
+  for (const bool is_dry : {false, true}) {
+    std::vector<std::string> words = command;
+    if (is_dry) words.emplace_back("--dry-run");
+    expect_refused(words, {"3 problems", "quickstart f16 prompt_tokens=8", "dtype f16",
+                           "cut f32 prompt_tokens=8", "model.safetensors",
+                           "did you mean \"quickstart\"", "(and 3 more like it)"});
+    EXPECT_FALSE(fs::exists(dir_ / "out"));
+  }
+  // Heads that do not divide, and what is wrong with the file itself.
+  expect_refused(
+      {"run", "shared_prefix/crossover", "--dry-run", "--set", "sweep.kv_heads=32,5,7"},
+      {"2 problems", "32 heads cannot share 5 kv_heads", "32 heads cannot share 7 kv_heads"});
+  expect_refused({"run", "quickstart", "--set", "methods=contigous,paged", "--set", "dtypes=f8",
+                  "--set", "metrics=ttft"},
+                 {"3 problems", "\"contiguous\"?", "\"f8\"", "\"ttft_ms\"?"});
 }
 
 // One sequence of 131072 tokens takes 0.3 GB, 4096 of them take 1.1 TB.

@@ -3,55 +3,67 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
-
-extern char** environ;
 
 namespace reprise::app {
 
 class Subprocess {
  public:
-  // Starts it with standard output and error in files of `dir`, and no standard input.
-  Subprocess(const std::vector<std::string>& command, const std::filesystem::path& dir)
-      : out_(dir / "stdout.txt"), err_(dir / "stderr.txt") {
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    constexpr int kWrite = O_WRONLY | O_CREAT | O_TRUNC;
-    posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), kWrite, 0644);
-    posix_spawn_file_actions_addopen(&actions, 2, err_.c_str(), kWrite, 0644);
-    const int error =
-        posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    REPRISE_CHECK(error == 0, "cannot start {}", command[0]);
-  }
+  // Starts it with standard output and error in files of `dir`, and `input` on standard input.
+  Subprocess(const std::vector<std::string>& command, const std::filesystem::path& dir,
+             const std::string& input = "")
+      : Subprocess(command, dir, input, dir / "stdout.txt") {}
+  // The same with standard output to `out`: a device, a pipe.
+  Subprocess(const std::vector<std::string>& command, const std::filesystem::path& dir,
+             const std::string& input, const std::filesystem::path& out)
+      : out_(out),
+        err_(dir / "stderr.txt"),
+        process_(command, {.in = File(written(dir / "stdin.txt", input), O_RDONLY).number(),
+                           .out = File(out_, kWrite).number(),
+                           .err = File(err_, kWrite).number()}) {}
 
   // Exit status; 128 + signal if one ended it.
-  int wait() {
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-  void send(int signal) const { ::kill(pid_, signal); }
+  int wait() { return process_.wait().code(); }
+  void send(int signal) const { process_.send(signal); }
 
   [[nodiscard]] std::string out() const { return read_file(out_); }
   [[nodiscard]] std::string err() const { return read_file(err_); }
 
  private:
+  static constexpr int kWrite = O_WRONLY | O_CREAT | O_TRUNC;
+
+  // Open until the end of the expression that starts the program.
+  class File {
+   public:
+    File(const std::filesystem::path& path, int flags)
+        : number_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+      REPRISE_CHECK(number_ >= 0, "cannot open {}", path.string());
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    ~File() { ::close(number_); }
+    [[nodiscard]] int number() const { return number_; }
+
+   private:
+    int number_;
+  };
+
+  static std::filesystem::path written(const std::filesystem::path& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+
   std::filesystem::path out_, err_;
-  pid_t pid_ = 0;
+  ChildProcess process_;
 };
 
 }  // namespace reprise::app

@@ -2,6 +2,7 @@
 // where no reference model is at hand.
 #pragma once
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -99,14 +100,13 @@ class ReferenceDecoder {
   }
 
   static Row linear(const Matrix& w, const Matrix* bias, const Row& x) {
-    Row y;
-    for (int64_t row = 0; row < w.rows; ++row) {
-      double sum =
-          bias != nullptr ? static_cast<double>(bias->values[static_cast<size_t>(row)]) : 0;
-      for (size_t k = 0; k < x.size(); ++k)
-        sum += x[k] * static_cast<double>(w.values[static_cast<size_t>(row * w.cols) + k]);
-      y.push_back(sum);
-    }
+    using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    Row y(static_cast<size_t>(w.rows));
+    Eigen::Map<Eigen::VectorXd> out(y.data(), w.rows);
+    out.noalias() = Eigen::Map<const RowMajor>(w.values.data(), w.rows, w.cols).cast<double>() *
+                    Eigen::Map<const Eigen::VectorXd>(x.data(), std::ssize(x));
+    if (bias != nullptr)
+      out += Eigen::Map<const Eigen::VectorXf>(bias->values.data(), w.rows).cast<double>();
     return y;
   }
 

@@ -10,6 +10,7 @@
 //            bf16 in key pairs.
 //   output   O[lane] = O[lane] * correction + P pair broadcast * V pairs.
 // Both products run in blocks of 24 accumulators, which with 4 + 1 operands fills the 32 registers.
+#include "core/base/constant.h"
 #include "core/kernels/cpu/attention_tile.h"
 
 // The rest is compiled for the processor at hand only; what the header above defines stays runnable
@@ -114,14 +115,10 @@ void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int ke
 template <int kVectors, typename Ahead>
 void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int keys, float* top,
                 Ahead& ahead) {
-  switch (scratch.keys.row_bytes) {
-    case 128:
-      return score_tile<kVectors, 128>(scratch, q, pairs, keys, top, ahead);
-    case 256:
-      return score_tile<kVectors, 256>(scratch, q, pairs, keys, top, ahead);
-    default:
-      return score_tile<kVectors, 0>(scratch, q, pairs, keys, top, ahead);
-  }
+  // 0: any other.
+  with_constant<128, 256, 0>(scratch.keys.row_bytes, [&](auto row_bytes) {
+    score_tile<kVectors, decltype(row_bytes)::value>(scratch, q, pairs, keys, top, ahead);
+  });
 }
 
 // Adds biases to the scores, hides what a lane does not see, and sets top[lane] to the maximum of
@@ -273,16 +270,10 @@ void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs, Ahea
   int column = 0;
   for (; column + 64 <= scratch.padded_dim; column += 64)
     value_columns<4>(scratch, o, lanes, pairs, column, ahead, share);
-  switch ((scratch.padded_dim - column) / 16) {
-    case 1:
-      return value_columns<1>(scratch, o, lanes, pairs, column, ahead, share);
-    case 2:
-      return value_columns<2>(scratch, o, lanes, pairs, column, ahead, share);
-    case 3:
-      return value_columns<3>(scratch, o, lanes, pairs, column, ahead, share);
-    default:
-      return;
-  }
+  if (column == scratch.padded_dim) return;
+  with_constant<1, 2, 3>((scratch.padded_dim - column) / 16, [&](auto vectors) {
+    value_columns<decltype(vectors)::value>(scratch, o, lanes, pairs, column, ahead, share);
+  });
 }
 
 // One lane tile against a key tile. The first lane tile to see the keys also interleaves their
@@ -296,20 +287,9 @@ void compute_tile(const AttentionTask& task, const TileScratch& scratch, const L
   alignas(64) float top[kLaneTile];
   std::fill_n(top, kLaneTile, kMasked);
   Ahead values(scratch.values, 0, is_first ? loaded : 0);
-  switch (vectors) {
-    case 1:
-      score_tile<1>(scratch, q, pairs, keys, top, values);
-      break;
-    case 2:
-      score_tile<2>(scratch, q, pairs, keys, top, values);
-      break;
-    case 3:
-      score_tile<3>(scratch, q, pairs, keys, top, values);
-      break;
-    default:
-      score_tile<4>(scratch, q, pairs, keys, top, values);
-      break;
-  }
+  with_constant<1, 2, 3, 4>(vectors, [&](auto count) {
+    score_tile<decltype(count)::value>(scratch, q, pairs, keys, top, values);
+  });
   if (is_first) interleave_values(scratch, task.head_dim, (loaded + 1) / 2);
   if (task.has_alibi || keys % block_keys(vectors) != 0 || !tile.range.covers(first, keys))
     mask_tile(task, scratch, tile.first, vectors, first, keys, top);

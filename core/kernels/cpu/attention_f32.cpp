@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
+#include "core/base/constant.h"
 #include "core/kernels/cpu/attention_tile.h"
 #include "core/kernels/cpu/exp2-inl.h"
 
@@ -143,16 +144,10 @@ void score_tile(const TileScratch& scratch, const float* q, int dim, int width, 
   int lane = 0;
   for (; lane + kMostVectors * kN <= width; lane += kMostVectors * kN)
     score_lanes<kMostVectors>(scratch, q, dim, keys, lane, ahead);
-  switch ((width - lane) / kN) {
-    case 3:
-      return score_lanes<3>(scratch, q, dim, keys, lane, ahead);
-    case 2:
-      return score_lanes<2>(scratch, q, dim, keys, lane, ahead);
-    case 1:
-      return score_lanes<1>(scratch, q, dim, keys, lane, ahead);
-    default:
-      return;
-  }
+  if (lane == width) return;
+  with_constant<1, 2, 3>((width - lane) / kN, [&](auto vectors) {
+    score_lanes<decltype(vectors)::value>(scratch, q, dim, keys, lane, ahead);
+  });
 }
 
 // Few lanes, whose rows may be fetched meanwhile (those that are converted were read before).

@@ -8,6 +8,7 @@
 // fit the registers.
 // Rows are fetched ahead in the order of reading: the hardware's streams would do within a block of
 // a paged cache, but they end where the block does.
+#include "core/base/constant.h"
 #include "core/kernels/cpu/attention_tile.h"
 
 #pragma GCC push_options
@@ -18,30 +19,6 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Calls use(n) with n, 1 to 8, as an integral constant.
-template <typename Use>
-void with_constant(int n, Use&& use) {
-  using std::integral_constant;
-  switch (n) {
-    case 1:
-      return use(integral_constant<int, 1>{});
-    case 2:
-      return use(integral_constant<int, 2>{});
-    case 3:
-      return use(integral_constant<int, 3>{});
-    case 4:
-      return use(integral_constant<int, 4>{});
-    case 5:
-      return use(integral_constant<int, 5>{});
-    case 6:
-      return use(integral_constant<int, 6>{});
-    case 7:
-      return use(integral_constant<int, 7>{});
-    default:
-      return use(integral_constant<int, 8>{});
-  }
-}
-
 // Calls use(chunks, has_tail), integral constants, for rows of head_dim dimensions: whole chunks of
 // 32, the last one cut if has_tail. The common head sizes know their row length.
 template <typename Use>
@@ -49,7 +26,8 @@ void with_chunks(int head_dim, Use&& use) {
   using std::integral_constant;
   if (head_dim == 64) return use(integral_constant<int, 2>{}, std::false_type{});
   if (head_dim == 128) return use(integral_constant<int, 4>{}, std::false_type{});
-  with_constant((head_dim + 31) / 32, [&](auto chunks) { use(chunks, std::true_type{}); });
+  with_constant<1, 2, 3, 4, 5, 6, 7, 8>((head_dim + 31) / 32,
+                                        [&](auto chunks) { use(chunks, std::true_type{}); });
 }
 
 // More lanes go over a step of this many groups again and again, a chunk each time: 8 KiB, so that
@@ -225,29 +203,9 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
       score_by_dots(scratch, lanes, rows, scores);
       continue;
     }
-    switch (lanes) {
-      case 2:
-        score_transposed<2>(scratch, rows, scores);
-        break;
-      case 3:
-        score_transposed<3>(scratch, rows, scores);
-        break;
-      case 4:
-        score_transposed<4>(scratch, rows, scores);
-        break;
-      case 5:
-        score_transposed<5>(scratch, rows, scores);
-        break;
-      case 6:
-        score_transposed<6>(scratch, rows, scores);
-        break;
-      case 7:
-        score_transposed<7>(scratch, rows, scores);
-        break;
-      default:
-        score_transposed<8>(scratch, rows, scores);
-        break;
-    }
+    with_constant<2, 3, 4, 5, 6, 7, 8>(lanes, [&](auto count) {
+      score_transposed<decltype(count)::value>(scratch, rows, scores);
+    });
   }
 }
 
@@ -465,7 +423,7 @@ void add_values(const AttentionTask& task, const TileScratch& scratch) {
     return with_chunks(task.head_dim, [&](auto chunks, auto has_tail) {
       value_row<decltype(chunks)::value, decltype(has_tail)::value>(task, scratch);
     });
-  with_constant(task.unit_lanes(), [&](auto lanes) {
+  with_constant<1, 2, 3, 4, 5, 6, 7, 8>(task.unit_lanes(), [&](auto lanes) {
     if constexpr (decltype(lanes)::value > 1) add_lanes<decltype(lanes)::value>(task, scratch);
   });
 }

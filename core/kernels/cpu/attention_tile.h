@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/base/constant.h"
 #include "core/kernels/cpu/attention_task.h"
 
 namespace reprise::kernels::cpu {
@@ -105,26 +106,7 @@ template <typename Block>
 void cut_lanes(int lanes, Block&& block) {
   for (int lane = 0, left = lane_blocks(lanes); left > 0; --left) {
     const int height = (lanes - lane + left - 1) / left;
-    switch (height) {
-      case 1:
-        block(std::integral_constant<int, 1>{}, lane);
-        break;
-      case 2:
-        block(std::integral_constant<int, 2>{}, lane);
-        break;
-      case 3:
-        block(std::integral_constant<int, 3>{}, lane);
-        break;
-      case 4:
-        block(std::integral_constant<int, 4>{}, lane);
-        break;
-      case 5:
-        block(std::integral_constant<int, 5>{}, lane);
-        break;
-      default:
-        block(std::integral_constant<int, 6>{}, lane);
-        break;
-    }
+    with_constant<1, 2, 3, 4, 5, 6>(height, [&](auto constant) { block(constant, lane); });
     lane += height;
   }
 }

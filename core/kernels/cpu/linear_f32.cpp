@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
+#include "core/base/constant.h"
 #include "core/kernels/cpu/linear_task.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -67,20 +68,8 @@ void panel(const LinearTask& task) {
 }
 
 void LinearPanel(const LinearTask& task) {
-  switch (task.rows) {
-    case 1:
-      return panel<1>(task);
-    case 2:
-      return panel<2>(task);
-    case 3:
-      return panel<3>(task);
-    case 4:
-      return panel<4>(task);
-    case 5:
-      return panel<5>(task);
-    default:
-      return panel<6>(task);
-  }
+  with_constant<1, 2, 3, 4, 5, 6>(task.rows,
+                                  [&](auto rows) { panel<decltype(rows)::value>(task); });
 }
 
 }  // namespace reprise::kernels::cpu::HWY_NAMESPACE

@@ -20,24 +20,32 @@ WeightFormat format_of_options(const LoadOptions& options) {
   return format;
 }
 
+// Where the weights come from; brings `config` to what the checkpoint holds.
+std::unique_ptr<WeightSource> open_source(const std::string& dir_or_shape,
+                                          const LoadOptions& options, ModelConfig& config) {
+  if (options.random_weights) return random_weights(config, options.seed);
+  if (!std::filesystem::is_directory(dir_or_shape))
+    raise(
+        "{} is a shape without weights: ask for random weights (--random-weights, or \"weights\": "
+        "\"random\" in an experiment file), or give a checkpoint folder",
+        dir_or_shape);
+  adapt_to_checkpoint(dir_or_shape, config);
+  return open_checkpoint(dir_or_shape, config);
+}
+
 }  // namespace
+
+void check_loadable(const std::string& dir_or_shape, const LoadOptions& options) {
+  (void)format_of_options(options);
+  ModelConfig config = load_config(dir_or_shape);
+  (void)open_source(dir_or_shape, options, config);
+}
 
 std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,
                                       const Context& context) {
   const WeightFormat format = format_of_options(options);
   ModelConfig config = load_config(dir_or_shape);
-  std::unique_ptr<WeightSource> source;
-  if (options.random_weights) {
-    source = random_weights(config, options.seed);
-  } else if (std::filesystem::is_directory(dir_or_shape)) {
-    adapt_to_checkpoint(dir_or_shape, config);
-    source = open_checkpoint(dir_or_shape, config);
-  } else {
-    raise(
-        "{} is a shape without weights: ask for random weights (--random-weights), or give a "
-        "checkpoint folder",
-        dir_or_shape);
-  }
+  const auto source = open_source(dir_or_shape, options, config);
   DecoderWeights weights = load_weights(config, *source, format, context);
   return make_transformer(std::move(config), options.dtype, std::move(weights), context);
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <thread>
 
 #include "core/base/error.h"
@@ -38,6 +40,44 @@ TEST(RunChild, FailuresNameCommandReasonAndLastWords) {
   const std::string crash = refusal({"sh", "-c", "kill -SEGV $$"});
   EXPECT_NE(crash.find("crashed: signal 11"), std::string::npos) << crash;
   EXPECT_NE(crash.find("printed no error"), std::string::npos) << crash;
+}
+
+TEST(ChildProcess, EndsAreTold) {
+  const auto end_of = [](const std::string& line) {
+    return ChildProcess({"sh", "-c", line}, {}).wait();
+  };
+  EXPECT_TRUE(end_of("exit 0").is_success());
+  EXPECT_EQ(end_of("exit 3").code(), 3);
+  EXPECT_FALSE(end_of("exit 3").is_success());
+  const ChildEnd killed = end_of("kill -TERM $$");
+  EXPECT_EQ(killed.signal, SIGTERM);
+  EXPECT_EQ(killed.code(), 128 + SIGTERM);
+  EXPECT_THROW(ChildProcess({"/nowhere/program"}, {}), Error);
+}
+
+// It reads nothing where it is given nothing, and its streams are those that it is given.
+TEST(ChildProcess, StreamsAreThoseGiven) {
+  EXPECT_TRUE(ChildProcess({"sh", "-c", "! read line"}, {}).wait().is_success());
+  std::FILE* in = std::tmpfile();
+  std::FILE* out = std::tmpfile();
+  std::fputs("42\n", in);
+  std::rewind(in);
+  EXPECT_TRUE(ChildProcess({"sh", "-c", "read n; echo $((n + 1)); echo 7 >&2"},
+                           {.in = fileno(in), .out = fileno(out), .err = fileno(out)})
+                  .wait()
+                  .is_success());
+  char text[16] = {};
+  std::rewind(out);
+  EXPECT_EQ(std::fread(text, 1, sizeof text, out), 5u);
+  EXPECT_STREQ(text, "43\n7\n");
+  std::fclose(in);
+  std::fclose(out);
+}
+
+TEST(ChildProcess, DoesNotOutliveItsObject) {
+  const auto start = std::chrono::steady_clock::now();
+  { const ChildProcess sleeping({"sleep", "60"}, {}); }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST(RunChild, StopsWithItsChildWhenAsked) {

@@ -39,6 +39,26 @@ TEST(Set, ReplacesNestedValues) {
   EXPECT_EQ(after_set(Json::object(), "a=x=y")["a"], "x=y");
 }
 
+TEST(Set, CommasSeparateTheEntriesOfAList) {
+  EXPECT_EQ(after_set({{"dtypes", {"f32"}}}, "dtypes=f32,bf16")["dtypes"],
+            Json::array({"f32", "bf16"}));
+  EXPECT_EQ(after_set(Json::object(), "dtypes=f32,bf16")["dtypes"], Json::array({"f32", "bf16"}));
+  EXPECT_EQ(after_set(Json::object(), "methods=paged")["methods"], Json::array({"paged"}));
+  EXPECT_EQ(after_set(Json::object(), "sweep.batch=1,2,4")["sweep"]["batch"],
+            Json::array({1, 2, 4}));
+  EXPECT_EQ(after_set(Json::object(), R"(methods={"name":"paged"},{"name":"auto"})")["methods"],
+            Json::array({{{"name", "paged"}}, {{"name", "auto"}}}));
+  EXPECT_EQ(after_set(Json::object(), "title=one, two")["title"], "one, two");
+  const Experiment experiment =
+      parse_sample(sample_file(), "desk", {"dtypes=bf16,f32", "methods=paged,contiguous"});
+  EXPECT_EQ(experiment.dtypes, (std::vector<DType>{DType::kBF16, DType::kF32}));
+  ASSERT_EQ(experiment.methods.size(), 2u);
+  EXPECT_EQ(experiment.methods[1].name, "contiguous");
+  EXPECT_NE(parse_message(sample_file(), {"dtypes=f32,,bf16"}).find("entry 2"), std::string::npos);
+  EXPECT_NE(parse_message(sample_file(), {"dtypes="}).find("empty list"), std::string::npos);
+  EXPECT_NE(parse_message(sample_file(), {"title=\xff"}).find("UTF-8"), std::string::npos);
+}
+
 TEST(Set, AppliesAfterTheScale) {
   const auto experiment =
       parse_sample(sample_file(), "smoke", {"sweep.prompt_tokens=[4,5]", "dtypes=bf16"});

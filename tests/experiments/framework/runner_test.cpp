@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 #include <set>
 #include <thread>
 
+#include "core/base/problems.h"
 #include "core/device/cpu.h"
 #include "results/identity.h"
 #include "results/store.h"
@@ -25,6 +27,7 @@ class InstantKind : public Kind {
   int fail_at = -1;       // group that throws
   int interrupt_at = -1;  // group that is given up
   std::string missing_method;
+  std::optional<DType> refused_dtype;
   double bytes_per_token = 0;
   int64_t refuse_from = INT64_MAX;  // prompt tokens whose memory the system refuses
 
@@ -32,7 +35,11 @@ class InstantKind : public Kind {
     return method.name == missing_method ? "It needs a library. Install it." : "";
   }
   void check(const Group& group) override {
-    if (group.axis("prompt_tokens") > 1000) raise("prompt of {} tokens is too long", 1000);
+    Problems problems;
+    if (group.axis("prompt_tokens") > 1000) problems.add("prompt is too long");
+    if (group.dtype == refused_dtype)
+      problems.add(fmt::format("dtype {} is not for us", name_of(group.dtype)));
+    problems.raise_if_any();
   }
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override {
     return {.bytes = bytes_per_token * static_cast<double>(group.axis("prompt_tokens")),
@@ -210,6 +217,24 @@ TEST_F(RunnerTest, ImpossibleGroupIsRefusedBeforeAnythingIsMeasured) {
   CountingObserver observer;
   EXPECT_THROW(run(kind, observer, file), Error);
   EXPECT_EQ(kind.measured, 0);
+  EXPECT_FALSE(fs::exists(out_));
+}
+
+TEST_F(RunnerTest, EveryProblemIsToldAtOnceAndEachOnce) {
+  Json file = sample_file();
+  file["sweep"]["prompt_tokens"] = {8, 2000, 3000};
+  InstantKind kind;
+  kind.refused_dtype = DType::kBF16;
+  CountingObserver observer;
+  try {
+    run(kind, observer, file);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "2 problems:\n"
+                 "- models/a f32 prompt_tokens=2000 (and 7 more like it): prompt is too long\n"
+                 "- models/a bf16 prompt_tokens=8 (and 5 more like it): dtype bf16 is not for us");
+  }
   EXPECT_FALSE(fs::exists(out_));
 }
 

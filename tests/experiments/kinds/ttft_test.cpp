@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/problems.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/decode.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
@@ -110,6 +112,42 @@ TEST_F(KindsTest, PromptBeyondTheModelIsRefusedBeforeMeasuring) {
   Group one = group("ttft", {{"prompt_tokens", 512}, {"new_tokens", 2}});
   one.model.random_weights = false;
   EXPECT_THROW(kind.check(one), Error);
+}
+
+// Everything that would stop a later point is known before the first is measured.
+TEST_F(KindsTest, EverythingWrongWithAGroupIsToldBeforeWeightsAreLoaded) {
+  const auto problems_of = [&](const Group& one) {
+    Problems problems;
+    problems.collect([&] { TtftKind(context_).check(one); });
+    return fmt::format("{}", fmt::join(problems.list(), "\n"));
+  };
+  Group one = group("ttft", {{"prompt_tokens", 8}, {"new_tokens", 2}});
+  EXPECT_EQ(problems_of(one), "");
+  one.dtype = DType::kF16;
+  one.workload = {.name = "text_prompts", .file = (dir_ / "nowhere.txt").string()};
+  one.methods.push_back({.name = "paged", .options = {{"block_tokens", 7}}});
+  const std::string problems = problems_of(one);
+  for (const char* part : {"dtype f16", "tokenizer.json", "block_tokens"})
+    EXPECT_NE(problems.find(part), std::string::npos) << part << " not in: " << problems;
+
+  Group trained = group("ttft", {{"prompt_tokens", 8}, {"new_tokens", 2}});
+  trained.model.random_weights = false;
+  EXPECT_NE(problems_of(trained).find("model.safetensors"), std::string::npos);
+  std::filesystem::copy_file(REPRISE_SOURCE_DIR "/models/quickstart/model.safetensors",
+                             dir_ / "model.safetensors");
+  std::filesystem::resize_file(dir_ / "model.safetensors", 100000);
+  EXPECT_NE(problems_of(trained).find("model.safetensors"), std::string::npos);
+  trained.model.model = "quikstart";
+  EXPECT_NE(problems_of(trained).find("did you mean \"quickstart\""), std::string::npos);
+  trained.model.model = "quickstart";
+  EXPECT_EQ(problems_of(trained), "");
+  Group encoder = group("ttft", {{"prompt_tokens", 8}, {"new_tokens", 2}});
+  std::ofstream(dir_ / "config.json") << R"({"model_type": "bert", "vocab_size": 100,
+    "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
+    "max_position_embeddings": 64, "type_vocab_size": 2, "hidden_act": "gelu"})";
+  EXPECT_NE(problems_of(encoder).find("no head"), std::string::npos);
+  trained.workload = {.name = "text_prompts", .file = (dir_ / "nowhere.txt").string()};
+  EXPECT_NE(problems_of(trained).find("nowhere.txt"), std::string::npos);
 }
 
 TEST_F(KindsTest, RandomWeightsAreTrainedForNoLength) {

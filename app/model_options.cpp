@@ -1,0 +1,129 @@
+#include "app/model_options.h"
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "app/number_option.h"
+#include "app/token_ids.h"
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "experiments/kinds/places.h"
+#include "methods/registry.h"
+
+namespace reprise::app {
+namespace {
+
+constexpr size_t kMostTextBytes = size_t{64} << 20;
+
+bool has_end(const model::ModelConfig& config) {
+  return config.position == model::PositionScheme::kRotary && config.max_positions > 0;
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options) {
+  command
+      .add_option("--model", options.model,
+                  "folder of a checkpoint, or the name of a shipped model or shape")
+      ->required()
+      ->check(not_empty());
+  command.add_option("--method", options.method, "reuse method (default: contiguous)")
+      ->check(not_empty());
+  command.add_option("--method-options", options.method_options, "its options, a JSON object")
+      ->check(not_empty());
+  command
+      .add_option("--dtype", options.dtype,
+                  "of weights and activations: f32 or bf16 (default: as the checkpoint)")
+      ->check(dtype_name());
+  command
+      .add_option("--kv-dtype", options.kv_dtype,
+                  "of cached keys and values: f32, bf16 or f16 (default: as --dtype)")
+      ->check(dtype_name());
+  command.add_flag("--random-weights", options.random_weights,
+                   "make weights instead of loading them");
+  command.add_option(seed_option, options.weights_seed, "of random weights (default: 1)")
+      ->check(seed_number());
+}
+
+std::string ChosenModel::dtype_text() const {
+  return fmt::format("computed in {} ({}), keys and values in {}", name_of(dtype), dtype_reason,
+                     name_of(kv_dtype));
+}
+
+ChosenModel choose_model(const ModelOptions& options) {
+  ChosenModel chosen;
+  chosen.place = experiments::resolve_model(options.model);
+  chosen.config = model::load_config(chosen.place);
+  const DType stored = chosen.config.stored_dtype;
+  if (!options.dtype.empty()) {
+    chosen.dtype = parse_dtype(options.dtype);
+    chosen.dtype_reason = "by --dtype";
+  } else if (stored == DType::kF16) {
+    chosen.dtype = DType::kF32;
+    chosen.dtype_reason = "the checkpoint is in f16, in which nothing is computed";
+  } else {
+    chosen.dtype = stored;
+    chosen.dtype_reason = "as the checkpoint";
+  }
+  chosen.kv_dtype = options.kv_dtype.empty() ? chosen.dtype : parse_dtype(options.kv_dtype);
+  return chosen;
+}
+
+std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const ModelOptions& options,
+                                            const Context& context) {
+  return model::load_decoder(chosen.place,
+                             {.dtype = chosen.dtype,
+                              .random_weights = options.random_weights,
+                              .seed = options.weights_seed},
+                             context);
+}
+
+std::unique_ptr<reuse::ReuseMethod> make_chosen_method(const ModelOptions& options,
+                                                       const model::ModelConfig& config) {
+  const Json given = options.method_options.empty()
+                         ? Json()
+                         : parse_json(options.method_options, "--method-options");
+  return methods::make_method(options.method, given, {.config = &config});
+}
+
+void add_id_options(CLI::App& command, const char* help, IdOptions& options) {
+  options.ids_option = command.add_option("--ids", options.ids, help);
+  command
+      .add_option("--ids-file", options.file,
+                  "file with the ids, separated by white space or commas; - is standard input")
+      ->check(not_empty());
+}
+
+bool has_ids(const IdOptions& options) {
+  return options.ids_option->count() > 0 || !options.file.empty();
+}
+
+std::vector<int32_t> read_ids(const IdOptions& options, const model::ModelConfig& config) {
+  const bool is_listed = options.ids_option->count() > 0;
+  if (is_listed == !options.file.empty())
+    raise("give the token ids by one of --ids 3,4,5 and --ids-file FILE");
+  const std::string source = is_listed ? "--ids" : "--ids-file " + options.file;
+  const std::vector<int32_t> ids =
+      parse_token_ids(is_listed ? options.ids : read_text(options.file), source);
+  if (ids.empty()) raise("{} is empty: give token ids such as 3,4,5", source);
+  require_in_vocabulary(ids, config.vocab, config.name, source);
+  return ids;
+}
+
+std::string read_text(const std::string& file) {
+  return read_file(file == "-" ? "/dev/stdin" : file, kMostTextBytes);
+}
+
+void require_positions(const model::ModelConfig& config, int64_t length, const std::string& what,
+                       const std::string& remedy) {
+  if (has_end(config) && length > config.max_positions)
+    raise("{} takes {} positions, model {} places at most {} tokens; {}", what, length, config.name,
+          config.max_positions, remedy);
+}
+
+int64_t positions_left(const model::ModelConfig& config, int64_t length) {
+  return has_end(config) ? config.max_positions - length : std::numeric_limits<int64_t>::max();
+}
+
+}  // namespace reprise::app

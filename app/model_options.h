@@ -1,0 +1,76 @@
+// What the commands that run one model take alike: the model, its number formats, the method, and
+// token ids.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/device/context.h"
+#include "core/model/config/config.h"
+#include "core/model/network/decoder.h"
+#include "core/reuse/reuse_method.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
+class App;
+class Option;
+}  // namespace CLI
+
+namespace reprise::app {
+
+struct ModelOptions {
+  std::string model;
+  std::string method = "contiguous", method_options;
+  std::string dtype, kv_dtype;  // "": see ChosenModel
+  bool random_weights = false;
+  uint64_t weights_seed = 1;
+};
+
+// `seed_option` is the command's name for the seed of random weights.
+void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options);
+
+// A model whose config.json was read, before its weights are.
+struct ChosenModel {
+  std::string place;  // for load_decoder()
+  model::ModelConfig config;
+  // Of weights and activations: what --dtype says, else that of the checkpoint, or f32 for one in
+  // f16, in which nothing is computed.
+  DType dtype = DType::kF32;
+  DType kv_dtype = DType::kF32;  // what --kv-dtype says, else as above
+  std::string dtype_reason;      // "as the checkpoint", ...
+
+  // "computed in bf16 (as the checkpoint), keys and values in f32"
+  [[nodiscard]] std::string dtype_text() const;
+};
+ChosenModel choose_model(const ModelOptions& options);
+
+std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const ModelOptions& options,
+                                            const Context& context);
+std::unique_ptr<reuse::ReuseMethod> make_chosen_method(const ModelOptions& options,
+                                                       const model::ModelConfig& config);
+
+// --ids or --ids-file.
+struct IdOptions {
+  std::string ids, file;
+  CLI::Option* ids_option = nullptr;  // tells an empty list from none
+};
+void add_id_options(CLI::App& command, const char* help, IdOptions& options);
+// Whether either was given.
+[[nodiscard]] bool has_ids(const IdOptions& options);
+// The ids, all of the model's vocabulary. Throws Error for both options, an empty list, and as
+// parse_token_ids().
+std::vector<int32_t> read_ids(const IdOptions& options, const model::ModelConfig& config);
+
+// A file's text, or that of standard input for "-". Throws Error where it is larger than 64 MiB.
+std::string read_text(const std::string& file);
+
+// Rotary models know no positions beyond those they were trained for. Throws Error for `length`
+// (the largest position + 1) beyond: "`what` takes ... positions, model ... places at most ...".
+void require_positions(const model::ModelConfig& config, int64_t length, const std::string& what,
+                       const std::string& remedy);
+// Positions that may follow `length`; INT64_MAX where there is no end.
+[[nodiscard]] int64_t positions_left(const model::ModelConfig& config, int64_t length);
+
+}  // namespace reprise::app

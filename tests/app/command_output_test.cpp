@@ -1,0 +1,145 @@
+// Where output goes, and what becomes of it there: full disks, readers that leave, terminals.
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/app/command_line.h"
+
+namespace reprise::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Output : public CommandLine {
+ protected:
+  // Status and standard error with standard output to `device`.
+  [[nodiscard]] Outcome into(const std::string& device, std::vector<std::string> arguments,
+                             const std::string& input = "") const {
+    arguments.insert(arguments.begin(), REPRISE_PROGRAM);
+    Subprocess process(arguments, dir_, input, device);
+    const int status = process.wait();
+    return {status, "", process.err()};
+  }
+  // An experiment that takes milliseconds, with a figure.
+  [[nodiscard]] std::string experiment(const std::string& title) const {
+    const Json file = {{"name", "small"},
+                       {"title", title},
+                       {"kind", "ttft"},
+                       {"models", {{{"model", model()}, {"weights", "random"}}}},
+                       {"methods", {"contiguous"}},
+                       {"sweep", {{"prompt_tokens", {4, 8}}}},
+                       {"repetitions", 1},
+                       {"warmup", 0},
+                       {"plot", {{"x", "prompt_tokens"}, {"y", "ttft_ms"}}}};
+    std::ofstream(dir_ / "small.json") << file.dump();
+    return (dir_ / "small.json").string();
+  }
+  [[nodiscard]] std::vector<std::string> run_command(const std::vector<std::string>& more) const {
+    std::vector<std::string> command = {
+        "run", experiment("Small"), "--out", (dir_ / "out").string(), "--threads", "1"};
+    command.insert(command.end(), more.begin(), more.end());
+    return command;
+  }
+};
+
+TEST_F(Output, FullDiskIsAnErrorOfEveryCommandThatPrints) {
+  const Outcome measured = reprise(run_command({"--no-plot"}));
+  ASSERT_EQ(measured.status, 0) << measured.err;
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"--help"},
+           {"--version"},
+           {"list"},
+           {"list", "--help"},
+           {"probe", "--json", "--threads", "1"},
+           {"plot", (dir_ / "out").string()},
+           run_command({"--no-plot"}),
+           run_command({"--dry-run"}),
+           {"generate", "--model", "quickstart", "--prompt", "Once", "--max-new-tokens", "2"},
+           {"tokenize", "--tokenizer", REPRISE_SOURCE_DIR "/models/quickstart"},
+           on_model("logits", {"--ids", "1", "--out", "/dev/full"})}) {
+    const Outcome outcome = into("/dev/full", command, "Once\n");
+    EXPECT_EQ(outcome.status, 1) << command[0] << ": " << outcome.err;
+    EXPECT_NE(outcome.err.find("No space left on device"), std::string::npos)
+        << command[0] << ": " << outcome.err;
+  }
+}
+
+// A reader such as `head -1` leaves: the program ends as by SIGPIPE, without a word of its own.
+TEST_F(Output, ReaderThatLeftEndsTheProgramQuietly) {
+  const fs::path pipe = dir_ / "pipe";
+  for (const char* ignoring : {"", "trap '' PIPE; "}) {
+    // The reader opens the pipe and closes it at once.
+    const std::string line = fmt::format(
+        "{0}rm -f {1}; mkfifo {1}; (true < {1}) & exec 3> {1}; wait; {2} list >&3; echo $? > {3}",
+        ignoring, pipe.string(), REPRISE_PROGRAM, (dir_ / "status").string());
+    Subprocess shell({"sh", "-c", line}, dir_);
+    EXPECT_EQ(shell.wait(), 0) << shell.err();
+    EXPECT_EQ(read_file(dir_ / "status"), "141\n");
+    EXPECT_EQ(shell.err(), "");
+  }
+}
+
+TEST_F(Output, ClosedStandardOutputDoesNotMixWithFiles) {
+  const std::string logits = (dir_ / "logits").string();
+  const std::string line =
+      fmt::format("{} logits --model {} --random-weights --ids 1 --out {} >&-; {} list >&-",
+                  REPRISE_PROGRAM, model(), logits, REPRISE_PROGRAM);
+  Subprocess shell({"sh", "-c", line}, dir_);
+  EXPECT_EQ(shell.wait(), 1) << shell.err();
+  EXPECT_EQ(fs::file_size(logits), 256 * sizeof(float));
+  EXPECT_NE(shell.err().find("Bad file descriptor"), std::string::npos) << shell.err();
+}
+
+TEST_F(Output, FigureThatWasNotDrawnIsAStatusOfItsOwn) {
+  ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);
+  const Outcome run = reprise(run_command({}));
+  EXPECT_EQ(run.status, 4) << run.err;
+  EXPECT_NE(run.err.find("REPRISE_PLOTS_DIR"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("measurements are safe in"), std::string::npos) << run.err;
+  EXPECT_EQ(reprise({"plot", (dir_ / "out").string()}).status, 1);
+  EXPECT_EQ(reprise(run_command({"--no-plot"})).status, 0);
+  ::unsetenv("REPRISE_PLOTS_DIR");
+}
+
+TEST_F(Output, PythonThatIsNoneIsToldBeforeAnythingIsMeasured) {
+  const fs::path silent = dir_ / "silent";
+  std::ofstream(silent) << "not executable";
+  for (const std::string& python :
+       {std::string("/nowhere/python"), silent.string(), std::string("false"), std::string("true"),
+        std::string("cat"), dir_.string()}) {
+    ::setenv("REPRISE_PYTHON", python.c_str(), 1);
+    for (const char* more : {"--fresh", "--dry-run"})
+      expect_refused(run_command({more}), {fmt::format("REPRISE_PYTHON is \"{}\"", python),
+                                           "/usr/bin/python3, or unset it"});
+    EXPECT_FALSE(fs::exists(dir_ / "out")) << "measured with " << python;
+  }
+  const Outcome no_figures = reprise(run_command({"--no-plot"}));
+  EXPECT_EQ(no_figures.status, 0) << no_figures.err;
+  expect_refused({"plot", (dir_ / "out").string()}, {"REPRISE_PYTHON"});
+  ::unsetenv("REPRISE_PYTHON");
+}
+
+// A file from elsewhere must not move the cursor, ring or rename the window.
+TEST_F(Output, ControlCharactersOfFilesAreWrittenOut) {
+  const std::string title = "Small\x1b[2J\a\r\xc2\x9b";
+  const Outcome run = reprise(
+      {"run", experiment(title), "--out", (dir_ / "out").string(), "--no-plot", "--threads", "1"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.err.find("Small\\x1b[2J\\x07\\r\\xc2\\x9b\n"), std::string::npos) << run.err;
+
+  fs::rename(dir_ / "model", dir_ / "mo\x1b[31mdel");
+  const Outcome missing =
+      reprise({"generate", "--model", (dir_ / "mo\x1b[31mdell").string(), "--ids", "1"});
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_NE(missing.err.find("mo\\x1b[31mdell"), std::string::npos) << missing.err;
+  std::ofstream(dir_ / "mo\x1b[31mdel" / "config.json") << R"({"model_type": "\u001b]0;x\u0007"})";
+  const Outcome unknown =
+      reprise({"generate", "--model", (dir_ / "mo\x1b[31mdel").string(), "--ids", "1"});
+  EXPECT_EQ(unknown.status, 1);
+  for (const std::string& text : {run.out, run.err, missing.err, unknown.err})
+    EXPECT_EQ(text.find_first_of("\x1b\a\r"), std::string::npos) << text;
+  fs::rename(dir_ / "mo\x1b[31mdel", dir_ / "model");
+}
+
+}  // namespace
+}  // namespace reprise::app

@@ -1,0 +1,152 @@
+// `generate` and `logits`: models by name, number formats, prompts, and how a generation ends.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/app/command_line.h"
+#include "tests/core/model/checkpoint/model_files.h"
+
+namespace reprise::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ModelCommands : public CommandLine {
+ protected:
+  // Greedy text of the shipped model, and what is told of it.
+  [[nodiscard]] Outcome generate(const std::vector<std::string>& more,
+                                 const std::string& input = "") const {
+    std::vector<std::string> command = {"generate", "--model", "quickstart"};
+    command.insert(command.end(), more.begin(), more.end());
+    const Outcome outcome = reprise(command, input);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome;
+  }
+  // A checkpoint of one layer whose embedding begins with `first`.
+  [[nodiscard]] std::string checkpoint(const std::string& name, float first,
+                                       const std::string& torch_dtype = "float32") const {
+    Json config = model::tiny_llama_config();
+    config["torch_dtype"] = torch_dtype;
+    std::vector<model::TestTensor> tensors = model::tiny_llama_tensors();
+    tensors[0].first = first;
+    fs::create_directories(dir_ / name);
+    std::ofstream(dir_ / name / "config.json") << config.dump();
+    std::ofstream(dir_ / name / "model.safetensors", std::ios::binary)
+        << model::safetensors_of(tensors);
+    return (dir_ / name).string();
+  }
+};
+
+TEST_F(ModelCommands, TheCheckpointsDtypeIsTheDefault) {
+  struct Case {
+    const char* stored;
+    const char* text;
+  };
+  for (const Case& one :
+       {Case{"bfloat16", "computed in bf16 (as the checkpoint), keys and values in bf16"},
+        Case{"float32", "computed in f32 (as the checkpoint), keys and values in f32"},
+        Case{"float16", "computed in f32 (the checkpoint is in f16"}}) {
+    const std::string place = checkpoint("model", 0.5f, one.stored);
+    const std::string out = (dir_ / "logits").string();
+    for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+             {"generate", "--model", place, "--ids", "3"},
+             {"logits", "--model", place, "--ids", "3", "--out", out}}) {
+      const Outcome outcome = reprise(command);
+      EXPECT_EQ(outcome.status, 0) << outcome.err;
+      EXPECT_NE(outcome.err.find(one.text), std::string::npos) << outcome.err;
+      std::vector<std::string> overridden = command;
+      overridden.insert(overridden.end(), {"--dtype", "f32", "--kv-dtype", "bf16"});
+      EXPECT_NE(reprise(overridden).err.find("f32 (by --dtype), keys and values in bf16"),
+                std::string::npos);
+    }
+  }
+}
+
+TEST_F(ModelCommands, ShippedModelsAndShapesHaveNames) {
+  const std::string text = generate({"--prompt", "Once upon", "--max-new-tokens", "8"}).out;
+  EXPECT_GT(text.size(), 8u);
+  const Outcome by_path = reprise({"generate", "--model", REPRISE_SOURCE_DIR "/models/quickstart",
+                                   "--prompt", "Once upon", "--max-new-tokens", "8"});
+  EXPECT_EQ(by_path.out, text);
+  expect_refused({"generate", "--model", "quikstart", "--ids", "1"},
+                 {"unknown model \"quikstart\"", "did you mean \"quickstart\""});
+  expect_refused({"generate", "--model", "llama-2-7", "--ids", "1"},
+                 {"did you mean \"llama-2-7b\""});
+  expect_refused({"generate", "--model", "tinyllama-1.1b", "--ids", "1"}, {"--random-weights"});
+}
+
+TEST_F(ModelCommands, PromptsComeFromFilesAndStandardInput) {
+  std::ofstream(dir_ / "prompt") << "Once upon";
+  const std::string wanted = generate({"--prompt", "Once upon", "--max-new-tokens", "8"}).out;
+  EXPECT_EQ(generate({"--prompt-file", (dir_ / "prompt").string(), "--max-new-tokens", "8"}).out,
+            wanted);
+  EXPECT_EQ(generate({"--prompt-file", "-", "--max-new-tokens", "8"}, "Once upon").out, wanted);
+  expect_refused({"generate", "--model", "quickstart", "--prompt-file", "-"}, {"no token"});
+  expect_refused({"generate", "--model", "quickstart", "--prompt-file", "-", "--prompt", "a"},
+                 {"one of --prompt"});
+}
+
+TEST_F(ModelCommands, StopTextIsCutOutAndNamed) {
+  const std::string whole = generate({"--prompt", "Once upon", "--max-new-tokens", "32"}).out;
+  ASSERT_GT(whole.size(), 30u);
+  // Every place of the text, so that stop texts begin and end within tokens and span several.
+  for (size_t begin = 3; begin + 9 < whole.size(); begin += 5) {
+    const std::string stop = whole.substr(begin, 9);
+    if (stop.find('\n') != std::string::npos) continue;
+    const Outcome outcome = generate(
+        {"--prompt", "Once upon", "--max-new-tokens", "32", "--stop", "not there", "--stop", stop});
+    EXPECT_EQ(outcome.out, whole.substr(0, whole.find(stop)) + "\n");
+    EXPECT_NE(outcome.err.find(fmt::format("stopped by stop text \"{}\"", stop)), std::string::npos)
+        << outcome.err;
+  }
+  EXPECT_EQ(
+      generate({"--prompt", "Once upon", "--max-new-tokens", "32", "--stop", "not there"}).out,
+      whole);
+  expect_refused(on_model("generate", {"--ids", "1", "--stop", "a"}), {"--stop", "--prompt"});
+}
+
+TEST_F(ModelCommands, TheSummaryTellsWhyItStopped) {
+  const Outcome length =
+      reprise(on_model("generate", {"--ids", "5,6", "--max-new-tokens", "3", "--ignore-eos"}));
+  EXPECT_NE(length.err.find("stopped by length, 3 tokens"), std::string::npos) << length.err;
+  // Of 16 samples of 256 equally likely tokens, seeds show one that ends the text.
+  bool has_ended = false;
+  for (int seed = 0; seed < 40 && !has_ended; ++seed) {
+    const Outcome outcome =
+        reprise(on_model("generate", {"--ids", "5", "--max-new-tokens", "100", "--temperature",
+                                      "100", "--seed", std::to_string(seed)}));
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    has_ended = outcome.err.find("stopped by end of sequence, token 2") != std::string::npos;
+    EXPECT_EQ(has_ended, outcome.out.ends_with(" 2\n")) << outcome.out << outcome.err;
+  }
+  EXPECT_TRUE(has_ended);
+}
+
+TEST_F(ModelCommands, PositionsBeyondTheModelAreRefused) {
+  std::string ids = "1";
+  for (int i = 1; i < 513; ++i) ids += ",1";
+  const std::string out = (dir_ / "logits").string();
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           on_model("generate", {"--ids", ids}), on_model("logits", {"--ids", ids, "--out", out}),
+           on_model("logits", {"--ids", "1,2", "--positions", "0,512", "--out", out})})
+    expect_refused(command, {"places at most 512"});
+  const std::string fits = ids.substr(2);
+  EXPECT_EQ(reprise(on_model("logits", {"--ids", fits, "--out", out})).status, 0);
+  EXPECT_EQ(
+      reprise(on_model("logits", {"--ids", "1,2", "--positions", "0,511", "--out", out})).status,
+      0);
+}
+
+TEST_F(ModelCommands, CorruptLogitsAreRefusedByBoth) {
+  const std::string place = checkpoint("nan", std::numeric_limits<float>::quiet_NaN());
+  const std::string out = (dir_ / "logits").string();
+  expect_refused({"generate", "--model", place, "--ids", "3"}, {"NaN", "corrupt"});
+  expect_refused({"logits", "--model", place, "--ids", "3,4", "--out", out},
+                 {"NaN", "entry 1 of the ids", "corrupt"});
+  EXPECT_FALSE(fs::exists(out));
+}
+
+}  // namespace
+}  // namespace reprise::app

@@ -59,9 +59,8 @@ results::ResultsFolder read_records_alone(const fs::path& file) {
   if (shipped && !shipped->plots.empty())
     note("figures as the shipped experiment {} draws them\n", shipped->name);
   else
-    fmt::print(stderr,
-               "this program ships no experiment \"{}\" with figures; drawing {} against {}\n",
-               named.value("name", ""), plot["y"].get<std::string>(), plot["x"].get<std::string>());
+    note("this program ships no experiment \"{}\" with figures; drawing {} against {}\n",
+         named.value("name", ""), plot["y"].get<std::string>(), plot["x"].get<std::string>());
   return folder;
 }
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "app/output.h"
 #include "core/base/error.h"
 #include "results/identity.h"
 #include "results/metric_name.h"
@@ -425,11 +426,15 @@ RecordTable record_table(const results::ResultsFolder& folder, const TableOption
 }
 
 void print_table(const RecordTable& table, const TableOptions& options) {
-  fmt::print("{}", table.data);
-  std::fflush(stdout);
   const bool is_for_people = parse_table_format(options.format) == TableFormat::kTable;
-  fmt::print(is_for_people ? stdout : stderr, "{}", table.notes);
-  std::fflush(stdout);
+  if (is_for_people) {
+    print("{}{}", table.data, table.notes);
+    flush_output();
+  } else {
+    write_output(table.data);
+    flush_output();
+    note("{}", table.notes);
+  }
 }
 
 }  // namespace reprise::app

@@ -53,7 +53,7 @@ bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem
     draw_figures(results::figures_document(folder), out);
     return true;
   } catch (const Error& error) {
-    note("reprise: {}\nThe measurements are safe in {}.\n", error.what(), out);
+    note("reprise: {}\nThe measurements are safe in {}.\n", error.what(), folder.source);
     return false;
   }
 }

@@ -59,12 +59,13 @@ TEST(RecordTable, ShowsWhatVariesAndTheSpread) {
 }
 
 TEST(RecordTable, ShowsPercentilesAndSaysWhereSamplesAreTooFew) {
-  const Json manifest = {{"settings", {{"axes", {{"prompt_tokens", {8, 16}}}}}},
-                         {"metrics", {"ttft_ms.p99", "ttft_ms"}}};
   std::vector<Json> records = {record("recompute", 8, 1.5), record("contiguous", 16, 2.5)};
   records[0]["metrics"]["ttft_ms"]["p99"] = 4.25;
   records[1]["metrics"]["ttft_ms"]["too_few_for"] = {"p99", "p99.9"};
-  const std::string text = record_table(records, manifest);
+  const auto text_of_records = [&] {
+    return text_of_table(folder_of(records, kAxes, {"ttft_ms.p99", "ttft_ms"}));
+  };
+  const std::string text = text_of_records();
   EXPECT_NE(text.find("ttft_ms.p99 "), std::string::npos) << text;
   EXPECT_NE(text.find("4.25  1.50 (1.00 to 2.00)"), std::string::npos) << text;
   EXPECT_NE(text.find("too few  2.50 (2.00 to 3.00)"), std::string::npos) << text;
@@ -72,7 +73,7 @@ TEST(RecordTable, ShowsPercentilesAndSaysWhereSamplesAreTooFew) {
             std::string::npos)
       << text;
   records[1]["metrics"]["ttft_ms"] = records[0]["metrics"]["ttft_ms"];
-  EXPECT_EQ(record_table(records, manifest).find("too few"), std::string::npos);
+  EXPECT_EQ(text_of_records().find("too few"), std::string::npos);
 }
 
 TEST(RecordTable, NamesTheMethodThatIsNotExact) {

@@ -16,6 +16,7 @@
 #include "app/record_table.h"
 #include "core/base/error.h"
 #include "core/device/machine_probe.h"
+#include "core/kernels/fetch_calibration.h"
 #include "experiments/framework/runner.h"
 #include "experiments/framework/shard.h"
 #include "experiments/kinds/registry.h"
@@ -69,6 +70,12 @@ void show_results(const experiments::RunOutcome& outcome, const experiments::Exp
   if (draws && !experiment.plots.empty() && !outcome.records.empty()) draw_or_explain(out.string());
 }
 
+Json measured_machine(const Context& context) {
+  Json machine = machine_json(context, machine_limits(context));
+  machine["fetch"] = kernels::calibrate_fetch(context);
+  return machine;
+}
+
 void run(const RunCommand& command, const CommonOptions& common) {
   const Context context = make_context(common);
   const experiments::Shard shard = shard_of(command);
@@ -81,7 +88,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .out = command.out.empty() ? "out/" + experiment.name + "/" + experiment.scale : command.out,
       .fresh = command.fresh,
       .settings = {.context = context, .device = Device::kCpu},
-      .measure_machine = [&] { return machine_json(context, machine_limits(context)); },
+      .measure_machine = [&] { return measured_machine(context); },
       .shard = shard};
   const auto groups = experiments::expand(experiment, options.settings);
   if (command.dry_run) return print_plan(groups, shard);

@@ -9,6 +9,7 @@
 #include "core/device/buffer.h"
 #include "core/device/machine_probe.h"
 #include "core/device/memory.h"
+#include "core/kernels/fetch_calibration.h"
 #include "experiments/kinds/attention_samples.h"
 #include "experiments/kinds/bench.h"
 #include "experiments/kinds/shared_info.h"
@@ -286,9 +287,10 @@ MemoryNeed AttentionKind::memory_need(const Group& group) {
 std::vector<Measurement> AttentionKind::measure(const Group& group, const Json& machine,
                                                 const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
-  AttentionRun run(group, context_, stop);
+  const Context context = kernels::with_calibration(context_, machine);
+  AttentionRun run(group, context, stop);
   run.run();
-  run.time_layer(group.dtype, context_);
+  run.time_layer(group.dtype, context);
   return run.measurements(machine);
 }
 

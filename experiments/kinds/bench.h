@@ -26,6 +26,8 @@ class Bench {
   explicit Bench(const Context& context) : context_(context) {}
 
   [[nodiscard]] const Context& context() const { return context_; }
+  // Computes as was found best for this machine, from the next decoder and engine on.
+  void use_calibration(const Json& machine);
   // Shape alone, without loading weights.
   [[nodiscard]] static model::ModelConfig config(const Group& group);
   // The group's decoder; the one before is freed first when it is another.

@@ -160,6 +160,7 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
                                              const std::atomic<bool>& stop) {
   const int64_t batch = group.axis("batch"), prompt_tokens = group.axis("prompt_tokens");
   AlignedBuffer::reset_peak();
+  bench_.use_calibration(machine);
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<std::unique_ptr<engine::Engine>> engines;
   std::vector<double> prefix_ms;

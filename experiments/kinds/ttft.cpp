@@ -113,6 +113,7 @@ std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machi
                                            const std::atomic<bool>& stop) {
   const int64_t prompt_tokens = group.axis("prompt_tokens"), new_tokens = group.axis("new_tokens");
   AlignedBuffer::reset_peak();
+  bench_.use_calibration(machine);
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<std::unique_ptr<engine::Engine>> engines;
   std::vector<double> prefix_ms;

@@ -6,6 +6,7 @@
 #include "app/common_options.h"
 #include "app/output.h"
 #include "core/device/machine_probe.h"
+#include "core/kernels/fetch_calibration.h"
 #include "results/table.h"
 
 namespace reprise::app {
@@ -28,6 +29,21 @@ void print_facts(const Context& context, const MachineLimits& limits) {
         limits.elapsed_s);
 }
 
+// What attention of few rows over keys in memory reached.
+void print_fetch(const Context& context) {
+  for (const DType dtype : {DType::kBF16, DType::kF32}) {
+    const kernels::FetchCalibration found = kernels::calibrate_fetch(dtype, context);
+    results::Table table;
+    table.column(fmt::format("fetching {} keys ahead", name_of(dtype)));
+    table.column("read", results::Table::Align::kRight);
+    table.column("unit");
+    for (const kernels::FetchTrial& trial : found.trials)
+      table.row({text_of(trial.setting), results::short_number(trial.read_gb_s), "GB/s"});
+    print("\n{}chosen: {} ({})\n", found.trials.empty() ? "" : table.text() + "\n",
+          text_of(found.chosen), found.reason);
+  }
+}
+
 }  // namespace
 
 void add_probe_command(CLI::App& app) {
@@ -40,9 +56,12 @@ void add_probe_command(CLI::App& app) {
     const Context context = make_context(*common);
     const MachineLimits limits = probe_machine(context);
     if (*is_json) {
-      write_output(machine_json(context, limits).dump(2) + "\n");
+      Json machine = machine_json(context, limits);
+      machine["fetch"] = kernels::calibrate_fetch(context);
+      write_output(machine.dump(2) + "\n");
     } else {
       print_facts(context, limits);
+      print_fetch(context);
     }
   });
 }

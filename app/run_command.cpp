@@ -18,6 +18,7 @@
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/device/machine_probe.h"
+#include "core/kernels/fetch_calibration.h"
 #include "experiments/framework/check_groups.h"
 #include "experiments/framework/runner.h"
 #include "experiments/framework/shard.h"
@@ -87,6 +88,12 @@ bool show_results(const experiments::RunOutcome& outcome, const Json& manifest,
   return !has_figures || draw_or_explain(folder, out / "figures");
 }
 
+Json measured_machine(const Context& context) {
+  Json machine = machine_json(context, machine_limits(context));
+  machine["fetch"] = kernels::calibrate_fetch(context);
+  return machine;
+}
+
 void run(const RunCommand& command, const CommonOptions& common) {
   const Context context = make_context(common);
   const experiments::Shard shard = shard_of(command);
@@ -100,7 +107,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .fresh = command.fresh,
       .mix = command.mix,
       .settings = {.context = context, .device = Device::kCpu},
-      .measure_machine = [&] { return machine_json(context, machine_limits(context)); },
+      .measure_machine = [&] { return measured_machine(context); },
       .sources = experiments::sources_of(experiment),
       .shard = shard};
   const auto groups = experiments::expand(experiment, options.settings);

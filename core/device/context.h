@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "core/base/threads.h"
 #include "core/device/cpu.h"
 #include "core/device/device.h"
+#include "core/device/fetch_setting.h"
 
 namespace reprise {
 
@@ -15,10 +17,16 @@ struct Context {
   int threads = 1;               // workers of a parallel_for
   Isa isa = Isa::kPortable;      // strongest instruction set to use; set at start-up
   Device device = Device::kCpu;  // where weights, caches and kernels are
+  // How attention over bf16 and over other keys fetches ahead, where few rows read them (decode).
+  FetchSetting fetch_bf16, fetch_f32;
 
-  // All cores this process may run on, best instruction set.
+  // All cores this process may run on, best instruction set; fetching ahead as the environment
+  // variable REPRISE_FETCH says, or else by default. Throws Error where it says nonsense.
   static Context machine();
 };
+
+// What REPRISE_FETCH says, for both dtypes; none where it is not set or empty.
+std::optional<FetchSetting> given_fetch();
 
 // Calls fn(item, worker) once for each item of [0, items), worker in [0, context.threads). Items
 // are handed out one by one, so results must not depend on which worker takes which. A call inside

@@ -108,6 +108,7 @@ void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace&
     cpu::AttentionTask run;
     set_queries(call, item, task, run);
     set_keys(call, part, plan.segment_of(item), run);
+    run.fetch = run.kv_dtype == DType::kBF16 ? context.fetch_bf16 : context.fetch_f32;
     set_scores(call, item, task, run);
     if (part.is_alone) {
       set_output(*out, item.first_row, run);

@@ -8,6 +8,7 @@
 #include "core/device/buffer.h"
 #include "core/device/machine_probe.h"
 #include "core/device/memory.h"
+#include "core/kernels/fetch_calibration.h"
 #include "experiments/kinds/attention_samples.h"
 #include "experiments/kinds/bench.h"
 #include "experiments/kinds/shared_info.h"
@@ -277,12 +278,13 @@ std::vector<Measurement> AttentionKind::measure(const Group& group, const Json& 
 std::vector<std::vector<Measurement>> AttentionKind::measure_in_turn(
     std::span<const Group* const> groups, const Json& machine, const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
-  const MachineProbe probe(context_);
+  const Context context = kernels::with_calibration(context_, machine);
+  const MachineProbe probe(context);
   std::vector<std::unique_ptr<AttentionRun>> runs;
   int64_t samples = 0;
   for (const Group* group : groups) {
     if (stop) throw Interrupted{};
-    runs.push_back(std::make_unique<AttentionRun>(*group, context_, probe, stop));
+    runs.push_back(std::make_unique<AttentionRun>(*group, context, probe, stop));
     runs.back()->begin();
     samples = std::max(samples, group->repetitions);
   }
@@ -292,7 +294,7 @@ std::vector<std::vector<Measurement>> AttentionKind::measure_in_turn(
   std::vector<std::vector<Measurement>> measured;
   for (size_t r = 0; r < runs.size(); ++r) {
     runs[r]->finish();
-    runs[r]->time_layer(groups[r]->dtype, context_);
+    runs[r]->time_layer(groups[r]->dtype, context);
     measured.push_back(runs[r]->measurements(machine));
     runs[r].reset();
   }

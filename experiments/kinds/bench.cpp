@@ -7,6 +7,7 @@
 #include "core/base/problems.h"
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
+#include "core/kernels/fetch_calibration.h"
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
@@ -21,6 +22,10 @@ int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+void Bench::use_calibration(const Json& machine) {
+  context_ = kernels::with_calibration(context_, machine);
 }
 
 model::ModelConfig Bench::config(const Group& group) {

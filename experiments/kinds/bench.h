@@ -29,6 +29,8 @@ class Bench {
   // Throws Error with everything that is wrong with the group and can be known before weights are
   // loaded: its model and checkpoint, dtypes, methods, workload and prompts.
   void check(const Group& group);
+  // Computes as was found best for this machine, from the next decoder and engine on.
+  void use_calibration(const Json& machine);
   // Shape alone, without loading weights.
   [[nodiscard]] static model::ModelConfig config(const Group& group);
   // The group's decoder; the one before is freed first when it is another.

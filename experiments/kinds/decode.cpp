@@ -175,6 +175,7 @@ MemoryNeed DecodeKind::memory_need(const Group& group) {
 std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& machine,
                                              const std::atomic<bool>& stop) {
   const int64_t batch = group.axis("batch");
+  bench_.use_calibration(machine);
   const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, batch, stop);
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<Samples> samples(lanes.size());

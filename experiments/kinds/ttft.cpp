@@ -111,6 +111,7 @@ MemoryNeed TtftKind::memory_need(const Group& group) { return memory_of_prompts(
 
 std::vector<Measurement> TtftKind::measure(const Group& group, const Json& machine,
                                            const std::atomic<bool>& stop) {
+  bench_.use_calibration(machine);
   const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, /*max_batch=*/1, stop);
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<Samples> samples(lanes.size());

@@ -99,9 +99,6 @@ void widen_rows(const AttentionTask& task, TileScratch& scratch, int keys) {
   convert(scratch.values, scratch.v);
 }
 
-// How many rows ahead to load, see far_rows.
-int near_rows(size_t row_bytes) { return std::max(1, far_rows(static_cast<int>(row_bytes)) / 3); }
-
 const float* row_at(const RowGroups& rows, int j) {
   return reinterpret_cast<const float*>(rows.row(j));
 }
@@ -157,12 +154,12 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys,
   const size_t row_bytes = scratch.keys.row_bytes;
   // One lane reads the values at the pace of the keys; several go over them repeatedly, so all of
   // them are fetched by then.
-  const int far = task.unit_lanes() == 1 ? far_rows(static_cast<int>(row_bytes)) : kKeyTile;
-  const int near = near_rows(row_bytes);
+  Ahead distance = rows_ahead(scratch.fetch, row_bytes);
+  if (task.unit_lanes() > 1) distance.far = kKeyTile;
   for (int j = 0; j < keys; ++j) {
     const float* k = row_at(scratch.keys, j);
     if (fetches) {
-      const FetchAhead ahead = scratch.fetch_from_row(j, far, near);
+      const FetchAhead ahead = scratch.fetch_from_row(j, distance);
       for (size_t byte = 0; byte < row_bytes; byte += 64) ahead.line(byte);
     }
     for (int lane = 0; lane < task.unit_lanes(); ++lane) {
@@ -315,7 +312,7 @@ HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, 
                                 float corr) {
   const Tag d;
   const size_t row_bytes = scratch.values.row_bytes;
-  const int far = far_rows(static_cast<int>(row_bytes)), near = near_rows(row_bytes);
+  const Ahead distance = rows_ahead(scratch.fetch, row_bytes);
   float* o = scratch.o + column;
   Vec sum[kVectors];
   for (int c = 0; c < kVectors; ++c) sum[c] = hn::Mul(hn::Load(d, o + kN * c), hn::Set(d, corr));
@@ -325,7 +322,7 @@ HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, 
     for (int c = 0; c < kVectors; ++c)
       sum[c] = hn::MulAdd(weight, hn::LoadU(d, row + kN * c), sum[c]);
     if (!kFetches) continue;
-    const FetchAhead ahead = scratch.fetch_from_row(scratch.tile_groups * kRowGroup + j, far, near);
+    const FetchAhead ahead = scratch.fetch_from_row(scratch.tile_groups * kRowGroup + j, distance);
     for (size_t byte = 0; byte < row_bytes; byte += 64) ahead.line(byte);
   }
   for (int c = 0; c < kVectors; ++c) hn::Store(sum[c], d, o + kN * c);
@@ -426,6 +423,7 @@ void many_lanes(const AttentionTask& task, TileScratch& scratch) {
 
 void AttentionTile(const AttentionTask& task, void* memory) {
   TileScratch scratch(memory, task.head_dim);
+  scratch.fetch = task.fetch;
   const bool few = task.unit_lanes() <= kFewLanes;
   pack_queries(task, scratch, few);
   if (few) {

@@ -39,13 +39,11 @@ constexpr int step_groups(int row_bytes) {
 // How many groups ahead to prefetch and to load: a step, whose lines come in no even pace, needs a
 // whole step between the two. (Zen 5, d 128, 4 lanes, 84 GB/s: steps of 4 groups reach 0.90 of it
 // with prefetches 8 ahead, 0.82 with 12, 0.63 with 6; steps of 2 with 5 reach 0.76.)
-struct GroupsAhead {
-  int far, near;
-};
-constexpr GroupsAhead groups_ahead(int row_bytes, int lanes) {
-  const int far = far_groups(row_bytes), step = step_groups(row_bytes);
-  if (lanes <= 2) return {.far = far, .near = 1};
-  return {.far = std::max(far, 2 * step), .near = step};
+Ahead groups_ahead(const FetchSetting& fetch, int row_bytes, int lanes) {
+  const Ahead even = cpu::groups_ahead(fetch, static_cast<size_t>(row_bytes));
+  if (lanes <= 2) return even;
+  const int step = step_groups(row_bytes);
+  return {.far = std::max(even.far, 2 * step), .near = even.near == 0 ? 0 : step};
 }
 
 // ---- queries ----
@@ -186,15 +184,15 @@ template <int kChunks, bool kHasTail>
 void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
   const int left = task.head_dim - 32 * (kChunks - 1), lanes = task.unit_lanes();
   const RowGroups& k = scratch.keys;
-  const auto [far, near] = groups_ahead(64 * kChunks, lanes);
+  const Ahead ahead = groups_ahead(scratch.fetch, 64 * kChunks, lanes);
   for (int j = 0; j < keys; j += 16) {
     const KeyRows<kChunks, kHasTail> rows{
         .low = k.row(j),
         .high = k.row(j + 8),
         .row_bytes = k.row_bytes,
         .tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1,
-        .ahead_low = scratch.fetch_from(j / kRowGroup, far, near),
-        .ahead_high = scratch.fetch_from(j / kRowGroup + 1, far, near)};
+        .ahead_low = scratch.fetch_from(j / kRowGroup, ahead),
+        .ahead_high = scratch.fetch_from(j / kRowGroup + 1, ahead)};
     float* scores = scratch.scores + j;
     // A transposition costs 64 shuffles a chunk, a tree 45 operations a lane; and the first tree
     // takes all the rows, sooner than memory brings them. (Zen 5, d 128: 4 lanes gain 15 % by
@@ -301,11 +299,10 @@ template <int kChunks, bool kHasTail>
     high[c] = has_high(c) ? _mm512_mul_ps(_mm512_load_ps(o + 16), corr) : _mm512_setzero_ps();
     to_unpacked(low[c], high[c]);
   }
-  constexpr GroupsAhead kAhead = groups_ahead(64 * kChunks, 1);
+  const Ahead distance = groups_ahead(scratch.fetch, 64 * kChunks, 1);
   for (int group = 0; group < scratch.tile_groups; ++group) {
     const char* rows = scratch.values.group(group);
-    const FetchAhead ahead =
-        scratch.fetch_from(scratch.tile_groups + group, kAhead.far, kAhead.near);
+    const FetchAhead ahead = scratch.fetch_from(scratch.tile_groups + group, distance);
 #pragma GCC unroll 4
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
       const size_t a = static_cast<size_t>(2 * pair) * row_bytes, b = a + row_bytes;
@@ -336,7 +333,7 @@ constexpr int most_chunks(int lanes) { return lanes <= 3 ? 4 : lanes <= 6 ? 2 : 
 // cut if kHasTail. The first groups bring the correction.
 template <int kLanes, int kChunks, bool kHasTail>
 [[gnu::noinline]] void value_lanes(const AttentionTask& task, const TileScratch& scratch, int chunk,
-                                   int group, int end, GroupsAhead distance) {
+                                   int group, int end, Ahead distance) {
   const size_t row_bytes = scratch.values.row_bytes;
   const int left = task.head_dim - 32 * (chunk + kChunks - 1);
   const __mmask32 tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
@@ -362,8 +359,7 @@ template <int kLanes, int kChunks, bool kHasTail>
     }
   for (; group < end; ++group) {
     const char* rows = scratch.values.group(group) + 64 * chunk;
-    const FetchAhead ahead =
-        scratch.fetch_from(scratch.tile_groups + group, distance.far, distance.near);
+    const FetchAhead ahead = scratch.fetch_from(scratch.tile_groups + group, distance);
 #pragma GCC unroll 1
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
       const size_t a = static_cast<size_t>(2 * pair) * row_bytes, b = a + row_bytes;
@@ -403,7 +399,7 @@ template <int kLanes>
 void add_lanes(const AttentionTask& task, const TileScratch& scratch) {
   const int chunks = (task.head_dim + 31) / 32, whole = task.head_dim / 32;
   const int step = step_groups(64 * chunks);
-  const GroupsAhead ahead = groups_ahead(64 * chunks, kLanes);
+  const Ahead ahead = groups_ahead(scratch.fetch, 64 * chunks, kLanes);
   for (int group = 0; group < scratch.tile_groups; group += step) {
     const int end = std::min(group + step, scratch.tile_groups);
     int chunk = 0;
@@ -432,6 +428,7 @@ void add_values(const AttentionTask& task, const TileScratch& scratch) {
 
 void attention_few_avx512_bf16(const AttentionTask& task, void* memory) {
   TileScratch scratch(memory, task.head_dim);
+  scratch.fetch = task.fetch;
   pack_queries(task, scratch);
   visit_units(
       task, scratch, static_cast<size_t>(words_of(task.head_dim)) * 4, /*each_unit=*/false,

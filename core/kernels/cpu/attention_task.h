@@ -6,6 +6,7 @@
 
 #include "core/base/dtype.h"
 #include "core/device/cpu.h"
+#include "core/device/fetch_setting.h"
 
 namespace reprise::kernels::cpu {
 
@@ -50,6 +51,7 @@ struct AttentionTask {
   int skipped = 0;  // of the first block
   int tokens = 0;
   int first_key = 0, end_key = 0;  // of the segment's tokens, the task's part
+  FetchSetting fetch;              // ahead of few lanes
 
   // Which keys a lane sees: [low, high), high = min(end_key, visible + row) if causal, low from
   // first_key and the window.

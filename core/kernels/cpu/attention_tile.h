@@ -28,11 +28,22 @@ struct RowGroups {
   }
 };
 
-// How many rows to prefetch ahead where they are read at an even pace. (Zen 5: 6 KiB, with loads
-// 2 KiB ahead, reach 0.94 to 1.00 of what a core can read; 16 KiB and the same 0.81 to 0.94; a
-// prefetch alone 0.70 to 0.76.)
-constexpr int far_rows(int row_bytes) { return std::clamp((6 << 10) / row_bytes, 2, kKeyTile); }
-constexpr int far_groups(int row_bytes) { return std::max(2, far_rows(row_bytes) / kRowGroup); }
+// How many rows or groups of rows to fetch ahead where they are read at an even pace; 0 near ones
+// are those just computed, whose loads hit.
+struct Ahead {
+  int far, near;
+};
+inline Ahead rows_ahead(const FetchSetting& fetch, size_t row_bytes) {
+  const int bytes = static_cast<int>(row_bytes);
+  const int far = std::clamp(fetch.far_bytes / bytes, 2, kKeyTile);
+  return {.far = far,
+          .near = fetch.near_bytes == 0 ? 0 : std::clamp(fetch.near_bytes / bytes, 1, far)};
+}
+inline Ahead groups_ahead(const FetchSetting& fetch, size_t row_bytes) {
+  const Ahead rows = rows_ahead(fetch, row_bytes);
+  const int far = std::max(2, rows.far / kRowGroup);
+  return {.far = far, .near = rows.near == 0 ? 0 : std::clamp(rows.near / kRowGroup, 1, far)};
+}
 
 // What few lanes fetch while they compute. A prefetch is dropped where the queue of misses is full
 // (seen on Zen 5), so just where memory is the limit: rows far ahead are prefetched, and rows near
@@ -42,13 +53,18 @@ constexpr int far_groups(int row_bytes) { return std::max(2, far_rows(row_bytes)
 struct FetchAhead {
   const char* far;   // rows of a group to prefetch
   const char* near;  // rows of a group to load: readable
+  bool to_l2;        // the prefetch
 
   void line(size_t byte) const {
     int32_t word;
     std::memcpy(&word, near + byte, sizeof word);
     // Keeps the load, in an integer register, and keeps the compiler from gathering the prefetches.
     asm volatile("" : : "r"(word));
-    __builtin_prefetch(far + byte);
+    if (to_l2) {
+      __builtin_prefetch(far + byte, 0, 2);
+    } else {
+      __builtin_prefetch(far + byte);
+    }
   }
 };
 
@@ -153,6 +169,7 @@ struct TileScratch {
   float* corr = nullptr;    // [64] exp2(m_old - m_new)
 
   int padded_dim = 0;  // head_dim rounded up to 16
+  FetchSetting fetch;
   size_t bytes = 0;
 
   TileScratch(void* memory, int head_dim) : padded_dim((head_dim + 15) / 16 * 16) {
@@ -187,12 +204,16 @@ struct TileScratch {
     return next_keys().group(index - 2 * tile_groups);
   }
   // What to fetch while group `index` is computed.
-  [[nodiscard]] FetchAhead fetch_from(int index, int far, int near) const {
-    return {.far = in_order(index + far), .near = in_order(index + near)};
+  [[nodiscard]] FetchAhead fetch_from(int index, Ahead ahead) const {
+    return {.far = in_order(index + ahead.far),
+            .near = in_order(index + ahead.near),
+            .to_l2 = fetch.level == FetchSetting::Level::kL2};
   }
-  // The same for one row: the rows that are `far` and `near` rows ahead.
-  [[nodiscard]] FetchAhead fetch_from_row(int row, int far, int near) const {
-    return {.far = row_in_order(row + far), .near = row_in_order(row + near)};
+  // The same for one row: the rows that are `ahead` of it.
+  [[nodiscard]] FetchAhead fetch_from_row(int row, Ahead ahead) const {
+    return {.far = row_in_order(row + ahead.far),
+            .near = row_in_order(row + ahead.near),
+            .to_l2 = fetch.level == FetchSetting::Level::kL2};
   }
   [[nodiscard]] const char* row_in_order(int row) const {
     return in_order(row / kRowGroup) + static_cast<size_t>(row % kRowGroup) * keys.row_bytes;

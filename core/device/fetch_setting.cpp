@@ -1,0 +1,55 @@
+#include "core/device/fetch_setting.h"
+
+#include <charconv>
+
+#include "core/base/error.h"
+
+namespace reprise {
+namespace {
+
+constexpr int kMostBytes = 64 << 10;
+
+[[noreturn]] void refuse(std::string_view text) {
+  raise(
+      "\"{}\" is no way to fetch ahead. Give level:far:near, such as l1:6144:2048: the cache (l1 "
+      "or "
+      "l2), the bytes to prefetch ahead (64 to {}), the bytes to load ahead (0 to those)",
+      text, kMostBytes);
+}
+
+// The part before the next colon, cut off `rest`.
+std::string_view next_part(std::string_view* rest) {
+  const size_t colon = rest->find(':');
+  const std::string_view part = rest->substr(0, colon);
+  *rest = colon == std::string_view::npos ? std::string_view() : rest->substr(colon + 1);
+  return part;
+}
+
+bool parse_bytes(std::string_view text, int* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::string text_of(const FetchSetting& setting) {
+  return fmt::format("{}:{}:{}", setting.level == FetchSetting::Level::kL1 ? "l1" : "l2",
+                     setting.far_bytes, setting.near_bytes);
+}
+
+FetchSetting parse_fetch(std::string_view text) {
+  std::string_view rest = text;
+  FetchSetting setting;
+  const std::string_view level = next_part(&rest);
+  if (level != "l1" && level != "l2") refuse(text);
+  setting.level = level == "l1" ? FetchSetting::Level::kL1 : FetchSetting::Level::kL2;
+  const std::string_view far = next_part(&rest);
+  if (!parse_bytes(far, &setting.far_bytes) || !parse_bytes(rest, &setting.near_bytes))
+    refuse(text);
+  if (setting.far_bytes < 64 || setting.far_bytes > kMostBytes || setting.near_bytes < 0 ||
+      setting.near_bytes > setting.far_bytes)
+    refuse(text);
+  return setting;
+}
+
+}  // namespace reprise

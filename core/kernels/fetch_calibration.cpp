@@ -1,0 +1,189 @@
+#include "core/kernels/fetch_calibration.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/device/memory.h"
+#include "core/kernels/attention.h"
+#include "core/kv/block_pool.h"
+
+namespace reprise::kernels {
+namespace {
+
+constexpr int32_t kSequences = 8, kBlockTokens = 64, kBlocks = 8;  // blocks of a sequence
+constexpr int64_t kKvHeads = 8, kHeadDim = 128;
+constexpr int kRounds = 7;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Into either cache, near and far; with loads between and without.
+std::vector<FetchSetting> candidates() {
+  using Level = FetchSetting::Level;
+  std::vector<FetchSetting> all = {FetchSetting{}};
+  for (const Level level : {Level::kL1, Level::kL2})
+    for (const int far_kib : {3, 6, 12, 24})
+      for (const int near_kib : {0, 2}) {
+        const FetchSetting one{
+            .level = level, .far_bytes = far_kib << 10, .near_bytes = near_kib << 10};
+        if (one != all.front()) all.push_back(one);
+      }
+  return all;
+}
+
+int64_t layer_bytes(DType dtype) {
+  return int64_t{2} * kSequences * kBlocks * kBlockTokens * kKvHeads * kHeadDim *
+         static_cast<int64_t>(size_of(dtype));
+}
+
+// So many that a layer's keys have left all caches when its turn comes again.
+int64_t layers_for(DType dtype) {
+  const CpuFacts& cpu = cpu_facts();
+  const int64_t wanted = 2 * std::max<int64_t>(cpu.l3_bytes * cpu.l3_instances, 32 << 20);
+  return std::min(wanted, available_bytes() / 8) / layer_bytes(dtype);
+}
+
+// One decode step, layer by layer.
+class Step {
+ public:
+  Step(DType dtype, int64_t layers)
+      : pool_({.layers = layers,
+               .kv_heads = kKvHeads,
+               .head_dim = kHeadDim,
+               .dtype = dtype,
+               .block_tokens = kBlockTokens,
+               .num_blocks = kSequences * kBlocks}),
+        q_(static_cast<size_t>(kSequences * kKvHeads * kHeadDim), 0.01f),
+        out_(q_.size()) {
+    plan_.begin(pool_.view());
+    fill(pool_.view());
+    for (int32_t sequence = 0; sequence < kSequences; ++sequence) {
+      std::vector<int64_t> blocks;
+      for (int32_t block = 0; block < kBlocks; ++block)
+        blocks.push_back(pool_.offset_of(pool_.take()));
+      const int32_t segment = plan_.add_segment(
+          {.block_tokens = kBlockTokens, .tokens = kBlocks * kBlockTokens}, blocks);
+      plan_.row_positions.push_back(kBlocks * kBlockTokens);
+      plan_.row_lengths.push_back(kBlocks * kBlockTokens + 1);
+      plan_.row_slots.push_back(kv::kNoSlot);
+      plan_.add_item({.segment = segment, .first_row = sequence, .end_row = sequence + 1});
+    }
+    plan_.finish();
+  }
+
+  // GB/s of the layer's keys and values.
+  double read_gb_s(int64_t layer, const Context& context) {
+    const QueryView q{.data = q_.data(), .row_stride = kKvHeads * kHeadDim, .heads = kKvHeads};
+    const auto start = std::chrono::steady_clock::now();
+    attention(plan_, layer, q, {.scale = 0.1f}, {.data = out_.data()}, workspace_, context);
+    return 1e-9 * static_cast<double>(layer_bytes(pool_.options().dtype)) / seconds_since(start);
+  }
+
+ private:
+  // Small normal numbers in either dtype; what they are does not change the time.
+  void fill(const kv::CacheView& cache) const {
+    const auto bytes = static_cast<size_t>(pool_.block_bytes() / 2 * pool_.options().num_blocks);
+    std::memset(cache.keys, 0x3c, bytes);
+    std::memset(cache.values, 0x3c, bytes);
+  }
+
+  kv::BlockPool pool_;
+  kv::AttentionPlan plan_;
+  std::vector<float> q_, out_;
+  AttentionWorkspace workspace_;
+};
+
+Context with(Context context, DType dtype, const FetchSetting& setting) {
+  (dtype == DType::kBF16 ? context.fetch_bf16 : context.fetch_f32) = setting;
+  return context;
+}
+
+// [candidate][round]
+std::vector<std::vector<double>> measure(const std::vector<FetchSetting>& settings, DType dtype,
+                                         int64_t layers, const Context& context) {
+  Step step(dtype, layers);
+  std::vector<std::vector<double>> rates(settings.size());
+  int64_t layer = 0;
+  for (int round = -1; round < kRounds; ++round)
+    for (size_t i = 0; i < settings.size(); ++i) {
+      const double rate = step.read_gb_s(layer, with(context, dtype, settings[i]));
+      layer = (layer + 1) % layers;
+      if (round >= 0) rates[i].push_back(rate);
+    }
+  return rates;
+}
+
+FetchTrial trial_of(const FetchSetting& setting, const std::vector<double>& rates,
+                    const std::vector<double>& of_default) {
+  std::vector<double> ratios;
+  for (size_t round = 0; round < rates.size(); ++round)
+    ratios.push_back(rates[round] / of_default[round]);
+  return {.setting = setting, .read_gb_s = median_of(rates), .speedup = median_of(ratios)};
+}
+
+Json json_of(const FetchCalibration& calibration) {
+  Json trials = Json::array();
+  for (const FetchTrial& trial : calibration.trials)
+    trials.push_back({{"setting", text_of(trial.setting)},
+                      {"read_gb_s", trial.read_gb_s},
+                      {"speedup", trial.speedup}});
+  return {{"chosen", text_of(calibration.chosen)},
+          {"reason", calibration.reason},
+          {"trials", std::move(trials)},
+          {"elapsed_s", calibration.elapsed_s}};
+}
+
+}  // namespace
+
+FetchCalibration calibrate_fetch(DType kv_dtype, const Context& context) {
+  if (const auto given = given_fetch())
+    return {.chosen = *given, .trials = {}, .reason = "REPRISE_FETCH says so", .elapsed_s = 0};
+  const auto start = std::chrono::steady_clock::now();
+  const int64_t layers = layers_for(kv_dtype);
+  FetchCalibration calibration;
+  if (layers < 2) {
+    calibration.reason = "the default: too little memory to measure";
+    return calibration;
+  }
+  const std::vector<FetchSetting> settings = candidates();
+  const auto rates = measure(settings, kv_dtype, layers, context);
+  for (size_t i = 0; i < settings.size(); ++i)
+    calibration.trials.push_back(trial_of(settings[i], rates[i], rates[0]));
+  const auto best = std::max_element(
+      calibration.trials.begin(), calibration.trials.end(),
+      [](const FetchTrial& a, const FetchTrial& b) { return a.speedup < b.speedup; });
+  if (best->speedup > kLeastGain) {
+    calibration.chosen = best->setting;
+    calibration.reason = fmt::format("{:.2f} times as fast as the default", best->speedup);
+  } else {
+    calibration.reason =
+        fmt::format("the default: none is more than {:.0f} % faster", 100 * (kLeastGain - 1));
+  }
+  calibration.elapsed_s = seconds_since(start);
+  return calibration;
+}
+
+Json calibrate_fetch(const Context& context) {
+  return {{"bf16", json_of(calibrate_fetch(DType::kBF16, context))},
+          {"f32", json_of(calibrate_fetch(DType::kF32, context))}};
+}
+
+Context with_calibration(Context context, const Json& machine) {
+  const auto fetch = machine.find("fetch");
+  if (fetch == machine.end()) return context;
+  context.fetch_bf16 = parse_fetch((*fetch)["bf16"]["chosen"].get<std::string>());
+  context.fetch_f32 = parse_fetch((*fetch)["f32"]["chosen"].get<std::string>());
+  return context;
+}
+
+}  // namespace reprise::kernels

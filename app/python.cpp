@@ -1,9 +1,12 @@
 #include "app/python.h"
 
 #include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 
+#include "app/output.h"
 #include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "results/data_dir.h"
@@ -85,6 +88,7 @@ void draw_figures(const std::string& results_dir) {
         "python3-matplotlib, or set REPRISE_PYTHON to a python that has it; then: reprise plot {}",
         results_dir);
   const ChildEnd end = ChildProcess({*python, script.string(), results_dir}, {}).wait();
+  if (end.code() == 128 + SIGPIPE) throw OutputError(EPIPE);
   if (!end.is_success())
     raise("{} {} {} failed with status {}; what it printed stands above", *python, script.string(),
           results_dir, end.code());

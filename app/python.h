@@ -16,8 +16,8 @@ std::optional<std::string> find_plot_python();
 // figures are drawn at its end.
 void check_plot_python();
 
-// Draws the figures of a results folder. Throws Error naming the package to install, or the script
-// that failed.
+// Draws the figures of a results folder, whose names the script prints. Throws Error naming the
+// package to install, or the script that failed, and OutputError where nobody reads the names.
 void draw_figures(const std::string& results_dir);
 
 }  // namespace reprise::app

@@ -47,6 +47,8 @@ bool draw_or_explain(const std::string& out) {
   try {
     draw_figures(out);
     return true;
+  } catch (const OutputError&) {
+    throw;
   } catch (const Error& error) {
     note("reprise: {}\nThe measurements are safe in {}.\n", error.what(), out);
     return false;

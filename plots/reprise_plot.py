@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import signal
 import sys
 import textwrap
 
@@ -48,7 +49,7 @@ def finish(figure, records, run, paper, spec, stem):
                 color="#444444")
     for suffix in ("pdf", "png"):
         figure.savefig(f"{stem}.{suffix}", dpi=DPI, bbox_inches="tight")
-        print(f"figure: {stem}.{suffix}")
+        print(f"figure: {stem}.{suffix}", flush=True)  # or a reader that has gone is found out too late to say so
     plt.close(figure)
 
 
@@ -79,9 +80,9 @@ def main():
         os.makedirs(target, exist_ok=True)
         for spec in run.get("plots", []):
             draw(records, run, paper, spec, target)
-    except BrokenPipeError:  # whoever read what is printed has gone
+    except BrokenPipeError:  # whoever read what is printed has gone: as SIGPIPE would end it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
         common.fail(f"cannot write to {target}: {error.strerror}; name another folder with --out")
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:

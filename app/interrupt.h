@@ -10,7 +10,7 @@ namespace reprise::app {
 const std::atomic<bool>& watch_interrupts();
 
 // Signals that come closer together than this are one interrupt: timeout(1) sends each of its
-// signals twice, to the program and to its process group, and job control of a terminal may too.
+// signals twice, to the program and to its process group.
 inline constexpr int64_t kOneInterrupt_ns = 500'000'000;
 
 // Exit status of a program that was interrupted, as shells expect it.

@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "app/output.h"
 #include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "results/data_dir.h"
@@ -117,6 +119,7 @@ void draw_figures(const Json& document, const std::filesystem::path& out) {
   const Document file(document);
   const ChildEnd end =
       ChildProcess({*python, script.string(), file.path(), "--out", out.string()}, {}).wait();
+  if (end.code() == 128 + SIGPIPE) throw OutputError(EPIPE);
   if (!end.is_success())
     raise("the figures of {} were not drawn: {} ended with status {}, for the reason above",
           document["source"].get<std::string>(), script.string(), end.code());

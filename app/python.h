@@ -19,8 +19,9 @@ std::optional<std::string> find_plot_python();
 // figures are drawn at its end.
 void check_plot_python();
 
-// Draws the figures of results::figures_document() into the folder `out`, which is made. Throws
-// Error naming the package to install, the folder that cannot be written, or what cannot be drawn.
+// Draws the figures of results::figures_document() into the folder `out`, which is made; the script
+// prints their names to standard error. Throws Error naming the package to install, the folder that
+// cannot be written, or what cannot be drawn, and OutputError where nobody reads the names.
 void draw_figures(const Json& document, const std::filesystem::path& out);
 
 }  // namespace reprise::app

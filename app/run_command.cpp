@@ -53,6 +53,8 @@ bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem
   try {
     draw_figures(results::figures_document(folder), out);
     return true;
+  } catch (const OutputError&) {
+    throw;
   } catch (const Error& error) {
     note("reprise: {}\nThe measurements are safe in {}.\n", error.what(), folder.source);
     return false;

@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import signal
 import sys
 import textwrap
 
@@ -48,7 +49,7 @@ def finish(figure, remark, document, spec, stem):
                 color="#444444")
     for suffix in ("pdf", "png"):
         figure.savefig(f"{stem}.{suffix}", dpi=DPI, bbox_inches="tight")
-        print(f"figure: {stem}.{suffix}", file=sys.stderr)
+        print(f"figure: {stem}.{suffix}", file=sys.stderr, flush=True)
     plt.close(figure)
 
 
@@ -78,6 +79,9 @@ def main():
         os.makedirs(options.out, exist_ok=True)
         for spec in document["run"].get("plots", []):
             draw(document, spec, options.out)
+    except BrokenPipeError:  # whoever read what is printed has gone: as SIGPIPE would end it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
         common.fail(f"cannot write to {options.out}: {error.strerror}; name another folder with --out")
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:

@@ -19,10 +19,10 @@ void check_size(const Request& request, int32_t max_sequence_tokens) {
 }
 
 void check_tokens(const Request& request, const model::ModelConfig& config) {
-  for (int32_t id : request.prompt)
-    if (id < 0 || id >= config.vocab)
-      raise("request {}: token id {} is outside {}'s vocabulary of {}", request.id, id, config.name,
-            config.vocab);
+  for (size_t i = 0; i < request.prompt.size(); ++i)
+    if (const int32_t id = request.prompt[i]; id < 0 || id >= config.vocab)
+      raise("request {}: token id {}, entry {} of the prompt, is outside {}'s vocabulary of {}",
+            request.id, id, i + 1, config.name, config.vocab);
   if (!request.positions.empty() && request.positions.size() != request.prompt.size())
     raise("request {} has {} tokens and {} positions: give one for each token, or none", request.id,
           request.prompt.size(), request.positions.size());

@@ -79,6 +79,28 @@ TEST_F(Output, ReaderThatLeftEndsTheProgramQuietly) {
   }
 }
 
+// The table fits into the pipe, and its reader has gone when the figures are named.
+TEST_F(Output, ReaderThatLeftWhileFiguresAreDrawnIsNoFailure) {
+  if (std::system("/usr/bin/python3 -c 'import matplotlib' 2>/dev/null") != 0)
+    GTEST_SKIP() << "there is no matplotlib here (Debian: apt-get install python3-matplotlib)";
+  const Outcome measured = reprise(run_command({"--no-plot"}));
+  ASSERT_EQ(measured.status, 0) << measured.err;
+  for (const std::string& command :
+       {fmt::format("{} plot {}", REPRISE_PROGRAM, (dir_ / "out").string()),
+        fmt::format("{} run {} --out {} --threads 1 2>>{}", REPRISE_PROGRAM, experiment("Small"),
+                    (dir_ / "out").string(), (dir_ / "notes").string())}) {
+    Subprocess shell(
+        {"sh", "-c",
+         fmt::format("({}; echo $? > {}) | head -1", command, (dir_ / "status").string())},
+        dir_);
+    EXPECT_EQ(shell.wait(), 0);
+    EXPECT_EQ(read_file(dir_ / "status"), "141\n") << command;
+    EXPECT_EQ(shell.err(), "") << command;
+  }
+  EXPECT_EQ(read_file(dir_ / "notes").find("reprise: "), std::string::npos)
+      << read_file(dir_ / "notes");
+}
+
 TEST_F(Output, ClosedStandardOutputDoesNotMixWithFiles) {
   const std::string logits = (dir_ / "logits").string();
   const std::string line =

@@ -221,6 +221,7 @@ TEST_F(EngineTest, BadRequestsAreRefusedByAnEventThatNamesWhatIsWrong) {
   refused({.id = 42, .prompt = {1}, .max_new_tokens = 2147483647}, {"request 42", "2147483647"});
   refused({.id = 42, .prompt = {1, 32}, .max_new_tokens = 1}, {"request 42", "32", "counting"});
   refused({.id = 42, .prompt = {-1}, .max_new_tokens = 1}, {"request 42", "-1", "vocabulary"});
+  refused({.id = 42, .prompt = {1, 2, 1 << 24}, .max_new_tokens = 1}, {"entry 3", "16777216"});
   refused({.id = 42, .prompt = {1, 2}, .positions = {0}, .max_new_tokens = 1},
           {"request 42", "2 tokens", "1 positions"});
   refused({.id = 42, .prompt = {1}, .positions = {-1}, .max_new_tokens = 1},

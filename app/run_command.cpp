@@ -72,7 +72,7 @@ experiments::Shard shard_of(const RunCommand& command) {
 bool show_results(const experiments::RunOutcome& outcome, const Json& manifest,
                   const std::filesystem::path& out, const RunCommand& command) {
   const results::ResultsFolder folder{.source = out.string(),
-                                      .run = results::checked_manifest(manifest, out.string()),
+                                      .run = manifest,
                                       .records = outcome.records,
                                       .skipped = outcome.skipped};
   TableOptions table = command.table;
@@ -113,6 +113,9 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .sources = experiments::sources_of(experiment),
       .shard = shard};
   const auto groups = experiments::expand(experiment, options.settings);
+  // What no table could print or no figure could be called is found before anything is measured.
+  const Json manifest = results::checked_manifest(
+      experiments::manifest(experiment, options.settings, groups), command.file);
   const bool draws = !command.no_plot && !experiment.plots.empty() && shard.tells_results();
   if (draws) check_plot_python();
   if (command.dry_run) {
@@ -124,7 +127,6 @@ void run(const RunCommand& command, const CommonOptions& common) {
   for (const std::string& text : {experiment.title, experiment.note})
     if (!text.empty())
       note("{}\n", results::wrapped(experiments::filled(text, experiment), columns));
-  const Json manifest = experiments::manifest(experiment, options.settings, groups);
   note("{}", left_out_note(manifest));
   Progress progress(stderr, isatty(STDERR_FILENO) != 0);
   experiments::RunOutcome outcome;

@@ -262,8 +262,9 @@ def paper_sentences(papers):
     sources = {}
     for paper in papers:
         sources.setdefault(paper["source"], []).append(paper)
-    return [f"{', '.join(paper['label'] for paper in those)}: {source}, on {'; '.join(paper['hardware'] for paper in those)}."
-            for source, those in sources.items()]
+    sentences = [f"{', '.join(paper['label'] for paper in those)}: {source}, on "
+                 f"{'; '.join(paper['hardware'] for paper in those)}." for source, those in sources.items()]
+    return [sentence[0].upper() + sentence[1:] for sentence in sentences]
 
 
 def caption_of(document, spec, has_bands=True, remark=""):

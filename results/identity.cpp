@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -92,6 +93,10 @@ std::string difference_text(const Json& now, const Json& before) {
   std::vector<Difference> found;
   Path path;
   compare(now, before, path, found);
+  // The scale before the many axes that follow from it.
+  std::stable_partition(found.begin(), found.end(), [](const Difference& difference) {
+    return difference.path.empty() || difference.path.front() != "axes";
+  });
   std::string text;
   for (size_t i = 0; i < found.size() && i < kMost; ++i)
     text += (i == 0 ? "" : "; ") +

@@ -329,7 +329,7 @@ Json RecordStore::continued(const Json& found, const Json& manifest, bool mix) {
   }
   if (!mix)
     raise(
-        "{} holds results that are not of this run's kind: {}. Add --fresh to set them aside, "
+        "{} holds results of another origin: {}. Add --fresh to set them aside, "
         "--mix "
         "to measure the rest all the same and mark it, or choose another --out.",
         dir_.string(), difference_);

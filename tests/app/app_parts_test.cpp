@@ -11,6 +11,7 @@
 #include "app/progress.h"
 #include "app/python.h"
 #include "app/record_table.h"
+#include "app/terminal.h"
 #include "core/base/error.h"
 #include "results/manifest.h"
 
@@ -282,6 +283,18 @@ TEST(Progress, TerminalLineRewritesItself) {
   EXPECT_NE(text.find("[##########..........] 1/2"), std::string::npos) << text;
   EXPECT_EQ(text.find('\n'), std::string::npos);
   EXPECT_LT(text.size(), 400u);
+}
+
+TEST(OutputColumns, AreThoseSetElseTheTerminalsElseOfAPipe) {
+  ProgressOutput pipe;
+  ::setenv("COLUMNS", "80", 1);
+  EXPECT_EQ(output_columns(pipe.file()), 80u);
+  for (const char* senseless : {"", "0", "-5", "80x", "wide", "99999999999999999999999"}) {
+    ::setenv("COLUMNS", senseless, 1);
+    EXPECT_EQ(output_columns(pipe.file()), 120u) << senseless;
+  }
+  ::unsetenv("COLUMNS");
+  EXPECT_EQ(output_columns(pipe.file()), 120u);
 }
 
 TEST(Duration, ReadsLikeAClock) {

@@ -177,6 +177,26 @@ TEST_F(PlotCommandLine, RecordsAloneAreDrawnWithADefaultThatIsSaid) {
   EXPECT_NE(outcome.out.find("prompt_tokens"), std::string::npos) << outcome.out;
 }
 
+TEST_F(PlotCommandLine, RecordsAloneAreDrawnAsTheirShippedExperimentDrawsThem) {
+  const std::string records = REPRISE_SOURCE_DIR "/results/measurements/cpu_fig5_desk.jsonl";
+  const Outcome outcome = reprise({"plot", records, "--out", figures()});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("as the shipped experiment prompt_cache_fig5"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(outcome.out.find("missing"), std::string::npos) << outcome.out;
+  EXPECT_TRUE(fs::exists(dir_ / "figures" / "tpot_ms.png"));
+}
+
+TEST_F(PlotCommandLine, WordsThatATerminalWouldObeyAreRefusedBeforeAnythingIsMeasured) {
+  Json file = read_json(dir_ / "t.json");
+  file["title"] = "\x1b[31mred";
+  std::ofstream(dir_ / "t.json") << file.dump();
+  const Outcome outcome = run({"--fresh"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("caption.title"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos);
+}
+
 TEST_F(PlotCommandLine, MissingPointsOfTheSweepAreNamed) {
   const fs::path records = dir_ / "out" / "records.jsonl";
   const std::string text = read_file(records);

@@ -109,6 +109,8 @@ class PlotTest(unittest.TestCase):
         whole = document(ATTENTION, attention_manifest(), papers)
         self.assertIn("A40, A100: A paper, on one A40; one A100.", caption_of(whole, {"family": "lines", "y": "speedup"}))
         self.assertNotIn("A paper", caption_of(whole, {"family": "lines", "y": "shared_us"}))
+        alone = document(ATTENTION, attention_manifest(), [papers[0] | {"label": "paper"}])
+        self.assertIn(" Paper: A paper, on one A40.", caption_of(alone, {"family": "lines", "y": "speedup"}))
         self.assertNotIn("A paper", caption_of(whole, {"family": "map", "y": "speedup"}))
 
     def test_theory_is_drawn_for_each_shape(self):

@@ -135,7 +135,7 @@ class DocumentedFigures(unittest.TestCase):
         for entry in BOUND["unrecorded"]:
             text = squeezed((TREE / entry["page"]).read_text(encoding="utf-8"))
             self.assertIn(squeezed(entry["line"]), text, "no longer there: take it out of \"unrecorded\"")
-            print(f"no record is kept: {entry['page']}: {entry['line']}  ({entry['reason']})", file=sys.stderr)
+            print(f"EXPECTED FAILURE, no record is kept: {entry['page']}: {entry['line']}  ({entry['reason']})", file=sys.stderr)
 
     def test_the_pages_are_all_that_measure(self):
         pages = {"README.md"} | {f"docs/{page.name}" for page in TREE.glob("docs/*.md")}

@@ -204,6 +204,16 @@ TEST_F(StoreTest, WritersWhoShareAFolderAreOfOneIdentity) {
   EXPECT_EQ(b.difference(), "code revision bbbb, was aaaa");
 }
 
+TEST(Differences, AreWordsAndTheScaleStandsFirst) {
+  const Json desk = {{"axes", {{"batch", {1, 8}}, {"heads", {32}}}}, {"scale", "desk"}};
+  const Json smoke = {{"axes", {{"batch", {1}}, {"heads", {4}}}}, {"scale", "smoke"}};
+  EXPECT_EQ(difference_text(desk, smoke),
+            "scale desk, was smoke; batch [1,8], was [1]; heads [32], was [4]");
+  EXPECT_EQ(difference_text(desk, desk), "");
+  EXPECT_EQ(difference_text(desk, {{"scale", "desk"}}),
+            R"(axes {"batch":[1,8],"heads":[32]}, was none)");
+}
+
 TEST(MixedNote, NamesWhatTheRecordsAreOf) {
   std::vector<Json> records = {sample_record("p", "g", 0, 2), sample_record("q", "g", 1, 2)};
   EXPECT_EQ(mixed_note(records), "");

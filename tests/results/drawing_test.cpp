@@ -1,0 +1,70 @@
+// What is handed to the plot script: titles of the points drawn, and points that have a place.
+#include "results/drawing.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "results/manifest.h"
+#include "tests/results/sample_record.h"
+
+namespace reprise::results {
+namespace {
+
+// Two points; the second one lacks the metric that the figure shows.
+ResultsFolder two_points() {
+  ResultsFolder folder{.source = "made-up", .run = {}, .records = {}, .skipped = {}};
+  for (const int tokens : {8, 16}) {
+    Json record = sample_record(std::to_string(tokens), "g", 0, 1);
+    record["settings"]["requested"] = {{"method", "contiguous"}, {"prompt_tokens", tokens}};
+    record["settings"]["resolved"] = {{"prompt_tokens", tokens}, {"heads", 4 * tokens}};
+    folder.records.push_back(std::move(record));
+  }
+  folder.records[1]["metrics"] = {{"tpot_ms", {{"value", 1.0}, {"unit", "ms"}}}};
+  folder.run = checked_manifest(
+      {{"settings",
+        {{"axes", {{"prompt_tokens", {8, 16, 32}}, {"heads", {0}}}},
+         {"methods", {{{"name", "contiguous"}}}}}},
+       {"metrics", {"ttft_ms"}},
+       {"caption", {{"note", "{{as it is}} {prompt_tokens}"}}},
+       {"plots",
+        {{{"x", "prompt_tokens"}, {"y", "ttft_ms"}, {"name", "a"}, {"title", "{heads} heads"}},
+         {{"x", "prompt_tokens"},
+          {"family", "stack"},
+          {"stack", {"ttft_ms", "tpot_ms"}},
+          {"name", "b"},
+          {"title", "{heads} heads"}}}}},
+      "run.json");
+  return folder;
+}
+
+TEST(FiguresDocument, FillsTitlesFromThePointsThatAreDrawn) {
+  const Json document = figures_document(two_points());
+  EXPECT_EQ(document["run"]["plots"][0]["title"], "32 heads");
+  EXPECT_EQ(document["run"]["plots"][1]["title"], "32 and 64 heads");
+  EXPECT_EQ(document["run"]["plots"][0]["note"], "{as it is} 8");
+  EXPECT_EQ(document["missing"], 1);  // 32 tokens
+  EXPECT_EQ(document["records"].size(), 2u);
+  EXPECT_FALSE(document["records"][0].contains("samples"));
+}
+
+TEST(FiguresDocument, RefusesPointsWithoutAPlaceAndUnknownPlaceholders) {
+  const auto refusal = [](const ResultsFolder& folder) -> std::string {
+    try {
+      (void)figures_document(folder);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  ResultsFolder folder = two_points();
+  folder.records[0]["settings"]["requested"].erase("prompt_tokens");
+  EXPECT_NE(refusal(folder).find("null for \"settings.requested.prompt_tokens\""),
+            std::string::npos)
+      << refusal(folder);
+  folder = two_points();
+  folder.run["plots"][0]["title"] = "{head} heads";
+  EXPECT_NE(refusal(folder).find("did you mean \"heads\""), std::string::npos) << refusal(folder);
+}
+
+}  // namespace
+}  // namespace reprise::results

@@ -39,7 +39,12 @@ class Document {
     const int file = ::mkstemp(path_.data());
     if (file < 0) raise("cannot write {}: {}", path_, std::strerror(errno));
     ::close(file);
-    results::write_file(path_, document.dump());
+    try {
+      results::write_file(path_, document.dump());
+    } catch (...) {
+      ::unlink(path_.c_str());
+      throw;
+    }
   }
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;

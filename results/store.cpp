@@ -323,15 +323,15 @@ Json RecordStore::continued(const Json& found, const Json& manifest, bool mix) {
                     ? difference_text(identity, before)
                     : "it does not say of which code, machine and weights its records are";
   Json next = manifest;
+  if (found.contains("mixed") && found["mixed"] == true) next["mixed"] = true;
   if (difference_.empty() || !has_records()) {
     difference_.clear();
     return next;
   }
   if (!mix)
     raise(
-        "{} holds results of another origin: {}. Add --fresh to set them aside, "
-        "--mix "
-        "to measure the rest all the same and mark it, or choose another --out.",
+        "{} holds results of another origin: {}. Add --fresh to set them aside, --mix to measure "
+        "the rest all the same and mark it, or choose another --out.",
         dir_.string(), difference_);
   next["identity"] = before;  // of the first, so that the others have to insist each time
   next["mixed"] = true;

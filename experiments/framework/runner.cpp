@@ -199,8 +199,12 @@ class Run {
         rest.push_back(g);
         continue;
       }
+      if (is_measured(g)) {  // by another process, as the claim has found
+        store_.release(g);
+        continue;
+      }
       const std::vector<size_t> turns = in_turn_with(todo, i);
-      if (!is_measured(g) && !measure(turns)) rest.insert(rest.end(), turns.begin(), turns.end());
+      if (!measure(turns)) rest.insert(rest.end(), turns.begin(), turns.end());
       for (const size_t turn : turns) store_.release(turn);
       i += turns.size() - 1;
     }
@@ -220,6 +224,10 @@ class Run {
       const Group& next = groups_[todo[i]];
       room -= kind_.memory_need(next).bytes;
       if (room < 0 || next.dtype != groups_[turns.front()].dtype || !store_.claim(todo[i])) break;
+      if (is_measured(todo[i])) {
+        store_.release(todo[i]);
+        break;
+      }
       turns.push_back(todo[i]);
     }
     return turns;

@@ -181,6 +181,8 @@ TEST_F(StoreTest, MixInsistsOnAnotherIdentityEachTime) {
   EXPECT_TRUE(read_json(dir_ / "run.json")["mixed"].get<bool>());
   EXPECT_NE(message(second).find("--mix"), std::string::npos);
   EXPECT_EQ(message(first), "");
+  EXPECT_TRUE(read_json(dir_ / "run.json")["mixed"].get<bool>())
+      << "its records are mixed for good";
 }
 
 TEST_F(StoreTest, IdentityOfAFolderWithoutRecordsIsTheNextRuns) {

@@ -14,6 +14,7 @@
 #include "results/identity.h"
 #include "results/store.h"
 #include "tests/experiments/framework/sample_experiment.h"
+#include "tests/results/sample_record.h"
 
 namespace reprise::experiments {
 namespace {
@@ -433,6 +434,43 @@ TEST_F(RunnerTest, PointsOfACurveTakeTurnsAsFarAsMemoryGoes) {
   outcome = run(kind, observer, file);
   EXPECT_EQ(kind.turns, (std::vector<size_t>{1, 1, 1, 1, 1}));
   EXPECT_FALSE(outcome.records[0]["settings"]["resolved"].contains("points_in_turn"));
+}
+
+// Another process measures the first point after this one has looked and before it claims it.
+class OvertakenObserver : public CountingObserver {
+ public:
+  OvertakenObserver(const fs::path& out, Json plan, Group group)
+      : out_(out), plan_(std::move(plan)), group_(std::move(group)) {}
+  void planned(int64_t all, int64_t found, int64_t torn) override {
+    CountingObserver::planned(all, found, torn);
+    std::vector<Json> records;
+    const auto of = static_cast<int>(group_.point_ids.size());
+    for (int i = 0; i < of; ++i)
+      records.push_back(
+          results::sample_record(group_.point_ids[static_cast<size_t>(i)], group_.id, i, of));
+    results::RecordStore(out_, plan_, false, "other").append(records);
+  }
+
+ private:
+  fs::path out_;
+  Json plan_;
+  Group group_;
+};
+
+TEST_F(RunnerTest, TurnsAfterAPointThatAnotherProcessMeasuredAreNotLost) {
+  TurnsKind kind;
+  kind.bytes_per_token = 1;
+  available_bytes_ = 1 << 20;
+  const Experiment experiment = parse_sample(interleaved_file());
+  const RunSettings settings = {.context = {.threads = 1, .isa = Isa::kPortable}};
+  const auto groups = expand(experiment, settings);
+  Json plan = manifest(experiment, settings, groups);
+  plan["identity"] =
+      results::identity_json(cpu_facts().model, cpu_facts().logical_cores, Json::object());
+  OvertakenObserver observer(out_, plan, groups[0]);
+  run(kind, observer, interleaved_file(), {.index = 0, .count = 2});
+  EXPECT_EQ(kind.turns, (std::vector<size_t>{2}));  // of its three points, two were left
+  EXPECT_EQ(results::read_records(out_).size(), 6u);
 }
 
 TEST_F(RunnerTest, PointsThatDoNotFitTogetherAreMeasuredOneByOne) {

@@ -24,6 +24,7 @@ packages=(
   libxxhash-dev                                                                 # checksums
   libsentencepiece-dev libpcre2-dev libutf8proc-dev                             # tokenizers
   libgtest-dev libgmock-dev libbenchmark-dev                                    # tests and benchmarks
+  openmpi-bin                                                                   # ranks share a run: tests
   python3 python3-matplotlib                                                    # figures
 )
 if $wants_torch && ! python3 -m pip --version >/dev/null 2>&1; then

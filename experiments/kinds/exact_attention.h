@@ -21,11 +21,10 @@ struct Rounding {
 };
 
 // What a head's rounding errors are made of. With weights p_j of the keys, o = sum_j p_j v_j.
-//   weights   p_j (1 + e_j), |e_j| <= u   moves o by sum_j p_j e_j v_j, less o for what the errors
-//             do to their sum:            at most p_j |e_j| (|| v_j || + || o ||) for each j
-//   queries   q_c (1 + e_c)               moves score j by scale * sum_c q_c e_c k_jc, and p_j by
-//   as
-//                                         much relatively
+//   weights   p_j (1 + e_j), |e_j| <= u, moves o by sum_j p_j e_j v_j, less o for what the errors
+//             do to their sum: at most p_j |e_j| (|| v_j || + || o ||) for each j
+//   queries   q_c (1 + e_c) moves score j by scale * sum_c q_c e_c k_jc, and p_j by as much
+//             relatively
 // Errors to nearest are spread evenly, with variance u^2 / 3, and those of different keys are
 // independent. So || o - o' ||^2 has the mean
 //   u_w^2 / 3 * weight_spread + u_q^2 / 3 * query_spread + u_o^2 / 3 * norm^2

@@ -50,6 +50,11 @@ dnnl::matmul::primitive_desc describe(const ProductShape& s) {
   const memory::desc out({s.m, s.n}, type_of(s.out_dtype), memory::format_tag::ab);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (s.accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attributes.set_post_ops(sum);
+  }
 #if DNNL_VERSION_MAJOR >= 3
   return s.has_bias ? dnnl::matmul::primitive_desc(cpu_engine(), x, w, bias, out, attributes)
                     : dnnl::matmul::primitive_desc(cpu_engine(), x, w, out, attributes);
@@ -86,7 +91,7 @@ void Product::run(const void* x, const void* w, const float* bias, void* out,
       {DNNL_ARG_DST, wrap(p.out, out)},
       {DNNL_ARG_SCRATCHPAD, wrap(p.scratchpad, scratchpad)}};
   if (p.has_bias) arguments.emplace(DNNL_ARG_BIAS, wrap(p.bias, bias));
-  dnnl::stream stream(cpu_engine());
+  thread_local dnnl::stream stream(cpu_engine());
   p.matmul.execute(stream, arguments);
   stream.wait();
 }
@@ -123,9 +128,10 @@ struct ProductCache::State {
   struct Hash {
     size_t operator()(const ProductShape& s) const {
       size_t h = 0;
-      for (const int64_t value : {s.m, s.n, s.k,
-                                  static_cast<int64_t>(s.dtype) * 64 +
-                                      static_cast<int64_t>(s.out_dtype) * 4 + (s.has_bias ? 2 : 0)})
+      for (const int64_t value :
+           {s.m, s.n, s.k,
+            static_cast<int64_t>(s.dtype) * 64 + static_cast<int64_t>(s.out_dtype) * 4 +
+                (s.has_bias ? 2 : 0) + (s.accumulate ? 1 : 0)})
         h = (h ^ static_cast<size_t>(value)) * 0x9e3779b97f4a7c15u;
       return h ^ (h >> 32);
     }

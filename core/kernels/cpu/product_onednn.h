@@ -14,6 +14,7 @@ struct ProductShape {
   DType dtype = DType::kF32;  // of x and w
   DType out_dtype = DType::kF32;
   bool has_bias = false;
+  bool accumulate = false;  // adds to what is there
   bool operator==(const ProductShape&) const = default;
 };
 
@@ -26,9 +27,9 @@ class Product {
 
   // Bytes that run() needs as scratchpad, of each thread its own.
   [[nodiscard]] size_t scratchpad_bytes() const;
-  // out = x w (+ bias): x [m, k], w panels of 64 outputs (core/kernels/cpu/panels.h), out [m, n],
-  // rows without gaps (for rows with gaps this oneDNN has no fast implementation). Throws Error
-  // where oneDNN fails.
+  // out = x w (+ bias) (+ out): x [m, k], w panels of 64 outputs (core/kernels/cpu/panels.h), out
+  // [m, n], rows without gaps (for rows with gaps this oneDNN has no fast implementation). Throws
+  // Error where oneDNN fails.
   void run(const void* x, const void* w, const float* bias, void* out, void* scratchpad) const;
 
  private:

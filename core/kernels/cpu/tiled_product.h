@@ -11,10 +11,18 @@
 
 namespace reprise::kernels::cpu {
 
-// The tiles of out [m, n] = x [m, k] w (+ bias), or += with call.accumulate. A tile is computed
-// beside its place, in memory that stays in a core's L2, and then copied or added: what oneDNN
-// writes must have no gaps between its rows. Tiles depend on the shape alone, so the bits do not
-// depend on the number of threads.
+struct TileShape {
+  int64_t rows = 0, outputs = 0;
+};
+// How out [m, n] = x [m, k] w is cut: by shape alone, so that the bits do not depend on the number
+// of threads. `weight_bytes` of the matrix that fit a core's L2 are read again for every tile of
+// rows, and the tiles are whole rows, written in place. Of larger ones each weight is read once,
+// and the tiles are parts of rows, 256 KiB at most.
+[[nodiscard]] TileShape tile_shape(int64_t m, int64_t n, int64_t k, int64_t weight_bytes);
+
+// The tiles of out [m, n] = x [m, k] w (+ bias), or += with call.accumulate. Parts of rows are
+// computed beside their place, in memory that stays in the core's L2, and then copied or added:
+// what oneDNN writes must have no gaps between its rows.
 class TiledProduct {
  public:
   TiledProduct(const LinearCall& call, int64_t n, int64_t k, DType dtype, ProductCache& products);
@@ -23,17 +31,15 @@ class TiledProduct {
   [[nodiscard]] bool is_fast() const;
   [[nodiscard]] int64_t tiles() const { return row_tiles_ * output_tiles_; }
   // Of [0, n), a multiple of 64.
-  [[nodiscard]] int64_t first_output(int64_t tile) const { return tile / row_tiles_ * kOutputs; }
+  [[nodiscard]] int64_t first_output(int64_t tile) const {
+    return tile / row_tiles_ * shape_.outputs;
+  }
   // `panel` holds the weights from first_output(tile) on; `buffer` is this thread's, grown as
   // needed.
   void run(int64_t tile, const void* panel, AlignedBuffer& buffer) const;
 
-  // 256 x 256 outputs in f32 take 256 KiB. Against one product on the whole shape, m 8 to 2048, n
-  // and k 2048 and 5632, bf16, one thread of a Xeon with AVX512-BF16: 0.99 to 1.01 of its time.
-  // Tiles of 128 x 128 took 1.03.
-  static constexpr int64_t kRows = 256, kOutputs = 256;
-
  private:
+  [[nodiscard]] bool is_in_place() const { return output_tiles_ == 1; }
   [[nodiscard]] bool is_last_row(int64_t tile) const { return tile % row_tiles_ == row_tiles_ - 1; }
   [[nodiscard]] bool is_last_output(int64_t tile) const {
     return tile / row_tiles_ == output_tiles_ - 1;
@@ -42,9 +48,11 @@ class TiledProduct {
   LinearCall call_;
   int64_t n_, k_;
   size_t in_bytes_;  // of an input value
+  TileShape shape_;
   int64_t row_tiles_, output_tiles_;
-  // [is_last_row][is_last_output]
+  // [is_last_row][is_last_output]; null where there is no such tile
   std::array<std::array<std::shared_ptr<const Product>, 2>, 2> products_;
+  bool is_fast_ = true;
 };
 
 }  // namespace reprise::kernels::cpu

@@ -153,7 +153,8 @@ void BuildSchedule(benchmark::State& state) {
   for (int32_t i = 0; i < batch; ++i) add(i * rows, (i + 1) * rows);
   plan.finish();
   AttentionSchedule schedule;
-  for (auto _ : state) schedule.build(plan, heads, {}, Context::machine());
+  const Context context = Context::machine();
+  for (auto _ : state) schedule.build(plan, heads, {}, context);
   state.counters["tasks"] = static_cast<double>(schedule.tasks.size());
 }
 BENCHMARK(BuildSchedule)

@@ -9,6 +9,7 @@
 
 #include "app/record_table.h"
 #include "core/base/error.h"
+#include "core/base/visible.h"
 #include "results/drawing.h"
 #include "results/folder.h"
 #include "tests/app/subprocess.h"
@@ -213,7 +214,8 @@ TEST_F(MutatedResults, AreDrawnOrRefusedInASentenceThatNamesTheFile) {
     EXPECT_TRUE(status == 0 || status == 1) << what << " ended with " << status << ": " << err;
     if (!message.empty()) {
       EXPECT_EQ(status, 1) << what;
-      EXPECT_EQ(err, "reprise: " + message + "\n") << what;
+      // Bytes that are no UTF-8 are written out.
+      EXPECT_EQ(err, visible("reprise: " + message + "\n")) << what;
     }
     for (const char* word : {"unexpected failure", "Traceback", "terminate"})
       EXPECT_EQ(err.find(word), std::string::npos) << what << ": " << err;

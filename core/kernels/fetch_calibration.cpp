@@ -16,7 +16,10 @@ namespace {
 
 constexpr int32_t kSequences = 8, kBlockTokens = 64, kBlocks = 8;  // blocks of a sequence
 constexpr int64_t kKvHeads = 8, kHeadDim = 128;
-constexpr int kRounds = 7;
+// All candidates take part in the first rounds, the fastest of them and the default in the others,
+// since several lie within what the rounds differ by.
+constexpr int kRounds = 5, kFinalRounds = 15;
+constexpr size_t kFinalists = 4;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -28,7 +31,7 @@ double median_of(std::vector<double> values) {
 }
 
 // Into either cache, near and far; with loads between and without.
-std::vector<FetchSetting> candidates() {
+std::vector<FetchSetting> all_settings() {
   using Level = FetchSetting::Level;
   std::vector<FetchSetting> all = {FetchSetting{}};
   for (const Level level : {Level::kL1, Level::kL2})
@@ -108,35 +111,66 @@ Context with(Context context, DType dtype, const FetchSetting& setting) {
   return context;
 }
 
-// [candidate][round]
-std::vector<std::vector<double>> measure(const std::vector<FetchSetting>& settings, DType dtype,
-                                         int64_t layers, const Context& context) {
-  Step step(dtype, layers);
-  std::vector<std::vector<double>> rates(settings.size());
-  int64_t layer = 0;
-  for (int round = -1; round < kRounds; ++round)
-    for (size_t i = 0; i < settings.size(); ++i) {
-      const double rate = step.read_gb_s(layer, with(context, dtype, settings[i]));
-      layer = (layer + 1) % layers;
-      if (round >= 0) rates[i].push_back(rate);
-    }
-  return rates;
-}
+struct Candidate {
+  FetchSetting setting;
+  std::vector<double> rates, speedups;  // of each round
 
-FetchTrial trial_of(const FetchSetting& setting, const std::vector<double>& rates,
-                    const std::vector<double>& of_default) {
-  std::vector<double> ratios;
-  for (size_t round = 0; round < rates.size(); ++round)
-    ratios.push_back(rates[round] / of_default[round]);
-  return {.setting = setting, .read_gb_s = median_of(rates), .speedup = median_of(ratios)};
-}
+  [[nodiscard]] double speedup() const { return median_of(speedups); }
+};
+
+// Takes the candidates in turn, the default first, so that each round compares like with like.
+class Contest {
+ public:
+  Contest(DType dtype, int64_t layers, const Context& context)
+      : dtype_(dtype), layers_(layers), context_(context), step_(dtype, layers) {
+    for (const FetchSetting& setting : all_settings()) candidates_.push_back({.setting = setting});
+  }
+
+  // Of all candidates, the default first, the others as the rounds left them.
+  std::vector<Candidate> run() {
+    (void)rate_of(candidates_.front());  // grows the buffers
+    play(kRounds, candidates_.size());
+    const auto by_speed = [](const Candidate& a, const Candidate& b) {
+      return a.speedup() > b.speedup();
+    };
+    std::stable_sort(candidates_.begin() + 1, candidates_.end(), by_speed);
+    play(kFinalRounds, std::min(1 + kFinalists, candidates_.size()));
+    return std::move(candidates_);
+  }
+
+ private:
+  void play(int rounds, size_t count) {
+    for (int round = 0; round < rounds; ++round) {
+      double of_default = 0;
+      for (size_t i = 0; i < count; ++i) {
+        const double rate = rate_of(candidates_[i]);
+        if (i == 0) of_default = rate;
+        candidates_[i].rates.push_back(rate);
+        candidates_[i].speedups.push_back(rate / of_default);
+      }
+    }
+  }
+
+  double rate_of(const Candidate& candidate) {
+    layer_ = (layer_ + 1) % layers_;
+    return step_.read_gb_s(layer_, with(context_, dtype_, candidate.setting));
+  }
+
+  DType dtype_;
+  int64_t layers_;
+  const Context& context_;
+  Step step_;
+  int64_t layer_ = 0;
+  std::vector<Candidate> candidates_;
+};
 
 Json json_of(const FetchCalibration& calibration) {
   Json trials = Json::array();
   for (const FetchTrial& trial : calibration.trials)
     trials.push_back({{"setting", text_of(trial.setting)},
                       {"read_gb_s", trial.read_gb_s},
-                      {"speedup", trial.speedup}});
+                      {"speedup", trial.speedup},
+                      {"rounds", trial.rounds}});
   return {{"chosen", text_of(calibration.chosen)},
           {"reason", calibration.reason},
           {"trials", std::move(trials)},
@@ -155,12 +189,16 @@ FetchCalibration calibrate_fetch(DType kv_dtype, const Context& context) {
     calibration.reason = "the default: too little memory to measure";
     return calibration;
   }
-  const std::vector<FetchSetting> settings = candidates();
-  const auto rates = measure(settings, kv_dtype, layers, context);
-  for (size_t i = 0; i < settings.size(); ++i)
-    calibration.trials.push_back(trial_of(settings[i], rates[i], rates[0]));
+  for (const Candidate& one : Contest(kv_dtype, layers, context).run())
+    calibration.trials.push_back({.setting = one.setting,
+                                  .read_gb_s = median_of(one.rates),
+                                  .speedup = one.speedup(),
+                                  .rounds = static_cast<int>(one.rates.size())});
+  const auto finalists_end =
+      calibration.trials.begin() +
+      static_cast<int64_t>(std::min(1 + kFinalists, calibration.trials.size()));
   const auto best = std::max_element(
-      calibration.trials.begin(), calibration.trials.end(),
+      calibration.trials.begin(), finalists_end,
       [](const FetchTrial& a, const FetchTrial& b) { return a.speedup < b.speedup; });
   if (best->speedup > kLeastGain) {
     calibration.chosen = best->setting;

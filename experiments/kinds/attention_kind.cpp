@@ -203,9 +203,20 @@ class AttentionRun {
       for (const OperatorPart& part : parts.back()) part.run();  // grows its buffers
     }
     for (int64_t r = 0; r < group_.repetitions; ++r)
-      for (size_t m = 0; m < operators_.size(); ++m)
+      for (size_t m = 0; m < operators_.size(); ++m) {
         for (const OperatorPart& part : parts[m])
           samples_[m].parts_us[part.metric].push_back(cold_us(part.run));
+        time_stream(*operators_[m], samples_[m].streams);
+      }
+  }
+
+  void time_stream(AttentionOperator& one, std::vector<StreamTurn>& turns) {
+    const std::function<void()> stream = one.stream();
+    if (!stream) return;
+    StreamTurn turn{.kv_bytes_read = one.kv_bytes_read()};
+    turn.stream_us = cold_us(stream);
+    turn.latency_us = cold_us([&] { one.attend(); });
+    turns.push_back(turn);
   }
 
   [[nodiscard]] Json resolved_of(const AttentionOperator& one) const {

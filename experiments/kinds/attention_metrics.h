@@ -40,6 +40,11 @@ inline const MetricInfo kProblemLimitRatio = {
     "problem_limit_ratio", "ratio", "the same as problem_beside_ratio by the probe's rates"};
 inline const MetricInfo kPlanLimitRatio = {"plan_limit_ratio", "ratio",
                                            "the same as plan_beside_ratio by the probe's rates"};
+inline const MetricInfo kStreamGbS = {
+    "stream_gb_s", "GB/s",
+    "what the plan reads, read by the same threads in the same order and not computed with"};
+inline const MetricInfo kStreamRatio = {
+    "stream_ratio", "ratio", "time of that read over the attention's, one after the other, cold"};
 
 // What a step is made of. PlanOperator names its parts by these names.
 inline const MetricInfo kAppendUs = {"append_us", "us",

@@ -41,6 +41,8 @@ class AttentionOperator {
 
   // What attend() is made of, to be run one by one after an attend(); may be empty.
   [[nodiscard]] virtual std::vector<OperatorPart> parts() { return {}; }
+  // Reads the keys and values of an attend() as it does and computes nothing; may be empty.
+  [[nodiscard]] virtual std::function<void()> stream() { return {}; }
   // Bytes of keys and values that attend() reads.
   [[nodiscard]] virtual double kv_bytes_read() const = 0;
   [[nodiscard]] virtual int64_t kv_peak_bytes() const = 0;

@@ -71,6 +71,17 @@ void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& s
              [&](const AttentionTurn& turn) { return plan_ratio(turn, probed); });
 }
 
+void add_streams(const std::vector<StreamTurn>& streams, Measurement& out) {
+  if (streams.empty()) return;
+  std::vector<double> rates, ratios;
+  for (const StreamTurn& turn : streams) {
+    rates.push_back(turn.kv_bytes_read / (turn.stream_us * 1e3));
+    ratios.push_back(turn.stream_us / turn.latency_us);
+  }
+  out.summarize(kStreamRatio, ratios);
+  out.summarize(kStreamGbS, rates);
+}
+
 // Of the method with the shortest median time.
 size_t best_of(std::span<const AttentionSamples> group) {
   std::vector<double> medians_us;
@@ -149,6 +160,7 @@ void add_attention_metrics(const AttentionProblem& problem, std::span<const Atte
   add_speedups(problem, samples, group[0], out);
   out.summarize(kBestRatio, time_ratios(group[best_of(group)], samples));
   add_limit_ratios(problem, samples, machine, out);
+  add_streams(samples.streams, out);
 }
 
 void add_layer_metrics(const AttentionProblem& problem, DType dtype, const LayerSamples& samples,

@@ -27,9 +27,16 @@ struct AttentionTurn {
   double kv_bytes_read = 0;  // by the operator's plan
 };
 
+// The step's keys and values read and not computed with, and then the attention, both cold.
+struct StreamTurn {
+  double stream_us = 0, latency_us = 0;
+  double kv_bytes_read = 0;
+};
+
 struct AttentionSamples {
   std::vector<AttentionTurn> turns;
   std::map<std::string, std::vector<double>> parts_us;  // by the metric they become
+  std::vector<StreamTurn> streams;                      // none of operators without a stream()
   Undisturbed taking;                                   // of the turns
 };
 

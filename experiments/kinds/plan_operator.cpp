@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/kernels/kv_write.h"
+#include "core/kernels/read_keys.h"
 #include "experiments/kinds/bench.h"
 #include "methods/registry.h"
 #include "results/statistics.h"
@@ -287,6 +288,13 @@ std::vector<OperatorPart> PlanOperator::parts() {
                      }});
   }
   return parts;
+}
+
+std::function<void()> PlanOperator::stream() {
+  return [this] {
+    (void)kernels::read_keys({.plan = *plan_, .schedule = schedule_, .params = params()}, 0,
+                             context_);
+  };
 }
 
 void PlanOperator::attend_partially(const kv::AttentionPlan& plan,

@@ -27,6 +27,7 @@ class PlanOperator final : public AttentionOperator {
   void attend() override;
   void read_output(std::span<float> out) override;
   [[nodiscard]] std::vector<OperatorPart> parts() override;
+  [[nodiscard]] std::function<void()> stream() override;
   [[nodiscard]] double kv_bytes_read() const override { return plan_kv_bytes(*plan_); }
   [[nodiscard]] int64_t kv_peak_bytes() const override { return pool_.peak_bytes(); }
   [[nodiscard]] reuse::Exactness exactness() const override { return method_->info().exactness; }

@@ -6,6 +6,8 @@
 
 #include "core/device/cpu/probe.h"
 
+#include <cstring>
+
 HWY_BEFORE_NAMESPACE();
 namespace reprise::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -30,6 +32,26 @@ float ReadAll(const void* data, size_t bytes) {
     }
   for (int j = 1; j < 8; ++j) sum[0] = hn::Add(sum[0], sum[j]);
   return hn::GetLane(sum[0]);
+}
+
+uint32_t SumWords(const void* data, size_t bytes) {
+  const hn::CappedTag<uint32_t, 16> d;
+  const size_t n = hn::Lanes(d);
+  const auto* in = static_cast<const uint32_t*>(data);
+  const size_t count = bytes / sizeof(uint32_t);
+  hn::Vec<decltype(d)> sum[4];
+  for (auto& s : sum) s = hn::Zero(d);
+  size_t i = 0;
+  for (; i + 4 * n <= count; i += 4 * n)
+    for (size_t j = 0; j < 4; ++j) sum[j] = hn::Add(sum[j], hn::LoadU(d, in + i + j * n));
+  for (int j = 1; j < 4; ++j) sum[0] = hn::Add(sum[0], sum[j]);
+  uint32_t total = hn::GetLane(hn::SumOfLanes(d, sum[0]));
+  for (; i < count; ++i) {
+    uint32_t word;
+    std::memcpy(&word, in + i, sizeof word);
+    total += word;
+  }
+  return total;
 }
 
 double MultiplyAdd(int64_t rounds) {
@@ -57,11 +79,16 @@ HWY_AFTER_NAMESPACE();
 namespace reprise::cpu {
 
 HWY_EXPORT(ReadAll);
+HWY_EXPORT(SumWords);
 HWY_EXPORT(MultiplyAdd);
 
 float read_all(const void* data, size_t bytes, Isa isa) {
   return REPRISE_DISPATCH(ReadAll, isa)(data, bytes);
 }
+uint32_t sum_words(const void* data, size_t bytes, Isa isa) {
+  return REPRISE_DISPATCH(SumWords, isa)(data, bytes);
+}
+
 double multiply_add_f32(int64_t rounds, Isa isa) {
   return REPRISE_DISPATCH(MultiplyAdd, isa)(rounds);
 }

@@ -51,20 +51,24 @@ inline Ahead groups_ahead(const FetchSetting& fetch, size_t row_bytes) {
 // the work before them, while a miss in the products would fill the schedulers with what waits for
 // it. Fetched line by line between the products: a burst fills the load queue.
 struct FetchAhead {
-  const char* far;   // rows of a group to prefetch
-  const char* near;  // rows of a group to load: readable
-  bool to_l2;        // the prefetch
+  const char* far = nullptr;   // rows of a group to prefetch
+  const char* near = nullptr;  // rows of a group to load: readable
+  bool to_l2 = false;          // the prefetch
 
+  void line(size_t byte) const {
+    if (to_l2) {
+      line<true>(byte);
+    } else {
+      line<false>(byte);
+    }
+  }
+  template <bool kToL2>
   void line(size_t byte) const {
     int32_t word;
     std::memcpy(&word, near + byte, sizeof word);
     // Keeps the load, in an integer register, and keeps the compiler from gathering the prefetches.
     asm volatile("" : : "r"(word));
-    if (to_l2) {
-      __builtin_prefetch(far + byte, 0, 2);
-    } else {
-      __builtin_prefetch(far + byte);
-    }
+    __builtin_prefetch(far + byte, 0, kToL2 ? 2 : 3);
   }
 };
 

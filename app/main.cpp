@@ -13,6 +13,7 @@
 #include "app/tokenize_command.h"
 #include "app/unknown_option.h"
 #include "core/base/error.h"
+#include "core/base/time_slice.h"
 #include "results/provenance.h"
 
 namespace {
@@ -113,5 +114,6 @@ int status_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
+  ask_for_short_slices();
   return status_of(argc, argv);
 }

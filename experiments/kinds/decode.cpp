@@ -4,8 +4,12 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "core/base/error.h"
+#include "core/device/machine_probe.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
 #include "experiments/kinds/undisturbed.h"
@@ -32,13 +36,18 @@ const MetricInfo kTouchedExperts = {
     "experts that the last step of a batch read, of all layers together: the median repetition"};
 const MetricInfo kMemoryLimitRatio = {"memory_limit_ratio", "ratio",
                                       "the same over this machine's measured rate"};
+// Where memory is what a step reads from.
+const MetricInfo kBesideGbS = {"beside_gb_s", "GB/s", "DRAM read rate measured after each batch"};
+const MetricInfo kMemoryBesideRatio = {"memory_beside_ratio", "ratio",
+                                       "streamed_gb_s over the rate measured after the batch"};
 const MetricInfo kComputeLimitRatio = {
     "compute_limit_ratio", "ratio",
     "arithmetic of a step over its time and this machine's measured rate"};
 
 struct Samples {
   std::vector<double> step_ms, prefill_ms, touched_experts;
-  std::vector<int32_t> tokens;  // of all repetitions, by request
+  std::vector<double> beside_gb_s, steps_beside_gb_s;  // of each batch, of each step; or none
+  std::vector<int32_t> tokens;                         // of all repetitions, by request
   Undisturbed taking;
 };
 
@@ -47,6 +56,7 @@ struct Timed {
   int64_t submitted_ns;
   std::vector<engine::TokenEvent> events;
   int64_t touched_experts = 0;  // by the last step
+  double beside_gb_s = 0;       // 0: not measured
 };
 
 double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
@@ -66,11 +76,15 @@ Timed run_batch(engine::Engine& engine, const model::Decoder& decoder, const Gro
 }
 
 void add(Timed run, int64_t batch, Samples* samples) {
-  auto& [submitted_ns, events, touched_experts] = run;
+  auto& [submitted_ns, events, touched_experts, beside_gb_s] = run;
   samples->touched_experts.push_back(static_cast<double>(touched_experts));
   const TimedBatch timed = split_steps(submitted_ns, events, batch);
   samples->prefill_ms.push_back(timed.prefill_ms);
   samples->step_ms.insert(samples->step_ms.end(), timed.step_ms.begin(), timed.step_ms.end());
+  if (beside_gb_s > 0) {
+    samples->beside_gb_s.push_back(beside_gb_s);
+    samples->steps_beside_gb_s.resize(samples->step_ms.size(), beside_gb_s);
+  }
   std::stable_sort(events.begin(), events.end(),
                    [](const auto& a, const auto& b) { return a.request < b.request; });
   for (const engine::TokenEvent& event : events) samples->tokens.push_back(event.token);
@@ -111,6 +125,13 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
   out.derive(kStreamedGbS, kStepMs, [&](double step_ms) { return bytes / (step_ms * 1e6); });
   if (limit.gb_s > 0)
     out.derive(kMemoryLimitRatio, kStreamedGbS, [&](double gb_s) { return gb_s / limit.gb_s; });
+  if (!samples.beside_gb_s.empty()) {
+    std::vector<double> ratios;
+    for (size_t step = 0; step < samples.step_ms.size(); ++step)
+      ratios.push_back(bytes / (samples.step_ms[step] * 1e6) / samples.steps_beside_gb_s[step]);
+    out.summarize(kBesideGbS, samples.beside_gb_s);
+    out.summarize(kMemoryBesideRatio, ratios);
+  }
   const double flop = decode_flop(decoder.config(), batch, context);
   if (const double most = gflop_limit(machine, group.dtype); most > 0)
     out.derive(kComputeLimitRatio, kStepMs,
@@ -120,6 +141,16 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
   out.memory = memory_of(engine);
   samples.taking.add_to(out);
   return out;
+}
+
+// Whether a step reads more than caches hold. Where it does not, a read of memory after each batch
+// would take the model out of them.
+bool reads_memory(const Group& group, const model::ModelConfig& config, const Json& machine) {
+  const double bytes = decode_bytes(config, group.dtype, group.kv_dtype,
+                                    {.batch = group.axis("batch"),
+                                     .context = static_cast<double>(group.axis("prompt_tokens")),
+                                     .shared = group.axis("shared_tokens")});
+  return std::string_view(memory_limit(machine, bytes).level) == "dram";
 }
 
 }  // namespace
@@ -163,7 +194,8 @@ KindInfo DecodeKind::info() {
                    kPrefillChunkAxis,
                    kSharedTokensAxis},
           .metrics = {kStepMs, kDecodeTokensPerS, kPrefillMs, kPrefixMs, kPrefillTokensPerS,
-                      kStreamedGbS, kMemoryLimitRatio, kComputeLimitRatio, kKvMb}};
+                      kStreamedGbS, kBesideGbS, kMemoryLimitRatio, kMemoryBesideRatio,
+                      kComputeLimitRatio, kKvMb}};
 }
 
 void DecodeKind::check(const Group& group) { bench_.check(group); }
@@ -180,6 +212,8 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<Samples> samples(lanes.size());
   for (Samples& of_method : samples) of_method.taking = Undisturbed(group.repetitions);
+  std::optional<MachineProbe> probe;
+  if (reads_memory(group, decoder.config(), machine)) probe.emplace(bench_.context());
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const bool is_warmup = r < 0;
     const int64_t item = is_warmup ? group.repetitions - r : r;
@@ -191,7 +225,9 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
       if (is_warmup) {
         run();
       } else {
-        add(samples[m].taking.take([] {}, run), batch, &samples[m]);
+        Timed timed = samples[m].taking.take([] {}, run);
+        if (probe) timed.beside_gb_s = probe->sample(Limit::kDramRead);
+        add(std::move(timed), batch, &samples[m]);
       }
     }
   }

@@ -33,6 +33,12 @@ class ReferenceDecoder {
     }
   }
 
+  // What a run rounds where it stores keys and values narrower than it computes, and where it forms
+  // their products in bf16: then the queries (in units of log2) and the weights of the values,
+  // which are relative to the row's largest. Weights are summed before they are rounded.
+  DType cache_dtype = DType::kF32;  // f32: nothing is rounded
+  bool bf16_products = false;
+
   // Layers whose attention adds nothing, and layers that pass their rows as they are.
   std::set<int64_t> without_attention, without_block;
 
@@ -72,6 +78,7 @@ class ReferenceDecoder {
   }
 
  private:
+  static constexpr double kLog2E = 1.4426950408889634;
   using Row = std::vector<double>;
   struct Matrix {
     int64_t rows = 0, cols = 0;
@@ -229,8 +236,29 @@ class ReferenceDecoder {
     return factor * static_cast<double>(rounded);
   }
 
+  static double rounded(DType dtype, double value) {
+    if (dtype == DType::kBF16) return bf16(static_cast<float>(value));
+    if (dtype == DType::kF16) return f16(static_cast<float>(value));
+    return value;
+  }
+
+  // Queries times the scale, keys and values, as they enter the products.
+  void round_operands(std::vector<Row>& qkv) const {
+    const double scale_log2 = config_.attention_scale * kLog2E;
+    for (Row& row : qkv)
+      for (size_t i = 0; i < row.size(); ++i)
+        if (i >= static_cast<size_t>(config_.q_dim())) {
+          row[i] = rounded(cache_dtype, row[i]);
+        } else {
+          row[i] *= config_.attention_scale;
+          if (bf16_products)
+            row[i] = rounded(DType::kBF16, row[i] / config_.attention_scale * scale_log2) / kLog2E;
+        }
+  }
+
   [[nodiscard]] std::vector<Row> attend(std::span<const int32_t> positions,
-                                        const std::vector<Row>& qkv) const {
+                                        std::vector<Row> qkv) const {
+    round_operands(qkv);
     const auto dim = static_cast<size_t>(config_.head_dim);
     const auto key_at = static_cast<size_t>(config_.q_dim());
     const auto value_at = key_at + static_cast<size_t>(config_.kv_dim());
@@ -248,7 +276,7 @@ class ReferenceDecoder {
           double s = 0.0;
           for (size_t c = 0; c < dim; ++c)
             s += qkv[t][static_cast<size_t>(head) * dim + c] * qkv[j][key_at + kv + c];
-          scores.push_back(sees(j) ? config_.attention_scale * s + alibi(head, positions[j])
+          scores.push_back(sees(j) ? s + alibi(head, positions[j])
                                    : -std::numeric_limits<double>::infinity());
         }
         const double m = *std::max_element(scores.begin(), scores.end());
@@ -256,7 +284,10 @@ class ReferenceDecoder {
         for (double& s : scores) n += s = std::exp(s - m);
         for (size_t c = 0; c < dim; ++c) {
           double o = 0.0;
-          for (size_t j = 0; j <= t; ++j) o += scores[j] / n * qkv[j][value_at + kv + c];
+          for (size_t j = 0; j <= t; ++j) {
+            const double weight = bf16_products ? rounded(DType::kBF16, scores[j]) : scores[j];
+            o += weight / n * qkv[j][value_at + kv + c];
+          }
           row.push_back(o);
         }
       }

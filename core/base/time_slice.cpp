@@ -10,7 +10,7 @@ namespace reprise {
 #ifdef __linux__
 namespace {
 
-constexpr uint64_t kShortest = 100'000;  // ns, what the kernel rounds shorter ones up to
+constexpr uint64_t kShortest = 100'000;     // ns, what the kernel rounds shorter ones up to
 constexpr uint32_t kOther = 0, kBatch = 3;  // policies that share a core fairly
 
 // The kernel's sched_attr, which C libraries declare in places that differ.

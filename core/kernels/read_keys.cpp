@@ -62,9 +62,9 @@ class TaskReader {
       const int32_t at = segment_.skipped + first;
       const int32_t in_block = at % segment_.block_tokens;
       const int32_t rows = std::min(end - first, segment_.block_tokens - in_block);
-      const size_t byte = static_cast<size_t>(offsets_[at / segment_.block_tokens]) *
-                              size_of(cache_.dtype) +
-                          static_cast<size_t>(in_block) * row_bytes_;
+      const size_t byte =
+          static_cast<size_t>(offsets_[at / segment_.block_tokens]) * size_of(cache_.dtype) +
+          static_cast<size_t>(in_block) * row_bytes_;
       const size_t bytes = static_cast<size_t>(rows) * row_bytes_;
       all.checksum += sum_of(unit + byte, bytes, isa_);
       all.bytes += static_cast<int64_t>(bytes);

@@ -24,7 +24,8 @@ struct SegmentStoreOptions {
 };
 
 struct SegmentStoreStats {
-  int64_t host_bytes = 0, disk_bytes = 0;  // held now; of the host, those still pinned included
+  int64_t host_bytes = 0,
+          disk_bytes = 0;  // held now; of the host, those that a handle holds included
   int64_t host_segments = 0, disk_segments = 0;
   int64_t host_hits = 0, disk_hits = 0, misses = 0;  // of acquire()
   int64_t host_evictions = 0, disk_evictions = 0;

@@ -31,12 +31,12 @@ int32_t PrefixTree::chunks_for(int32_t tokens) const {
 }
 
 int32_t PrefixTree::most_chunks(const TreeSequence& sequence) const {
-  return sequence.declared_chunks + chunks_for(sequence.most_tokens - sequence.declared_tokens);
+  return sequence.pinned_chunks + chunks_for(sequence.most_tokens - sequence.pinned_tokens);
 }
 
-int32_t PrefixTree::slot(SequenceId id) const {
-  const auto found = slots_.find(id);
-  REPRISE_CHECK(found != slots_.end(), "sequence {} is not in the tree", id);
+int32_t PrefixTree::entry_of(SequenceId id) const {
+  const auto found = entries_.find(id);
+  REPRISE_CHECK(found != entries_.end(), "sequence {} is not in the tree", id);
   return found->second;
 }
 
@@ -118,8 +118,8 @@ PrefixMatch PrefixTree::match_pinned(std::span<const int32_t> tokens,
   if (longest == nullptr) return {};
   return {.chunks = longest->path,
           .tokens = longest->tokens,
-          .declared_chunks = static_cast<int32_t>(longest->path.size()),
-          .declared_tokens = longest->tokens};
+          .pinned_chunks = static_cast<int32_t>(longest->path.size()),
+          .pinned_tokens = longest->tokens};
 }
 
 void PrefixTree::find_children(int32_t parent, std::span<const int32_t> tokens,
@@ -238,60 +238,60 @@ void PrefixTree::add_token(Chunk& c, int32_t token, int32_t position) const {
 
 // ---- Sequences ----
 
-int32_t PrefixTree::new_slot(SequenceId id) {
-  int32_t slot;
-  if (free_slots_.empty()) {
-    slot = static_cast<int32_t>(sequences_.size());
+int32_t PrefixTree::new_entry(SequenceId id) {
+  int32_t entry;
+  if (free_entries_.empty()) {
+    entry = static_cast<int32_t>(sequences_.size());
     sequences_.emplace_back();
   } else {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
-    sequences_[static_cast<size_t>(slot)] = {};
+    entry = free_entries_.back();
+    free_entries_.pop_back();
+    sequences_[static_cast<size_t>(entry)] = {};
   }
-  sequences_[static_cast<size_t>(slot)].id = id;
-  slots_.emplace(id, slot);
-  return slot;
+  sequences_[static_cast<size_t>(entry)].id = id;
+  entries_.emplace(id, entry);
+  return entry;
 }
 
 void PrefixTree::respace() {
   int64_t count = 0;
-  for (int32_t s = last_slot_; s >= 0; s = at_slot(s).previous) ++count;
-  for (int32_t s = last_slot_; s >= 0; s = at_slot(s).previous)
+  for (int32_t s = last_entry_; s >= 0; s = at_entry(s).previous) ++count;
+  for (int32_t s = last_entry_; s >= 0; s = at_entry(s).previous)
     sequences_[static_cast<size_t>(s)].rank = count-- * kRankSpacing;
 }
 
 // Behind `predecessor`, or behind all where that is -1.
-void PrefixTree::place_after(int32_t slot, int32_t predecessor) {
-  if (predecessor < 0) predecessor = last_slot_;
-  TreeSequence& sequence = sequences_[static_cast<size_t>(slot)];
+void PrefixTree::place_after(int32_t entry, int32_t predecessor) {
+  if (predecessor < 0) predecessor = last_entry_;
+  TreeSequence& sequence = sequences_[static_cast<size_t>(entry)];
   sequence.previous = predecessor;
   if (predecessor < 0) {
-    last_slot_ = slot;
+    last_entry_ = entry;
     return;
   }
   TreeSequence& before = sequences_[static_cast<size_t>(predecessor)];
   sequence.next = before.next;
-  before.next = slot;
+  before.next = entry;
   if (sequence.next < 0) {
-    last_slot_ = slot;
+    last_entry_ = entry;
     sequence.rank = before.rank + kRankSpacing;
     if (before.rank > std::numeric_limits<int64_t>::max() - 2 * kRankSpacing) respace();
     return;
   }
   TreeSequence& after = sequences_[static_cast<size_t>(sequence.next)];
-  after.previous = slot;
+  after.previous = entry;
   sequence.rank = before.rank + (after.rank - before.rank) / 2;
   if (sequence.rank == before.rank) respace();
 }
 
-void PrefixTree::unplace(int32_t slot) {
-  const TreeSequence& sequence = at_slot(slot);
+void PrefixTree::unplace(int32_t entry) {
+  const TreeSequence& sequence = at_entry(entry);
   if (sequence.previous >= 0)
     sequences_[static_cast<size_t>(sequence.previous)].next = sequence.next;
   if (sequence.next >= 0)
     sequences_[static_cast<size_t>(sequence.next)].previous = sequence.previous;
   else
-    last_slot_ = sequence.previous;
+    last_entry_ = sequence.previous;
 }
 
 bool PrefixTree::insert(SequenceId id, const PrefixMatch& match, std::span<const int32_t> tokens,
@@ -313,45 +313,44 @@ bool PrefixTree::insert(SequenceId id, const PrefixMatch& match, std::span<const
   int32_t predecessor = -1;
   for (int32_t index : match.chunks)
     if (chunk(index).users > 0) predecessor = chunk(index).last;
-  const int32_t slot = new_slot(id);
-  place_after(slot, predecessor);
+  const int32_t entry = new_entry(id);
+  place_after(entry, predecessor);
   for (int32_t index : match.chunks) {
     Chunk& c = chunk_at(index);
     if (c.users == 0 && c.pins == 0) idle_.erase(c.idle);
-    if (c.users == 0 || c.last == predecessor) c.last = slot;
+    if (c.users == 0 || c.last == predecessor) c.last = entry;
     if (c.users > 0) shared_tokens_ += c.filled();
     ++c.users;
   }
   peak_shared_tokens_ = std::max(peak_shared_tokens_, shared_tokens_);
 
-  TreeSequence& sequence = sequences_[static_cast<size_t>(slot)];
+  TreeSequence& sequence = sequences_[static_cast<size_t>(entry)];
   sequence.path = match.chunks;
   sequence.tokens = match.tokens;
   sequence.most_tokens = most_tokens;
-  sequence.declared_chunks = match.declared_chunks;
-  sequence.declared_tokens = match.declared_tokens;
+  sequence.pinned_chunks = match.pinned_chunks;
+  sequence.pinned_tokens = match.pinned_tokens;
   for (int32_t token = match.tokens; token < num_tokens; ++token) {
     const bool has_grown =
-        grow(slot, tokens[static_cast<size_t>(token)], position_of(positions, token), pool);
+        grow(entry, tokens[static_cast<size_t>(token)], position_of(positions, token), pool);
     REPRISE_CHECK(has_grown, "{} blocks were there for {} tokens", available, num_tokens);
   }
   ++version_;
   return true;
 }
 
-bool PrefixTree::grow(int32_t slot, int32_t token, int32_t position, kv::BlockPool& pool) {
-  TreeSequence& sequence = sequences_[static_cast<size_t>(slot)];
+bool PrefixTree::grow(int32_t entry, int32_t token, int32_t position, kv::BlockPool& pool) {
+  TreeSequence& sequence = sequences_[static_cast<size_t>(entry)];
   REPRISE_CHECK(sequence.tokens < sequence.most_tokens, "sequence {} grows beyond its {} tokens",
                 sequence.id, sequence.most_tokens);
-  const bool at_boundary =
-      (sequence.tokens - sequence.declared_tokens) % options_.chunk_tokens == 0;
+  const bool at_boundary = (sequence.tokens - sequence.pinned_tokens) % options_.chunk_tokens == 0;
   if (at_boundary) {
     const int32_t parent = sequence.path.empty() ? -1 : sequence.path.back();
     const int32_t index = new_chunk(parent, sequence.tokens, pool);
     if (index < 0) return false;
     Chunk& added = chunk_at(index);
     added.users = 1;
-    added.last = slot;
+    added.last = entry;
     sequence.path.push_back(index);
   }
   const int32_t tail = sequence.path.back();
@@ -362,7 +361,7 @@ bool PrefixTree::grow(int32_t slot, int32_t token, int32_t position, kv::BlockPo
 }
 
 bool PrefixTree::append(SequenceId id, int32_t token, int32_t position, kv::BlockPool& pool) {
-  return grow(slot(id), token, position, pool);
+  return grow(entry_of(id), token, position, pool);
 }
 
 void PrefixTree::mark_computed(SequenceId id, int32_t first_token, int32_t end_token) {
@@ -380,9 +379,9 @@ bool PrefixTree::can_be_found(const Chunk& c) const {
   return c.pins > 0 || (c.is_listed && c.computed == options_.chunk_tokens);
 }
 
-void PrefixTree::leave(int32_t slot, kv::BlockPool& pool) {
-  const TreeSequence& sequence = at_slot(slot);
-  unplace(slot);
+void PrefixTree::leave(int32_t entry, kv::BlockPool& pool) {
+  const TreeSequence& sequence = at_entry(entry);
+  unplace(entry);
   // What may outlive its users: a head of the path that can be found whole.
   size_t kept = 0;
   while (options_.retain && kept < sequence.path.size() && can_be_found(chunk(sequence.path[kept])))
@@ -391,7 +390,7 @@ void PrefixTree::leave(int32_t slot, kv::BlockPool& pool) {
     const int32_t index = sequence.path[k];
     Chunk& c = chunk_at(index);
     // The chunk covers neighbours: where its last one goes, the one before is the last.
-    if (c.last == slot) c.last = sequence.previous;
+    if (c.last == entry) c.last = sequence.previous;
     if (--c.users > 0) {
       shared_tokens_ -= c.filled();
     } else if (c.pins > 0) {
@@ -402,16 +401,16 @@ void PrefixTree::leave(int32_t slot, kv::BlockPool& pool) {
       free_with_descendants(index, pool);
     }
   }
-  slots_.erase(sequence.id);
-  free_slots_.push_back(slot);
+  entries_.erase(sequence.id);
+  free_entries_.push_back(entry);
   ++version_;
 }
 
-void PrefixTree::remove(SequenceId id, kv::BlockPool& pool) { leave(slot(id), pool); }
+void PrefixTree::remove(SequenceId id, kv::BlockPool& pool) { leave(entry_of(id), pool); }
 
 void PrefixTree::pin(SequenceId id, kv::BlockPool& pool) {
-  const int32_t at = slot(id);
-  Pinned pinned{.path = at_slot(at).path, .tokens = at_slot(at).tokens};
+  const int32_t at = entry_of(id);
+  Pinned pinned{.path = at_entry(at).path, .tokens = at_entry(at).tokens};
   for (int32_t index : pinned.path) ++chunk_at(index).pins;
   pinned_.emplace(id, std::move(pinned));
   leave(at, pool);

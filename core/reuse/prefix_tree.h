@@ -16,18 +16,18 @@ using SequenceId = int64_t;
 
 // Which prefixes of a new sequence are looked for among those in memory.
 enum class Matching : uint8_t {
-  kNone,              // none: the tree is a table of each sequence's own blocks
-  kChunks,            // whole chunks of any sequence
-  kDeclared,          // prefixes pinned before, of any number of tokens
-  kDeclaredAndChunks  // the longest of both, and whole chunks behind a pinned prefix
+  kNone,            // none: the tree is a table of each sequence's own blocks
+  kChunks,          // whole chunks of any sequence
+  kPinned,          // prefixes pinned before, of any number of tokens
+  kPinnedAndChunks  // the longest of both, and whole chunks behind a pinned prefix
 };
 
 // Pinned prefixes are looked for.
-[[nodiscard]] constexpr bool matches_declared(Matching matching) {
-  return matching == Matching::kDeclared || matching == Matching::kDeclaredAndChunks;
+[[nodiscard]] constexpr bool matches_pinned(Matching matching) {
+  return matching == Matching::kPinned || matching == Matching::kPinnedAndChunks;
 }
 [[nodiscard]] constexpr bool matches_chunks(Matching matching) {
-  return matching == Matching::kChunks || matching == Matching::kDeclaredAndChunks;
+  return matching == Matching::kChunks || matching == Matching::kPinnedAndChunks;
 }
 
 struct PrefixTreeOptions {
@@ -56,36 +56,36 @@ struct Chunk {
   friend class PrefixTree;
   bool is_listed = false;  // found by match()
   int32_t children = 0;    // chunks whose parent it is
-  int32_t last = -1;       // slot of the last sequence through it, in the order of ranks
+  int32_t last = -1;       // entry of the last sequence through it, in the order of ranks
   std::list<int32_t>::iterator idle;
 };
 
 // A sequence: its path from the head, whose last chunk is its own.
 struct TreeSequence {
   SequenceId id = 0;
-  std::vector<int32_t> path;                         // chunks
-  int32_t tokens = 0;                                // in the path
-  int32_t most_tokens = 0;                           // that it may grow to
-  int32_t declared_chunks = 0, declared_tokens = 0;  // head of the path that is a pinned prefix
+  std::vector<int32_t> path;                     // chunks
+  int32_t tokens = 0;                            // in the path
+  int32_t most_tokens = 0;                       // that it may grow to
+  int32_t pinned_chunks = 0, pinned_tokens = 0;  // head of the path that is a pinned prefix
   int64_t rank = 0;
 
   // Where on the path token `token` lies, given the tree's chunk_tokens.
   [[nodiscard]] int32_t chunk_of(int32_t token, int32_t chunk_tokens) const {
-    return token < declared_tokens ? token / chunk_tokens
-                                   : declared_chunks + (token - declared_tokens) / chunk_tokens;
+    return token < pinned_tokens ? token / chunk_tokens
+                                 : pinned_chunks + (token - pinned_tokens) / chunk_tokens;
   }
 
  private:
   friend class PrefixTree;
-  int32_t previous = -1, next = -1;  // slots, in the order of ranks
+  int32_t previous = -1, next = -1;  // entries, in the order of ranks
 };
 
 // What of a new sequence is in memory already.
 struct PrefixMatch {
   std::vector<int32_t> chunks;
-  int32_t tokens = 0;                                // in `chunks`
-  int32_t computed = 0;                              // leading ones whose keys and values are there
-  int32_t declared_chunks = 0, declared_tokens = 0;  // of a pinned prefix at its head
+  int32_t tokens = 0;                            // in `chunks`
+  int32_t computed = 0;                          // leading ones whose keys and values are there
+  int32_t pinned_chunks = 0, pinned_tokens = 0;  // of a pinned prefix at its head
 };
 
 // One tree for all layers. A partly filled chunk is private to its sequence, so appending never
@@ -125,8 +125,8 @@ class PrefixTree {
   // The keys and values of the sequence's tokens [first_token, end_token) are in their blocks.
   void mark_computed(SequenceId id, int32_t first_token, int32_t end_token);
   void remove(SequenceId id, kv::BlockPool& pool);
-  // Ends a sequence and keeps its path, under its id, as a prefix that kDeclared and
-  // kDeclaredAndChunks find.
+  // Ends a sequence and keeps its path, under its id, as a prefix that kPinned and
+  // kPinnedAndChunks find.
   void pin(SequenceId id, kv::BlockPool& pool);
   // Keeps a prefix no longer; what sequences still use of it goes with the last of them.
   void unpin(SequenceId id, kv::BlockPool& pool);
@@ -138,20 +138,20 @@ class PrefixTree {
   // A block of the pool for other uses than the tree's; unused chunks make room. -1: none.
   [[nodiscard]] int32_t take_block(kv::BlockPool& pool);
 
-  [[nodiscard]] bool contains(SequenceId id) const { return slots_.contains(id); }
-  [[nodiscard]] int32_t slot(SequenceId id) const;  // fixed from insertion to removal
-  [[nodiscard]] const TreeSequence& at_slot(int32_t slot) const {
-    return sequences_[static_cast<size_t>(slot)];
+  [[nodiscard]] bool contains(SequenceId id) const { return entries_.contains(id); }
+  [[nodiscard]] int32_t entry_of(SequenceId id) const;  // fixed from insertion to removal
+  [[nodiscard]] const TreeSequence& at_entry(int32_t entry) const {
+    return sequences_[static_cast<size_t>(entry)];
   }
-  [[nodiscard]] const TreeSequence& sequence(SequenceId id) const { return at_slot(slot(id)); }
+  [[nodiscard]] const TreeSequence& sequence(SequenceId id) const { return at_entry(entry_of(id)); }
   [[nodiscard]] const Chunk& chunk(int32_t index) const {
     return chunks_[static_cast<size_t>(index)];
   }
-  [[nodiscard]] size_t chunk_slots() const { return chunks_.size(); }  // indices are below it
+  [[nodiscard]] size_t chunk_index_end() const { return chunks_.size(); }  // indices are below it
   // Chunks of the path once the sequence has all its tokens.
   [[nodiscard]] int32_t most_chunks(const TreeSequence& sequence) const;
   [[nodiscard]] const PrefixTreeOptions& options() const { return options_; }
-  [[nodiscard]] size_t size() const { return slots_.size(); }  // sequences
+  [[nodiscard]] size_t size() const { return entries_.size(); }  // sequences
   // Changes when sequences come or go, not when they grow.
   [[nodiscard]] uint64_t version() const { return version_; }
   [[nodiscard]] int32_t unused_chunks() const { return static_cast<int32_t>(idle_.size()); }
@@ -183,12 +183,12 @@ class PrefixTree {
   void free_chunk(int32_t index, kv::BlockPool& pool);
   void free_with_descendants(int32_t index, kv::BlockPool& pool);
   [[nodiscard]] bool can_be_found(const Chunk& c) const;
-  [[nodiscard]] bool grow(int32_t slot, int32_t token, int32_t position, kv::BlockPool& pool);
-  int32_t new_slot(SequenceId id);
-  void place_after(int32_t slot, int32_t predecessor);
-  void unplace(int32_t slot);
+  [[nodiscard]] bool grow(int32_t entry, int32_t token, int32_t position, kv::BlockPool& pool);
+  int32_t new_entry(SequenceId id);
+  void place_after(int32_t entry, int32_t predecessor);
+  void unplace(int32_t entry);
   void respace();
-  void leave(int32_t slot, kv::BlockPool& pool);
+  void leave(int32_t entry, kv::BlockPool& pool);
 
   PrefixTreeOptions options_;
   std::vector<Chunk> chunks_;
@@ -196,9 +196,9 @@ class PrefixTree {
   std::unordered_multimap<uint64_t, int32_t> listed_;  // by hash of parent, tokens and positions
   std::list<int32_t> idle_;  // unused chunks, longest unused first, none before a descendant of it
   std::vector<TreeSequence> sequences_;
-  std::vector<int32_t> free_slots_;
-  std::unordered_map<SequenceId, int32_t> slots_;
-  int32_t last_slot_ = -1;  // of the highest rank
+  std::vector<int32_t> free_entries_;
+  std::unordered_map<SequenceId, int32_t> entries_;
+  int32_t last_entry_ = -1;  // of the highest rank
   std::map<SequenceId, Pinned> pinned_;
   uint64_t version_ = 0;
   int64_t shared_tokens_ = 0, peak_shared_tokens_ = 0;

@@ -16,8 +16,7 @@ int32_t PrefixTreeMethod::blocks_for(int32_t tokens) const {
 PoolNeed PrefixTreeMethod::pool_need(const EngineLimits& limits) const {
   int32_t blocks = limits.max_batch * blocks_for(limits.max_sequence_tokens) +
                    blocks_for(options_.prefix_buffer_tokens);
-  if (limits.prefix_tokens > 0 &&
-      (matches_declared(options_.tree.matching) || options_.tree.retain))
+  if (limits.prefix_tokens > 0 && (matches_pinned(options_.tree.matching) || options_.tree.retain))
     blocks += blocks_for(limits.prefix_tokens) + limits.prefixes - 1;
   return {.block_tokens = options_.tree.chunk_tokens, .num_blocks = blocks};
 }
@@ -61,7 +60,7 @@ void PrefixTreeMethod::release_buffer(RequestId prefix, kv::BlockPool& pool) {
 }
 
 bool PrefixTreeMethod::declare_prefix(RequestId id, std::span<const int32_t> /*tokens*/) {
-  if (!matches_declared(options_.tree.matching)) return false;
+  if (!matches_pinned(options_.tree.matching)) return false;
   if (options_.most_prefixes > 0 && std::ssize(prefixes_) >= options_.most_prefixes)
     raise(
         "method \"{}\" was told to keep {} prefix(es) and has them: drop one, declare no more, or "

@@ -20,7 +20,7 @@ bool is_full(const kv::Segment& segment) {
 // Only the last chunk of a pinned prefix is partly filled with others behind it: its tokens then
 // count as the last ones of its block.
 int32_t skipped_before(const PrefixTree& tree, const TreeSequence& sequence, int32_t k) {
-  if (k + 1 != sequence.declared_chunks) return 0;
+  if (k + 1 != sequence.pinned_chunks) return 0;
   const int32_t skipped = tree.options().chunk_tokens - chunk_on(tree, sequence, k).filled();
   return skipped % kernels::cpu::kRowGroup == 0 ? skipped : 0;  // or the kernels would copy
 }
@@ -175,7 +175,7 @@ void TreePlanner::read_batch(const PrefixTree& tree, StepBatch batch) {
 void TreePlanner::name_slots(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
                              kv::AttentionPlan& plan) {
   const int32_t chunk_tokens = tree.options().chunk_tokens;
-  claims_.resize(tree.chunk_slots());
+  claims_.resize(tree.chunk_index_end());
   for (const StepSequence& part : batch) {
     const TreeSequence& sequence = tree.sequence(part.id);
     for (int32_t row = 0; row < part.rows; ++row) {
@@ -221,7 +221,7 @@ void TreePlanner::write(const PrefixTree& tree, StepBatch batch, const kv::Block
 void TreePlanner::visit(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
                         int32_t first, int32_t end, int32_t depth, kv::AttentionPlan& out) {
   const Reader& reader = readers_[static_cast<size_t>(first)];
-  const int32_t declared = reader.sequence->declared_chunks;
+  const int32_t declared = reader.sequence->pinned_chunks;
   int32_t common = end - first == 1 ? std::min(declared, reader.whole) : reader.common;
   for (int32_t i = first; i + 1 < end; ++i)
     common = std::min(common, readers_[static_cast<size_t>(i)].common);
@@ -252,7 +252,7 @@ void TreePlanner::offer(const PrefixTree& tree, StepBatch batch, const kv::Block
                       .tokens = end_token - first_token,
                       .sequences = end - first,
                       .rows = end_row - first_row,
-                      .is_declared = end_chunk <= sequence.declared_chunks,
+                      .is_pinned = end_chunk <= sequence.pinned_chunks,
                       .cuts_reading = cuts_reading(tree, sequence, first_chunk, end_chunk)};
   if (!shares_(node)) return;
   append_segments(

@@ -19,8 +19,8 @@ struct TreeNode {
   int32_t first_token = 0;
   int32_t tokens = 0;
   int32_t sequences = 0;
-  int32_t rows = 0;          // query rows of these sequences
-  bool is_declared = false;  // of a pinned prefix
+  int32_t rows = 0;        // query rows of these sequences
+  bool is_pinned = false;  // of a pinned prefix
   // What its sequences read alone would end with it and begin anew, shared or not: its last chunk
   // is partly filled.
   bool cuts_reading = false;

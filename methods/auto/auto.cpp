@@ -7,7 +7,7 @@ Auto::Auto(const reuse::TreeOptions& options)
 
 Auto::Auto(const reuse::TreeOptions& options, std::shared_ptr<reuse::PlanCosts> costs)
     : PrefixTreeMethod({.tree = {.chunk_tokens = options.chunk_tokens,
-                                 .matching = reuse::Matching::kDeclaredAndChunks,
+                                 .matching = reuse::Matching::kPinnedAndChunks,
                                  .retain = options.retain},
                         .reuse_prefill = options.reuse_prefill},
                        [costs](const reuse::TreeNode& node) {

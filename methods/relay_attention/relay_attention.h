@@ -13,11 +13,11 @@ class RelayAttention final : public reuse::PrefixTreeMethod {
  public:
   explicit RelayAttention(const RelayAttentionOptions& options)
       : PrefixTreeMethod(
-            {.tree = {.chunk_tokens = options.block_tokens, .matching = reuse::Matching::kDeclared},
+            {.tree = {.chunk_tokens = options.block_tokens, .matching = reuse::Matching::kPinned},
              .reuse_prefill = true,
              .most_prefixes = options.most_prefixes,
              .prefix_buffer_tokens = options.prefix_buffer_tokens},
-            [](const reuse::TreeNode& node) { return node.is_declared; }) {}
+            [](const reuse::TreeNode& node) { return node.is_pinned; }) {}
 
   [[nodiscard]] reuse::MethodInfo info() const override {
     return {.name = "relay_attention",

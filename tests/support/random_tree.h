@@ -31,7 +31,7 @@ class RandomTree {
       : random_(seed),
         odd_positions_(odd_positions),
         pool_((shape.block_tokens = chunk_tokens, shape.num_blocks = num_blocks, shape)),
-        tree_({.chunk_tokens = chunk_tokens, .matching = reuse::Matching::kDeclaredAndChunks}) {}
+        tree_({.chunk_tokens = chunk_tokens, .matching = reuse::Matching::kPinnedAndChunks}) {}
 
   [[nodiscard]] int32_t pick(int32_t low, int32_t high) {
     return std::uniform_int_distribution<int32_t>(low, high)(random_);

@@ -11,8 +11,8 @@ namespace reprise::cpu {
 // Reads `bytes` (a multiple of 4096, 64-byte aligned) once; the result only keeps the loads alive.
 float read_all(const void* data, size_t bytes, Isa isa);
 
-// Sum modulo 2^32 of the 32-bit words of `bytes` (a multiple of 4), of any alignment. Fetches nothing
-// ahead: for runs shorter than what lies ahead.
+// Sum modulo 2^32 of the 32-bit words of `bytes` (a multiple of 4), of any alignment. Fetches
+// nothing ahead: for runs shorter than what lies ahead.
 uint32_t sum_words(const void* data, size_t bytes, Isa isa);
 
 // Runs `rounds` rounds of independent fused multiply-adds in registers and returns the FLOPs done.

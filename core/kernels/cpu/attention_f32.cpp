@@ -235,10 +235,14 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys,
     if (lanes > 1 || scratch.keys.row_bytes != static_cast<size_t>(dim) * sizeof(float))
       return score_lanes_by_row<kFetch>(scratch, lanes, dim, keys);
     switch (dim / kN) {
-      case 4: return score_lane<4, kFetch>(scratch, q, keys, scratch.scores);
-      case 8: return score_lane<8, kFetch>(scratch, q, keys, scratch.scores);
-      case 16: return score_lane<16, kFetch>(scratch, q, keys, scratch.scores);
-      default: return score_lanes_by_row<kFetch>(scratch, 1, dim, keys);
+      case 4:
+        return score_lane<4, kFetch>(scratch, q, keys, scratch.scores);
+      case 8:
+        return score_lane<8, kFetch>(scratch, q, keys, scratch.scores);
+      case 16:
+        return score_lane<16, kFetch>(scratch, q, keys, scratch.scores);
+      default:
+        return score_lanes_by_row<kFetch>(scratch, 1, dim, keys);
     }
   });
 }
@@ -388,9 +392,8 @@ HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, 
   for (int j = first; j < end; j += kRowGroup) {
     const char* rows = scratch.values.row(j);
     const FetchAhead ahead =
-        kFetch == Fetch::kNone
-            ? FetchAhead{}
-            : scratch.fetch_from(scratch.tile_groups + j / kRowGroup, distance);
+        kFetch == Fetch::kNone ? FetchAhead{}
+                               : scratch.fetch_from(scratch.tile_groups + j / kRowGroup, distance);
     const int count = std::min(kRowGroup, end - j);
     for (int r = 0; r < count; ++r) {
       const size_t row_byte = static_cast<size_t>(r) * row_bytes;

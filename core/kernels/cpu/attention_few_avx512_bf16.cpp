@@ -4,7 +4,7 @@
 // Scores, 16 keys at a time: a few lanes take dot products along head_dim, summed by a transposing
 // tree; more lanes (grouped queries) share 16 keys transposed in registers, against which each
 // lane's query is broadcast pair by pair.
-// Values are taken in key pairs as they come, a lane's sums of as many chunks of 32 dimensions as
+// Values are taken in key pairs as they come, a lane's sums of as many vectors of 32 dimensions as
 // fit the registers.
 // Rows are fetched ahead in the order of reading: the hardware's streams would do within a block of
 // a paged cache, but they end where the block does.
@@ -19,18 +19,18 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Calls use(chunks, has_tail), integral constants, for rows of head_dim dimensions: whole chunks of
-// 32, the last one cut if has_tail. The common head sizes know their row length.
+// Calls use(vectors, has_tail), integral constants, for rows of head_dim dimensions: whole vectors
+// of 32, the last one cut if has_tail. The common head sizes know their row length.
 template <typename Use>
-void with_chunks(int head_dim, Use&& use) {
+void with_vectors(int head_dim, Use&& use) {
   using std::integral_constant;
   if (head_dim == 64) return use(integral_constant<int, 2>{}, std::false_type{});
   if (head_dim == 128) return use(integral_constant<int, 4>{}, std::false_type{});
   with_constant<1, 2, 3, 4, 5, 6, 7, 8>((head_dim + 31) / 32,
-                                        [&](auto chunks) { use(chunks, std::true_type{}); });
+                                        [&](auto vectors) { use(vectors, std::true_type{}); });
 }
 
-// More lanes go over a step of this many groups again and again, a chunk each time: 8 KiB, so that
+// More lanes go over a step of this many groups again and again, a vector each time: 8 KiB, so that
 // it stays in L1 beside what is fetched. Longer steps cost less, since each loads and stores the
 // sums.
 constexpr int step_groups(int row_bytes) {
@@ -71,8 +71,8 @@ void pack_queries(const AttentionTask& task, const TileScratch& scratch) {
 
 // ---- scores ----
 
-// Rows of 32 * kChunks dimensions, the last chunk cut to `tail` if kHasTail.
-template <int kChunks, bool kHasTail>
+// Rows of 32 * kVectors dimensions, the last vector cut to `tail` if kHasTail.
+template <int kVectors, bool kHasTail>
 struct KeyRows {
   const char* low;   // rows 0..7 of 16
   const char* high;  // rows 8..15
@@ -81,12 +81,12 @@ struct KeyRows {
   FetchAhead ahead_low, ahead_high;
 
   [[nodiscard]] size_t byte_of(int row, int c) const {
-    const size_t bytes = kHasTail ? row_bytes : size_t{64} * kChunks;
+    const size_t bytes = kHasTail ? row_bytes : size_t{64} * kVectors;
     return static_cast<size_t>(row % 8) * bytes + static_cast<size_t>(64 * c);
   }
-  [[nodiscard]] __m512i chunk(int row, int c) const {
+  [[nodiscard]] __m512i vector(int row, int c) const {
     const char* at = (row < 8 ? low : high) + byte_of(row, c);
-    if (kHasTail && c == kChunks - 1) return _mm512_maskz_loadu_epi16(tail, at);
+    if (kHasTail && c == kVectors - 1) return _mm512_maskz_loadu_epi16(tail, at);
     return _mm512_loadu_si512(at);
   }
   void fetch(int row, int c) const { (row < 8 ? ahead_low : ahead_high).line(byte_of(row, c)); }
@@ -95,17 +95,17 @@ struct KeyRows {
 // The sums of 16 rows' products, sum i in element i: partial sums are halved and paired level by
 // level, so that few of them are alive at a time. The rows enter in their order in memory, which
 // leaves the sums in bit-reversed order until the end.
-template <int kChunks, bool kHasTail, bool kFetches>
+template <int kVectors, bool kHasTail, bool kFetches>
 struct DotTree {
-  KeyRows<kChunks, kHasTail> rows;
-  __m512bh q[kChunks];
+  KeyRows<kVectors, kHasTail> rows;
+  __m512bh q[kVectors];
 
   template <int kRow>
   [[nodiscard, gnu::always_inline]] __m512 dot() const {
     __m512 sum = _mm512_setzero_ps();
 #pragma GCC unroll 8
-    for (int c = 0; c < kChunks; ++c) {
-      sum = _mm512_dpbf16_ps(sum, q[c], as_bh(rows.chunk(kRow, c)));
+    for (int c = 0; c < kVectors; ++c) {
+      sum = _mm512_dpbf16_ps(sum, q[c], as_bh(rows.vector(kRow, c)));
       if (kFetches) rows.fetch(kRow, c);
     }
     return sum;
@@ -134,37 +134,37 @@ struct DotTree {
 };
 
 // scores[lane][key] of 16 keys for one lane, and for each lane in turn.
-template <bool kFetches, int kChunks, bool kHasTail>
-inline void score_lane(const TileScratch& scratch, int lane, const KeyRows<kChunks, kHasTail>& rows,
-                       float* scores) {
-  DotTree<kChunks, kHasTail, kFetches> tree{.rows = rows, .q = {}};
-  const auto* q = static_cast<const uint32_t*>(scratch.q) + lane * 16 * kChunks;
+template <bool kFetches, int kVectors, bool kHasTail>
+inline void score_lane(const TileScratch& scratch, int lane,
+                       const KeyRows<kVectors, kHasTail>& rows, float* scores) {
+  DotTree<kVectors, kHasTail, kFetches> tree{.rows = rows, .q = {}};
+  const auto* q = static_cast<const uint32_t*>(scratch.q) + lane * 16 * kVectors;
 #pragma GCC unroll 8
-  for (int c = 0; c < kChunks; ++c) tree.q[c] = as_bh(_mm512_load_si512(q + 16 * c));
+  for (int c = 0; c < kVectors; ++c) tree.q[c] = as_bh(_mm512_load_si512(q + 16 * c));
   _mm512_store_ps(scores + lane * kKeyTile, tree.all());
 }
-template <int kChunks, bool kHasTail>
+template <int kVectors, bool kHasTail>
 inline void score_by_dots(const TileScratch& scratch, int lanes,
-                          const KeyRows<kChunks, kHasTail>& rows, float* scores) {
+                          const KeyRows<kVectors, kHasTail>& rows, float* scores) {
   score_lane</*kFetches=*/true>(scratch, 0, rows, scores);
   for (int lane = 1; lane < lanes; ++lane)
     score_lane</*kFetches=*/false>(scratch, lane, rows, scores);
 }
 
-// The same for kLanes lanes at once, over keys transposed chunk by chunk.
-template <int kLanes, int kChunks, bool kHasTail>
-inline void score_transposed(const TileScratch& scratch, const KeyRows<kChunks, kHasTail>& rows,
+// The same for kLanes lanes at once, over keys transposed vector by vector.
+template <int kLanes, int kVectors, bool kHasTail>
+inline void score_transposed(const TileScratch& scratch, const KeyRows<kVectors, kHasTail>& rows,
                              float* scores) {
   const auto* q = static_cast<const uint32_t*>(scratch.q);
   __m512 sum[kLanes];
 #pragma GCC unroll 8
   for (int lane = 0; lane < kLanes; ++lane) sum[lane] = _mm512_setzero_ps();
 #pragma GCC unroll 1
-  for (int c = 0; c < kChunks; ++c) {
+  for (int c = 0; c < kVectors; ++c) {
     __m512i keys[16];
 #pragma GCC unroll 16
     for (int row = 0; row < 16; ++row) {
-      keys[row] = rows.chunk(row, c);
+      keys[row] = rows.vector(row, c);
       rows.fetch(row, c);
     }
     transpose(keys);
@@ -174,19 +174,19 @@ inline void score_transposed(const TileScratch& scratch, const KeyRows<kChunks, 
       for (int lane = 0; lane < kLanes; ++lane)
         sum[lane] = _mm512_dpbf16_ps(
             sum[lane], as_bh(keys[word]),
-            as_bh(_mm512_set1_epi32(static_cast<int>(q[(lane * kChunks + c) * 16 + word]))));
+            as_bh(_mm512_set1_epi32(static_cast<int>(q[(lane * kVectors + c) * 16 + word]))));
   }
 #pragma GCC unroll 8
   for (int lane = 0; lane < kLanes; ++lane) _mm512_store_ps(scores + lane * kKeyTile, sum[lane]);
 }
 
-template <int kChunks, bool kHasTail>
+template <int kVectors, bool kHasTail>
 void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
-  const int left = task.head_dim - 32 * (kChunks - 1), lanes = task.unit_lanes();
+  const int left = task.head_dim - 32 * (kVectors - 1), lanes = task.unit_lanes();
   const RowGroups& k = scratch.keys;
-  const Ahead ahead = groups_ahead(scratch.fetch, 64 * kChunks, lanes);
+  const Ahead ahead = groups_ahead(scratch.fetch, 64 * kVectors, lanes);
   for (int j = 0; j < keys; j += 16) {
-    const KeyRows<kChunks, kHasTail> rows{
+    const KeyRows<kVectors, kHasTail> rows{
         .low = k.row(j),
         .high = k.row(j + 8),
         .row_bytes = k.row_bytes,
@@ -194,10 +194,10 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
         .ahead_low = scratch.fetch_from(j / kRowGroup, ahead),
         .ahead_high = scratch.fetch_from(j / kRowGroup + 1, ahead)};
     float* scores = scratch.scores + j;
-    // A transposition costs 64 shuffles a chunk, a tree 45 operations a lane; and the first tree
+    // A transposition costs 64 shuffles a vector, a tree 45 operations a lane; and the first tree
     // takes all the rows, sooner than memory brings them. (Zen 5, d 128: 4 lanes gain 15 % by
     // transposing, 2 and 3 nothing.)
-    if (lanes <= std::min(3, kChunks)) {
+    if (lanes <= std::min(3, kVectors)) {
       score_by_dots(scratch, lanes, rows, scores);
       continue;
     }
@@ -208,8 +208,8 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
 }
 
 void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys) {
-  with_chunks(task.head_dim, [&](auto chunks, auto has_tail) {
-    score_rows<decltype(chunks)::value, decltype(has_tail)::value>(task, scratch, keys);
+  with_vectors(task.head_dim, [&](auto vectors, auto has_tail) {
+    score_rows<decltype(vectors)::value, decltype(has_tail)::value>(task, scratch, keys);
   });
 }
 
@@ -262,7 +262,7 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
 
 // ---- values ----
 
-// The dimensions of a chunk of sums in memory order, and as unpacking two rows leaves them: even
+// The dimensions of a vector of sums in memory order, and as unpacking two rows leaves them: even
 // fours in `low`, odd fours in `high`.
 inline void to_unpacked(__m512& low, __m512& high) {
   const __m512 first = low;
@@ -276,30 +276,30 @@ inline void from_unpacked(__m512& low, __m512& high) {
   high = _mm512_shuffle_f32x4(second, second, 0xd8);
 }
 
-// One lane: o = o * corr + p v straight from groups of value rows, each of 32 * kChunks dimensions,
-// the last chunk cut if kHasTail.
-template <int kChunks, bool kHasTail>
+// One lane: o = o * corr + p v straight from groups of value rows, each of 32 * kVectors
+// dimensions, the last vector cut if kHasTail.
+template <int kVectors, bool kHasTail>
 [[gnu::noinline]] void value_row(const AttentionTask& task, const TileScratch& scratch) {
-  const size_t row_bytes = kHasTail ? scratch.values.row_bytes : size_t{64} * kChunks;
-  const int left = task.head_dim - 32 * (kChunks - 1);
+  const size_t row_bytes = kHasTail ? scratch.values.row_bytes : size_t{64} * kVectors;
+  const int left = task.head_dim - 32 * (kVectors - 1);
   const __mmask32 tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
-  // o has rows of whole vectors, which may be half of the last chunk.
-  const auto has_high = [&](int c) { return !kHasTail || c + 1 < kChunks || left > 16; };
+  // o has rows of whole vectors of f32, which may be half of the last one of bf16.
+  const auto has_high = [&](int c) { return !kHasTail || c + 1 < kVectors || left > 16; };
   const auto load = [&](const char* row, int c) {
-    if (kHasTail && c + 1 == kChunks) return _mm512_maskz_loadu_epi16(tail, row + 64 * c);
+    if (kHasTail && c + 1 == kVectors) return _mm512_maskz_loadu_epi16(tail, row + 64 * c);
     return _mm512_loadu_si512(row + 64 * c);
   };
   const auto* p = static_cast<const uint32_t*>(scratch.p);
   const __m512 corr = _mm512_set1_ps(scratch.corr[0]);
-  __m512 low[kChunks], high[kChunks];
+  __m512 low[kVectors], high[kVectors];
 #pragma GCC unroll 8
-  for (int c = 0; c < kChunks; ++c) {
+  for (int c = 0; c < kVectors; ++c) {
     const float* o = scratch.o + 32 * c;
     low[c] = _mm512_mul_ps(_mm512_load_ps(o), corr);
     high[c] = has_high(c) ? _mm512_mul_ps(_mm512_load_ps(o + 16), corr) : _mm512_setzero_ps();
     to_unpacked(low[c], high[c]);
   }
-  const Ahead distance = groups_ahead(scratch.fetch, 64 * kChunks, 1);
+  const Ahead distance = groups_ahead(scratch.fetch, 64 * kVectors, 1);
   for (int group = 0; group < scratch.tile_groups; ++group) {
     const char* rows = scratch.values.group(group);
     const FetchAhead ahead = scratch.fetch_from(scratch.tile_groups + group, distance);
@@ -309,7 +309,7 @@ template <int kChunks, bool kHasTail>
       const __m512bh weight =
           as_bh(_mm512_set1_epi32(static_cast<int>(p[group * kRowGroup / 2 + pair])));
 #pragma GCC unroll 8
-      for (int c = 0; c < kChunks; ++c) {
+      for (int c = 0; c < kVectors; ++c) {
         const __m512i va = load(rows + a, c), vb = load(rows + b, c);
         ahead.line(a + static_cast<size_t>(64 * c));
         ahead.line(b + static_cast<size_t>(64 * c));
@@ -319,7 +319,7 @@ template <int kChunks, bool kHasTail>
     }
   }
 #pragma GCC unroll 8
-  for (int c = 0; c < kChunks; ++c) {
+  for (int c = 0; c < kVectors; ++c) {
     from_unpacked(low[c], high[c]);
     _mm512_store_ps(scratch.o + 32 * c, low[c]);
     if (has_high(c)) _mm512_store_ps(scratch.o + 32 * c + 16, high[c]);
@@ -327,30 +327,30 @@ template <int kChunks, bool kHasTail>
 }
 
 // Chunks whose sums of kLanes lanes fit the registers together.
-constexpr int most_chunks(int lanes) { return lanes <= 3 ? 4 : lanes <= 6 ? 2 : 1; }
+constexpr int most_vectors(int lanes) { return lanes <= 3 ? 4 : lanes <= 6 ? 2 : 1; }
 
-// Several lanes: the same for kChunks chunks from `chunk` on of groups [group, end), the last chunk
-// cut if kHasTail. The first groups bring the correction.
-template <int kLanes, int kChunks, bool kHasTail>
-[[gnu::noinline]] void value_lanes(const AttentionTask& task, const TileScratch& scratch, int chunk,
-                                   int group, int end, Ahead distance) {
+// Several lanes: the same for kVectors vectors from `vector` on of groups [group, end), the last
+// vector cut if kHasTail. The first groups bring the correction.
+template <int kLanes, int kVectors, bool kHasTail>
+[[gnu::noinline]] void value_lanes(const AttentionTask& task, const TileScratch& scratch,
+                                   int vector, int group, int end, Ahead distance) {
   const size_t row_bytes = scratch.values.row_bytes;
-  const int left = task.head_dim - 32 * (chunk + kChunks - 1);
+  const int left = task.head_dim - 32 * (vector + kVectors - 1);
   const __mmask32 tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
-  const auto has_high = [&](int c) { return !kHasTail || c + 1 < kChunks || left > 16; };
+  const auto has_high = [&](int c) { return !kHasTail || c + 1 < kVectors || left > 16; };
   const auto load = [&](const char* row, int c) {
-    if (kHasTail && c + 1 == kChunks) return _mm512_maskz_loadu_epi16(tail, row + 64 * c);
+    if (kHasTail && c + 1 == kVectors) return _mm512_maskz_loadu_epi16(tail, row + 64 * c);
     return _mm512_loadu_si512(row + 64 * c);
   };
   const auto o_of = [&](int lane, int c) {
-    return scratch.o + lane * scratch.padded_dim + 32 * (chunk + c);
+    return scratch.o + lane * scratch.padded_dim + 32 * (vector + c);
   };
   const auto* p = static_cast<const uint32_t*>(scratch.p);
-  __m512 low[kLanes][kChunks], high[kLanes][kChunks];
+  __m512 low[kLanes][kVectors], high[kLanes][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kLanes; ++r)
 #pragma GCC unroll 4
-    for (int c = 0; c < kChunks; ++c) {
+    for (int c = 0; c < kVectors; ++c) {
       const __m512 corr = _mm512_set1_ps(group == 0 ? scratch.corr[r] : 1.0f);
       low[r][c] = _mm512_mul_ps(_mm512_load_ps(o_of(r, c)), corr);
       high[r][c] =
@@ -358,17 +358,17 @@ template <int kLanes, int kChunks, bool kHasTail>
       to_unpacked(low[r][c], high[r][c]);
     }
   for (; group < end; ++group) {
-    const char* rows = scratch.values.group(group) + 64 * chunk;
+    const char* rows = scratch.values.group(group) + 64 * vector;
     const FetchAhead ahead = scratch.fetch_from(scratch.tile_groups + group, distance);
 #pragma GCC unroll 1
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
       const size_t a = static_cast<size_t>(2 * pair) * row_bytes, b = a + row_bytes;
-      __m512bh values[2 * kChunks];
+      __m512bh values[2 * kVectors];
 #pragma GCC unroll 4
-      for (int c = 0; c < kChunks; ++c) {
+      for (int c = 0; c < kVectors; ++c) {
         const __m512i va = load(rows + a, c), vb = load(rows + b, c);
-        ahead.line(a + static_cast<size_t>(64 * (chunk + c)));
-        ahead.line(b + static_cast<size_t>(64 * (chunk + c)));
+        ahead.line(a + static_cast<size_t>(64 * (vector + c)));
+        ahead.line(b + static_cast<size_t>(64 * (vector + c)));
         values[2 * c] = as_bh(_mm512_unpacklo_epi16(va, vb));
         values[2 * c + 1] = as_bh(_mm512_unpackhi_epi16(va, vb));
       }
@@ -377,7 +377,7 @@ template <int kLanes, int kChunks, bool kHasTail>
         const __m512bh weight = as_bh(_mm512_set1_epi32(
             static_cast<int>(p[r * (kKeyTile / 2) + group * kRowGroup / 2 + pair])));
 #pragma GCC unroll 4
-        for (int c = 0; c < kChunks; ++c) {
+        for (int c = 0; c < kVectors; ++c) {
           low[r][c] = _mm512_dpbf16_ps(low[r][c], weight, values[2 * c]);
           high[r][c] = _mm512_dpbf16_ps(high[r][c], weight, values[2 * c + 1]);
         }
@@ -387,37 +387,37 @@ template <int kLanes, int kChunks, bool kHasTail>
 #pragma GCC unroll 8
   for (int r = 0; r < kLanes; ++r)
 #pragma GCC unroll 4
-    for (int c = 0; c < kChunks; ++c) {
+    for (int c = 0; c < kVectors; ++c) {
       from_unpacked(low[r][c], high[r][c]);
       _mm512_store_ps(o_of(r, c), low[r][c]);
       if (has_high(c)) _mm512_store_ps(o_of(r, c) + 16, high[r][c]);
     }
 }
 
-// Several lanes, all chunks: some groups at a time, which stay in L1 from one chunk to the next.
+// Several lanes, all vectors: some groups at a time, which stay in L1 from one vector to the next.
 template <int kLanes>
 void add_lanes(const AttentionTask& task, const TileScratch& scratch) {
-  const int chunks = (task.head_dim + 31) / 32, whole = task.head_dim / 32;
-  const int step = step_groups(64 * chunks);
-  const Ahead ahead = groups_ahead(scratch.fetch, 64 * chunks, kLanes);
+  const int vectors = (task.head_dim + 31) / 32, whole = task.head_dim / 32;
+  const int step = step_groups(64 * vectors);
+  const Ahead ahead = groups_ahead(scratch.fetch, 64 * vectors, kLanes);
   for (int group = 0; group < scratch.tile_groups; group += step) {
     const int end = std::min(group + step, scratch.tile_groups);
-    int chunk = 0;
-    if constexpr (most_chunks(kLanes) >= 4)
-      for (; chunk + 4 <= whole; chunk += 4)
-        value_lanes<kLanes, 4, false>(task, scratch, chunk, group, end, ahead);
-    if constexpr (most_chunks(kLanes) >= 2)
-      for (; chunk + 2 <= whole; chunk += 2)
-        value_lanes<kLanes, 2, false>(task, scratch, chunk, group, end, ahead);
-    for (; chunk < chunks; ++chunk)
-      value_lanes<kLanes, 1, true>(task, scratch, chunk, group, end, ahead);
+    int vector = 0;
+    if constexpr (most_vectors(kLanes) >= 4)
+      for (; vector + 4 <= whole; vector += 4)
+        value_lanes<kLanes, 4, false>(task, scratch, vector, group, end, ahead);
+    if constexpr (most_vectors(kLanes) >= 2)
+      for (; vector + 2 <= whole; vector += 2)
+        value_lanes<kLanes, 2, false>(task, scratch, vector, group, end, ahead);
+    for (; vector < vectors; ++vector)
+      value_lanes<kLanes, 1, true>(task, scratch, vector, group, end, ahead);
   }
 }
 
 void add_values(const AttentionTask& task, const TileScratch& scratch) {
   if (task.unit_lanes() == 1)
-    return with_chunks(task.head_dim, [&](auto chunks, auto has_tail) {
-      value_row<decltype(chunks)::value, decltype(has_tail)::value>(task, scratch);
+    return with_vectors(task.head_dim, [&](auto vectors, auto has_tail) {
+      value_row<decltype(vectors)::value, decltype(has_tail)::value>(task, scratch);
     });
   with_constant<1, 2, 3, 4, 5, 6, 7, 8>(task.unit_lanes(), [&](auto lanes) {
     if constexpr (decltype(lanes)::value > 1) add_lanes<decltype(lanes)::value>(task, scratch);

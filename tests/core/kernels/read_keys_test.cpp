@@ -30,9 +30,8 @@ Expected read_plainly(const kv::AttentionPlan& plan, int64_t layer) {
       for (int64_t head = 0; head < cache.kv_heads; ++head)
         for (const void* data : {cache.keys, cache.values}) {
           const int32_t at = segment.skipped + token;
-          const int64_t block =
-              plan.block_offsets[static_cast<size_t>(segment.first_block +
-                                                     at / segment.block_tokens)];
+          const int64_t block = plan.block_offsets[static_cast<size_t>(segment.first_block +
+                                                                       at / segment.block_tokens)];
           const int64_t element = block + layer * cache.layer_stride + head * cache.head_stride +
                                   at % segment.block_tokens * cache.head_dim;
           const char* row =
@@ -66,8 +65,8 @@ kv::AttentionPlan random_plan(const RandomCache& cache, std::mt19937_64& random)
   plan.caches = {cache.view};
   const int32_t rows = draw(1, 70);
   const int32_t shared = add_segment(plan, cache, draw(1, 500), 0, any_block);
-  plan.segments[0].skipped = draw(0, static_cast<int64_t>(plan.segments[0].tokens - 1) %
-                                         cache.block_tokens);
+  plan.segments[0].skipped =
+      draw(0, static_cast<int64_t>(plan.segments[0].tokens - 1) % cache.block_tokens);
   plan.segments[0].tokens -= plan.segments[0].skipped;
   plan.items.push_back({.segment = shared, .first_row = 0, .end_row = rows});
   for (int32_t row = 0; row < rows; ++row) {

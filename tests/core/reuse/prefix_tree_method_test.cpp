@@ -182,7 +182,7 @@ TEST(PrefixTreeMethod, PoolHasRoomForEverySequenceUnsharedAndForPrefixes) {
 }
 
 TEST(PrefixTreeMethod, DeclaredPrefixesStayAndAreReusedWhole) {
-  TestMethod method({.tree = {.chunk_tokens = 4, .matching = Matching::kDeclared},
+  TestMethod method({.tree = {.chunk_tokens = 4, .matching = Matching::kPinned},
                      .reuse_prefill = true,
                      .most_prefixes = 1,
                      .prefix_buffer_tokens = 20});

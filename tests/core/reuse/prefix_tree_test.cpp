@@ -394,7 +394,7 @@ TEST(PrefixTree, WithoutRetentionNothingOutlivesItsUsers) {
 
 TEST(PrefixTree, PinnedPrefixesOfAnyLengthAreFoundTheLongestFirst) {
   kv::BlockPool pool = pool_of(20, 4);
-  PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kDeclared});
+  PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kPinned});
   for (int32_t tokens : {5, 9}) {
     ASSERT_TRUE(tree.insert(-tokens, {}, counting(0, tokens), {}, tokens, 0, pool));
     tree.mark_computed(-tokens, 0, tokens);
@@ -411,7 +411,7 @@ TEST(PrefixTree, PinnedPrefixesOfAnyLengthAreFoundTheLongestFirst) {
     const PrefixMatch match = join(tree, pool, id, counting(0, 7), 10);
     EXPECT_EQ(match.computed, 5);
     const TreeSequence& sequence = tree.sequence(id);
-    EXPECT_EQ(sequence.declared_chunks, 2);
+    EXPECT_EQ(sequence.pinned_chunks, 2);
     EXPECT_EQ(tree.chunk(sequence.path[2]).first_token, 5);
     EXPECT_EQ(sequence.chunk_of(4, 4), 1);
     EXPECT_EQ(sequence.chunk_of(5, 4), 2);
@@ -423,7 +423,7 @@ TEST(PrefixTree, PinnedPrefixesOfAnyLengthAreFoundTheLongestFirst) {
   EXPECT_EQ(tree.match(counting(0, 9), {}).tokens, 5);
   tree.unpin(-5, pool);
   EXPECT_EQ(tree.match(counting(0, 9), {}).tokens, 0) << "no longer a prefix";
-  EXPECT_EQ(tree.sequence(2).declared_tokens, 5) << "but in use";
+  EXPECT_EQ(tree.sequence(2).pinned_tokens, 5) << "but in use";
   tree.remove(1, pool);
   EXPECT_EQ(pool.used_blocks(), 2 + 1);
   tree.remove(2, pool);
@@ -432,7 +432,7 @@ TEST(PrefixTree, PinnedPrefixesOfAnyLengthAreFoundTheLongestFirst) {
 
 TEST(PrefixTree, PrefixesThatShareChunksAreDroppedOneByOne) {
   kv::BlockPool pool = pool_of(20, 4);
-  PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kDeclaredAndChunks});
+  PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kPinnedAndChunks});
   for (int32_t tokens : {6, 10}) {
     const Tokens prefix = counting(0, tokens);
     ASSERT_TRUE(tree.insert(-tokens, tree.match_to_pin(prefix, {}), prefix, {}, tokens, 0, pool));
@@ -451,7 +451,7 @@ TEST(PrefixTree, PrefixesThatShareChunksAreDroppedOneByOne) {
 TEST(PrefixTree, DroppingAPrefixFreesWhatNobodyCouldFindBehindIt) {
   for (const bool is_used : {false, true}) {
     kv::BlockPool pool = pool_of(40, 4);
-    PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kDeclaredAndChunks, .retain = true});
+    PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kPinnedAndChunks, .retain = true});
     ASSERT_TRUE(tree.insert(-1, {}, counting(0, 6), {}, 6, 0, pool));
     tree.mark_computed(-1, 0, 6);
     tree.pin(-1, pool);
@@ -472,7 +472,7 @@ TEST(PrefixTree, DroppingAPrefixFreesWhatNobodyCouldFindBehindIt) {
 
 TEST(PrefixTree, ChunksAreFoundBehindPinnedPrefixesToo) {
   kv::BlockPool pool = pool_of(40, 4);
-  PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kDeclaredAndChunks, .retain = true});
+  PrefixTree tree({.chunk_tokens = 4, .matching = Matching::kPinnedAndChunks, .retain = true});
   ASSERT_TRUE(tree.insert(-1, {}, counting(0, 6), {}, 6, 0, pool));
   tree.mark_computed(-1, 0, 6);
   tree.pin(-1, pool);
@@ -481,14 +481,14 @@ TEST(PrefixTree, ChunksAreFoundBehindPinnedPrefixesToo) {
   tree.mark_computed(1, 0, 15);
   const PrefixMatch match = join(tree, pool, 2, counting(0, 13));
   EXPECT_EQ(match.tokens, 10);
-  EXPECT_EQ(match.declared_tokens, 6);
-  EXPECT_EQ(match.declared_chunks, 2);
+  EXPECT_EQ(match.pinned_tokens, 6);
+  EXPECT_EQ(match.pinned_chunks, 2);
   EXPECT_EQ(tree.sequence(2).chunk_of(10, 4), 3);
   // Without the prefix, chunks of any sequence are found; what is longer wins.
   EXPECT_EQ(join(tree, pool, 3, counting(50, 9)).tokens, 0);
   EXPECT_EQ(tree.match(counting(50, 9), {}).tokens, 8);
   EXPECT_EQ(tree.match(counting(0, 5), {}).tokens, 4);
-  EXPECT_EQ(tree.match(counting(0, 5), {}).declared_tokens, 0);
+  EXPECT_EQ(tree.match(counting(0, 5), {}).pinned_tokens, 0);
   for (SequenceId id : {1, 2, 3}) tree.remove(id, pool);
   EXPECT_EQ(tree.match(counting(0, 15), {}).tokens, 14) << "retained behind the prefix";
   EXPECT_EQ(pool.used_blocks(), 2 + 2);

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""busy_neighbour.py PROGRAM [--rounds N] [--out FILE]: what a busy machine does to our times, and whether we say so.
+
+Runs the shipped experiment alone and beside one busy loop per core, in turn, and compares the medians of each time.
+Prints a line a round; --out keeps all of it as JSON. Fair shares alone make 2. Fails where a time that a neighbour bent
+is not marked: a record beside the loops without a disturbed sample.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+TREE = pathlib.Path(__file__).resolve().parent.parent
+METRICS = ("ttft_ms", "tpot_ms")
+
+
+def records_of(program, folder):
+    subprocess.run([program, "run", str(TREE / "experiments" / "quickstart.json"), "--out", str(folder)],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    return {record["config_hash"]: record for record in map(json.loads, lines)}
+
+
+class BusyLoops:
+    """One on each core that this process may use, for as long as the block lasts."""
+
+    def __enter__(self):
+        self.loops = [subprocess.Popen([sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"])
+                      for core in os.sched_getaffinity(0)]
+
+    def __exit__(self, *_):
+        for loop in self.loops:
+            loop.kill()
+            loop.wait()
+
+
+def a_round(program):
+    with tempfile.TemporaryDirectory() as folder:
+        alone = records_of(program, pathlib.Path(folder) / "alone")
+        with BusyLoops():
+            beside = records_of(program, pathlib.Path(folder) / "beside")
+    times = []
+    for key, record in alone.items():
+        for metric in METRICS:
+            if metric in record["metrics"]:
+                times.append({"settings": record["settings"]["requested"], "metric": metric,
+                              "alone_ms": record["metrics"][metric]["value"],
+                              "beside_ms": beside[key]["metrics"][metric]["value"],
+                              "disturbed_samples": beside[key]["core_use"]["disturbed"]})
+    ratios = [time["beside_ms"] / time["alone_ms"] for time in times]
+    return {"times": times, "median_ratio": statistics.median(ratios), "largest_ratio": max(ratios),
+            "ratios": len(ratios), "ratios_above_2_5": sum(ratio > 2.5 for ratio in ratios),
+            "unmarked": sum(time["disturbed_samples"] == 0 for time in times)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=pathlib.Path)
+    options = parser.parse_args()
+    program = options.program.resolve()
+    rounds = []
+    for number in range(1, options.rounds + 1):
+        rounds.append(a_round(program))
+        print(f"round {number}: {rounds[-1]['ratios']} medians, {rounds[-1]['median_ratio']:.2f} times alone in the median, "
+              f"{rounds[-1]['largest_ratio']:.2f} at most, {rounds[-1]['ratios_above_2_5']} above 2.5, "
+              f"{rounds[-1]['unmarked']} unmarked", flush=True)
+    if options.out:
+        version = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.strip()
+        options.out.write_text(json.dumps({"what": "tests/busy_neighbour.py: quickstart beside one busy loop per core",
+                                           "program": version, "cores": len(os.sched_getaffinity(0)), "kernel": os.uname().release,
+                                           "rounds": rounds}, indent=1) + "\n", encoding="utf-8")
+    return 1 if any(one["unmarked"] for one in rounds) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,6 +9,7 @@
 
 #include "app/commands.h"
 #include "app/exit_status.h"
+#include "app/longbench_command.h"
 #include "app/output.h"
 #include "app/tokenize_command.h"
 #include "app/unknown_option.h"
@@ -77,6 +78,7 @@ int run(int argc, char** argv) {
   app::add_tokenize_command(app);
   app::add_probe_command(app);
   app::add_check_command(app);
+  app::add_longbench_command(app);
   check_command_name(app, argc, argv);
   refuse_missing_values(argc, argv);
   try {

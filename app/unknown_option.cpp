@@ -14,12 +14,26 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
+std::vector<std::string> command_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* below : command.get_subcommands({})) names.push_back(below->get_name());
+  return names;
+}
+
+// The command that was given, of those within a command the innermost one.
+const CLI::App& given_command(const CLI::App& app) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  return parsed.empty() ? app : given_command(*parsed.front());
+}
+
 }  // namespace
 
 std::string unknown_option_text(const CLI::App& app) {
-  const std::vector<CLI::App*> parsed = app.get_subcommands();
-  const CLI::App& command = parsed.empty() ? app : *parsed.front();
+  const CLI::App& command = given_command(app);
+  const std::vector<std::string> commands = command_names(command);
   for (const std::string& word : command.remaining()) {
+    if (!word.starts_with('-') && !commands.empty())
+      return fmt::format("{}: {}", command.get_name(), unknown_name("command", word, commands));
     if (!word.starts_with('-') || word == "-") continue;
     return fmt::format(
         "{}: {}", command.get_name(),

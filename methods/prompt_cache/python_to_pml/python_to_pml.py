@@ -1,0 +1,600 @@
+#!/usr/bin/env python3
+"""python_to_pml.py FILE: turns a prompt program into a PML schema [Prompt Cache 3.2.4].
+
+The program is read, never run. README.md beside this file tells what becomes of each statement. Errors go to standard
+error, one a line, as FILE:LINE:COLUMN: and what to do about it; the status is then 1.
+"""
+import argparse
+import ast
+import dataclasses
+import difflib
+import os
+import re
+import sys
+import warnings
+
+DECORATOR = "prompt"
+LENGTHS = "max_length"    # the decorator @max_length(city=10)
+LENGTH = "Length"         # the annotation city: Length(10)
+MOST_TOKENS = 1 << 20     # of one parameter: more is a slip of the finger
+MOST_LEVELS = 100         # of modules within modules
+MOST_MODULES = 10000      # functions that call one another twice multiply
+# Elements of PML: a prompt imports a module by an element of its name, which these would hide.
+ELEMENTS = {"schema", "prompt", "module", "union", "param", "parameter", "scaffold", "system", "user", "assistant"}
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*\Z")
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+STATEMENTS = f"strings, f-strings, if, match, pass and calls of @{DECORATOR} functions"
+
+
+class ProgramError(Exception):
+    """What is wrong at one place of the program."""
+
+    def __init__(self, node, message):
+        super().__init__(message)
+        self.node = node
+
+
+# The schema as a tree. Text nodes are strings.
+
+@dataclasses.dataclass
+class Param:
+    name: str
+    length: int
+
+
+@dataclasses.dataclass
+class Module:
+    name: str
+    body: list
+
+
+@dataclasses.dataclass
+class Union:
+    members: list
+
+
+@dataclasses.dataclass
+class Function:
+    """A decorated function and what its parameters may hold."""
+    node: ast.FunctionDef
+    parameters: list    # names, in the order of the signature
+    required: set       # of them, those without a default
+    lengths: dict       # of those that text uses: name -> tokens
+
+
+def unparsed(node):
+    """The source of an expression, short enough for a message."""
+    text = ast.unparse(node).replace("\n", " ")
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def nearest(name, known):
+    """', did you mean ...?' where one of `known` is near."""
+    found = difflib.get_close_matches(name, known, 1)
+    return f', did you mean "{found[0]}"?' if found else ""
+
+
+# Signatures
+
+def decorator_name(node):
+    """prompt, module.prompt and prompt(...) are all "prompt"."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def is_prompt(node):
+    return any(decorator_name(decorator) == DECORATOR for decorator in node.decorator_list)
+
+
+def check_decorators(node):
+    for decorator in node.decorator_list:
+        name = decorator_name(decorator)
+        if name not in (DECORATOR, LENGTHS):
+            raise ProgramError(decorator, f"@{unparsed(decorator)} means nothing in a prompt program"
+                                          f"{nearest(name, [DECORATOR, LENGTHS]) or '; take it off'}")
+        if name == DECORATOR and isinstance(decorator, ast.Call):
+            raise ProgramError(decorator, f"@{DECORATOR} takes no arguments; the function's name is the module's")
+
+
+def tokens_of(node, name):
+    """A length as written in the program."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    if type(value) is not int or not 1 <= value <= MOST_TOKENS:
+        raise ProgramError(node, f'the length of "{name}" must be a whole number of tokens from 1 to {MOST_TOKENS}, '
+                                 f"found {unparsed(node)}")
+    return value
+
+
+def lengths_by_decorator(node, names):
+    lengths = {}
+    for decorator in node.decorator_list:
+        if decorator_name(decorator) != LENGTHS:
+            continue
+        if (not isinstance(decorator, ast.Call) or decorator.args or not decorator.keywords
+                or any(keyword.arg is None for keyword in decorator.keywords)):
+            raise ProgramError(decorator, f"@{LENGTHS} takes a length for each name: @{LENGTHS}(city=10)")
+        for keyword in decorator.keywords:
+            if keyword.arg not in names:
+                raise ProgramError(keyword, f'@{LENGTHS}: {node.name}() has no parameter "{keyword.arg}"'
+                                            f"{nearest(keyword.arg, names)}")
+            if keyword.arg in lengths:
+                raise ProgramError(keyword, f'"{keyword.arg}" has two lengths; leave one out')
+            lengths[keyword.arg] = tokens_of(keyword.value, keyword.arg)
+    return lengths
+
+
+def length_by_annotation(argument):
+    """The number in `city: Length(10)`, None for other annotations."""
+    note = argument.annotation
+    if not isinstance(note, ast.Call) or decorator_name(note) != LENGTH:
+        return None
+    if len(note.args) != 1 or note.keywords:
+        raise ProgramError(note, f"{LENGTH} takes one number of tokens: {argument.arg}: {LENGTH}(10)")
+    return tokens_of(note.args[0], argument.arg)
+
+
+def function_of(node):
+    """Reads a signature."""
+    check_decorators(node)
+    arguments = node.args
+    for star in (arguments.vararg, arguments.kwarg):
+        if star is not None:
+            raise ProgramError(star, f'{node.name}() takes any number of arguments ("*{star.arg}"); name each of them, '
+                                     "since each parameter of a module has a name")
+    plain = arguments.posonlyargs + arguments.args
+    named = plain + arguments.kwonlyargs
+    lengths = lengths_by_decorator(node, [argument.arg for argument in named])
+    for argument in named:
+        length = length_by_annotation(argument)
+        if length is not None and argument.arg in lengths:
+            raise ProgramError(argument, f'"{argument.arg}" has two lengths; leave one out')
+        if length is not None:
+            lengths[argument.arg] = length
+    shown = names_in_text(node)
+    for name in lengths:
+        require_name(node, name, f'the parameter "{name}"')
+        if name not in shown:
+            raise ProgramError(node, f'"{name}" has a length, but no f-string of {node.name}() holds {{{name}}}; '
+                                     "use it or take the length off")
+    without_default = plain[:len(plain) - len(arguments.defaults)] + [
+        argument for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults) if default is None]
+    return Function(node, [argument.arg for argument in named], {argument.arg for argument in without_default}, lengths)
+
+
+def names_in_text(node):
+    return {part.value.id for part in ast.walk(node)
+            if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name)}
+
+
+def require_name(node, name, what):
+    if not NAME.match(name):
+        raise ProgramError(node, f"{what} is no name in PML; use a letter or _, then letters, digits, _, - and . "
+                                 "of ASCII")
+
+
+# Names of modules
+
+def slug(text):
+    """Letters and digits of a text with - between: a part of a name."""
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")[:60].strip("-.")
+
+
+def condition_name(test):
+    """A name for the module of a condition: `formal`, `not-formal`, `grade-ninth`, `user-is_new`; "" for others."""
+    if isinstance(test, ast.Name):
+        return slug(test.id)
+    if isinstance(test, ast.Attribute):
+        return slug(ast.unparse(test).replace(".", "-"))
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        name = condition_name(test.operand)
+        return name and "not-" + name
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        sides = [condition_name(test.left), value_name(test.comparators[0])]
+        if all(sides) and isinstance(test.ops[0], (ast.Eq, ast.Is)):
+            return "-".join(sides)
+        if all(sides) and isinstance(test.ops[0], (ast.NotEq, ast.IsNot)):
+            return "not-" + "-".join(sides)
+    return ""
+
+
+def value_name(node):
+    """A name for a value that something is compared with: its text, or the last part of a dotted name."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, bool, type(None))):
+        return slug(str(node.value))
+    if isinstance(node, ast.Attribute):
+        return slug(node.attr)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return "minus-" + value_name(node.operand)
+    return condition_name(node) if isinstance(node, ast.Name) else ""
+
+
+class Scope:
+    """Names within one parent: PML wants them to differ, those of a union's members included."""
+
+    def __init__(self):
+        self.taken = set()
+
+    def name(self, wanted, fallback):
+        """`wanted`, else `fallback`; the second of the same name ends in -2."""
+        base = wanted or fallback
+        if not NAME.match(base) or base in ELEMENTS:
+            base = f"{fallback}-{base}"
+        name, number = base, 1
+        while name in self.taken:
+            number += 1
+            name = f"{base}-{number}"
+        self.taken.add(name)
+        return name
+
+
+# Statements
+
+class Builder:
+    """Turns functions into trees. `problems` gets what is wrong; the tree then lacks it."""
+
+    def __init__(self, functions, others):
+        self.functions = functions
+        self.others = others    # names of functions that are not decorated
+        self.problems = []
+        self.calls = []         # names of the functions under way
+        self.levels = 0         # of modules that are open
+        self.modules = 0        # so far
+
+    def schema(self, name):
+        return self.function_body(self.functions[name], is_root=True)
+
+    def function_body(self, function, is_root):
+        self.calls.append(function.node.name)
+        body = self.body(function.node.body, function, None if is_root else set())
+        self.calls.pop()
+        return body
+
+    def body(self, statements, function, used):
+        """The children of one parent. `used`: its parameters so far; None where there can be none."""
+        scope, children = Scope(), []
+        for statement in statements:
+            try:
+                self.statement(statement, function, used, scope, children)
+            except ProgramError as error:
+                self.problems.append(error)
+        return joined(children)
+
+    def statement(self, node, function, used, scope, children):
+        if isinstance(node, ast.Pass):
+            return
+        if isinstance(node, ast.If):
+            children.append(self.branches(node, function, scope))
+        elif isinstance(node, ast.Match):
+            children.append(self.cases(node, function, scope))
+        elif isinstance(node, ast.Expr):
+            children.extend(self.expression(node.value, function, used, scope))
+        else:
+            raise ProgramError(node, f"a prompt program consists of {STATEMENTS}; move this "
+                                     f"{statement_name(node)} out of {function.node.name}()")
+
+    def expression(self, node, function, used, scope):
+        if isinstance(node, ast.Constant) and node.value is ...:
+            return []
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return [LINE, checked_text(node, node.value)]
+        if isinstance(node, ast.JoinedStr):
+            return [LINE, *self.parts(node, function, used)]
+        if isinstance(node, ast.Call):
+            return [self.call(node, function, scope)]
+        raise ProgramError(node, f"{unparsed(node)} is no text; a prompt program consists of {STATEMENTS}. Text with a "
+                                 "parameter in it is an f-string")
+
+    def parts(self, node, function, used):
+        """Text and parameters of an f-string. Places within one are not told by all versions of Python."""
+        found = []
+        for part in node.values:
+            if isinstance(part, ast.Constant):
+                found.append(checked_text(node, part.value))
+            else:
+                found.append(self.parameter(part, node, function, used))
+        return found
+
+    def parameter(self, part, node, function, used):
+        shown = "{" + unparsed(part.value) + "}"
+        if not isinstance(part.value, ast.Name):
+            raise ProgramError(node, f"{shown} is computed; an f-string takes parameters of {function.node.name}() "
+                                     "alone, since their text is known only when a prompt is made")
+        if part.conversion != -1 or part.format_spec is not None:
+            raise ProgramError(node, f"{shown} has a conversion or a format; a parameter's text is taken as it is")
+        name = part.value.id
+        if name not in function.parameters:
+            raise ProgramError(node, f"{shown}: {function.node.name}() has no parameter of that name"
+                                     f"{nearest(name, function.parameters)}")
+        if name not in function.lengths:
+            raise ProgramError(node, f'"{name}" has no length; say how many tokens it may have with '
+                                     f"@{LENGTHS}({name}=10) or {name}: {LENGTH}(10)")
+        if used is None:
+            raise ProgramError(node, f"{shown} stands in no module, and only modules have parameters; move the text "
+                                     f"into a @{DECORATOR} function that {function.node.name}() calls")
+        if name in used:
+            raise ProgramError(node, f"{shown} occurs twice in one module; give the second a name of its own")
+        used.add(name)
+        return Param(name, function.lengths[name])
+
+    def branches(self, node, function, scope):
+        """if: a module; with elif or else: a union."""
+        members = []
+        while True:
+            wanted = condition_name(node.test)
+            members.append(self.module(node.body, function, scope.name(wanted, "when")))
+            if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
+                break
+            node = node.orelse[0]
+        if node.orelse:
+            wanted = "not-" + wanted if wanted and len(members) == 1 else "otherwise"
+            members.append(self.module(node.orelse, function, scope.name(wanted, "otherwise")))
+        return members[0] if len(members) == 1 else Union(members)
+
+    def cases(self, node, function, scope):
+        """match: a union with a member for each case."""
+        subject = condition_name(node.subject) or "case"
+        members = []
+        for case in node.cases:
+            if case.guard is not None:
+                raise ProgramError(case.guard, "a case with a condition of its own cannot be chosen by its value; "
+                                               "write an if in its body")
+            name = scope.name(pattern_name(case.pattern, case is node.cases[-1]), subject)
+            members.append(self.module(case.body, function, name))
+        return Union(members)
+
+    def module(self, statements, function, name):
+        self.open(statements[0])
+        body = self.body(statements, function, set())
+        self.levels -= 1
+        return Module(name, body)
+
+    def open(self, node):
+        """Counts one more module, which is to be closed by `levels`."""
+        if self.levels == MOST_LEVELS:
+            raise ProgramError(node, f"modules are nested deeper than {MOST_LEVELS} levels")
+        if self.modules == MOST_MODULES:
+            raise ProgramError(node, f"the schema has more than {MOST_MODULES} modules; call fewer functions")
+        self.levels += 1
+        self.modules += 1
+
+    def call(self, node, function, scope):
+        name = decorator_name(node)
+        if not isinstance(node.func, ast.Name) or name not in self.functions:
+            if name in self.others and isinstance(node.func, ast.Name):
+                raise ProgramError(node, f"{name}() is called for a module, but is no @{DECORATOR} function; "
+                                         "decorate it")
+            raise ProgramError(node, f"{unparsed(node.func)}() is no @{DECORATOR} function of this file"
+                                     f"{nearest(name, list(self.functions))}")
+        if name in self.calls:
+            raise ProgramError(node, "calls go round in a circle, and a schema has an end: "
+                                     + " -> ".join(self.calls[self.calls.index(name):] + [name]))
+        called = self.functions[name]
+        check_arguments(node, called)
+        self.open(node)
+        body = self.function_body(called, is_root=False)
+        self.levels -= 1
+        return Module(scope.name(name, "call"), body)
+
+
+def statement_name(node):
+    """What a reader calls it: "for loop", "assignment"."""
+    names = {ast.For: "for loop", ast.While: "while loop", ast.With: "with block", ast.Try: "try block",
+             ast.Assign: "assignment", ast.AugAssign: "assignment", ast.AnnAssign: "assignment",
+             ast.Import: "import", ast.ImportFrom: "import", ast.FunctionDef: "function",
+             ast.ClassDef: "class", ast.Return: "return", ast.Raise: "raise", ast.Assert: "assertion"}
+    return names.get(type(node), "statement")
+
+
+def check_arguments(node, called):
+    """The call fits the signature; what the arguments hold is told by the prompt."""
+    name = called.node.name
+    if any(isinstance(argument, ast.Starred) for argument in node.args) or any(k.arg is None for k in node.keywords):
+        raise ProgramError(node, f"{name}(...) is called with * or **; name each argument")
+    positional = len(called.node.args.posonlyargs) + len(called.node.args.args)
+    if len(node.args) > positional:
+        raise ProgramError(node, f"{name}() takes {positional} arguments by position, and is given {len(node.args)}")
+    given = called.parameters[:len(node.args)]
+    for keyword in node.keywords:
+        if keyword.arg not in called.parameters:
+            raise ProgramError(keyword, f'{name}() has no parameter "{keyword.arg}"'
+                                        f"{nearest(keyword.arg, called.parameters)}")
+        if keyword.arg in given:
+            raise ProgramError(keyword, f'{name}() is given "{keyword.arg}" twice')
+        given.append(keyword.arg)
+    missing = [parameter for parameter in called.parameters if parameter in called.required and parameter not in given]
+    if missing:
+        raise ProgramError(node, f'{name}() is not given "{missing[0]}"')
+
+
+def pattern_name(pattern, is_last):
+    """The name of a case by the value that chooses it."""
+    if isinstance(pattern, ast.MatchValue) and value_name(pattern.value):
+        return value_name(pattern.value)
+    if isinstance(pattern, ast.MatchSingleton):
+        return str(pattern.value)
+    if isinstance(pattern, ast.MatchOr):
+        return "-or-".join(pattern_name(one, False) for one in pattern.patterns)
+    if isinstance(pattern, ast.MatchAs) and pattern.pattern is None and pattern.name is None and is_last:
+        return "otherwise"
+    raise ProgramError(pattern, "a case is chosen by a value: a text, a number, a dotted name, several with |, or _ as "
+                                "the last one")
+
+
+# Text
+
+LINE = object()    # where a string statement begins: a line break goes between two that are neighbours
+
+
+def joined(children):
+    """Neighbouring texts as one, a line break between those of two statements."""
+    merged, ends_line = [], False
+    for child in children:
+        if child is LINE:
+            if ends_line:
+                append_text(merged, "\n")
+            ends_line = False
+            continue
+        if isinstance(child, str):
+            append_text(merged, child)
+        else:
+            merged.append(child)
+        ends_line = isinstance(child, (str, Param))
+    return merged
+
+
+def append_text(merged, text):
+    if merged and isinstance(merged[-1], str):
+        merged[-1] += text
+    elif text:
+        merged.append(text)
+
+
+def checked_text(node, text):
+    found = NOT_IN_XML.search(text)
+    if found:
+        raise ProgramError(node, f"the character U+{ord(found[0]):04X} cannot stand in XML; leave it out")
+    return text
+
+
+def escaped(text):
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\r", "&#13;")):
+        text = text.replace(character, entity)
+    return text
+
+
+def written(node):
+    """PML of a node: nothing is put between elements, since white space is text."""
+    if isinstance(node, str):
+        return escaped(node)
+    if isinstance(node, Param):
+        return f'<param name="{node.name}" len="{node.length}"/>'
+    if isinstance(node, Union):
+        return "<union>" + "".join(map(written, node.members)) + "</union>"
+    body = "".join(map(written, node.body))
+    return f'<module name="{node.name}">{body}</module>' if body else f'<module name="{node.name}"/>'
+
+
+# Files
+
+def collect(tree):
+    """The decorated functions of a file by name, the names of the others, and what is wrong with signatures."""
+    functions, others, problems = {}, set(), []
+    for node in tree.body:
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if not is_prompt(node):
+            others.add(node.name)
+            continue
+        try:
+            require_name(node, node.name, f'the function name "{node.name}"')
+            if isinstance(node, ast.AsyncFunctionDef):
+                raise ProgramError(node, f"{node.name}() is asynchronous; a prompt program is a plain def")
+            if node.name in functions:
+                raise ProgramError(node, f"{node.name}() is defined twice; rename one")
+            functions[node.name] = function_of(node)
+        except ProgramError as error:
+            problems.append(error)
+    return functions, others, problems
+
+
+def called_names(function):
+    return {node.func.id for node in ast.walk(function.node)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+
+
+def root_of(functions, wanted, where):
+    """The function that becomes the schema."""
+    if wanted is not None:
+        if wanted not in functions:
+            raise SystemExit(f"{where}: has no @{DECORATOR} function {wanted}(){nearest(wanted, list(functions))}")
+        return wanted
+    called = set().union(*(called_names(function) for function in functions.values()))
+    roots = [name for name in functions if name not in called]
+    if len(roots) != 1:
+        listed = ", ".join(roots or functions)
+        raise SystemExit(f"{where}: {len(roots)} functions are called by no other; choose one with --function: "
+                         f"{listed}")
+    return roots[0]
+
+
+def place(where, lines, node):
+    """FILE:LINE:COLUMN, columns counted in characters from 1."""
+    line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+    text = lines[line - 1] if line <= len(lines) else b""
+    return f"{where}:{line}:{len(text[:offset].decode('utf-8', 'replace')) + 1}"
+
+
+def source_of(path):
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+    except OSError as error:
+        raise SystemExit(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        source.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = source[:error.start].count(b"\n") + 1
+        raise SystemExit(f"{path}:{line}: is not valid UTF-8; save it as UTF-8") from None
+    return source.removeprefix(b"\xef\xbb\xbf")
+
+
+def tree_of(source, path):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes that Python will refuse one day
+            return ast.parse(source, path)
+    except SyntaxError as error:
+        raise SystemExit(f"{path}:{error.lineno or 1}:{max(error.offset or 1, 1)}: is no Python: {error.msg}") from None
+    except ValueError as error:    # a NUL byte
+        raise SystemExit(f"{path}:1:1: is no Python: {error}") from None
+    except (RecursionError, MemoryError):
+        raise SystemExit(f"{path}:1:1: is nested too deeply to be read") from None
+
+
+def compiled(source, path, wanted=None):
+    """The schema's text. Leaves with SystemExit and all that is wrong."""
+    functions, others, problems = collect(tree_of(source, path))
+    if not functions and not problems:
+        raise SystemExit(f"{path}: has no function decorated with @{DECORATOR}; decorate those that make up the prompt")
+    schema = ""
+    if not problems:
+        name = root_of(functions, wanted, path)
+        builder = Builder(functions, others)
+        body = builder.schema(name)
+        problems = builder.problems
+        schema = f'<schema name="{name}">' + "".join(map(written, body)) + "</schema>\n"
+    if problems:
+        lines = source.splitlines()
+        told = {f"{place(path, lines, problem.node)}: {problem}": problem for problem in problems}
+        raise SystemExit("\n".join(told))
+    return schema
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Turn a prompt program in Python into a PML schema.")
+    parser.add_argument("file", help="the program; it is read, never run")
+    parser.add_argument("--function", help="the function that becomes the schema, where several are called by no other")
+    parser.add_argument("--out", help="write the schema here, and not to standard output")
+    options = parser.parse_args()
+    source = source_of(options.file)
+    try:
+        schema = compiled(source, options.file, options.function)
+    except RecursionError:    # an expression that Python itself could just read
+        raise SystemExit(f"{options.file}:1:1: is nested too deeply to be read") from None
+    if options.out is None:
+        sys.stdout.buffer.write(schema.encode("utf-8"))
+        return
+    beside = f"{options.out}.{os.getpid()}.tmp"
+    try:
+        with open(beside, "w", encoding="utf-8", newline="\n") as out:
+            out.write(schema)
+        os.replace(beside, options.out)
+    except OSError as error:
+        raise SystemExit(f"{options.out}: cannot be written: {error.strerror}") from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+// Middle cuts, the official one and the authors' own.
+#include "workloads/longbench/truncation.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "tests/core/tokenizer/tokenizer_testing.h"
+
+namespace reprise::workloads::longbench {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+Ids counted(int32_t size) {
+  Ids ids(static_cast<size_t>(size));
+  std::iota(ids.begin(), ids.end(), 0);
+  return ids;
+}
+
+TEST(MiddleCut, KeepsBothEndsOfWhatIsTooLong) {
+  EXPECT_EQ(middle_cut(counted(8), 4), (Ids{0, 1, 6, 7}));
+  EXPECT_EQ(middle_cut(counted(8), 5), (Ids{0, 1, 6, 7}));  // the odd one is lost
+  EXPECT_EQ(middle_cut(counted(5), 4), (Ids{0, 1, 3, 4}));
+  EXPECT_EQ(middle_cut(counted(4), 4), counted(4));
+  EXPECT_EQ(middle_cut(counted(0), 2), Ids{});
+}
+
+TEST(MiddleCutAsCoded, RepeatsWhatFits) {
+  EXPECT_EQ(middle_cut_as_coded(counted(8), 4), (Ids{0, 1, 6, 7}));
+  EXPECT_EQ(middle_cut_as_coded(counted(8), 5), (Ids{0, 1, 5, 6, 7}));
+  EXPECT_EQ(middle_cut_as_coded(counted(3), 4), (Ids{0, 1, 1, 2}));
+  EXPECT_EQ(middle_cut_as_coded(counted(3), 6), (Ids{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(middle_cut_as_coded(counted(3), 100), (Ids{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(middle_cut_as_coded(counted(0), 4), Ids{});
+}
+
+TEST(MiddleCutDocuments, TakesTokensOutOfTheMiddleOnes) {
+  using Documents = std::vector<Ids>;
+  const Documents documents = {{0, 1, 2}, {3, 4}, {}, {5, 6, 7}};
+  EXPECT_EQ(middle_cut_documents(documents, 4), (Documents{{0, 1}, {6, 7}}));
+  EXPECT_EQ(middle_cut_documents(documents, 6), (Documents{{0, 1, 2}, {5, 6, 7}}));
+  EXPECT_EQ(middle_cut_documents(documents, 8), (Documents{{0, 1, 2}, {3, 4}, {5, 6, 7}}));
+  EXPECT_EQ(middle_cut_documents(Documents{counted(8)}, 4), (Documents{{0, 1, 6, 7}}));
+  EXPECT_EQ(middle_cut_documents(Documents{}, 4), Documents{});
+}
+
+TEST(MiddleCutDocuments, TogetherAreTheCutOfAll) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Ids> documents(random() % 6);
+    Ids all;
+    for (Ids& ids : documents)
+      for (uint64_t size = random() % 5; size > 0; --size) {
+        ids.push_back(static_cast<int32_t>(all.size()));
+        all.push_back(ids.back());
+      }
+    const auto most = static_cast<int64_t>(2 + random() % 20);
+    Ids together;
+    for (const Ids& ids : middle_cut_documents(documents, most)) {
+      EXPECT_FALSE(ids.empty());
+      together.insert(together.end(), ids.begin(), ids.end());
+    }
+    EXPECT_EQ(together, middle_cut(all, most)) << "round " << round;
+  }
+}
+
+TEST(MiddleCutText, IsDecodedInHalvesWithoutSpecialTokens) {
+  // <s>, the space that Llama puts ahead of a text, and six byte tokens.
+  const auto tokenizer = tokenizer::make_tokenizer(tokenizer::llama_json());
+  ASSERT_EQ(tokenizer.encode("xyzxyz").size(), 8u);
+  EXPECT_EQ(middle_cut_text(tokenizer, "xyzxyz", 8), "xyzxyz");
+  EXPECT_EQ(middle_cut_text(tokenizer, "xyzxyz", 7), "xxyz");
+  EXPECT_EQ(middle_cut_text(tokenizer, "xyzxyz", 4), "yz");
+}
+
+}  // namespace
+}  // namespace reprise::workloads::longbench

@@ -26,14 +26,23 @@ void occupy_closed_streams() {
     if (fcntl(stream, F_GETFD) == -1) (void)open("/dev/null", stream == 2 ? O_WRONLY : O_RDONLY);
 }
 
-// A first word that is no command gets the nearest one, which CLI11 does not offer.
+// A first word that is no command gets the nearest one, which CLI11 does not offer; so does the
+// word behind a command that has commands of its own.
 void check_command_name(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  for (const std::string& name : names)
-    if (name == argv[1]) return;
-  raise("{}", unknown_name("command", argv[1], names));
+  const CLI::App* around = &app;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    std::vector<std::string> names;
+    const CLI::App* named = nullptr;
+    for (const CLI::App* command : around->get_subcommands({})) {
+      names.push_back(command->get_name());
+      if (names.back() == argv[i]) named = command;
+    }
+    if (names.empty()) return;
+    if (named == nullptr)
+      raise("{}{}", around == &app ? "" : around->get_name() + ": ",
+            unknown_name("command", argv[i], names));
+    around = named;
+  }
 }
 
 // CLI11 would take the next word for the value of "--out=".
@@ -74,6 +83,7 @@ int run(int argc, char** argv) {
   app::add_generate_command(app);
   app::add_logits_command(app);
   app::add_tokenize_command(app);
+  app::add_pml_command(app);
   app::add_probe_command(app);
   app::add_check_command(app);
   check_command_name(app, argc, argv);

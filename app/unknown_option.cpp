@@ -17,13 +17,13 @@ std::vector<std::string> option_names(const CLI::App& command) {
 }  // namespace
 
 std::string unknown_option_text(const CLI::App& app) {
-  const std::vector<CLI::App*> parsed = app.get_subcommands();
-  const CLI::App& command = parsed.empty() ? app : *parsed.front();
-  for (const std::string& word : command.remaining()) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  for (const std::string& word : command->remaining()) {
     if (!word.starts_with('-') || word == "-") continue;
     return fmt::format(
-        "{}: {}", command.get_name(),
-        unknown_name("option", word.substr(0, word.find('=')), option_names(command)));
+        "{}: {}", command->get_name(),
+        unknown_name("option", word.substr(0, word.find('=')), option_names(*command)));
   }
   return "";
 }

@@ -23,6 +23,7 @@ packages=(
   nlohmann-json3-dev libcli11-dev libfmt-dev                                    # files, command line, messages
   libxxhash-dev                                                                 # checksums
   libsentencepiece-dev libpcre2-dev libutf8proc-dev                             # tokenizers
+  libpugixml-dev                                                                # PML
   libgtest-dev libgmock-dev libbenchmark-dev                                    # tests and benchmarks
   openmpi-bin                                                                   # ranks share a run: tests
   python3 python3-matplotlib                                                    # figures

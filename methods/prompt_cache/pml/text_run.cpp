@@ -1,0 +1,174 @@
+#include "methods/prompt_cache/pml/text_run.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace reprise::pml {
+namespace {
+
+constexpr std::string_view kBlank = " \t\n\r";
+
+}  // namespace
+
+void TextRun::add(const Text& text) {
+  Item item{.kind = text.is_verbatim ? Kind::kVerbatim : Kind::kText,
+            .text = text.text,
+            .place = text.place};
+  if (template_.merges_double_newlines)
+    for (size_t at = 0; (at = item.text.find("\n\n", at)) != item.text.npos; ++at)
+      item.text.erase(at, 1);
+  items_.push_back(std::move(item));
+}
+
+void TextRun::add_marker(Role role, Part part, Place place) {
+  const Turn& turn = template_.turn(role);
+  // The released code drops the white space before <system>.
+  if (rules_ == Rules::kAsCoded && role == Role::kSystem && part != Part::kClose &&
+      !items_.empty() && items_.back().kind == Kind::kText) {
+    std::string& text = items_.back().text;
+    text.erase(text.find_last_not_of(kBlank) + 1);
+  }
+  add_marker(part == Part::kOpen    ? turn.open
+             : part == Part::kClose ? turn.close
+                                    : turn.empty,
+             place);
+}
+
+void TextRun::add_marker(const Marker& marker, Place place) {
+  // A marker of nothing still bounds the texts around it.
+  items_.push_back({.kind = Kind::kMarker, .place = place});
+  for (const MarkerPart& part : marker) {
+    if (part.special == Special::kNone)
+      items_.push_back({.kind = Kind::kMarker, .text = std::string(part.text), .place = place});
+    else
+      add_special(part.special, place);
+  }
+}
+
+void TextRun::add_special(Special special, Place place) {
+  Item item{.kind = Kind::kSpecial, .place = place};
+  if (special == Special::kOpening) {
+    item.ids = encoder_.opening;
+  } else {
+    const std::optional<int32_t> id = special == Special::kBos ? encoder_.bos : encoder_.eos;
+    REPRISE_CHECK(id.has_value(), "template {} without its special tokens", template_.name);
+    item.ids = {*id};
+  }
+  items_.push_back(std::move(item));
+}
+
+// The texts of items [first, end), which stand beside each other, as one.
+std::string TextRun::trimmed(size_t first, size_t end, bool is_beginning,
+                             bool& ends_in_space) const {
+  std::string text;
+  for (size_t i = first; i < end; ++i) text += items_[i].text;
+  const auto is_marker = [](const Item& item) {
+    return item.kind == Kind::kMarker || item.kind == Kind::kSpecial;
+  };
+  const bool is_first = first == 0, is_last = end == items_.size();
+  const bool after_marker = !is_first && is_marker(items_[first - 1]);
+  const bool before_marker = !is_last && is_marker(items_[end]);
+  const bool after_verbatim = !is_first && !after_marker;
+  const bool before_verbatim = !is_last && !before_marker;
+  const size_t begin = std::min(text.find_first_not_of(kBlank), text.size());
+  if (begin == text.size()) {
+    if (text.empty() || after_marker) return "";
+    if (is_last) ends_in_space = !(is_first && is_beginning);
+    if (!before_verbatim) return "";
+    return after_verbatim ? text : is_beginning ? "" : " ";
+  }
+  const size_t stop = text.find_last_not_of(kBlank) + 1;
+  if (is_last) ends_in_space = stop < text.size();
+  std::string out = after_verbatim ? text.substr(0, begin) : "";
+  if (is_first && begin > 0 && !is_beginning) out.push_back(' ');
+  out += text.substr(begin, stop - begin);
+  if (before_verbatim) out += text.substr(stop);
+  return out;
+}
+
+void TextRun::trim(bool is_beginning, bool& ends_in_space) {
+  std::vector<Item> out;
+  for (size_t i = 0; i < items_.size();) {
+    if (items_[i].kind != Kind::kText) {
+      out.push_back(items_[i++]);
+      continue;
+    }
+    size_t end = i;
+    while (end < items_.size() && items_[end].kind == Kind::kText) ++end;
+    out.push_back({.text = trimmed(i, end, is_beginning, ends_in_space), .place = items_[i].place});
+    i = end;
+  }
+  items_ = std::move(out);
+}
+
+// The ends of the run alone, markers' texts among them.
+void TextRun::trim_as_coded() {
+  std::string all;
+  for (const Item& item : items_) all += item.kind == Kind::kSpecial ? "\x01" : item.text;
+  size_t leading = all.find_first_not_of(kBlank);
+  if (leading == all.npos) {
+    const Place place = items_.front().place;
+    items_.clear();
+    if (!all.empty()) items_.push_back({.text = " ", .place = place});
+    return;
+  }
+  size_t trailing = all.size() - 1 - all.find_last_not_of(kBlank);
+  const bool has_leading = leading > 0, has_trailing = trailing > 0;
+  for (size_t i = 0; leading > 0; ++i) {
+    const size_t taken = std::min(leading, items_[i].text.size());
+    items_[i].text.erase(0, taken);
+    leading -= taken;
+  }
+  for (size_t i = items_.size(); trailing > 0;) {
+    std::string& text = items_[--i].text;
+    const size_t taken = std::min(trailing, text.size());
+    text.erase(text.size() - taken);
+    trailing -= taken;
+  }
+  if (has_leading) items_.insert(items_.begin(), Item{.text = " ", .place = items_.front().place});
+  if (has_trailing) items_.push_back({.text = " ", .place = items_.back().place});
+}
+
+std::vector<int32_t> TextRun::encode() const {
+  std::vector<int32_t> ids;
+  std::string text;
+  const auto flush = [&] {
+    if (text.empty()) return;
+    const std::vector<int32_t> more = encoder_.encode(text);
+    ids.insert(ids.end(), more.begin(), more.end());
+    text.clear();
+  };
+  for (const Item& item : items_) {
+    text += item.text;
+    if (item.ids.empty()) continue;
+    flush();
+    ids.insert(ids.end(), item.ids.begin(), item.ids.end());
+  }
+  flush();
+  return ids;
+}
+
+TextRun::Tokens TextRun::finish(bool is_beginning) {
+  Tokens out;
+  if (items_.empty()) return out;
+  for (const Item& item : items_)
+    if (item.kind == Kind::kSpecial || item.text.find_first_not_of(kBlank) != item.text.npos)
+      out.is_blank = false;
+  if (rules_ == Rules::kAsCoded)
+    trim_as_coded();
+  else
+    trim(is_beginning, out.ends_in_space);
+  for (const Item& item : items_) {
+    if (item.text.empty() && item.ids.empty()) continue;
+    out.place = item.place;
+    break;
+  }
+  out.ids = encode();
+  items_.clear();
+  return out;
+}
+
+}  // namespace reprise::pml

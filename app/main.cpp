@@ -11,6 +11,7 @@
 #include "app/exit_status.h"
 #include "app/longbench_command.h"
 #include "app/output.h"
+#include "app/store_command.h"
 #include "app/tokenize_command.h"
 #include "app/unknown_option.h"
 #include "core/base/error.h"
@@ -80,6 +81,7 @@ int run(int argc, char** argv) {
   app::add_probe_command(app);
   app::add_check_command(app);
   app::add_longbench_command(app);
+  app::add_store_command(app);
   check_command_name(app, argc, argv);
   refuse_missing_values(argc, argv);
   try {

@@ -26,7 +26,7 @@ packages=(
   libpugixml-dev                                                                # PML
   libgtest-dev libgmock-dev libbenchmark-dev                                    # tests and benchmarks
   openmpi-bin                                                                   # ranks share a run: tests
-  python3 python3-matplotlib                                                    # figures
+  python3 python3-matplotlib python3-jieba                                      # figures; words of Chinese texts
 )
 if $wants_torch && ! python3 -m pip --version >/dev/null 2>&1; then
   packages+=(python3-pip)

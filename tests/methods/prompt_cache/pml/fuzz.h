@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,7 @@ class Grammar {
   // Imports what `schema` has, mostly as it may be imported.
   std::string prompt(const CompiledSchema& schema) {
     std::string text = "<prompt schema=\"s\">";
-    if (one_in(8)) text += words();
+    if (one_in(4)) text += words();
     text += imports(schema, 0, 0);
     if (!one_in(16)) text += one_in(4) ? fmt::format("<user>{}</user>", words()) : words();
     return text + "</prompt>";
@@ -108,18 +109,20 @@ class Grammar {
 
   std::string imports(const CompiledSchema& schema, int32_t parent, int depth) {
     std::string text;
-    int32_t last_group = -1;
-    for (const int32_t id : schema.modules[static_cast<size_t>(parent)].children) {
+    std::vector<int32_t> order = schema.modules[static_cast<size_t>(parent)].children;
+    if (one_in(2)) std::shuffle(order.begin(), order.end(), random_);
+    std::set<int32_t> groups;
+    for (const int32_t id : order) {
       const CompiledModule& module = schema.modules[static_cast<size_t>(id)];
-      if (one_in(3) || (module.group >= 0 && module.group == last_group && !one_in(20))) continue;
-      last_group = module.group;
+      if (one_in(3) || (groups.contains(module.group) && !one_in(20))) continue;
+      if (module.group >= 0) groups.insert(module.group);
       text += "<" + module.name;
       for (const int32_t piece : module.pieces)
         if (const int32_t index = schema.pieces[static_cast<size_t>(piece)].parameter;
             index >= 0 && one_in(2))
           text += fmt::format(" {}=\"v w\"", schema.parameters[static_cast<size_t>(index)].name);
       text += fmt::format(">{}</{}>", imports(schema, id, depth + 1), module.name);
-      if (depth == 0 && one_in(6)) text += words();
+      if (depth == 0 && one_in(3)) text += words();
     }
     return text;
   }

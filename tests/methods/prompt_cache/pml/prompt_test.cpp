@@ -109,6 +109,27 @@ TEST_F(Trip, TextWithoutRoomIsRefused) {
        "len=\"1\"/>"});
 }
 
+TEST(PmlPrompt, TwoTextsShareAGap) {
+  const TextEncoder encoder = word_encoder();
+  const CompiledSchema schema = compiled(
+      in_schema("1<module name=\"a\">2</module><gap len=\"4\"/><module name=\"b\">3</module>"
+                "<module name=\"c\">4</module>"),
+      encoder);
+  const auto derive = [&](const std::string& inside) {
+    return parts_of(
+        compile_prompt(prompt_of("<prompt schema=\"s\">" + inside + "</prompt>"), schema, encoder),
+        schema);
+  };
+  // Both would begin where module a ends.
+  EXPECT_EQ(derive("5 <b/><a/>6 7 8<c/>9"), (Lines{"#1 0 1", "a#1 1 2", "b#1 6 7", "c#1 7 8",
+                                                   "+text 2 3", "+text 3 6", "+text 8 9"}));
+  EXPECT_EQ(
+      problems_of([&] { derive("5 <b/><a/>6 7 8 9<c/>9"); }),
+      (Lines{"p.xml:1:30: the text behind \"a\" takes 4 tokens, and 3 positions are free there; "
+             "put it behind the last import, shorten it, or make room in the schema with <gap "
+             "len=\"4\"/>"}));
+}
+
 TEST_F(Trip, ReferencesThatDoNotFitAreNamed) {
   expect_problems("<miami/>\n<rome/> go",
                   {"p.xml:3:1: \"rome\" and \"miami\" (line 2) are of one union, "

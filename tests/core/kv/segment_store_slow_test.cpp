@@ -45,7 +45,7 @@ size_t count_sound(const fs::path& folder) {
 
 void wait_for_a_write(const fs::path& folder) {
   const auto old = files_of(folder, ".unfinished");
-  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   const auto is_new = [&](const fs::path& file) {
     return std::find(old.begin(), old.end(), file) == old.end();
   };
@@ -64,10 +64,11 @@ TEST(SegmentStoreKill, AtFiftyRandomMomentsLeavesTheOldOrTheNew) {
   for (int kill = 0; kill < 50; ++kill) {
     {
       ChildProcess writer = start_writer({"loop", folder.path().string(), std::to_string(kill)});
-      // Every second time, while it writes a file.
-      if (kill % 2 == 1) wait_for_a_write(folder.path());
-      std::this_thread::sleep_for(
-          std::chrono::microseconds(random() % (kill % 2 == 1 ? 500 : 60'000)));
+      // A quarter of the times while it starts; half while it writes its first file, whatever the
+      // speed of the machine; a quarter later.
+      if (kill % 4 != 0) wait_for_a_write(folder.path());
+      const uint64_t most_us = kill % 4 == 0 ? 60'000 : kill % 4 == 1 ? 30'000 : 500;
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % most_us));
       writer.send(SIGKILL);
       ASSERT_EQ(writer.wait().signal, SIGKILL) << "it ended by itself";
     }

@@ -1,45 +1,24 @@
 #include "core/kv/segment_store.h"
 
-#include <xxhash.h>
-
-#include <algorithm>
-#include <atomic>
+#include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <exception>
-#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/kv/segment_books.h"
 
 namespace reprise::kv {
 namespace fs = std::filesystem;
 
-namespace detail {
-
-// A segment in memory of its own or in a mapped file. Whoever shares one may read it.
-struct Resident {
-  Resident(SegmentBuffer segment, std::shared_ptr<std::atomic<int64_t>> counter)
-      : buffer(std::move(segment)), host_bytes(std::move(counter)) {
-    *host_bytes += buffer->shape.bytes();
-  }
-  explicit Resident(SegmentFile opened) : file(std::move(opened)) {}
-  Resident(const Resident&) = delete;
-  Resident& operator=(const Resident&) = delete;
-  ~Resident() {
-    if (buffer) *host_bytes -= buffer->shape.bytes();
-  }
-
-  std::optional<SegmentBuffer> buffer;
-  std::optional<SegmentFile> file;
-  std::shared_ptr<std::atomic<int64_t>> host_bytes;  // of all residents of the store
-};
-
-}  // namespace detail
-
+using detail::Entry;
+using detail::Keys;
 using detail::Resident;
+using detail::SegmentBooks;
 
 SegmentHandle::SegmentHandle(std::shared_ptr<const Resident> resident)
     : resident_(std::move(resident)) {}
@@ -58,237 +37,195 @@ const std::string& SegmentHandle::note() const {
 
 Tier SegmentHandle::tier() const { return resident_->buffer ? Tier::kHost : Tier::kDisk; }
 
+void SegmentHandle::check_layer(int64_t layer) const {
+  REPRISE_CHECK(layer >= 0 && layer < shape().layers, "layer {} of {}", layer, shape().layers);
+  if (resident_->file) resident_->file->check_layer(layer);
+}
+
 namespace {
 
-constexpr const char* kExtension = ".segment";
+// The time of a file's last use is kept to this.
+constexpr auto kMarkEvery = std::chrono::minutes(1);
 
-struct Entry {
-  std::shared_ptr<const Resident> host;  // null: not in the host tier
-  std::weak_ptr<const Resident> mapped;  // of the disk tier, while somebody holds it
-  int64_t file_bytes = 0;                // 0: not in the disk tier
-  bool is_verified = false;              // its file, as far as the options ask
-  uint64_t last_use = 0;
-  uint64_t version = 0;  // another one with every put()
+bool is_due(const Entry& entry) {
+  return entry.file_bytes > 0 &&
+         (!entry.marked || std::chrono::steady_clock::now() - *entry.marked >= kMarkEvery);
+}
 
-  [[nodiscard]] bool is_free() const {
-    return (host == nullptr || host.use_count() == 1) && mapped.expired();
-  }
+void refuse_options(const SegmentStoreOptions& options) {
+  if (options.host_bytes < 0 || options.disk_bytes < 0)
+    raise("a segment store of {} bytes in memory and {} on disk: a budget is 0 or more",
+          options.host_bytes, options.disk_bytes);
+  if (options.host_bytes == 0 && options.directory.empty())
+    raise("a segment store with neither memory nor a folder keeps nothing: give one of them");
+  if (options.form == SegmentForm::kInt8 && options.directory.empty())
+    raise(
+        "a segment store in memory alone holds states as kernels read them: the form \"int8\" "
+        "takes a folder. Give one, or the form \"plain\".");
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    raise("cannot make the segment store's folder {}: {}", folder.string(), error.message());
+}
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// Whether another change to the file would show: file systems keep times to some milliseconds only.
+bool is_settled(const FileStamp& stamp) { return now_ns() - stamp.change_ns > 1'000'000'000; }
+
+// What a file gives to those who acquire it: its mapping, or its states in memory.
+struct Opened {
+  std::optional<SegmentFile> file;
+  std::optional<SegmentBuffer> states;  // of a form that is not read in place
+  std::optional<FileStamp> verified;    // where all of it was checked
+  bool is_gone = false;                 // no such file, or of another key
+  std::exception_ptr fault = nullptr;
 };
+
+Opened open_segment(const fs::path& path, const SegmentKey& key, Verify verify,
+                    const std::optional<FileStamp>& verified) {
+  Opened opened;
+  const std::optional<FileStamp> stamp = stamp_of(path);
+  try {
+    std::optional<SegmentFile> file = open_if_there(path);
+    opened.is_gone = !file || file->header().key != key;
+    if (opened.is_gone) return opened;
+    const bool is_checked = stamp && stamp == verified;
+    if (verify == Verify::kAll && !is_checked) file->check_all();
+    if (verify == Verify::kAll && stamp && stamp == stamp_of(path) && is_settled(*stamp))
+      opened.verified = stamp;
+    if (file->header().form != SegmentForm::kPlain)
+      opened.states = file->read();
+    else
+      opened.file.emplace(std::move(*file));
+  } catch (const Error&) {
+    opened.fault = std::current_exception();
+  }
+  return opened;
+}
 
 }  // namespace
 
 struct SegmentStore::State {
-  explicit State(const SegmentStoreOptions& given) : options(given) {}
+  explicit State(const SegmentStoreOptions& given) : options(given), books(given) {}
 
   const SegmentStoreOptions options;
-  std::shared_ptr<std::atomic<int64_t>> host_bytes = std::make_shared<std::atomic<int64_t>>(0);
   std::vector<std::string> damaged;  // written by the constructor alone
 
   std::mutex puts;  // held by put() for all of its time; taken before `mutex`
   mutable std::mutex mutex;
-  std::map<std::string, Entry> entries;  // guarded by mutex
-  SegmentStoreStats stats;               // guarded by mutex; its host_bytes is not kept
-  uint64_t clock = 0;                    // guarded by mutex
+  SegmentBooks books;  // guarded by mutex
 
-  std::condition_variable wake;          // of the prefetcher, and of who waits for it
-  std::deque<std::string> wanted;        // guarded by mutex
-  std::optional<std::string> under_way;  // guarded by mutex
-  bool is_ending = false;                // guarded by mutex
-  std::thread prefetcher;                // started with the first prefetch
-
-  [[nodiscard]] bool has_disk() const { return !options.directory.empty(); }
-
-  [[nodiscard]] fs::path path_of(const std::string& key) const {
-    const XXH128_hash_t hash = XXH3_128bits(key.data(), key.size());
-    return options.directory / fmt::format("{:016x}{:016x}{}", hash.high64, hash.low64, kExtension);
-  }
-
-  void open_directory() {
-    std::error_code error;
-    fs::create_directories(options.directory, error);
-    if (error)
-      raise("cannot make the segment store's folder {}: {}", options.directory.string(),
-            error.message());
-    std::vector<fs::path> files;
-    for (const fs::directory_entry& file : fs::directory_iterator(options.directory, error))
-      if (file.path().extension() == kExtension) files.push_back(file.path());
-    if (error)
-      raise("cannot read the segment store's folder {}: {}", options.directory.string(),
-            error.message());
-    std::sort(files.begin(), files.end());
-    for (const fs::path& file : files) adopt(file);
-  }
-
-  // A file that another process, or an earlier one, has written.
-  void adopt(const fs::path& path) {
-    try {
-      const SegmentFile file(path, Verify::kHeader);
-      const std::string& key = file.header().key;
-      if (path_of(key) != path) raise("{} does not carry its segment's name", path.string());
-      Entry& entry = entries[key];
-      stats.disk_bytes += file.file_bytes() - entry.file_bytes;
-      stats.disk_segments += entry.file_bytes == 0 ? 1 : 0;
-      entry.file_bytes = file.file_bytes();
-    } catch (const Error& error) {
-      damaged.emplace_back(error.what());
-    }
-  }
-
-  // The entry of a key, with what another process may have put; null if there is none.
-  Entry* find(const std::string& key) {
-    const auto found = entries.find(key);
-    if (found != entries.end()) return &found->second;
-    if (!has_disk() || !fs::exists(path_of(key))) return nullptr;
-    const SegmentFile file(path_of(key), Verify::kHeader);
-    if (file.header().key != key) return nullptr;
-    Entry& entry = entries[key];
-    entry.file_bytes = file.file_bytes();
-    stats.disk_bytes += entry.file_bytes;
-    ++stats.disk_segments;
-    return &entry;
-  }
-
-  // The least recently used entry for which `may_go` holds, or null.
-  template <typename MayGo>
-  std::map<std::string, Entry>::iterator oldest(MayGo&& may_go) {
-    auto found = entries.end();
-    for (auto at = entries.begin(); at != entries.end(); ++at)
-      if (may_go(at->first, at->second) &&
-          (found == entries.end() || at->second.last_use < found->second.last_use))
-        found = at;
-    return found;
-  }
-
-  void drop_host(Entry& entry) {
-    entry.host.reset();
-    --stats.host_segments;
-  }
-
-  void drop_file(const std::string& key, Entry& entry) {
-    fs::remove(path_of(key));
-    stats.disk_bytes -= entry.file_bytes;
-    --stats.disk_segments;
-    entry.file_bytes = 0;
-    entry.is_verified = false;
-  }
-
-  // Whether `bytes` more fit, after dropping what may be dropped. Drops nothing where that would
-  // not do.
-  bool make_host_room(int64_t bytes, const std::string& keep) {
-    int64_t free_bytes = 0;
-    for (const auto& [key, entry] : entries)
-      if (entry.host && entry.host.use_count() == 1 && key != keep)
-        free_bytes += entry.host->buffer->shape.bytes();
-    if (*host_bytes - free_bytes + bytes > options.host_bytes) return false;
-    while (*host_bytes + bytes > options.host_bytes) {
-      const auto victim = oldest([&](const std::string& key, const Entry& entry) {
-        return entry.host && entry.host.use_count() == 1 && key != keep;
-      });
-      if (victim == entries.end()) return false;  // somebody has acquired one meanwhile
-      drop_host(victim->second);
-      ++stats.host_evictions;
-      if (victim->second.file_bytes == 0) entries.erase(victim);
-    }
-    return true;
-  }
-
-  bool make_disk_room(int64_t bytes, const std::string& keep) {
-    if (options.disk_bytes == 0) return true;
-    const auto may_go = [&](const std::string& key, const Entry& entry) {
-      return entry.file_bytes > 0 && entry.is_free() && key != keep;
-    };
-    int64_t free_bytes = 0;
-    for (const auto& [key, entry] : entries)
-      if (may_go(key, entry)) free_bytes += entry.file_bytes;
-    if (stats.disk_bytes - free_bytes + bytes > options.disk_bytes) return false;
-    while (stats.disk_bytes + bytes > options.disk_bytes) {
-      const auto victim = oldest(may_go);
-      drop_file(victim->first, victim->second);
-      ++stats.disk_evictions;
-      if (!victim->second.host) entries.erase(victim);
-    }
-    return true;
-  }
+  std::condition_variable wake;                // of the prefetcher, and of who waits for it
+  std::deque<std::vector<SegmentKey>> wanted;  // guarded by mutex
+  bool is_under_way = false;                   // guarded by mutex
+  bool is_ending = false;                      // guarded by mutex
+  std::thread prefetcher;                      // started with the first prefetch
 
   // Writes the segment's file, in place of an older one, without the lock. False where the folder's
   // budget has no room for it.
-  bool put_file(const std::string& key, const SegmentBuffer& segment) {
-    const int64_t file_bytes = segment_file_bytes(key, segment);
+  bool put_file(const SegmentKey& key, const SegmentImage& image, const SegmentBuffer& segment,
+                double cost_s) {
+    const StoreLock one_writer(options.directory);
+    const StoreListing listing = list_store(options.directory);
+    remove_unfinished(listing);
+    std::vector<SegmentKey> victims;
     {
       const std::lock_guard lock(mutex);
-      const auto found = entries.find(key);
-      const int64_t old_bytes = found == entries.end() ? 0 : found->second.file_bytes;
-      if (!make_disk_room(file_bytes - old_bytes, /*keep=*/key)) return false;
-      stats.disk_bytes += file_bytes;  // taken before it is written: others may put meanwhile
+      books.synchronize(listing);
+      const auto found = books.entries.find(key);
+      const int64_t old_bytes = found == books.entries.end() ? 0 : found->second.file_bytes;
+      auto chosen = books.disk_victims(image.bytes() - old_bytes, /*keep=*/key);
+      if (!chosen) return false;
+      victims = std::move(*chosen);
     }
-    try {
-      write_segment(path_of(key), key, segment);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      stats.disk_bytes -= file_bytes;
-      throw;
-    }
+    mark_store_format(options.directory);
+    AtomicFile file(books.path_of(key));
+    image.write(file);
+    file.commit();
+    // Room is made last, so that a write that fails has cost nothing.
     const std::lock_guard lock(mutex);
-    Entry& entry = entries[key];
-    stats.disk_bytes -= entry.file_bytes;
-    stats.disk_segments += entry.file_bytes == 0 ? 1 : 0;
-    entry.file_bytes = file_bytes;
-    entry.mapped.reset();
-    entry.is_verified = true;
-    entry.version = ++clock;
+    Entry& entry = books.entries[key];
+    entry.state_bytes = segment.shape.bytes();
+    entry.cost_s = cost_s;
+    entry.opened.reset();
+    entry.verified.reset();
+    entry.marked.reset();
+    books.begin_version(entry);
+    for (const SegmentKey& victim : victims) books.evict_file(victim);
+    books.enter_file(entry, image.bytes());
     return true;
   }
 
-  // The file of an entry without a host copy, open for reading in place. Reads it without the lock;
-  // null where the entry has changed meanwhile, in which case the caller looks again.
-  std::shared_ptr<const Resident> map_file(const std::string& key,
-                                           std::unique_lock<std::mutex>& lock) {
-    Entry& before = entries.at(key);
-    if (auto open = before.mapped.lock()) return open;
-    const Verify verify = before.is_verified ? Verify::kHeader : options.verify;
+  // What the file of an entry without a host copy gives. Reads it without the lock. Null where the
+  // entry has changed meanwhile or is no more, in which case the caller looks again. Throws Error
+  // where the file is damaged, and forgets it.
+  std::shared_ptr<const Resident> open_file(const SegmentKey& key, const Keys& keep,
+                                            std::unique_lock<std::mutex>& lock) {
+    Entry& before = books.entries.at(key);
+    if (auto open = before.opened.lock()) return open;
     const uint64_t version = before.version;
+    const std::optional<FileStamp> verified = before.verified;
     lock.unlock();
-    std::shared_ptr<const Resident> opened;
-    std::exception_ptr fault;
-    try {
-      opened = std::make_shared<const Resident>(SegmentFile(path_of(key), verify));
-    } catch (const Error&) {
-      fault = std::current_exception();
-    }
+    Opened opened = open_segment(books.path_of(key), key, options.verify, verified);
     lock.lock();
-    const auto found = entries.find(key);
-    if (found == entries.end() || found->second.version != version) return nullptr;
+    const auto found = books.entries.find(key);
+    if (found == books.entries.end() || found->second.version != version) return nullptr;
     Entry& entry = found->second;
-    if (fault) {
-      stats.disk_bytes -= entry.file_bytes;
-      --stats.disk_segments;
-      entries.erase(found);
-      std::rethrow_exception(fault);
+    if (entry.host) return entry.host;
+    if (opened.is_gone || opened.fault) {
+      books.forget_file(entry);
+      books.erase_if_empty(key);
+      if (opened.is_gone) return nullptr;
+      std::rethrow_exception(opened.fault);
     }
-    entry.is_verified = true;
-    if (auto open = entry.mapped.lock()) return open;  // another thread was faster
-    entry.mapped = opened;
-    return opened;
+    entry.verified = opened.verified;
+    if (auto open = entry.opened.lock()) return open;  // another thread was faster
+    std::shared_ptr<const Resident> resident;
+    if (opened.states) {
+      const bool has_room = books.make_host_room(opened.states->shape.bytes(), keep);
+      resident = std::make_shared<const Resident>(std::move(*opened.states), books.host_bytes);
+      if (has_room) {
+        books.enter_host(entry, resident);
+        return resident;
+      }
+    } else {
+      resident = std::make_shared<const Resident>(std::move(*opened.file));
+    }
+    entry.opened = resident;
+    return resident;
   }
 
   // Brings one segment of the disk to the host. Copies without the lock.
-  void promote(const std::string& key) {
+  void promote(const SegmentKey& key, const Keys& keep) {
     std::unique_lock lock(mutex);
-    Entry* entry = find(key);
+    const Entry* entry = books.find(key);
     if (entry == nullptr || entry->host || entry->file_bytes == 0) return;
-    const std::shared_ptr<const Resident> mapped = map_file(key, lock);
-    if (!mapped) return;
-    lock.unlock();
-    SegmentBuffer copy = mapped->file->read();
-    lock.lock();
-    const auto found = entries.find(key);
-    // Replaced, erased or brought here by a put() meanwhile: what is there now is newer.
-    if (found == entries.end() || found->second.host || found->second.mapped.lock() != mapped)
-      return;
-    if (!make_host_room(copy.shape.bytes(), key)) return;
-    found->second.host = std::make_shared<const Resident>(std::move(copy), host_bytes);
-    ++stats.host_segments;
-    ++stats.prefetched;
+    if (!books.can_make_host_room(entry->state_bytes, keep)) return;
+    const std::shared_ptr<const Resident> opened = open_file(key, keep, lock);
+    if (!opened) return;
+    if (opened->file) {
+      lock.unlock();
+      SegmentBuffer copy = opened->file->read();
+      lock.lock();
+      const auto found = books.entries.find(key);
+      // Replaced, erased or brought here by a put() meanwhile: what is there now is newer.
+      if (found == books.entries.end() || found->second.host ||
+          found->second.opened.lock() != opened)
+        return;
+      if (!books.make_host_room(copy.shape.bytes(), keep)) return;
+      books.enter_host(found->second,
+                       std::make_shared<const Resident>(std::move(copy), books.host_bytes));
+    }
+    const auto found = books.entries.find(key);
+    if (found != books.entries.end() && found->second.host) ++books.stats.prefetched;
   }
 
   void run_prefetcher() {
@@ -296,30 +233,33 @@ struct SegmentStore::State {
     while (true) {
       wake.wait(lock, [&] { return is_ending || !wanted.empty(); });
       if (is_ending) return;
-      under_way = std::move(wanted.front());
+      const std::vector<SegmentKey> request = std::move(wanted.front());
       wanted.pop_front();
-      const std::string key = *under_way;
-      lock.unlock();
-      try {
-        promote(key);
-      } catch (const std::exception&) {
-        // acquire() meets the same fault and tells whoever asks for the segment.
+      is_under_way = true;
+      const Keys keep(request.begin(), request.end());
+      for (const SegmentKey& key : request) {
+        if (is_ending) return;
+        lock.unlock();
+        try {
+          promote(key, keep);
+        } catch (const std::exception&) {
+          // acquire() meets the same fault and tells whoever asks for the segment.
+        }
+        lock.lock();
       }
-      lock.lock();
-      under_way.reset();
+      is_under_way = false;
       wake.notify_all();
     }
   }
 };
 
-SegmentStore::SegmentStore(const SegmentStoreOptions& options)
-    : state_(std::make_unique<State>(options)) {
-  if (options.host_bytes < 0 || options.disk_bytes < 0)
-    raise("a segment store of {} bytes in memory and {} on disk: a budget is 0 or more",
-          options.host_bytes, options.disk_bytes);
-  if (options.host_bytes == 0 && options.directory.empty())
-    raise("a segment store with neither memory nor a folder keeps nothing: give one of them");
-  if (state_->has_disk()) state_->open_directory();
+SegmentStore::SegmentStore(const SegmentStoreOptions& options) {
+  refuse_options(options);
+  state_ = std::make_unique<State>(options);
+  if (!state_->books.has_disk()) return;
+  make_folder(options.directory);
+  check_store_format(options.directory);
+  state_->damaged = state_->books.synchronize(list_store(options.directory));
 }
 
 SegmentStore::~SegmentStore() {
@@ -331,57 +271,71 @@ SegmentStore::~SegmentStore() {
   if (state_->prefetcher.joinable()) state_->prefetcher.join();
 }
 
-void SegmentStore::put(const std::string& key, SegmentBuffer segment) {
+void SegmentStore::put(const SegmentKey& key, SegmentBuffer segment, double cost_s) {
   State& s = *state_;
   validate(segment.shape);
+  if (!(cost_s >= 0) || !std::isfinite(cost_s))
+    raise("a segment that took {} s to compute: give a time of 0 or more", cost_s);
   // One at a time, so that both tiers end with the same segment; acquire() goes on meanwhile.
   const std::lock_guard one_put(s.puts);
-  const bool on_disk = s.has_disk() && s.put_file(key, segment);
-  const std::lock_guard lock(s.mutex);
-  Entry& entry = s.entries[key];
-  if (!on_disk && entry.file_bytes > 0) s.drop_file(key, entry);  // it holds an older segment
-  if (entry.host) s.drop_host(entry);
-  entry.version = entry.last_use = ++s.clock;
-  const int64_t bytes = segment.shape.bytes();
-  if (s.make_host_room(bytes, key)) {
-    entry.host = std::make_shared<const Resident>(std::move(segment), s.host_bytes);
-    ++s.stats.host_segments;
+  bool on_disk = false;
+  if (s.books.has_disk()) {
+    const SegmentImage image(key, segment, {.form = s.options.form, .cost_s = cost_s});
+    on_disk = s.put_file(key, image, segment, cost_s);
+    image.restore(segment);  // the states are the same from either tier
   }
+  const std::lock_guard lock(s.mutex);
+  Entry& entry = s.books.entries[key];
+  if (!on_disk && entry.file_bytes > 0) s.books.drop_file(key, entry);  // it holds an older segment
+  if (entry.host) s.books.drop_host(entry);
+  s.books.begin_version(entry);
+  entry.cost_s = cost_s;
+  const int64_t bytes = segment.shape.bytes();
+  if (s.books.make_host_room(bytes, {key}))
+    s.books.enter_host(entry,
+                       std::make_shared<const Resident>(std::move(segment), s.books.host_bytes));
   if (entry.host || entry.file_bytes > 0) return;
-  s.entries.erase(key);
+  s.books.entries.erase(key);
   raise(
       "no room for a segment of {} bytes: others in use take {} of the store's {} bytes of "
       "memory{}. Give the store more memory, or a folder with more room.",
-      bytes, s.host_bytes->load(), s.options.host_bytes,
-      s.has_disk()
-          ? fmt::format(" and {} of its folder's {}", s.stats.disk_bytes, s.options.disk_bytes)
-          : "");
+      bytes, s.books.host_bytes->load(), s.options.host_bytes,
+      s.books.has_disk() ? fmt::format(" and {} of its folder's {}", s.books.stats.disk_bytes,
+                                       s.options.disk_bytes)
+                         : "");
 }
 
-std::optional<SegmentHandle> SegmentStore::acquire(const std::string& key) {
+std::optional<SegmentHandle> SegmentStore::acquire(const SegmentKey& key) {
   State& s = *state_;
   std::unique_lock lock(s.mutex);
-  while (Entry* entry = s.find(key)) {
-    entry->last_use = ++s.clock;
+  while (Entry* entry = s.books.find(key)) {
+    if (is_due(*entry)) {
+      entry->marked = std::chrono::steady_clock::now();
+      mark_use(s.books.path_of(key));
+    }
     if (entry->host) {
-      ++s.stats.host_hits;
+      s.books.count_use(*entry);
+      ++s.books.stats.host_hits;
       return SegmentHandle(entry->host);
     }
-    if (std::shared_ptr<const Resident> mapped = s.map_file(key, lock)) {
-      ++s.stats.disk_hits;
-      return SegmentHandle(std::move(mapped));
+    s.books.count_use(*entry);
+    if (std::shared_ptr<const Resident> opened = s.open_file(key, {}, lock)) {
+      ++s.books.stats.disk_hits;
+      return SegmentHandle(std::move(opened));
     }
   }
-  ++s.stats.misses;
+  ++s.books.stats.misses;
   return std::nullopt;
 }
 
-void SegmentStore::prefetch(const std::string& key) {
+void SegmentStore::prefetch(const SegmentKey& key) { prefetch_all({key}); }
+
+void SegmentStore::prefetch_all(std::vector<SegmentKey> keys) {
   State& s = *state_;
   {
     const std::lock_guard lock(s.mutex);
-    if (!s.has_disk() || s.options.host_bytes == 0) return;
-    s.wanted.push_back(key);
+    if (!s.books.has_disk() || s.options.host_bytes == 0 || keys.empty()) return;
+    s.wanted.push_back(std::move(keys));
     if (!s.prefetcher.joinable()) s.prefetcher = std::thread([&s] { s.run_prefetcher(); });
   }
   s.wake.notify_all();
@@ -390,36 +344,44 @@ void SegmentStore::prefetch(const std::string& key) {
 void SegmentStore::wait_for_prefetches() {
   State& s = *state_;
   std::unique_lock lock(s.mutex);
-  s.wake.wait(lock, [&] { return s.wanted.empty() && !s.under_way; });
+  s.wake.wait(lock, [&] { return s.wanted.empty() && !s.is_under_way; });
 }
 
-bool SegmentStore::erase(const std::string& key) {
+bool SegmentStore::erase(const SegmentKey& key) {
   State& s = *state_;
   const std::lock_guard lock(s.mutex);
-  Entry* entry = s.find(key);
+  Entry* entry = nullptr;
+  try {
+    entry = s.books.find(key);
+  } catch (const NewerFormatError&) {
+    throw;
+  } catch (const Error&) {
+    std::error_code ignored;
+    return fs::remove(s.books.path_of(key), ignored);  // damaged
+  }
   if (entry == nullptr) return false;
-  if (entry->host) s.drop_host(*entry);
-  if (entry->file_bytes > 0) s.drop_file(key, *entry);
-  s.entries.erase(key);
+  if (entry->host) s.books.drop_host(*entry);
+  if (entry->file_bytes > 0) s.books.drop_file(key, *entry);
+  s.books.entries.erase(key);
   return true;
 }
 
-bool SegmentStore::contains(const std::string& key) {
+bool SegmentStore::contains(const SegmentKey& key) {
   const std::lock_guard lock(state_->mutex);
-  return state_->find(key) != nullptr;
+  return state_->books.find(key) != nullptr;
 }
 
-std::vector<std::string> SegmentStore::keys() const {
+std::vector<SegmentKey> SegmentStore::keys() const {
   const std::lock_guard lock(state_->mutex);
-  std::vector<std::string> keys;
-  for (const auto& [key, entry] : state_->entries) keys.push_back(key);
+  std::vector<SegmentKey> keys;
+  for (const auto& [key, entry] : state_->books.entries) keys.push_back(key);
   return keys;
 }
 
 SegmentStoreStats SegmentStore::stats() const {
   const std::lock_guard lock(state_->mutex);
-  SegmentStoreStats stats = state_->stats;
-  stats.host_bytes = *state_->host_bytes;
+  SegmentStoreStats stats = state_->books.stats;
+  stats.host_bytes = *state_->books.host_bytes;
   return stats;
 }
 

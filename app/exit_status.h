@@ -13,6 +13,9 @@ struct ExitStatus {
 // `check` found something slower.
 inline constexpr int kSlowerStatus = 1;
 
+// `store verify` found a damaged file.
+inline constexpr int kDamagedStatus = 1;
+
 // `run` measured what fits into memory and skipped the rest.
 inline constexpr int kSkippedStatus = 3;
 

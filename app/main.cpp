@@ -10,6 +10,7 @@
 #include "app/commands.h"
 #include "app/exit_status.h"
 #include "app/output.h"
+#include "app/store_command.h"
 #include "app/tokenize_command.h"
 #include "app/unknown_option.h"
 #include "core/base/error.h"
@@ -76,6 +77,7 @@ int run(int argc, char** argv) {
   app::add_tokenize_command(app);
   app::add_probe_command(app);
   app::add_check_command(app);
+  app::add_store_command(app);
   check_command_name(app, argc, argv);
   refuse_missing_values(argc, argv);
   try {

@@ -1,0 +1,88 @@
+#include "core/model/checkpoint/fingerprint.h"
+
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/base/mapped_file.h"
+
+namespace reprise::model {
+namespace fs = std::filesystem;
+namespace {
+
+std::string hash_text(const std::string& bytes) {
+  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
+}
+
+// A named part of what is hashed, its ends marked by its length.
+void append(std::string& facts, std::string_view name, std::string_view value) {
+  facts += fmt::format("{} {}\n", name, value.size());
+  facts += value;
+}
+
+// The length and the JSON at the beginning of a .safetensors file; less where it is cut off.
+std::string header_of(const fs::path& path) {
+  const MappedFile file(path);
+  const auto bytes = file.bytes();
+  uint64_t length = 0;
+  if (bytes.size() < sizeof length) return {};
+  std::memcpy(&length, bytes.data(), sizeof length);
+  const size_t end = sizeof length + std::min<uint64_t>(length, bytes.size() - sizeof length);
+  return {reinterpret_cast<const char*>(bytes.data()), end};
+}
+
+std::vector<fs::path> weights_of(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
+  if (error) raise("cannot read the folder {}: {}", folder.string(), error.message());
+  std::sort(files.begin(), files.end());
+  if (files.empty())
+    raise("{} holds no weights: give a checkpoint's folder, with its .safetensors files",
+          folder.string());
+  return files;
+}
+
+}  // namespace
+
+std::string fingerprint_of(const fs::path& folder) {
+  std::string facts;
+  append(facts, "config", read_file(folder / "config.json"));
+  for (const fs::path& path : weights_of(folder)) {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0)
+      raise("cannot read {}: {}", path.string(), std::strerror(errno));
+    append(facts, path.filename().string(),
+           fmt::format("{} {} {}", found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec));
+    append(facts, "header", header_of(path));
+  }
+  return hash_text(facts);
+}
+
+std::string fingerprint_of_random(std::string_view config, uint64_t seed) {
+  std::string facts;
+  append(facts, "config", config);
+  append(facts, "seed", std::to_string(seed));
+  return hash_text(facts);
+}
+
+std::string tokenizer_fingerprint_of(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return hash_text(read_file(path));
+  std::string facts;
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "vocab.txt"})
+    if (fs::is_regular_file(path / name, error)) append(facts, name, read_file(path / name));
+  if (facts.empty())
+    raise("{} holds no tokenizer: neither tokenizer.json nor tokenizer.model nor vocab.txt",
+          path.string());
+  return hash_text(facts);
+}
+
+}  // namespace reprise::model

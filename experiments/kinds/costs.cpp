@@ -86,7 +86,9 @@ double gflop_limit(const Json& machine, DType dtype) {
 double dram_limit(const Json& machine) { return limit_of(machine, "dram_read_gb_s"); }
 
 MemoryLimit memory_limit(const Json& machine, double bytes) {
-  const auto l3_bytes = static_cast<double>(cpu_facts().l3_bytes);
+  // Of the record's machine, where it says.
+  const auto l3_bytes =
+      machine.value("l3_bytes", static_cast<double>(std::max<int64_t>(0, cpu_facts().l3_bytes)));
   const double dram_gb_s = dram_limit(machine);
   if (bytes > l3_bytes) return {dram_gb_s, "dram"};
   // A guest's share of a large L3 may be no faster than its memory.

@@ -107,6 +107,10 @@ TEST(Costs, LimitsComeFromTheRecordAndMayBeMissing) {
   EXPECT_EQ(gflop_limit(machine, DType::kBF16), 300);
   EXPECT_EQ(gflop_limit(Json::object(), DType::kF32), 0);
   EXPECT_EQ(memory_limit(machine, 1e15).gb_s, 0);
+  const Json of_record = {{"l3_bytes", 1000},
+                          {"limits", {{"dram_read_gb_s", 10.0}, {"l3_read_gb_s", 20.0}}}};
+  EXPECT_EQ(memory_limit(of_record, 1000).gb_s, 20) << "what the record's machine holds in its L3";
+  EXPECT_EQ(memory_limit(of_record, 1001).gb_s, 10);
 }
 
 TEST(Costs, WhatCannotFitIsRefusedWithNeedAndRemedy) {

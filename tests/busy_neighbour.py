@@ -22,7 +22,8 @@ def records_of(program, folder):
     subprocess.run([program, "run", str(TREE / "experiments" / "quickstart.json"), "--out", str(folder)],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    return {record["config_hash"]: record for record in map(json.loads, lines)}
+    records = [json.loads(line) for line in lines]
+    return {json.dumps(record["settings"]["requested"], sort_keys=True): record for record in records}
 
 
 class BusyLoops:

@@ -11,8 +11,8 @@ namespace reprise::app {
 
 // Of an app whose parse() threw: `unknown option "--treads", did you mean "--threads"? Known: ...`
 // for the first option that its command does not have, or the command that is none of those within
-// it; "" where all is known. A required option that was mistyped is missing too; this is the message
-// that helps.
+// it; "" where all is known. A required option that was mistyped is missing too; this is the
+// message that helps.
 std::string unknown_option_text(const CLI::App& app);
 
 }  // namespace reprise::app

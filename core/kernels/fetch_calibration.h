@@ -27,9 +27,9 @@ struct FetchCalibration {
 
 // Times one decode step of eight sequences, each with a paged cache of its own (blocks of 64
 // tokens, heads of 128), that lies in memory: for every setting in turn, on other keys each time,
-// in several rounds, the fastest ones in more. The default stays unless another is faster by more than kLeastGain. Takes
-// below 1 s and an eighth of the free memory at most; with less than a step takes there, nothing is
-// measured. Where REPRISE_FETCH is set, that is chosen unmeasured.
+// in several rounds, the fastest ones in more. The default stays unless another is faster by more
+// than kLeastGain. Takes below 1 s and an eighth of the free memory at most; with less than a step
+// takes there, nothing is measured. Where REPRISE_FETCH is set, that is chosen unmeasured.
 FetchCalibration calibrate_fetch(DType kv_dtype, const Context& context);
 inline constexpr double kLeastGain = 1.03;
 

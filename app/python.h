@@ -9,10 +9,7 @@
 
 namespace reprise::app {
 
-// The program that REPRISE_PYTHON names, where it is set, else the first of python3 on the PATH and
-// /usr/bin/python3 that can import matplotlib; nothing where neither can. Throws Error naming the
-// variable, its value and the remedy where the program that it names is no Python, or one without
-// matplotlib: another would not be the one that was asked for.
+// As find_python(), with matplotlib.
 std::optional<std::string> find_plot_python();
 
 // The error of find_plot_python() about REPRISE_PYTHON, if there is one: before a run, whose

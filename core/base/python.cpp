@@ -1,0 +1,64 @@
+#include "core/base/python.h"
+
+#include <atomic>
+#include <cstdlib>
+
+#include "core/base/child_process.h"
+#include "core/base/error.h"
+
+namespace reprise {
+namespace {
+
+// What `python` prints for a line of Python. Throws Error as run_child().
+std::string answer_of(const std::string& python, const std::string& line) {
+  const std::atomic<bool> goes_on = false;
+  return run_child({python, "-c", line}, goes_on).out;
+}
+
+bool can_import(const std::string& python, const std::string& library) {
+  try {
+    (void)answer_of(python, "import " + library);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string named_python() {
+  const char* named = std::getenv("REPRISE_PYTHON");
+  return named == nullptr ? "" : named;
+}
+
+}  // namespace
+
+void check_named_python(const PythonLibrary& library) {
+  const std::string python = named_python();
+  if (python.empty()) return;
+  const std::string remedy = fmt::format(
+      "Set it to a Python that has {}, such as /usr/bin/python3 with the package {}, or unset it",
+      library.name, library.package);
+  std::string version;
+  try {
+    version = answer_of(python, "import sys; print('Python', sys.version)");
+  } catch (const Error& error) {
+    raise("REPRISE_PYTHON is \"{}\", which is no Python: {}. {}.", python, error.what(), remedy);
+  }
+  if (!version.starts_with("Python "))
+    raise(
+        "REPRISE_PYTHON is \"{}\", which is no Python: asked for its version it printed \"{}\". "
+        "{}.",
+        python, version.substr(0, 80), remedy);
+  if (!can_import(python, library.name))
+    raise("REPRISE_PYTHON is \"{}\", a Python that cannot import {}. {}.", python, library.name,
+          remedy);
+}
+
+std::optional<std::string> find_python(const PythonLibrary& library) {
+  check_named_python(library);
+  if (std::string named = named_python(); !named.empty()) return named;
+  for (const char* python : {"python3", "/usr/bin/python3"})
+    if (can_import(python, library.name)) return python;
+  return std::nullopt;
+}
+
+}  // namespace reprise

@@ -1,0 +1,42 @@
+#include "core/base/temporary_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "core/base/error.h"
+
+namespace reprise {
+
+namespace {
+
+bool write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+TemporaryFile::TemporaryFile(std::string_view name, std::string_view bytes)
+    : path_((std::filesystem::temp_directory_path() / fmt::format("{}-XXXXXX", name)).string()) {
+  const int file = ::mkstemp(path_.data());
+  if (file < 0) raise("cannot write {}: {}", path_, std::strerror(errno));
+  const bool is_written = write_all(file, bytes);
+  const int reason = errno;
+  ::close(file);
+  if (is_written) return;
+  ::unlink(path_.c_str());
+  raise("cannot write {}: {}", path_, std::strerror(reason));
+}
+
+TemporaryFile::~TemporaryFile() { ::unlink(path_.c_str()); }
+
+}  // namespace reprise

@@ -147,19 +147,11 @@ void score_tile(const TileScratch& scratch, const float* q, int dim, int width, 
   });
 }
 
-// What few lanes fetch meanwhile. Rows that are converted were read before.
-enum class Fetch : uint8_t { kNone, kToL1, kToL2 };
-Fetch fetch_of(const TileScratch& scratch, bool fetches) {
-  if (!fetches) return Fetch::kNone;
-  return scratch.fetch.level == FetchSetting::Level::kL2 ? Fetch::kToL2 : Fetch::kToL1;
-}
-
-// Calls use(constant) with the Fetch as a constant.
+// What few lanes fetch meanwhile: nothing where rows are converted, which were read before.
 template <typename Use>
-HWY_INLINE void with_fetch(Fetch fetch, Use&& use) {
-  if (fetch == Fetch::kToL2) return use(std::integral_constant<Fetch, Fetch::kToL2>{});
-  if (fetch == Fetch::kToL1) return use(std::integral_constant<Fetch, Fetch::kToL1>{});
-  use(std::integral_constant<Fetch, Fetch::kNone>{});
+HWY_INLINE void with_fetch(const TileScratch& scratch, bool fetches, Use&& use) {
+  if (!fetches) return use(std::integral_constant<Fetch, Fetch::kNone>{});
+  with_level(scratch.fetch, use);
 }
 
 // Fetches a line while vector `c` of a row is computed, if a line begins there.
@@ -229,7 +221,7 @@ void score_lanes_by_row(const TileScratch& scratch, int lanes, int dim, int keys
 void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys, bool fetches) {
   const int dim = task.head_dim % kN == 0 ? task.head_dim : scratch.padded_dim;
   const int lanes = task.unit_lanes();
-  with_fetch(fetch_of(scratch, fetches), [&](auto fetch) {
+  with_fetch(scratch, fetches, [&](auto fetch) {
     constexpr Fetch kFetch = decltype(fetch)::value;
     const auto* q = static_cast<const float*>(scratch.q);
     if (lanes > 1 || scratch.keys.row_bytes != static_cast<size_t>(dim) * sizeof(float))
@@ -468,7 +460,7 @@ void few_lanes(const AttentionTask& task, TileScratch& scratch) {
         score_rows(task, lanes, keys, fetches);
         softmax_rows(task, lanes, first, keys);
         if (task.unit_lanes() == 1)
-          return with_fetch(fetch_of(lanes, fetches), [&](auto fetch) {
+          return with_fetch(lanes, fetches, [&](auto fetch) {
             value_row<decltype(fetch)::value>(lanes, task.head_dim, keys);
           });
         const int rows_ahead = fetches ? keys : 0;

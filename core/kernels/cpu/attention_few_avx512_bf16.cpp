@@ -90,12 +90,17 @@ struct KeyRows {
     return _mm512_loadu_si512(at);
   }
   void fetch(int row, int c) const { (row < 8 ? ahead_low : ahead_high).line(byte_of(row, c)); }
+  template <Fetch kFetch>
+  void fetch(int row, int c) const {
+    if (kFetch == Fetch::kNone) return;
+    (row < 8 ? ahead_low : ahead_high).line<kFetch == Fetch::kToL2>(byte_of(row, c));
+  }
 };
 
 // The sums of 16 rows' products, sum i in element i: partial sums are halved and paired level by
 // level, so that few of them are alive at a time. The rows enter in their order in memory, which
 // leaves the sums in bit-reversed order until the end.
-template <int kVectors, bool kHasTail, bool kFetches>
+template <int kVectors, bool kHasTail, Fetch kFetch>
 struct DotTree {
   KeyRows<kVectors, kHasTail> rows;
   __m512bh q[kVectors];
@@ -106,7 +111,7 @@ struct DotTree {
 #pragma GCC unroll 8
     for (int c = 0; c < kVectors; ++c) {
       sum = _mm512_dpbf16_ps(sum, q[c], as_bh(rows.vector(kRow, c)));
-      if (kFetches) rows.fetch(kRow, c);
+      rows.template fetch<kFetch>(kRow, c);
     }
     return sum;
   }
@@ -134,10 +139,10 @@ struct DotTree {
 };
 
 // scores[lane][key] of 16 keys for one lane, and for each lane in turn.
-template <bool kFetches, int kVectors, bool kHasTail>
+template <Fetch kFetch, int kVectors, bool kHasTail>
 inline void score_lane(const TileScratch& scratch, int lane,
                        const KeyRows<kVectors, kHasTail>& rows, float* scores) {
-  DotTree<kVectors, kHasTail, kFetches> tree{.rows = rows, .q = {}};
+  DotTree<kVectors, kHasTail, kFetch> tree{.rows = rows, .q = {}};
   const auto* q = static_cast<const uint32_t*>(scratch.q) + lane * 16 * kVectors;
 #pragma GCC unroll 8
   for (int c = 0; c < kVectors; ++c) tree.q[c] = as_bh(_mm512_load_si512(q + 16 * c));
@@ -146,9 +151,9 @@ inline void score_lane(const TileScratch& scratch, int lane,
 template <int kVectors, bool kHasTail>
 inline void score_by_dots(const TileScratch& scratch, int lanes,
                           const KeyRows<kVectors, kHasTail>& rows, float* scores) {
-  score_lane</*kFetches=*/true>(scratch, 0, rows, scores);
-  for (int lane = 1; lane < lanes; ++lane)
-    score_lane</*kFetches=*/false>(scratch, lane, rows, scores);
+  with_level(scratch.fetch,
+             [&](auto fetch) { score_lane<decltype(fetch)::value>(scratch, 0, rows, scores); });
+  for (int lane = 1; lane < lanes; ++lane) score_lane<Fetch::kNone>(scratch, lane, rows, scores);
 }
 
 // The same for kLanes lanes at once, over keys transposed vector by vector.
@@ -278,7 +283,7 @@ inline void from_unpacked(__m512& low, __m512& high) {
 
 // One lane: o = o * corr + p v straight from groups of value rows, each of 32 * kVectors
 // dimensions, the last vector cut if kHasTail.
-template <int kVectors, bool kHasTail>
+template <int kVectors, bool kHasTail, Fetch kFetch>
 [[gnu::noinline]] void value_row(const AttentionTask& task, const TileScratch& scratch) {
   const size_t row_bytes = kHasTail ? scratch.values.row_bytes : size_t{64} * kVectors;
   const int left = task.head_dim - 32 * (kVectors - 1);
@@ -311,8 +316,8 @@ template <int kVectors, bool kHasTail>
 #pragma GCC unroll 8
       for (int c = 0; c < kVectors; ++c) {
         const __m512i va = load(rows + a, c), vb = load(rows + b, c);
-        ahead.line(a + static_cast<size_t>(64 * c));
-        ahead.line(b + static_cast<size_t>(64 * c));
+        ahead.line<kFetch == Fetch::kToL2>(a + static_cast<size_t>(64 * c));
+        ahead.line<kFetch == Fetch::kToL2>(b + static_cast<size_t>(64 * c));
         low[c] = _mm512_dpbf16_ps(low[c], weight, as_bh(_mm512_unpacklo_epi16(va, vb)));
         high[c] = _mm512_dpbf16_ps(high[c], weight, as_bh(_mm512_unpackhi_epi16(va, vb)));
       }
@@ -417,7 +422,10 @@ void add_lanes(const AttentionTask& task, const TileScratch& scratch) {
 void add_values(const AttentionTask& task, const TileScratch& scratch) {
   if (task.unit_lanes() == 1)
     return with_vectors(task.head_dim, [&](auto vectors, auto has_tail) {
-      value_row<decltype(vectors)::value, decltype(has_tail)::value>(task, scratch);
+      with_level(scratch.fetch, [&](auto fetch) {
+        value_row<decltype(vectors)::value, decltype(has_tail)::value, decltype(fetch)::value>(
+            task, scratch);
+      });
     });
   with_constant<1, 2, 3, 4, 5, 6, 7, 8>(task.unit_lanes(), [&](auto lanes) {
     if constexpr (decltype(lanes)::value > 1) add_lanes<decltype(lanes)::value>(task, scratch);

@@ -72,6 +72,17 @@ struct FetchAhead {
   }
 };
 
+// The prefetch as a constant: a branch for each line costs 2 % where memory is the limit. kNone:
+// the rows were read before.
+enum class Fetch : uint8_t { kNone, kToL1, kToL2 };
+// Calls use(constant) with what the setting says.
+template <typename Use>
+[[gnu::always_inline]] inline void with_level(const FetchSetting& setting, Use&& use) {
+  if (setting.level == FetchSetting::Level::kL2)
+    return use(std::integral_constant<Fetch, Fetch::kToL2>{});
+  use(std::integral_constant<Fetch, Fetch::kToL1>{});
+}
+
 // Fetches rows while something else is computed, so that memory is busy all the time: some for each
 // block of products.
 class RowsAhead {

@@ -23,6 +23,8 @@ LABELS = {
     "new_tokens": "generated tokens",
     "batch": "sequences in the batch",
     "memory_limit_ratio": "share of the measured memory rate",
+    "memory_beside_ratio": "share of the memory rate measured beside",
+    "stream_ratio": "rate, over reading the same keys alone",
     "compute_limit_ratio": "share of the measured arithmetic rate",
     "latency_us": "time of one attention step",
     "tokens_per_s": "token rate of one attention layer",

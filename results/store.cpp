@@ -16,6 +16,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/write_all.h"
 #include "results/identity.h"
 #include "results/record.h"
 
@@ -27,17 +28,6 @@ namespace fs = std::filesystem;
 [[noreturn]] void raise_errno(const char* call, const fs::path& path) {
   raise("{} {} failed: {}. Choose a folder you may write to with --out.", call, path.string(),
         std::strerror(errno));
-}
-
-// False, with errno, when the system refuses.
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
 }
 
 // A rename or a new file survives a power cut once its folder has been flushed.

@@ -8,22 +8,9 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/write_all.h"
 
 namespace reprise {
-
-namespace {
-
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
-
-}  // namespace
 
 TemporaryFile::TemporaryFile(std::string_view name, std::string_view bytes)
     : path_((std::filesystem::temp_directory_path() / fmt::format("{}-XXXXXX", name)).string()) {

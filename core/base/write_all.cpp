@@ -1,0 +1,19 @@
+#include "core/base/write_all.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace reprise {
+
+bool write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace reprise

@@ -1,6 +1,8 @@
 #include "core/device/context.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 
 #include "core/base/error.h"
@@ -21,6 +23,20 @@ std::optional<FetchSetting> given_fetch() {
   } catch (const Error& error) {
     raise("REPRISE_FETCH: {}", error.what());
   }
+}
+
+bool wake_threads(const Context& context) {
+  using Clock = std::chrono::steady_clock;
+  const auto latest = Clock::now() + std::chrono::milliseconds(1);
+  std::atomic<int> awake = 0;
+  std::atomic<bool> gave_up = false;
+  // Each thread keeps an item until all have one.
+  parallel_for(context, context.threads, [&](int64_t, int) {
+    ++awake;
+    while (awake < context.threads && !gave_up)
+      if (Clock::now() >= latest) gave_up = true;
+  });
+  return !gave_up;
 }
 
 }  // namespace reprise

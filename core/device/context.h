@@ -42,4 +42,10 @@ void parallel_for(const Context& context, int64_t items, Fn&& fn) {
                        });
 }
 
+// Returns when all threads of the caller's team are awake, as they are between calls that follow
+// one another: a thread that has slept takes tens of microseconds longer for its first item, which
+// would count as the time of whatever is measured after something else. False where one did not
+// come within a millisecond.
+bool wake_threads(const Context& context);
+
 }  // namespace reprise

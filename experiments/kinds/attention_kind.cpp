@@ -173,14 +173,15 @@ class AttentionRun {
     if (stop_) throw Interrupted{};
     AttentionOperator& one = *operators_[m];
     AttentionTurn turn{.keys = keys_at(step), .kv_bytes_read = one.kv_bytes_read()};
-    samples_[m].turns.push_back(samples_[m].taking.take([&] { turn.beside = moment(); },
-                                                        [&] {
-                                                          turn.append_us =
-                                                              elapsed_us([&] { one.append(); });
-                                                          turn.latency_us =
-                                                              elapsed_us([&] { one.attend(); });
-                                                          return turn;
-                                                        }));
+    const auto prepare = [&] {
+      turn.beside = moment();
+      (void)wake_threads(context_);
+    };
+    samples_[m].turns.push_back(samples_[m].taking.take(prepare, [&] {
+      turn.append_us = elapsed_us([&] { one.append(); });
+      turn.latency_us = elapsed_us([&] { one.attend(); });
+      return turn;
+    }));
   }
 
   // The read comes last: it empties the caches.
@@ -193,6 +194,7 @@ class AttentionRun {
   double cold_us(const std::function<void()>& work) const {
     if (stop_) throw Interrupted{};
     (void)probe_.sample(Limit::kDramRead);
+    (void)wake_threads(context_);
     return elapsed_us(work);
   }
 

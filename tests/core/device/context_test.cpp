@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
@@ -135,6 +136,23 @@ TEST(ParallelFor, TheCallersWritesAreSeenAndTheWorkersWritesComeBack) {
                  [&](int64_t item, int) { values[static_cast<size_t>(item)] *= 2; });
   }
   for (int64_t value : values) EXPECT_EQ(value, 3 * 1024 - 2);
+}
+
+TEST(WakeThreads, TellsWhetherAllCame) {
+  EXPECT_TRUE(wake_threads({.threads = 1}));
+  const int threads = std::min(2, Context::machine().threads);
+  int came = 0;  // a busy machine may keep a thread from coming, but not every time
+  for (int round = 0; round < 200 && came == 0; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // longer than a thread polls
+    if (wake_threads({.threads = threads})) ++came;
+  }
+  EXPECT_EQ(came, 1);
+  // Within a call there is no team to wake.
+  std::atomic<int> woken = 0;
+  parallel_for({.threads = 2}, 2, [&](int64_t, int) {
+    if (wake_threads({.threads = 2})) ++woken;
+  });
+  EXPECT_EQ(woken, 0);
 }
 
 TEST(Context, MachineHasThreadsAndItsBestInstructionSet) {

@@ -35,7 +35,7 @@ void check_named_python(const PythonLibrary& library) {
   const std::string python = named_python();
   if (python.empty()) return;
   const std::string remedy = fmt::format(
-      "Set it to a Python that has {}, such as /usr/bin/python3 with the package {}, or unset it",
+      "Set it to a Python that has {} (package {}), such as /usr/bin/python3, or unset it",
       library.name, library.package);
   std::string version;
   try {

@@ -43,17 +43,27 @@ size_t count_sound(const fs::path& folder) {
   return found;
 }
 
-void wait_for_a_write(const fs::path& folder) {
+// Whether the folder holds a file that a writer has begun since `old` was listed.
+bool has_a_new_write(const fs::path& folder, const std::vector<fs::path>& old) {
+  const std::vector<StoreFile> unfinished = list_store(folder).unfinished;
+  return std::any_of(unfinished.begin(), unfinished.end(), [&](const StoreFile& file) {
+    return std::find(old.begin(), old.end(), file.path) == old.end();
+  });
+}
+
+// Returns with the writer stopped inside a write, however short its writes and however busy the
+// machine.
+void stop_in_a_write(const ChildProcess& writer, const fs::path& folder) {
   const auto old = files_of(folder, ".unfinished");
   const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  const auto is_new = [&](const fs::path& file) {
-    return std::find(old.begin(), old.end(), file) == old.end();
-  };
   while (std::chrono::steady_clock::now() < latest) {
-    const StoreListing listing = list_store(folder);
-    for (const StoreFile& file : listing.unfinished)
-      if (is_new(file.path)) return;
+    writer.send(SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));  // until it has stopped
+    if (has_a_new_write(folder, old)) return;
+    writer.send(SIGCONT);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
+  ADD_FAILURE() << "in 20 s the writer was never met inside a write";
 }
 
 TEST(SegmentStoreKill, AtFiftyRandomMomentsLeavesTheOldOrTheNew) {
@@ -64,11 +74,13 @@ TEST(SegmentStoreKill, AtFiftyRandomMomentsLeavesTheOldOrTheNew) {
   for (int kill = 0; kill < 50; ++kill) {
     {
       ChildProcess writer = start_writer({"loop", folder.path().string(), std::to_string(kill)});
-      // A quarter of the times while it starts; half while it writes its first file, whatever the
-      // speed of the machine; a quarter later.
-      if (kill % 4 != 0) wait_for_a_write(folder.path());
-      const uint64_t most_us = kill % 4 == 0 ? 60'000 : kill % 4 == 1 ? 30'000 : 500;
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % most_us));
+      // Half of the times inside a write; a quarter while it starts, a quarter later.
+      if (kill % 2 == 0) {
+        stop_in_a_write(writer, folder.path());
+      } else {
+        const uint64_t most_us = kill % 4 == 1 ? 60'000 : 10'000;
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % most_us));
+      }
       writer.send(SIGKILL);
       ASSERT_EQ(writer.wait().signal, SIGKILL) << "it ended by itself";
     }

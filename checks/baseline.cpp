@@ -88,7 +88,8 @@ void write_baseline(const Baseline& baseline, const std::filesystem::path& file)
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
   {
     std::ofstream out(beside);
-    out << baseline_json(baseline).dump(1) << '\n';
+    // A program's name may be of any bytes.
+    out << baseline_json(baseline).dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
     if (!out.flush())
       raise("cannot write {}. Is the folder there, may you write to it, is there space?",
             beside.string());

@@ -23,8 +23,8 @@ struct Benchmark {
 std::vector<Benchmark> list_benchmarks(const std::filesystem::path& place,
                                        const std::atomic<bool>& stop);
 
-// Those whose id holds a match of the ECMAScript expression `filter`; all for "". Throws Error for
-// an expression that cannot be read and where nothing is left, with the nearest id.
+// Those whose id holds a match of the regular expression `filter`; all for "". Throws Error for an
+// expression that cannot be read or takes too long, and where nothing is left, with one of the ids.
 std::vector<Benchmark> filtered(std::vector<Benchmark> benchmarks, const std::string& filter);
 
 // How one process measures.

@@ -6,14 +6,14 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/temporary_file.h"
 
 namespace reprise::checks {
 
 MachineLock::MachineLock() {
-  const std::string path = (std::filesystem::temp_directory_path() / "reprise_check.lock").string();
+  const std::string path = (temporary_folder() / "reprise_check.lock").string();
   // Without O_CREAT first: in a sticky folder Linux refuses it for a file of another user.
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file_ < 0) file_ = ::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0644);

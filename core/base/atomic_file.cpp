@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/write_all.h"
 
 namespace reprise {
 namespace {
@@ -54,13 +55,9 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   REPRISE_CHECK(file_ >= 0, "{} is committed already", path_.string());
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) raise_errno("writing", path_);
-    bytes = bytes.subspan(static_cast<size_t>(written));
-    bytes_written_ += static_cast<size_t>(written);
-  }
+  if (!write_all(file_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}))
+    raise_errno("writing", path_);
+  bytes_written_ += bytes.size();
 }
 
 void AtomicFile::commit() {

@@ -35,8 +35,8 @@ template <typename... Args>
   throw ShapeError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Insertions, deletions and substitutions of one byte that turn `a` into `b` (Levenshtein).
-// Quadratic: for names.
+// Insertions, deletions and substitutions of one byte, and swaps of two neighbours, that turn `a`
+// into `b` (optimal string alignment). Quadratic: for names.
 size_t edit_distance(std::string_view a, std::string_view b);
 
 // The candidate with the least edit distance to `name`, else one that begins with it, or "" where

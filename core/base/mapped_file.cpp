@@ -14,7 +14,8 @@
 namespace reprise {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, opening a pipe waits for a writer.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) raise("cannot open {}: {}", path.string(), std::strerror(errno));
   struct stat facts {};
   const bool is_file = ::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
@@ -39,15 +40,22 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-void MappedFile::release(size_t offset_bytes, size_t count_bytes) const {
+void MappedFile::advise(size_t offset_bytes, size_t count_bytes, int advice) const {
   REPRISE_CHECK(offset_bytes <= size_ && count_bytes <= size_ - offset_bytes, "[{}, +{}) of {}",
                 offset_bytes, count_bytes, size_);
   if (count_bytes == 0) return;
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t first = offset_bytes / page * page;
-  // Advice only: where the system declines, the pages stay, which costs memory and nothing else.
-  ::madvise(const_cast<std::byte*>(data_) + first, offset_bytes + count_bytes - first,
-            MADV_DONTNEED);
+  // Advice only: where the system declines, it costs memory or time and nothing else.
+  ::madvise(const_cast<std::byte*>(data_) + first, offset_bytes + count_bytes - first, advice);
+}
+
+void MappedFile::release(size_t offset_bytes, size_t count_bytes) const {
+  advise(offset_bytes, count_bytes, MADV_DONTNEED);
+}
+
+void MappedFile::fetch(size_t offset_bytes, size_t count_bytes) const {
+  advise(offset_bytes, count_bytes, MADV_WILLNEED);
 }
 
 }  // namespace reprise

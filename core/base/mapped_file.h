@@ -20,8 +20,12 @@ class MappedFile {
   // The range's pages may leave memory; a later read brings them back from the file. Pages that the
   // range shares with its neighbours leave too.
   void release(size_t offset_bytes, size_t count_bytes) const;
+  // The range will be read soon: the system may begin to bring it in. Returns at once.
+  void fetch(size_t offset_bytes, size_t count_bytes) const;
 
  private:
+  void advise(size_t offset_bytes, size_t count_bytes, int advice) const;
+
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
 };

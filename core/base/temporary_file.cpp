@@ -5,15 +5,23 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/base/write_all.h"
 
 namespace reprise {
 
+std::filesystem::path temporary_folder() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (!error) return folder;
+  const char* named = std::getenv("TMPDIR");
+  raise("the folder for temporary files, {}, cannot be used ({}). Set TMPDIR to one that is there.",
+        named == nullptr ? "/tmp" : named, error.message());
+}
+
 TemporaryFile::TemporaryFile(std::string_view name, std::string_view bytes)
-    : path_((std::filesystem::temp_directory_path() / fmt::format("{}-XXXXXX", name)).string()) {
+    : path_((temporary_folder() / fmt::format("{}-XXXXXX", name)).string()) {
   const int file = ::mkstemp(path_.data());
   if (file < 0) raise("cannot write {}: {}", path_, std::strerror(errno));
   const bool is_written = write_all(file, bytes);

@@ -1,10 +1,15 @@
 // A file for as long as another program reads it.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
 namespace reprise {
+
+// The system's folder for such files: what TMPDIR names, else /tmp. Throws Error naming it where it
+// is no folder.
+std::filesystem::path temporary_folder();
 
 // In the system's folder for such files, readable by this user alone; removed when it ends. Neither
 // copied nor moved.

@@ -217,10 +217,20 @@ Json calibrate_fetch(const Context& context) {
 }
 
 Context with_calibration(Context context, const Json& machine) {
-  const auto fetch = machine.find("fetch");
-  if (fetch == machine.end()) return context;
-  context.fetch_bf16 = parse_fetch((*fetch)["bf16"]["chosen"].get<std::string>());
-  context.fetch_f32 = parse_fetch((*fetch)["f32"]["chosen"].get<std::string>());
+  JsonObject whole(machine, "the machine's facts and limits (machine.json)");
+  if (!whole.has("fetch")) return context;
+  JsonObject fetch = whole.object("fetch");
+  const auto chosen = [&](const char* dtype) {
+    JsonObject of_dtype = fetch.object(dtype);
+    const std::string text = of_dtype.string("chosen");
+    try {
+      return parse_fetch(text);
+    } catch (const Error& error) {
+      raise("{}: {}", of_dtype.where("chosen"), error.what());
+    }
+  };
+  context.fetch_bf16 = chosen("bf16");
+  context.fetch_f32 = chosen("f32");
   return context;
 }
 

@@ -37,6 +37,7 @@ inline constexpr double kLeastGain = 1.03;
 // speedup, rounds}], elapsed_s}, "f32": ...}.
 Json calibrate_fetch(const Context& context);
 // The context with what a record's machine chose; as it is where the machine's JSON has none.
+// Throws Error naming the key of what is no setting.
 Context with_calibration(Context context, const Json& machine);
 
 }  // namespace reprise::kernels

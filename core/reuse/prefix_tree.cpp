@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/reuse/reuse_method.h"
 
 namespace reprise::reuse {
 namespace {
@@ -156,6 +157,9 @@ uint64_t hash_of(const Chunk& chunk) {
 void PrefixTree::list(int32_t index) {
   if (!matches_chunks(options_.matching)) return;
   Chunk& c = chunk_at(index);
+  // All behind a private token is private. Chunks that are not listed are found by nobody, so that
+  // what is found holds no private token to be compared with another.
+  if (c.tokens.back() == kPrivateToken) return;
   listed_.emplace(hash_of(c), index);
   c.is_listed = true;
 }

@@ -53,6 +53,13 @@ TEST_F(BaselineTest, ComesBackAsItWasWritten) {
   EXPECT_FALSE(fs::exists(file.string() + ".part"));
 }
 
+TEST_F(BaselineTest, OfProgramsWhoseNamesAreNoTextIsWritten) {
+  Baseline baseline = sample();
+  baseline.entries[0].program = "a\xff_bench";
+  write_baseline(baseline, dir_ / "sample.json");
+  EXPECT_TRUE(read_baseline(dir_ / "sample.json").entries[0].program.ends_with("_bench"));
+}
+
 TEST_F(BaselineTest, WhatIsWrongIsNamed) {
   const Json good = baseline_json(sample());
   expect_refused(Json::array(), {"must be a JSON object"});

@@ -48,10 +48,27 @@ TEST(Filtered, ByProgramAndName) {
   EXPECT_EQ(filtered(all, "16$")[0].name, "Read/16");
   EXPECT_THROW((void)filtered(all, "Write"), Error);
   EXPECT_THROW((void)filtered(all, "("), Error);
+  EXPECT_EQ(filtered(all, "x*").size(), 2u) << "an empty match is one";
+  EXPECT_EQ(filtered({{"bin/a_bench", "\xff/8"}}, "8$").size(), 1u) << "no UTF-8";
+}
+
+TEST(Filtered, ExpressionsThatWouldNotEndAreRefused) {
+  const std::vector<Benchmark> all = {{"bin/a_bench", std::string(200, 'a')}};
+  EXPECT_THROW((void)filtered(all, std::string(100000, '(')), Error);
+  EXPECT_THROW((void)filtered(all, std::string(5000, '(') + "a" + std::string(5000, ')')), Error);
+  EXPECT_THROW((void)filtered(all, "(a*)*(a*)*(a*)*(a*)*y"), Error);
+  EXPECT_THROW((void)filtered(all, "\xff"), Error);
 }
 
 TEST(ListBenchmarks, APlaceWithoutProgramsIsNamed) {
   const std::atomic<bool> stop = false;
+  const std::filesystem::path loops =
+      std::filesystem::path(testing::TempDir()) / "match_test_loops";
+  std::filesystem::create_directories(loops);
+  std::error_code exists;
+  std::filesystem::create_symlink("a_bench", loops / "a_bench", exists);
+  EXPECT_THROW((void)list_benchmarks(loops, stop), Error) << "a link to itself is no program";
+  std::filesystem::remove_all(loops);
   for (const char* place : {"/nowhere/bin", "/dev/null", "/proc/self/fdinfo"})
     EXPECT_THROW((void)list_benchmarks(place, stop), Error) << place;
 }

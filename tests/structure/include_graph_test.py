@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "baselines": ["core/base", "core/device"],
     "workloads": ["core/base", "core/tokenizer"],
     "results": ["core/base"],
-    "checks": ["core/base", "core/device", "results"],
+    "checks": ["core/base", "core/device", "core/tokenizer", "results"],
     "experiments/framework": ["core/*", "methods", "baselines", "workloads", "results"],
     "experiments/kinds": ["core/*", "methods", "baselines", "workloads", "results", "experiments/framework"],
     "app": ["core/*", "methods", "baselines", "workloads", "results", "checks", "experiments/framework",

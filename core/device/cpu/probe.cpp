@@ -45,7 +45,11 @@ uint32_t SumWords(const void* data, size_t bytes) {
   for (; i + 4 * n <= count; i += 4 * n)
     for (size_t j = 0; j < 4; ++j) sum[j] = hn::Add(sum[j], hn::LoadU(d, in + i + j * n));
   for (int j = 1; j < 4; ++j) sum[0] = hn::Add(sum[0], sum[j]);
-  uint32_t total = hn::GetLane(hn::SumOfLanes(d, sum[0]));
+  // Not SumOfLanes: GCC's reduction adds signed numbers, whose overflow is undefined.
+  uint32_t lanes[16];
+  hn::StoreU(sum[0], d, lanes);
+  uint32_t total = 0;
+  for (size_t lane = 0; lane < n; ++lane) total += lanes[lane];
   for (; i < count; ++i) {
     uint32_t word;
     std::memcpy(&word, in + i, sizeof word);

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/base/mapped_file.h"
+#include "core/model/checkpoint/safetensors.h"
 
 namespace reprise::model {
 namespace fs = std::filesystem;
@@ -24,17 +24,6 @@ std::string hash_text(const std::string& bytes) {
 void append(std::string& facts, std::string_view name, std::string_view value) {
   facts += fmt::format("{} {}\n", name, value.size());
   facts += value;
-}
-
-// The length and the JSON at the beginning of a .safetensors file; less where it is cut off.
-std::string header_of(const fs::path& path) {
-  const MappedFile file(path);
-  const auto bytes = file.bytes();
-  uint64_t length = 0;
-  if (bytes.size() < sizeof length) return {};
-  std::memcpy(&length, bytes.data(), sizeof length);
-  const size_t end = sizeof length + std::min<uint64_t>(length, bytes.size() - sizeof length);
-  return {reinterpret_cast<const char*>(bytes.data()), end};
 }
 
 std::vector<fs::path> weights_of(const fs::path& folder) {
@@ -61,7 +50,7 @@ std::string fingerprint_of(const fs::path& folder) {
       raise("cannot read {}: {}", path.string(), std::strerror(errno));
     append(facts, path.filename().string(),
            fmt::format("{} {} {}", found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec));
-    append(facts, "header", header_of(path));
+    append(facts, "header", safetensors_header_of(path).value_or("cut off"));
   }
   return hash_text(facts);
 }

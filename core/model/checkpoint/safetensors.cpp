@@ -33,6 +33,18 @@ constexpr std::array kDtypes = {
     KnownDtype{"F6_E2M3", 6}, KnownDtype{"F6_E3M2", 6},
 };
 
+// As the first bytes give it; there must be kLengthBytes of them.
+uint64_t header_bytes_of(std::span<const std::byte> file) {
+  uint64_t length = 0;
+  std::memcpy(&length, file.data(), kLengthBytes);
+  return length;
+}
+
+// The header that stands whole behind its length.
+std::string_view header_text_of(std::span<const std::byte> file) {
+  return {reinterpret_cast<const char*>(file.data()) + kLengthBytes, header_bytes_of(file)};
+}
+
 // The part of a message that says where: `FILE, tensor "NAME"`.
 std::string where(const std::filesystem::path& path, const std::string& name) {
   return fmt::format("{}, tensor {}", path.string(), quoted_name(name));
@@ -155,8 +167,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   if (bytes.size() < kLengthBytes)
     raise("{} has {} bytes, too few for a safetensors file; {}", path.string(), bytes.size(),
           kNextStep);
-  uint64_t header_bytes = 0;
-  std::memcpy(&header_bytes, bytes.data(), kLengthBytes);
+  const uint64_t header_bytes = header_bytes_of(bytes);
   if (header_bytes > kMaxHeaderBytes)
     raise(
         "{}: a header of {} bytes is more than the {} allowed: not a safetensors file, or "
@@ -165,8 +176,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   if (header_bytes > bytes.size() - kLengthBytes)
     raise("{}: a header of {} bytes does not fit the file of {}: it is cut short; {}",
           path.string(), header_bytes, bytes.size(), kNextStep);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
-                              header_bytes);
+  const std::string_view text = header_text_of(bytes);
   if (!text.starts_with('{'))
     raise("{}: the header must begin with {{; not a safetensors file, or damaged; {}",
           path.string(), kNextStep);
@@ -182,6 +192,17 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   }
   check_coverage(entries_, path, data_bytes);
   for (auto& [name, entry] : entries_) entry.offset_bytes += data_start;
+}
+
+std::optional<std::string> safetensors_header_of(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  const std::span<const std::byte> bytes = file.bytes();
+  if (bytes.size() < kLengthBytes) return std::nullopt;
+  const uint64_t header_bytes = header_bytes_of(bytes);
+  if (header_bytes > SafetensorsFile::kMaxHeaderBytes ||
+      header_bytes > bytes.size() - kLengthBytes)
+    return std::nullopt;
+  return std::string(header_text_of(bytes));
 }
 
 std::span<const std::byte> SafetensorsFile::bytes(const SafetensorsEntry& entry) const {

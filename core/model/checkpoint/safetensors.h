@@ -59,4 +59,9 @@ class SafetensorsFile {
   std::map<std::string, SafetensorsEntry> entries_;
 };
 
+// The header of a file as its JSON stands there, unparsed: names, shapes and places of all tensors,
+// so what tells files of one size apart without reading their data. None where the file ends before
+// its header does, or gives it more than kMaxHeaderBytes. Throws Error where it cannot be opened.
+std::optional<std::string> safetensors_header_of(const std::filesystem::path& path);
+
 }  // namespace reprise::model

@@ -24,7 +24,8 @@ WeightFormat format_of_options(const LoadOptions& options) {
 std::unique_ptr<WeightSource> open_source(const std::string& dir_or_shape,
                                           const LoadOptions& options, ModelConfig& config) {
   if (options.random_weights) return random_weights(config, options.seed);
-  if (!std::filesystem::is_directory(dir_or_shape))
+  std::error_code error;
+  if (!std::filesystem::is_directory(dir_or_shape, error))
     raise(
         "{} is a shape without weights: ask for random weights (--random-weights, or \"weights\": "
         "\"random\" in an experiment file), or give a checkpoint folder",

@@ -14,6 +14,9 @@ TEST(EditDistance, CountsInsertionsDeletionsAndSubstitutions) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
   EXPECT_EQ(edit_distance("sitting", "kitten"), 3u);
   EXPECT_EQ(edit_distance("relay", "relay"), 0u);
+  EXPECT_EQ(edit_distance("cdua", "cuda"), 1u) << "a swap is one mistake";
+  EXPECT_EQ(edit_distance("ab", "ba"), 1u);
+  EXPECT_EQ(edit_distance("ca", "abc"), 3u) << "no letter is moved twice";
 }
 
 TEST(NearestName, OffersTheClosestNameThatIsNearEnough) {
@@ -22,6 +25,7 @@ TEST(NearestName, OffersTheClosestNameThatIsNearEnough) {
   EXPECT_EQ(nearest_name("relay", kNames), "relay");
   EXPECT_EQ(nearest_name("zebra crossing", kNames), "");
   EXPECT_EQ(nearest_name("x", {}), "");
+  EXPECT_EQ(nearest_name("cdua", std::vector<std::string>{"cpu", "cuda"}), "cuda");
 }
 
 TEST(NearestName, LongInputIsNotCompared) {

@@ -43,5 +43,23 @@ TEST(TemporaryFile, NamesThePathThatCannotBeWritten) {
   }
 }
 
+TEST(TemporaryFile, TmpdirThatIsNoFolderIsNamed) {
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", "/nowhere", 1);
+  try {
+    const TemporaryFile file("reprise-test", "a");
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    for (const char* part : {"/nowhere", "TMPDIR"})
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+  if (before == nullptr)
+    ::unsetenv("TMPDIR");
+  else
+    ::setenv("TMPDIR", kept.c_str(), 1);
+  EXPECT_NO_THROW((void)temporary_folder());
+}
+
 }  // namespace
 }  // namespace reprise

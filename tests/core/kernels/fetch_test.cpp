@@ -136,5 +136,32 @@ TEST(Fetch, ARecordsMachineDecidesForAContext) {
   EXPECT_EQ(with_calibration({}, Json::object()).fetch_bf16, FetchSetting{});
 }
 
+// It is read from a file, which may have been changed.
+TEST(Fetch, AMachinesChoiceThatIsNoneIsNamed) {
+  const Json good = {
+      {"fetch", {{"bf16", {{"chosen", "l2:8192:0"}}}, {"f32", {{"chosen", "l1:64:0"}}}}}};
+  struct Change {
+    const char* pointer;
+    Json value;
+    const char* named;
+  };
+  for (const auto& [pointer, value, named] :
+       std::vector<Change>{{"/fetch", 7, "\"fetch\""},
+                           {"/fetch", Json::object(), "\"fetch.bf16\""},
+                           {"/fetch/bf16", Json::array(), "\"fetch.bf16\""},
+                           {"/fetch/bf16/chosen", 7, "\"fetch.bf16.chosen\""},
+                           {"/fetch/bf16/chosen", "l9:1:1", "\"fetch.bf16.chosen\""},
+                           {"/fetch/f32/chosen", "l2:8192", "\"fetch.f32.chosen\""}}) {
+    Json machine = good;
+    machine[Json::json_pointer(pointer)] = value;
+    try {
+      (void)with_calibration({}, machine);
+      ADD_FAILURE() << "no error: " << machine;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(named), std::string::npos) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace reprise::kernels

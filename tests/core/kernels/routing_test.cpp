@@ -1,12 +1,12 @@
 // The router, its groups and the sum of experts against their definitions.
 #include "core/kernels/routing.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "core/base/error.h"
 #include "core/kernels/combine_rows.h"
 #include "core/kernels/reference/routing.h"
 #include "tests/support/kernels.h"
@@ -205,17 +205,6 @@ TEST(CombineRows, EveryInstructionSetMatchesTheReferenceOnAnyNumberOfThreads) {
           EXPECT_EQ(out, of_two);
         }
       }
-}
-
-TEST(Routing, DevicesThatAreNotThereAreNamed) {
-  for (const auto& run : {+[](const Context& c) { RoutingCall{.experts = 1, .per_row = 1}.run(c); },
-                          +[](const Context& c) { CombineRowsCall{}.run(c); }})
-    try {
-      run({.device = Device::kCuda});
-      FAIL() << "no error";
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("cuda"), std::string::npos) << error.what();
-    }
 }
 
 }  // namespace

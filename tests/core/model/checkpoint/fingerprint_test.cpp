@@ -56,6 +56,17 @@ TEST(Fingerprint, OfCutOffWeightsIsStillOne) {
     folder.write("model.safetensors", weights('a').substr(0, bytes));
     EXPECT_EQ(fingerprint_of(folder.path()).size(), 16u);
   }
+  // Of one size and time, the header tells them apart.
+  const auto of = [&](const std::string& bytes) {
+    const fs::path file = folder.write("model.safetensors", bytes);
+    fs::last_write_time(file, fs::file_time_type{});
+    return fingerprint_of(folder.path());
+  };
+  const std::string whole = weights('a');
+  std::string other_name = whole;
+  other_name[other_name.find("\"w\"") + 1] = 'v';
+  EXPECT_NE(of(other_name), of(whole));
+  EXPECT_EQ(of(whole), of(whole));
 }
 
 TEST(Fingerprint, NamesWhatIsMissing) {

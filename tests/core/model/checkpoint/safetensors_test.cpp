@@ -2,6 +2,7 @@
 #include "core/model/checkpoint/safetensors.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "core/device/memory.h"
 #include "tests/core/model/checkpoint/model_files.h"
@@ -138,10 +139,30 @@ TEST(Safetensors, AHeaderLengthBeyondTheLimitIsAnError) {
   }
 }
 
+TEST(Safetensors, TheHeaderIsGivenAsItStands) {
+  const TempDir dir;
+  const std::string header = R"({ "w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]} } )";
+  const std::string whole = safetensors_bytes(header, std::string(8, 'x'));
+  const auto header_of = [&](const std::string& bytes) {
+    return safetensors_header_of(dir.write("f.safetensors", bytes));
+  };
+  EXPECT_EQ(header_of(whole), header);
+  EXPECT_EQ(header_of(whole.substr(0, 8 + header.size())), header) << "the data may be missing";
+  EXPECT_EQ(header_of(safetensors_bytes("no JSON", "")), "no JSON") << "nobody parses it";
+  for (size_t bytes = 0; bytes < 8 + header.size(); ++bytes)
+    EXPECT_EQ(header_of(whole.substr(0, bytes)), std::nullopt) << bytes;
+  EXPECT_EQ(header_of(std::string(8, '\xff') + header), std::nullopt) << "a length beyond all";
+  expect_error([&] { (void)safetensors_header_of(dir.path() / "none"); }, {"none"});
+}
+
 TEST(Safetensors, WhatIsNoFileIsAnError) {
   const TempDir dir;
   expect_error([&] { SafetensorsFile(dir.path() / "absent.safetensors"); }, {"absent"});
   expect_error([&] { SafetensorsFile{dir.path()}; }, {"not a regular file"});
+  // A pipe, into which nobody ever writes.
+  const std::filesystem::path pipe = dir.path() / "pipe.safetensors";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_error([&] { SafetensorsFile{pipe}; }, {"not a regular file"});
 }
 
 }  // namespace

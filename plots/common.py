@@ -1,6 +1,7 @@
 """What the figure families share: the document to draw, names and units, looks, series and panels, captions."""
 import json
 import os
+import signal
 import sys
 
 # Colours that stay apart for colour-blind readers (Okabe and Ito's palette without its yellow, then darker and
@@ -54,8 +55,22 @@ NOISY_SHARE = 0.25
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
 
 
+def note(text):
+    """A line on standard error, which is lost where that takes no more (a full disk): the figures matter. What would
+    steer a terminal is written out. Where whoever reads has gone, the script ends as by SIGPIPE."""
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    try:
+        os.write(sys.stderr.fileno(), (text + "\n").encode())  # not print(): what it keeps would fail again at the end
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+    except OSError:
+        pass
+
+
 def fail(message):
-    sys.exit("reprise_plot: " + message)
+    note("reprise_plot: " + message)
+    sys.exit(1)
 
 
 def read_document(path):

@@ -4,8 +4,9 @@ import argparse
 import os
 import re
 import signal
-import sys
 import textwrap
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it, without a traceback
 
 import matplotlib
 
@@ -49,7 +50,7 @@ def finish(figure, remark, document, spec, stem):
                 color="#444444")
     for suffix in ("pdf", "png"):
         figure.savefig(f"{stem}.{suffix}", dpi=DPI, bbox_inches="tight")
-        print(f"figure: {stem}.{suffix}", file=sys.stderr, flush=True)
+        common.note(f"figure: {stem}.{suffix}")
     plt.close(figure)
 
 
@@ -63,7 +64,7 @@ def draw(document, spec, target):
     drawn = FAMILIES[spec["family"]](document, spec)
     if drawn is None:
         why = " (too few samples)" if common.too_few(document["records"], spec["y"]) else ""
-        print(f"no record has {spec['y']}{why}: figure {name} is left out", file=sys.stderr)
+        common.note(f"no record has {spec['y']}{why}: figure {name} is left out")
         return
     finish(*drawn, document, spec, os.path.join(target, name))
 
@@ -79,9 +80,6 @@ def main():
         os.makedirs(options.out, exist_ok=True)
         for spec in document["run"].get("plots", []):
             draw(document, spec, options.out)
-    except BrokenPipeError:  # whoever read what is printed has gone: as SIGPIPE would end it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
-        sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
         common.fail(f"cannot write to {options.out}: {error.strerror}; name another folder with --out")
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:

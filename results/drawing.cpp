@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/visible.h"
 #include "results/metric_name.h"
 #include "results/paper_numbers.h"
 #include "results/placeholders.h"
@@ -73,7 +74,7 @@ Json figures_document(const ResultsFolder& folder) {
   for (Json& record : records) record.erase("samples");
   size_t missing = 0;
   for (const MissingPoints& place : missing_points(folder)) missing += place.methods.size();
-  return {{"source", folder.source},
+  return {{"source", visible(folder.source, /*kept=*/"")},  // a path may be of any bytes
           {"papers", paper_points(paper_numbers_of(run), records)},
           {"run", std::move(run)},
           {"records", std::move(records)},

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/base/error.h"
 #include "results/data_dir.h"
+#include "results/statistics.h"
 
 namespace reprise::results {
 namespace {
@@ -66,6 +68,7 @@ void PaperNumbers::read_csv(JsonObject csv) {
   const std::string name = csv.string("file");
   const Json names = csv.object("columns").json();
   const Json values = csv.object("values").json();
+  const Json where = csv.has("where") ? csv.object("where").json() : Json::object();
   csv.reject_unknown();
   const char* data = std::getenv("REPRISE_DATA");
   const fs::path path = fs::path(data == nullptr ? "" : data) / name;
@@ -81,13 +84,33 @@ void PaperNumbers::read_csv(JsonObject csv) {
     std::vector<std::string> columns;
     std::vector<Json> cells;
     const std::vector<std::string> texts = split(line);
+    bool is_wanted = true;
     for (size_t c = 0; c < std::min(texts.size(), headings.size()); ++c) {
+      if (where.contains(headings[c]) && where[headings[c]] != texts[c]) is_wanted = false;
       if (!names.contains(headings[c])) continue;
       columns.push_back(names[headings[c]]);
       cells.push_back(cell_of(texts[c], values));
     }
-    add_row(columns, cells, fmt::format("{} line {}", path.string(), number));
+    if (is_wanted) add_row(columns, cells, fmt::format("{} line {}", path.string(), number));
   }
+  take_medians();
+}
+
+// A file may tell every repetition: of rows with equal settings the first stays, with medians.
+void PaperNumbers::take_medians() {
+  std::vector<Row> rows;
+  std::map<std::string, std::pair<size_t, std::map<std::string, std::vector<double>>>> seen;
+  for (Row& row : rows_) {
+    const auto [entry, is_new] = seen.try_emplace(row.settings.dump(), rows.size(),
+                                                  std::map<std::string, std::vector<double>>{});
+    for (const auto& [metric, value] : row.metrics.items())
+      entry->second.second[metric].push_back(value["value"]);
+    if (is_new) rows.push_back(std::move(row));
+  }
+  for (const auto& [settings, entry] : seen)
+    for (const auto& [metric, values] : entry.second)
+      rows[entry.first].metrics[metric]["value"] = summarize(values).median;
+  rows_ = std::move(rows);
 }
 
 void PaperNumbers::add_row(const std::vector<std::string>& columns, const std::vector<Json>& cells,

@@ -17,8 +17,10 @@ namespace reprise::results {
 //   columns   names of settings and metrics, one for each cell of a row
 //   metrics   {metric: unit}: which of the columns are metrics; the others are settings
 //   rows      [[cell, ...], ...], null where the paper gives none
-//   csv       instead of rows: {file, columns: {heading: name}, values: {text: setting's value}},
-//             the file below the folder that REPRISE_DATA names; without it there are no rows
+//   csv       instead of rows: {file, columns: {heading: name}, values: {text: setting's value},
+//             where: {heading: text}}, the file below the folder that REPRISE_DATA names; without
+//             it there are no rows. Of its lines those count that have the texts of `where`; equal
+//             settings are repetitions, whose median is taken
 //   baseline  (optional) {method, time, speedup}: rows with that time get that speedup over the
 //             method's row at the same settings
 class PaperNumbers {
@@ -44,6 +46,7 @@ class PaperNumbers {
   };
   void read_rows(JsonObject& file);
   void read_csv(JsonObject csv);
+  void take_medians();
   void add_row(const std::vector<std::string>& columns, const std::vector<Json>& cells,
                const std::string& where);
   void add_speedups(JsonObject baseline);

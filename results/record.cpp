@@ -119,32 +119,28 @@ std::string settings_fault(const Json& settings) {
   return "";
 }
 
+// Of a text that may be missing.
+std::string text_fault(const Json& object, const char* part, const char* key) {
+  const Json found = object.value(key, Json(""));
+  if (found.is_string() && is_plain_text(found.get_ref<const std::string&>(), kLongestText))
+    return "";
+  return fmt::format(
+      "{}.{} must be a text of at most {} bytes without control characters, found {}", part, key,
+      kLongestText, shown(found));
+}
+
 // What names the machine, the code, the experiment and the seeds, where it is there.
 std::string origin_fault(const Json& record) {
-  const auto text = [&](const char* part, const char* key) -> std::string {
-    const Json found = record[part].value(key, Json(""));
-    if (found.is_string() && is_plain_text(found.get_ref<const std::string&>(), kLongestText))
-      return "";
-    return fmt::format(
-        "{}.{} must be a text of at most {} bytes without control characters, found {}", part, key,
-        kLongestText, shown(found));
-  };
+  if (std::string fault = machine_fault(record["machine"]); !fault.empty()) return fault;
   for (const auto& [part, key] :
-       {std::pair{"machine", "cpu"}, std::pair{"provenance", "revision"},
-        std::pair{"provenance", "compiler"}, std::pair{"provenance", "flags"},
-        std::pair{"experiment", "name"}, std::pair{"experiment", "kind"},
-        std::pair{"experiment", "scale"}, std::pair{"experiment", "paper"},
-        std::pair{"experiment", "figure"}})
-    if (std::string fault = text(part, key); !fault.empty()) return fault;
+       {std::pair{"provenance", "revision"}, std::pair{"provenance", "compiler"},
+        std::pair{"provenance", "flags"}, std::pair{"experiment", "name"},
+        std::pair{"experiment", "kind"}, std::pair{"experiment", "scale"},
+        std::pair{"experiment", "paper"}, std::pair{"experiment", "figure"}})
+    if (std::string fault = text_fault(record[part], part, key); !fault.empty()) return fault;
   if (!record["provenance"].value("dirty", Json(false)).is_boolean())
     return fmt::format("provenance.dirty must be true or false, found {}",
                        shown(record["provenance"]["dirty"]));
-  const Json limits = record["machine"].value("limits", Json::object());
-  if (!limits.is_object())
-    return fmt::format("machine.limits must be an object, found {}", shown(limits));
-  for (const auto& [name, limit] : limits.items())
-    if (std::string fault = number_fault("machine.limits." + name, limit); !fault.empty())
-      return fault;
   for (const auto& [name, seed] : record["seeds"].items())
     if (!seed.is_number())
       return fmt::format("seeds.{} must be a number, found {}", name, shown(seed));
@@ -188,6 +184,24 @@ bool is_plain_text(std::string_view text, size_t most) {
 }
 
 std::string shown(const Json& value) { return value.dump().substr(0, 100); }
+
+std::string machine_fault(const Json& machine) {
+  if (!machine.is_object())
+    return fmt::format("machine must be an object, found {}", shown(machine));
+  if (std::string fault = text_fault(machine, "machine", "cpu"); !fault.empty()) return fault;
+  for (const char* key : {"logical_cores", "l3_bytes"})
+    if (const Json found = machine.value(key, Json(0)); !found.is_null())
+      if (std::string fault = number_fault(fmt::format("machine.{}", key), found); !fault.empty())
+        return fault;
+  for (const char* key : {"limits", "fetch"})
+    if (const Json found = machine.value(key, Json::object()); !found.is_object())
+      return fmt::format("machine.{} must be an object, found {}", key, shown(found));
+  const Json limits = machine.value("limits", Json::object());
+  for (const auto& [name, limit] : limits.items())
+    if (std::string fault = number_fault("machine.limits." + name, limit); !fault.empty())
+      return fault;
+  return "";
+}
 
 std::string record_fault(const Json& record) {
   if (!record.is_object()) return "it is no JSON object";

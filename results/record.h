@@ -49,6 +49,9 @@ inline constexpr double kLargestNumber = 1e18;
 // A value as a message quotes it: its JSON, cut at 100 bytes.
 std::string shown(const Json& value);
 
+// What is wrong with a machine's facts and limits ("" if nothing), as record_fault() says it.
+std::string machine_fault(const Json& machine);
+
 // What is wrong with a record ("" if nothing), with the key, what was found and what is accepted:
 // missing keys, values of another type, a metric without unit or not finite, a negative time, a
 // TTFT that is not positive or is above the end-to-end time, a share above what can be, more reused

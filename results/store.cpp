@@ -138,6 +138,17 @@ Json checked_skipped(const Json& entry, const fs::path& file) {
   return checked;
 }
 
+// A new folder of that name, or of the first "NAME-2", "NAME-3", ... that nobody has taken.
+fs::path make_folder_beside(const fs::path& name) {
+  std::error_code error;
+  fs::path folder = name;
+  for (int number = 2; !fs::create_directory(folder, error); ++number) {
+    if (error) raise("cannot make the folder {}: {}", folder.string(), error.message());
+    folder = fmt::format("{}-{}", name.string(), number);
+  }
+  return folder;
+}
+
 // What a file holds from `offset` on.
 std::string read_tail(const fs::path& path, size_t offset) {
   std::ifstream file(path, std::ios::binary);
@@ -290,11 +301,15 @@ void RecordStore::set_aside() {
   for (const auto& [stem, extension] :
        {std::pair{"machine", "json"}, std::pair{"records", "jsonl"}, std::pair{"skipped", "json"}})
     for (const fs::path& file : files_of(dir_, stem, extension)) old.push_back(file);
-  const fs::path previous = dir_ / ("previous-" + utc_now());
+  std::error_code error;
+  std::erase_if(old, [&](const fs::path& file) { return !fs::exists(file, error); });
+  if (old.empty()) return;
+  const fs::path previous = make_folder_beside(dir_ / ("previous-" + utc_now()));
   for (const fs::path& file : old) {
-    if (!fs::exists(file)) continue;
-    fs::create_directories(previous);
-    fs::rename(file, previous / file.filename());
+    fs::rename(file, previous / file.filename(), error);
+    if (error)
+      raise("cannot move {} into {}: {}. Move the folder away yourself, or choose another --out.",
+            file.string(), previous.string(), error.message());
   }
   flush_folder(dir_);
 }

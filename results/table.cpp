@@ -46,6 +46,12 @@ std::vector<size_t> Table::widths() const {
   return widths;
 }
 
+size_t Table::width() const {
+  size_t width = 0;
+  for (const size_t column : widths()) width += column + (width == 0 ? 0 : kGap);
+  return width;
+}
+
 Table Table::with_columns(const std::vector<size_t>& places) const {
   Table part;
   for (const size_t c : places) part.column(headings_[c], aligns_[c]);

@@ -23,6 +23,7 @@ class Table {
   // Columns of the terminal that each column takes, and those between two of them.
   [[nodiscard]] std::vector<size_t> widths() const;
   static constexpr size_t kGap = 2;
+  [[nodiscard]] size_t width() const;  // of all
   // The columns of these places alone, in that order.
   [[nodiscard]] Table with_columns(const std::vector<size_t>& places) const;
 

@@ -1,6 +1,7 @@
 """The plot script on small made-up documents: what it draws, and what it says of what it cannot draw."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -161,6 +162,34 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("reprise plot " + self.folder.name, done.stderr)
         self.assertEqual(self.run_script("/nowhere", "--out", "/tmp").stderr.count("\n"), 1)
+
+    def test_an_interrupt_ends_it_without_a_traceback(self):
+        """Wherever it is: here while it imports what it draws with."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "matplotlib.py"), "w", encoding="utf-8") as file:
+                file.write("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n")
+            done = subprocess.run([sys.executable, SCRIPT, "a", "--out", "b"], capture_output=True, text=True, check=False,
+                                  env=os.environ | {"PYTHONPATH": folder})
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGINT, ""))
+
+    def test_full_standard_error_costs_no_figure(self):
+        self.draw(RECORDS, manifest(x=["list"]))  # leaves a folder
+        path = os.path.join(self.folder.name, "document.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(document(RECORDS, manifest()), file)
+        figures = os.path.join(self.folder.name, "figures")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([sys.executable, SCRIPT, path, "--out", figures], stderr=full, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(sorted(os.listdir(figures)), ["ttft_ms.pdf", "ttft_ms.png"])
+
+    def test_names_of_folders_do_not_steer_the_terminal(self):
+        self.draw(RECORDS, manifest())
+        path = os.path.join(self.folder.name, "document.json")
+        done = self.run_script(path, "--out", os.path.join(self.folder.name, "a\x1b[31m\nb"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("a\\x1b[31m\\nb/ttft_ms.pdf", done.stderr)
+        self.assertNotIn("\x1b", done.stderr)
 
     def test_names_who_ties_instead_of_one_of_them(self):
         import heat_map

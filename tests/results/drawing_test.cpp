@@ -47,6 +47,12 @@ TEST(FiguresDocument, FillsTitlesFromThePointsThatAreDrawn) {
   EXPECT_FALSE(document["records"][0].contains("samples"));
 }
 
+TEST(FiguresDocument, IsOfFoldersWhoseNamesAreNoText) {
+  ResultsFolder folder = two_points();
+  folder.source = "results/\xff";
+  EXPECT_EQ(Json::parse(figures_document(folder).dump())["source"], "results/\\xff");
+}
+
 TEST(FiguresDocument, RefusesPointsWithoutAPlaceAndUnknownPlaceholders) {
   const auto refusal = [](const ResultsFolder& folder) -> std::string {
     try {

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string>
 
 #include "core/base/error.h"
 
@@ -71,31 +73,58 @@ TEST(PaperNumbers, FaultsNameFileAndKey) {
   EXPECT_NE(refusal(file).find("hardware"), std::string::npos);
 }
 
+// What REPRISE_DATA names meanwhile: a folder with one file.
+class DataFolder {
+ public:
+  DataFolder(const char* file, const char* text) {
+    if (const char* given = std::getenv("REPRISE_DATA")) before_ = given;
+    std::filesystem::create_directories(dir_);
+    std::ofstream(dir_ / file) << text;
+    ::setenv("REPRISE_DATA", dir_.c_str(), 1);
+  }
+  DataFolder(const DataFolder&) = delete;
+  DataFolder& operator=(const DataFolder&) = delete;
+  ~DataFolder() {
+    remove();
+    if (before_)
+      ::setenv("REPRISE_DATA", before_->c_str(), 1);
+    else
+      ::unsetenv("REPRISE_DATA");
+  }
+  void remove() const { std::filesystem::remove_all(dir_); }
+
+ private:
+  std::filesystem::path dir_ =
+      std::filesystem::temp_directory_path() / fmt::format("reprise_paper_{}", ::getpid());
+  std::optional<std::string> before_;
+};
+
 TEST(PaperNumbers, CsvIsReadBelowTheDataFolderOrNamedAsMissing) {
-  namespace fs = std::filesystem;
-  const fs::path dir = fs::temp_directory_path() / fmt::format("reprise_paper_{}", ::getpid());
-  fs::create_directories(dir);
-  std::ofstream(dir / "op.csv") << "nreqs,relay,time,unused\n4,false,80,x\n4,true,20,x\n";
+  const DataFolder data("op.csv", "nreqs,relay,time,unused\n4,false,80,x\n4,true,20,x\n");
   const Json file = Json::parse(R"({
     "source": "A paper", "hardware": "a GPU", "metrics": {"latency_us": "us"}, "baseline": {"method": "paged", "time": "latency_us", "speedup": "speedup"},
     "csv": {"file": "op.csv", "columns": {"nreqs": "batch", "relay": "method", "time": "latency_us"},
             "values": {"false": "paged", "true": "relay_attention"}}
   })");
-  const char* before = std::getenv("REPRISE_DATA");
-  const std::string saved = before == nullptr ? "" : before;
-  ::setenv("REPRISE_DATA", dir.c_str(), 1);
   const PaperNumbers paper(file, "paper.json");
   EXPECT_EQ(paper.missing(), "");
   EXPECT_EQ(paper.at({{"method", "relay_attention"}, {"batch", 4}})["speedup"]["value"], 4.0);
-  fs::remove_all(dir);
+  data.remove();
   const PaperNumbers gone(file, "paper.json");
   EXPECT_EQ(gone.missing(), "op.csv");
   EXPECT_TRUE(gone.empty());
-  if (before == nullptr) {
-    ::unsetenv("REPRISE_DATA");
-  } else {
-    ::setenv("REPRISE_DATA", saved.c_str(), 1);
-  }
+}
+
+TEST(PaperNumbers, CsvOfSeveralHostsAndRepetitionsGivesMediansOfOne) {
+  const DataFolder data("op.csv", "host,tokens,time\na,4,5\na,4,1\nb,4,90\na,4,3\na,8,7\n");
+  const Json file = Json::parse(R"({
+    "source": "A paper", "hardware": "a GPU", "metrics": {"latency_us": "us"},
+    "csv": {"file": "op.csv", "columns": {"tokens": "prompt_tokens", "time": "latency_us"},
+            "values": {}, "where": {"host": "a"}}
+  })");
+  const PaperNumbers paper(file, "paper.json");
+  EXPECT_EQ(paper.at({{"prompt_tokens", 4}})["latency_us"]["value"], 3.0);
+  EXPECT_EQ(paper.at({{"prompt_tokens", 8}})["latency_us"]["value"], 7.0);
 }
 
 TEST(PaperNumbers, ShippedFilesAreSound) {

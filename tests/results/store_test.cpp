@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <set>
 
 #include "core/base/error.h"
 #include "results/identity.h"
@@ -102,6 +103,26 @@ TEST_F(StoreTest, LastLineOfZerosIsATornTail) {
   }
   add_bytes(std::string(100, '\0') + "\n");
   EXPECT_EQ(RecordStore(dir_, manifest(), false).records().size(), 1u);
+}
+
+// Runs of milliseconds, whose folders would have one name.
+TEST_F(StoreTest, WhatIsSetAsideInOneSecondIsAllKept) {
+  constexpr int kRuns = 4;
+  for (int run = 0; run < kRuns; ++run) {
+    RecordStore store(dir_, manifest(), /*fresh=*/true);
+    EXPECT_TRUE(store.records().empty());
+    store.append(group("g" + std::to_string(run), 1));
+    fs::create_directory(dir_ / "figures");
+    std::ofstream(dir_ / "figures" / "a.png") << run;
+  }
+  std::set<std::string> kept;
+  for (const auto& entry : fs::directory_iterator(dir_))
+    if (entry.path().filename().string().starts_with("previous-")) {
+      EXPECT_TRUE(fs::exists(entry.path() / "figures" / "a.png"));
+      for (const Json& record : read_records(entry.path()))
+        kept.insert(record["point"].get<std::string>());
+    }
+  EXPECT_EQ(kept, (std::set<std::string>{"g0-0", "g1-0", "g2-0"}));
 }
 
 TEST_F(StoreTest, DamageBeforeTheTailIsAnErrorThatNamesTheLineAndChangesNothing) {

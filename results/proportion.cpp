@@ -1,0 +1,38 @@
+#include "results/proportion.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "core/base/error.h"
+#include "results/rank_test.h"
+
+namespace reprise::results {
+
+Interval wilson_interval(int64_t successes, int64_t trials, double confidence) {
+  REPRISE_CHECK(trials > 0 && successes >= 0 && successes <= trials, "{} of {}", successes, trials);
+  REPRISE_CHECK(confidence > 0 && confidence < 1, "confidence {}", confidence);
+  const double z = normal_quantile(0.5 + confidence / 2);
+  const auto n = static_cast<double>(trials), s = static_cast<double>(successes);
+  const double middle = s + z * z / 2;
+  const double half = z * std::sqrt(s * (n - s) / n + z * z / 4);
+  // Rounding alone would put the ends of "none" and "all" beside 0 and 1.
+  return {.low = successes == 0 ? 0.0 : (middle - half) / (n + z * z),
+          .high = successes == trials ? 1.0 : (middle + half) / (n + z * z)};
+}
+
+double mcnemar_p(int64_t first_alone, int64_t second_alone) {
+  REPRISE_CHECK(first_alone >= 0 && second_alone >= 0, "{} and {}", first_alone, second_alone);
+  // The smaller tail is half of all, or more: not a rounding below 1.
+  if (std::abs(first_alone - second_alone) <= 1) return 1.0;
+  const auto n = static_cast<double>(first_alone + second_alone);
+  double tail = 0;
+  for (int64_t k = 0; k <= std::min(first_alone, second_alone); ++k) {
+    const auto i = static_cast<double>(k);
+    tail += std::exp(std::lgamma(n + 1) - std::lgamma(i + 1) - std::lgamma(n - i + 1) -
+                     n * std::log(2.0));
+  }
+  return std::min(1.0, 2 * tail);
+}
+
+}  // namespace reprise::results

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "workloads/longbench/json_lines.h"
+#include "workloads/json_lines.h"
 #include "workloads/longbench/python_text.h"
 
 namespace reprise::workloads::longbench {

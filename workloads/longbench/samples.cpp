@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "workloads/json_lines.h"
 #include "workloads/longbench/datasets.h"
-#include "workloads/longbench/json_lines.h"
 
 namespace reprise::workloads::longbench {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "workloads/longbench/json_lines.h"
+#include "workloads/json_lines.h"
 #include "workloads/longbench/metrics.h"
 #include "workloads/longbench/rouge.h"
 #include "workloads/longbench/words.h"

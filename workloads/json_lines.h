@@ -8,7 +8,7 @@
 
 #include "core/base/json.h"
 
-namespace reprise::workloads::longbench {
+namespace reprise::workloads {
 
 // Calls `read` with each line's object, whose errors name the file and the line, and refuses keys
 // that it did not ask for. Throws Error for a line that is no JSON object, an empty one that is not
@@ -21,4 +21,4 @@ std::vector<std::string> texts_of(JsonObject& object, const std::string& key);
 // The same, not empty.
 std::vector<std::string> answers_of(JsonObject& object, const std::string& key);
 
-}  // namespace reprise::workloads::longbench
+}  // namespace reprise::workloads

@@ -1,4 +1,4 @@
-#include "workloads/longbench/json_lines.h"
+#include "workloads/json_lines.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 
-namespace reprise::workloads::longbench {
+namespace reprise::workloads {
 
 void for_each_line(const std::filesystem::path& path,
                    const std::function<void(JsonObject& object)>& read) {
@@ -47,4 +47,4 @@ std::vector<std::string> answers_of(JsonObject& object, const std::string& key) 
   return answers;
 }
 
-}  // namespace reprise::workloads::longbench
+}  // namespace reprise::workloads

@@ -73,7 +73,7 @@ Json requested_json(const CheckCommand& command) {
 
 void write_json(const std::string& path, const Json& json) {
   std::ofstream out(path, std::ios::trunc);
-  out << json.dump(1) << '\n';
+  out << json.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
   if (!out.flush()) raise("cannot write {}; is there space?", path);
 }
 

@@ -1,8 +1,7 @@
 #include "app/check_progress.h"
 
-#include <fmt/core.h>
-
 #include "app/check_report.h"
+#include "app/output.h"
 #include "app/progress.h"
 #include "core/base/visible.h"
 
@@ -13,7 +12,7 @@ void CheckProgress::phase(const std::string& text) {
   if (is_terminal_)
     show(text);
   else
-    fmt::print(out_, "{}\n", visible(text));
+    tell(out_, "{}\n", visible(text));
   std::fflush(out_);
 }
 
@@ -32,8 +31,8 @@ void CheckProgress::measuring(int decided, int of, double rounds_left_s) {
 
 void CheckProgress::decided(const checks::BenchmarkResult& result) {
   if (is_terminal_) end();
-  fmt::print(out_, "{}: {} {}, {} rounds\n", visible(result.id, /*kept=*/""),
-             checks::name_of(result.verdict), ratio_text(result), result.rounds);
+  tell(out_, "{}: {} {}, {} rounds\n", visible(result.id, /*kept=*/""),
+       checks::name_of(result.verdict), ratio_text(result), result.rounds);
   std::fflush(out_);
 }
 
@@ -43,12 +42,12 @@ void CheckProgress::recorded(int64_t samples, int64_t of) {
 
 void CheckProgress::show(const std::string& line) {
   if (!is_terminal_) return;
-  fmt::print(out_, "\r{}\033[K", line);
+  tell(out_, "\r{}\033[K", line);
   std::fflush(out_);
 }
 
 void CheckProgress::end() {
-  if (is_terminal_) fmt::print(out_, "\r\033[K");
+  if (is_terminal_) tell(out_, "\r\033[K");
   std::fflush(out_);
 }
 

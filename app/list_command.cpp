@@ -97,15 +97,15 @@ void list_arrivals() {
 }
 
 // What can be chosen about one method.
-void list_method(const reuse::MethodInfo& method) {
-  const reuse::OptionList list = methods::options_of(method.name);
+void list_method(const std::string& name, const std::string& summary,
+                 const reuse::OptionList& list) {
   Table options;
   options.column("  option");
   options.column("default", Table::Align::kRight);
   for (const char* heading : {"accepted", "unit", "meaning"}) options.column(heading);
   for (const reuse::OptionInfo& option : list.options)
     options.row({"  " + option.name, option.fallback, option.accepted, option.unit, option.help});
-  show("Method " + method.name + ": " + method.summary, options);
+  show("Method " + name + ": " + summary, options);
   if (list.presets.empty()) return;
   Table presets;
   for (const char* heading : {"  preset", "sets", "meaning"}) presets.column(heading);
@@ -118,8 +118,11 @@ void list_method(const reuse::MethodInfo& method) {
       presets);
 }
 
-// With the percentiles that a table's "metrics" and a figure's "y" take beside the metric itself.
+// With the percentiles that a table's "metrics" and a figure's "y" take beside the metric itself,
+// and when it is taken at all.
 std::string metric_help(const experiments::MetricInfo& metric) {
+  if (metric.is_on_request)
+    return metric.help + "; taken where the \"metrics\" or a figure of the experiment name it";
   if (!metric.has_percentiles) return metric.help;
   return fmt::format("{}; percentiles: {}.{}", metric.help, metric.name,
                      fmt::join(results::percentile_names(), ", ."));
@@ -137,6 +140,8 @@ void list_kind(const experiments::KindInfo& kind) {
     table.row({"  metric " + metric.name, "", "", metric.unit, metric_help(metric)});
   for (const experiments::OwnMethod& method : kind.own_methods)
     table.row({"  method " + method.name, "", "", "", method.help});
+  for (const workloads::WorkloadInfo& workload : kind.own_workloads)
+    table.row({"  workload " + workload.name, "", "", "", workload.summary});
   show("Kind " + kind.name + ": " + kind.summary, table);
 }
 
@@ -162,11 +167,17 @@ void list(const std::string& what) {
   bool is_known = what.empty();
   for (const reuse::MethodInfo& method : methods::known_methods()) {
     names.push_back(method.name);
-    if (method.name == what) return list_method(method);
+    if (method.name == what)
+      return list_method(method.name, method.summary, methods::options_of(method.name));
   }
   for (const experiments::KindInfo& kind : experiments::known_kinds()) {
     names.push_back(kind.name);
     if (kind.name == what) return list_kind(kind);
+    for (const experiments::OwnMethod& method : kind.own_methods) {
+      if (!method.list_options) continue;
+      names.push_back(method.name);
+      if (method.name == what) return list_method(method.name, method.help, method.list_options());
+    }
   }
   for (const auto& [name, show_list] : lists) {
     names.push_back(name);

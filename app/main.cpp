@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <new>
 #include <sstream>
 
@@ -107,6 +108,8 @@ int status_of(int argc, char** argv) {
     report(error.what());
   } catch (const Error& error) {
     report(error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    report(fmt::format("{}: {}", error.path1().string(), error.code().message()));
   } catch (const std::bad_alloc&) {
     report("the system has no memory left. Take a smaller model, batch or prompt.");
   } catch (const std::exception& error) {

@@ -21,6 +21,9 @@ void flush_output() {
   if (had_failed) throw OutputError(EIO);
 }
 
-void write_note(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+// Not fmt::print(), which throws where the stream refuses.
+void write_note(std::string_view text, std::FILE* out) {
+  std::fwrite(text.data(), 1, text.size(), out);
+}
 
 }  // namespace reprise::app

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <cstdio>
 #include <string_view>
 #include <utility>
 
@@ -27,8 +28,8 @@ class OutputError : public Error {
 void write_output(std::string_view bytes);
 // Throws OutputError where anything that was written until now did not arrive.
 void flush_output();
-// A note that standard error refuses is lost; the command goes on.
-void write_note(std::string_view text);
+// A note that the stream refuses is lost; the command goes on.
+void write_note(std::string_view text, std::FILE* out = stderr);
 
 // Text for people: see visible().
 template <typename... Args>
@@ -38,6 +39,12 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
 template <typename... Args>
 void note(fmt::format_string<Args...> format, Args&&... args) {
   write_note(visible(fmt::format(format, std::forward<Args>(args)...)));
+}
+
+// Progress, with what moves the cursor as it is: to a stream that may be refused, as a note's.
+template <typename... Args>
+void tell(std::FILE* out, fmt::format_string<Args...> format, Args&&... args) {
+  write_note(fmt::format(format, std::forward<Args>(args)...), out);
 }
 
 }  // namespace reprise::app

@@ -14,6 +14,7 @@
 #include "app/model_options.h"
 #include "app/number_option.h"
 #include "app/output.h"
+#include "app/pml_files.h"
 #include "app/pml_map.h"
 #include "core/base/problems.h"
 #include "core/tokenizer/tokenizer.h"
@@ -77,55 +78,23 @@ void check(const std::vector<std::string>& names) {
 }
 
 struct LayoutArguments {
-  std::string schema, prompt, model, chat_template;
-  bool is_as_coded = false, is_json = false;
+  PmlFiles files;
+  bool is_json = false;
 };
-
-// The model's part in a layout: its tokenizer, and where its config.json is there, its chat
-// template and the end of its positions.
-struct LayoutModel {
-  std::unique_ptr<Tokenizer> tokenizer;
-  pml::LayoutOptions options;
-};
-
-LayoutModel load_layout_model(const LayoutArguments& arguments) {
-  const std::string place = experiments::resolve_model(arguments.model);
-  LayoutModel out{.tokenizer = load_tokenizer(place)};
-  for (const std::string& text : out.tokenizer->notes()) note("note: {}\n", text);
-  out.options.rules = arguments.is_as_coded ? pml::Rules::kAsCoded : pml::Rules::kPml;
-  out.options.chat_template = arguments.chat_template;
-  std::error_code error;
-  if (std::filesystem::exists(std::filesystem::path(place) / "config.json", error)) {
-    const model::ModelConfig config = model::load_config(place);
-    const int64_t positions = positions_left(config, 0);
-    if (positions < std::numeric_limits<int64_t>::max()) out.options.max_positions = positions;
-    if (arguments.chat_template.empty())
-      out.options.chat_template = pml::template_of(config.family, *out.tokenizer);
-  } else if (arguments.chat_template.empty()) {
-    raise("{} has no config.json to choose a chat template by; name one: --template {}", place,
-          fmt::join(pml::template_names(), ", "));
-  }
-  return out;
-}
 
 void layout(const LayoutArguments& arguments) {
-  const pml::Schema schema = pml::parse_schema(pml::Source::read(arguments.schema));
-  std::optional<pml::Prompt> prompt;
-  if (!arguments.prompt.empty()) prompt = pml::parse_prompt(pml::Source::read(arguments.prompt));
-  const LayoutModel model = load_layout_model(arguments);
-  const pml::TextEncoder encoder = pml::encoder_of(*model.tokenizer);
-  const pml::CompiledSchema compiled = pml::compile_schema(schema, encoder, model.options);
-  if (!prompt) {
-    print("{}", arguments.is_json ? json_of(compiled).dump(2) + "\n" : map_of(compiled));
+  const CompiledPml compiled = compile(arguments.files);
+  if (!compiled.prompt) {
+    print("{}",
+          arguments.is_json ? json_of(compiled.schema).dump(2) + "\n" : map_of(compiled.schema));
     return;
   }
-  const pml::CompiledPrompt derived =
-      pml::compile_prompt(*prompt, compiled, encoder, model.options.max_positions);
   if (!arguments.is_json) {
-    print("{}", map_of(derived, compiled));
+    print("{}", map_of(*compiled.prompt, compiled.schema));
     return;
   }
-  const Json both = {{"schema", json_of(compiled)}, {"prompt", json_of(derived, compiled)}};
+  const Json both = {{"schema", json_of(compiled.schema)},
+                     {"prompt", json_of(*compiled.prompt, compiled.schema)}};
   print("{}\n", both.dump(2));
 }
 
@@ -142,25 +111,14 @@ void add_layout(CLI::App& pml) {
   CLI::App* command = pml.add_subcommand(
       "layout",
       "Print the positions of a schema, or of a prompt derived from it: name, first, end");
-  command->add_option("SCHEMA", arguments->schema, "file of the schema")
-      ->required()
-      ->check(not_empty());
-  command->add_option("PROMPT", arguments->prompt, "file of a prompt derived from it")
-      ->check(not_empty());
+  add_pml_files(*command, arguments->files, /*needs_prompt=*/false);
   command
       ->add_option(
-          "--model", arguments->model,
+          "--model", arguments->files.model,
           "folder with the tokenizer and, if there is one, the config.json of a checkpoint, "
           "or the name of a shipped model")
       ->required()
       ->check(not_empty());
-  command
-      ->add_option("--template", arguments->chat_template,
-                   fmt::format("chat template: {} (default: by the model's architecture)",
-                               fmt::join(pml::template_names(), ", ")))
-      ->check(not_empty());
-  command->add_flag("--as-coded", arguments->is_as_coded,
-                    "by the rules of the paper's released code (white space, markers of turns)");
   command->add_flag("--json", arguments->is_json, "print JSON, of a prompt with its new token ids");
   command->callback([arguments] { layout(*arguments); });
 }
@@ -169,10 +127,11 @@ void add_layout(CLI::App& pml) {
 
 void add_pml_command(CLI::App& app) {
   CLI::App* pml = app.add_subcommand(
-      "pml", "Check and lay out Prompt Cache's schemas and prompts (see docs/pml.md)");
+      "pml", "Check, lay out and run Prompt Cache's schemas and prompts (see docs/pml.md)");
   pml->require_subcommand(1);
   add_check(*pml);
   add_layout(*pml);
+  add_pml_run(*pml);
 }
 
 }  // namespace reprise::app

@@ -1,11 +1,10 @@
 #include "app/progress.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/output.h"
 #include "app/terminal.h"
 #include "core/base/visible.h"
 #include "results/table.h"
@@ -23,19 +22,18 @@ void Progress::planned(int64_t points, int64_t present, int64_t torn_bytes) {
   points_ = points;
   present_ = done_ = present;
   if (torn_bytes > 0)
-    fmt::print(out_, "dropped {} bytes of a point that was cut off while it was written\n",
-               torn_bytes);
+    tell(out_, "dropped {} bytes of a point that was cut off while it was written\n", torn_bytes);
   if (present > 0)
-    fmt::print(out_, "{} of {} points are there already{}\n", present, points,
-               present == points ? "; --fresh measures them again" : ", going on with the rest");
+    tell(out_, "{} of {} points are there already{}\n", present, points,
+         present == points ? "; --fresh measures them again" : ", going on with the rest");
   start_ = std::chrono::steady_clock::now();
 }
 
 void Progress::machine_wanted() {
   if (is_terminal_)
-    fmt::print(out_, "\rmeasuring the machine's limits\033[K");
+    tell(out_, "\rmeasuring the machine's limits\033[K");
   else
-    fmt::print(out_, "measuring the machine's limits\n");
+    tell(out_, "measuring the machine's limits\n");
   std::fflush(out_);
 }
 
@@ -59,8 +57,8 @@ void Progress::finished(const experiments::Group& group, const std::vector<Json>
         values +=
             fmt::format(" {}={}", metric,
                         results::short_number(record["metrics"][metric]["value"].get<double>()));
-    fmt::print(out_, "[{}/{}] {} {}:{}\n", ++number, points_, visible(group.label, /*kept=*/""),
-               visible(name, /*kept=*/""), values);
+    tell(out_, "[{}/{}] {} {}:{}\n", ++number, points_, visible(group.label, /*kept=*/""),
+         visible(name, /*kept=*/""), values);
   }
   std::fflush(out_);
 }
@@ -69,8 +67,8 @@ void Progress::finished(const experiments::Group& group, const std::vector<Json>
 void Progress::skipped(const experiments::Group& group, const experiments::MemoryLack& lack) {
   done_ += std::ssize(group.point_ids);
   if (!is_terminal_)
-    fmt::print(out_, "[{}/{}] {}: skipped, {}\n", done_, points_, visible(group.label, /*kept=*/""),
-               visible(lack.text(), /*kept=*/""));
+    tell(out_, "[{}/{}] {}: skipped, {}\n", done_, points_, visible(group.label, /*kept=*/""),
+         visible(lack.text(), /*kept=*/""));
 }
 
 void Progress::show(const std::string& label, int64_t number) {
@@ -88,13 +86,15 @@ void Progress::show(const std::string& label, int64_t number) {
       fmt::format("[{}{}] {}/{}  {}  ETA {}  {}", std::string(static_cast<size_t>(filled), '#'),
                   std::string(static_cast<size_t>(kBarWidth - filled), '.'), number, points_,
                   duration_text(elapsed.count()), eta, visible(label, /*kept=*/""));
-  line.resize(std::min(line.size(), output_columns(out_) - 1));
-  fmt::print(out_, "\r{}\033[K", line);
+  size_t end = std::min(line.size(), output_columns(out_) - 1);
+  while (end < line.size() && (line[end] & 0xC0) == 0x80) --end;  // not inside a character
+  line.resize(end);
+  tell(out_, "\r{}\033[K", line);
   std::fflush(out_);
 }
 
 void Progress::end() {
-  if (is_terminal_) fmt::print(out_, "\r\033[K");
+  if (is_terminal_) tell(out_, "\r\033[K");
   std::fflush(out_);
 }
 

@@ -55,7 +55,7 @@ bool is_starred(const Json& metric) {
   return results::is_noisy(metric) || results::is_disturbed(metric);
 }
 
-std::string metric_text(const Json& record, const std::string& name) {
+std::string metric_text(const Json& record, const std::string& name, bool has_spread) {
   if (results::has_too_few_samples(record["metrics"], name)) return "too few";
   const Json metric = results::shown_metric(record["metrics"], name);
   if (metric.is_null()) return "-";
@@ -64,9 +64,11 @@ std::string metric_text(const Json& record, const std::string& name) {
     const bool is_count = metric["unit"] != "ratio" && std::trunc(number) == number;
     return is_count && number < 1e6 ? fmt::format("{:.0f}", number) : short_number(number);
   }
-  const std::string value = short_number(number);
-  return fmt::format("{} ({} to {}){}", value, short_number(metric["q1"].get<double>()),
-                     short_number(metric["q3"].get<double>()), is_starred(metric) ? " *" : "");
+  std::string text = short_number(number);
+  if (has_spread)
+    text += fmt::format(" ({} to {})", short_number(metric["q1"].get<double>()),
+                        short_number(metric["q3"].get<double>()));
+  return text + (is_starred(metric) ? " *" : "");
 }
 
 // A line for each record whose method is not as exact as it promises, with what tells its row
@@ -215,8 +217,9 @@ struct Columns {
   std::vector<std::vector<size_t>> metrics;  // of each metric: its own, then those of papers
 };
 
+// `has_spread`: quartiles stand beside medians.
 Columns columns_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
-                   const std::vector<std::string>& metrics, const Json& papers) {
+                   const std::vector<std::string>& metrics, const Json& papers, bool has_spread) {
   Columns columns;
   const Json& axes = folder.run["settings"]["axes"];
   size_t place = 0;
@@ -237,7 +240,7 @@ Columns columns_of(const results::ResultsFolder& folder, const std::vector<std::
     std::vector<std::string> cells;
     for (const std::string& key : keys) cells.push_back(setting_text(record, key));
     for (const std::string& name : metrics) {
-      cells.push_back(metric_text(record, name));
+      cells.push_back(metric_text(record, name, has_spread));
       for (const Json& paper : papers)
         if (paper_has(paper, name)) {
           const Json value = paper_value(paper, record, name);
@@ -274,6 +277,37 @@ Table table_of(const Columns& columns, const std::vector<size_t>& metrics) {
   for (const size_t m : metrics)
     places.insert(places.end(), columns.metrics[m].begin(), columns.metrics[m].end());
   return columns.table.with_columns(places);
+}
+
+// As many tables as there is width for, one below the other; the first alone where nobody asked for
+// certain metrics. A metric that is too wide for a table of its own goes without its quartiles.
+struct Tables {
+  std::string text;
+  size_t metrics_shown = 0;
+  bool has_spread = true;
+};
+
+Tables tables_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
+                 const std::vector<std::string>& metrics, const Json& papers,
+                 const TableOptions& options) {
+  Tables tables;
+  for (const bool has_spread : {true, false}) {
+    const Columns columns = columns_of(folder, keys, metrics, papers, has_spread);
+    const auto blocks = blocks_of(columns, options.columns);
+    const size_t told =
+        options.metrics.empty() ? std::min<size_t>(1, blocks.size()) : blocks.size();
+    tables = {};
+    tables.has_spread = has_spread;
+    bool fits = true;
+    for (size_t b = 0; b < told; ++b) {
+      const Table table = table_of(columns, blocks[b]);
+      tables.text += (b == 0 ? "" : "\n") + table.text();
+      tables.metrics_shown += blocks[b].size();
+      fits = fits && table.width() <= options.columns;
+    }
+    if (fits) break;
+  }
+  return tables;
 }
 
 // For programs: one number in a cell, with all its digits.
@@ -399,25 +433,22 @@ RecordTable record_table(const results::ResultsFolder& folder, const TableOption
   const Json papers = results::paper_points(results::paper_numbers_of(folder.run), folder.records);
   RecordTable out;
   std::vector<std::string> shown = metrics;
+  std::string spread_note;
   if (format == TableFormat::kCsv) {
     out.data = csv_of(folder, keys, metrics, papers);
   } else if (format == TableFormat::kJson) {
     out.data = json_of(folder, metrics, papers);
+  } else if (format == TableFormat::kMarkdown) {
+    out.data = columns_of(folder, keys, metrics, papers, /*has_spread=*/true).table.markdown();
   } else {
-    const Columns columns = columns_of(folder, keys, metrics, papers);
-    if (format == TableFormat::kMarkdown) {
-      out.data = columns.table.markdown();
-    } else {
-      const auto blocks = blocks_of(columns, options.columns);
-      const size_t told =
-          options.metrics.empty() ? std::min<size_t>(1, blocks.size()) : blocks.size();
-      for (size_t b = 0; b < told; ++b)
-        out.data += (b == 0 ? "" : "\n") + table_of(columns, blocks[b]).text();
-      if (told < blocks.size()) shown.resize(blocks[0].size());
-    }
+    const Tables tables = tables_of(folder, keys, metrics, papers, options);
+    out.data = tables.text;
+    shown.resize(tables.metrics_shown);
+    if (!tables.has_spread)
+      spread_note = "quartiles are left out, for want of width (--format csv has them)\n";
   }
   out.notes = results::wrapped(
-      not_shown(metrics, shown.size()) + inexact_lines(folder.records, keys) +
+      not_shown(metrics, shown.size()) + spread_note + inexact_lines(folder.records, keys) +
           results::mixed_note(folder.records) + footnotes(folder.records, shown) +
           left_out_note(folder.run) + skipped_note(folder.skipped) +
           missing_note(results::missing_points(folder)) + paper_notes(folder.run, papers, shown),

@@ -38,9 +38,9 @@ struct RecordTable {
 // support a percentile. Beside a metric stands what
 // the papers give for it at the same settings. As a table, it has the metrics of the experiment
 // that fit the width, the most telling first, and names the others; those that are asked for are
-// all shown, in several tables below one another where they do not fit. CSV and JSON have medians
-// and quartiles apart and every metric of the experiment. Throws Error for a metric that no record
-// has, with the nearest.
+// all shown, in several tables below one another where they do not fit. Quartiles are left out
+// where one metric is too wide with them. CSV and JSON have medians and quartiles apart and every
+// metric of the experiment. Throws Error for a metric that no record has, with the nearest.
 //
 // The notes: a line for each method that is less exact than it promises, what the star means, which
 // methods were left out, which points are missing, and where the paper's numbers are from.

@@ -48,14 +48,21 @@ void print_plan(const std::vector<experiments::Group>& groups, const experiments
             experiments::label_of(groups[g].methods[i]));
 }
 
-// False where it failed, which costs no measurement; what is wrong is said.
-bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem::path& out) {
+// False where it failed, which costs no measurement; what is wrong is said. An interrupt ends the
+// Python that draws too, and is no fault of the figures.
+bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem::path& out,
+                     const std::atomic<bool>& stop) {
   try {
     draw_figures(results::figures_document(folder), out);
     return true;
   } catch (const OutputError&) {
     throw;
   } catch (const Error& error) {
+    if (stop) {
+      note("interrupted: the measurements are safe in {}. reprise plot draws their figures.\n",
+           folder.source);
+      throw ExitStatus{kInterruptedStatus};
+    }
     note("reprise: {}\nThe measurements are safe in {}.\n", error.what(), folder.source);
     return false;
   }
@@ -70,7 +77,8 @@ experiments::Shard shard_of(const RunCommand& command) {
 // The table of what is there, and the figures where nothing is missing. False where they could not
 // be drawn.
 bool show_results(const experiments::RunOutcome& outcome, const Json& manifest,
-                  const std::filesystem::path& out, const RunCommand& command) {
+                  const std::filesystem::path& out, const RunCommand& command,
+                  const std::atomic<bool>& stop) {
   const results::ResultsFolder folder{.source = out.string(),
                                       .run = manifest,
                                       .records = outcome.records,
@@ -87,7 +95,7 @@ bool show_results(const experiments::RunOutcome& outcome, const Json& manifest,
   }
   const bool has_figures =
       !command.no_plot && !folder.run["plots"].empty() && !folder.records.empty();
-  return !has_figures || draw_or_explain(folder, out / "figures");
+  return !has_figures || draw_or_explain(folder, out / "figures", stop);
 }
 
 Json measured_machine(const Context& context) {
@@ -128,10 +136,11 @@ void run(const RunCommand& command, const CommonOptions& common) {
     if (!text.empty())
       note("{}\n", results::wrapped(experiments::filled(text, experiment), columns));
   note("{}", left_out_note(manifest));
+  const std::atomic<bool>& stop = watch_interrupts();
   Progress progress(stderr, isatty(STDERR_FILENO) != 0);
   experiments::RunOutcome outcome;
   try {
-    outcome = experiments::run_experiment(experiment, options, *kind, progress, watch_interrupts());
+    outcome = experiments::run_experiment(experiment, options, *kind, progress, stop);
   } catch (...) {
     progress.end();
     throw;
@@ -145,7 +154,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
   if (!shard.is_whole())
     note("{}: {} points measured by this process\n", shard.text(), outcome.measured);
   const bool is_drawn =
-      !shard.tells_results() || show_results(outcome, manifest, options.out, command);
+      !shard.tells_results() || show_results(outcome, manifest, options.out, command, stop);
   if (!outcome.skipped.empty()) {
     note(
         "{} of {} points were skipped: they do not fit into memory. The same command on a larger "

@@ -83,7 +83,7 @@ void Engine::State::admit(int64_t now_ns) {
     try {
       admission =
           method->admit({.id = head.request.id,
-                         .tokens = head.tokens,
+                         .tokens = head.compared_tokens(),
                          .positions = head.positions,
                          .max_new_tokens = head.request.max_new_tokens - head.generated(),
                          .spare_blocks = views.empty() ? 0 : spare_blocks,
@@ -172,7 +172,7 @@ void Engine::State::add_parts() {
               .rows = shares[i],
               .first_token = sequence.computed,
               .positions = sequence.positions,
-              .tokens = sequence.tokens,
+              .tokens = sequence.compared_tokens(),
               .length = sequence.length,
               .is_consecutive = sequence.is_consecutive});
   }
@@ -211,7 +211,7 @@ void Engine::State::list_rows() {
   for (size_t i = 0; i < step.batch().size(); ++i) {
     const reuse::StepSequence& of = step.batch()[i];
     const Sequence& sequence = part(i);
-    const auto first = of.tokens.begin() + of.first_token;
+    const auto first = sequence.tokens.begin() + of.first_token;
     ids.insert(ids.end(), first, first + of.rows);
     if (shows_all(sequence))
       for (int32_t row = std::max(0, sequence.shown - of.first_token); row + 1 < of.rows; ++row)
@@ -310,8 +310,7 @@ void Engine::State::advance(Sequence& sequence, int32_t rows, int32_t token, Ste
     report.events.back().times = times;
     return;
   }
-  sequence.tokens.push_back(token);
-  sequence.positions.push_back(sequence.length++);
+  sequence.append(token);
   sequence.is_decoding = true;
   sequence.computed = method->cached_tokens(request.id, sequence.computed);
 }

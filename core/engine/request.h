@@ -39,6 +39,10 @@ struct Request {
   SamplingOptions sampling;
   std::vector<int32_t> stop_ids;  // generation ends after one of these; it is reported
   LogitsMode logits = LogitsMode::kNone;
+  // Leading tokens of the prompt whose states depend on the tokens before them alone. Those behind
+  // read something else as well, such as modules that the request imports: no other request finds
+  // them as its own.
+  int32_t shareable_tokens = std::numeric_limits<int32_t>::max();
 
   // In nanoseconds of the engine's clock.
   int64_t arrival_ns = kNotYet;  // when it was meant to come; kNotYet: when it is submitted

@@ -18,6 +18,12 @@ void check_size(const Request& request, int32_t max_sequence_tokens) {
           request.id, prompt_tokens, request.max_new_tokens, max_sequence_tokens);
 }
 
+void check_shareable(const Request& request) {
+  if (request.shareable_tokens < 0)
+    raise("request {}: shareable_tokens is {}, it must be at least 0", request.id,
+          request.shareable_tokens);
+}
+
 void check_tokens(const Request& request, const model::ModelConfig& config) {
   for (size_t i = 0; i < request.prompt.size(); ++i)
     if (const int32_t id = request.prompt[i]; id < 0 || id >= config.vocab)
@@ -41,6 +47,7 @@ std::string refusal_of(const Request& request, const model::ModelConfig& config,
   try {
     check_size(request, max_sequence_tokens);
     check_tokens(request, config);
+    check_shareable(request);
     validate(request.sampling);
   } catch (const Error& error) {
     return error.what();

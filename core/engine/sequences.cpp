@@ -26,6 +26,12 @@ RunningSequence Sequence::running() const {
           .is_decoding = is_decoding};
 }
 
+void Sequence::append(int32_t token) {
+  tokens.push_back(token);
+  positions.push_back(length++);
+  if (!compared.empty()) compared.push_back(reuse::kPrivateToken);
+}
+
 Sequence& Sequences::add(Request request, int64_t now_ns) {
   auto sequence = std::make_unique<Sequence>();
   sequence->times.submitted = now_ns;
@@ -33,6 +39,11 @@ Sequence& Sequences::add(Request request, int64_t now_ns) {
   sequence->submission = submissions_++;
   sequence->tokens = std::move(request.prompt);
   sequence->prompt_tokens = static_cast<int32_t>(sequence->tokens.size());
+  if (request.shareable_tokens < sequence->prompt_tokens) {
+    sequence->compared = sequence->tokens;
+    std::fill(sequence->compared.begin() + request.shareable_tokens, sequence->compared.end(),
+              reuse::kPrivateToken);
+  }
   sequence->positions = std::move(request.positions);
   if (sequence->positions.empty()) {
     sequence->positions.resize(sequence->tokens.size());

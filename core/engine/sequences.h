@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct Sequence {
   Request request;                 // its prompt and positions have moved to:
   std::vector<int32_t> tokens;     // prompt, then generated
   std::vector<int32_t> positions;  // of tokens
+  // What methods compare: `tokens`, of which those beyond Request::shareable_tokens are
+  // reuse::kPrivateToken. Empty: `tokens` themselves.
+  std::vector<int32_t> compared;
   int32_t prompt_tokens = 0;
   int32_t length = 0;           // largest position + 1
   int32_t computed = 0;         // leading tokens whose keys and values the next row may read
@@ -30,6 +34,11 @@ struct Sequence {
   [[nodiscard]] int32_t generated() const {
     return static_cast<int32_t>(tokens.size()) - prompt_tokens;
   }
+  [[nodiscard]] std::span<const int32_t> compared_tokens() const {
+    return compared.empty() ? tokens : compared;
+  }
+  // Appends a generated token, behind the largest position.
+  void append(int32_t token);
   [[nodiscard]] bool is_prefix() const { return request.id < 0; }
   [[nodiscard]] WaitingRequest waiting() const;
   [[nodiscard]] RunningSequence running() const;

@@ -148,6 +148,15 @@ void SegmentFile::check_layer(int64_t layer) const {
                               : fmt::format("its layer {} is damaged", layer));
 }
 
+void SegmentFile::fetch_layer(int64_t layer) const {
+  if (header_.format == 1) {  // keys of all layers, then values
+    if (layer == 0) map_.fetch(0, map_.bytes().size());
+    return;
+  }
+  const SegmentLayout layout = layout_of(header_.shape, header_.form);
+  map_.fetch(data_begin_ + static_cast<size_t>(layer) * layout.layer_stride, layout.layer_bytes);
+}
+
 void SegmentFile::check_all() const {
   for (int64_t layer = 0; layer < header_.shape.layers; ++layer) check_layer(layer);
 }

@@ -89,6 +89,8 @@ class SegmentFile {
   // layers, the first call reads the whole file. Thread-safe.
   void check_layer(int64_t layer) const;
   void check_all() const;
+  // Asks the system to begin reading a layer. Returns at once.
+  void fetch_layer(int64_t layer) const;
   // A copy in memory, in the dtype that was put. Checks each layer before it is copied.
   [[nodiscard]] SegmentBuffer read() const;
 

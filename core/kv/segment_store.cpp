@@ -42,6 +42,11 @@ void SegmentHandle::check_layer(int64_t layer) const {
   if (resident_->file) resident_->file->check_layer(layer);
 }
 
+void SegmentHandle::fetch_layer(int64_t layer) const {
+  REPRISE_CHECK(layer >= 0 && layer < shape().layers, "layer {} of {}", layer, shape().layers);
+  if (resident_->file) resident_->file->fetch_layer(layer);
+}
+
 namespace {
 
 // The time of a file's last use is kept to this.

@@ -70,6 +70,8 @@ class SegmentHandle {
   // in memory there is nothing left to check. Thread-safe: a thread may run
   // ahead of the one that uses the layers.
   void check_layer(int64_t layer) const;
+  // Asks the system to begin reading a layer of a mapped file. Returns at once. Thread-safe.
+  void fetch_layer(int64_t layer) const;
 
  private:
   std::shared_ptr<const detail::Resident> resident_;

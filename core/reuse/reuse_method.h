@@ -48,10 +48,15 @@ struct PlanSetting {
   Context context;
 };
 
+// In the place of a token whose states depend on more than the tokens before it (it reads imported
+// modules): equal to no token, not even to itself.
+inline constexpr int32_t kPrivateToken = -1;
+
 // A sequence that asks for cache.
 struct NewSequence {
   RequestId id = 0;
-  // What it has: the prompt and, where it was preempted, what it had generated.
+  // What it has: the prompt and, where it was preempted, what it had generated. Tokens are there to
+  // be compared with those of others; some may be kPrivateToken.
   std::span<const int32_t> tokens;
   std::span<const int32_t> positions;  // [tokens], or empty: 0, 1, 2, ...
   int32_t max_new_tokens = 1;          // to be generated from here on, at most
@@ -73,7 +78,7 @@ struct StepSequence {
   int32_t rows = 0;
   int32_t first_token = 0;
   // Of the whole sequence as it stands: the prompt and what was generated, those of this step
-  // included.
+  // included. Tokens as in NewSequence.
   std::span<const int32_t> positions;
   std::span<const int32_t> tokens;
   int32_t length = 0;           // largest of the positions + 1

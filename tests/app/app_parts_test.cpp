@@ -157,6 +157,22 @@ TEST(RecordTable, ShowsAllMetricsThatAreAskedForBelowOneAnother) {
   }
 }
 
+TEST(RecordTable, LeavesOutQuartilesWhereOneMetricIsTooWide) {
+  const std::string method(46, 'm');
+  const auto folder =
+      folder_of({record(method, 8, 1.5), record(method, 16, 2.5)}, kAxes, {"ttft_ms", "rate"});
+  for (const char* metrics : {"", "ttft_ms,rate"}) {
+    const std::string text = text_of_table(folder, {.metrics = metrics, .columns = 80});
+    EXPECT_LE(widest_line(text), 80u) << text;
+    EXPECT_NE(text.find("1.50 *"), std::string::npos) << text;
+    EXPECT_EQ(text.find("(1.00 to"), std::string::npos) << text;
+    EXPECT_NE(text.find("quartiles are left out"), std::string::npos) << text;
+  }
+  const std::string wide = text_of_table(folder, {.columns = 100});
+  EXPECT_NE(wide.find("1.50 (1.00 to 2.00) *"), std::string::npos) << wide;
+  EXPECT_EQ(wide.find("left out"), std::string::npos) << wide;
+}
+
 TEST(RecordTable, OtherProgramsGetNumbersWithAllTheirDigits) {
   const results::ResultsFolder folder = folder_of(
       {record("recompute", 8, 1.23456), record("contiguous", 16, 2.5)}, kAxes, {"ttft_ms", "rate"});

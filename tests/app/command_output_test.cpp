@@ -10,6 +10,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kNoMatplotlib =
+    "there is no matplotlib here (Debian: apt-get install python3-matplotlib)";
+
+bool has_matplotlib() {
+  return std::system("/usr/bin/python3 -c 'import matplotlib' 2>/dev/null") == 0;
+}
+
 class Output : public CommandLine {
  protected:
   // Status and standard error with standard output to `device`.
@@ -64,6 +71,50 @@ TEST_F(Output, FullDiskIsAnErrorOfEveryCommandThatPrints) {
   }
 }
 
+// Notes and progress are for somebody who watches: what they cannot be written to ends no run.
+TEST_F(Output, FullStandardErrorLosesNotesAndNothingElse) {
+  const bool draws = has_matplotlib();
+  const auto shell = [&](const std::string& arguments, const std::string& streams) {
+    Subprocess process({"sh", "-c", fmt::format("{} {} {}", REPRISE_PROGRAM, arguments, streams)},
+                       dir_);
+    const int status = process.wait();
+    return Outcome{status, process.out(), process.err()};
+  };
+  const std::string run = fmt::format("run {} --out {} --threads 1{}", experiment("Small"),
+                                      (dir_ / "out").string(), draws ? "" : " --no-plot");
+  const Outcome measured = shell(run, "2> /dev/full");
+  EXPECT_EQ(measured.status, 0);
+  EXPECT_NE(measured.out.find("ttft_ms"), std::string::npos) << measured.out;
+  for (const char* figure : {"ttft_ms.pdf", "ttft_ms.png"})
+    EXPECT_EQ(fs::exists(dir_ / "out" / "figures" / figure), draws) << figure;
+  // With standard output full too, the status is that of a table that did not arrive; what was
+  // measured is kept.
+  EXPECT_EQ(shell(run + " --fresh", "> /dev/full 2> /dev/full").status, 1);
+  const Outcome again = shell(run, "");
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_NE(again.err.find("2 of 2 points are there already"), std::string::npos) << again.err;
+  const Outcome generated = shell(
+      fmt::format("generate --model {} --random-weights --ids 1,2 --max-new-tokens 2", model()),
+      "2> /dev/full");
+  EXPECT_EQ(generated.status, 0);
+  EXPECT_NE(generated.out, "");
+}
+
+// As the terminal's Ctrl-C, which reaches the Python that draws as well.
+TEST_F(Output, InterruptWhileFiguresAreDrawnIsNoFailedFigure) {
+  if (!has_matplotlib()) GTEST_SKIP() << kNoMatplotlib;
+  const fs::path python = dir_ / "python";
+  std::ofstream(python) << "#!/bin/sh\n[ \"$1\" = -c ] && exec /usr/bin/python3 \"$@\"\n"
+                           "kill -INT $PPID $$\nsleep 5\nexit 1\n";
+  fs::permissions(python, fs::perms::owner_all);
+  ::setenv("REPRISE_PYTHON", python.c_str(), 1);
+  const Outcome run = reprise(run_command({}));
+  ::unsetenv("REPRISE_PYTHON");
+  EXPECT_EQ(run.status, 130) << run.err;
+  EXPECT_NE(run.err.find("interrupted: the measurements are safe in"), std::string::npos)
+      << run.err;
+}
+
 // A reader such as `head -1` leaves: the program ends as by SIGPIPE, without a word of its own.
 TEST_F(Output, ReaderThatLeftEndsTheProgramQuietly) {
   const fs::path pipe = dir_ / "pipe";
@@ -81,8 +132,7 @@ TEST_F(Output, ReaderThatLeftEndsTheProgramQuietly) {
 
 // Whoever reads both streams has gone when the figures are named.
 TEST_F(Output, ReaderThatLeftWhileFiguresAreDrawnIsNoFailure) {
-  if (std::system("/usr/bin/python3 -c 'import matplotlib' 2>/dev/null") != 0)
-    GTEST_SKIP() << "there is no matplotlib here (Debian: apt-get install python3-matplotlib)";
+  if (!has_matplotlib()) GTEST_SKIP() << kNoMatplotlib;
   const Outcome measured = reprise(run_command({"--no-plot"}));
   ASSERT_EQ(measured.status, 0) << measured.err;
   for (const std::string& command :
@@ -101,8 +151,7 @@ TEST_F(Output, ReaderThatLeftWhileFiguresAreDrawnIsNoFailure) {
 
 // The names of the figures are notes: results on standard output stay whole for another program.
 TEST_F(Output, ReaderOfTheResultsAloneMayLeaveOnceItHasThem) {
-  if (std::system("/usr/bin/python3 -c 'import matplotlib' 2>/dev/null") != 0)
-    GTEST_SKIP() << "there is no matplotlib here (Debian: apt-get install python3-matplotlib)";
+  if (!has_matplotlib()) GTEST_SKIP() << kNoMatplotlib;
   ASSERT_EQ(reprise(run_command({"--no-plot"})).status, 0);
   const Outcome plotted = reprise({"plot", (dir_ / "out").string(), "--format", "csv"});
   EXPECT_EQ(plotted.status, 0) << plotted.err;
@@ -156,7 +205,8 @@ TEST_F(Output, ControlCharactersOfFilesAreWrittenOut) {
   const Outcome run = reprise(
       {"run", experiment(title), "--out", (dir_ / "out").string(), "--no-plot", "--threads", "1"});
   EXPECT_EQ(run.status, 1) << run.err;
-  EXPECT_NE(run.err.find("without control characters, found \"Small"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("without control characters, found \"Small"), std::string::npos)
+      << run.err;
   for (const char* raw : {"\x1b", "\a", "\r", "\xc2\x9b"})
     EXPECT_EQ(run.err.find(raw), std::string::npos) << run.err;
 

@@ -225,6 +225,41 @@ TEST_F(MutatedResults, AreDrawnOrRefusedInASentenceThatNamesTheFile) {
   EXPECT_FALSE(fs::exists("/tmp/escaped.png"));
 }
 
+// A file of records has its settings in itself, and nobody's manifest to be checked with.
+TEST_F(MutatedResults, RecordsAloneAreToldOrRefusedInASentenceThatNamesTheFile) {
+  constexpr uint64_t kRecordsSeed = kSeed + 1;
+  constexpr int kFiles = 150;
+  SCOPED_TRACE(kRecordsSeed);
+  Mutator mutator(kRecordsSeed);
+  const std::string good = read_file(dir_ / "good" / "records.jsonl");
+  const std::string file = (dir_ / "alone.jsonl").string();
+  const std::string undrawn = "the plot script /nowhere/reprise_plot.py is not there";
+  ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);  // drawing is the other test's
+  int refused = 0, told = 0;
+  for (int f = 0; f < kFiles; ++f) {
+    std::string what;
+    const size_t end = good.find('\n');
+    write(file, mutator.mutate(good.substr(0, end), what) + good.substr(end));
+    Subprocess plot({REPRISE_PROGRAM, "plot", file}, dir_);
+    EXPECT_EQ(plot.wait(), 1) << what;
+    const std::string err = plot.err();
+    const size_t sentence = err.find("reprise: ");
+    ASSERT_NE(sentence, std::string::npos) << what << ": " << err;
+    for (const char* word : {"unexpected failure", "Traceback", "terminate"})
+      EXPECT_EQ(err.find(word), std::string::npos) << what << ": " << err;
+    if (err.find(undrawn) != std::string::npos) {
+      ++told;
+      continue;
+    }
+    ++refused;
+    EXPECT_NE(err.find(file), std::string::npos) << what << ": " << err;
+    EXPECT_EQ(err.find('\n', sentence), err.size() - 1) << what << ": " << err;
+  }
+  ::unsetenv("REPRISE_PLOTS_DIR");
+  EXPECT_GT(refused, kFiles / 10);
+  EXPECT_GT(told, kFiles / 10);
+}
+
 TEST_F(MutatedResults, ManifestsThatAreNoManifestAreNamedWithTheKey) {
   const auto message = [&](const std::string& text) {
     write(dir_ / "good" / "run.json", text);

@@ -120,5 +120,79 @@ TEST_F(PmlCommand, WhatIsMissingOrMistypedIsNamed) {
   EXPECT_EQ(reprise({"pml", "layout", schema, "--model", alone, "--template", "plain"}).status, 0);
 }
 
+class PmlRun : public PmlCommand {
+ protected:
+  void SetUp() override {
+    PmlCommand::SetUp();
+    schema_ = write("s.xml", kSchema);
+    prompt_ = write("p.xml", kPrompt);
+  }
+  [[nodiscard]] Outcome run(std::vector<std::string> more) const {
+    std::vector<std::string> words = {"pml", "run", schema_, prompt_, "--model", "quickstart"};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--template", "plain", "--max-new-tokens", "8", "--ignore-eos"});
+    return reprise(words);
+  }
+  static void expect_note(const Outcome& outcome, const std::string& text) {
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
+  }
+  std::string schema_, prompt_;
+};
+
+TEST_F(PmlRun, SplitsTheTimeToTheFirstToken) {
+  for (const char* mode : {"isolated", "joint", "scaffold", "repair"}) {
+    const Outcome outcome = run({"--mode", mode});
+    expect_note(outcome, fmt::format("modules: {} states of 4 segments computed", mode));
+    EXPECT_NE(outcome.err.find("TTFT "), std::string::npos);
+    EXPECT_NE(outcome.err.find(" ms: lookup "), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("copy 0 (0 bytes), compute "), std::string::npos) << outcome.err;
+    EXPECT_FALSE(outcome.out.empty());
+    // What is gathered first says the same.
+    const Outcome copied = run({"--mode", mode, "--copy"});
+    EXPECT_EQ(copied.out, outcome.out);
+    EXPECT_EQ(copied.err.find("(0 bytes)"), std::string::npos) << copied.err;
+  }
+}
+
+TEST_F(PmlRun, AWholePromptAtTheSamePositionsIsThatOfARepairOfAll) {
+  // The argument's gap stays in both; no token follows it that an imported one would not see.
+  const std::string text = "<prompt schema=\"trip\"><plan/><rome/> six</prompt>";
+  write("p.xml", text);
+  const Outcome whole = run({"--no-cache", "gapped", "--dtype", "f32"});
+  expect_note(whole, "0 tokens imported");
+  EXPECT_EQ(run({"--mode", "repair", "--repair-share", "1", "--dtype", "f32"}).out, whole.out);
+}
+
+TEST_F(PmlRun, AStoreKeepsModulesFromRunToRunAndDamageIsNoticed) {
+  const std::string store = (dir_ / "store").string();
+  const Outcome first = run({"--store", store});
+  expect_note(first, "segments computed");
+  const Outcome second = run({"--store", store});
+  expect_note(second, "all scaffold states were in the store");
+  EXPECT_EQ(second.out, first.out);
+  for (const auto& entry : std::filesystem::directory_iterator(store)) {
+    if (entry.path().extension() != ".segment") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-3, std::ios::end);
+    const auto at = file.tellp();
+    file.seekg(at);
+    const int byte = file.get();
+    file.seekp(at);
+    file.put(static_cast<char>(byte ^ 0x40));
+  }
+  const Outcome damaged = run({"--store", store});
+  EXPECT_NE(damaged.status, 0);
+  EXPECT_NE(damaged.err.find(".segment"), std::string::npos) << damaged.err;
+  EXPECT_TRUE(damaged.out.empty()) << "nothing is generated from wrong states";
+}
+
+TEST_F(PmlRun, WhatIsWrongIsNamed) {
+  EXPECT_NE(run({"--mode", "isolatd"}).status, 0);
+  EXPECT_NE(run({"--repair-share", "1.5"}).status, 0);
+  EXPECT_NE(run({"--no-cache", "yes"}).status, 0);
+  expect_refused({"pml", "run", schema_, "--model", "quickstart"}, {"PROMPT"});
+}
+
 }  // namespace
 }  // namespace reprise::app

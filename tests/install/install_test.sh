@@ -14,7 +14,8 @@ echo "== the program"
 cd "$folder"   # where there is no experiments/
 data=$folder/moved/share/reprise
 mv "$data/experiments/quickstart.json" "$data/experiments/only_here.json"   # not to be found in the source tree
-moved/bin/reprise list experiments | grep -q only_here
+moved/bin/reprise list experiments >"$folder/experiments"   # in whole: grep -q would close the pipe at the first match
+grep -q only_here "$folder/experiments"
 moved/bin/reprise run only_here --scale smoke --set repetitions=1 --out "$folder/out"
 test -s "$folder/out/records.jsonl"
 

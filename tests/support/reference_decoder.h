@@ -39,6 +39,9 @@ class ReferenceDecoder {
   DType cache_dtype = DType::kF32;  // f32: nothing is rounded
   bool bf16_products = false;
 
+  // [tokens], or empty: tokens of a module see that module alone, those of module -1 all before them.
+  std::vector<int32_t> module_of;
+
   // Layers whose attention adds nothing, and layers that pass their rows as they are.
   std::set<int64_t> without_attention, without_block;
 
@@ -268,8 +271,10 @@ class ReferenceDecoder {
       for (int64_t head = 0; head < config_.heads; ++head) {
         const auto kv = static_cast<size_t>(head / (config_.heads / config_.kv_heads)) * dim;
         const auto sees = [&](size_t j) {
-          return config_.sliding_window == 0 ||
-                 positions[t] - positions[j] < config_.sliding_window;
+          const bool is_hidden =
+              !module_of.empty() && module_of[t] >= 0 && module_of[t] != module_of[j];
+          return !is_hidden && (config_.sliding_window == 0 ||
+                                positions[t] - positions[j] < config_.sliding_window);
         };
         Row scores;
         for (size_t j = 0; j <= t; ++j) {

@@ -12,6 +12,7 @@
 #include "core/base/random.h"
 #include "core/kv/segment_buffer.h"
 #include "core/kv/segment_file.h"
+#include "core/kv/segment_store.h"
 
 namespace reprise::kv {
 
@@ -103,6 +104,12 @@ inline std::vector<std::filesystem::path> files_of(const std::filesystem::path& 
   for (const auto& file : std::filesystem::directory_iterator(folder))
     if (file.path().string().ends_with(ending)) files.push_back(file.path());
   return files;
+}
+
+// Whether the store has segment_of(seed) under the key, whole.
+inline bool acquires(SegmentStore& store, const SegmentKey& key, uint64_t seed) {
+  const auto handle = store.acquire(key);
+  return handle && holds(handle->view(), seed) && handle->note() == "note " + std::to_string(seed);
 }
 
 }  // namespace reprise::kv

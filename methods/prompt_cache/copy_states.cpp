@@ -1,0 +1,77 @@
+#include "methods/prompt_cache/copy_states.h"
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include "core/kernels/cpu/attention_task.h"
+#include "core/kv/segment_buffer.h"
+
+namespace reprise::prompt_cache {
+namespace {
+
+// Kernels cut a segment into tiles that begin at multiples of this in its block. A copy begins
+// where the original does between two, so that both are summed in the same order and give the same
+// bits.
+constexpr int32_t kTile = kernels::cpu::kKeyTile;
+
+// From the end of what was placed before, the next token to begin with.
+int32_t place_behind(int32_t end, const StateRun& run) {
+  const int32_t in_tile = run.first % kTile;
+  const int32_t tile = end / kTile * kTile;
+  return tile + in_tile >= end ? tile + in_tile : tile + kTile + in_tile;
+}
+
+void copy_layer(const std::vector<StateRun>& runs, const std::vector<StateRun>& copies,
+                int64_t layer) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const kv::CacheView& from = runs[i].states->view;
+    const kv::CacheView& to = copies[i].states->view;
+    const size_t element = size_of(from.dtype);
+    for (int64_t head = 0; head < from.kv_heads; ++head) {
+      const auto offset = [&](const kv::CacheView& view, int32_t token) {
+        return static_cast<size_t>(layer * view.layer_stride + head * view.head_stride +
+                                   token * view.head_dim) *
+               element;
+      };
+      const size_t source = offset(from, runs[i].first), target = offset(to, copies[i].first);
+      const size_t bytes = static_cast<size_t>(runs[i].tokens * from.head_dim) * element;
+      std::memcpy(static_cast<std::byte*>(to.keys) + target,
+                  static_cast<const std::byte*>(from.keys) + source, bytes);
+      std::memcpy(static_cast<std::byte*>(to.values) + target,
+                  static_cast<const std::byte*>(from.values) + source, bytes);
+    }
+  }
+}
+
+}  // namespace
+
+CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers,
+                         const Context& context) {
+  CopiedStates out;
+  if (runs.empty()) return out;
+  out.runs = runs;
+  int32_t end = 0;
+  int64_t tokens = 0;
+  for (StateRun& run : out.runs) {
+    run.first = place_behind(end, run);
+    end = run.first + run.tokens;
+    tokens += run.tokens;
+  }
+  const kv::CacheView& like = runs[0].states->view;
+  kv::SegmentShape shape{.layers = layers,
+                         .kv_heads = like.kv_heads,
+                         .tokens = end,
+                         .head_dim = like.head_dim,
+                         .dtype = like.dtype};
+  const auto owner = std::make_shared<const kv::SegmentBuffer>(shape);
+  const auto states =
+      std::make_shared<const SharedStates>(SharedStates{.view = owner->view(), .owner = owner});
+  for (StateRun& run : out.runs) run.states = states;
+  parallel_for(context, layers, [&](int64_t layer, int) { copy_layer(runs, out.runs, layer); });
+  shape.tokens = tokens;
+  out.bytes = shape.bytes();
+  return out;
+}
+
+}  // namespace reprise::prompt_cache

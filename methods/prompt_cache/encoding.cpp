@@ -1,0 +1,196 @@
+#include "methods/prompt_cache/encoding.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+
+namespace reprise::prompt_cache {
+namespace {
+
+using pml::CompiledModule;
+using pml::CompiledSchema;
+
+bool is_kept(const CompiledSchema& schema, const pml::Piece& piece) {
+  return piece.parameter < 0 && schema.modules[static_cast<size_t>(piece.module)].is_cached;
+}
+
+void sort_by_position(const CompiledSchema& schema, std::vector<int32_t>& pieces) {
+  std::sort(pieces.begin(), pieces.end(), [&](int32_t a, int32_t b) {
+    return schema.pieces[static_cast<size_t>(a)].first <
+           schema.pieces[static_cast<size_t>(b)].first;
+  });
+}
+
+// All pieces of some modules, by position.
+std::vector<int32_t> pieces_of(const CompiledSchema& schema, const std::vector<int32_t>& modules) {
+  std::vector<int32_t> pieces;
+  for (const int32_t module : modules) {
+    const auto& own = schema.modules[static_cast<size_t>(module)].pieces;
+    pieces.insert(pieces.end(), own.begin(), own.end());
+  }
+  sort_by_position(schema, pieces);
+  return pieces;
+}
+
+class Builder {
+ public:
+  explicit Builder(const CompiledSchema& schema) : schema_(schema) {
+    encoding_.unit_of_module.assign(schema.modules.size(), -1);
+    encoding_.unit_of_scaffold.assign(schema.scaffolds.size(), -1);
+  }
+
+  void isolated() {
+    for (const CompiledModule& module : schema_.modules) add_pass({module.id}, {module.id});
+  }
+
+  void scaffolds() {
+    for (const pml::CompiledScaffold& scaffold : schema_.scaffolds) {
+      const std::vector<int32_t> pieces = pieces_of(schema_, scaffold.modules);
+      const int32_t unit = add_unit(fmt::format("scaffold {}", scaffold.id), pieces);
+      encoding_.unit_of_scaffold[static_cast<size_t>(scaffold.id)] = unit;
+      if (unit >= 0) encoding_.passes.push_back({.pieces = pieces, .units = {unit}});
+    }
+  }
+
+  // Each pass is the schema's text with one choice of members: unions have their default, those
+  // around the module that the pass is for have what leads to it.
+  void joint() {
+    std::vector<int32_t> chosen(schema_.unions.size());
+    for (const pml::CompiledUnion& group : schema_.unions)
+      chosen[static_cast<size_t>(group.id)] = group.default_member;
+    add_joint_pass(chosen, 0);
+    for (const pml::CompiledUnion& group : schema_.unions)
+      for (const int32_t member : group.members) {
+        if (member == group.default_member) continue;
+        std::vector<int32_t> with = chosen;
+        for (int32_t at = member; at >= 0; at = schema_.modules[static_cast<size_t>(at)].parent)
+          if (const int32_t around = schema_.modules[static_cast<size_t>(at)].group; around >= 0)
+            with[static_cast<size_t>(around)] = at;
+        add_joint_pass(with, member);
+      }
+  }
+
+  [[nodiscard]] Encoding take() { return std::move(encoding_); }
+
+ private:
+  // Keeps the modules present that are inside `kept_root` and that no earlier pass has kept.
+  void add_joint_pass(const std::vector<int32_t>& chosen, int32_t kept_root) {
+    std::vector<int32_t> present, kept;
+    list_present(0, chosen, present);
+    for (const int32_t module : present)
+      if (encoding_.unit_of_module[static_cast<size_t>(module)] < 0 && is_inside(module, kept_root))
+        kept.push_back(module);
+    add_pass(present, kept);
+  }
+
+  void list_present(int32_t id, const std::vector<int32_t>& chosen,
+                    std::vector<int32_t>& present) const {
+    present.push_back(id);
+    for (const int32_t child : schema_.modules[static_cast<size_t>(id)].children) {
+      const int32_t group = schema_.modules[static_cast<size_t>(child)].group;
+      if (group < 0 || chosen[static_cast<size_t>(group)] == child)
+        list_present(child, chosen, present);
+    }
+  }
+
+  [[nodiscard]] bool is_inside(int32_t module, int32_t root) const {
+    while (module >= 0 && module != root)
+      module = schema_.modules[static_cast<size_t>(module)].parent;
+    return module == root;
+  }
+
+  void add_pass(const std::vector<int32_t>& modules, const std::vector<int32_t>& kept) {
+    EncodingPass pass{.pieces = pieces_of(schema_, modules), .units = {}};
+    for (const int32_t module : kept) {
+      const CompiledModule& of = schema_.modules[static_cast<size_t>(module)];
+      const int32_t unit = add_unit("module " + of.path, pieces_of(schema_, {module}));
+      encoding_.unit_of_module[static_cast<size_t>(module)] = unit;
+      if (unit >= 0) pass.units.push_back(unit);
+    }
+    if (!pass.units.empty()) encoding_.passes.push_back(std::move(pass));
+  }
+
+  // -1 where nothing of the pieces is kept.
+  int32_t add_unit(std::string name, const std::vector<int32_t>& pieces) {
+    StateUnit unit{.name = std::move(name), .pieces = {}, .firsts = {}, .tokens = 0};
+    for (const int32_t index : pieces) {
+      const pml::Piece& piece = schema_.pieces[static_cast<size_t>(index)];
+      if (!is_kept(schema_, piece)) continue;
+      unit.pieces.push_back(index);
+      unit.firsts.push_back(unit.tokens);
+      unit.tokens += static_cast<int32_t>(piece.tokens.size());
+    }
+    if (unit.pieces.empty()) return -1;
+    encoding_.units.push_back(std::move(unit));
+    return static_cast<int32_t>(encoding_.units.size()) - 1;
+  }
+
+  const CompiledSchema& schema_;
+  Encoding encoding_;
+};
+
+}  // namespace
+
+const std::vector<std::string>& mode_names() {
+  static const std::vector<std::string> names = {"isolated", "joint", "scaffold", "repair"};
+  return names;
+}
+
+std::string name_of(Mode mode) { return mode_names()[static_cast<size_t>(mode)]; }
+
+Mode mode_named(std::string_view name) {
+  const auto& names = mode_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) raise("{}", unknown_name("mode", std::string(name), names));
+  return static_cast<Mode>(found - names.begin());
+}
+
+Encoding encoding_of(const CompiledSchema& schema, Mode mode) {
+  Builder builder(schema);
+  if (mode == Mode::kJoint) {
+    builder.joint();
+  } else {
+    builder.isolated();
+    if (mode == Mode::kScaffold) builder.scaffolds();
+  }
+  return builder.take();
+}
+
+std::vector<ImportedRun> imported_runs(const CompiledSchema& schema, const Encoding& encoding,
+                                       const pml::CompiledPrompt& prompt) {
+  // Units by module: scaffolds override.
+  std::vector<int32_t> units = encoding.unit_of_module;
+  for (const int32_t scaffold : prompt.scaffolds) {
+    const int32_t unit = encoding.unit_of_scaffold[static_cast<size_t>(scaffold)];
+    if (unit < 0) continue;
+    for (const int32_t module : schema.scaffolds[static_cast<size_t>(scaffold)].modules)
+      units[static_cast<size_t>(module)] = unit;
+  }
+  const auto first_in = [&](const StateUnit& unit, const pml::Piece& piece) {
+    const auto found = std::lower_bound(
+        unit.pieces.begin(), unit.pieces.end(), piece.first, [&](int32_t held, int64_t first) {
+          return schema.pieces[static_cast<size_t>(held)].first < first;
+        });
+    REPRISE_CHECK(found != unit.pieces.end() && *found == piece.id, "piece {} is not in {}",
+                  piece.id, unit.name);
+    return unit.firsts[static_cast<size_t>(found - unit.pieces.begin())];
+  };
+  std::vector<ImportedRun> runs;
+  for (const int32_t index : prompt.pieces) {
+    const pml::Piece& piece = schema.pieces[static_cast<size_t>(index)];
+    const int32_t unit = units[static_cast<size_t>(piece.module)];
+    const ImportedRun run{.unit = unit,
+                          .first = first_in(encoding.units[static_cast<size_t>(unit)], piece),
+                          .tokens = static_cast<int32_t>(piece.tokens.size()),
+                          .first_position = static_cast<int32_t>(piece.first)};
+    if (!runs.empty() && runs.back().unit == run.unit &&
+        runs.back().first + runs.back().tokens == run.first &&
+        runs.back().first_position + runs.back().tokens == run.first_position)
+      runs.back().tokens += run.tokens;
+    else
+      runs.push_back(run);
+  }
+  return runs;
+}
+
+}  // namespace reprise::prompt_cache

@@ -1,0 +1,109 @@
+#include "methods/prompt_cache/imports.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/base/error.h"
+
+namespace reprise::prompt_cache {
+
+int32_t add_run(const StateRun& run, int32_t cache, kv::AttentionPlan& plan) {
+  const int64_t block = 0;
+  return plan.add_segment({.cache = cache,
+                           .block_tokens = run.first + run.tokens,
+                           .skipped = run.first,
+                           .tokens = run.tokens,
+                           .first_position = run.first_position},
+                          {&block, 1});
+}
+
+LayerReader::LayerReader(std::vector<std::shared_ptr<const SharedStates>> states)
+    : thread_([states = std::move(states)](const std::stop_token& stop) {
+        // The system reads this much ahead of the checks, which read every byte.
+        constexpr int64_t kLayersAhead = 2;
+        const int64_t layers = states.front()->unchecked->shape().layers;
+        const auto fetch = [&](int64_t layer) {
+          if (layer >= layers) return;
+          for (const auto& one : states) one->unchecked->fetch_layer(layer);
+        };
+        for (int64_t layer = 0; layer < kLayersAhead; ++layer) fetch(layer);
+        for (int64_t layer = 0; layer < layers && !stop.stop_requested(); ++layer) {
+          fetch(layer + kLayersAhead);
+          try {
+            for (const auto& one : states) one->unchecked->check_layer(layer);
+          } catch (const Error&) {
+            return;
+          }
+        }
+      }) {}
+
+void ModuleImports::attach(reuse::RequestId id, std::vector<StateRun> runs, int32_t first_token) {
+  Imports imports{.runs = std::move(runs), .first_token = first_token};
+  std::vector<std::shared_ptr<const SharedStates>> unchecked;
+  for (const StateRun& run : imports.runs)
+    if (run.states->unchecked != nullptr && (unchecked.empty() || unchecked.back() != run.states))
+      unchecked.push_back(run.states);
+  if (!unchecked.empty()) imports.reader = std::make_unique<LayerReader>(std::move(unchecked));
+  const bool is_new = imports_.emplace(id, std::move(imports)).second;
+  REPRISE_CHECK(is_new, "request {} has its imports already", id);
+  is_lasting_ = false;
+}
+
+void ModuleImports::detach(reuse::RequestId id) {
+  imports_.erase(id);
+  is_lasting_ = false;
+  unchecked_.clear();  // the next plan is written anew; until then no file is held
+}
+
+void ModuleImports::append(reuse::StepBatch batch, kv::AttentionPlan& plan) {
+  using RunKey = std::tuple<const SharedStates*, int32_t, int32_t, int32_t>;
+  struct Added {
+    int32_t segment = 0, item = 0;
+  };
+  use_ = {};
+  is_lasting_ = true;
+  unchecked_.clear();
+  std::map<const SharedStates*, int32_t> caches;
+  std::map<RunKey, Added> added;
+  for (const reuse::StepSequence& sequence : batch) {
+    const auto found = imports_.find(sequence.id);
+    if (found == imports_.end()) continue;
+    const int32_t blind_rows =
+        std::clamp(found->second.first_token - sequence.first_token, 0, sequence.rows);
+    if (blind_rows > 0) is_lasting_ = false;
+    if (blind_rows == sequence.rows) continue;
+    const int32_t first_row = sequence.first_row + blind_rows;
+    const int32_t end_row = sequence.first_row + sequence.rows;
+    for (const StateRun& run : found->second.runs) {
+      use_.imported_tokens += run.tokens;
+      const RunKey key{run.states.get(), run.first, run.tokens, run.first_position};
+      const auto [entry, is_new] = added.emplace(key, Added{});
+      if (is_new) {
+        const auto [cache, is_new_cache] = caches.emplace(run.states.get(), 0);
+        if (is_new_cache) {
+          cache->second = plan.add_cache(run.states->view);
+          if (run.states->unchecked != nullptr) unchecked_.push_back(run.states);
+        }
+        entry->second.segment = add_run(run, cache->second, plan);
+        ++use_.segments;
+      } else if (kv::WorkItem& before = plan.items[static_cast<size_t>(entry->second.item)];
+                 before.end_row == first_row) {
+        before.end_row = end_row;
+        continue;
+      }
+      entry->second.item = plan.add_item(
+          {.segment = entry->second.segment, .first_row = first_row, .end_row = end_row});
+      use_.read_tokens += run.tokens;
+      ++use_.items;
+    }
+  }
+}
+
+void ModuleImports::check_layer(int64_t layer) const {
+  for (const auto& states : unchecked_) states->unchecked->check_layer(layer);
+}
+
+bool ModuleImports::goes_on(reuse::StepBatch /*batch*/) const { return is_lasting_; }
+
+}  // namespace reprise::prompt_cache

@@ -1,0 +1,157 @@
+#include "methods/prompt_cache/module_states.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/error.h"
+
+namespace reprise::prompt_cache {
+namespace {
+
+// Of all that states depend on beside model and tokenizer: tokens at positions, and who sees whom.
+std::string hash_of(const pml::CompiledSchema& schema, const Encoding& encoding, Mode mode) {
+  std::vector<int64_t> facts = {static_cast<int64_t>(mode)};
+  const auto add_list = [&](const std::vector<int32_t>& list) {
+    facts.push_back(static_cast<int64_t>(list.size()));
+    facts.insert(facts.end(), list.begin(), list.end());
+  };
+  for (const pml::Piece& piece : schema.pieces) {
+    facts.push_back(piece.first);
+    add_list(piece.tokens);
+  }
+  for (const EncodingPass& pass : encoding.passes) {
+    add_list(pass.pieces);
+    for (const int32_t unit : pass.units)
+      add_list(encoding.units[static_cast<size_t>(unit)].pieces);
+  }
+  const XXH128_hash_t hash = XXH3_128bits(facts.data(), facts.size() * sizeof(facts[0]));
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+ModuleStates::ModuleStates(model::Decoder& decoder, kv::SegmentStore& store,
+                           const pml::CompiledSchema& schema, Mode mode,
+                           const kv::StoreIdentity& whose, const EncodeOptions& options)
+    : decoder_(decoder),
+      store_(store),
+      schema_(schema),
+      mode_(mode),
+      encoding_(encoding_of(schema, mode)),
+      identity_(whose),
+      options_(options) {
+  identity_.schema = hash_of(schema, encoding_, mode);
+  identity_.dtype =
+      fmt::format("{}, keys and values {}", name_of(decoder.dtype()), name_of(options.kv_dtype));
+  pass_of_unit_.resize(encoding_.units.size());
+  in_use_.resize(encoding_.units.size());
+  for (size_t pass = 0; pass < encoding_.passes.size(); ++pass)
+    for (const int32_t unit : encoding_.passes[pass].units)
+      pass_of_unit_[static_cast<size_t>(unit)] = static_cast<int32_t>(pass);
+}
+
+kv::SegmentKey ModuleStates::key_of(int32_t unit) const {
+  return {identity_, encoding_.units[static_cast<size_t>(unit)].name};
+}
+
+EncodeReport ModuleStates::encode() {
+  EncodeReport report;
+  for (size_t pass = 0; pass < encoding_.passes.size(); ++pass) {
+    const auto& units = encoding_.passes[pass].units;
+    if (!std::all_of(units.begin(), units.end(), [&](int32_t unit) { return is_there(unit); }))
+      compute(static_cast<int32_t>(pass), report);
+  }
+  return report;
+}
+
+bool ModuleStates::is_there(int32_t unit) {
+  try {
+    return store_.contains(key_of(unit));
+  } catch (const Error&) {  // damaged: it is made anew
+    store_.erase(key_of(unit));
+    return false;
+  }
+}
+
+void ModuleStates::compute(int32_t pass, EncodeReport& report) {
+  const EncodingPass& of = encoding_.passes[static_cast<size_t>(pass)];
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<kv::SegmentBuffer> segments =
+      compute_pass(decoder_, schema_, encoding_, of, options_);
+  const double seconds = seconds_since(start);
+  int64_t tokens = 0;
+  for (const int32_t piece : of.pieces)
+    tokens += static_cast<int64_t>(schema_.pieces[static_cast<size_t>(piece)].tokens.size());
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const auto share = static_cast<double>(segments[i].shape.tokens) / static_cast<double>(tokens);
+    store_.put(key_of(of.units[i]), std::move(segments[i]), seconds * share);
+  }
+  ++report.passes;
+  report.units += static_cast<int32_t>(of.units.size());
+  report.tokens += tokens;
+  report.compute_s += seconds;
+}
+
+std::shared_ptr<const SharedStates> ModuleStates::find(int32_t unit) {
+  std::weak_ptr<const SharedStates>& in_use = in_use_[static_cast<size_t>(unit)];
+  if (auto states = in_use.lock()) return states;
+  std::optional<kv::SegmentHandle> handle;
+  try {
+    handle = store_.acquire(key_of(unit));
+  } catch (const Error&) {  // damaged; the store has forgotten it
+    store_.erase(key_of(unit));
+  }
+  if (!handle) return nullptr;
+  const auto owner = std::make_shared<const kv::SegmentHandle>(std::move(*handle));
+  const auto states = std::make_shared<const SharedStates>(
+      SharedStates{.view = owner->view(),
+                   .owner = owner,
+                   .unchecked = owner->tier() == kv::Tier::kDisk ? owner.get() : nullptr});
+  in_use = states;
+  return states;
+}
+
+void ModuleStates::prefetch(const pml::CompiledPrompt& prompt) {
+  std::vector<kv::SegmentKey> keys;
+  int32_t last = -1;
+  for (const ImportedRun& run : imported_runs(schema_, encoding_, prompt)) {
+    if (run.unit != last) keys.push_back(key_of(run.unit));
+    last = run.unit;
+  }
+  store_.prefetch_all(std::move(keys));
+}
+
+std::vector<StateRun> ModuleStates::import(const pml::CompiledPrompt& prompt,
+                                           EncodeReport* computed) {
+  EncodeReport report;
+  std::vector<StateRun> runs;
+  std::map<int32_t, std::shared_ptr<const SharedStates>> units;
+  for (const ImportedRun& run : imported_runs(schema_, encoding_, prompt)) {
+    std::shared_ptr<const SharedStates>& states = units[run.unit];
+    if (!states) states = find(run.unit);
+    if (!states) {
+      compute(pass_of_unit_[static_cast<size_t>(run.unit)], report);
+      states = find(run.unit);
+      if (!states)
+        raise(
+            "the states of {} ({} tokens) were given up before they could be used: give the store "
+            "a "
+            "larger budget",
+            encoding_.units[static_cast<size_t>(run.unit)].name, run.tokens);
+    }
+    runs.push_back({.states = states,
+                    .first = run.first,
+                    .tokens = run.tokens,
+                    .first_position = run.first_position});
+  }
+  if (computed != nullptr) *computed = report;
+  return runs;
+}
+
+}  // namespace reprise::prompt_cache

@@ -1,0 +1,68 @@
+// The states of a schema's modules: computed once, kept in a segment store, found for each prompt.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/kv/segment_store.h"
+#include "core/model/network/decoder.h"
+#include "methods/prompt_cache/encode.h"
+#include "methods/prompt_cache/encoding.h"
+#include "methods/prompt_cache/imports.h"
+
+namespace reprise::prompt_cache {
+
+// What an encoding left in the store.
+struct EncodeReport {
+  int32_t passes = 0;    // computed; those whose units are all in the store are not
+  int32_t units = 0;     // put
+  int64_t tokens = 0;    // computed, each as often as a pass had it
+  double compute_s = 0;  // in the decoder
+};
+
+// Of one schema, one way to encode and one model. `schema`, `decoder` and `store` must outlive it.
+class ModuleStates {
+ public:
+  // `whose`: the fingerprints of model and tokenizer (model/checkpoint/fingerprint.h). Its schema
+  // and dtype are filled in here: the tokens and positions of the schema as compiled, the mode, the
+  // dtype that the decoder computes in and that of keys and values.
+  ModuleStates(model::Decoder& decoder, kv::SegmentStore& store, const pml::CompiledSchema& schema,
+               Mode mode, const kv::StoreIdentity& whose, const EncodeOptions& options);
+
+  // Computes what the store does not hold. A segment that is damaged is computed anew. Throws Error
+  // where the store has no room.
+  EncodeReport encode();
+  // Asks the store to bring what a prompt imports to the host.
+  void prefetch(const pml::CompiledPrompt& prompt);
+  // What a prompt imports, by position; nothing is copied. Whatever is not there (evicted, damaged)
+  // is computed on the way, and told in `computed`. Prompts that are alive at once and import the
+  // same module get the same SharedStates.
+  std::vector<StateRun> import(const pml::CompiledPrompt& prompt, EncodeReport* computed = nullptr);
+
+  [[nodiscard]] const Encoding& encoding() const { return encoding_; }
+  [[nodiscard]] const pml::CompiledSchema& schema() const { return schema_; }
+  [[nodiscard]] Mode mode() const { return mode_; }
+  [[nodiscard]] const EncodeOptions& options() const { return options_; }
+  [[nodiscard]] kv::SegmentKey key_of(int32_t unit) const;
+
+ private:
+  // Null where the store does not hold the unit.
+  std::shared_ptr<const SharedStates> find(int32_t unit);
+  void compute(int32_t pass, EncodeReport& report);
+  [[nodiscard]] bool is_there(int32_t unit);
+
+  model::Decoder& decoder_;
+  kv::SegmentStore& store_;
+  const pml::CompiledSchema& schema_;
+  Mode mode_;
+  Encoding encoding_;
+  kv::StoreIdentity identity_;
+  EncodeOptions options_;
+  std::vector<int32_t> pass_of_unit_;                      // [units]
+  std::vector<std::weak_ptr<const SharedStates>> in_use_;  // [units]
+};
+
+}  // namespace reprise::prompt_cache

@@ -1,0 +1,29 @@
+#include "methods/prompt_cache/options.h"
+
+namespace reprise::prompt_cache {
+
+void PromptCacheOptions::visit(reuse::OptionVisitor& visitor) {
+  visitor.word({"mode", "",
+                "how modules are encoded: each by itself, in one pass over the schema, by "
+                "themselves with sets together, by themselves with the farthest tokens anew"},
+               mode_names(), mode);
+  visitor.real({"repair_ratio", "ratio", "of the imported tokens, those that repair computes anew"},
+               {0, 1}, repair_ratio);
+  visitor.boolean({"copies", "", "imported states are gathered in one buffer before they are used"},
+                  copies);
+}
+
+std::vector<reuse::Preset<PromptCacheOptions>> PromptCacheOptions::presets() {
+  return {{"in_place", "modules apart, read where they lie", {}},
+          // Modules attend to themselves, scaffolds override, states are concatenated in a buffer.
+          // [Prompt Cache §3.3, §4.2]
+          {"as_published",
+           "the paper: modules apart, scaffolds, states gathered in a buffer",
+           {.mode = "scaffold", .copies = true}},
+          // The released code runs the schema as one text and slices the states, and copies them.
+          {"as_coded",
+           "the released code: one pass over the whole schema, states gathered in a buffer",
+           {.mode = "joint", .copies = true}}};
+}
+
+}  // namespace reprise::prompt_cache

@@ -1,0 +1,75 @@
+#include "methods/prompt_cache/plain_schema.h"
+
+#include <numeric>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace reprise::prompt_cache {
+namespace {
+
+// Appends a module of one text at the schema's end.
+void add_module(pml::CompiledSchema& schema, pml::CompiledModule module,
+                const std::vector<int32_t>& tokens) {
+  module.id = static_cast<int32_t>(schema.modules.size());
+  module.first = schema.length;
+  if (!tokens.empty()) {
+    const auto piece = static_cast<int32_t>(schema.pieces.size());
+    schema.pieces.push_back(
+        {.id = piece, .module = module.id, .run = 1, .first = schema.length, .tokens = tokens});
+    module.pieces = {piece};
+    schema.length += static_cast<int64_t>(tokens.size());
+  }
+  module.end = schema.length;
+  schema.modules.push_back(std::move(module));
+}
+
+}  // namespace
+
+pml::CompiledSchema plain_schema(const std::vector<int32_t>& own,
+                                 const std::vector<std::vector<int32_t>>& modules) {
+  pml::CompiledSchema schema;
+  schema.name = "plain";
+  add_module(schema, {.name = ".", .path = "."}, own);
+  for (const std::vector<int32_t>& tokens : modules) {
+    REPRISE_CHECK(!tokens.empty(), "module {} is empty", schema.modules.size());
+    const std::string name = std::to_string(schema.modules.size());
+    add_module(schema, {.name = name, .path = name, .parent = 0}, tokens);
+    schema.modules[0].children.push_back(schema.modules.back().id);
+  }
+  schema.modules[0].first = 0;
+  schema.modules[0].end = schema.length;
+  pml::CompiledScaffold all{.id = 0};
+  all.modules.resize(schema.modules.size());
+  std::iota(all.modules.begin(), all.modules.end(), 0);
+  schema.scaffolds.push_back(std::move(all));
+  return schema;
+}
+
+pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> text) {
+  REPRISE_CHECK(!text.empty(), "a prompt without a new token");
+  pml::CompiledPrompt prompt;
+  prompt.modules.resize(schema.modules.size());
+  std::iota(prompt.modules.begin(), prompt.modules.end(), 0);
+  prompt.pieces.resize(schema.pieces.size());
+  std::iota(prompt.pieces.begin(), prompt.pieces.end(), 0);
+  prompt.scaffolds = {0};
+  prompt.cached_tokens = schema.length;
+  prompt.new_tokens = static_cast<int64_t>(text.size());
+  prompt.end = schema.length + prompt.new_tokens;
+  prompt.new_runs.push_back({.first = schema.length, .tokens = std::move(text)});
+  return prompt;
+}
+
+std::vector<std::vector<int32_t>> split_evenly(const std::vector<int32_t>& tokens, int64_t count) {
+  std::vector<std::vector<int32_t>> parts;
+  auto at = tokens.begin();
+  for (int64_t left = count; left > 0; --left) {
+    const int64_t size = (tokens.end() - at + left - 1) / left;
+    parts.emplace_back(at, at + size);
+    at += size;
+  }
+  return parts;
+}
+
+}  // namespace reprise::prompt_cache

@@ -1,0 +1,152 @@
+// What the tests of Prompt Cache share: schemas whose words are token ids, and prompts run through
+// an engine with what they import.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/kv/segment_store.h"
+#include "methods/prompt_cache/prompt_cache.h"
+#include "methods/registry.h"
+#include "tests/methods/prompt_cache/pml/pml_testing.h"
+#include "tests/support/run_model.h"
+
+namespace reprise::prompt_cache {
+
+// Numbers are token ids; a placeholder is token 3.
+inline pml::TextEncoder id_encoder() {
+  pml::TextEncoder encoder = pml::word_encoder();
+  encoder.placeholder = 3;
+  return encoder;
+}
+
+inline std::string ids_text(const std::vector<int32_t>& ids) {
+  return fmt::format("{}", fmt::join(ids, " "));
+}
+
+// `count` ids below 97 that depend on `seed`.
+inline std::vector<int32_t> some_ids(int32_t count, int32_t seed) {
+  std::vector<int32_t> ids;
+  for (int32_t i = 0; i < count; ++i) ids.push_back((5 + 31 * seed + i * (7 + seed) + i * i) % 97);
+  return ids;
+}
+
+inline std::string module_text(const std::string& name, const std::vector<int32_t>& ids) {
+  return fmt::format("<module name=\"{}\">{}</module>", name, ids_text(ids));
+}
+
+// What a request gave: logits [new tokens, vocab] of its prompt's tokens and of those generated but
+// the last, and the generated tokens.
+struct Outcome {
+  std::vector<float> logits;
+  std::vector<int32_t> tokens;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+struct RunOptions {
+  std::string method = "contiguous";
+  Json method_options = Json::object();
+  int32_t step_tokens = 512;
+  DType kv_dtype = DType::kF32;
+  int32_t max_new_tokens = 4;
+  std::vector<int32_t> prefix;  // declared, and the head of each request
+};
+
+// All prompts at once, as requests 1, 2, ...; `imports` sees the plans.
+inline std::vector<Outcome> run_prompts(model::Decoder& decoder,
+                                        const std::vector<PreparedPrompt>& prompts,
+                                        const RunOptions& options,
+                                        const std::shared_ptr<ModuleImports>& imports) {
+  engine::EngineOptions engine_options{
+      .kv_dtype = options.kv_dtype, .step_tokens = options.step_tokens, .contributors = {imports}};
+  const auto prefix_tokens = static_cast<int32_t>(options.prefix.size());
+  engine_options.limits = {.max_batch = static_cast<int32_t>(prompts.size()),
+                           .max_sequence_tokens = 512,
+                           .prefix_tokens = prefix_tokens};
+  engine::Engine engine(Context::machine(), decoder,
+                        methods::make_method(options.method, options.method_options),
+                        engine_options);
+  if (prefix_tokens > 0) {
+    engine.declare_prefix("system", options.prefix);
+    engine::require_served(engine.run());
+  }
+  std::map<engine::RequestId, Outcome> outcomes;
+  engine.observe_logits([&](const engine::LogitsRow& row) {
+    if (row.token < prefix_tokens) return;
+    std::vector<float>& logits = outcomes[row.request].logits;
+    logits.insert(logits.end(), row.logits.begin(), row.logits.end());
+  });
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    engine::Request request =
+        request_of(prompts[i], static_cast<engine::RequestId>(i) + 1, options.max_new_tokens);
+    request.prompt.insert(request.prompt.begin(), options.prefix.begin(), options.prefix.end());
+    const std::vector<int32_t> head = testing::counted(prefix_tokens);
+    request.positions.insert(request.positions.begin(), head.begin(), head.end());
+    if (!prompts[i].runs.empty()) request.shareable_tokens = prefix_tokens;
+    request.logits = prefix_tokens > 0 ? engine::LogitsMode::kDrawn : engine::LogitsMode::kAll;
+    imports->attach(request.id, prompts[i].runs, prefix_tokens);
+    engine.submit(std::move(request));
+  }
+  const std::vector<engine::TokenEvent> events = engine.run();
+  engine::require_served(events);
+  for (const engine::TokenEvent& event : events)
+    if (event.has_token()) outcomes[event.request].tokens.push_back(event.token);
+  std::vector<Outcome> out;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    imports->detach(static_cast<engine::RequestId>(i) + 1);
+    out.push_back(std::move(outcomes[static_cast<engine::RequestId>(i) + 1]));
+  }
+  return out;
+}
+
+inline std::vector<Outcome> run_prompts(model::Decoder& decoder,
+                                        const std::vector<PreparedPrompt>& prompts,
+                                        const RunOptions& options = {}) {
+  return run_prompts(decoder, prompts, options, std::make_shared<ModuleImports>());
+}
+
+// Tokens at positions, computed whole.
+inline Outcome run_whole(model::Decoder& decoder, const PlacedTokens& placed,
+                         const RunOptions& options = {}) {
+  return run_prompts(decoder, {{.fresh = placed}}, options)[0];
+}
+
+// A schema, its compiled form and the states of its modules in a store of their own.
+struct Prepared {
+  Prepared(model::Decoder& model, const std::string& schema_text, Mode mode,
+           const EncodeOptions& encode = {},
+           kv::SegmentStoreOptions store_options = {.host_bytes = int64_t{1} << 28})
+      : decoder(model),
+        encoder(id_encoder()),
+        schema(pml::compiled(schema_text, encoder)),
+        store(store_options),
+        states(model, store, schema, mode, {.model = "test"}, encode) {}
+
+  [[nodiscard]] pml::CompiledPrompt prompt(const std::string& text) const {
+    return pml::compile_prompt(pml::prompt_of(text), schema, encoder);
+  }
+  PreparedPrompt prepare(const std::string& text, const PrepareOptions& options = {}) {
+    return prompt_cache::prepare(states, decoder, prompt(text), options, Context::machine());
+  }
+
+  model::Decoder& decoder;
+  pml::TextEncoder encoder;
+  pml::CompiledSchema schema;
+  kv::SegmentStore store;
+  ModuleStates states;
+};
+
+inline double max_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double worst = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    EXPECT_FALSE(std::isnan(a[i]) || std::isnan(b[i]));
+    worst = std::max(worst, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  }
+  return worst;
+}
+
+}  // namespace reprise::prompt_cache

@@ -1,0 +1,449 @@
+// States of modules by each way to encode, against computations of the whole and by definition.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "core/model/checkpoint/weights.h"
+#include "tests/core/kv/segment_testing.h"
+#include "tests/core/model/checkpoint/model_files.h"
+#include "tests/methods/prompt_cache/prompt_cache_testing.h"
+#include "tests/support/reference_decoder.h"
+#include "tests/support/tiny_models.h"
+
+namespace reprise::prompt_cache {
+namespace {
+
+// Of logits that were computed in another order: random weights of the Falcon shapes make logits of
+// some tens.
+constexpr double kSame = 1e-4;
+
+// Three modules, a parameter in the second, a gap behind it.
+std::string three_modules() {
+  return "<schema name=\"s\">" + ids_text(some_ids(3, 1)) + module_text("a", some_ids(11, 2)) +
+         "<module name=\"b\">" + ids_text(some_ids(5, 3)) + "<param name=\"x\" len=\"4\"/>" +
+         ids_text(some_ids(6, 4)) + "</module><gap len=\"3\"/>" + module_text("c", some_ids(9, 5)) +
+         "<scaffold modules=\". a b c\"/></schema>";
+}
+const std::string kPrompt = "<prompt schema=\"s\"><a/><b x=\"51 52 53\"/><c/>61 62 63 64</prompt>";
+const std::string kPlainPrompt = "<prompt schema=\"s\"><a/><b/><c/>61 62 63 64</prompt>";
+
+std::string name_of_shape(const ::testing::TestParamInfo<const char*>& shape) {
+  std::string name = shape.param;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+class PromptCacheStates : public ::testing::TestWithParam<const char*> {
+ protected:
+  std::unique_ptr<model::Decoder> decoder_ =
+      testing::random_decoder(testing::scaled_down(GetParam()), Context::machine());
+};
+
+// By the definition, in double precision: a token of a module sees that module alone, placeholders
+// included, which nobody else sees; the prompt's tokens see all that is imported.
+std::vector<double> by_definition(const model::Decoder& decoder, const Prepared& prepared,
+                                  const pml::CompiledPrompt& prompt) {
+  const model::ModelConfig& config = decoder.config();
+  testing::ReferenceDecoder reference(config, *model::random_weights(config, 1));
+  PlacedTokens placed;
+  size_t new_tokens = 0;
+  const auto add = [&](const std::vector<int32_t>& tokens, int64_t first, int32_t module) {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      placed.tokens.push_back(tokens[i]);
+      placed.positions.push_back(static_cast<int32_t>(first) + static_cast<int32_t>(i));
+      reference.module_of.push_back(module);
+    }
+  };
+  for (const int32_t index : prompt.pieces) {
+    const pml::Piece& piece = prepared.schema.pieces[static_cast<size_t>(index)];
+    add(piece.tokens, piece.first, piece.module);
+  }
+  for (const pml::NewRun& run : prompt.new_runs) {
+    add(run.tokens, run.first, -1);
+    new_tokens += run.tokens.size();
+  }
+  std::vector<double> all = reference.logits(placed.tokens, placed.positions);
+  all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(new_tokens) * config.vocab);
+  return all;
+}
+
+TEST_P(PromptCacheStates, IsolatedIsTheDefinitionWithTheMaskOfModules) {
+  // Without a parameter, so that all that a module's tokens see is imported.
+  const std::string schema = "<schema name=\"s\">" + ids_text(some_ids(3, 1)) +
+                             module_text("a", some_ids(11, 2)) + "<gap len=\"3\"/><union>" +
+                             module_text("b", some_ids(9, 3)) + module_text("d", some_ids(4, 4)) +
+                             "</union>" + module_text("c", some_ids(1, 5)) + "</schema>";
+  Prepared prepared(*decoder_, schema, Mode::kIsolated);
+  for (const char* imports : {"<a/><b/><c/>", "<a/><d/><c/>", "<c/>", "<b/>", ""}) {
+    const std::string text = fmt::format("<prompt schema=\"s\">{}61 62 63 64 65</prompt>", imports);
+    const Outcome got = run_prompts(*decoder_, {prepared.prepare(text)}, {.max_new_tokens = 0})[0];
+    const std::vector<double> want = by_definition(*decoder_, prepared, prepared.prompt(text));
+    ASSERT_EQ(got.logits.size(), want.size());
+    double worst = 0;
+    for (size_t i = 0; i < want.size(); ++i)
+      worst = std::max(worst, std::abs(static_cast<double>(got.logits[i]) - want[i]));
+    EXPECT_LE(worst, kSame) << imports;
+  }
+}
+
+// One module computed jointly is a prefill: its states are, bit for bit, those that the prefill of
+// the whole prompt leaves.
+TEST_P(PromptCacheStates, JointWithOneModuleHasTheStatesOfAFullPrefill) {
+  const std::vector<int32_t> ids = some_ids(37, 1);
+  Prepared prepared(*decoder_, "<schema name=\"s\">" + module_text("a", ids) + "</schema>",
+                    Mode::kJoint);
+  const PreparedPrompt prompt = prepared.prepare("<prompt schema=\"s\"><a/>61 62 63 64</prompt>");
+  PlacedTokens whole = whole_prompt(
+      prepared.schema, prepared.prompt("<prompt schema=\"s\"><a/>61 62 63 64</prompt>"),
+      Positions::kGapped);
+  EXPECT_EQ(whole.tokens.size(), 41u);
+  const kv::SegmentBuffer full = compute_states(*decoder_, whole, {});
+  const std::vector<TokenRun> head = {{.first = 0, .tokens = 37}};
+  const kv::SegmentBuffer want = select_tokens(full, head);
+  ASSERT_EQ(prompt.runs.size(), 1u);
+  const kv::CacheView& got = prompt.runs[0].states->view;
+  EXPECT_EQ(std::memcmp(got.keys, want.keys.data(), want.shape.half_bytes()), 0);
+  EXPECT_EQ(std::memcmp(got.values, want.values.data(), want.shape.half_bytes()), 0);
+  const Outcome imported = run_prompts(*decoder_, {prompt})[0];
+  const Outcome computed = run_whole(*decoder_, whole);
+  EXPECT_EQ(imported.tokens, computed.tokens);
+  const std::vector<float> tail(computed.logits.begin() + 37 * decoder_->config().vocab,
+                                computed.logits.end());
+  EXPECT_LE(max_difference(imported.logits, tail), kSame);
+}
+
+TEST_P(PromptCacheStates, AScaffoldOfAllModulesIsTheFullPrefill) {
+  const std::string schema = "<schema name=\"s\">" + ids_text(some_ids(3, 1)) +
+                             module_text("a", some_ids(11, 2)) + module_text("b", some_ids(9, 3)) +
+                             "<scaffold modules=\". a b\"/></schema>";
+  const std::string text = "<prompt schema=\"s\"><a/><b/>61 62 63 64</prompt>";
+  for (const Mode mode : {Mode::kScaffold, Mode::kJoint}) {
+    Prepared prepared(*decoder_, schema, mode);
+    const PlacedTokens whole =
+        whole_prompt(prepared.schema, prepared.prompt(text), Positions::kGapped);
+    const Outcome computed = run_whole(*decoder_, whole);
+    const std::vector<float> tail(computed.logits.begin() + 23 * decoder_->config().vocab,
+                                  computed.logits.end());
+    const Outcome imported = run_prompts(*decoder_, {prepared.prepare(text)})[0];
+    EXPECT_EQ(imported.tokens, computed.tokens);
+    EXPECT_LE(max_difference(imported.logits, tail), kSame) << name_of(mode);
+  }
+  Prepared apart(*decoder_, schema, Mode::kIsolated);
+  Prepared together(*decoder_, schema, Mode::kScaffold);
+  EXPECT_GT(max_difference(run_prompts(*decoder_, {apart.prepare(text)})[0].logits,
+                           run_prompts(*decoder_, {together.prepare(text)})[0].logits),
+            1e-3)
+      << "modules that do not see each other are another thing";
+}
+
+TEST_P(PromptCacheStates, CopiedAndInPlaceAndInStepsOfAnySizeAreTheSamePrompt) {
+  for (const std::string& name : mode_names()) {
+    Prepared prepared(*decoder_, three_modules(), mode_named(name));
+    const PreparedPrompt in_place = prepared.prepare(kPrompt);
+    const PreparedPrompt copied = prepared.prepare(kPrompt, {.copies = true});
+    EXPECT_EQ(in_place.copied_bytes, 0);
+    EXPECT_GT(copied.copied_bytes, 0);
+    const Outcome one = run_prompts(*decoder_, {in_place})[0];
+    EXPECT_EQ(run_prompts(*decoder_, {copied})[0], one) << name << ": the same bits";
+    const Outcome stepwise = run_prompts(*decoder_, {in_place}, {.step_tokens = 1})[0];
+    EXPECT_EQ(stepwise.tokens, one.tokens) << name;
+    EXPECT_LE(max_difference(stepwise.logits, one.logits), kSame);
+  }
+}
+
+// Modules longer than the kernels' tiles, which begin within them.
+TEST_P(PromptCacheStates, CopiesOfLongModulesHaveTheSameBits) {
+  const std::string schema = "<schema name=\"s\">" + module_text("a", some_ids(131, 2)) +
+                             "<module name=\"b\">" + ids_text(some_ids(70, 3)) +
+                             module_text("in", some_ids(9, 6)) + ids_text(some_ids(150, 4)) +
+                             "</module>" + module_text("c", some_ids(3, 5)) + "</schema>";
+  Prepared prepared(*decoder_, schema, Mode::kIsolated);
+  const std::string text = "<prompt schema=\"s\"><a/><b/><c/>61 62 63 64</prompt>";
+  const PreparedPrompt copied = prepared.prepare(text, {.copies = true});
+  const kv::SegmentShape imported{.layers = decoder_->config().layers,
+                                  .kv_heads = decoder_->config().kv_heads,
+                                  .tokens = 131 + 70 + 150 + 3,
+                                  .head_dim = decoder_->config().head_dim};
+  EXPECT_EQ(copied.copied_bytes, imported.bytes());
+  EXPECT_EQ(run_prompts(*decoder_, {copied}), run_prompts(*decoder_, {prepared.prepare(text)}));
+}
+
+TEST_P(PromptCacheStates, RepairGoesFromIsolatedToTheCommonPass) {
+  Prepared repaired(*decoder_, three_modules(), Mode::kRepair);
+  Prepared isolated(*decoder_, three_modules(), Mode::kIsolated);
+  const Outcome apart = run_prompts(*decoder_, {isolated.prepare(kPlainPrompt)})[0];
+  EXPECT_EQ(run_prompts(*decoder_, {repaired.prepare(kPlainPrompt, {.repair_ratio = 0})})[0],
+            apart);
+  // All tokens anew: what is imported sees what stands before it.
+  const PreparedPrompt all = repaired.prepare(kPlainPrompt, {.repair_ratio = 1});
+  EXPECT_EQ(all.repaired_tokens, all.imported_tokens);
+  const PlacedTokens whole =
+      whole_prompt(repaired.schema, repaired.prompt(kPlainPrompt), Positions::kGapped);
+  const Outcome computed = run_whole(*decoder_, whole);
+  const std::vector<float> tail(
+      computed.logits.begin() + all.imported_tokens * decoder_->config().vocab,
+      computed.logits.end());
+  const Outcome together = run_prompts(*decoder_, {all})[0];
+  EXPECT_LE(max_difference(together.logits, tail), kSame);
+  // Within a short window the prompt's tokens hardly reach a module's first ones.
+  if (decoder_->config().sliding_window == 0) {
+    EXPECT_GT(max_difference(apart.logits, tail), 1e-3);
+  }
+  // Part of them: as many as asked for, and the store's states are as they were.
+  const PreparedPrompt some = repaired.prepare(kPlainPrompt, {.repair_ratio = 0.3});
+  EXPECT_EQ(some.repaired_tokens,
+            static_cast<int64_t>(std::ceil(0.3 * static_cast<double>(some.imported_tokens))));
+  int64_t tokens = 0;
+  for (const StateRun& run : some.runs) tokens += run.tokens;
+  EXPECT_EQ(tokens, some.imported_tokens);
+  EXPECT_EQ(run_prompts(*decoder_, {repaired.prepare(kPlainPrompt, {.repair_ratio = 0})})[0],
+            apart);
+  for (const double ratio : {-0.1, 1.1, std::nan("")})
+    EXPECT_THROW(repaired.prepare(kPlainPrompt, {.repair_ratio = ratio}), Error);
+}
+
+// What a chosen token sees: kept tokens before it as imported, chosen ones anew. By the plain way:
+// one step for each chosen token in turn, against states that are replaced as they come.
+TEST_P(PromptCacheStates, RepairedStatesAreThoseOfOneTokenAfterAnother) {
+  Prepared prepared(*decoder_, three_modules(), Mode::kRepair);
+  const PreparedPrompt some = prepared.prepare(kPlainPrompt, {.repair_ratio = 0.4});
+  const PreparedPrompt kept = prepared.prepare(kPlainPrompt, {.repair_ratio = 0});
+  const PlacedTokens placed = placed_tokens(prepared.schema, prepared.prompt(kPlainPrompt).pieces);
+  // By position: the imported states, of which chosen ones are replaced.
+  std::map<int32_t, StateRun> states;
+  const auto fill = [&](const std::vector<StateRun>& runs, auto&& use) {
+    for (const StateRun& run : runs)
+      for (int32_t t = 0; t < run.tokens; ++t) {
+        StateRun one = run;
+        one.first += t;
+        one.first_position += t;
+        one.tokens = 1;
+        use(one);
+      }
+  };
+  fill(kept.runs, [&](const StateRun& run) { states[run.first_position] = run; });
+  std::map<int32_t, StateRun> want = states;
+  const auto& config = decoder_->config();
+  fill(some.runs, [&](const StateRun& run) {
+    if (run.states == states.at(run.first_position).states) return;
+    std::vector<SeenRun> seen;
+    for (const auto& [position, state] : want)
+      if (position < run.first_position) seen.push_back({.run = state});
+    const auto at = static_cast<size_t>(
+        std::find(placed.positions.begin(), placed.positions.end(), run.first_position) -
+        placed.positions.begin());
+    const auto owner = std::make_shared<const kv::SegmentBuffer>(compute_states(
+        *decoder_, {.tokens = {placed.tokens[at]}, .positions = {run.first_position}}, {}, seen));
+    want[run.first_position] = {.states = std::make_shared<const SharedStates>(
+                                    SharedStates{.view = owner->view(), .owner = owner}),
+                                .tokens = 1,
+                                .first_position = run.first_position};
+    for (int64_t layer = 0; layer < config.layers; ++layer)
+      for (int64_t head = 0; head < config.kv_heads; ++head)
+        for (int64_t c = 0; c < config.head_dim; ++c) {
+          const auto element = [&](const kv::CacheView& view, int64_t token) {
+            return static_cast<const float*>(
+                view.values)[layer * view.layer_stride + head * view.head_stride +
+                             token * view.head_dim + c];
+          };
+          ASSERT_NEAR(element(run.states->view, run.first), element(owner->view(), 0), kSame);
+        }
+  });
+}
+
+// Requests of one schema in one batch read each shared module once, beside whatever the method
+// shares, and give what each gives alone.
+TEST_P(PromptCacheStates, ABatchReadsSharedModulesOnce) {
+  Prepared prepared(*decoder_, three_modules(), Mode::kIsolated);
+  std::vector<PreparedPrompt> prompts;
+  std::vector<Outcome> alone;
+  for (const char* text :
+       {"<a/><b/><c/>61 62 63", "<a/><c/>61 62 63", "<a/><b x=\"50\"/>61 62", "<c/>70 71 72 73 74"})
+    prompts.push_back(prepared.prepare(fmt::format("<prompt schema=\"s\">{}</prompt>", text)));
+  for (const PreparedPrompt& prompt : prompts) alone.push_back(run_prompts(*decoder_, {prompt})[0]);
+  for (const std::string& method : testing::exact_methods()) {
+    const auto imports = std::make_shared<ModuleImports>();
+    const auto together = run_prompts(*decoder_, prompts, {.method = method}, imports);
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      EXPECT_EQ(together[i].tokens, alone[i].tokens) << method << ", request " << i + 1;
+      EXPECT_LE(max_difference(together[i].logits, alone[i].logits), kSame) << method;
+    }
+    // Own text 3, a 11, b 11, c 9: a is read once for the first three; c has the third between.
+    EXPECT_EQ(imports->last_use().imported_tokens, 34 + 23 + 25 + 12) << method;
+    EXPECT_LT(imports->last_use().read_tokens, 34 + 23 + 25 + 12) << method;
+  }
+}
+
+// Equal tokens at equal positions that import different modules are different tokens: no method
+// that finds equal prefixes takes one for the other.
+TEST_P(PromptCacheStates, EqualTextsThatImportDifferentModulesAreNotShared) {
+  const std::string schema = "<schema name=\"s\"><union>" + module_text("a", some_ids(8, 2)) +
+                             module_text("b", some_ids(8, 3)) + "</union></schema>";
+  Prepared prepared(*decoder_, schema, Mode::kIsolated);
+  const std::string question = ids_text(some_ids(40, 9));
+  const std::vector<PreparedPrompt> prompts = {
+      prepared.prepare("<prompt schema=\"s\"><a/>" + question + "</prompt>"),
+      prepared.prepare("<prompt schema=\"s\"><b/>" + question + "</prompt>")};
+  ASSERT_EQ(prompts[0].fresh.positions, prompts[1].fresh.positions);
+  const Outcome a = run_prompts(*decoder_, {prompts[0]})[0];
+  const Outcome b = run_prompts(*decoder_, {prompts[1]})[0];
+  EXPECT_GT(max_difference(a.logits, b.logits), 1e-3);
+  for (const char* method : {"chunk_attention", "paged_shared", "auto", "relay_attention"}) {
+    RunOptions options{.method = method, .step_tokens = 5};
+    if (options.method == "chunk_attention") options.method_options = {{"chunk_tokens", 16}};
+    const auto both = run_prompts(*decoder_, prompts, options);
+    EXPECT_LE(max_difference(both[0].logits, a.logits), kSame) << method;
+    EXPECT_LE(max_difference(both[1].logits, b.logits), kSame) << method;
+  }
+}
+
+// A system prompt that a relay (or a tree) keeps for the batch, and modules that its requests
+// import behind it: two contributions, one plan. The prefix's own tokens see no module.
+TEST_P(PromptCacheStates, ModulesStandBesideAPrefixThatTheBatchShares) {
+  const std::vector<int32_t> prefix = some_ids(10, 7);
+  const std::string schema = "<schema name=\"s\"><gap len=\"10\"/>" +
+                             module_text("a", some_ids(8, 2)) + module_text("b", some_ids(6, 3)) +
+                             "</schema>";
+  Prepared prepared(*decoder_, schema, Mode::kIsolated);
+  const std::vector<PreparedPrompt> prompts = {
+      prepared.prepare("<prompt schema=\"s\"><a/><b/>61 62 63</prompt>"),
+      prepared.prepare("<prompt schema=\"s\"><a/>61 62 63</prompt>"),
+      prepared.prepare("<prompt schema=\"s\"><b/>71 72</prompt>")};
+  std::vector<Outcome> alone;
+  for (const PreparedPrompt& prompt : prompts)
+    alone.push_back(run_prompts(*decoder_, {prompt}, {.prefix = prefix})[0]);
+  EXPECT_NE(alone[0].logits, alone[1].logits);
+  for (const char* method : {"relay_attention", "chunk_attention", "auto", "paged_shared"}) {
+    const auto imports = std::make_shared<ModuleImports>();
+    const auto together =
+        run_prompts(*decoder_, prompts, {.method = method, .prefix = prefix}, imports);
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      EXPECT_EQ(together[i].tokens, alone[i].tokens) << method << ", request " << i + 1;
+      EXPECT_LE(max_difference(together[i].logits, alone[i].logits), kSame) << method;
+    }
+    EXPECT_EQ(imports->last_use().read_tokens, 8 + 6 + 6) << method << ": a once for two requests";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, PromptCacheStates,
+                         ::testing::Values("llama-2-7b", "tinyllama-1.1b", "falcon-7b", "mpt-7b",
+                                           "mistral-7b", "falcon-rw-1b"),
+                         name_of_shape);
+
+// ---- The store ----
+
+class PromptCacheStore : public ::testing::Test {
+ protected:
+  std::unique_ptr<model::Decoder> decoder_ =
+      testing::random_decoder(testing::scaled_down("tinyllama-1.1b"), Context::machine());
+};
+
+// Another process computes and stores; this one finds everything, and the bits are its own's. The
+// other computes with one thread: those of its parent did not come along.
+TEST(PromptCacheProcesses, StatesOfAnotherProcessAreTheSameBits) {
+  const model::TempDir folder;
+  const auto make = [](int threads) {
+    Context context = Context::machine();
+    context.threads = threads;
+    return testing::random_decoder(testing::scaled_down("falcon-7b"), context);
+  };
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto decoder = make(1);
+    Prepared writer(*decoder, three_modules(), Mode::kScaffold, {}, {.directory = folder.path()});
+    ::_exit(writer.states.encode().units == 5 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  const auto decoder = make(2);
+  Prepared reader(*decoder, three_modules(), Mode::kScaffold, {}, {.directory = folder.path()});
+  EXPECT_EQ(reader.states.encode().passes, 0) << "all is there";
+  Prepared own(*decoder, three_modules(), Mode::kScaffold);
+  EXPECT_EQ(own.states.encode().passes, 5);
+  EXPECT_EQ(run_prompts(*decoder, {reader.prepare(kPrompt)}),
+            run_prompts(*decoder, {own.prepare(kPrompt)}));
+}
+
+TEST_F(PromptCacheStore, AnotherSchemaModeOrDtypeFindsNothing) {
+  const model::TempDir folder;
+  const kv::SegmentStoreOptions on_disk = {.directory = folder.path()};
+  Prepared first(*decoder_, three_modules(), Mode::kIsolated, {}, on_disk);
+  EXPECT_EQ(first.states.encode().passes, 4);
+  EXPECT_EQ(
+      Prepared(*decoder_, three_modules(), Mode::kIsolated, {}, on_disk).states.encode().passes, 0);
+  EXPECT_EQ(Prepared(*decoder_, three_modules(), Mode::kJoint, {}, on_disk).states.encode().passes,
+            1);
+  EXPECT_EQ(
+      Prepared(*decoder_, three_modules(), Mode::kIsolated, {.kv_dtype = DType::kBF16}, on_disk)
+          .states.encode()
+          .passes,
+      4);
+  std::string changed = three_modules();
+  changed.replace(changed.find("<gap len=\"3\""), 12, "<gap len=\"4\"");
+  EXPECT_EQ(Prepared(*decoder_, changed, Mode::kIsolated, {}, on_disk).states.encode().passes, 4)
+      << "the same texts at other positions";
+}
+
+// Bits that rot on the disk are noticed, and the module is computed anew.
+TEST_F(PromptCacheStore, DamagedStatesAreComputedAnew) {
+  const model::TempDir folder;
+  const kv::SegmentStoreOptions on_disk = {.directory = folder.path()};
+  Outcome want;
+  {
+    Prepared first(*decoder_, three_modules(), Mode::kIsolated, {}, on_disk);
+    want = run_prompts(*decoder_, {first.prepare(kPrompt)})[0];
+  }
+  int damaged = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    if (entry.path().extension() != ".segment") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-5, std::ios::end);
+    file.put('\x7f');
+    ++damaged;
+  }
+  EXPECT_EQ(damaged, 4);
+  Prepared again(*decoder_, three_modules(), Mode::kIsolated, {}, on_disk);
+  EncodeReport computed;
+  const auto runs = again.states.import(again.prompt(kPrompt), &computed);
+  EXPECT_EQ(computed.passes, 4);
+  EXPECT_EQ(run_prompts(*decoder_, {again.prepare(kPrompt)})[0], want);
+}
+
+TEST_F(PromptCacheStore, WhatABudgetHasNoRoomForIsComputedOnTheWay) {
+  // Room for one module at a time: what is held stays, so all of a prompt's do not fit.
+  const int64_t module_bytes = kv::SegmentShape{.layers = decoder_->config().layers,
+                                                .kv_heads = decoder_->config().kv_heads,
+                                                .tokens = 11,
+                                                .head_dim = decoder_->config().head_dim}
+                                   .bytes();
+  Prepared tight(*decoder_, three_modules(), Mode::kIsolated, {}, {.host_bytes = module_bytes + 1});
+  EncodeReport computed;
+  EXPECT_THROW(tight.states.import(tight.prompt(kPrompt), &computed), Error);
+  const auto only_a = tight.prompt("<prompt schema=\"s\"><a/>5</prompt>");
+  Prepared roomy(*decoder_, three_modules(), Mode::kIsolated, {}, {.host_bytes = 2 * module_bytes});
+  roomy.states.encode();
+  EXPECT_LT(roomy.store.stats().host_segments, 4) << "others had to go";
+  const auto runs = roomy.states.import(only_a, &computed);
+  EXPECT_EQ(runs.size(), 2u);
+  EXPECT_GT(computed.passes, 0);
+}
+
+TEST_F(PromptCacheStore, WholePromptsKeepTheirGapsOrCloseThem) {
+  const Prepared prepared(*decoder_, three_modules(), Mode::kIsolated);
+  const auto prompt = prepared.prompt("<prompt schema=\"s\"><a/><c/>61 62</prompt>");
+  const PlacedTokens gapped = whole_prompt(prepared.schema, prompt, Positions::kGapped);
+  const PlacedTokens compact = whole_prompt(prepared.schema, prompt, Positions::kCompact);
+  EXPECT_EQ(gapped.tokens, compact.tokens);
+  EXPECT_EQ(compact.positions, testing::counted(3 + 11 + 9 + 2));
+  EXPECT_EQ(gapped.positions[14], 3 + 11 + 15 + 3);
+  EXPECT_TRUE(std::is_sorted(gapped.positions.begin(), gapped.positions.end()));
+}
+
+}  // namespace
+}  // namespace reprise::prompt_cache

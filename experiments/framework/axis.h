@@ -58,6 +58,9 @@ struct Axis {
   std::variant<Integers, Reals, Words> accepted;
   std::string unit;
   std::string help;
+  // It came when there were records already: at its fallback points are not named after it, so that
+  // their ids stay what they are.
+  bool came_later = false;
 
   // The value that `given` stands for. A whole number serves as a real, and a real without fraction
   // as an integer. Throws Error beginning with `where`, with what was found and what is accepted:

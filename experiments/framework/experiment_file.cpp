@@ -203,7 +203,10 @@ class Parser {
         entry.has("options") ? entry.object("options") : JsonObject(choice.options, source_);
     for (const KnownMethod& method : vocabulary_.methods)
       if (method.name == choice.name) choice.resolved = method.resolve_options(given);
-    if (experiment_.kind.has_own_method(choice.name) && !given.json().empty())
+    const OwnMethod* own = experiment_.kind.find_own_method(choice.name);
+    if (own != nullptr && own->resolve_options)
+      choice.resolved = own->resolve_options(given);
+    else if (own != nullptr && !given.json().empty())
       raise("{}: method \"{}\" has no options; leave out \"{}\"", entry.where("options"),
             choice.name, given.json().begin().key());
     choice.options = Json(given.json());
@@ -232,12 +235,14 @@ class Parser {
   }
 
   void read_workload() {
+    const bool has_own = !experiment_.kind.own_workloads.empty();
     Json storage = "random_tokens";
     Json object;
-    if (file_.has("workload")) storage = file_.at("workload");
+    // Without its own there is nothing that such a kind could run.
+    if (has_own || file_.has("workload")) storage = file_.at("workload");
     JsonObject entry = entry_object(storage, object, "name", source_, "workload");
-    const auto& info =
-        find_named(vocabulary_.workloads, "workload", entry.string("name"), entry.where("name"));
+    const auto& info = find_named(has_own ? experiment_.kind.own_workloads : vocabulary_.workloads,
+                                  "workload", entry.string("name"), entry.where("name"));
     experiment_.workload = {.name = info.name, .file = info.takes_file ? entry.string("file") : ""};
     entry.reject_unknown();
   }
@@ -291,10 +296,13 @@ class Parser {
     experiment_.metrics = experiment_.kind.metric_names();
     if (!file_.has("metrics")) return;
     experiment_.metrics.clear();
+    std::set<std::string> seen;
     for (const Json& entry : list_at(file_, "metrics")) {
       if (!entry.is_string()) raise("{} must hold names", file_.where("metrics"));
       const auto name = entry.get<std::string>();
       require_shown_metric(name, file_.where("metrics"));
+      require_different(seen, name, file_.where("metrics"));
+      seen.insert(name);
       experiment_.metrics.push_back(name);
     }
   }
@@ -333,8 +341,11 @@ class Parser {
   // The keys of a plot that one family alone has.
   void read_family_keys(JsonObject& plot, PlotSpec& spec) const {
     if (spec.family == "stack") {
+      std::set<std::string> seen;
       for (const Json& name : list_at(plot, "stack")) {
         if (!name.is_string()) raise("{} must hold names of metrics", plot.where("stack"));
+        require_different(seen, name.get<std::string>(), plot.where("stack"));
+        seen.insert(name.get<std::string>());
         spec.stack.push_back(read_metric_name(plot, "stack", name.get<std::string>()));
       }
       spec.y = plot.string("name", "stack");

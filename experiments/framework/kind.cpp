@@ -10,9 +10,13 @@ std::vector<std::string> KindInfo::metric_names() const { return names_of(metric
 std::vector<std::string> KindInfo::own_method_names() const { return names_of(own_methods); }
 
 bool KindInfo::has_own_method(const std::string& wanted) const {
+  return find_own_method(wanted) != nullptr;
+}
+
+const OwnMethod* KindInfo::find_own_method(const std::string& wanted) const {
   for (const OwnMethod& method : own_methods)
-    if (method.name == wanted) return true;
-  return false;
+    if (method.name == wanted) return &method;
+  return nullptr;
 }
 
 const Axis* KindInfo::find_axis(const std::string& wanted) const {

@@ -2,6 +2,7 @@
 // group.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -12,7 +13,9 @@
 
 #include "core/base/dtype.h"
 #include "core/base/json.h"
+#include "core/reuse/options.h"
 #include "experiments/framework/axis.h"
+#include "workloads/workload.h"
 
 namespace reprise::experiments {
 
@@ -32,12 +35,18 @@ struct MetricInfo {
   // Whether its samples have tails that matter: those of results::kPercentiles that their number
   // supports stand beside the median.
   bool has_percentiles = false;
+  // Whether it takes time of its own, and so is taken only where an experiment asks for it: in its
+  // "metrics" or in a figure.
+  bool is_on_request = false;
 };
 
 // A method outside the registry, which the kind runs by itself.
 struct OwnMethod {
   std::string name;
   std::string help;
+  // All options for those that a file gives, and what can be given; empty: there are none.
+  std::function<Json(const JsonObject& given)> resolve_options = {};
+  std::function<reuse::OptionList()> list_options = {};
 };
 
 struct KindInfo {
@@ -46,6 +55,9 @@ struct KindInfo {
   std::vector<Axis> axes;  // in the order a sweep nests them, outermost first
   std::vector<MetricInfo> metrics;
   std::vector<OwnMethod> own_methods = {};
+  // Workloads outside the registry, which the kind reads by itself. A kind that has any takes no
+  // other.
+  std::vector<workloads::WorkloadInfo> own_workloads = {};
   // Whether it runs models on a workload; one that does not takes neither from a file.
   bool takes_model = true;
   // Whether it can measure several groups in turn, round by round: see Kind::measure_in_turn().
@@ -55,6 +67,8 @@ struct KindInfo {
   [[nodiscard]] std::vector<std::string> metric_names() const;
   [[nodiscard]] std::vector<std::string> own_method_names() const;
   [[nodiscard]] bool has_own_method(const std::string& wanted) const;
+  // Null where the kind has none of that name.
+  [[nodiscard]] const OwnMethod* find_own_method(const std::string& wanted) const;
   // Null where the kind has none of that name.
   [[nodiscard]] const Axis* find_axis(const std::string& wanted) const;
 };
@@ -103,9 +117,13 @@ struct Group {
   std::string id;                      // hash of its points' ids
   std::string label;                   // for progress and errors
   std::vector<MethodChoice> methods;   // one for each point
+  std::vector<std::string> asked_for;  // of the kind's metrics on request
   std::vector<std::string> point_ids;  // hash of `requested`
   std::vector<Json> requested;         // settings of each point
 
+  [[nodiscard]] bool asks_for(const MetricInfo& metric) const {
+    return std::find(asked_for.begin(), asked_for.end(), metric.name) != asked_for.end();
+  }
   // The value of an axis of the kind, of the type that the axis has (CHECK).
   [[nodiscard]] int64_t axis(const std::string& name) const { return axes.at(name).integer(); }
   [[nodiscard]] double real_axis(const std::string& name) const { return axes.at(name).real(); }

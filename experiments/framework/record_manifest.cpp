@@ -63,7 +63,16 @@ void read_axes(Experiment& experiment, const std::vector<Json>& records,
   }
 }
 
-void read_points(Experiment& experiment, const std::vector<Json>& records) {
+DType dtype_named(const std::string& name, const std::string& source) {
+  try {
+    return parse_dtype(name);
+  } catch (const Error& error) {
+    raise("{}: \"settings.requested.dtype\" of a record: {}", source, error.what());
+  }
+}
+
+void read_points(Experiment& experiment, const std::vector<Json>& records,
+                 const std::string& source) {
   experiment.models.clear();
   experiment.dtypes.clear();
   experiment.methods.clear();
@@ -76,7 +85,7 @@ void read_points(Experiment& experiment, const std::vector<Json>& records) {
       experiment.models.push_back(model);
     if (const std::string dtype = requested.value("dtype", "f32");
         seen.insert("dtype " + dtype).second)
-      experiment.dtypes.push_back(parse_dtype(dtype));
+      experiment.dtypes.push_back(dtype_named(dtype, source));
     const MethodChoice method{.name = requested["method"],
                               .options = requested.value("method_options", Json::object())};
     if (seen.insert("method " + label_of(method)).second) experiment.methods.push_back(method);
@@ -111,7 +120,7 @@ Json manifest_of_records(const std::vector<Json>& records, const std::string& so
           unknown_name("kind", kind, names_of(vocabulary.kinds)));
   experiment.kind = *known;
   read_axes(experiment, records, source);
-  read_points(experiment, records);
+  read_points(experiment, records, source);
   if (experiment.metrics.empty()) experiment.metrics = experiment.kind.metric_names();
   if (experiment.plots.empty()) experiment.plots.push_back(default_plot(experiment, records));
   Json made = manifest(experiment, {}, {});

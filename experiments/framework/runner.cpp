@@ -23,9 +23,11 @@ Json machine_of(const RunOptions& options, const std::filesystem::path& path, co
                 RunObserver& observer) {
   if (std::filesystem::exists(path)) {
     const Json saved = read_json(path);
-    if (saved.is_object() && saved.value("for", Json()) == facts &&
-        saved.value("machine", Json()).is_object())
+    if (saved.is_object() && saved.value("for", Json()) == facts && saved.contains("machine")) {
+      if (const std::string fault = results::machine_fault(saved["machine"]); !fault.empty())
+        raise("{}: {}. Delete it, and the machine is measured again.", path.string(), fault);
       return saved["machine"];
+    }
   }
   observer.machine_wanted();
   const Json machine = options.measure_machine();

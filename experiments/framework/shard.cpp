@@ -15,7 +15,9 @@ constexpr int64_t kMostShards = 10000;
 std::optional<int64_t> whole_number(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const bool has_leading_zero = text.size() > 1 && text[0] == '0';
+  if (error != std::errc() || end != text.data() + text.size() || has_leading_zero)
+    return std::nullopt;
   return value;
 }
 

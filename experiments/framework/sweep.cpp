@@ -1,9 +1,11 @@
 #include "experiments/framework/sweep.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "results/hash.h"
+#include "results/metric_name.h"
 
 namespace reprise::experiments {
 namespace {
@@ -68,6 +70,8 @@ void add_points(Group& group, const Experiment& experiment, const RunSettings& s
     requested["method"] = method.name;
     requested["method_options"] = method.options;
     Json named = requested;
+    for (const Axis& axis : experiment.kind.axes)
+      if (axis.came_later && group.axes.at(axis.name) == axis.fallback) named.erase(axis.name);
     named["kind"] = experiment.kind.name;
     group.point_ids.push_back(hash_of(named));
     group.requested.push_back(requested);
@@ -83,6 +87,21 @@ bool advance(std::vector<size_t>& at, const std::vector<std::vector<AxisValue>>&
     at[a] = 0;
   }
   return false;
+}
+
+// Of the kind's metrics on request, those that the table or a figure shows, in the kind's order.
+std::vector<std::string> asked_for(const Experiment& experiment) {
+  std::vector<std::string> shown = experiment.metrics;
+  for (const PlotSpec& plot : experiment.plots) {
+    shown.insert(shown.end(), {plot.y, plot.reference});
+    shown.insert(shown.end(), plot.stack.begin(), plot.stack.end());
+  }
+  for (std::string& name : shown) name = results::split_metric_name(name).metric;
+  std::vector<std::string> asked;
+  for (const MetricInfo& metric : experiment.kind.metrics)
+    if (metric.is_on_request && std::find(shown.begin(), shown.end(), metric.name) != shown.end())
+      asked.push_back(metric.name);
+  return asked;
 }
 
 void check_size(const Experiment& experiment) {
@@ -115,6 +134,7 @@ std::vector<Group> expand(const Experiment& experiment, const RunSettings& setti
             .id = "",
             .label = "",
             .methods = {},
+            .asked_for = asked_for(experiment),
             .point_ids = {},
             .requested = {}};
         for (size_t a = 0; a < at.size(); ++a)
@@ -143,22 +163,24 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
   for (const DType dtype : experiment.dtypes) dtypes.push_back(name_of(dtype));
   for (const MethodChoice& method : experiment.methods)
     methods.push_back({{"name", method.name}, {"options", method.options}});
-  const Json wanted = {{"name", experiment.name},
-                       {"kind", experiment.kind.name},
-                       {"scale", experiment.scale},
-                       {"models", models},
-                       {"dtypes", dtypes},
-                       {"kv_dtype", experiment.kv_dtype},
-                       {"methods", methods},
-                       {"workload", json_of(experiment.workload)},
-                       {"axes", axes},
-                       {"repetitions", experiment.repetitions},
-                       {"warmup", experiment.warmup},
-                       {"seeds", json_of(experiment.seeds)},
-                       {"interleave", experiment.interleaves_points ? "points" : "methods"},
-                       {"threads", settings.context.threads},
-                       {"isa", name_of(settings.context.isa)},
-                       {"device", settings.device == Device::kCpu ? "cpu" : "cuda"}};
+  Json wanted = {{"name", experiment.name},
+                 {"kind", experiment.kind.name},
+                 {"scale", experiment.scale},
+                 {"models", models},
+                 {"dtypes", dtypes},
+                 {"kv_dtype", experiment.kv_dtype},
+                 {"methods", methods},
+                 {"workload", json_of(experiment.workload)},
+                 {"axes", axes},
+                 {"repetitions", experiment.repetitions},
+                 {"warmup", experiment.warmup},
+                 {"seeds", json_of(experiment.seeds)},
+                 {"interleave", experiment.interleaves_points ? "points" : "methods"},
+                 {"threads", settings.context.threads},
+                 {"isa", name_of(settings.context.isa)},
+                 {"device", settings.device == Device::kCpu ? "cpu" : "cuda"}};
+  // A folder whose points lack what is asked for now is not gone on with.
+  if (const auto asked = asked_for(experiment); !asked.empty()) wanted["asked_for"] = asked;
   Json left_out = Json::array();
   for (const MissingMethod& method : experiment.left_out)
     left_out.push_back({{"method", method.name}, {"reason", method.reason}});

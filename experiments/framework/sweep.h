@@ -25,8 +25,8 @@ inline constexpr int64_t kMostPoints = results::kMostPlannedPoints;
 std::vector<Group> expand(const Experiment& experiment, const RunSettings& settings);
 
 // What is measured, as the manifest of a results folder keeps it: {config_hash, settings,
-// experiment, points}. The hash covers the settings: not title, note, metrics shown and figures
-// drawn.
+// experiment, points}. The hash covers the settings, with the metrics on request that are taken:
+// not title, note, the other metrics shown and figures drawn.
 Json manifest(const Experiment& experiment, const RunSettings& settings,
               const std::vector<Group>& groups);
 

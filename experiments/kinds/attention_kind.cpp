@@ -9,6 +9,7 @@
 #include "core/device/machine_probe.h"
 #include "core/device/memory.h"
 #include "core/kernels/fetch_calibration.h"
+#include "experiments/kinds/attention_metrics.h"
 #include "experiments/kinds/attention_samples.h"
 #include "experiments/kinds/bench.h"
 #include "experiments/kinds/shared_info.h"
@@ -198,26 +199,51 @@ class AttentionRun {
     return elapsed_us(work);
   }
 
+  // What is asked for beside the steps.
   void time_parts() {
     std::vector<std::vector<OperatorPart>> parts;
     for (const auto& one : operators_) {
-      parts.push_back(one->parts());
+      parts.push_back(wanted_parts(*one));
       for (const OperatorPart& part : parts.back()) part.run();  // grows its buffers
     }
     for (int64_t r = 0; r < group_.repetitions; ++r)
       for (size_t m = 0; m < operators_.size(); ++m) {
-        for (const OperatorPart& part : parts[m])
-          samples_[m].parts_us[part.metric].push_back(cold_us(part.run));
-        time_stream(*operators_[m], samples_[m].streams);
+        const double attend_us = time_each(parts[m], samples_[m].parts_us);
+        time_stream(*operators_[m], attend_us, samples_[m].streams);
       }
   }
 
-  void time_stream(AttentionOperator& one, std::vector<StreamTurn>& turns) {
+  [[nodiscard]] std::vector<OperatorPart> wanted_parts(AttentionOperator& one) const {
+    if (!group_.asks_for(kSharedUs) && !group_.asks_for(kPrivateUs) && !group_.asks_for(kMergeUs))
+      return {};
+    std::vector<OperatorPart> parts = one.parts();
+    std::erase_if(parts, [&](const OperatorPart& part) {
+      return std::find(group_.asked_for.begin(), group_.asked_for.end(), part.metric) ==
+             group_.asked_for.end();
+    });
+    return parts;
+  }
+
+  // Returns the time of the whole attention where that is one of the parts, else 0.
+  double time_each(const std::vector<OperatorPart>& parts,
+                   std::map<std::string, std::vector<double>>& parts_us) const {
+    double attend_us = 0;
+    for (const OperatorPart& part : parts) {
+      parts_us[part.metric].push_back(cold_us(part.run));
+      if (part.is_whole) attend_us = parts_us[part.metric].back();
+    }
+    return attend_us;
+  }
+
+  // `attend_us`: of the attention just before, 0 where it was not timed.
+  void time_stream(AttentionOperator& one, double attend_us, std::vector<StreamTurn>& turns) const {
+    const bool wants_ratio = group_.asks_for(kStreamRatio);
+    if (!wants_ratio && !group_.asks_for(kStreamGbS)) return;
     const std::function<void()> stream = one.stream();
     if (!stream) return;
     StreamTurn turn{.kv_bytes_read = one.kv_bytes_read()};
     turn.stream_us = cold_us(stream);
-    turn.latency_us = cold_us([&] { one.attend(); });
+    if (wants_ratio) turn.latency_us = attend_us > 0 ? attend_us : cold_us([&] { one.attend(); });
     turns.push_back(turn);
   }
 

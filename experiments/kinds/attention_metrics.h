@@ -41,19 +41,33 @@ inline const MetricInfo kProblemLimitRatio = {
 inline const MetricInfo kPlanLimitRatio = {"plan_limit_ratio", "ratio",
                                            "the same as plan_beside_ratio by the probe's rates"};
 inline const MetricInfo kStreamGbS = {
-    "stream_gb_s", "GB/s",
-    "what the plan reads, read by the same threads in the same order and not computed with"};
+    .name = "stream_gb_s",
+    .unit = "GB/s",
+    .help = "what the plan reads, read by the same threads in the same order and not computed with",
+    .is_on_request = true};
 inline const MetricInfo kStreamRatio = {
-    "stream_ratio", "ratio", "time of that read over the attention's, one after the other, cold"};
+    .name = "stream_ratio",
+    .unit = "ratio",
+    .help = "time of that read over the attention's, one after the other, cold",
+    .is_on_request = true};
 
 // What a step is made of. PlanOperator names its parts by these names.
 inline const MetricInfo kAppendUs = {"append_us", "us",
                                      "storing keys and values of the step's tokens"};
 inline const MetricInfo kSharedUs = {
-    "shared_us", "us", "items over several sequences alone (chunk-first phase, system attention)"};
+    .name = "shared_us",
+    .unit = "us",
+    .help = "items over several sequences alone (chunk-first phase, system attention)",
+    .is_on_request = true};
 inline const MetricInfo kPrivateUs = {
-    "private_us", "us", "items over one sequence alone (sequence-first phase, context attention)"};
-inline const MetricInfo kMergeUs = {"merge_us", "us", "merging the partial results alone"};
+    .name = "private_us",
+    .unit = "us",
+    .help = "items over one sequence alone (sequence-first phase, context attention)",
+    .is_on_request = true};
+inline const MetricInfo kMergeUs = {.name = "merge_us",
+                                    .unit = "us",
+                                    .help = "merging the partial results alone",
+                                    .is_on_request = true};
 inline const MetricInfo kPlanUs = {"plan_us", "us", "writing the plan of a step"};
 
 // Sizes and rates.

@@ -20,6 +20,7 @@ namespace reprise::experiments {
 struct OperatorPart {
   std::string metric;  // that its time becomes: "shared_us"
   std::function<void()> run;
+  bool is_whole = false;  // what attend() does, and nothing else
 };
 
 // Made with the keys and values of all prompts in its cache. The first advance() gives each

@@ -76,9 +76,9 @@ void add_streams(const std::vector<StreamTurn>& streams, Measurement& out) {
   std::vector<double> rates, ratios;
   for (const StreamTurn& turn : streams) {
     rates.push_back(turn.kv_bytes_read / (turn.stream_us * 1e3));
-    ratios.push_back(turn.stream_us / turn.latency_us);
+    if (turn.latency_us > 0) ratios.push_back(turn.stream_us / turn.latency_us);
   }
-  out.summarize(kStreamRatio, ratios);
+  if (!ratios.empty()) out.summarize(kStreamRatio, ratios);
   out.summarize(kStreamGbS, rates);
 }
 

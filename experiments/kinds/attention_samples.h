@@ -27,9 +27,10 @@ struct AttentionTurn {
   double kv_bytes_read = 0;  // by the operator's plan
 };
 
-// The step's keys and values read and not computed with, and then the attention, both cold.
+// The step's keys and values read and not computed with, and the attention beside it, both cold.
 struct StreamTurn {
-  double stream_us = 0, latency_us = 0;
+  double stream_us = 0;
+  double latency_us = 0;  // 0 where nobody asks for it
   double kv_bytes_read = 0;
 };
 

@@ -54,17 +54,31 @@ std::vector<Bench::Lane> Bench::make_lanes(const Group& group, int64_t max_batch
   std::vector<Lane> lanes;
   for (size_t m = 0; m < group.methods.size(); ++m) {
     if (stop) throw Interrupted{};
-    Lane lane{.engine = make_engine(group, m, max_batch,
-                                    group.axis("prompt_tokens") + group.axis("new_tokens"))};
-    lane.prefix_ms = declare_prefix(*lane.engine, group);
+    Lane lane;
+    const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
+    if (group.methods[m].name == kPromptCache) {
+      lane.modules = std::make_unique<ModuleLane>(
+          group.methods[m].options, decoder(group), context_, prefix(group), group.axis("modules"),
+          prompt_cache::EncodeOptions{
+              .kv_dtype = group.kv_dtype,
+              .step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"))});
+      lane.engine = make_engine(group, m, max_batch, tokens - group.axis("shared_tokens"),
+                                lane.modules.get());
+      lane.prefix_ms = lane.modules->encode_ms();
+    } else {
+      lane.engine = make_engine(group, m, max_batch, tokens);
+      lane.prefix_ms = declare_prefix(*lane.engine, group);
+    }
     lanes.push_back(std::move(lane));
   }
   return lanes;
 }
 
 std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t index,
-                                                   int64_t max_batch, int64_t tokens) {
-  const MethodChoice& method = group.methods[index];
+                                                   int64_t max_batch, int64_t tokens,
+                                                   const ModuleLane* modules) {
+  MethodChoice method = group.methods[index];
+  if (method.name == kPromptCache) method = {.name = "contiguous", .options = Json::object()};
   engine::EngineOptions options;
   options.limits = {.max_batch = static_cast<int32_t>(max_batch),
                     .max_sequence_tokens = static_cast<int32_t>(tokens),
@@ -74,6 +88,7 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t in
   // Decode steps are measured by themselves.
   options.scheduler = engine::make_scheduler("prefill_first");
   options.clock_ns = now_ns;
+  if (modules != nullptr) modules->join(options);
   model::Decoder& model = decoder(group);
   return std::make_unique<engine::Engine>(
       context_, model,
@@ -158,7 +173,8 @@ void Bench::check(const Group& group) {
     });
   });
   for (const MethodChoice& method : group.methods)
-    problems.collect([&] { (void)methods::make_method(method.name, method.options); });
+    if (method.name != kPromptCache)
+      problems.collect([&] { (void)methods::make_method(method.name, method.options); });
   problems.raise_if_any();
 }
 

@@ -13,6 +13,7 @@
 #include "core/engine/engine.h"
 #include "core/model/network/decoder.h"
 #include "experiments/framework/kind.h"
+#include "experiments/kinds/module_lane.h"
 #include "experiments/kinds/places.h"
 #include "workloads/workload.h"
 
@@ -39,14 +40,16 @@ class Bench {
   // with room for `max_batch` sequences, which knows the group's prefix. Begins the count of peak
   // memory. Throws Interrupted when `stop` is raised.
   struct Lane {
-    std::unique_ptr<engine::Engine> engine;
-    double prefix_ms = 0;  // that declaring the prefix took
+    std::unique_ptr<ModuleLane> modules = {};  // of prompt_cache; null: of methods of the registry
+    std::unique_ptr<engine::Engine> engine = {};
+    double prefix_ms = 0;  // that declaring the prefix took, or encoding it as modules
   };
   std::vector<Lane> make_lanes(const Group& group, int64_t max_batch,
                                const std::atomic<bool>& stop);
-  // An engine of the group's method `index`, with room for `max_batch` sequences of `tokens`.
+  // An engine of the group's method `index`, with room for `max_batch` sequences of `tokens`. What
+  // prompt_cache does not import is computed as by "contiguous".
   std::unique_ptr<engine::Engine> make_engine(const Group& group, size_t index, int64_t max_batch,
-                                              int64_t tokens);
+                                              int64_t tokens, const ModuleLane* modules = nullptr);
   // What every prompt of the group begins with: "shared_tokens" tokens, drawn once for a seed.
   std::vector<int32_t> prefix(const Group& group);
   // Prompt of request `request`, "prompt_tokens" long and the same for every method: the prefix,

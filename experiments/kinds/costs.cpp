@@ -95,9 +95,13 @@ MemoryLimit memory_limit(const Json& machine, double bytes) {
   return {std::max(dram_gb_s, limit_of(machine, "l3_read_gb_s")), "l3"};
 }
 
+bool can_place(const model::ModelConfig& config, int64_t sequence_tokens) {
+  return config.position != model::PositionScheme::kRotary || config.max_positions <= 0 ||
+         sequence_tokens <= config.max_positions;
+}
+
 void check_positions(const model::ModelConfig& config, int64_t sequence_tokens) {
-  if (config.position == model::PositionScheme::kRotary && config.max_positions > 0 &&
-      sequence_tokens > config.max_positions)
+  if (!can_place(config, sequence_tokens))
     raise(
         "model {} places at most {} tokens, prompt and generated tokens together are {}. Take a "
         "shorter prompt (--set sweep.prompt_tokens=[...]) or fewer new tokens.",

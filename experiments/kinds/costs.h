@@ -56,6 +56,10 @@ struct MemoryLimit {
 [[nodiscard]] MemoryNeed memory_of_model(const model::ModelConfig& config, DType dtype,
                                          DType kv_dtype, int64_t tokens);
 
+// Whether the model was trained to place a sequence of so many tokens. Other schemes than rotary
+// extrapolate.
+[[nodiscard]] bool can_place(const model::ModelConfig& config, int64_t sequence_tokens);
+
 // Throws Error when a sequence of so many tokens is longer than the model was trained to place.
 void check_positions(const model::ModelConfig& config, int64_t sequence_tokens);
 

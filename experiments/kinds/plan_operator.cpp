@@ -270,7 +270,7 @@ std::vector<OperatorPart> PlanOperator::parts() {
     is_merged = is_merged || plan_->row_begin[row + 1] - plan_->row_begin[row] > 1;
   const bool is_shared =
       std::any_of(plan_->items.begin(), plan_->items.end(), covers_several_sequences);
-  if (!is_merged && !is_shared) return {{"private_us", [this] { attend(); }}};
+  if (!is_merged && !is_shared) return {{"private_us", [this] { attend(); }, /*is_whole=*/true}};
 
   keep_items(*plan_, shared_plan_, covers_several_sequences);
   keep_items(*plan_, private_plan_,

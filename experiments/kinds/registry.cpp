@@ -1,9 +1,11 @@
 #include "experiments/kinds/registry.h"
 
 #include "core/base/error.h"
+#include "experiments/kinds/accuracy.h"
 #include "experiments/kinds/attention_kind.h"
 #include "experiments/kinds/decode.h"
 #include "experiments/kinds/exactness.h"
+#include "experiments/kinds/token_memory.h"
 #include "experiments/kinds/ttft.h"
 #include "methods/registry.h"
 
@@ -28,6 +30,8 @@ constexpr Entry kKinds[] = {
     kind<DecodeKind>(),
     kind<ExactnessKind>(),
     kind<AttentionKind>(),
+    kind<AccuracyKind>(),
+    kind<TokenMemoryKind>(),
 };
 
 }  // namespace

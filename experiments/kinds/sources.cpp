@@ -2,11 +2,9 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
 #include "core/model/checkpoint/safetensors.h"
 #include "core/model/config/shapes.h"
 #include "experiments/kinds/bench.h"
@@ -21,15 +19,13 @@ std::string hash_of_file(const fs::path& file) {
   return results::hash_text(results::hash_bytes(read_file(file)));
 }
 
-// Of the JSON at the beginning of a .safetensors file: names, shapes and places of all tensors.
 std::string hash_of_header(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  uint64_t bytes = 0;
-  file.read(reinterpret_cast<char*>(&bytes), sizeof(bytes));
-  if (!file || bytes > model::SafetensorsFile::kMaxHeaderBytes) return "unreadable";
-  std::string header(bytes, '\0');
-  file.read(header.data(), static_cast<std::streamsize>(bytes));
-  return file ? results::hash_text(results::hash_bytes(header)) : "unreadable";
+  try {
+    const auto header = model::safetensors_header_of(path);
+    return header ? results::hash_text(results::hash_bytes(*header)) : "unreadable";
+  } catch (const Error&) {  // loading it says why
+    return "unreadable";
+  }
 }
 
 Json weights_of(const fs::path& dir) {

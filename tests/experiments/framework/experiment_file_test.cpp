@@ -156,6 +156,10 @@ TEST(ExperimentFile, EmptyListsAndRepeatedValuesAreRefused) {
   expect_refused("/sweep/prompt_tokens", {8, 8}, "twice");
   expect_refused("/dtypes", {"f32", "float32"}, "twice");
   expect_refused("/methods", {"paged", "paged"}, "twice");
+  expect_refused("/metrics", {"ttft_ms", "tpot_ms", "ttft_ms"}, "lists ttft_ms twice");
+  expect_refused("/plot",
+                 {{"family", "stack"}, {"x", "prompt_tokens"}, {"stack", {"ttft_ms", "ttft_ms"}}},
+                 "lists ttft_ms twice");
 }
 
 TEST(ExperimentFile, ImpossibleSizesAreRefused) {
@@ -183,6 +187,33 @@ TEST(ExperimentFile, TextWorkloadNeedsItsFile) {
   Json file = sample_file();
   file["workload"] = {{"name", "text_prompts"}, {"file", "prompts.txt"}};
   EXPECT_EQ(parse_sample(file).workload.file, "prompts.txt");
+}
+
+TEST(ExperimentFile, AKindWithWorkloadsOfItsOwnTakesNoOther) {
+  Vocabulary vocabulary = sample_vocabulary();
+  for (KindInfo& kind : vocabulary.kinds)
+    kind.own_workloads = {{.name = "riddles", .summary = "r", .takes_file = true},
+                          {.name = "guesses", .summary = "g"}};
+  Json file = sample_file();
+  const auto parse = [&] { return parse_experiment(file, "sample.json", "desk", {}, vocabulary); };
+  const auto message = [&]() -> std::string {
+    try {
+      (void)parse();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message().find("\"workload\" is missing"), std::string::npos) << message();
+  file["workload"] = "random_tokens";
+  EXPECT_NE(message().find("unknown workload \"random_tokens\""), std::string::npos) << message();
+  file["workload"] = "riddles";
+  EXPECT_NE(message().find("\"workload.file\" is missing"), std::string::npos) << message();
+  file["workload"] = {{"name", "riddles"}, {"file", "r.jsonl"}};
+  EXPECT_EQ(parse().workload.file, "r.jsonl");
+  file["workload"] = "guesses";
+  EXPECT_EQ(parse().workload.name, "guesses");
+  expect_refused("/workload", "riddles", "unknown workload \"riddles\"");  // of another kind
 }
 
 TEST(ExperimentFile, MistakeInAScaleNotAskedForIsFound) {

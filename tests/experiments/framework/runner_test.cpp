@@ -119,6 +119,42 @@ class RunnerTest : public ::testing::Test {
   std::atomic<bool> stop_ = false;
 };
 
+// A folder may come from anywhere, and what it says of the machine goes into each record.
+TEST_F(RunnerTest, AMachineThatIsNoneIsNamedWithItsFile) {
+  InstantKind kind;
+  CountingObserver observer;
+  (void)run(kind, observer);
+  const Json good = read_json(out_ / "machine.json");
+  const auto message = [&](const std::string& pointer, const Json& value) -> std::string {
+    Json changed = good;
+    changed[Json::json_pointer(pointer)] = value;
+    std::ofstream(out_ / "machine.json") << changed.dump();
+    std::ofstream(out_ / "records.jsonl").flush();  // nothing is measured yet
+    try {
+      (void)run(kind, observer);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  const std::string file = (out_ / "machine.json").string();
+  for (const auto& [pointer, value, named] :
+       std::vector<std::tuple<std::string, Json, std::string>>{
+           {"/machine", nullptr, "machine must be an object"},
+           {"/machine", {1, 2}, "machine must be an object"},
+           {"/machine/cpu", 7, "machine.cpu"},
+           {"/machine/cpu", "\x1b[31m", "machine.cpu"},
+           {"/machine/limits", "fast", "machine.limits"},
+           {"/machine/limits", {{"dram_read_gb_s", "fast"}}, "machine.limits.dram_read_gb_s"},
+           {"/machine/l3_bytes", "many", "machine.l3_bytes"},
+           {"/machine/fetch", 7, "machine.fetch"}}) {
+    const std::string text = message(pointer, value);
+    for (const std::string& part : {file, named, std::string("Delete it")})
+      EXPECT_NE(text.find(part), std::string::npos) << part << " not in: " << text;
+  }
+  EXPECT_EQ(message("/machine", good["machine"]), "");
+}
+
 TEST_F(RunnerTest, MeasuresEveryPointOnceAndWritesSoundRecords) {
   InstantKind kind;
   CountingObserver observer;

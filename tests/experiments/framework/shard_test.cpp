@@ -37,8 +37,8 @@ TEST(Shard, ReadsItsText) {
   EXPECT_EQ(second.text(), "shard 2/4");
   EXPECT_TRUE(parse_shard("1/1").is_whole());
   EXPECT_EQ(parse_shard("1/1").writer(), "");
-  for (const char* bad : {"", "2", "0/4", "5/4", "2/0", "-1/4", "a/b", "2/4/8", "1/", "/4", "2/ 4",
-                          "1/10001", "1/99999999999999999999"}) {
+  for (const char* bad : {"", "2", "01/4", "2/04", "0/4", "5/4", "2/0", "-1/4", "a/b", "2/4/8",
+                          "1/", "/4", "2/ 4", "1/10001", "1/99999999999999999999"}) {
     try {
       (void)parse_shard(bad);
       ADD_FAILURE() << bad << " was accepted";

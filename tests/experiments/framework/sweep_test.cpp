@@ -86,6 +86,47 @@ TEST(Sweep, HashOfTheManifestCoversSettingsNotWords) {
   EXPECT_NE(hash(sample_file(), 1), first);
 }
 
+// What takes time of its own is taken where the table or a figure shows it, and a folder without it
+// is another one.
+TEST(Sweep, MetricsOnRequestAreThoseThatSomethingShows) {
+  const auto experiment = [](const Json& metrics, const Json& plot) {
+    Json file = {{"name", "t"},
+                 {"title", "t"},
+                 {"kind", "attention"},
+                 {"methods", {"contiguous"}},
+                 {"settings", {{"prompt_tokens", 8}}},
+                 {"sweep", {{"batch", {1, 2}}}}};
+    if (!metrics.is_null()) file["metrics"] = metrics;
+    if (!plot.is_null()) file["plot"] = plot;
+    return parse_experiment(file, "t.json", "desk", {}, known_vocabulary());
+  };
+  using Names = std::vector<std::string>;
+  const auto asked = [](const Experiment& from) {
+    const auto groups = expand(from, settings());
+    EXPECT_EQ(groups[0].asked_for, groups[1].asked_for);
+    const Json in_manifest =
+        manifest(from, settings(), groups)["settings"].value("asked_for", Json::array());
+    EXPECT_EQ(in_manifest, Json(groups[0].asked_for));
+    return groups[0].asked_for;
+  };
+  const Experiment plain = experiment({"latency_us", "append_us"}, {});
+  EXPECT_EQ(asked(plain), Names{});
+  EXPECT_EQ(asked(experiment({}, {})).size(), 5u) << "without \"metrics\", all";
+  EXPECT_EQ(asked(experiment({"stream_ratio", "latency_us"}, {})), Names{"stream_ratio"});
+  EXPECT_EQ(asked(experiment({"latency_us"}, {{"x", "batch"}, {"y", "stream_gb_s"}})),
+            Names{"stream_gb_s"});
+  EXPECT_EQ(asked(experiment({"latency_us"}, {{"family", "stack"},
+                                              {"name", "parts"},
+                                              {"x", "batch"},
+                                              {"stack", {"append_us", "private_us", "merge_us"}}})),
+            (Names{"private_us", "merge_us"}));
+  const auto hash = [](const Experiment& from) {
+    return manifest(from, settings(), expand(from, settings()))["config_hash"];
+  };
+  EXPECT_EQ(hash(plain), hash(experiment({"latency_us"}, {})));
+  EXPECT_NE(hash(plain), hash(experiment({"latency_us", "merge_us"}, {})));
+}
+
 TEST(Sweep, AbsurdSizeIsRefusedBeforeItIsBuilt) {
   Json file = sample_file();
   std::vector<int> many(900);

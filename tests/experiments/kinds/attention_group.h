@@ -4,16 +4,18 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/framework/experiment_file.h"
-#include "experiments/kinds/registry.h"
 #include "experiments/framework/sweep.h"
+#include "experiments/kinds/registry.h"
 
 namespace reprise::experiments {
 
+// `metrics`: those that the experiment shows, as a list; null: all.
 inline Group attention_group(const Json& settings, const Json& methods = {"contiguous"},
-                             const std::string& dtype = "f32") {
-  const Json file = {{"name", "t"},       {"title", "t"},       {"kind", "attention"},
-                     {"dtypes", {dtype}}, {"methods", methods}, {"settings", settings},
-                     {"repetitions", 3},  {"warmup", 1}};
+                             const std::string& dtype = "f32", const Json& metrics = {}) {
+  Json file = {{"name", "t"},       {"title", "t"},       {"kind", "attention"},
+               {"dtypes", {dtype}}, {"methods", methods}, {"settings", settings},
+               {"repetitions", 3},  {"warmup", 1}};
+  if (!metrics.is_null()) file["metrics"] = metrics;
   const Experiment experiment = parse_experiment(file, "t.json", "desk", {}, known_vocabulary());
   return expand(experiment, {.context = {.threads = 1, .isa = best_isa()}}).at(0);
 }

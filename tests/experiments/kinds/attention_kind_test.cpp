@@ -65,6 +65,41 @@ TEST_F(AttentionKindTest, MeasuresEveryMethodAndOutputsAgree) {
   }
 }
 
+// Reading as the kernel does, and the parts one by one, take as long as the steps themselves.
+TEST_F(AttentionKindTest, WhatTakesTimeOfItsOwnIsTakenWhereItIsAskedFor) {
+  Json settings = kSmall;
+  settings["completion_tokens"] = 1;
+  const auto taken = [&](const Json& metrics) {
+    const auto measured =
+        measure(attention_group(settings, {"contiguous", "relay_attention"}, "f32", metrics));
+    std::vector<std::string> names;
+    for (const Measurement& method : measured)
+      for (const char* name :
+           {"private_us", "shared_us", "merge_us", "stream_ratio", "stream_gb_s"})
+        if (method.metrics.contains(name)) names.emplace_back(name);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(taken({"latency_us", "plan_beside_ratio"}), Names{});
+  EXPECT_EQ(taken({"merge_us"}), Names{"merge_us"}) << "of relay_attention alone";
+  EXPECT_EQ(taken({"stream_gb_s"}), (Names{"stream_gb_s", "stream_gb_s"}));
+  EXPECT_EQ(taken({"private_us", "shared_us"}), (Names{"private_us", "private_us", "shared_us"}));
+  EXPECT_EQ(taken({}).size(), 8u);
+}
+
+// A plan of one private part is that part: its one time serves both metrics.
+TEST_F(AttentionKindTest, AnUnsharedPlanIsTimedOnceForBothItsMetrics) {
+  Json settings = kSmall;
+  settings["completion_tokens"] = 1;
+  Group group = attention_group(settings, {"contiguous"}, "f32",
+                                {"private_us", "stream_ratio", "stream_gb_s", "read_mb"});
+  group.repetitions = 1;
+  const Measurement measured = measure(group)[0];
+  const double stream_us = value_of(measured, "read_mb") * 1e3 / value_of(measured, "stream_gb_s");
+  EXPECT_NEAR(value_of(measured, "stream_ratio") * value_of(measured, "private_us"), stream_us,
+              1e-9 * stream_us);
+}
+
 // What does not depend on time is the same, whoever is measured beside.
 TEST_F(AttentionKindTest, GroupsInTurnAreMeasuredAsAlone) {
   Json settings = kSmall;

@@ -79,6 +79,11 @@ TEST_F(SourcesTest, ShippedShapesAndDamagedFilesHaveFingerprintsToo) {
   EXPECT_TRUE(shape["models"]["tinyllama-1.1b"].contains("config.json")) << shape.dump();
   std::ofstream(dir_ / "model.safetensors", std::ios::binary) << "\xff\xff\xff\xff\xff\xff\xff\x7f";
   EXPECT_NE(sources("checkpoint").dump().find("unreadable"), std::string::npos);
+  std::ofstream(dir_ / "model.safetensors", std::ios::binary) << "short";
+  EXPECT_NE(sources("checkpoint").dump().find("unreadable"), std::string::npos);
+  fs::remove(dir_ / "model.safetensors");
+  fs::create_directory(dir_ / "model.safetensors");
+  EXPECT_NE(sources("checkpoint").dump().find("unreadable"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+// How far one way to answer a question strays from another: in its words, and in what it held
+// probable at each word.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace reprise::experiments {
+
+// All of these compute in double from f32 logits, with natural logarithms. Logits are finite, and
+// not empty (CHECK).
+
+// log sum_j exp(logits_j)
+[[nodiscard]] double log_sum_exp(std::span<const float> logits);
+
+// Kullback and Leibler's divergence of next-token distributions p, q = softmax of the logits:
+//   KL(p || q) = sum_j p_j (log p_j - log q_j)   >= 0, in nats
+// Both have one vocabulary (CHECK).
+[[nodiscard]] double kl_divergence(std::span<const float> p_logits,
+                                   std::span<const float> q_logits);
+
+// sum_i log softmax(logits_i)[tokens_i], the logarithm of the probability of `tokens`.
+//   logits   [tokens, vocab], row i what token i was to be drawn from
+[[nodiscard]] double log_likelihood(std::span<const float> logits, std::span<const int32_t> tokens);
+
+// The index of the first token in which the two differ, the shorter one's length where it is the
+// other's beginning; none where they are equal.
+[[nodiscard]] std::optional<int64_t> first_divergence(std::span<const int32_t> baseline,
+                                                      std::span<const int32_t> variant);
+
+// Two models over the same answer, token for token, whatever each would have said itself.
+struct RowComparison {
+  double first_kl = 0;     // KL(baseline || variant) where the answer begins
+  double mean_kl = 0;      // over all rows
+  double top_1_ratio = 0;  // share of rows whose most probable token is the same
+};
+
+//   baseline, variant   [rows, vocab], rows >= 1 (CHECK): row i what answer token i is drawn from,
+//                       with the baseline's tokens before it. Of equal logits the first is the top.
+[[nodiscard]] RowComparison compare_rows(std::span<const float> baseline,
+                                         std::span<const float> variant, int64_t vocab);
+
+}  // namespace reprise::experiments

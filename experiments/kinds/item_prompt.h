@@ -1,0 +1,54 @@
+// A question as tokens: a schema of its documents, the prompt that imports them, and its choices
+// behind it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/tokenizer/tokenizer.h"
+#include "methods/prompt_cache/pml/encoder.h"
+#include "methods/prompt_cache/pml/prompt.h"
+#include "workloads/questions/item.h"
+
+namespace reprise::experiments {
+
+// Which modules are encoded together too, for the modes that can.
+enum class ScaffoldSets : uint8_t {
+  kAll,   // all of them, and what stands before them
+  kPairs  // the first with the second, the third with the fourth, ...; a last odd one is alone
+};
+inline constexpr const char* kScaffoldSetNames[] = {"all", "pairs"};
+
+struct ItemLayout {
+  workloads::questions::Grouping grouping = workloads::questions::Grouping::kDocuments;
+  ScaffoldSets scaffolds = ScaffoldSets::kAll;
+  int64_t max_positions = 0;  // of the model; 0: no end
+};
+
+struct ItemPrompt {
+  // The preamble is the schema's own text, behind what the tokenizer puts before a text.
+  pml::CompiledSchema schema;
+  pml::CompiledPrompt prompt;                 // imports all; its text is the question
+  std::vector<std::vector<int32_t>> choices;  // tokens of each behind the question
+  // Whether the parts, each tokenized by itself, have the tokens of the whole text: where they have
+  // not, the baseline computes other tokens than a user without modules would have.
+  bool is_as_whole = false;
+
+  [[nodiscard]] int64_t tokens() const { return prompt.cached_tokens + prompt.new_tokens; }
+  [[nodiscard]] int64_t longest_choice() const;
+};
+
+// By way of PML's text, as a user would write it. Throws Error naming the item for a text that PML
+// cannot carry, positions beyond the model's, and choices as choice_tokens().
+ItemPrompt compile_item(const workloads::questions::Item& item, const ItemLayout& layout,
+                        const Tokenizer& tokenizer, const pml::TextEncoder& encoder);
+
+// The tokens that `continuation` has behind `text`: those of both together, beyond those of `text`
+// alone. Throws Error where they do not begin with the tokens of `text`, or there are none.
+std::vector<int32_t> tokens_behind(std::string_view text, std::string_view continuation,
+                                   const pml::TextEncoder& encoder);
+
+}  // namespace reprise::experiments

@@ -1,0 +1,48 @@
+// Answers prompts that import states of modules, or none: greedily, and with tokens that somebody
+// else chose.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "methods/prompt_cache/prompt_cache.h"
+
+namespace reprise::experiments {
+
+struct RunnerOptions {
+  DType kv_dtype = DType::kF32;
+  int32_t step_tokens = 512;        // computed at once
+  int32_t max_sequence_tokens = 0;  // computed tokens of a prompt, and those behind it
+  std::vector<int32_t> stop_ids;
+};
+
+// One request after another on the contiguous cache.
+class PromptRunner {
+ public:
+  // `decoder` must outlive it. Throws Error where the cache does not fit into memory.
+  PromptRunner(const Context& context, model::Decoder& decoder, const RunnerOptions& options);
+
+  // Greedy tokens, up to `most`, a stop id, or the first for which `is_last` is true; the last is
+  // among them.
+  std::vector<int32_t> generate(const prompt_cache::PreparedPrompt& prompt, int64_t most,
+                                const std::function<bool(int32_t token)>& is_last);
+
+  // Logits [tokens, vocab] that each of `tokens` behind the prompt is drawn from, the ones before
+  // it given. At least one token.
+  std::vector<float> forced(const prompt_cache::PreparedPrompt& prompt,
+                            std::span<const int32_t> tokens);
+
+ private:
+  engine::Request request(const prompt_cache::PreparedPrompt& prompt, int64_t most);
+
+  std::shared_ptr<prompt_cache::ModuleImports> imports_;
+  std::vector<int32_t> stop_ids_;
+  engine::Engine engine_;
+  engine::RequestId next_id_ = 0;
+};
+
+}  // namespace reprise::experiments

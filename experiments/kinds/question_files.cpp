@@ -1,0 +1,66 @@
+#include "experiments/kinds/question_files.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "core/base/error.h"
+#include "experiments/kinds/places.h"
+#include "workloads/questions/item_file.h"
+#include "workloads/questions/longeval.h"
+#include "workloads/questions/mmlu.h"
+
+namespace reprise::experiments {
+namespace {
+
+namespace questions = workloads::questions;
+using questions::Item;
+
+constexpr int64_t kMadeUp = 50;  // as many as LongEval has of each length
+
+std::vector<Item> load_all(const Workload& workload, const QuestionChoice& choice) {
+  const std::string path = workload.file.empty() ? "" : resolve_path(workload.file);
+  const questions::RetrievalOptions made_up{.items = choice.items > 0 ? choice.items : kMadeUp,
+                                            .documents = choice.documents,
+                                            .seed = choice.seed};
+  if (workload.name == "questions") return questions::load_items(path);
+  if (workload.name == "longeval") return questions::load_longeval(path);
+  if (workload.name == "mmlu") return questions::load_mmlu(path, choice.shots);
+  if (workload.name == "line_retrieval") return questions::make_line_retrieval(made_up);
+  if (workload.name == "topic_retrieval") return questions::make_topic_retrieval(made_up);
+  raise("{}", unknown_name("workload of questions", workload.name, names_of(question_workloads())));
+}
+
+}  // namespace
+
+std::vector<workloads::WorkloadInfo> question_workloads() {
+  return {
+      {.name = "questions",
+       .summary = "a file of questions over documents, an item a line",
+       .takes_file = true},
+      {.name = "longeval", .summary = "a file of LongEval's, lines or topics", .takes_file = true},
+      {.name = "mmlu",
+       .summary = "SUBJECT_test.csv of MMLU, examples from SUBJECT_dev.csv",
+       .takes_file = true},
+      {.name = "line_retrieval",
+       .summary = "LongEval's lines, made up: which number stands in a line"},
+      {.name = "topic_retrieval",
+       .summary = "LongEval's topics, made up: what the first conversation was about"}};
+}
+
+std::vector<Item> load_questions(const Workload& workload, const QuestionChoice& choice) {
+  std::vector<Item> items = load_all(workload, choice);
+  std::set<std::string> tasks;
+  for (const Item& item : items) tasks.insert(item.task);
+  if (choice.task != "all")
+    std::erase_if(items, [&](const Item& item) { return item.task != choice.task; });
+  if (items.empty())
+    raise("{} has no question of task {}; there are: {}",
+          workload.file.empty() ? workload.name : workload.file, choice.task,
+          fmt::join(tasks, ", "));
+  if (choice.items > 0 && std::ssize(items) > choice.items)
+    items.resize(static_cast<size_t>(choice.items));
+  return items;
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,20 @@
+// Kind "token_memory": what keys and values of cached tokens take.
+#pragma once
+
+#include "core/device/context.h"
+#include "experiments/framework/kind.h"
+
+namespace reprise::experiments {
+
+// Counted from a segment as the store keeps it, not measured: the same on every machine.
+class TokenMemoryKind : public Kind {
+ public:
+  explicit TokenMemoryKind(const Context& /*context*/) {}
+  static KindInfo info();
+  void check(const Group& group) override;
+  [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
+  std::vector<Measurement> measure(const Group& group, const Json& machine,
+                                   const std::atomic<bool>& stop) override;
+};
+
+}  // namespace reprise::experiments

@@ -40,10 +40,10 @@ struct LinearCall {
   DType out_dtype = DType::kF32;
   bool accumulate = false;
 
-  // Sums accumulate in f32. m <= kStreamedRows streams the weights through our own kernel, more go
-  // to oneDNN's product in tiles (or to our kernel where oneDNN has none for this processor).
-  // Results do not depend on the number of threads; that m rows give the bits of each row alone
-  // oneDNN does not promise.
+  // Sums accumulate in f32. m <= kStreamedRows, and of bf16 on AVX512-BF16 without AMX m <= 64,
+  // streams the weights through our own kernels; more go to oneDNN's product in tiles (or to our
+  // kernels where oneDNN has none for this processor). Results do not depend on the number of
+  // threads; that m rows give the bits of each row alone oneDNN does not promise.
   void run(const WeightRows& w, LinearWorkspace& workspace, const Context& context) const;
 
   static constexpr int64_t kStreamedRows = 4;

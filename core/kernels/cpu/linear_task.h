@@ -1,5 +1,4 @@
-// One panel of 64 outputs against a few input rows: the unit of work of the streaming linear
-// kernel.
+// One panel of 64 outputs against some input rows: the unit of work of the linear kernels.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +8,19 @@
 
 namespace reprise::kernels::cpu {
 
-inline constexpr int kLinearRows =
-    6;  // most input rows of a task: 6 * 4 accumulators fill 24 of 32 registers
+// Input rows whose sums stay in registers: 6 * 4 accumulators fill 24 of 32. The most rows of a
+// task but for linear_rows_avx512_bf16().
+inline constexpr int kLinearRows = 6;
+inline constexpr int kManyLinearRows = 64;
+// Of a panel's depth, what linear_rows_avx512_bf16() takes at once: 24 KiB of weights.
+inline constexpr int64_t kLinearBlockWords = 96;
 
 struct LinearTask {
   const void* panel = nullptr;  // [words][64] f32, or [words][64][2] bf16
   DType dtype = DType::kF32;
   int64_t words = 0;
   const void* x = nullptr;      // [rows][words] f32, or [rows][words][2] bf16; zero beyond cols
-  int rows = 0;                 // <= kLinearRows
+  int rows = 0;                 // <= kLinearRows, or kManyLinearRows
   const float* bias = nullptr;  // of the first wanted output, or null
   int skipped = 0;              // outputs of this panel before the wanted ones
   int outputs = 0;              // wanted; skipped + outputs <= 64
@@ -25,9 +28,12 @@ struct LinearTask {
   DType out_dtype = DType::kF32;
   int64_t out_stride = 0;  // elements between rows
   bool accumulate = false;
+  // Where the panels end that stand behind this one and are wanted next; at least the panel's end.
+  const void* fetch_end = nullptr;  // of linear_rows_avx512_bf16()
 };
 
 void linear_panel_avx512_bf16(const LinearTask& task);   // bf16 weights, AVX512-BF16
+void linear_rows_avx512_bf16(const LinearTask& task);    // likewise, many rows
 void linear_panel_f32(const LinearTask& task, Isa isa);  // f32 arithmetic, any weights
 
 // Adds bias, accumulates and writes the wanted ones of 64 sums of one row.

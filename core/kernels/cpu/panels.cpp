@@ -76,9 +76,16 @@ void Panels::read_block(int64_t first_row, int64_t end_row, int64_t first_col, i
   }
 }
 
+bool Panels::has_many_rows(const Context& context) const {
+  return format() == WeightFormat::kBF16 && context.isa == Isa::kAvx512Bf16;
+}
+
 void Panels::apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                    const Context& context) const {
-  if (call.m > LinearCall::kStreamedRows && multiply(call, first, end, workspace, context)) return;
+  // A product that uses AMX computes faster than ours, at any number of rows.
+  const int64_t ours =
+      has_many_rows(context) && !product_uses_amx() ? kManyLinearRows : LinearCall::kStreamedRows;
+  if (call.m > ours && multiply(call, first, end, workspace, context)) return;
   stream(call, first, end, workspace, context);
 }
 
@@ -123,18 +130,18 @@ void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWo
   const size_t row_bytes = static_cast<size_t>(words_) * sizeof(uint32_t);
   const DType dtype = input_dtype(format());
   const char* input = padded_input(call, workspace);
-  const bool dot_bf16 = dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16;
-  const int64_t first_panel = first / kOutputs;
-  const auto run_panel = [&](int64_t item, int) {
-    const int64_t index = first_panel + item;
+  const bool has_many = has_many_rows(context) && call.m > LinearCall::kStreamedRows;
+  const int64_t most_rows = has_many ? kManyLinearRows : kLinearRows;
+  const int64_t first_panel = first / kOutputs, end_panel = (end + kOutputs - 1) / kOutputs;
+  const auto run_panel = [&](int64_t index, int64_t end_fetch) {
     const int64_t begin = std::max(first, index * kOutputs);  // of the panel's wanted outputs
-    for (int64_t row = 0; row < call.m; row += kLinearRows) {
+    for (int64_t row = 0; row < call.m; row += most_rows) {
       const LinearTask task{
           .panel = panel(index),
           .dtype = dtype,
           .words = words_,
           .x = input + static_cast<size_t>(row) * row_bytes,
-          .rows = static_cast<int>(std::min<int64_t>(kLinearRows, call.m - row)),
+          .rows = static_cast<int>(std::min<int64_t>(most_rows, call.m - row)),
           .bias = call.bias != nullptr ? call.bias + (begin - first) : nullptr,
           .skipped = static_cast<int>(begin - index * kOutputs),
           .outputs = static_cast<int>(std::min((index + 1) * kOutputs, end) - begin),
@@ -142,21 +149,32 @@ void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWo
                  static_cast<size_t>(row * (end - first) + begin - first) * size_of(call.out_dtype),
           .out_dtype = call.out_dtype,
           .out_stride = end - first,
-          .accumulate = call.accumulate};
-      if (dot_bf16) {
+          .accumulate = call.accumulate,
+          .fetch_end = panel(end_fetch)};
+      if (has_many) {
+        linear_rows_avx512_bf16(task);
+      } else if (has_many_rows(context)) {
         linear_panel_avx512_bf16(task);
       } else {
         linear_panel_f32(task, context.isa);
       }
     }
   };
-  const int64_t items = (end + kOutputs - 1) / kOutputs - first_panel;
+  // Of many rows a thread takes panels that follow one another, so that each can be fetched while
+  // the one before is computed; no output depends on which are together.
+  const int64_t panels = end_panel - first_panel, wanted_items = 8 * std::max(1, context.threads);
+  const int64_t run = has_many ? std::max<int64_t>(1, panels / wanted_items) : 1;
+  const auto run_item = [&](int64_t item, int) {
+    const int64_t begin = first_panel + item * run, end_run = std::min(begin + run, end_panel);
+    for (int64_t index = begin; index < end_run; ++index) run_panel(index, end_run);
+  };
+  const int64_t items = (panels + run - 1) / run;
   // Forking costs a few microseconds: what a core does in that time stays on one.
   constexpr int64_t kSerialProducts = 1 << 17;
   if (call.m * (end - first) * cols() <= kSerialProducts) {
-    for (int64_t item = 0; item < items; ++item) run_panel(item, 0);
+    for (int64_t item = 0; item < items; ++item) run_item(item, 0);
   } else {
-    parallel_for(context, items, run_panel);
+    parallel_for(context, items, run_item);
   }
 }
 

@@ -124,6 +124,15 @@ std::shared_ptr<const Product> make_product(const ProductShape& shape) {
 
 }  // namespace
 
+bool product_uses_amx() {
+  // Each instruction set has the bits of those that it contains.
+  static const bool uses = [] {
+    constexpr auto kAmx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
+    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kAmx) == kAmx;
+  }();
+  return uses;
+}
+
 struct ProductCache::State {
   struct Hash {
     size_t operator()(const ProductShape& s) const {

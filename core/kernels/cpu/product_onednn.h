@@ -36,6 +36,10 @@ class Product {
   std::unique_ptr<const Primitive> primitive_;
 };
 
+// Whether bf16 products compute with AMX here: its tiles do several times the arithmetic of
+// AVX-512.
+[[nodiscard]] bool product_uses_amx();
+
 // The products of the last shapes that were asked for. Under continuous batching every step may
 // have another m: without a bound the cache would grow with the number of batch sizes seen, times
 // the shapes of a model. Making a product takes 0.4 ms of a core (a Xeon with AVX512-BF16, oneDNN

@@ -141,6 +141,14 @@ TEST(Linear, LargeMatrixMatchesTheReference) {
   }
 }
 
+// Every way to cut them into groups, over several blocks of the panels' depth and a rest.
+TEST(Linear, EveryNumberOfRowsUpToMoreThanOneTaskTakesMatchesTheReference) {
+  const Weights w(130, 515, DType::kBF16, 7);
+  for (int64_t m = 5; m <= 70; ++m)
+    check(w, m, {.has_bias = m % 2 == 0, .accumulate = m % 3 == 0}, 8);
+  check(w, 200, {}, 8);
+}
+
 // The product library keeps what it made for a shape of call: another shape must not get it.
 TEST(Linear, OneMatrixServesCallsOfManyShapesInTurn) {
   for (DType dtype : kWeightDtypes) {
@@ -184,10 +192,10 @@ TEST(Linear, PackingDoesNotDependOnTheNumberOfThreads) {
   }
 }
 
-TEST(Linear, StreamedResultsDoNotDependOnTheNumberOfThreads) {
+TEST(Linear, ResultsDoNotDependOnTheNumberOfThreads) {
   for (DType dtype : kWeightDtypes) {
     const Weights w(700, 600, dtype, 4);  // above the size that stays on one thread
-    for (int64_t m : {int64_t{1}, LinearCall::kStreamedRows}) {
+    for (int64_t m : {int64_t{1}, LinearCall::kStreamedRows, int64_t{40}}) {
       const Tensor x = tensor_of(random_values(m * w.cols, 5, dtype), dtype);
       for (Isa isa : available_isas()) {
         std::vector<float> first;
@@ -220,6 +228,24 @@ TEST(Linear, StreamedRowsGiveTheBitsOfEachRowAlone) {
                 alone);
     }
   }
+}
+
+// The sums of a row run over the weights in one order, however many rows are beside it.
+TEST(Linear, OneOfManyBf16RowsHasTheSameBitsInEveryBatch) {
+  if (best_isa() != Isa::kAvx512Bf16 || cpu::product_uses_amx())
+    GTEST_SKIP() << "oneDNN computes them on this processor";
+  const Weights w(130, 700, DType::kBF16, 4);
+  const Tensor x = tensor_of(random_values(64 * w.cols, 5, DType::kBF16), DType::kBF16);
+  const auto first_rows = [&](int64_t m) {
+    std::vector<float> out(static_cast<size_t>(m * w.rows));
+    LinearWorkspace workspace;
+    LinearCall{.x = x.data(), .m = m, .out = out.data()}.run(w.packed, workspace,
+                                                             {.threads = 2, .isa = best_isa()});
+    out.resize(static_cast<size_t>(5 * w.rows));
+    return out;
+  };
+  const std::vector<float> want = first_rows(64);
+  for (int64_t m = 5; m < 64; ++m) EXPECT_EQ(first_rows(m), want) << m << " rows";
 }
 
 TEST(Linear, NothingBeyondTheOutputsIsWritten) {

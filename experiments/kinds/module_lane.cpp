@@ -84,9 +84,11 @@ ModuleLane::ModuleLane(const Json& options, model::Decoder& decoder, const Conte
 
 engine::Request ModuleLane::prepare(int64_t id, const std::vector<int32_t>& own, int64_t new_tokens,
                                     prompt_cache::PreparedPrompt& prepared) {
-  prepared = prompt_cache::prepare(
-      *states_, decoder_, prompt_cache::plain_prompt(*schema_, own),
-      {.repair_ratio = options_.cache.repair_ratio, .copies = options_.cache.copies}, context_);
+  prepared = prompt_cache::prepare(*states_, decoder_, prompt_cache::plain_prompt(*schema_, own),
+                                   {.repair_ratio = options_.cache.repair_ratio,
+                                    .copies = options_.cache.copies,
+                                    .copy_buffer = &copy_buffer_},
+                                   context_);
   imports_->attach(id, prepared.runs);
   return prompt_cache::request_of(prepared, id, static_cast<int32_t>(new_tokens));
 }

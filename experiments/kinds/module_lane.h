@@ -65,6 +65,7 @@ class ModuleLane {
   std::unique_ptr<kv::SegmentStore> store_;
   std::unique_ptr<prompt_cache::ModuleStates> states_;
   std::shared_ptr<prompt_cache::ModuleImports> imports_;
+  prompt_cache::CopyBuffer copy_buffer_;
   double encode_ms_ = 0;
 };
 

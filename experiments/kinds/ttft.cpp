@@ -119,6 +119,7 @@ Timed run_request(const Bench::Lane& lane, const Group& group, int64_t id,
   request.sampling.seed = group.seeds.sampling;
   Timed timed = run_request(*lane.engine, std::move(request));
   lane.modules->done(id);
+  prepared.runs.clear();  // so that the next prompt may be gathered where this one was
   timed.begin_ns = begin_ns;
   timed.prepared = std::move(prepared);
   timed.is_prepared = true;

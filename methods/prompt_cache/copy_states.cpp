@@ -2,10 +2,8 @@
 
 #include <cstddef>
 #include <cstring>
-#include <memory>
 
 #include "core/kernels/cpu/attention_task.h"
-#include "core/kv/segment_buffer.h"
 
 namespace reprise::prompt_cache {
 namespace {
@@ -46,8 +44,19 @@ void copy_layer(const std::vector<StateRun>& runs, const std::vector<StateRun>& 
 
 }  // namespace
 
-CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers,
-                         const Context& context) {
+std::shared_ptr<const kv::SegmentBuffer> CopyBuffer::take(const kv::SegmentShape& shape) {
+  const auto fits = [&] {
+    kv::SegmentShape wanted = last_->shape;
+    wanted.tokens = shape.tokens;
+    return wanted == shape && last_->shape.tokens >= shape.tokens;
+  };
+  if (last_ == nullptr || last_.use_count() > 1 || !fits())
+    last_ = std::make_shared<const kv::SegmentBuffer>(shape);
+  return last_;
+}
+
+CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers, const Context& context,
+                         CopyBuffer& buffer) {
   CopiedStates out;
   if (runs.empty()) return out;
   out.runs = runs;
@@ -64,7 +73,7 @@ CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers,
                          .tokens = end,
                          .head_dim = like.head_dim,
                          .dtype = like.dtype};
-  const auto owner = std::make_shared<const kv::SegmentBuffer>(shape);
+  const auto owner = buffer.take(shape);
   const auto states =
       std::make_shared<const SharedStates>(SharedStates{.view = owner->view(), .owner = owner});
   for (StateRun& run : out.runs) run.states = states;

@@ -3,12 +3,26 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/device/context.h"
+#include "core/kv/segment_buffer.h"
 #include "methods/prompt_cache/imports.h"
 
 namespace reprise::prompt_cache {
+
+// The buffer that prompts one after another are gathered in, kept between them as the paper's is: a
+// fresh one would cost more than the copy, since the system clears it first. One at a time.
+class CopyBuffer {
+ public:
+  // Room for `shape` at least, of any content: the last one unless it is too small or its states
+  // are still in use.
+  std::shared_ptr<const kv::SegmentBuffer> take(const kv::SegmentShape& shape);
+
+ private:
+  std::shared_ptr<const kv::SegmentBuffer> last_;
+};
 
 struct CopiedStates {
   std::vector<StateRun> runs;  // of one buffer, as given; steps over them have the same bits
@@ -17,6 +31,7 @@ struct CopiedStates {
 
 // All states of one shape and dtype, `layers` of them. Layers are copied by the threads of
 // `context`.
-CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers, const Context& context);
+CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers, const Context& context,
+                         CopyBuffer& buffer);
 
 }  // namespace reprise::prompt_cache

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <span>
 
-#include "methods/prompt_cache/copy_states.h"
 #include "methods/prompt_cache/repair.h"
 
 namespace reprise::prompt_cache {
@@ -55,7 +54,9 @@ PreparedPrompt prepare(ModuleStates& states, model::Decoder& decoder,
     out.times.repair_s = lap();
   }
   if (options.copies) {
-    CopiedStates copied = copy_states(out.runs, decoder.config().layers, context);
+    CopyBuffer own;
+    CopiedStates copied = copy_states(out.runs, decoder.config().layers, context,
+                                      options.copy_buffer == nullptr ? own : *options.copy_buffer);
     out.runs = std::move(copied.runs);
     out.copied_bytes = copied.bytes;
     out.times.copy_s = lap();

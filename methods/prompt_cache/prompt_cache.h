@@ -7,6 +7,7 @@
 
 #include "core/device/context.h"
 #include "core/engine/request.h"
+#include "methods/prompt_cache/copy_states.h"
 #include "methods/prompt_cache/imports.h"
 #include "methods/prompt_cache/module_states.h"
 
@@ -16,6 +17,7 @@ struct PrepareOptions {
   // Of the imported tokens, how many Mode::kRepair computes again. 15 % is what CacheBlend uses.
   double repair_ratio = 0.15;
   bool copies = false;  // gather imported states in one buffer first, as the paper does
+  CopyBuffer* copy_buffer = nullptr;  // to gather them in; null: one of the prompt's own
 };
 
 // Where the time before the first step goes.

@@ -172,6 +172,30 @@ TEST_P(PromptCacheStates, CopiesOfLongModulesHaveTheSameBits) {
   EXPECT_EQ(run_prompts(*decoder_, {copied}), run_prompts(*decoder_, {prepared.prepare(text)}));
 }
 
+// One buffer for prompts one after another: of any length, and not while its states are in use.
+TEST_P(PromptCacheStates, CopiesShareABufferThatIsNoLongerInUse) {
+  Prepared prepared(*decoder_, three_modules(), Mode::kIsolated);
+  CopyBuffer buffer;
+  const PrepareOptions options{.copies = true, .copy_buffer = &buffer};
+  const std::string shorter = "<prompt schema=\"s\"><c/>61 62 63 64</prompt>";
+  const Outcome want = run_prompts(*decoder_, {prepared.prepare(kPrompt)})[0],
+                want_shorter = run_prompts(*decoder_, {prepared.prepare(shorter)})[0];
+  PreparedPrompt first = prepared.prepare(kPrompt, options);
+  const void* place = first.runs[0].states->view.keys;
+  const PreparedPrompt beside = prepared.prepare(shorter, options);
+  EXPECT_NE(beside.runs[0].states->view.keys, place) << "the first prompt's states are in use";
+  EXPECT_EQ(run_prompts(*decoder_, {first, beside}), (std::vector{want, want_shorter}));
+
+  CopyBuffer reused;
+  PrepareOptions again{.copies = true, .copy_buffer = &reused};
+  first = prepared.prepare(kPrompt, again);
+  place = first.runs[0].states->view.keys;
+  first = {};
+  const PreparedPrompt after = prepared.prepare(shorter, again);
+  EXPECT_EQ(after.runs[0].states->view.keys, place);
+  EXPECT_EQ(run_prompts(*decoder_, {after})[0], want_shorter);
+}
+
 TEST_P(PromptCacheStates, RepairGoesFromIsolatedToTheCommonPass) {
   Prepared repaired(*decoder_, three_modules(), Mode::kRepair);
   Prepared isolated(*decoder_, three_modules(), Mode::kIsolated);

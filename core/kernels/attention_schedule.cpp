@@ -1,6 +1,7 @@
 #include "core/kernels/attention_schedule.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/error.h"
 #include "core/kernels/attention.h"
@@ -173,13 +174,15 @@ class Builder {
                                   std::min(task_lanes_, shape.lanes - tile * task_lanes_))});
   }
 
+  // A row's partials are merged by where their segments stand in the sequence, so that its sum has
+  // the same bits whoever put the segments into the plan.
   void index_merged_rows() {
     out_.merge_begin.assign(1, 0);
     for (int32_t row = 0; row < plan_.rows(); ++row) {
       const int32_t begin = plan_.row_begin[static_cast<size_t>(row)];
       const int32_t end = plan_.row_begin[static_cast<size_t>(row) + 1];
       if (end == begin + 1 && parts_of(begin)[0].is_alone) continue;
-      for (int32_t i = begin; i < end; ++i)
+      for (const int32_t i : by_position(begin, end))
         for (const SchedulePart& part : parts_of(i))
           out_.merge_entries.push_back(
               part.first_entry +
@@ -187,6 +190,22 @@ class Builder {
       out_.merged_rows.push_back(row);
       out_.merge_begin.push_back(static_cast<int32_t>(out_.merge_entries.size()));
     }
+  }
+
+  // Entries [begin, end) of the plan's row index in the order of their segments' positions.
+  [[nodiscard]] std::span<const int32_t> by_position(int32_t begin, int32_t end) {
+    merged_items_.resize(static_cast<size_t>(end - begin));
+    std::iota(merged_items_.begin(), merged_items_.end(), begin);
+    std::sort(merged_items_.begin(), merged_items_.end(), [&](int32_t a, int32_t b) {
+      const int32_t at_a = segment_of(a).first_position, at_b = segment_of(b).first_position;
+      return at_a != at_b ? at_a < at_b : a < b;
+    });
+    return merged_items_;
+  }
+
+  [[nodiscard]] const kv::Segment& segment_of(int32_t index) const {
+    const auto item = static_cast<size_t>(plan_.row_items[static_cast<size_t>(index)]);
+    return plan_.segments[static_cast<size_t>(plan_.items[item].segment)];
   }
 
   // Parts of the item that entry `index` of the plan's row index names.
@@ -205,6 +224,7 @@ class Builder {
   int64_t total_keys_ = 0;  // of all items
   int64_t share_keys_ = 0;  // what one of just enough tasks would take
   int64_t task_lanes_ = 0;
+  std::vector<int32_t> merged_items_;  // by_position() of one row
 };
 
 }  // namespace

@@ -116,6 +116,27 @@ TEST_P(PromptCacheStates, JointWithOneModuleHasTheStatesOfAFullPrefill) {
   EXPECT_LE(max_difference(imported.logits, tail), kSame);
 }
 
+// What the new tokens see lies in two segments, whose partial sums are merged, while contiguous
+// sums over one. A full prefill cut at the same place, of a prefix that relay_attention declares,
+// has the same bits to the last logit.
+TEST_P(PromptCacheStates, JointWithOneModuleHasTheBitsOfAFullPrefillCutAtTheModule) {
+  const std::vector<int32_t> ids = some_ids(37, 1);
+  Prepared prepared(*decoder_, "<schema name=\"s\">" + module_text("a", ids) + "</schema>",
+                    Mode::kJoint);
+  const PreparedPrompt prompt = prepared.prepare("<prompt schema=\"s\"><a/>61 62 63 64</prompt>");
+  const Outcome imported = run_prompts(*decoder_, {prompt})[0];
+  const Outcome computed =
+      run_whole(*decoder_, {.tokens = prompt.fresh.tokens, .positions = prompt.fresh.positions},
+                {.method = "relay_attention", .prefix = ids});
+  EXPECT_EQ(imported.tokens, computed.tokens);
+  // A prefill that follows a prefix gives the logits that tokens are drawn from.
+  ASSERT_GT(imported.logits.size(), computed.logits.size());
+  const std::vector<float> drawn(
+      imported.logits.end() - static_cast<std::ptrdiff_t>(computed.logits.size()),
+      imported.logits.end());
+  EXPECT_EQ(drawn, computed.logits);
+}
+
 TEST_P(PromptCacheStates, AScaffoldOfAllModulesIsTheFullPrefill) {
   const std::string schema = "<schema name=\"s\">" + ids_text(some_ids(3, 1)) +
                              module_text("a", some_ids(11, 2)) + module_text("b", some_ids(9, 3)) +

@@ -59,6 +59,7 @@ class Peer:
         self.random = numpy.random.default_rng(seed)
         self.tensor = lambda ids: openvino.Tensor(ids.reshape(1, -1).astype(numpy.int64))
         self.joined = numpy.concatenate
+        self.ttft_ms(self.draw(tokens))  # compiles what it needs for a prompt
 
     def draw(self, tokens):
         return self.random.integers(3, SHAPE["vocab_size"] - 1, tokens)

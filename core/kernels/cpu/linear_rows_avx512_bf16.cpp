@@ -17,7 +17,6 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-constexpr int64_t kBlockWords = kLinearBlockWords;
 constexpr int kVectors = 4;    // of a panel's 64 outputs
 constexpr int64_t kLine = 64;  // bytes
 
@@ -33,6 +32,12 @@ struct Fetch {
     at = std::min(at + kLine, last);
   }
 };
+
+// The block that begins at `from`, where `words` of its panel are left.
+Fetch fetch_block(const uint32_t* from, int64_t words) {
+  const auto* first = reinterpret_cast<const char*>(from);
+  return {.at = first, .last = first + (std::min(kLinearBlockWords, words) * 4 - 1) * kLine};
+}
 
 struct Block {
   const uint32_t* weights;  // [words][64]
@@ -123,13 +128,15 @@ void linear_rows_avx512_bf16(const LinearTask& task) {
   std::memset(sums, 0, static_cast<size_t>(task.rows) * 64 * sizeof(float));
   const auto* w = static_cast<const uint32_t*>(task.panel);
   const auto* x = static_cast<const uint32_t*>(task.x);
-  const char* last = static_cast<const char*>(task.fetch_end) - kLine;
-  for (int64_t k = 0; k < task.words; k += kBlockWords) {
-    const int64_t words = std::min(kBlockWords, task.words - k);
-    const auto* next = reinterpret_cast<const char*>(w + (k + words) * 64);
+  for (int64_t k = 0; k < task.words; k += kLinearBlockWords) {
+    const int64_t words = std::min(kLinearBlockWords, task.words - k);
+    const uint32_t* end = w + (k + words) * 64;
+    const bool is_last = k + words == task.words;
     multiply(
         {.weights = w + k * 64, .words = words, .x = x + k, .x_stride = task.words, .sums = sums},
-        task.rows, {.at = std::min(next, last), .last = last});
+        task.rows,
+        is_last ? fetch_block(static_cast<const uint32_t*>(task.next_panel), task.words)
+                : fetch_block(end, task.words - k - words));
   }
   for (int r = 0; r < task.rows; ++r) {
     if (task.skipped == 0) {

@@ -28,8 +28,9 @@ struct LinearTask {
   DType out_dtype = DType::kF32;
   int64_t out_stride = 0;  // elements between rows
   bool accumulate = false;
-  // Where the panels end that stand behind this one and are wanted next; at least the panel's end.
-  const void* fetch_end = nullptr;  // of linear_rows_avx512_bf16()
+  // The panel that this thread is likely to take next, whose begin linear_rows_avx512_bf16()
+  // fetches; the same one where there is none.
+  const void* next_panel = nullptr;
 };
 
 void linear_panel_avx512_bf16(const LinearTask& task);   // bf16 weights, AVX512-BF16

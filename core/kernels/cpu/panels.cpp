@@ -133,7 +133,8 @@ void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWo
   const bool has_many = has_many_rows(context) && call.m > LinearCall::kStreamedRows;
   const int64_t most_rows = has_many ? kManyLinearRows : kLinearRows;
   const int64_t first_panel = first / kOutputs, end_panel = (end + kOutputs - 1) / kOutputs;
-  const auto run_panel = [&](int64_t index, int64_t end_fetch) {
+  const auto run_panel = [&](int64_t item, int) {
+    const int64_t index = first_panel + item;
     const int64_t begin = std::max(first, index * kOutputs);  // of the panel's wanted outputs
     for (int64_t row = 0; row < call.m; row += most_rows) {
       const LinearTask task{
@@ -150,7 +151,7 @@ void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWo
           .out_dtype = call.out_dtype,
           .out_stride = end - first,
           .accumulate = call.accumulate,
-          .fetch_end = panel(end_fetch)};
+          .next_panel = panel(std::min(index + context.threads, end_panel - 1))};
       if (has_many) {
         linear_rows_avx512_bf16(task);
       } else if (has_many_rows(context)) {
@@ -160,21 +161,13 @@ void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWo
       }
     }
   };
-  // Of many rows a thread takes panels that follow one another, so that each can be fetched while
-  // the one before is computed; no output depends on which are together.
-  const int64_t panels = end_panel - first_panel, wanted_items = 8 * std::max(1, context.threads);
-  const int64_t run = has_many ? std::max<int64_t>(1, panels / wanted_items) : 1;
-  const auto run_item = [&](int64_t item, int) {
-    const int64_t begin = first_panel + item * run, end_run = std::min(begin + run, end_panel);
-    for (int64_t index = begin; index < end_run; ++index) run_panel(index, end_run);
-  };
-  const int64_t items = (panels + run - 1) / run;
+  const int64_t items = end_panel - first_panel;
   // Forking costs a few microseconds: what a core does in that time stays on one.
   constexpr int64_t kSerialProducts = 1 << 17;
   if (call.m * (end - first) * cols() <= kSerialProducts) {
-    for (int64_t item = 0; item < items; ++item) run_item(item, 0);
+    for (int64_t item = 0; item < items; ++item) run_panel(item, 0);
   } else {
-    parallel_for(context, items, run_item);
+    parallel_for(context, items, run_panel);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "tests/support/data.h"
 
 namespace reprise::results {
 namespace {
@@ -46,6 +47,20 @@ TEST(PaperNumbers, AreFoundWhereAllTheirSettingsAreThePoints) {
   EXPECT_TRUE(paper.at(other).empty());
   EXPECT_EQ(paper.source(), "A paper, table 3");
   EXPECT_EQ(paper.hardware(), "a GPU");
+}
+
+TEST(PaperNumbers, OptionsOfAMethodAreFoundAmongOthers) {
+  Json file = table();
+  file["columns"] = {"method", "method_options", "latency_us"};
+  file["rows"] = {{"paged", nullptr, 300}, {"chunk", {{"copies", true}}, 60}};
+  const PaperNumbers paper(file, "paper.json");
+  const auto at = [&](const char* method, const Json& options) {
+    return paper.at({{"method", method}, {"method_options", options}, {"batch", 32}});
+  };
+  EXPECT_EQ(at("chunk", {{"copies", true}, {"mode", "joint"}})["speedup"]["value"], 5.0);
+  EXPECT_TRUE(at("chunk", {{"copies", false}, {"mode", "joint"}}).empty());
+  EXPECT_TRUE(at("chunk", Json::object()).empty());
+  EXPECT_EQ(at("paged", {{"block_tokens", 64}})["latency_us"]["value"], 300);
 }
 
 TEST(PaperNumbers, SpeedupsAreOverTheBaselineAtTheSameSettings) {
@@ -125,6 +140,26 @@ TEST(PaperNumbers, CsvOfSeveralHostsAndRepetitionsGivesMediansOfOne) {
   const PaperNumbers paper(file, "paper.json");
   EXPECT_EQ(paper.at({{"prompt_tokens", 4}})["latency_us"]["value"], 3.0);
   EXPECT_EQ(paper.at({{"prompt_tokens", 8}})["latency_us"]["value"], 7.0);
+}
+
+TEST(PaperNumbers, CsvLinesMayEndWithACarriageReturn) {
+  const DataFolder data("op.csv", "host,tokens,time\r\na,4,5\r\nb,4,90\r\n");
+  const Json file = Json::parse(R"({
+    "source": "A paper", "hardware": "a GPU", "metrics": {"latency_us": "us"},
+    "csv": {"file": "op.csv", "columns": {"tokens": "prompt_tokens", "time": "latency_us"},
+            "values": {}, "where": {"host": "a"}}
+  })");
+  EXPECT_EQ(PaperNumbers(file, "paper.json").at({{"prompt_tokens", 4}})["latency_us"]["value"], 5);
+}
+
+TEST(PaperNumbers, OfPromptCachesFigure5AreFoundInThePublishedFile) {
+  REPRISE_NEEDS_DATA();
+  for (const char* name : {"cpu", "4090", "a40"})
+    for (const char* method : {"contiguous", "prompt_cache"}) {
+      const Json found = load_paper_numbers(std::string("prompt_cache_fig5_") + name)
+                             .at({{"method", method}, {"prompt_tokens", 1024}});
+      EXPECT_TRUE(found.contains("ttft_ms")) << name << " " << method << " " << found;
+    }
 }
 
 TEST(PaperNumbers, ShippedFilesAreSound) {

@@ -11,6 +11,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
+#include "methods/prompt_cache/plain_schema.h"
 #include "methods/registry.h"
 #include "results/hash.h"
 #include "results/statistics.h"
@@ -58,7 +59,9 @@ std::vector<Bench::Lane> Bench::make_lanes(const Group& group, int64_t max_batch
     const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
     if (group.methods[m].name == kPromptCache) {
       lane.modules = std::make_unique<ModuleLane>(
-          group.methods[m].options, decoder(group), context_, prefix(group), group.axis("modules"),
+          group.methods[m].options, decoder(group), context_,
+          prompt_cache::plain_schema(
+              {}, prompt_cache::split_evenly(prefix(group), group.axis("modules"))),
           prompt_cache::EncodeOptions{
               .kv_dtype = group.kv_dtype,
               .step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"))});

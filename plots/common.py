@@ -50,6 +50,7 @@ LABELS = {
     "lookup_ms": "lookup",
     "copy_ms": "copying states",
     "compute_ms": "computing new tokens",
+    "layer_ms": "time of one layer",
 }
 
 

@@ -46,6 +46,7 @@ LABELS = {
     "qkv_us": "QKV projection",
     "mlp_us": "MLP",
     "dataset": "LongBench set",
+    "use_case": "use of PML",
     "ttft_speedup": "speedup of the time to first token",
     "lookup_ms": "lookup",
     "copy_ms": "copying states",

@@ -82,10 +82,18 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t in
                                                    const ModuleLane* modules) {
   MethodChoice method = group.methods[index];
   if (method.name == kPromptCache) method = {.name = "contiguous", .options = Json::object()};
+  return make_engine(group, method,
+                     {.max_batch = static_cast<int32_t>(max_batch),
+                      .max_sequence_tokens = static_cast<int32_t>(tokens),
+                      .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))},
+                     modules);
+}
+
+std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, const MethodChoice& method,
+                                                   const reuse::EngineLimits& limits,
+                                                   const ModuleLane* modules) {
   engine::EngineOptions options;
-  options.limits = {.max_batch = static_cast<int32_t>(max_batch),
-                    .max_sequence_tokens = static_cast<int32_t>(tokens),
-                    .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))};
+  options.limits = limits;
   options.kv_dtype = group.kv_dtype;
   options.step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"));
   // Decode steps are measured by themselves.

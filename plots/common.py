@@ -45,6 +45,13 @@ LABELS = {
     "merge_us": "merge",
     "qkv_us": "QKV projection",
     "mlp_us": "MLP",
+    "dataset": "LongBench set",
+    "use_case": "use of PML",
+    "ttft_speedup": "speedup of the time to first token",
+    "lookup_ms": "lookup",
+    "copy_ms": "copying states",
+    "compute_ms": "computing new tokens",
+    "layer_ms": "time of one layer",
 }
 
 

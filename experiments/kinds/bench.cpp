@@ -11,6 +11,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
+#include "methods/prompt_cache/plain_schema.h"
 #include "methods/registry.h"
 #include "results/hash.h"
 #include "results/statistics.h"
@@ -58,7 +59,9 @@ std::vector<Bench::Lane> Bench::make_lanes(const Group& group, int64_t max_batch
     const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
     if (group.methods[m].name == kPromptCache) {
       lane.modules = std::make_unique<ModuleLane>(
-          group.methods[m].options, decoder(group), context_, prefix(group), group.axis("modules"),
+          group.methods[m].options, decoder(group), context_,
+          prompt_cache::plain_schema(
+              {}, prompt_cache::split_evenly(prefix(group), group.axis("modules"))),
           prompt_cache::EncodeOptions{
               .kv_dtype = group.kv_dtype,
               .step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"))});
@@ -79,10 +82,18 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t in
                                                    const ModuleLane* modules) {
   MethodChoice method = group.methods[index];
   if (method.name == kPromptCache) method = {.name = "contiguous", .options = Json::object()};
+  return make_engine(group, method,
+                     {.max_batch = static_cast<int32_t>(max_batch),
+                      .max_sequence_tokens = static_cast<int32_t>(tokens),
+                      .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))},
+                     modules);
+}
+
+std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, const MethodChoice& method,
+                                                   const reuse::EngineLimits& limits,
+                                                   const ModuleLane* modules) {
   engine::EngineOptions options;
-  options.limits = {.max_batch = static_cast<int32_t>(max_batch),
-                    .max_sequence_tokens = static_cast<int32_t>(tokens),
-                    .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))};
+  options.limits = limits;
   options.kv_dtype = group.kv_dtype;
   options.step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"));
   // Decode steps are measured by themselves.

@@ -50,6 +50,10 @@ class Bench {
   // prompt_cache does not import is computed as by "contiguous".
   std::unique_ptr<engine::Engine> make_engine(const Group& group, size_t index, int64_t max_batch,
                                               int64_t tokens, const ModuleLane* modules = nullptr);
+  // The same of any method and limits.
+  std::unique_ptr<engine::Engine> make_engine(const Group& group, const MethodChoice& method,
+                                              const reuse::EngineLimits& limits,
+                                              const ModuleLane* modules);
   // What every prompt of the group begins with: "shared_tokens" tokens, drawn once for a seed.
   std::vector<int32_t> prefix(const Group& group);
   // Prompt of request `request`, "prompt_tokens" long and the same for every method: the prefix,

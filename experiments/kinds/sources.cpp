@@ -8,6 +8,7 @@
 #include "core/model/checkpoint/safetensors.h"
 #include "core/model/config/shapes.h"
 #include "experiments/kinds/bench.h"
+#include "experiments/kinds/use_case.h"
 #include "results/hash.h"
 
 namespace reprise::experiments {
@@ -65,6 +66,9 @@ Json sources_of(const Experiment& experiment) {
   std::error_code error;
   if (!file.empty() && fs::is_regular_file(resolve_path(file), error))
     sources["workload"] = {{"file", file}, {"hash", hash_of_file(resolve_path(file))}};
+  if (const std::string prompt = resolve_path(prompt_beside(file));
+      fs::is_regular_file(prompt, error))
+    sources["workload"]["prompt_hash"] = hash_of_file(prompt);
   return sources;
 }
 

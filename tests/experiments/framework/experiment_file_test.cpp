@@ -90,6 +90,7 @@ TEST(ExperimentFile, TablesAndFiguresTakePercentilesThatExist) {
 
 TEST(ExperimentFile, MethodsOfOneKindAreRefusedInAnother) {
   expect_refused("/methods/0", "torch_sdpa", "runs in kind \"attention\" alone");
+  expect_refused("/methods/0", "baseline", "runs in kind \"accuracy\" and \"pml\" alone");
   const Json file = {{"name", "t"},
                      {"title", "t"},
                      {"kind", "attention"},

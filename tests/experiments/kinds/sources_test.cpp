@@ -69,6 +69,25 @@ TEST_F(SourcesTest, RandomWeightsDoNotDependOnFilesThatAreNotRead) {
   EXPECT_EQ(sources("random"), before);
 }
 
+TEST_F(SourcesTest, ThePromptBesideASchemaIsOneToo) {
+  const Json file = {{"name", "t"},
+                     {"title", "t"},
+                     {"kind", "pml"},
+                     {"methods", {"baseline"}},
+                     {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
+                     {"workload", {{"name", "pml"}, {"file", (dir_ / "a.schema.xml").string()}}}};
+  const auto now = [&] {
+    return sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()));
+  };
+  std::ofstream(dir_ / "a.schema.xml") << "<schema/>";
+  EXPECT_FALSE(now()["workload"].contains("prompt_hash"));
+  std::ofstream(dir_ / "a.prompt.xml") << "<prompt/>";
+  const Json before = now();
+  EXPECT_EQ(before, now());
+  std::ofstream(dir_ / "a.prompt.xml") << "<prompt>other</prompt>";
+  EXPECT_NE(results::difference_text(now(), before).find("prompt_hash"), std::string::npos);
+}
+
 TEST_F(SourcesTest, ShippedShapesAndDamagedFilesHaveFingerprintsToo) {
   const Json file = {{"name", "t"},
                      {"title", "t"},

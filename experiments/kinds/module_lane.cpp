@@ -82,6 +82,18 @@ ModuleLane::ModuleLane(const Json& options, model::Decoder& decoder, const Conte
   encode_ms_ = static_cast<double>(now_ns() - begin_ns) * 1e-6;
 }
 
+int64_t ModuleLane::held_tokens(const Json& given, int64_t shared_tokens, int64_t modules) {
+  const ModuleLaneOptions options = read(JsonObject(given, "options of method \"prompt_cache\""));
+  int64_t tokens = options.cache.copies ? shared_tokens : 0;
+  if (options.tier != "host") return tokens;
+  const std::vector<int32_t> shared(static_cast<size_t>(shared_tokens));
+  const prompt_cache::Encoding encoding = prompt_cache::encoding_of(
+      prompt_cache::plain_schema({}, prompt_cache::split_evenly(shared, modules)),
+      prompt_cache::mode_named(options.cache.mode));
+  for (const prompt_cache::StateUnit& unit : encoding.units) tokens += unit.tokens;
+  return tokens;
+}
+
 engine::Request ModuleLane::prepare(int64_t id, const std::vector<int32_t>& own, int64_t new_tokens,
                                     prompt_cache::PreparedPrompt& prepared) {
   prepared = prompt_cache::prepare(

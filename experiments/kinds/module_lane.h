@@ -38,6 +38,12 @@ class ModuleLane {
              std::vector<int32_t> shared, int64_t modules,
              const prompt_cache::EncodeOptions& encode);
 
+  // Tokens whose keys and values such a lane holds in memory at once, before any lane is made:
+  // those of every text that it encodes, where these do not lie in files, and those that a request
+  // copies.
+  [[nodiscard]] static int64_t held_tokens(const Json& options, int64_t shared_tokens,
+                                           int64_t modules);
+
   // Adds what the lane's engine needs to its options.
   void join(engine::EngineOptions& options) const;
   [[nodiscard]] double encode_ms() const { return encode_ms_; }

@@ -265,7 +265,15 @@ void TtftKind::check(const Group& given) {
   }
 }
 
-MemoryNeed TtftKind::memory_need(const Group& group) { return memory_of_prompts(group, 1); }
+MemoryNeed TtftKind::memory_need(const Group& given) {
+  const Group group = with_shared_tokens(given);
+  int64_t module_tokens = 0;  // all lanes are there at once
+  for (const MethodChoice& method : group.methods)
+    if (method.name == kPromptCache)
+      module_tokens += ModuleLane::held_tokens(method.options, group.axis("shared_tokens"),
+                                               group.axis("modules"));
+  return memory_of_prompts(group, 1, module_tokens);
+}
 
 std::vector<Measurement> TtftKind::measure(const Group& given, const Json& machine,
                                            const std::atomic<bool>& stop) {

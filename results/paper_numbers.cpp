@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "results/data_dir.h"
+#include "results/placeholders.h"
 #include "results/statistics.h"
 
 namespace reprise::results {
@@ -147,11 +148,16 @@ void PaperNumbers::add_speedups(JsonObject baseline) {
 }
 
 const PaperNumbers::Row* PaperNumbers::find(const Json& settings) const {
+  const auto is_met = [&](const auto& item) {
+    if (!settings.contains(item.key())) return false;
+    const Json& value = settings[item.key()];
+    // A paper names a model, and a point the folder of its checkpoint.
+    if (item.key() == "model" && value.is_string())
+      return item.value() == short_model_name(value.template get<std::string>());
+    return item.value() == value;
+  };
   const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
-    return std::all_of(
-        row.settings.items().begin(), row.settings.items().end(), [&](const auto& item) {
-          return settings.contains(item.key()) && settings[item.key()] == item.value();
-        });
+    return std::all_of(row.settings.items().begin(), row.settings.items().end(), is_met);
   });
   return found == rows_.end() ? nullptr : &*found;
 }

@@ -16,7 +16,7 @@
 
 namespace reprise::experiments {
 
-// Those that group_questions() reads.
+// Those that questions_of() reads.
 [[nodiscard]] std::vector<Axis> question_axes();
 
 struct GroupQuestions {

@@ -14,9 +14,9 @@ enum class Truncation : uint8_t {
   // and the cue not, the first and the last half stay. Documents in the middle are lost or cut,
   // others are whole.
   kOfficial,
-  // Prompt Cache's released code: of the cached text, preamble and documents, its first and its
-  // last
-  // half of `most_tokens` stay in one document, also where these overlap: what fits is repeated.
+  // Prompt Cache's released code (its table 1): of the cached text, preamble and documents, the
+  // first and the last half of `most_tokens` stay in one document, also where these overlap, so
+  // that what fits is repeated.
   kAsCoded
 };
 inline constexpr const char* kTruncationNames[] = {"official", "as_coded"};

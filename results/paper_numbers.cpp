@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "results/data_dir.h"
+#include "results/placeholders.h"
 #include "results/statistics.h"
 
 namespace reprise::results {
@@ -157,8 +158,12 @@ void PaperNumbers::add_speedups(JsonObject baseline) {
 }
 
 const PaperNumbers::Row* PaperNumbers::find(const Json& settings) const {
+  // A paper names a model, and a point the folder of its checkpoint.
+  Json named = settings;
+  if (named.contains("model") && named["model"].is_string())
+    named["model"] = short_model_name(named["model"].get<std::string>());
   const auto found = std::find_if(rows_.begin(), rows_.end(),
-                                  [&](const Row& row) { return has_all(settings, row.settings); });
+                                  [&](const Row& row) { return has_all(named, row.settings); });
   return found == rows_.end() ? nullptr : &*found;
 }
 

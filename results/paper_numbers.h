@@ -14,7 +14,9 @@ namespace reprise::results {
 //   label     (optional) what a table's column and a legend call it: "A40"; "paper" by default
 //   hardware  what it was measured on
 //   fixed     {setting: value} that hold for all rows
-//   columns   names of settings and metrics, one for each cell of a row
+//   columns   names of settings and metrics, one for each cell of a row; "model" is the last part
+//   of
+//             a checkpoint's path
 //   metrics   {metric: unit}: which of the columns are metrics; the others are settings
 //   rows      [[cell, ...], ...], null where the paper gives none; an object such as {"copies":
 //             true} for method_options holds for settings that have these members among others

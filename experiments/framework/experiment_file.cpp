@@ -251,6 +251,7 @@ class Parser {
     const auto& info = find_named(has_own ? experiment_.kind.own_workloads : vocabulary_.workloads,
                                   "workload", entry.string("name"), entry.where("name"));
     experiment_.workload = {.name = info.name, .file = info.takes_file ? entry.string("file") : ""};
+    if (info.takes_templates) experiment_.workload.templates = entry.string("templates", "");
     entry.reject_unknown();
   }
 

@@ -161,23 +161,30 @@ void Bench::check_once(const std::string& what, const std::function<void()>& ste
   if (!place->second.empty()) throw Error(place->second);
 }
 
+void Bench::check_model(const Group& group) {
+  const std::string& model = group.model.model;
+  Problems problems;
+  if (const model::ModelConfig shape = config(group); !shape.has_head)
+    problems.add(fmt::format(
+        "model {} has no head that makes logits, so that it generates nothing: take a decoder",
+        shape.name));
+  problems.collect([&] {
+    const model::LoadOptions load{.dtype = group.dtype,
+                                  .random_weights = group.model.random_weights,
+                                  .seed = group.seeds.weights};
+    check_once(fmt::format("load {} {} {}", model, load.random_weights, name_of(load.dtype)),
+               [&] { model::check_loadable(resolve_model(model), load); });
+  });
+  problems.raise_if_any();
+}
+
 void Bench::check(const Group& group) {
   const std::string& model = group.model.model;
   Problems problems;
   problems.collect([&] {
-    if (const model::ModelConfig& shape = config(group); !shape.has_head)
-      problems.add(fmt::format(
-          "model {} has no head that makes logits, so that it generates nothing: take a decoder",
-          shape.name));
-    // Only now: of a model that is not there, nothing else is worth being told.
+    (void)config(group);  // of a model that is not there, nothing else is worth being told
+    problems.collect([&] { check_model(group); });
     problems.collect([&] { check_prompts(group); });
-    problems.collect([&] {
-      const model::LoadOptions load{.dtype = group.dtype,
-                                    .random_weights = group.model.random_weights,
-                                    .seed = group.seeds.weights};
-      check_once(fmt::format("load {} {} {}", model, load.random_weights, name_of(load.dtype)),
-                 [&] { model::check_loadable(resolve_model(model), load); });
-    });
     problems.collect([&] {
       check_once(fmt::format("draw {} {} {}", model, group.workload.name, group.workload.file),
                  [&] { (void)workload(group); });
@@ -202,9 +209,10 @@ void check_prompts(const Group& group) {
   if (!group.model.random_weights) check_positions(config, prompt + group.axis("new_tokens"));
 }
 
-MemoryNeed memory_of_prompts(const Group& group, int64_t sequences) {
+MemoryNeed memory_of_prompts(const Group& group, int64_t sequences, int64_t module_tokens) {
   const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
-  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype, tokens * sequences);
+  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype,
+                         tokens * sequences + module_tokens);
 }
 
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,

@@ -68,6 +68,16 @@ ModuleLane::ModuleLane(const Json& options, model::Decoder& decoder, const Conte
   encode_ms_ = static_cast<double>(now_ns() - begin_ns) * 1e-6;
 }
 
+int64_t ModuleLane::held_tokens(const Json& given, const pml::CompiledSchema& schema) {
+  const ModuleLaneOptions options = read(JsonObject(given, "options of method \"prompt_cache\""));
+  int64_t tokens = options.cache.copies ? schema.length : 0;
+  if (options.tier != "host") return tokens;
+  const prompt_cache::Encoding encoding =
+      prompt_cache::encoding_of(schema, prompt_cache::mode_named(options.cache.mode));
+  for (const prompt_cache::StateUnit& unit : encoding.units) tokens += unit.tokens;
+  return tokens;
+}
+
 engine::Request ModuleLane::prepare(int64_t id, const pml::CompiledPrompt& prompt,
                                     int64_t new_tokens, prompt_cache::PreparedPrompt& prepared) {
   prepared = prompt_cache::prepare(*states_, decoder_, prompt,

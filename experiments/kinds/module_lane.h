@@ -37,6 +37,11 @@ class ModuleLane {
   ModuleLane(const Json& options, model::Decoder& decoder, const Context& context,
              pml::CompiledSchema schema, const prompt_cache::EncodeOptions& encode);
 
+  // Tokens whose keys and values such a lane holds in memory at once, before any lane is made:
+  // those of every text that it encodes, where these do not lie in files, and those that a request
+  // copies, which may be all of the schema.
+  [[nodiscard]] static int64_t held_tokens(const Json& options, const pml::CompiledSchema& schema);
+
   // Adds what the lane's engine needs to its options.
   void join(engine::EngineOptions& options) const;
   [[nodiscard]] double encode_ms() const { return encode_ms_; }

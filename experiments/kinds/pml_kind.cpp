@@ -215,10 +215,12 @@ void PmlKind::check(const Group& group) {
 
 MemoryNeed PmlKind::memory_need(const Group& group) {
   const CompiledPml use_case = load_use_case(group);
-  // States of the schema and a cache of the prompt, for each method.
-  const int64_t tokens = use_case.schema.length + use_case.prompt->end + group.axis("new_tokens");
-  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype,
-                         tokens * std::ssize(group.methods));
+  // A cache of the prompt for each method, and what those with modules hold of the schema.
+  int64_t tokens = (use_case.prompt->end + group.axis("new_tokens")) * std::ssize(group.methods);
+  for (const MethodChoice& method : group.methods)
+    if (method.name == kPromptCache)
+      tokens += ModuleLane::held_tokens(method.options, use_case.schema);
+  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype, tokens);
 }
 
 std::vector<Measurement> PmlKind::measure(const Group& group, const Json& machine,

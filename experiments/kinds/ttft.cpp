@@ -148,8 +148,16 @@ void TtftKind::check(const Group& given) {
   }
 }
 
-MemoryNeed TtftKind::memory_need(const Group& group) {
-  return memory_of_prompts(with_lengths(group), 1);
+MemoryNeed TtftKind::memory_need(const Group& given) {
+  const Group group = with_lengths(given);
+  const std::vector<int32_t> shared(static_cast<size_t>(group.axis("shared_tokens")));
+  int64_t module_tokens = 0;  // all lanes are there at once
+  for (const MethodChoice& method : group.methods)
+    if (method.name == kPromptCache)
+      module_tokens += ModuleLane::held_tokens(
+          method.options, prompt_cache::plain_schema(
+                              {}, prompt_cache::split_evenly(shared, group.axis("modules"))));
+  return memory_of_prompts(group, 1, module_tokens);
 }
 
 std::vector<Measurement> TtftKind::measure(const Group& given, const Json& machine,

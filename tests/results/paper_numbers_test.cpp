@@ -68,6 +68,21 @@ TEST(PaperNumbers, OptionsOfAMethodAreFoundAmongOthers) {
   EXPECT_EQ(at("paged", {{"block_tokens", 64}})["latency_us"]["value"], 300);
 }
 
+// A paper's model is found by the name of its folder, wherever a user keeps it.
+TEST(PaperNumbers, OfAModelAreThoseOfItsCheckpointsFolder) {
+  const PaperNumbers paper = load_paper_numbers("prompt_cache_table1");
+  const auto score = [&](const char* model, const char* method, const char* grouping) {
+    return paper.at(
+        {{"model", model}, {"task", "gov_report"}, {"method", method}, {"grouping", grouping}});
+  };
+  for (const char* model : {"mpt-7b", "checkpoints/mpt-7b", "/data/mpt-7b/"}) {
+    EXPECT_EQ(score(model, "baseline", "documents")["score"]["value"], 0.2696) << model;
+    EXPECT_EQ(score(model, "isolated", "whole")["score"]["value"], 0.2749) << model;
+  }
+  EXPECT_TRUE(score("mpt-7b", "isolated", "documents").empty()) << "the paper has one module";
+  EXPECT_TRUE(score("mpt-7b-chat", "baseline", "whole").empty());
+}
+
 TEST(PaperNumbers, SpeedupsAreOverTheBaselineAtTheSameSettings) {
   const PaperNumbers paper(table(), "paper.json");
   const auto at = [&](const char* method, int tokens) {

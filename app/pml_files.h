@@ -1,13 +1,7 @@
-// The files that `reprise pml layout` and `reprise pml run` read, compiled with a model's
-// tokenizer.
+// The files that `reprise pml layout` and `reprise pml run` read.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-
-#include "core/tokenizer/tokenizer.h"
-#include "methods/prompt_cache/pml/prompt.h"
+#include "experiments/kinds/pml_files.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;
@@ -15,24 +9,13 @@ class App;
 
 namespace reprise::app {
 
-struct PmlFiles {
-  std::string schema, prompt;
-  std::string model;  // a folder, or the name of a shipped model
-  std::string chat_template;
-  bool is_as_coded = false;
-};
+using experiments::CompiledPml;
+using experiments::PmlFiles;
 
 // SCHEMA, PROMPT, --template and --as-coded.
 void add_pml_files(CLI::App& command, PmlFiles& files, bool needs_prompt);
 
-struct CompiledPml {
-  std::unique_ptr<Tokenizer> tokenizer;
-  pml::CompiledSchema schema;
-  std::optional<pml::CompiledPrompt> prompt;  // where a file was given
-};
-
-// Throws Error, or ProblemsError, for what is wrong with the files, and where the model's folder
-// has no tokenizer or leaves the chat template open.
+// experiments::compile_pml(), with a note of what a user should know of the tokenizer's files.
 CompiledPml compile(const PmlFiles& files);
 
 // `reprise pml run`.

@@ -10,6 +10,19 @@
 #include "results/table.h"
 
 namespace reprise::app {
+namespace {
+
+// " ttft_ms=5.1 tpot_ms=0.4": what a reader waits for, of each kind; "" where a point has none.
+std::string metric_values(const Json& metrics) {
+  std::string text;
+  for (const char* metric : {"ttft_ms", "tpot_ms", "step_ms", "latency_us", "diverged",
+                             "unexplained", "score", "mean_kl", "mib_per_token"})
+    if (const auto found = metrics.find(metric); found != metrics.end())
+      text += fmt::format(" {}={}", metric, results::short_number((*found)["value"].get<double>()));
+  return text;
+}
+
+}  // namespace
 
 std::string duration_text(double seconds) {
   const int64_t whole = std::llround(seconds);
@@ -50,15 +63,9 @@ void Progress::finished(const experiments::Group& group, const std::vector<Json>
     const std::string name =
         experiments::label_of({.name = requested["method"].get<std::string>(),
                                .options = requested.value("method_options", Json::object())});
-    std::string values;
-    for (const char* metric :
-         {"ttft_ms", "tpot_ms", "step_ms", "latency_us", "diverged", "unexplained"})
-      if (record["metrics"].contains(metric))
-        values +=
-            fmt::format(" {}={}", metric,
-                        results::short_number(record["metrics"][metric]["value"].get<double>()));
-    tell(out_, "[{}/{}] {} {}:{}\n", ++number, points_, visible(group.label, /*kept=*/""),
-         visible(name, /*kept=*/""), values);
+    const std::string values = metric_values(record["metrics"]);
+    tell(out_, "[{}/{}] {} {}{}{}\n", ++number, points_, visible(group.label, /*kept=*/""),
+         visible(name, /*kept=*/""), values.empty() ? "" : ":", values);
   }
   std::fflush(out_);
 }

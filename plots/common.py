@@ -45,6 +45,13 @@ LABELS = {
     "merge_us": "merge",
     "qkv_us": "QKV projection",
     "mlp_us": "MLP",
+    "dataset": "LongBench set",
+    "use_case": "use of PML",
+    "ttft_speedup": "speedup of the time to first token",
+    "lookup_ms": "lookup",
+    "copy_ms": "copying states",
+    "compute_ms": "computing new tokens",
+    "layer_ms": "time of one layer",
 }
 
 
@@ -284,6 +291,11 @@ def paper_sentences(papers):
     return [sentence[0].upper() + sentence[1:] for sentence in sentences]
 
 
+def counted(numbers, thing):
+    """"8 threads", "1 thread", "1, 2 threads" of numbers as a caption lists them."""
+    return f"{numbers} {thing}{'' if numbers == '1' else 's'}"
+
+
 def caption_of(document, spec, has_bands=True, remark=""):
     """Model or shape, dtype, machine, seeds and revision: what a reader needs to judge the numbers."""
     records, run = document["records"], document["run"]
@@ -301,10 +313,13 @@ def caption_of(document, spec, has_bands=True, remark=""):
     revision = values(lambda r: r["provenance"].get("revision", "unknown")[:12]
                       + (" (modified)" if r["provenance"].get("dirty") else ""))
     seeds = ", ".join(f"{name} {seed}" for name, seed in sorted(first["seeds"].items()))
+    repetitions = values(lambda r: setting(r, "repetitions"))
+    taken, percentile = counted(repetitions, "repetition"), split_metric_name(spec.get("y", ""))[1]
+    if percentile or repetitions != "1":  # one number is its own median
+        taken = f"{percentile or 'median'} of {taken}"
     sentences = [f"{subject}{values(lambda r: setting(r, 'dtype'))}; "
-                 f"{machine}, {values(lambda r: setting(r, 'threads'))} threads, {values(lambda r: setting(r, 'isa'))}; "
-                 f"{split_metric_name(spec.get('y', ''))[1] or 'median'} of {values(lambda r: setting(r, 'repetitions'))} repetitions"
-                 f"{', band: quartiles' if has_bands else ''}; seeds: {seeds}; revision {revision}."]
+                 f"{machine}, {counted(values(lambda r: setting(r, 'threads')), 'thread')}, {values(lambda r: setting(r, 'isa'))}; "
+                 f"{taken}{', band: quartiles' if has_bands else ''}; seeds: {seeds}; revision {revision}."]
     sentences += paper_sentences([paper for paper in document["papers"] if is_drawn(paper, spec)])
     if few := too_few(records, spec.get("y", "")):
         sentences.append(f"Left out for want of samples: {few} of {len(records)} points.")

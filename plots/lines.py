@@ -92,7 +92,7 @@ def draw_reference(plot, records, spec, words, varying):
 
 
 # Dash and how much of a marker is filled, for each of several papers' machines.
-PAPER_LOOKS = ((":", "none"), ("-.", "left"), ((0, (6, 3)), "top"), ((0, (1, 4)), "right"))
+PAPER_LOOKS = ((":", "none"), ("-.", "left"), ((0, (6, 3)), "top"), ((0, (1, 4)), "right"), ((0, (4, 1, 1, 1, 1, 1)), "bottom"))
 
 
 def paper_look(index):

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "results/data_dir.h"
+#include "results/placeholders.h"
 #include "results/statistics.h"
 
 namespace reprise::results {
@@ -18,7 +19,9 @@ namespace fs = std::filesystem;
 
 fs::path papers_dir() { return data_dir() / "results" / "papers"; }
 
-std::vector<std::string> split(const std::string& line) {
+// Without the carriage return that a line may end with.
+std::vector<std::string> split(std::string line) {
+  if (line.ends_with('\r')) line.pop_back();
   std::vector<std::string> cells;
   std::istringstream stream(line);
   for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
@@ -32,6 +35,14 @@ Json cell_of(const std::string& text, const Json& values) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size()) return number;
   return text;
+}
+
+// Whether all members of `wanted` are `found`'s, those of objects inside likewise.
+bool has_all(const Json& found, const Json& wanted) {
+  if (!wanted.is_object() || !found.is_object()) return found == wanted;
+  return std::all_of(wanted.items().begin(), wanted.items().end(), [&](const auto& item) {
+    return found.contains(item.key()) && has_all(found[item.key()], item.value());
+  });
 }
 
 }  // namespace
@@ -147,12 +158,12 @@ void PaperNumbers::add_speedups(JsonObject baseline) {
 }
 
 const PaperNumbers::Row* PaperNumbers::find(const Json& settings) const {
-  const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
-    return std::all_of(
-        row.settings.items().begin(), row.settings.items().end(), [&](const auto& item) {
-          return settings.contains(item.key()) && settings[item.key()] == item.value();
-        });
-  });
+  // A paper names a model, and a point the folder of its checkpoint.
+  Json named = settings;
+  if (named.contains("model") && named["model"].is_string())
+    named["model"] = short_model_name(named["model"].get<std::string>());
+  const auto found = std::find_if(rows_.begin(), rows_.end(),
+                                  [&](const Row& row) { return has_all(named, row.settings); });
   return found == rows_.end() ? nullptr : &*found;
 }
 

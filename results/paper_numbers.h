@@ -14,9 +14,12 @@ namespace reprise::results {
 //   label     (optional) what a table's column and a legend call it: "A40"; "paper" by default
 //   hardware  what it was measured on
 //   fixed     {setting: value} that hold for all rows
-//   columns   names of settings and metrics, one for each cell of a row
+//   columns   names of settings and metrics, one for each cell of a row; "model" is the last part
+//   of
+//             a checkpoint's path
 //   metrics   {metric: unit}: which of the columns are metrics; the others are settings
-//   rows      [[cell, ...], ...], null where the paper gives none
+//   rows      [[cell, ...], ...], null where the paper gives none; an object such as {"copies":
+//             true} for method_options holds for settings that have these members among others
 //   csv       instead of rows: {file, columns: {heading: name}, values: {text: setting's value},
 //             where: {heading: text}}, the file below the folder that REPRISE_DATA names; without
 //             it there are no rows. Of its lines those count that have the texts of `where`; equal

@@ -9,13 +9,15 @@ namespace reprise::results {
 namespace {
 
 std::string word_of(const Json& value) {
-  if (!value.is_string()) return value.dump();
-  std::string text = value.get<std::string>();
-  while (text.size() > 1 && text.back() == '/') text.pop_back();
-  return text.substr(text.find_last_of('/') + 1);
+  return value.is_string() ? short_model_name(value.get<std::string>()) : value.dump();
 }
 
 }  // namespace
+
+std::string short_model_name(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path.substr(path.find_last_of('/') + 1);
+}
 
 std::string fill_placeholders(const std::string& text, const std::string& where,
                               std::span<const std::string> known,

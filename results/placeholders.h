@@ -21,6 +21,9 @@ std::string fill_placeholders(const std::string& text, const std::string& where,
 // What may stand in braces where these are the axes: them, and what every experiment has.
 std::vector<std::string> placeholder_names(std::vector<std::string> axes);
 
+// What a reader calls a model: the last part of its path.
+std::string short_model_name(std::string path);
+
 // Different values as a reader says them: "8", "8 and 32", "8 to 64" (numbers), "a, b and c".
 // Models by the last part of their path. "-" where there is none.
 std::string values_text(const std::vector<Json>& values);

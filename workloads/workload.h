@@ -39,6 +39,8 @@ struct WorkloadInfo {
   std::string name;         // in experiment files and records
   std::string summary;      // one line for `reprise list`
   bool takes_file = false;  // "file": the texts to read, next to the name
+  // "templates": a folder of prompts that its texts are put into, which may be left out.
+  bool takes_templates = false;
 };
 
 }  // namespace reprise::workloads

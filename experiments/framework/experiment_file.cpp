@@ -187,13 +187,20 @@ class Parser {
     }
   }
 
+  // A method that other kinds have for their own.
+  void refuse_others_method(const std::string& name, const std::string& where) const {
+    std::vector<std::string> owners;
+    for (const KindInfo& other : vocabulary_.kinds)
+      if (other.has_own_method(name)) owners.push_back("\"" + other.name + "\"");
+    if (!owners.empty())
+      raise("{}: method \"{}\" runs in kind {} alone, and this file is of kind \"{}\"", where, name,
+            fmt::join(owners, " and "), experiment_.kind.name);
+  }
+
   void require_method(const std::string& name, const std::string& where) const {
     std::vector<std::string> known = names_of(vocabulary_.methods);
     for (const std::string& own : experiment_.kind.own_method_names()) known.push_back(own);
-    for (const KindInfo& other : vocabulary_.kinds)
-      if (other.name != experiment_.kind.name && other.has_own_method(name))
-        raise("{}: method \"{}\" runs in kind \"{}\" alone, and this file is of kind \"{}\"", where,
-              name, other.name, experiment_.kind.name);
+    if (!experiment_.kind.has_own_method(name)) refuse_others_method(name, where);
     require_name(known, "method", name, where);
   }
 
@@ -244,6 +251,7 @@ class Parser {
     const auto& info = find_named(has_own ? experiment_.kind.own_workloads : vocabulary_.workloads,
                                   "workload", entry.string("name"), entry.where("name"));
     experiment_.workload = {.name = info.name, .file = info.takes_file ? entry.string("file") : ""};
+    if (info.takes_templates) experiment_.workload.templates = entry.string("templates", "");
     entry.reject_unknown();
   }
 

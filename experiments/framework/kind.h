@@ -91,7 +91,8 @@ struct MethodChoice {
 
 struct Workload {
   std::string name;
-  std::string file;  // "" where the workload takes none
+  std::string file;            // "" where the workload takes none
+  std::string templates = {};  // likewise, or where the experiment names none
 };
 
 // A method that an experiment lists and this program cannot run.

@@ -17,6 +17,7 @@ std::string hash_of(const Json& json) {
 Json json_of(const Workload& workload) {
   Json json = {{"name", workload.name}};
   if (!workload.file.empty()) json["file"] = workload.file;
+  if (!workload.templates.empty()) json["templates"] = workload.templates;
   return json;
 }
 

@@ -1,9 +1,7 @@
 #include "experiments/kinds/accuracy.h"
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/problems.h"
@@ -12,12 +10,11 @@
 #include "core/kv/segment_store.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/item_outcome.h"
-#include "experiments/kinds/item_prompt.h"
 #include "experiments/kinds/prompt_runner.h"
 #include "experiments/kinds/question_files.h"
 #include "experiments/kinds/shared_info.h"
 #include "methods/prompt_cache/prompt_cache.h"
-#include "workloads/questions/item_file.h"
+#include "workloads/questions/judge.h"
 
 namespace reprise::experiments {
 namespace {
@@ -27,66 +24,23 @@ using workloads::questions::Item;
 
 constexpr const char* kBaseline = "baseline";
 
+std::vector<Axis> axes() {
+  std::vector<Axis> all = question_axes();
+  all.push_back({.name = "repair_ratio",
+                 .fallback = 0.15,
+                 .accepted = Reals{0, 1},
+                 .unit = "ratio",
+                 .help = "of the imported tokens, those that repair computes again"});
+  all.push_back(kPrefillChunkAxis);
+  return all;
+}
+
 std::vector<OwnMethod> modes() {
   return {{kBaseline, "the whole prompt computed, nothing imported"},
           {"isolated", "each module's tokens see those of the module alone"},
           {"joint", "each module's tokens see all that stands before them"},
           {"scaffold", "isolated, and the sets of \"scaffold\" together"},
           {"repair", "isolated, and the tokens that deviate most computed again"}};
-}
-
-template <size_t kCount>
-Words words(const char* const (&names)[kCount]) {
-  return {{std::begin(names), std::end(names)}};
-}
-
-// The value of an axis of words as the enum whose names they are.
-template <typename Enum, size_t kCount>
-Enum enum_axis(const Group& group, const char* axis, const char* const (&names)[kCount]) {
-  const auto found = std::find(std::begin(names), std::end(names), group.word_axis(axis));
-  REPRISE_CHECK(found != std::end(names), "{} {}", axis, group.word_axis(axis));
-  return static_cast<Enum>(found - std::begin(names));
-}
-
-std::vector<std::string> task_names() {
-  std::vector<std::string> names = {"all"};
-  for (const std::string_view task : workloads::questions::item_tasks()) names.emplace_back(task);
-  return names;
-}
-
-// A group's questions as its model's tokens.
-struct Questions {
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::vector<Item> items;
-  std::vector<ItemPrompt> prompts;  // of items
-
-  // What a question takes at most: all tokens of its prompt, and those behind it.
-  [[nodiscard]] int64_t longest() const {
-    int64_t most = 0;
-    for (size_t i = 0; i < items.size(); ++i)
-      most = std::max(most, prompts[i].tokens() +
-                                std::max(items[i].most_answer_tokens, prompts[i].longest_choice()));
-    return most;
-  }
-};
-
-Questions questions_of(const Group& group) {
-  const model::ModelConfig config = Bench::config(group);
-  Questions out{.tokenizer = load_tokenizer(resolve_model(group.model.model)),
-                .items = load_questions(group.workload, {.task = group.word_axis("task"),
-                                                         .items = group.axis("items"),
-                                                         .shots = group.axis("shots"),
-                                                         .documents = group.axis("documents"),
-                                                         .seed = group.seeds.prompts}),
-                .prompts = {}};
-  const pml::TextEncoder encoder = pml::encoder_of(*out.tokenizer);
-  const ItemLayout layout{
-      .grouping = enum_axis<workloads::questions::Grouping>(group, "grouping",
-                                                            workloads::questions::kGroupingNames),
-      .scaffolds = enum_axis<ScaffoldSets>(group, "scaffold", kScaffoldSetNames)};
-  for (const Item& item : out.items)
-    out.prompts.push_back(compile_item(item, layout, *out.tokenizer, encoder));
-  return out;
 }
 
 void check_methods(const Group& group) {
@@ -98,18 +52,10 @@ void check_methods(const Group& group) {
             unknown_name("mode", method.name, known));
 }
 
-void check_length(const model::ModelConfig& config, int64_t tokens) {
-  if (!can_place(config, tokens))
-    raise(
-        "model {} places at most {} tokens, and a question with its answer takes {}: ask about "
-        "fewer documents, or fewer examples",
-        config.name, config.max_positions, tokens);
-}
-
 // Asks one question in one way after another.
 class Interview {
  public:
-  Interview(const Group& group, const Questions& questions, model::Decoder& decoder,
+  Interview(const Group& group, const GroupQuestions& questions, model::Decoder& decoder,
             const Context& context)
       : group_(group),
         questions_(questions),
@@ -152,7 +98,7 @@ class Interview {
 
  private:
   // Room for the states of one question's modules in every mode, and those of its scaffolds.
-  static int64_t store_bytes(const Group& group, const Questions& questions,
+  static int64_t store_bytes(const Group& group, const GroupQuestions& questions,
                              const model::ModelConfig& config) {
     return (2 * static_cast<int64_t>(cache::mode_names().size()) * questions.longest() + 1) *
            kv_bytes_per_token(config, group.kv_dtype);
@@ -161,21 +107,25 @@ class Interview {
   [[nodiscard]] const Item& item() const { return questions_.items[index_]; }
   [[nodiscard]] const ItemPrompt& question() const { return questions_.prompts[index_]; }
 
-  // Of an answer that is its first line, what follows the line is not generated.
+  // Of an answer that is its first line, what follows the line is not generated; nor is it where a
+  // dataset stops at a line break, but no answer of those is empty.
   std::vector<int32_t> generate(const cache::PreparedPrompt& prompt) {
     const bool is_line = item().judgement == workloads::questions::Judgement::kFirstLine;
     const auto stream = questions_.tokenizer->stream();
+    std::string text;
     return runner_.generate(prompt, item().most_answer_tokens, [&](int32_t token) {
-      return is_line && stream->push(token).find('\n') != std::string::npos;
+      stream->push(token, text);
+      if (is_line) return text.find('\n') != std::string::npos;
+      return item().stops_at_line_break &&
+             text.find('\n', text.find_first_not_of('\n')) != std::string::npos;
     });
   }
 
   ItemOutcome answer(const cache::PreparedPrompt& prompt) {
     ItemOutcome out{.id = item().id};
     out.tokens = generate(prompt);
-    const std::string text = questions_.tokenizer->decode(out.tokens);
-    out.text = judged_text(item(), text);
-    out.score = is_right(item(), text) ? 1 : 0;
+    out.generated = questions_.tokenizer->decode(out.tokens);
+    out.text = judged_text(item(), out.generated);
     std::vector<double> log_likelihoods;
     for (const std::vector<int32_t>& choice : question().choices)
       log_likelihoods.push_back(log_likelihood(runner_.forced(prompt, choice), choice));
@@ -184,7 +134,7 @@ class Interview {
   }
 
   const Group& group_;
-  const Questions& questions_;
+  const GroupQuestions& questions_;
   model::Decoder& decoder_;
   const Context& context_;
   cache::EncodeOptions encode_;
@@ -195,7 +145,14 @@ class Interview {
   std::vector<float> baseline_logits_;  // [baseline tokens, vocab]
 };
 
-Json resolved_of(const Questions& questions) {
+void score(std::vector<ItemOutcome>& outcomes, const std::vector<Item>& items) {
+  std::vector<std::string> generated;
+  for (const ItemOutcome& outcome : outcomes) generated.push_back(outcome.generated);
+  const std::vector<double> scores = workloads::questions::scores_of(items, generated);
+  for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i].score = scores[i];
+}
+
+Json resolved_of(const GroupQuestions& questions) {
   int64_t as_whole = 0, modules = 0, longest_prompt = 0;
   for (const ItemPrompt& prompt : questions.prompts) {
     as_whole += prompt.is_as_whole ? 1 : 0;
@@ -206,7 +163,8 @@ Json resolved_of(const Questions& questions) {
           {"warmup", 0},
           {"modules", modules},
           {"longest_prompt_tokens", longest_prompt},
-          {"questions_tokenized_as_whole", as_whole}};
+          {"questions_tokenized_as_whole", as_whole},
+          {"questions_cut", questions.cut}};
 }
 
 }  // namespace
@@ -216,42 +174,7 @@ KindInfo AccuracyKind::info() {
           .summary =
               "questions over documents that are modules: right answers, and how far the modes of "
               "Prompt Cache stray from computing the whole prompt; nothing is timed",
-          .axes = {{.name = "task",
-                    .fallback = "all",
-                    .accepted = Words{task_names()},
-                    .unit = "",
-                    .help = "of the questions that are asked"},
-                   {.name = "items",
-                    .fallback = 0,
-                    .accepted = Integers{0, 1'000'000},
-                    .unit = "questions",
-                    .help = "the first of them; 0: all, or 50 that are made up"},
-                   {.name = "grouping",
-                    .fallback = "documents",
-                    .accepted = words(workloads::questions::kGroupingNames),
-                    .unit = "",
-                    .help = "what a module is: a document, a paragraph, or all documents in one"},
-                   {.name = "scaffold",
-                    .fallback = "all",
-                    .accepted = words(kScaffoldSetNames),
-                    .unit = "",
-                    .help = "modules that are encoded together too: all, or two neighbours each"},
-                   {.name = "repair_ratio",
-                    .fallback = 0.15,
-                    .accepted = Reals{0, 1},
-                    .unit = "ratio",
-                    .help = "of the imported tokens, those that repair computes again"},
-                   {.name = "documents",
-                    .fallback = 20,
-                    .accepted = Integers{1, 4096},
-                    .unit = "documents",
-                    .help = "lines or topics of a question that is made up"},
-                   {.name = "shots",
-                    .fallback = 5,
-                    .accepted = Integers{0, 1000},
-                    .unit = "examples",
-                    .help = "worked examples of mmlu, a module each"},
-                   kPrefillChunkAxis},
+          .axes = axes(),
           .metrics = outcome_metrics(),
           .own_methods = modes(),
           .own_workloads = question_workloads()};
@@ -261,15 +184,8 @@ void AccuracyKind::check(const Group& group) {
   Problems problems;
   problems.collect([&] { check_methods(group); });
   problems.collect([&] {
-    if (const model::ModelConfig config = Bench::config(group); !config.has_head)
-      raise("model {} has no head that makes logits, so that it answers nothing: take a decoder",
-            config.name);
-    model::check_loadable(resolve_model(group.model.model),
-                          {.dtype = group.dtype,
-                           .random_weights = group.model.random_weights,
-                           .seed = group.seeds.weights});
-    const Questions questions = questions_of(group);
-    if (!group.model.random_weights) check_length(Bench::config(group), questions.longest());
+    bench_.check_model(group);
+    (void)questions_.longest(group);
   });
   problems.raise_if_any();
 }
@@ -277,13 +193,13 @@ void AccuracyKind::check(const Group& group) {
 MemoryNeed AccuracyKind::memory_need(const Group& group) {
   const int64_t modes = static_cast<int64_t>(cache::mode_names().size());
   return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype,
-                         (2 * modes + 1) * questions_of(group).longest());
+                         (2 * modes + 1) * questions_.longest(group));
 }
 
 std::vector<Measurement> AccuracyKind::measure(const Group& group, const Json& /*machine*/,
                                                const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
-  const Questions questions = questions_of(group);
+  const GroupQuestions questions = questions_.take(group);
   Interview interview(group, questions, bench_.decoder(group), bench_.context());
   std::vector<ItemOutcome> baseline;
   std::vector<std::vector<ItemOutcome>> outcomes(group.methods.size());
@@ -295,8 +211,10 @@ std::vector<Measurement> AccuracyKind::measure(const Group& group, const Json& /
                                 ? baseline.back()
                                 : interview.ask(cache::mode_named(group.methods[m].name)));
   }
+  score(baseline, questions.items);
   std::vector<Measurement> measurements;
-  for (const std::vector<ItemOutcome>& of_mode : outcomes) {
+  for (std::vector<ItemOutcome>& of_mode : outcomes) {
+    score(of_mode, questions.items);
     Measurement measured;
     add_outcomes(measured, of_mode, baseline, group.seeds.sampling);
     measured.resolved = resolved_of(questions);

@@ -2,13 +2,11 @@
 // Prompt Cache, and what they are answered when they are not.
 #pragma once
 
-#include <map>
-#include <string>
 #include <vector>
 
 #include "experiments/framework/kind.h"
 #include "experiments/kinds/bench.h"
-#include "workloads/questions/item.h"
+#include "experiments/kinds/group_questions.h"
 
 namespace reprise::experiments {
 
@@ -31,6 +29,7 @@ class AccuracyKind : public Kind {
 
  private:
   Bench bench_;
+  QuestionShelf questions_;
 };
 
 }  // namespace reprise::experiments

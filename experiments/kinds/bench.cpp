@@ -11,6 +11,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
+#include "methods/prompt_cache/plain_schema.h"
 #include "methods/registry.h"
 #include "results/hash.h"
 #include "results/statistics.h"
@@ -58,7 +59,9 @@ std::vector<Bench::Lane> Bench::make_lanes(const Group& group, int64_t max_batch
     const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
     if (group.methods[m].name == kPromptCache) {
       lane.modules = std::make_unique<ModuleLane>(
-          group.methods[m].options, decoder(group), context_, prefix(group), group.axis("modules"),
+          group.methods[m].options, decoder(group), context_,
+          prompt_cache::plain_schema(
+              {}, prompt_cache::split_evenly(prefix(group), group.axis("modules"))),
           prompt_cache::EncodeOptions{
               .kv_dtype = group.kv_dtype,
               .step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"))});
@@ -79,10 +82,18 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t in
                                                    const ModuleLane* modules) {
   MethodChoice method = group.methods[index];
   if (method.name == kPromptCache) method = {.name = "contiguous", .options = Json::object()};
+  return make_engine(group, method,
+                     {.max_batch = static_cast<int32_t>(max_batch),
+                      .max_sequence_tokens = static_cast<int32_t>(tokens),
+                      .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))},
+                     modules);
+}
+
+std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, const MethodChoice& method,
+                                                   const reuse::EngineLimits& limits,
+                                                   const ModuleLane* modules) {
   engine::EngineOptions options;
-  options.limits = {.max_batch = static_cast<int32_t>(max_batch),
-                    .max_sequence_tokens = static_cast<int32_t>(tokens),
-                    .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))};
+  options.limits = limits;
   options.kv_dtype = group.kv_dtype;
   options.step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"));
   // Decode steps are measured by themselves.
@@ -150,23 +161,30 @@ void Bench::check_once(const std::string& what, const std::function<void()>& ste
   if (!place->second.empty()) throw Error(place->second);
 }
 
+void Bench::check_model(const Group& group) {
+  const std::string& model = group.model.model;
+  Problems problems;
+  if (const model::ModelConfig shape = config(group); !shape.has_head)
+    problems.add(fmt::format(
+        "model {} has no head that makes logits, so that it generates nothing: take a decoder",
+        shape.name));
+  problems.collect([&] {
+    const model::LoadOptions load{.dtype = group.dtype,
+                                  .random_weights = group.model.random_weights,
+                                  .seed = group.seeds.weights};
+    check_once(fmt::format("load {} {} {}", model, load.random_weights, name_of(load.dtype)),
+               [&] { model::check_loadable(resolve_model(model), load); });
+  });
+  problems.raise_if_any();
+}
+
 void Bench::check(const Group& group) {
   const std::string& model = group.model.model;
   Problems problems;
   problems.collect([&] {
-    if (const model::ModelConfig& shape = config(group); !shape.has_head)
-      problems.add(fmt::format(
-          "model {} has no head that makes logits, so that it generates nothing: take a decoder",
-          shape.name));
-    // Only now: of a model that is not there, nothing else is worth being told.
+    (void)config(group);  // of a model that is not there, nothing else is worth being told
+    problems.collect([&] { check_model(group); });
     problems.collect([&] { check_prompts(group); });
-    problems.collect([&] {
-      const model::LoadOptions load{.dtype = group.dtype,
-                                    .random_weights = group.model.random_weights,
-                                    .seed = group.seeds.weights};
-      check_once(fmt::format("load {} {} {}", model, load.random_weights, name_of(load.dtype)),
-                 [&] { model::check_loadable(resolve_model(model), load); });
-    });
     problems.collect([&] {
       check_once(fmt::format("draw {} {} {}", model, group.workload.name, group.workload.file),
                  [&] { (void)workload(group); });
@@ -191,9 +209,10 @@ void check_prompts(const Group& group) {
   if (!group.model.random_weights) check_positions(config, prompt + group.axis("new_tokens"));
 }
 
-MemoryNeed memory_of_prompts(const Group& group, int64_t sequences) {
+MemoryNeed memory_of_prompts(const Group& group, int64_t sequences, int64_t module_tokens) {
   const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
-  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype, tokens * sequences);
+  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype,
+                         tokens * sequences + module_tokens);
 }
 
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,

@@ -30,6 +30,9 @@ class Bench {
   // Throws Error with everything that is wrong with the group and can be known before weights are
   // loaded: its model and checkpoint, dtypes, methods, workload and prompts.
   void check(const Group& group);
+  // The part of it that is about the model: that it can be loaded, and generates. Its checkpoint's
+  // headers are read once, whatever the number of groups.
+  void check_model(const Group& group);
   // Computes as was found best for this machine, from the next decoder and engine on.
   void use_calibration(const Json& machine);
   // Shape alone, without loading weights.
@@ -50,6 +53,10 @@ class Bench {
   // prompt_cache does not import is computed as by "contiguous".
   std::unique_ptr<engine::Engine> make_engine(const Group& group, size_t index, int64_t max_batch,
                                               int64_t tokens, const ModuleLane* modules = nullptr);
+  // The same of any method and limits.
+  std::unique_ptr<engine::Engine> make_engine(const Group& group, const MethodChoice& method,
+                                              const reuse::EngineLimits& limits,
+                                              const ModuleLane* modules);
   // What every prompt of the group begins with: "shared_tokens" tokens, drawn once for a seed.
   std::vector<int32_t> prefix(const Group& group);
   // Prompt of request `request`, "prompt_tokens" long and the same for every method: the prefix,
@@ -78,8 +85,8 @@ class Bench {
 // than a trained model can place.
 void check_prompts(const Group& group);
 
-// The model and one cache of `sequences` sequences.
-MemoryNeed memory_of_prompts(const Group& group, int64_t sequences);
+// The model and one cache of `sequences` sequences, and of `module_tokens` tokens besides.
+MemoryNeed memory_of_prompts(const Group& group, int64_t sequences, int64_t module_tokens = 0);
 
 // A request with the group's sampling: greedy, never stopped early.
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,

@@ -15,7 +15,8 @@ namespace reprise::experiments {
 
 struct ItemOutcome {
   std::string id;
-  std::string text;                  // of the answer, as it is judged
+  std::string generated = {};        // the answer, as the model wrote it
+  std::string text;                  // of it, as it is judged
   double score = 0;                  // of it, 0 to 1
   std::optional<bool> choice_right;  // whether the likeliest choice is right, where there are any
   std::vector<int32_t> tokens;       // of the answer

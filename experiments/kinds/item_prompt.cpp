@@ -45,11 +45,12 @@ ItemPrompt compile(const Item& item, const ItemLayout& layout, const Tokenizer& 
   out.schema =
       pml::compile_schema(pml::parse_schema(pml::Source("its schema", pml::schema_text(texts))),
                           encoder, {.max_positions = layout.max_positions});
+  const std::string question = item.question + item.cue;
   out.prompt = pml::compile_prompt(
-      pml::parse_prompt(pml::Source("its prompt", pml::prompt_text(texts, item.question))),
-      out.schema, encoder, layout.max_positions);
+      pml::parse_prompt(pml::Source("its prompt", pml::prompt_text(texts, question))), out.schema,
+      encoder, layout.max_positions);
   for (const std::string& choice : item.choices)
-    out.choices.push_back(tokens_behind(item.question, item.lead + choice, encoder));
+    out.choices.push_back(tokens_behind(question, item.lead + choice, encoder));
   out.is_as_whole = all_tokens(out) == tokenizer.encode(item.text());
   return out;
 }

@@ -31,7 +31,7 @@ struct ItemLayout {
 struct ItemPrompt {
   // The preamble is the schema's own text, behind what the tokenizer puts before a text.
   pml::CompiledSchema schema;
-  pml::CompiledPrompt prompt;                 // imports all; its text is the question
+  pml::CompiledPrompt prompt;                 // imports all; its text is the question and the cue
   std::vector<std::vector<int32_t>> choices;  // tokens of each behind the question
   // Whether the parts, each tokenized by itself, have the tokens of the whole text: where they have
   // not, the baseline computes other tokens than a user without modules would have.

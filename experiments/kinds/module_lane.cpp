@@ -1,33 +1,19 @@
 #include "experiments/kinds/module_lane.h"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
+#include <algorithm>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/page_cache.h"
 #include "core/reuse/options.h"
 #include "experiments/kinds/bench.h"
-#include "methods/prompt_cache/plain_schema.h"
+#include "experiments/kinds/module_folder.h"
 
 namespace reprise::experiments {
 namespace {
 
 ModuleLaneOptions read(const JsonObject& given) {
   return reuse::read_options<ModuleLaneOptions>(given);
-}
-
-// A folder of its own, removed with its last user.
-std::shared_ptr<const std::filesystem::path> make_folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "reprise-modules-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr)
-    raise("cannot make a folder {} for the modules' files: {}; set TMPDIR", name,
-          std::strerror(errno));
-  return {new std::filesystem::path(name), [](const std::filesystem::path* path) {
-            std::error_code ignored;
-            std::filesystem::remove_all(*path, ignored);
-            delete path;
-          }};
 }
 
 }  // namespace
@@ -50,27 +36,27 @@ std::vector<reuse::Preset<ModuleLaneOptions>> ModuleLaneOptions::presets() {
 OwnMethod prompt_cache_method() {
   return {
       .name = kPromptCache,
-      .help = "the shared tokens as modules that are encoded once and imported [Prompt Cache]",
+      .help = "what is shared as modules that are encoded once and imported [Prompt Cache]",
       .resolve_options = [](const JsonObject& given) { return reuse::options_json(read(given)); },
       .list_options = reuse::list_options<ModuleLaneOptions>};
 }
 
 ModuleLane::ModuleLane(const Json& options, model::Decoder& decoder, const Context& context,
-                       std::vector<int32_t> shared, int64_t modules,
-                       const prompt_cache::EncodeOptions& encode)
+                       pml::CompiledSchema schema, const prompt_cache::EncodeOptions& encode)
     : options_(read(JsonObject(options, "options of method \"prompt_cache\""))),
       decoder_(decoder),
       context_(context),
-      schema_(std::make_unique<const pml::CompiledSchema>(
-          prompt_cache::plain_schema({}, prompt_cache::split_evenly(shared, modules)))),
+      schema_(std::make_unique<const pml::CompiledSchema>(std::move(schema))),
       imports_(std::make_shared<prompt_cache::ModuleImports>()) {
   const prompt_cache::Mode mode = prompt_cache::mode_named(options_.cache.mode);
   kv::SegmentStoreOptions of_store;
   if (options_.tier == "host") {
-    of_store.host_bytes = prompt_cache::state_bytes(prompt_cache::encoding_of(*schema_, mode),
-                                                    decoder.config(), encode.kv_dtype);
+    // At least one: a schema may have nothing to keep.
+    of_store.host_bytes =
+        std::max<int64_t>(1, prompt_cache::state_bytes(prompt_cache::encoding_of(*schema_, mode),
+                                                       decoder.config(), encode.kv_dtype));
   } else {
-    folder_ = make_folder();
+    folder_ = make_module_folder();
     of_store.directory = *folder_;
     of_store.verify = kv::Verify::kHeader;
   }
@@ -82,9 +68,19 @@ ModuleLane::ModuleLane(const Json& options, model::Decoder& decoder, const Conte
   encode_ms_ = static_cast<double>(now_ns() - begin_ns) * 1e-6;
 }
 
-engine::Request ModuleLane::prepare(int64_t id, const std::vector<int32_t>& own, int64_t new_tokens,
-                                    prompt_cache::PreparedPrompt& prepared) {
-  prepared = prompt_cache::prepare(*states_, decoder_, prompt_cache::plain_prompt(*schema_, own),
+int64_t ModuleLane::held_tokens(const Json& given, const pml::CompiledSchema& schema) {
+  const ModuleLaneOptions options = read(JsonObject(given, "options of method \"prompt_cache\""));
+  int64_t tokens = options.cache.copies ? schema.length : 0;
+  if (options.tier != "host") return tokens;
+  const prompt_cache::Encoding encoding =
+      prompt_cache::encoding_of(schema, prompt_cache::mode_named(options.cache.mode));
+  for (const prompt_cache::StateUnit& unit : encoding.units) tokens += unit.tokens;
+  return tokens;
+}
+
+engine::Request ModuleLane::prepare(int64_t id, const pml::CompiledPrompt& prompt,
+                                    int64_t new_tokens, prompt_cache::PreparedPrompt& prepared) {
+  prepared = prompt_cache::prepare(*states_, decoder_, prompt,
                                    {.repair_ratio = options_.cache.repair_ratio,
                                     .copies = options_.cache.copies,
                                     .copy_buffer = &copy_buffer_},

@@ -1,5 +1,5 @@
-// Prompt Cache as a method of kind "ttft": the shared tokens of a group as modules that are encoded
-// before the first request, and imported by each.
+// Prompt Cache as a method of a kind that times requests: a schema whose modules are encoded before
+// the first request, and imported by each.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,14 @@ struct ModuleLaneOptions {
 
 class ModuleLane {
  public:
-  // Encodes `shared` as `modules` modules of equal length. `decoder` must outlive the lane.
+  // Encodes the schema's modules. `decoder` must outlive the lane.
   ModuleLane(const Json& options, model::Decoder& decoder, const Context& context,
-             std::vector<int32_t> shared, int64_t modules,
-             const prompt_cache::EncodeOptions& encode);
+             pml::CompiledSchema schema, const prompt_cache::EncodeOptions& encode);
+
+  // Tokens whose keys and values such a lane holds in memory at once, before any lane is made:
+  // those of every text that it encodes, where these do not lie in files, and those that a request
+  // copies, which may be all of the schema.
+  [[nodiscard]] static int64_t held_tokens(const Json& options, const pml::CompiledSchema& schema);
 
   // Adds what the lane's engine needs to its options.
   void join(engine::EngineOptions& options) const;
@@ -49,8 +53,10 @@ class ModuleLane {
   // Rate of a plain read of the modules' files from the cold disk, in GB/s; 0 for other tiers.
   [[nodiscard]] double disk_gb_s() const;
 
-  // A request whose prompt is the shared tokens and `own`: prepared, with its imports attached.
-  engine::Request prepare(int64_t id, const std::vector<int32_t>& own, int64_t new_tokens,
+  [[nodiscard]] const pml::CompiledSchema& schema() const { return *schema_; }
+
+  // A request with a prompt that is derived from the schema: prepared, with its imports attached.
+  engine::Request prepare(int64_t id, const pml::CompiledPrompt& prompt, int64_t new_tokens,
                           prompt_cache::PreparedPrompt& prepared);
   void done(int64_t id) { imports_->detach(id); }
 

@@ -6,7 +6,10 @@
 
 #include "core/base/error.h"
 #include "experiments/kinds/places.h"
+#include "workloads/longbench/datasets.h"
 #include "workloads/questions/item_file.h"
+#include "workloads/questions/judge.h"
+#include "workloads/questions/longbench.h"
 #include "workloads/questions/longeval.h"
 #include "workloads/questions/mmlu.h"
 
@@ -25,6 +28,11 @@ std::vector<Item> load_all(const Workload& workload, const QuestionChoice& choic
                                             .seed = choice.seed};
   if (workload.name == "questions") return questions::load_items(path);
   if (workload.name == "longeval") return questions::load_longeval(path);
+  if (workload.name == "longbench")
+    return questions::load_longbench(
+        path, {.templates = workload.templates.empty() ? "" : resolve_path(workload.templates),
+               .dataset = choice.task,
+               .cuts_documents = choice.cuts_documents});
   if (workload.name == "mmlu") return questions::load_mmlu(path, choice.shots);
   if (workload.name == "line_retrieval") return questions::make_line_retrieval(made_up);
   if (workload.name == "topic_retrieval") return questions::make_topic_retrieval(made_up);
@@ -39,6 +47,11 @@ std::vector<workloads::WorkloadInfo> question_workloads() {
        .summary = "a file of questions over documents, an item a line",
        .takes_file = true},
       {.name = "longeval", .summary = "a file of LongEval's, lines or topics", .takes_file = true},
+      {.name = "longbench",
+       .summary = "LongBench, a file or a folder of them; \"templates\" is its config, or that of "
+                  "the Prompt Cache authors",
+       .takes_file = true,
+       .takes_templates = true},
       {.name = "mmlu",
        .summary = "SUBJECT_test.csv of MMLU, examples from SUBJECT_dev.csv",
        .takes_file = true},
@@ -46,6 +59,14 @@ std::vector<workloads::WorkloadInfo> question_workloads() {
        .summary = "LongEval's lines, made up: which number stands in a line"},
       {.name = "topic_retrieval",
        .summary = "LongEval's topics, made up: what the first conversation was about"}};
+}
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names = {"all"};
+  for (const std::string_view task : questions::item_tasks()) names.emplace_back(task);
+  for (const workloads::longbench::Dataset& dataset : workloads::longbench::datasets())
+    names.emplace_back(dataset.name);
+  return names;
 }
 
 std::vector<Item> load_questions(const Workload& workload, const QuestionChoice& choice) {
@@ -60,6 +81,9 @@ std::vector<Item> load_questions(const Workload& workload, const QuestionChoice&
           fmt::join(tasks, ", "));
   if (choice.items > 0 && std::ssize(items) > choice.items)
     items.resize(static_cast<size_t>(choice.items));
+  if (choice.answer_tokens > 0)
+    for (Item& item : items) item.most_answer_tokens = choice.answer_tokens;
+  questions::check_scorable(items);
   return items;
 }
 

@@ -10,19 +10,24 @@
 
 namespace reprise::experiments {
 
-// "questions", "longeval", "mmlu", "line_retrieval", "topic_retrieval".
+// "questions", "longeval", "longbench", "mmlu", "line_retrieval", "topic_retrieval".
 [[nodiscard]] std::vector<workloads::WorkloadInfo> question_workloads();
 
+// What the axis "task" takes: "all", the tasks of item files, and LongBench's datasets.
+[[nodiscard]] std::vector<std::string> task_names();
+
 struct QuestionChoice {
-  std::string task = "all";  // of the items, or all of them
-  int64_t items = 0;         // the first of these; 0: all, or 50 where they are made up
-  int64_t shots = 5;         // of mmlu
-  int64_t documents = 20;    // lines or topics, where they are made up
-  uint64_t seed = 1;         // likewise
+  std::string task = "all";    // of the items, or all of them
+  int64_t items = 0;           // the first of these; 0: all, or 50 where they are made up
+  int64_t shots = 5;           // of mmlu
+  int64_t answer_tokens = 0;   // generated at most; 0: as each item says
+  bool cuts_documents = true;  // of longbench: into the documents that a context was made of
+  int64_t documents = 20;      // lines or topics, where they are made up
+  uint64_t seed = 1;           // likewise
 };
 
-// At least one. Throws Error as the loaders do, and where none is of the task, with the tasks there
-// are.
+// At least one. Throws Error as the loaders do, where none is of the task, with the tasks there
+// are, and where an answer could not be scored (check_scorable()).
 std::vector<workloads::questions::Item> load_questions(const Workload& workload,
                                                        const QuestionChoice& choice);
 

@@ -5,6 +5,8 @@
 #include "experiments/kinds/attention_kind.h"
 #include "experiments/kinds/decode.h"
 #include "experiments/kinds/exactness.h"
+#include "experiments/kinds/pml_kind.h"
+#include "experiments/kinds/state_copy.h"
 #include "experiments/kinds/token_memory.h"
 #include "experiments/kinds/ttft.h"
 #include "methods/registry.h"
@@ -26,12 +28,8 @@ constexpr Entry kind() {
 
 // The single list of kinds.
 constexpr Entry kKinds[] = {
-    kind<TtftKind>(),
-    kind<DecodeKind>(),
-    kind<ExactnessKind>(),
-    kind<AttentionKind>(),
-    kind<AccuracyKind>(),
-    kind<TokenMemoryKind>(),
+    kind<TtftKind>(),     kind<DecodeKind>(),      kind<ExactnessKind>(), kind<AttentionKind>(),
+    kind<AccuracyKind>(), kind<TokenMemoryKind>(), kind<PmlKind>(),       kind<StateCopyKind>(),
 };
 
 }  // namespace

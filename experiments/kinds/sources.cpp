@@ -8,6 +8,7 @@
 #include "core/model/checkpoint/safetensors.h"
 #include "core/model/config/shapes.h"
 #include "experiments/kinds/bench.h"
+#include "experiments/kinds/use_case.h"
 #include "results/hash.h"
 
 namespace reprise::experiments {
@@ -55,16 +56,50 @@ Json model_sources(const ModelChoice& choice) {
   return sources;
 }
 
+// A data set's files are not read where that would take longer than a run may.
+Json file_source(const fs::path& path) {
+  constexpr off_t kMostRead = 8 << 20;
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return "unreadable";
+  if (facts.st_size <= kMostRead) return hash_of_file(path);
+  return {{"bytes", facts.st_size}, {"modified", facts.st_mtime}};
+}
+
+// The JSON files of a folder by their names.
+Json folder_sources(const fs::path& folder) {
+  Json files = Json::object();
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (const std::string end = entry.path().extension(); end == ".json" || end == ".jsonl")
+      files[entry.path().filename().string()] = file_source(entry.path());
+  return files;
+}
+
+Json workload_sources(const Workload& workload) {
+  Json sources = Json::object();
+  std::error_code error;
+  const fs::path file = resolve_path(workload.file);
+  if (fs::is_regular_file(file, error))
+    sources = {{"file", workload.file}, {"hash", hash_of_file(file)}};
+  else if (fs::is_directory(file, error))
+    sources = {{"file", workload.file}, {"files", folder_sources(file)}};
+  if (const fs::path prompt = resolve_path(prompt_beside(workload.file));
+      fs::is_regular_file(prompt, error))
+    sources["prompt_hash"] = hash_of_file(prompt);
+  if (!workload.templates.empty())
+    sources["templates"] = folder_sources(resolve_path(workload.templates));
+  return sources;
+}
+
 }  // namespace
 
 Json sources_of(const Experiment& experiment) {
   Json sources = Json::object();
   for (const ModelChoice& choice : experiment.models)
     if (!choice.model.empty()) sources["models"][choice.model] = model_sources(choice);
-  const std::string& file = experiment.workload.file;
-  std::error_code error;
-  if (!file.empty() && fs::is_regular_file(resolve_path(file), error))
-    sources["workload"] = {{"file", file}, {"hash", hash_of_file(resolve_path(file))}};
+  if (!experiment.workload.file.empty())
+    if (Json workload = workload_sources(experiment.workload); !workload.empty())
+      sources["workload"] = std::move(workload);
   return sources;
 }
 

@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import pathlib
+import sys
 
 import sentencepiece
 import torch
@@ -24,6 +25,9 @@ from text.grammar import Rng
 from train import Packer
 
 HERE = pathlib.Path(__file__).parent
+sys.path.append(str(HERE.resolve().parent))
+from golden_json import to_json  # beside the models' folders
+
 LINE_FEED = 13  # the byte piece <0x0A>
 END = 2
 
@@ -185,27 +189,6 @@ def golden(folder, model, tokenizer):
         },
         "tokenizer": [{"text": text, "ids": tokenizer.encode(text)} for text in TOKENIZER_CASES],
     }
-
-
-def to_json(value):
-    """Indented, but with each list of numbers on one line."""
-    lists = {}
-
-    def mark(node):
-        if isinstance(node, list) and node and all(isinstance(item, (int, float)) for item in node):
-            key = f"@{len(lists)}@"
-            lists[key] = json.dumps(node)
-            return key
-        if isinstance(node, list):
-            return [mark(item) for item in node]
-        if isinstance(node, dict):
-            return {name: mark(item) for name, item in node.items()}
-        return node
-
-    text = json.dumps(mark(value), indent=1, ensure_ascii=True)
-    for key, line in lists.items():
-        text = text.replace(f'"{key}"', line)
-    return text + "\n"
 
 
 def main():

@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import json
 import pathlib
+import sys
 from collections import Counter
 
 import tokenizers
@@ -24,6 +25,9 @@ from safetensors.torch import load_file
 from decoder import Decoder, causal_places, from_hugging_face, generate, places
 from make_tokenizer import BOS, HERE, Vocabulary
 from rows import LEVELS, make_batch, training_row
+
+sys.path.append(str(HERE.resolve().parent))
+from golden_json import to_json  # beside the models' folders
 
 MODES = ("full", "isolated", "dropped")
 
@@ -222,27 +226,6 @@ def golden(folder, model, vocabulary, items):
             for text in TOKENIZER_CASES
         ],
     }
-
-
-def to_json(value):
-    """Indented, but with each list of numbers on one line."""
-    lists = {}
-
-    def mark(node):
-        if isinstance(node, list) and node and all(isinstance(item, (int, float)) for item in node):
-            key = f"@{len(lists)}@"
-            lists[key] = json.dumps(node)
-            return key
-        if isinstance(node, list):
-            return [mark(item) for item in node]
-        if isinstance(node, dict):
-            return {name: mark(item) for name, item in node.items()}
-        return node
-
-    text = json.dumps(mark(value), indent=1, ensure_ascii=True)
-    for key, line in lists.items():
-        text = text.replace(f'"{key}"', line)
-    return text + "\n"
 
 
 def main():

@@ -270,6 +270,23 @@ TEST(Progress, PlainLinesCountPoints) {
   EXPECT_EQ(text.find('\r'), std::string::npos);
 }
 
+// A kind whose metrics are none of those leaves nothing behind the method, not a lone colon.
+TEST(Progress, PlainLinesEndWithTheValuesThereAre) {
+  ProgressOutput output;
+  Progress progress(output.file(), /*is_terminal=*/false);
+  experiments::Group group;
+  group.label = "a f32";
+  progress.planned(2, 0, 0);
+  Json answered = record("isolated", 8, 1.5), counted = record("kv_heads", 8, 1.5);
+  answered["metrics"] = {{"score", {{"value", 0.5}, {"unit", "ratio"}}},
+                         {"mean_kl", {{"value", 0.25}, {"unit", "nats"}}}};
+  counted["metrics"] = {{"other", {{"value", 1}, {"unit", ""}}}};
+  progress.finished(group, {answered, counted});
+  progress.end();
+  EXPECT_EQ(output.text(),
+            "[1/2] a f32 isolated: score=0.500 mean_kl=0.250\n[2/2] a f32 kv_heads\n");
+}
+
 TEST(Progress, SkippedPointsAreToldAndCounted) {
   ProgressOutput output;
   Progress progress(output.file(), /*is_terminal=*/false);

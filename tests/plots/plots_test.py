@@ -245,6 +245,18 @@ class PlotTest(unittest.TestCase):
         self.assertFalse(has_band(flat, "ttft_ms"))
         self.assertFalse(has_band(ATTENTION, "speedup"))
 
+    def test_the_caption_counts_threads_and_repetitions(self):
+        from common import caption_of
+        self.assertIn(", 2 threads, avx2; median of 3 repetitions;",
+                      caption_of(document(RECORDS, manifest()), {"y": "ttft_ms"}, has_bands=False))
+        alone = json.loads(json.dumps(RECORDS))
+        for one in alone:
+            one["settings"]["requested"].update(threads=1, repetitions=1)
+        self.assertIn(", 1 thread, avx2; 1 repetition;",
+                      caption_of(document(alone, manifest()), {"y": "ttft_ms"}, has_bands=False))
+        self.assertIn("; p99 of 1 repetition;",
+                      caption_of(document(alone, manifest()), {"y": "ttft_ms.p99"}, has_bands=False))
+
     def test_the_caption_counts_what_is_not_there(self):
         from common import caption_of
         caption = caption_of(document(RECORDS, manifest(), skipped=2, missing=4), {"note": "Filled."})

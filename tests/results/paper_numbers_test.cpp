@@ -7,10 +7,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
+#include <sstream>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "core/base/error.h"
+#include "results/statistics.h"
+#include "tests/support/data.h"
 
 namespace reprise::results {
 namespace {
@@ -46,6 +52,35 @@ TEST(PaperNumbers, AreFoundWhereAllTheirSettingsAreThePoints) {
   EXPECT_TRUE(paper.at(other).empty());
   EXPECT_EQ(paper.source(), "A paper, table 3");
   EXPECT_EQ(paper.hardware(), "a GPU");
+}
+
+TEST(PaperNumbers, OptionsOfAMethodAreFoundAmongOthers) {
+  Json file = table();
+  file["columns"] = {"method", "method_options", "latency_us"};
+  file["rows"] = {{"paged", nullptr, 300}, {"chunk", {{"copies", true}}, 60}};
+  const PaperNumbers paper(file, "paper.json");
+  const auto at = [&](const char* method, const Json& options) {
+    return paper.at({{"method", method}, {"method_options", options}, {"batch", 32}});
+  };
+  EXPECT_EQ(at("chunk", {{"copies", true}, {"mode", "joint"}})["speedup"]["value"], 5.0);
+  EXPECT_TRUE(at("chunk", {{"copies", false}, {"mode", "joint"}}).empty());
+  EXPECT_TRUE(at("chunk", Json::object()).empty());
+  EXPECT_EQ(at("paged", {{"block_tokens", 64}})["latency_us"]["value"], 300);
+}
+
+// A paper's model is found by the name of its folder, wherever a user keeps it.
+TEST(PaperNumbers, OfAModelAreThoseOfItsCheckpointsFolder) {
+  const PaperNumbers paper = load_paper_numbers("prompt_cache_table1");
+  const auto score = [&](const char* model, const char* method, const char* grouping) {
+    return paper.at(
+        {{"model", model}, {"task", "gov_report"}, {"method", method}, {"grouping", grouping}});
+  };
+  for (const char* model : {"mpt-7b", "checkpoints/mpt-7b", "/data/mpt-7b/"}) {
+    EXPECT_EQ(score(model, "baseline", "documents")["score"]["value"], 0.2696) << model;
+    EXPECT_EQ(score(model, "isolated", "whole")["score"]["value"], 0.2749) << model;
+  }
+  EXPECT_TRUE(score("mpt-7b", "isolated", "documents").empty()) << "the paper has one module";
+  EXPECT_TRUE(score("mpt-7b-chat", "baseline", "whole").empty());
 }
 
 TEST(PaperNumbers, SpeedupsAreOverTheBaselineAtTheSameSettings) {
@@ -127,6 +162,26 @@ TEST(PaperNumbers, CsvOfSeveralHostsAndRepetitionsGivesMediansOfOne) {
   EXPECT_EQ(paper.at({{"prompt_tokens", 8}})["latency_us"]["value"], 7.0);
 }
 
+TEST(PaperNumbers, CsvLinesMayEndWithACarriageReturn) {
+  const DataFolder data("op.csv", "host,tokens,time\r\na,4,5\r\nb,4,90\r\n");
+  const Json file = Json::parse(R"({
+    "source": "A paper", "hardware": "a GPU", "metrics": {"latency_us": "us"},
+    "csv": {"file": "op.csv", "columns": {"tokens": "prompt_tokens", "time": "latency_us"},
+            "values": {}, "where": {"host": "a"}}
+  })");
+  EXPECT_EQ(PaperNumbers(file, "paper.json").at({{"prompt_tokens", 4}})["latency_us"]["value"], 5);
+}
+
+TEST(PaperNumbers, OfPromptCachesFigure5AreFoundInThePublishedFile) {
+  REPRISE_NEEDS_DATA();
+  for (const char* name : {"cpu", "4090", "a40"})
+    for (const char* method : {"contiguous", "prompt_cache"}) {
+      const Json found = load_paper_numbers(std::string("prompt_cache_fig5_") + name)
+                             .at({{"method", method}, {"prompt_tokens", 1024}});
+      EXPECT_TRUE(found.contains("ttft_ms")) << name << " " << method << " " << found;
+    }
+}
+
 TEST(PaperNumbers, ShippedFilesAreSound) {
   const std::vector<std::string> names = known_paper_numbers();
   EXPECT_GE(names.size(), 5u);
@@ -139,6 +194,61 @@ TEST(PaperNumbers, ShippedFilesAreSound) {
                       {"prompt_tokens", 4096},
                       {"shared_tokens", 4096}};
   EXPECT_EQ(load_paper_numbers("chunk_attention_table3").at(point)["latency_us"]["value"], 206.22);
+}
+
+// Copy and response times of the authors' runs by dataset, with the cache and without it.
+using Times = std::map<std::pair<std::string, bool>, std::vector<std::pair<double, double>>>;
+
+Times published_times(const std::string& host, const std::string& device) {
+  std::ifstream csv(reprise::testing::data_dir() / "datasets" / "reference_results" /
+                    "prompt_cache" / "latency.csv");
+  EXPECT_TRUE(csv);
+  std::string line;
+  std::getline(csv, line);
+  EXPECT_EQ(line, "host,model,device,cache,dataset,sample,cache_time_ms,response_time_ms\r");
+  Times times;
+  while (std::getline(csv, line)) {
+    std::istringstream cells(line);
+    std::vector<std::string> cell;
+    for (std::string text; std::getline(cells, text, ',');) cell.push_back(text);
+    if (cell.at(0) == host && cell.at(2) == device)
+      times[{cell.at(4), cell.at(3) == "cache"}].emplace_back(std::stod(cell.at(6)),
+                                                              std::stod(cell.at(7)));
+  }
+  return times;
+}
+
+TEST(PaperNumbers, OfPromptCachesFigures3And4AreMediansOfThePublishedTimes) {
+  REPRISE_NEEDS_DATA();
+  for (const auto& [name, host, device] : {std::tuple{"fig4_intel", "13900k", "cpu"},
+                                           {"fig4_amd", "ryzen", "cpu"},
+                                           {"fig3_4090", "13900k", "gpu"},
+                                           {"fig3_a40", "a40", "gpu"},
+                                           {"fig3_a100", "a100", "gpu"}}) {
+    const PaperNumbers paper = load_paper_numbers(std::string("prompt_cache_") + name);
+    const Times times = published_times(host, device);
+    EXPECT_EQ(times.size(), 2 * 13u) << name;
+    for (const auto& [key, runs] : times) {
+      const auto& [dataset, is_cached] = key;
+      std::vector<double> whole, response;
+      for (const auto& [copy_ms, response_ms] : runs) {
+        whole.push_back(copy_ms + response_ms);
+        response.push_back(response_ms);
+      }
+      const Json found = paper.at({{"dataset", dataset},
+                                   {"method", is_cached ? "prompt_cache" : "contiguous"},
+                                   {"method_options", {{"copies", is_cached}}},
+                                   {"context_limit", 3500}});
+      const auto value = [&](const char* metric) { return found[metric]["value"].get<double>(); };
+      const double kRounded = 0.0501;  // to a tenth
+      ASSERT_TRUE(found.contains("ttft_ms")) << name << " " << dataset;
+      EXPECT_NEAR(value("ttft_ms"), summarize(whole).median, kRounded) << name << " " << dataset;
+      if (is_cached) {
+        EXPECT_NEAR(value("compute_ms"), summarize(response).median, kRounded) << dataset;
+        EXPECT_GT(value("ttft_speedup"), 1) << dataset;
+      }
+    }
+  }
 }
 
 TEST(PaperNumbers, UnknownNamesOfferTheNearest) {

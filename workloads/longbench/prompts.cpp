@@ -23,11 +23,23 @@ std::string first_characters(const std::string& text, size_t most) {
   return utf8(std::u32string_view(code_points(text)).substr(0, most));
 }
 
-// The file of the first of `names` that is there.
-fs::path existing(const fs::path& folder, std::initializer_list<const char*> names) {
+// Of files that have several names, the usual one first.
+using Names = std::initializer_list<const char*>;
+constexpr Names kOfficialPrompts = {"dataset2prompt.json"};
+constexpr Names kOfficialLengths = {"dataset2maxlen.json"};
+constexpr Names kAuthorsPrompts = {"dataset_prompt.json", "config__dataset_prompt.json"};
+constexpr Names kAuthorsLengths = {"dataset_maxlen.json", "config__dataset_maxlen.json"};
+
+// The first of them that is there; "" where none is.
+fs::path found(const fs::path& folder, Names names) {
   std::error_code error;
   for (const char* name : names)
     if (fs::exists(folder / name, error)) return folder / name;
+  return {};
+}
+
+fs::path existing(const fs::path& folder, Names names) {
+  if (fs::path file = found(folder, names); !file.empty()) return file;
   raise("{} has no {}; name the folder with LongBench's configuration", folder.string(),
         *names.begin());
 }
@@ -57,13 +69,16 @@ PromptTemplate authors_template(JsonObject& prompts, const std::string& name) {
 }
 
 template <typename Read>
-PromptTemplates load(const ConfigFiles& files, Read&& read, bool may_have_others) {
+PromptTemplates load(const ConfigFiles& files, Read&& read, const WantedDatasets& wanted,
+                     bool may_have_others) {
   const Json prompts_json = read_json(files.prompts), lengths_json = read_json(files.lengths);
   JsonObject prompts(prompts_json, files.prompts.string());
   JsonObject lengths(lengths_json, files.lengths.string());
   PromptTemplates templates;
   for (const Dataset& dataset : datasets()) {
     const std::string name(dataset.name);
+    const bool is_there = prompts.has(name) && lengths.has(name);
+    if (!is_there && !wanted.empty() && !wanted.contains(name)) continue;
     PromptTemplate prompt = read(prompts, name);
     constexpr int64_t kMostTokens = 1 << 20;
     prompt.most_answer_tokens = lengths.integer_in(name, 1, kMostTokens);
@@ -124,16 +139,32 @@ std::pair<FieldText, FieldText> FieldText::around_context() const {
           FieldText(std::vector<Piece>(place + 1, pieces_.end()), where_)};
 }
 
-PromptTemplates load_official_templates(const fs::path& folder) {
-  return load(
-      {existing(folder, {"dataset2prompt.json"}), existing(folder, {"dataset2maxlen.json"})},
-      official_template, /*may_have_others=*/false);
+PromptTemplates load_official_templates(const fs::path& folder, const WantedDatasets& wanted) {
+  return load({existing(folder, kOfficialPrompts), existing(folder, kOfficialLengths)},
+              official_template, wanted, /*may_have_others=*/false);
 }
 
-PromptTemplates load_authors_templates(const fs::path& folder) {
-  return load({existing(folder, {"dataset_prompt.json", "config__dataset_prompt.json"}),
-               existing(folder, {"dataset_maxlen.json", "config__dataset_maxlen.json"})},
-              authors_template, /*may_have_others=*/true);
+PromptTemplates load_authors_templates(const fs::path& folder, const WantedDatasets& wanted) {
+  return load({existing(folder, kAuthorsPrompts), existing(folder, kAuthorsLengths)},
+              authors_template, wanted, /*may_have_others=*/true);
+}
+
+PromptTemplates load_templates(const fs::path& folder, const WantedDatasets& wanted) {
+  const fs::path official = found(folder, kOfficialPrompts);
+  const fs::path authors = found(folder, kAuthorsPrompts);
+  if (!official.empty() && !authors.empty())
+    raise(
+        "{} holds LongBench's templates ({}) and the Prompt Cache authors' ({}): move one of them",
+        folder.string(), official.filename().string(), authors.filename().string());
+  if (official.empty() && authors.empty())
+    raise(
+        "{} has neither {} (LongBench's config) nor {} (the Prompt Cache authors'): name the "
+        "folder "
+        "that has one of them as the workload's \"templates\", in the file or with "
+        "--set workload.templates=FOLDER",
+        folder.string(), *kOfficialPrompts.begin(), *kAuthorsPrompts.begin());
+  return official.empty() ? load_authors_templates(folder, wanted)
+                          : load_official_templates(folder, wanted);
 }
 
 std::string PromptParts::text() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,15 +52,25 @@ struct PromptTemplate {
 // By the datasets' names.
 using PromptTemplates = std::map<std::string, PromptTemplate, std::less<>>;
 
+// Names of datasets whose templates must be there; the others need not be. None: all 21.
+using WantedDatasets = std::set<std::string, std::less<>>;
+
 // dataset2prompt.json and dataset2maxlen.json of `folder` (LongBench/config of the official
-// repository). Throws Error for a file or one of the 21 datasets that is missing, for a name that
-// is none of them, and for templates without {context}.
-PromptTemplates load_official_templates(const std::filesystem::path& folder);
+// repository). Throws Error for a file or one of the `wanted` datasets that is missing, for a name
+// that is no dataset, and for templates without {context}.
+PromptTemplates load_official_templates(const std::filesystem::path& folder,
+                                        const WantedDatasets& wanted = {});
 
 // dataset_prompt.json and dataset_maxlen.json of `folder` (config of yale-sys/prompt-cache; also
 // under names that begin with "config__"). Their entries for other sets than LongBench's are left
 // out.
-PromptTemplates load_authors_templates(const std::filesystem::path& folder);
+PromptTemplates load_authors_templates(const std::filesystem::path& folder,
+                                       const WantedDatasets& wanted = {});
+
+// Whichever of the two `folder` holds. Throws Error with both files' names where it holds neither,
+// and where it holds both: which one is meant would be a guess.
+PromptTemplates load_templates(const std::filesystem::path& folder,
+                               const WantedDatasets& wanted = {});
 
 // A prompt in its parts, to be cached one by one: before, each document and behind are the same for
 // every question about these documents.

@@ -1,6 +1,7 @@
 #include "workloads/longbench/truncation.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/error.h"
 
@@ -19,6 +20,50 @@ std::vector<int32_t> ends_of(std::span<const int32_t> ids, size_t head, size_t t
 size_t checked(int64_t most_tokens) {
   REPRISE_CHECK(most_tokens >= 2, "most_tokens {}", most_tokens);
   return static_cast<size_t>(most_tokens);
+}
+
+// What is left of a text that is too long.
+struct Halves {
+  std::string head, tail;
+};
+
+// None where the text fits.
+std::optional<Halves> halves_of(const Tokenizer& tokenizer, std::string_view text,
+                                int64_t most_tokens) {
+  const size_t most = checked(most_tokens);
+  const std::vector<int32_t> ids = tokenizer.encode(text, {.add_special = true});
+  if (ids.size() <= most) return std::nullopt;
+  const std::span<const int32_t> all(ids);
+  return Halves{.head = tokenizer.decode(all.first(most / 2)),
+                .tail = tokenizer.decode(all.last(most / 2))};
+}
+
+// How much of a text its halves begin and end with, byte for byte. What they have beyond that
+// stands for the pieces of a character that was cut.
+struct Kept {
+  size_t head_end = 0;    // bytes [0, head_end) of the text are those of the head
+  size_t tail_begin = 0;  // bytes [tail_begin, size) are those of the tail
+  size_t extra = 0;       // bytes of the tail ahead of those
+};
+
+Kept kept_of(const Halves& halves, std::string_view text) {
+  const std::string& head = halves.head;
+  const std::string& tail = halves.tail;
+  const auto head_end = std::mismatch(head.begin(), head.end(), text.begin(), text.end()).first;
+  const auto tail_end = std::mismatch(tail.rbegin(), tail.rend(), text.rbegin(), text.rend()).first;
+  const Kept kept{.head_end = static_cast<size_t>(head_end - head.begin()),
+                  .tail_begin = text.size() - static_cast<size_t>(tail_end - tail.rbegin()),
+                  .extra = static_cast<size_t>(tail.rend() - tail_end)};
+  // A character has four bytes at most, and each may be a token of its own: U+FFFD has three.
+  constexpr size_t kMostReplaced = 4 * 3;
+  if (head.size() - kept.head_end > kMostReplaced || kept.extra > kMostReplaced ||
+      kept.head_end > kept.tail_begin)
+    raise(
+        "the tokenizer does not give back the text that it is given, so that its parts cannot be "
+        "told apart once its middle is out: \"{}\" became \"{}\". Ask without cutting, or with "
+        "the documents as one (truncation as_coded)",
+        text.substr(0, 40), head.substr(0, 40));
+  return kept;
 }
 
 }  // namespace
@@ -56,11 +101,36 @@ std::vector<std::vector<int32_t>> middle_cut_documents(
 
 std::string middle_cut_text(const Tokenizer& tokenizer, std::string_view text,
                             int64_t most_tokens) {
-  const size_t most = checked(most_tokens);
-  const std::vector<int32_t> ids = tokenizer.encode(text, {.add_special = true});
-  if (ids.size() <= most) return std::string(text);
-  const std::span<const int32_t> all(ids);
-  return tokenizer.decode(all.first(most / 2)) + tokenizer.decode(all.last(most / 2));
+  const std::optional<Halves> halves = halves_of(tokenizer, text, most_tokens);
+  return halves ? halves->head + halves->tail : std::string(text);
+}
+
+std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
+                                          std::span<const std::string> parts, int64_t most_tokens) {
+  REPRISE_CHECK(parts.size() >= 2, "{} parts", parts.size());
+  std::string text;
+  std::vector<size_t> begins, ends;  // of each part in the text
+  for (const std::string& part : parts) {
+    begins.push_back(text.size());
+    text += part;
+    ends.push_back(text.size());
+  }
+  const std::optional<Halves> halves = halves_of(tokenizer, text, most_tokens);
+  if (!halves) return {parts.begin(), parts.end()};
+  const Kept kept = kept_of(*halves, text);
+  // The parts that the head ends in and the tail begins in; those between are lost.
+  const auto last_head =
+      static_cast<size_t>(std::lower_bound(ends.begin(), ends.end(), kept.head_end) - ends.begin());
+  const auto first_tail = static_cast<size_t>(
+      std::upper_bound(begins.begin(), begins.end(), kept.tail_begin) - begins.begin() - 1);
+  std::vector<std::string> cut;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::string part = i < last_head || i > first_tail ? parts[i] : "";
+    if (i == last_head) part += halves->head.substr(begins[i]);
+    if (i == first_tail) part += halves->tail.substr(0, kept.extra + ends[i] - kept.tail_begin);
+    if (!part.empty() || i == 0 || i + 1 == parts.size()) cut.push_back(std::move(part));
+  }
+  return cut;
 }
 
 }  // namespace reprise::workloads::longbench

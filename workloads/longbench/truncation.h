@@ -31,4 +31,13 @@ std::vector<std::vector<int32_t>> middle_cut_documents(
 // Throws Error as Tokenizer::encode().
 std::string middle_cut_text(const Tokenizer& tokenizer, std::string_view text, int64_t most_tokens);
 
+// The parts whose concatenation middle_cut_text() cuts, as it cuts them: together they are its
+// result, and those of a text that fits stay as they are. The first and the last keep their places,
+// empty or not; of those between, what nothing is left of is dropped. Where a token ends inside a
+// character, its replacement U+FFFD belongs to the part that the character is in. Throws Error
+// where the tokenizer's text is another one (one that normalizes), so that it could not be told
+// which part a token is of.
+std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
+                                          std::span<const std::string> parts, int64_t most_tokens);
+
 }  // namespace reprise::workloads::longbench

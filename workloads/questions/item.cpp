@@ -55,7 +55,7 @@ bool contains_words(const std::string& text, const std::string& words) {
 std::string Item::text() const {
   std::string all = preamble;
   for (const std::string& document : documents) all += document;
-  return all + question;
+  return all + question + cue;
 }
 
 std::string judged_text(const Item& item, std::string_view generated) {
@@ -66,6 +66,8 @@ std::string judged_text(const Item& item, std::string_view generated) {
       return last_number(generated);
     case Judgement::kContains:
       return words_of(generated);
+    case Judgement::kLongBench:
+      return std::string(generated);
   }
   return "";
 }
@@ -80,7 +82,10 @@ bool is_right(const Item& item, std::string_view generated) {
         return !text.empty() && text == last_number(answer);
       case Judgement::kContains:
         return contains_words(text, words_of(answer));
+      case Judgement::kLongBench:
+        break;
     }
+    REPRISE_CHECK(false, "question {} is scored by its dataset", item.id);
     return false;
   });
 }

@@ -1,12 +1,13 @@
 // The runtime against logits and continuations computed by other people's code.
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/json.h"
 #include "tests/support/data.h"
+#include "tests/support/max_difference.h"
 #include "tests/support/run_model.h"
 
 namespace reprise {
@@ -14,6 +15,7 @@ namespace {
 
 using testing::all_logits;
 using testing::data_dir;
+using testing::max_difference;
 using testing::read_f32;
 
 std::vector<std::string> decoder_folders() {
@@ -43,16 +45,6 @@ class Golden : public ::testing::TestWithParam<std::string> {
   Context context_ = Context::machine();
   std::unique_ptr<model::Decoder> decoder_;
 };
-
-double max_difference(std::span<const float> got, std::span<const float> want) {
-  EXPECT_EQ(got.size(), want.size());
-  double worst = 0.0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    EXPECT_FALSE(std::isnan(got[i]));
-    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(want[i])));
-  }
-  return worst;
-}
 
 // The bound on f32 logits.
 constexpr double kBound = 1e-4;

@@ -90,6 +90,7 @@ TEST(ExperimentFile, TablesAndFiguresTakePercentilesThatExist) {
 
 TEST(ExperimentFile, MethodsOfOneKindAreRefusedInAnother) {
   expect_refused("/methods/0", "torch_sdpa", "runs in kind \"attention\" alone");
+  expect_refused("/methods/0", "baseline", "runs in kind \"accuracy\" and \"pml\" alone");
   const Json file = {{"name", "t"},
                      {"title", "t"},
                      {"kind", "attention"},
@@ -193,6 +194,7 @@ TEST(ExperimentFile, AKindWithWorkloadsOfItsOwnTakesNoOther) {
   Vocabulary vocabulary = sample_vocabulary();
   for (KindInfo& kind : vocabulary.kinds)
     kind.own_workloads = {{.name = "riddles", .summary = "r", .takes_file = true},
+                          {.name = "forms", .summary = "f", .takes_templates = true},
                           {.name = "guesses", .summary = "g"}};
   Json file = sample_file();
   const auto parse = [&] { return parse_experiment(file, "sample.json", "desk", {}, vocabulary); };
@@ -211,6 +213,12 @@ TEST(ExperimentFile, AKindWithWorkloadsOfItsOwnTakesNoOther) {
   EXPECT_NE(message().find("\"workload.file\" is missing"), std::string::npos) << message();
   file["workload"] = {{"name", "riddles"}, {"file", "r.jsonl"}};
   EXPECT_EQ(parse().workload.file, "r.jsonl");
+  file["workload"] = {{"name", "riddles"}, {"file", "r.jsonl"}, {"templates", "config"}};
+  EXPECT_NE(message().find("unknown key \"templates\""), std::string::npos) << message();
+  file["workload"] = {{"name", "forms"}, {"templates", "config"}};
+  EXPECT_EQ(parse().workload.templates, "config");
+  file["workload"] = "forms";
+  EXPECT_EQ(parse().workload.templates, "");
   file["workload"] = "guesses";
   EXPECT_EQ(parse().workload.name, "guesses");
   expect_refused("/workload", "riddles", "unknown workload \"riddles\"");  // of another kind

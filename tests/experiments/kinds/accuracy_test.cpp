@@ -10,6 +10,7 @@
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/question_items.h"
+#include "tests/support/data.h"
 
 namespace reprise::experiments {
 namespace {
@@ -153,6 +154,70 @@ TEST_F(Accuracy, WhatCannotBeAskedIsRefused) {
   refused({{"models", {{{"model", dir_.string()}, {"weights", "random"}}}}}, {"tokenizer"});
 }
 
+// What check() has read and made into tokens is what is measured.
+TEST_F(Accuracy, QuestionsAreReadOnceForAllThatIsDoneWithAGroup) {
+  AccuracyKind kind(context_);
+  const Group one = group({{"methods", {"isolated"}}}), other = group({{"methods", {"joint"}}});
+  kind.check(one);
+  std::filesystem::remove(dir_ / "items.jsonl");
+  EXPECT_GT(kind.memory_need(one).bytes, 0);
+  EXPECT_EQ(value_of(kind.measure(one, Json::object(), stop_)[0], "questions"), 4);
+  expect_error([&] { kind.check(other); }, {"items.jsonl"});
+}
+
+// LongBench's form and scores, over the recall models' world: with one module of all documents, and
+// with a module for each.
+TEST_F(Accuracy, LongBenchIsScoredByItsOwnMetric) {
+  const auto of = [&](const char* grouping) {
+    return measure(
+        group({{"models", {"models/recall/llama"}},
+               {"methods", {"baseline", "isolated", "joint"}},
+               {"workload", {{"name", "longbench"}, {"file", "models/recall/longbench"}}},
+               {"settings", {{"task", "musique"}, {"grouping", grouping}}}}));
+  };
+  const auto documents = of("documents"), whole = of("whole");
+  EXPECT_EQ(value_of(documents[0], "questions"), 20);
+  EXPECT_EQ(value_of(documents[0], "score"), 1) << "the model answers when it sees everything";
+  EXPECT_LT(value_of(documents[1], "score"), 1) << "half of these questions need two passages";
+  EXPECT_GT(value_of(documents[1], "score"), 0.3);
+  for (const Measurement& measured : {documents[2], whole[0], whole[1], whole[2]}) {
+    EXPECT_EQ(value_of(measured, "score"), 1);
+    EXPECT_LT(value_of(measured, "mean_kl"), 1e-6);
+  }
+  EXPECT_GT(documents[1].resolved["modules"].get<int>(), 20);
+  EXPECT_EQ(whole[1].resolved["modules"], 20);
+  EXPECT_EQ(whole[1].resolved["questions_cut"], 0);
+}
+
+// A real meeting, cut to what the shipped model places; it was trained on other texts, so that what
+// it answers scores next to nothing.
+TEST_F(Accuracy, QmsumIsAskedFromItsOwnFile) {
+  REPRISE_NEEDS_DATA();
+  const auto folder = reprise::testing::data_dir() / "datasets" / "longcontext";
+  const auto of = [&](const Json& settings) {
+    Json all = {{"task", "qmsum"}, {"items", 3}, {"most_prompt_tokens", 300}};
+    all.update(settings);
+    return measure(group({{"methods", {"baseline", "isolated", "joint"}},
+                          {"workload",
+                           {{"name", "longbench"},
+                            {"file", (folder / "qmsum_test.jsonl").string()},
+                            {"templates", (folder / "longbench_config").string()}}},
+                          {"settings", all}}));
+  };
+  const auto measured = of({{"most_answer_tokens", 20}});
+  for (const Measurement& mode : measured) {
+    EXPECT_EQ(value_of(mode, "questions"), 3);
+    EXPECT_EQ(mode.resolved["questions_cut"], 3);
+    EXPECT_NEAR(mode.resolved["longest_prompt_tokens"].get<double>(), 300, 8);
+    EXPECT_LT(value_of(mode, "score"), 0.5);
+    EXPECT_GE(value_of(mode, "score"), 0);
+    for (const Json& item : mode.answers["items"]) EXPECT_LE(item["tokens"], 20);
+  }
+  EXPECT_GT(value_of(measured[1], "mean_kl"), 0) << "the module does not see the instruction";
+  EXPECT_EQ(value_of(measured[2], "same_tokens_ratio"), 1);
+  EXPECT_LT(value_of(measured[2], "mean_kl"), 1e-6);
+}
+
 TEST_F(Accuracy, ShippedFilesCanBeRun) {
   const auto folder = results::data_dir() / "experiments" / "prompt_cache";
   for (const char* name : {"retrieval_accuracy.json"})
@@ -162,6 +227,32 @@ TEST_F(Accuracy, ShippedFilesCanBeRun) {
       for (const Group& one : expand(experiment, {.context = context_, .device = Device::kCpu}))
         EXPECT_NO_THROW(kind.check(one)) << name << " " << scale << " " << one.label;
     }
+}
+
+// The paper's table 1 asks checkpoints that a user has; its smoke scale those that are shipped.
+TEST_F(Accuracy, Table1RunsWhereItsCheckpointsAre) {
+  const auto file = results::data_dir() / "experiments" / "prompt_cache" / "table1.json";
+  const auto groups = [&](const char* scale, const std::vector<std::string>& overrides) {
+    return expand(load_experiment(file, scale, overrides, known_vocabulary()),
+                  {.context = context_, .device = Device::kCpu});
+  };
+  AccuracyKind kind(context_);
+  const std::vector<Group> smoke = groups("smoke", {});
+  EXPECT_EQ(smoke.size(), 3u * 2u * 2u);
+  for (const Group& one : smoke) EXPECT_NO_THROW(kind.check(one)) << one.label;
+  EXPECT_EQ(groups("paper", {}).size(), 4u * 8u * 2u);
+  expect_error([&] { kind.check(groups("paper", {})[0]); }, {"checkpoints/llama-2-7b"});
+  const std::vector<std::string> shipped = {"models=models/quickstart", "dtypes=f32",
+                                            "workload.file=models/recall/longbench",
+                                            "workload.templates=models/recall/longbench"};
+  const std::vector<Group> named = groups("desk", shipped);
+  EXPECT_NO_THROW(kind.check(named[2])) << named[2].label;  // 2wikimqa
+  expect_error([&] { kind.check(named[0]); }, {"narrativeqa.jsonl", "2wikimqa, musique"});
+  expect_error(
+      [&] {
+        kind.check(groups("desk", {"models=models/quickstart", "dtypes=f32"})[0]);
+      },
+      {"LongBench/data", "--set workload.file="});
 }
 
 TEST_F(Accuracy, RaisedStopGivesTheGroupUp) {

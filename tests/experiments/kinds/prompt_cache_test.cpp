@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "experiments/kinds/costs.h"
 #include "experiments/kinds/ttft.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
 
@@ -78,6 +79,25 @@ TEST_F(PromptCacheKind, SeveralModulesAreMarkedApproximateAndRepairIsCounted) {
   EXPECT_EQ(measured[1].resolved["exactness"], "approximate");
   EXPECT_EQ(measured[1].metrics["repair_ms"]["value"], 0.0);
   EXPECT_GT(measured[2].metrics["repair_ms"]["value"].get<double>(), 0);
+}
+
+// All lanes hold their modules at once: in memory, once more where a scaffold is encoded too, and
+// once more where a request copies them; in files they take none.
+TEST_F(PromptCacheKind, MemoryNeedCountsTheModulesOfEveryLane) {
+  TtftKind kind(context_);
+  const auto need = [&](const Json& methods) {
+    return kind.memory_need(group({{"prompt_tokens", 40}, {"fresh_tokens", 5}}, methods)).bytes;
+  };
+  const Json disk = {{"name", "prompt_cache"}, {"options", {{"tier", "disk"}}}};
+  const double without = need({"contiguous"});
+  const double modules =
+      35.0 * static_cast<double>(kv_bytes_per_token(
+                 Bench::config(group(Json::object(), {"contiguous"})), DType::kF32));
+  EXPECT_EQ(need({"contiguous", "prompt_cache"}), without + modules);
+  EXPECT_EQ(need({"contiguous", copying("isolated")}), without + 2 * modules);
+  EXPECT_EQ(need({"contiguous", copying("scaffold")}), without + 3 * modules);
+  EXPECT_EQ(need({"prompt_cache", copying("isolated")}), without + 3 * modules);
+  EXPECT_EQ(need({"contiguous", disk}), without);
 }
 
 TEST_F(PromptCacheKind, WhatCannotBeIsRefusedBeforeAnythingIsMeasured) {

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/named_python.h"
 
 namespace reprise::experiments {
 namespace {
@@ -58,6 +59,43 @@ TEST(LoadQuestions, ReadsMmluWithAsManyExamples) {
   const std::string file = dir.write("art_test.csv", "Three?,i,j,k,l,D\n").string();
   EXPECT_EQ(load_questions({.name = "mmlu", .file = file}, {.shots = 1}).at(0).documents.size(),
             1u);
+}
+
+TEST(LoadQuestions, ReadsLongBenchByDataset) {
+  const Workload workload{.name = "longbench", .file = "models/recall/longbench"};
+  EXPECT_EQ(load_questions(workload, {}).size(), 30u);
+  const auto items = load_questions(workload, {.task = "musique", .items = 3, .answer_tokens = 9});
+  ASSERT_EQ(items.size(), 3u);
+  EXPECT_EQ(items[0].task, "musique");
+  EXPECT_GE(items[0].documents.size(), 3u);
+  EXPECT_EQ(items[0].most_answer_tokens, 9);
+  const auto whole = load_questions(workload, {.task = "musique", .cuts_documents = false});
+  EXPECT_EQ(whole[0].documents.size(), 1u);
+  EXPECT_EQ(whole[0].text(), items[0].text());
+  EXPECT_EQ(whole[0].most_answer_tokens, 2);
+  expect_error([&] { (void)load_questions(workload, {.task = "trec"}); },
+               {"trec.jsonl", "2wikimqa, musique"});
+}
+
+// Before anything is generated: a classification without its classes, a Chinese set without jieba.
+TEST(LoadQuestions, RefusesAnswersThatCouldNotBeScored) {
+  const TempDir dir;
+  Json sample = {
+      {"input", "Type:"},  {"context", "Question: a\n"}, {"answers", {"Food"}},    {"length", 2},
+      {"dataset", "trec"}, {"language", "en"},           {"all_classes", nullptr}, {"_id", "t1"}};
+  dir.write("dataset2prompt.json",
+            R"({"trec": "{context}{input}", "dureader": "{context}{input}"})");
+  dir.write("dataset2maxlen.json", R"({"trec": 4, "dureader": 4})");
+  const auto load = [&] {
+    const auto file = dir.write("any.jsonl", sample.dump()).string();
+    (void)load_questions({.name = "longbench", .file = file}, {.cuts_documents = false});
+  };
+  expect_error(load, {"question t1", "all_classes"});
+  sample["all_classes"] = {"Food", "Animal"};
+  EXPECT_NO_THROW(load());
+  sample["dataset"] = "dureader";
+  const reprise::testing::NamedPython absent("/absent/python3");
+  expect_error(load, {"/absent/python3", "jieba"});
 }
 
 TEST(QuestionWorkloads, AreAllLoadable) {

@@ -46,6 +46,21 @@ class KindRegistry : public KindOnTinyModel {
     }
     if (kind == "token_memory")
       return group_of({{"kind", kind}, {"methods", {"all_heads", "kv_heads"}}});
+    if (kind == "state_copy")
+      return group_of({{"kind", kind},
+                       {"methods", {"host_to_host", "gather", "mapped_file"}},
+                       {"settings", {{"tokens", 40}}},
+                       {"repetitions", 2}});
+    if (kind == "pml")
+      return group_of({{"kind", kind},
+                       {"models", {"models/quickstart"}},
+                       {"methods",
+                        {"baseline",
+                         {{"name", "prompt_cache"},
+                          {"options", {{"tier", has_cold_disk() ? "cold_disk" : "disk"}}}}}},
+                       {"workload", "use_cases"},
+                       {"settings", {{"use_case", "personal"}, {"new_tokens", 4}}},
+                       {"repetitions", 2}});
     Json methods = {"contiguous",
                     {{"name", "chunk_attention"}, {"options", {{"reuse_prefill", true}}}}};
     if (kind == "ttft")

@@ -63,10 +63,64 @@ TEST_F(SourcesTest, ChangeWithEachFileThatIsRead) {
   EXPECT_NE(difference().find("config.json"), std::string::npos) << difference();
 }
 
+TEST_F(SourcesTest, OfAFolderOfDataAreThoseOfItsFiles) {
+  const auto write = [&](const std::string& name, const std::string& text) {
+    fs::create_directories((dir_ / name).parent_path());
+    std::ofstream(dir_ / name) << text;
+  };
+  write("data/trec.jsonl", "{}");
+  write("data/readme.txt", "not read");
+  write("config/dataset2prompt.json", "{}");
+  const Json file = {{"name", "t"},
+                     {"title", "t"},
+                     {"kind", "accuracy"},
+                     {"methods", {"isolated"}},
+                     {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
+                     {"workload",
+                      {{"name", "longbench"},
+                       {"file", (dir_ / "data").string()},
+                       {"templates", (dir_ / "config").string()}}}};
+  const auto found = [&] {
+    return sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()))["workload"];
+  };
+  const Json before = found();
+  EXPECT_EQ(before["files"].size(), 1u) << before.dump();
+  EXPECT_TRUE(before["files"].contains("trec.jsonl"));
+  write("data/readme.txt", "still not read");
+  EXPECT_EQ(found(), before);
+  write("data/trec.jsonl", "[]");  // as many bytes
+  EXPECT_NE(found()["files"], before["files"]);
+  EXPECT_EQ(found()["templates"], before["templates"]);
+  write("config/dataset2prompt.json", "[]");
+  EXPECT_NE(found()["templates"], before["templates"]);
+  // A large file is told by its size and the time of its change.
+  write("data/trec.jsonl", std::string(9 << 20, ' '));
+  EXPECT_EQ(found()["files"]["trec.jsonl"]["bytes"], 9 << 20);
+}
+
 TEST_F(SourcesTest, RandomWeightsDoNotDependOnFilesThatAreNotRead) {
   const Json before = sources("random");
   write_weights(R"({"a": 1})", 100);
   EXPECT_EQ(sources("random"), before);
+}
+
+TEST_F(SourcesTest, ThePromptBesideASchemaIsOneToo) {
+  const Json file = {{"name", "t"},
+                     {"title", "t"},
+                     {"kind", "pml"},
+                     {"methods", {"baseline"}},
+                     {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
+                     {"workload", {{"name", "pml"}, {"file", (dir_ / "a.schema.xml").string()}}}};
+  const auto now = [&] {
+    return sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()));
+  };
+  std::ofstream(dir_ / "a.schema.xml") << "<schema/>";
+  EXPECT_FALSE(now()["workload"].contains("prompt_hash"));
+  std::ofstream(dir_ / "a.prompt.xml") << "<prompt/>";
+  const Json before = now();
+  EXPECT_EQ(before, now());
+  std::ofstream(dir_ / "a.prompt.xml") << "<prompt>other</prompt>";
+  EXPECT_NE(results::difference_text(now(), before).find("prompt_hash"), std::string::npos);
 }
 
 TEST_F(SourcesTest, ShippedShapesAndDamagedFilesHaveFingerprintsToo) {

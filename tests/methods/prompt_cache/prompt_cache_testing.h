@@ -12,9 +12,12 @@
 #include "methods/prompt_cache/prompt_cache.h"
 #include "methods/registry.h"
 #include "tests/methods/prompt_cache/pml/pml_testing.h"
+#include "tests/support/max_difference.h"
 #include "tests/support/run_model.h"
 
 namespace reprise::prompt_cache {
+
+using reprise::testing::max_difference;
 
 // Numbers are token ids; a placeholder is token 3.
 inline pml::TextEncoder id_encoder() {
@@ -138,15 +141,5 @@ struct Prepared {
   kv::SegmentStore store;
   ModuleStates states;
 };
-
-inline double max_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double worst = 0;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    EXPECT_FALSE(std::isnan(a[i]) || std::isnan(b[i]));
-    worst = std::max(worst, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
-  }
-  return worst;
-}
 
 }  // namespace reprise::prompt_cache

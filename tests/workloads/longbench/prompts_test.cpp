@@ -131,5 +131,38 @@ TEST(Templates, NameFileAndKeyOfWhatIsWrong) {
   expect_error([&] { (void)load_authors_templates(empty.path()); }, {"dataset_prompt.json"});
 }
 
+TEST(Templates, OfDatasetsThatNobodyAsksForNeedNotBeThere) {
+  const TempDir dir;
+  const Json prompts = {{"trec", "{context}{input}"}, {"qmsum", "{context}"}};
+  const Json most = {{"trec", 7}};
+  dir.write("dataset2prompt.json", prompts.dump());
+  dir.write("dataset2maxlen.json", most.dump());
+  const auto templates = load_official_templates(dir.path(), {"trec"});
+  EXPECT_EQ(templates.size(), 1u);
+  EXPECT_EQ(templates.at("trec").most_answer_tokens, 7);
+  expect_error(
+      [&] {
+        (void)load_official_templates(dir.path(), {"trec", "qmsum"});
+      },
+      {"dataset2maxlen.json", "\"qmsum\"", "missing"});
+  dir.write("dataset2maxlen.json", R"({"trec": 7, "trek": 8})");
+  expect_error([&] { (void)load_official_templates(dir.path(), {"trec"}); },
+               {"did you mean \"trec\"?"});
+}
+
+TEST(Templates, AreThoseThatTheFolderHolds) {
+  const TempDir dir;
+  expect_error([&] { (void)load_templates(dir.path()); },
+               {"dataset2prompt.json", "dataset_prompt.json", "--set workload.templates="});
+  (void)load_official(dir, official(), lengths());
+  EXPECT_FALSE(load_templates(dir.path()).at("trec").is_as_coded);
+  const TempDir other;
+  (void)load_authors(other, authors());
+  EXPECT_TRUE(load_templates(other.path()).at("trec").is_as_coded);
+  (void)load_authors(dir, authors());
+  expect_error([&] { (void)load_templates(dir.path()); },
+               {"dataset2prompt.json", "config__dataset_prompt.json", "move one of them"});
+}
+
 }  // namespace
 }  // namespace reprise::workloads::longbench

@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/named_python.h"
 #include "workloads/longbench/words.h"
 
 namespace reprise::workloads::longbench {
@@ -13,6 +12,7 @@ namespace {
 
 using model::expect_error;
 using model::TempDir;
+using reprise::testing::NamedPython;
 using Scores = std::vector<double>;
 
 Prediction prediction(const std::string& text, std::vector<std::string> answers,
@@ -104,26 +104,6 @@ TEST(LoadPredictions, ReadsWhatTheOfficialProgramWrites) {
       [&] { (void)load_predictions(dir.write("p.jsonl", R"({"pred": "", "answer": []})")); },
       {"p.jsonl:1", "\"answers\""});
 }
-
-// A Python named by REPRISE_PYTHON for as long as this lives.
-class NamedPython {
- public:
-  explicit NamedPython(const char* python) {
-    if (const char* old = std::getenv("REPRISE_PYTHON")) old_ = old;
-    ::setenv("REPRISE_PYTHON", python, 1);
-  }
-  NamedPython(const NamedPython&) = delete;
-  NamedPython& operator=(const NamedPython&) = delete;
-  ~NamedPython() {
-    if (old_.empty())
-      ::unsetenv("REPRISE_PYTHON");
-    else
-      ::setenv("REPRISE_PYTHON", old_.c_str(), 1);
-  }
-
- private:
-  std::string old_;
-};
 
 TEST(CutWords, WithoutJiebaNamesThePackage) {
   const NamedPython python("/bin/false");

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "core/base/error.h"
+#include "tests/support/max_difference.h"
 #include "tests/support/reference_decoder.h"
 #include "tests/support/run_model.h"
 #include "tests/support/tiny_models.h"
@@ -16,6 +16,7 @@ namespace {
 
 using reprise::testing::all_logits;
 using reprise::testing::counted;
+using reprise::testing::max_difference;
 using reprise::testing::OneSequence;
 using reprise::testing::random_decoder;
 using reprise::testing::ReferenceDecoder;
@@ -29,16 +30,6 @@ std::vector<int32_t> some_ids(int32_t count, int32_t seed = 3) {
 
 ReferenceDecoder reference_of(const ModelConfig& config, uint64_t seed = 1) {
   return {config, *random_weights(config, seed)};
-}
-
-double max_difference(const std::vector<float>& got, const std::vector<double>& want) {
-  EXPECT_EQ(got.size(), want.size());
-  double worst = 0.0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    EXPECT_FALSE(std::isnan(got[i]));
-    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - want[i]));
-  }
-  return worst;
 }
 
 std::vector<double> rows_of(const std::vector<double>& all, const std::vector<int32_t>& rows,

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -11,23 +10,15 @@
 #include "core/base/json.h"
 #include "core/model/network/layer_policy.h"
 #include "tests/support/data.h"
+#include "tests/support/max_difference.h"
 #include "tests/support/tiny_models.h"
 
 namespace reprise::model {
 namespace {
 
 using reprise::testing::data_dir;
+using reprise::testing::max_difference;
 using reprise::testing::read_f32;
-
-double max_difference(std::span<const float> got, std::span<const float> want) {
-  EXPECT_EQ(got.size(), want.size());
-  double worst = 0.0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    EXPECT_FALSE(std::isnan(got[i]));
-    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(want[i])));
-  }
-  return worst;
-}
 
 class GoldenEncoder : public ::testing::TestWithParam<std::string> {
  protected:

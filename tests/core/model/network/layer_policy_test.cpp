@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "tests/support/max_difference.h"
 #include "tests/support/reference_decoder.h"
 #include "tests/support/run_model.h"
 #include "tests/support/tiny_models.h"
@@ -14,6 +15,7 @@ namespace reprise::model {
 namespace {
 
 using reprise::testing::counted;
+using reprise::testing::max_difference;
 using reprise::testing::OneSequence;
 using reprise::testing::random_decoder;
 using reprise::testing::ReferenceDecoder;
@@ -121,17 +123,6 @@ std::vector<float> logits_with(Decoder& decoder, const std::vector<int32_t>& ids
 
 auto with(LayerPolicy* policy) {
   return [policy](size_t, StepInput& step) { step.policy = policy; };
-}
-
-template <typename Values>
-double max_difference(const std::vector<float>& got, const Values& want) {
-  EXPECT_EQ(got.size(), want.size());
-  double worst = 0.0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    EXPECT_FALSE(std::isnan(got[i]));
-    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(want[i])));
-  }
-  return worst;
 }
 
 class Policies : public ::testing::TestWithParam<std::string> {

@@ -1,0 +1,52 @@
+#include "workloads/longbench/sample_files.h"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "workloads/longbench/datasets.h"
+#include "workloads/longbench/question_sets.h"
+
+namespace reprise::workloads::longbench {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A first line that is no JSON is the loaders' to complain of.
+bool first_line_has(std::string_view text, const char* key) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.contains(key);
+}
+
+std::vector<Sample> load_list(const fs::path& file, std::string_view text) {
+  const Json list = parse_json(text, file.string());
+  const bool is_musique = !list.empty() && list[0].is_object() && list[0].contains("paragraphs");
+  return is_musique ? load_musique(file) : load_hotpotqa(file);
+}
+
+}  // namespace
+
+std::vector<Sample> load_any(const fs::path& file) {
+  const std::string text = read_file(file);
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '[') return load_list(file, text);
+  return first_line_has(text, "meeting_transcripts") ? load_qmsum(file) : load_samples(file);
+}
+
+std::map<std::string, fs::path> dataset_files(const fs::path& folder) {
+  std::map<std::string, fs::path> files;
+  std::error_code error;
+  for (const Dataset& dataset : datasets())
+    for (const char* suffix : {"_e.jsonl", ".jsonl"})  // the later one stays
+      if (const fs::path file = folder / (std::string(dataset.name) + suffix);
+          fs::is_regular_file(file, error))
+        files[std::string(dataset.name)] = file;
+  if (files.empty())
+    raise("{} holds no file of LongBench's, such as {}/trec.jsonl", folder.string(),
+          folder.string());
+  return files;
+}
+
+}  // namespace reprise::workloads::longbench

@@ -133,8 +133,16 @@ void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWo
   const bool has_many = has_many_rows(context) && call.m > LinearCall::kStreamedRows;
   const int64_t most_rows = has_many ? kManyLinearRows : kLinearRows;
   const int64_t first_panel = first / kOutputs, end_panel = (end + kOutputs - 1) / kOutputs;
-  const auto run_panel = [&](int64_t item, int) {
-    const int64_t index = first_panel + item;
+  // Of a dozen rows memory is the limit, and is read fastest where a thread takes panels that
+  // follow one another; of more the arithmetic is, and threads end together if they take panels one
+  // by one.
+  constexpr int64_t kMemoryBoundRows = 24, kRunsPerThread = 8;
+  const int64_t panels = end_panel - first_panel;
+  const int64_t run =
+      has_many && call.m <= kMemoryBoundRows
+          ? std::max<int64_t>(1, panels / (kRunsPerThread * std::max(1, context.threads)))
+          : 1;
+  const auto run_panel = [&](int64_t index) {
     const int64_t begin = std::max(first, index * kOutputs);  // of the panel's wanted outputs
     for (int64_t row = 0; row < call.m; row += most_rows) {
       const LinearTask task{
@@ -151,7 +159,7 @@ void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWo
           .out_dtype = call.out_dtype,
           .out_stride = end - first,
           .accumulate = call.accumulate,
-          .next_panel = panel(std::min(index + context.threads, end_panel - 1))};
+          .next_panel = panel(std::min(index + (run > 1 ? 1 : context.threads), end_panel - 1))};
       if (has_many) {
         linear_rows_avx512_bf16(task);
       } else if (has_many_rows(context)) {
@@ -161,13 +169,17 @@ void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWo
       }
     }
   };
-  const int64_t items = end_panel - first_panel;
+  const auto run_item = [&](int64_t item, int) {
+    const int64_t begin = first_panel + item * run;
+    for (int64_t i = begin; i < std::min(begin + run, end_panel); ++i) run_panel(i);
+  };
+  const int64_t items = (panels + run - 1) / run;
   // Forking costs a few microseconds: what a core does in that time stays on one.
   constexpr int64_t kSerialProducts = 1 << 17;
   if (call.m * (end - first) * cols() <= kSerialProducts) {
-    for (int64_t item = 0; item < items; ++item) run_panel(item, 0);
+    for (int64_t item = 0; item < items; ++item) run_item(item, 0);
   } else {
-    parallel_for(context, items, run_panel);
+    parallel_for(context, items, run_item);
   }
 }
 

@@ -71,7 +71,8 @@ TEST_F(PromptLengths, AreWhatIsMeasuredAndWhatARecordSays) {
   const Group one = group({{"dataset", "gov_report"}, {"context_limit", 32}});
   kind.check(one);
   EXPECT_EQ(kind.memory_need(one).bytes,
-            memory_of_model(Bench::config(one), DType::kF32, DType::kF32, 32 + 6 + 1).bytes);
+            memory_of_model(Bench::config(one), DType::kF32, DType::kF32, 32 + 6 + 1 + 32).bytes)
+      << "the prompt, and the dataset's context as a module";
   for (const Measurement& method : kind.measure(one, Json::object(), stop_)) {
     EXPECT_EQ(method.resolved["prompt_tokens"], 32 + 6);
     EXPECT_EQ(method.resolved["shared_tokens"], 32);

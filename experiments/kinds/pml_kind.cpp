@@ -196,13 +196,7 @@ void PmlKind::check(const Group& group) {
                                kPromptCache, method.name));
   problems.collect([&] {
     const model::ModelConfig config = Bench::config(group);
-    if (!config.has_head)
-      raise("model {} has no head that makes logits, so that it answers nothing: take a decoder",
-            config.name);
-    model::check_loadable(resolve_model(group.model.model),
-                          {.dtype = group.dtype,
-                           .random_weights = group.model.random_weights,
-                           .seed = group.seeds.weights});
+    bench_.check_model(group);
     const int64_t end = load_use_case(group).prompt->end + group.axis("new_tokens");
     if (!group.model.random_weights && !can_place(config, end))
       raise(

@@ -17,7 +17,8 @@ namespace reprise::experiments {
 // another has no gaps, so that gapped and compact positions are the same. The divergence of a mode
 // is taken over the baseline's answer, token by token, whatever the mode would have said itself.
 //
-// Nothing is timed, and repetitions would repeat the same: there is one.
+// Repetitions would repeat the same answers: there is one. The time to first token of each question
+// is that of its one answer, the baseline's taken just before.
 class AccuracyKind : public Kind {
  public:
   explicit AccuracyKind(const Context& context) : bench_(context) {}

@@ -48,6 +48,14 @@ const MetricInfo kMeanKl = {
     "mean_kl", "nats",
     "the same over all tokens of the baseline's answer: mean of a question, then over questions"};
 
+// Medians, because questions are of different lengths: quartiles would tell of those.
+const MetricInfo kTtft = {"ttft_ms", "ms",
+                          "from the prompt to the first token of its answer, states that are kept "
+                          "there already: median over questions"};
+const MetricInfo kTtftSpeedup = {
+    "ttft_speedup", "ratio",
+    "the baseline's time to first token over this one's: median over questions"};
+
 using Outcomes = std::span<const ItemOutcome>;
 
 double mean_of(const std::vector<double>& values) {
@@ -145,6 +153,19 @@ void add_agreement(Measurement& measured, Outcomes outcomes, Outcomes baseline) 
   }
 }
 
+void add_times(Measurement& measured, Outcomes outcomes, Outcomes baseline) {
+  std::vector<double> ttft_ms, speedups;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    ttft_ms.push_back(outcomes[i].ttft_ms);
+    speedups.push_back(baseline[i].ttft_ms / outcomes[i].ttft_ms);
+  }
+  for (const auto& [metric, values] :
+       {std::pair{&kTtft, &ttft_ms}, std::pair{&kTtftSpeedup, &speedups}}) {
+    measured.set(*metric, results::summarize(*values).median);
+    measured.samples[metric->name] = *values;
+  }
+}
+
 Json line_of(const ItemOutcome& outcome, const ItemOutcome& baseline) {
   Json line = {{"id", outcome.id},
                {"text", outcome.text},
@@ -162,9 +183,10 @@ Json line_of(const ItemOutcome& outcome, const ItemOutcome& baseline) {
 }  // namespace
 
 std::vector<MetricInfo> outcome_metrics() {
-  return {kScore,           kScoreLow,  kScoreHigh,  kWon,          kLost,     kPValue,
-          kChoiceScore,     kChoiceLow, kChoiceHigh, kChoicePValue, kSameText, kSameTokens,
-          kFirstDivergence, kTop1,      kFirstKl,    kMeanKl,       kQuestions};
+  return {kScore,    kScoreLow,    kScoreHigh,       kWon,        kLost,
+          kPValue,   kChoiceScore, kChoiceLow,       kChoiceHigh, kChoicePValue,
+          kSameText, kSameTokens,  kFirstDivergence, kTop1,       kFirstKl,
+          kMeanKl,   kTtft,        kTtftSpeedup,     kQuestions};
 }
 
 void add_outcomes(Measurement& measured, Outcomes outcomes, Outcomes baseline, uint64_t seed) {
@@ -181,6 +203,7 @@ void add_outcomes(Measurement& measured, Outcomes outcomes, Outcomes baseline, u
   add_scores(measured, outcomes, baseline, seed);
   add_choices(measured, outcomes, baseline, seed);
   add_agreement(measured, outcomes, baseline);
+  add_times(measured, outcomes, baseline);
 }
 
 }  // namespace reprise::experiments

@@ -20,6 +20,7 @@ struct ItemOutcome {
   double score = 0;                  // of it, 0 to 1
   std::optional<bool> choice_right;  // whether the likeliest choice is right, where there are any
   std::vector<int32_t> tokens;       // of the answer
+  double ttft_ms = 0;                // to the first of them, states found, copied and repaired
   RowComparison rows;                // with the baseline's, over the baseline's answer
 };
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "experiments/kinds/bench.h"
 #include "methods/registry.h"
 
 namespace reprise::experiments {
@@ -49,27 +50,29 @@ engine::Request PromptRunner::request(const prompt_cache::PreparedPrompt& prompt
   return prompt_cache::request_of(prompt, next_id_++, static_cast<int32_t>(most));
 }
 
-std::vector<int32_t> PromptRunner::generate(const prompt_cache::PreparedPrompt& prompt,
-                                            int64_t most,
-                                            const std::function<bool(int32_t)>& is_last) {
+Generated PromptRunner::generate(const prompt_cache::PreparedPrompt& prompt, int64_t most,
+                                 const std::function<bool(int32_t)>& is_last) {
   engine::Request request = this->request(prompt, most);
   request.stop_ids = stop_ids_;
   const engine::RequestId id = request.id;
   const Attached attached(*imports_, id, prompt);
-  engine_.submit(std::move(request));
-  std::vector<int32_t> tokens;
+  Generated out;
   bool is_done = false;
+  const int64_t begin_ns = now_ns();
+  engine_.submit(std::move(request));
   while (engine_.has_work()) {
     const engine::StepReport report = engine_.step();
     engine::require_served(report.events);
     for (const engine::TokenEvent& event : report.events) {
       if (!event.has_token() || is_done) continue;
-      tokens.push_back(event.token);
+      if (out.tokens.empty())
+        out.first_token_ms = static_cast<double>(event.time_ns - begin_ns) * 1e-6;
+      out.tokens.push_back(event.token);
       is_done = is_last(event.token);
       if (is_done && event.finish == engine::FinishReason::kNone) engine_.cancel(id);
     }
   }
-  return tokens;
+  return out;
 }
 
 std::vector<float> PromptRunner::forced(const prompt_cache::PreparedPrompt& prompt,

@@ -20,6 +20,11 @@ struct RunnerOptions {
   std::vector<int32_t> stop_ids;
 };
 
+struct Generated {
+  std::vector<int32_t> tokens;
+  double first_token_ms = 0;  // from submitting the request; what preparing it took is not in it
+};
+
 // One request after another on the contiguous cache.
 class PromptRunner {
  public:
@@ -28,7 +33,7 @@ class PromptRunner {
 
   // Greedy tokens, up to `most`, a stop id, or the first for which `is_last` is true; the last is
   // among them.
-  std::vector<int32_t> generate(const prompt_cache::PreparedPrompt& prompt, int64_t most,
+  Generated generate(const prompt_cache::PreparedPrompt& prompt, int64_t most,
                                 const std::function<bool(int32_t token)>& is_last);
 
   // Logits [tokens, vocab] that each of `tokens` behind the prompt is drawn from, the ones before

@@ -27,6 +27,7 @@ Outcomes answered(const std::string& letters) {
                         .text = std::string(1, letters[i]),
                         .score = letters[i] < 'a' ? 1.0 : 0.0,
                         .tokens = {7, letters[i], 9},
+                        .ttft_ms = 4,
                         .rows = {.top_1_ratio = 1}});
   return outcomes;
 }
@@ -55,6 +56,19 @@ TEST(AddOutcomes, CountsWonAndLost) {
   EXPECT_EQ(measured.answers["items"][3]["first_divergence"], 1);
   EXPECT_FALSE(measured.answers["items"][0].contains("first_divergence"));
   EXPECT_FALSE(measured.metrics.contains("choice_score"));
+}
+
+TEST(AddOutcomes, TimesAreComparedQuestionByQuestion) {
+  Outcomes outcomes = answered("AAA"), baseline = answered("AAA");
+  const double times[] = {1, 8, 2}, baselines[] = {2, 80, 10};
+  for (size_t i = 0; i < 3; ++i) {
+    outcomes[i].ttft_ms = times[i];
+    baseline[i].ttft_ms = baselines[i];
+  }
+  const Measurement measured = measured_of(outcomes, baseline);
+  EXPECT_EQ(value_of(measured, "ttft_ms"), 2);
+  EXPECT_EQ(value_of(measured, "ttft_speedup"), 5);
+  EXPECT_EQ(measured.samples["ttft_speedup"], (Json{2, 10, 5}));
 }
 
 TEST(AddOutcomes, ALossOfManyQuestionsIsNoChance) {

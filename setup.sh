@@ -24,6 +24,7 @@ packages=(
   libxxhash-dev                                                                 # checksums
   libsentencepiece-dev libpcre2-dev libutf8proc-dev                             # tokenizers
   libpugixml-dev                                                                # PML
+  libcpp-httplib-dev prometheus-cpp-dev                                         # serving: HTTP, metrics
   libgtest-dev libgmock-dev libbenchmark-dev                                    # tests and benchmarks
   openmpi-bin                                                                   # ranks share a run: tests
   python3 python3-matplotlib python3-jieba                                      # figures; words of Chinese texts

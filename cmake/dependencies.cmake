@@ -9,6 +9,8 @@ pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)     # li
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)                # libpcre2-dev
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)            # libutf8proc-dev
 pkg_check_modules(PUGIXML REQUIRED IMPORTED_TARGET pugixml)                  # libpugixml-dev
+pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)             # libcpp-httplib-dev
+pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)  # prometheus-cpp-dev
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)             # libxxhash-dev
 find_package(Threads REQUIRED)
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)                           # libcli11-dev

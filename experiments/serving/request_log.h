@@ -1,0 +1,42 @@
+// What happened to each request of a serving run, by one clock, whoever served it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace reprise::experiments::serving {
+
+enum class Outcome : uint8_t { kServed, kRefused, kFailed, kCancelled, kExpired };
+
+// Times are seconds from the start of the run; below 0: it did not happen.
+struct RequestEntry {
+  int64_t index = 0;            // in its RequestSource
+  double intended_s = 0;        // when it was meant to be sent: latency counts from here
+  double sent_s = -1;           // handed to the engine, or written to the connection
+  double admitted_s = -1;       // joined the batch for the first time; of engines that tell
+  std::vector<double> token_s;  // of each token, ascending; of one step, the same
+  double done_s = -1;
+  int64_t prompt_tokens = 0;   // that were asked for
+  int64_t wanted_tokens = 0;   // to generate
+  int64_t cached_tokens = -1;  // of the prompt, not computed; -1: the server does not tell
+  int64_t preemptions = 0;
+  Outcome outcome = Outcome::kServed;
+  std::string reason;           // of all but kServed
+  std::vector<int32_t> tokens;  // generated, where they are known
+};
+
+// Of one step of an engine that tells.
+struct StepEntry {
+  double start_s = 0, end_s = 0;
+  int64_t prefill_tokens = 0, decode_tokens = 0;
+  int64_t batch = 0, waiting = 0, preempted = 0;
+  int64_t kv_bytes = 0;  // of blocks in use at its end
+};
+
+struct RequestLog {
+  std::vector<RequestEntry> requests;  // by index
+  std::vector<StepEntry> steps;        // empty: the server does not tell
+};
+
+}  // namespace reprise::experiments::serving

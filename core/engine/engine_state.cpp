@@ -41,7 +41,8 @@ Engine::State::State(const Context& c, model::Decoder& d, std::unique_ptr<reuse:
       options(o),
       need(method->pool_need(o.limits)),
       pool(make_pool(d.config(), need, o)),
-      sequences(*options.scheduler),
+      sequences(*options.scheduler,
+                [this](const Sequence& sequence) { return expected_tokens(sequence); }),
       step(*method, pool) {
   if (pool.options().num_blocks < need.num_blocks)
     spare_blocks =
@@ -74,7 +75,7 @@ void Engine::State::admit(int64_t now_ns) {
   if (!sequences.has_waiting()) return;
   list_views();
   while (sequences.has_waiting() && views.size() < static_cast<size_t>(options.limits.max_batch)) {
-    Sequence& head = sequences.head();
+    Sequence& head = sequences.head(now_ns);
     if (!options.scheduler->admits(head.waiting(), view())) {
       REPRISE_CHECK(!views.empty(), "the scheduler admits nobody and nobody runs");
       return;
@@ -112,6 +113,15 @@ void Engine::State::admit(int64_t now_ns) {
     sequences.start(head);
     views.push_back(head.running());
   }
+}
+
+int32_t Engine::State::expected_tokens(const Sequence& sequence) const {
+  return method->tokens_in_cache({.id = sequence.request.id,
+                                  .tokens = sequence.compared_tokens(),
+                                  .positions = sequence.positions,
+                                  .most_reused_tokens = shows_all(sequence)
+                                                            ? sequence.shown
+                                                            : std::numeric_limits<int32_t>::max()});
 }
 
 void Engine::State::end(Sequence& sequence, FinishReason finish, std::string reason,

@@ -51,6 +51,8 @@ struct Engine::State {
   void cancel_asked();
   void expire(int64_t now_ns);
   void admit(int64_t now_ns);
+  // Leading tokens of a sequence that would not be computed if it were admitted now.
+  [[nodiscard]] int32_t expected_tokens(const Sequence& sequence) const;
   // Ends a request that no step finishes: its cache is given back, its end told by the next report.
   void end(Sequence& sequence, FinishReason finish, std::string reason, int64_t now_ns);
 

@@ -47,6 +47,12 @@ Admission PrefixTreeMethod::admit(const NewSequence& sequence, kv::BlockPool& po
   return {.admitted = true, .reused_tokens = reused};
 }
 
+int32_t PrefixTreeMethod::tokens_in_cache(const NewSequence& sequence) const {
+  if (!options_.reuse_prefill) return 0;
+  return std::min({tree_.match(sequence.tokens, sequence.positions).computed,
+                   static_cast<int32_t>(sequence.tokens.size()) - 1, sequence.most_reused_tokens});
+}
+
 void PrefixTreeMethod::retire(RequestId id, kv::BlockPool& pool) {
   tree_.remove(id, pool);
   release_buffer(id, pool);

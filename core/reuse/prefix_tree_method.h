@@ -30,6 +30,7 @@ class PrefixTreeMethod : public ReuseMethod {
 
   [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;
   Admission admit(const NewSequence& sequence, kv::BlockPool& pool) override;
+  [[nodiscard]] int32_t tokens_in_cache(const NewSequence& sequence) const override;
   void retire(RequestId id, kv::BlockPool& pool) override;
   [[nodiscard]] int32_t held_blocks(RequestId id) const override {
     return static_cast<int32_t>(tree_.sequence(id).path.size());

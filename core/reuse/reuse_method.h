@@ -123,6 +123,9 @@ class ReuseMethod {
   // Finds or takes cache for the tokens that a sequence has; what it generates takes its cache in
   // reserve(). Throws Error for an id that is there.
   virtual Admission admit(const NewSequence& sequence, kv::BlockPool& pool) = 0;
+  // Leading tokens that admit() would spare a sequence if it were asked now, for policies that
+  // order the queue by what is left to compute. 0 also where the method does not say.
+  [[nodiscard]] virtual int32_t tokens_in_cache(const NewSequence& /*sequence*/) const { return 0; }
   // Ends a sequence, finished or not, and gives back every block that it alone holds.
   virtual void retire(RequestId id, kv::BlockPool& pool) = 0;
   // Blocks that hold the sequence's tokens, those it shares among them.

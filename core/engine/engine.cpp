@@ -20,6 +20,9 @@ void check(const EngineOptions& options) {
   if (options.num_blocks < 0)
     raise("num_blocks is {}, it must be at least 1, or 0 for what the method needs",
           options.num_blocks);
+  if (options.kv_budget_bytes < 0)
+    raise("kv_budget_bytes is {}, it must be at least 1, or 0 for no budget",
+          options.kv_budget_bytes);
   if (!(options.watermark_ratio >= 0 && options.watermark_ratio < 1))
     raise("watermark_ratio is {}, it must be at least 0 and below 1", options.watermark_ratio);
 }

@@ -25,6 +25,9 @@ struct EngineOptions {
   // Blocks of the pool. 0: as many as the method needs for the limits; nobody is ever preempted
   // then.
   int32_t num_blocks = 0;
+  // Most that the blocks may take together; 0: whatever their number comes to. With a budget and no
+  // num_blocks the pool has as many as fit, also where the method needs fewer: it may keep more.
+  int64_t kv_budget_bytes = 0;
   // Share of a smaller pool that admissions leave free while others run, for these to grow into:
   // the larger, the fewer preemptions.
   double watermark_ratio = 0.01;
@@ -62,7 +65,8 @@ using LogitsObserver = std::function<void(const LogitsRow&)>;
 
 class Engine {
  public:
-  // `decoder` must outlive the engine. Throws Error when the cache does not fit into memory.
+  // `decoder` must outlive the engine. Throws Error when the cache does not fit into memory, or one
+  // sequence of the limits not into the budget, with the bytes that it takes.
   Engine(const Context& context, model::Decoder& decoder,
          std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options);
   ~Engine();

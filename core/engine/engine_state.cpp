@@ -5,21 +5,11 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/engine/pool_size.h"
 #include "core/engine/sampling.h"
 
 namespace reprise::engine {
 namespace {
-
-kv::BlockPool make_pool(const model::ModelConfig& config, const reuse::PoolNeed& need,
-                        const EngineOptions& options) {
-  return kv::BlockPool(
-      {.layers = config.layers,
-       .kv_heads = config.kv_heads,
-       .head_dim = config.head_dim,
-       .dtype = options.kv_dtype,
-       .block_tokens = need.block_tokens,
-       .num_blocks = options.num_blocks > 0 ? options.num_blocks : need.num_blocks});
-}
 
 std::string described(const Sequence& sequence, const NamedPrefixes& prefixes) {
   if (sequence.is_prefix()) return "prefix " + prefixes.names_of(sequence.request.id);
@@ -27,8 +17,9 @@ std::string described(const Sequence& sequence, const NamedPrefixes& prefixes) {
 }
 
 std::string cache_left(const kv::BlockPool& pool) {
-  return fmt::format("{} of {} blocks of {} tokens are free for it", pool.free_blocks(),
-                     pool.options().num_blocks, pool.options().block_tokens);
+  return fmt::format("{} of {} blocks of {} tokens ({} bytes each) are free for it",
+                     pool.free_blocks(), pool.options().num_blocks, pool.options().block_tokens,
+                     pool.block_bytes());
 }
 
 }  // namespace
@@ -40,7 +31,7 @@ Engine::State::State(const Context& c, model::Decoder& d, std::unique_ptr<reuse:
       method(std::move(m)),
       options(o),
       need(method->pool_need(o.limits)),
-      pool(make_pool(d.config(), need, o)),
+      pool(pool_options(*method, need, d.config(), o)),
       sequences(*options.scheduler,
                 [this](const Sequence& sequence) { return expected_tokens(sequence); }),
       step(*method, pool) {

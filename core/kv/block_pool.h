@@ -16,6 +16,9 @@ struct BlockPoolOptions {
   int32_t num_blocks = 0;
 };
 
+// Of keys and values of one block, all layers.
+[[nodiscard]] int64_t block_bytes(const BlockPoolOptions& options);
+
 // Storage: keys and values each [blocks, layers, kv_heads, block_tokens, head_dim]. Pages of blocks
 // never used are never touched. Not thread-safe: the scheduler thread owns it.
 class BlockPool {
@@ -33,7 +36,7 @@ class BlockPool {
   [[nodiscard]] int32_t free_blocks() const { return static_cast<int32_t>(free_.size()); }
   [[nodiscard]] int32_t used_blocks() const { return options_.num_blocks - free_blocks(); }
   [[nodiscard]] int32_t peak_used_blocks() const { return peak_used_; }
-  [[nodiscard]] int64_t block_bytes() const;  // keys and values, all layers
+  [[nodiscard]] int64_t block_bytes() const { return kv::block_bytes(options_); }
   [[nodiscard]] int64_t used_bytes() const { return used_blocks() * block_bytes(); }
   [[nodiscard]] int64_t peak_bytes() const { return peak_used_ * block_bytes(); }
 

@@ -130,7 +130,7 @@ StepReport Engine::step() {
   report.start_ns = s.now();
   s.cancel_asked();  // in a step that failed
   s.expire(report.start_ns);
-  s.admit(report.start_ns);
+  s.admit(report);
   struct Stepping {
     State& s;
     explicit Stepping(State& state) : s(state) { s.is_stepping = true; }
@@ -168,6 +168,7 @@ std::vector<TokenEvent> Engine::run() {
 }
 
 const kv::BlockPool& Engine::pool() const { return state_->pool; }
+const SwapStats& Engine::swap_stats() const { return state_->swap.stats(); }
 reuse::ReuseMethod& Engine::method() { return *state_->method; }
 const EngineOptions& Engine::options() const { return state_->options; }
 

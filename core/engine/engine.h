@@ -10,6 +10,7 @@
 
 #include "core/device/context.h"
 #include "core/engine/named_prefixes.h"
+#include "core/engine/preemption.h"
 #include "core/engine/request.h"
 #include "core/engine/scheduler.h"
 #include "core/model/network/decoder.h"
@@ -37,16 +38,18 @@ struct EngineOptions {
   // Chooses what each layer of every step does; empty: all compute. It holds for the engine's life,
   // so that no step reads keys that an earlier one left out.
   std::shared_ptr<model::LayerPolicy> policy = {};
+  SwapOptions swap = {};                   // of sequences that give back their blocks for others
   std::function<int64_t()> clock_ns = {};  // empty: the steady clock
 };
 
 struct StepReport {
   int64_t start_ns = 0, end_ns = 0;
-  int32_t prefill_tokens = 0;  // rows computed for prompts, and again after preemptions
-  int32_t decode_tokens = 0;   // rows computed for generated tokens
-  int32_t preempted = 0;       // sequences that gave back their cache for others
-  int32_t batch = 0;           // sequences that hold cache once it is composed
-  int32_t waiting = 0;         // requests that it leaves in the queue
+  int32_t prefill_tokens = 0;   // rows computed for prompts, and again after preemptions
+  int32_t decode_tokens = 0;    // rows computed for generated tokens
+  int32_t preempted = 0;        // sequences that gave back their cache for others
+  int32_t restored_tokens = 0;  // of preempted sequences: written back instead of computed
+  int32_t batch = 0;            // sequences that hold cache once it is composed
+  int32_t waiting = 0;          // requests that it leaves in the queue
   // At its end; what the method keeps for requests to come is in use as well.
   int32_t used_blocks = 0;
   int64_t kv_bytes = 0;  // of used_blocks, all layers
@@ -98,9 +101,10 @@ class Engine {
   void observe_logits(LogitsObserver observer);
   // Admits what the scheduler wants and the cache holds, then runs one step as it shares the rows.
   // Where blocks are missing, sequences are preempted: they wait at their place in the queue and
-  // compute again what they had; the tokens stay the same but for models whose rotary angles depend
-  // on the length of all that is computed at once. Throws Error for logits that are NaN and where
-  // the decoder does; the engine stands as before the step and may go on.
+  // compute again what they had, but for what EngineOptions::swap kept; the tokens stay the same
+  // but for models whose rotary angles depend on the length of all that is computed at once. Throws
+  // Error for logits that are NaN and where the decoder does; the engine stands as before the step
+  // and may go on.
   StepReport step();
   // Requests wait or run, or their end has not been told.
   [[nodiscard]] bool has_work() const;
@@ -108,6 +112,7 @@ class Engine {
   std::vector<TokenEvent> run();
 
   [[nodiscard]] const kv::BlockPool& pool() const;
+  [[nodiscard]] const SwapStats& swap_stats() const;
   [[nodiscard]] reuse::ReuseMethod& method();
   [[nodiscard]] const EngineOptions& options() const;
 

@@ -34,7 +34,8 @@ Engine::State::State(const Context& c, model::Decoder& d, std::unique_ptr<reuse:
       pool(pool_options(*method, need, d.config(), o)),
       sequences(*options.scheduler,
                 [this](const Sequence& sequence) { return expected_tokens(sequence); }),
-      step(*method, pool) {
+      step(*method, pool),
+      swap(o.swap) {
   if (pool.options().num_blocks < need.num_blocks)
     spare_blocks =
         std::max(1, static_cast<int32_t>(std::ceil(o.watermark_ratio * pool.options().num_blocks)));
@@ -62,7 +63,8 @@ void Engine::State::expire(int64_t now_ns) {
     end(sequences.at(id), FinishReason::kDeadline, "", now_ns);
 }
 
-void Engine::State::admit(int64_t now_ns) {
+void Engine::State::admit(StepReport& report) {
+  const int64_t now_ns = report.start_ns;
   if (!sequences.has_waiting()) return;
   list_views();
   while (sequences.has_waiting() && views.size() < static_cast<size_t>(options.limits.max_batch)) {
@@ -74,15 +76,13 @@ void Engine::State::admit(int64_t now_ns) {
     reuse::Admission admission;
     std::string refusal;
     try {
-      admission =
-          method->admit({.id = head.request.id,
-                         .tokens = head.compared_tokens(),
-                         .positions = head.positions,
-                         .max_new_tokens = head.request.max_new_tokens - head.generated(),
-                         .spare_blocks = views.empty() ? 0 : spare_blocks,
-                         .most_reused_tokens =
-                             shows_all(head) ? head.shown : std::numeric_limits<int32_t>::max()},
-                        pool);
+      admission = method->admit({.id = head.request.id,
+                                 .tokens = head.compared_tokens(),
+                                 .positions = head.positions,
+                                 .max_new_tokens = head.request.max_new_tokens - head.generated(),
+                                 .spare_blocks = views.empty() ? 0 : spare_blocks,
+                                 .most_reused_tokens = most_reused(head)},
+                                pool);
     } catch (const Error& error) {
       refusal = error.what();
     }
@@ -101,24 +101,25 @@ void Engine::State::admit(int64_t now_ns) {
       head.times.admitted = now_ns;
       head.cached_tokens = head.computed;
     }
+    swap_in(head, report);
     sequences.start(head);
     views.push_back(head.running());
   }
 }
 
 int32_t Engine::State::expected_tokens(const Sequence& sequence) const {
-  return method->tokens_in_cache({.id = sequence.request.id,
-                                  .tokens = sequence.compared_tokens(),
-                                  .positions = sequence.positions,
-                                  .most_reused_tokens = shows_all(sequence)
-                                                            ? sequence.shown
-                                                            : std::numeric_limits<int32_t>::max()});
+  const int32_t in_cache = method->tokens_in_cache({.id = sequence.request.id,
+                                                    .tokens = sequence.compared_tokens(),
+                                                    .positions = sequence.positions,
+                                                    .most_reused_tokens = most_reused(sequence)});
+  return std::max(in_cache, swap.tokens(sequence.request.id));
 }
 
 void Engine::State::end(Sequence& sequence, FinishReason finish, std::string reason,
                         int64_t now_ns) {
   const RequestId id = sequence.request.id;
   if (sequence.is_running) method->retire(id, pool);
+  swap.drop(id);
   sequence.times.done = now_ns;
   if (!sequence.is_prefix() || finish == FinishReason::kRefused) {
     untold.push_back(sequence.last_event(finish));
@@ -202,8 +203,34 @@ void Engine::State::make_room(StepReport& report) {
 }
 
 void Engine::State::preempt(Sequence& sequence) {
+  swap_out(sequence);
   method->retire(sequence.request.id, pool);
   sequences.preempt(sequence);
+}
+
+void Engine::State::swap_out(const Sequence& sequence) {
+  if (!swap.keeps_any() || sequence.computed == 0) return;
+  const RequestId id = sequence.request.id;
+  runs.clear();
+  if (method->locate(id, 0, sequence.computed, pool, runs))
+    swap.keep(id, pool.view(), pool.options().layers, runs, context);
+}
+
+void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
+  const RequestId id = sequence.request.id;
+  const int32_t first = sequence.computed;
+  const int32_t end = std::min(
+      {swap.tokens(id), most_reused(sequence), static_cast<int32_t>(sequence.tokens.size()) - 1});
+  runs.clear();
+  if (first < end && method->locate(id, first, end, pool, runs)) {
+    std::erase_if(runs, [](const kv::TokenRun& run) { return run.is_computed; });
+    if (swap.restore(id, pool.view(), runs, context)) {
+      method->restored(id, first, end);
+      sequence.computed = end;
+      report.restored_tokens += end - first;
+    }
+  }
+  swap.drop(id);
 }
 
 // What the decoder is to compute: the rows' tokens, and whose logits are wanted.

@@ -1,6 +1,7 @@
 // The insides of the engine: admission, composition, execution and bookkeeping of a step.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "core/engine/sampling.h"
 #include "core/engine/sequences.h"
 #include "core/engine/step.h"
+#include "core/engine/swap_space.h"
 
 namespace reprise::engine {
 
@@ -24,6 +26,7 @@ struct Engine::State {
   Sequences sequences;
   NamedPrefixes prefixes;
   Step step;
+  SwapSpace swap;
   LogitsObserver observer;
   std::vector<TokenEvent> untold;    // ends that no step's report has had yet
   std::vector<RequestId> to_cancel;  // asked for within the step under way
@@ -41,6 +44,7 @@ struct Engine::State {
   std::vector<int32_t> first_wanted;  // [batch + 1]  into `wanted`
   std::vector<float> logits;          // [wanted, vocab]
   std::vector<RequestId> finished;
+  std::vector<kv::TokenRun> runs;
 
   State(const Context& c, model::Decoder& d, std::unique_ptr<reuse::ReuseMethod> m,
         const EngineOptions& o);
@@ -50,7 +54,7 @@ struct Engine::State {
   // ---- Before a step, and behind it ----
   void cancel_asked();
   void expire(int64_t now_ns);
-  void admit(int64_t now_ns);
+  void admit(StepReport& report);
   // Leading tokens of a sequence that would not be computed if it were admitted now.
   [[nodiscard]] int32_t expected_tokens(const Sequence& sequence) const;
   // Ends a request that no step finishes: its cache is given back, its end told by the next report.
@@ -62,9 +66,17 @@ struct Engine::State {
   void add_parts();
   void make_room(StepReport& report);
   void preempt(Sequence& sequence);
+  void swap_out(const Sequence& sequence);
+  // Of a sequence that was admitted just now: writes back what the method does not have, and
+  // forgets what was kept.
+  void swap_in(Sequence& sequence, StepReport& report);
   void list_rows();
   [[nodiscard]] bool shows_all(const Sequence& sequence) const {
     return observer && sequence.request.logits == LogitsMode::kAll;
+  }
+  // Leading tokens of it that need not be computed, wherever they are found.
+  [[nodiscard]] int32_t most_reused(const Sequence& sequence) const {
+    return shows_all(sequence) ? sequence.shown : std::numeric_limits<int32_t>::max();
   }
   void list_views();
   [[nodiscard]] StepView view() const;

@@ -65,6 +65,25 @@ void PrefixTreeMethod::release_buffer(RequestId prefix, kv::BlockPool& pool) {
   found->second.clear();
 }
 
+bool PrefixTreeMethod::locate(RequestId id, int32_t first_token, int32_t end_token,
+                              const kv::BlockPool& pool, std::vector<kv::TokenRun>& runs) const {
+  const TreeSequence& sequence = tree_.sequence(id);
+  for (int32_t token = first_token; token < end_token;) {
+    const int32_t k = sequence.chunk_of(token, options_.tree.chunk_tokens);
+    const Chunk& chunk = tree_.chunk(sequence.path[static_cast<size_t>(k)]);
+    const int32_t in_chunk = token - chunk.first_token;
+    const bool is_computed = in_chunk < chunk.computed;
+    const int32_t end =
+        std::min(end_token, chunk.first_token + (is_computed ? chunk.computed : chunk.filled()));
+    runs.push_back({.first_token = token,
+                    .tokens = end - token,
+                    .offset = pool.offset_of(chunk.block, in_chunk),
+                    .is_computed = is_computed});
+    token = end;
+  }
+  return true;
+}
+
 bool PrefixTreeMethod::declare_prefix(RequestId id, std::span<const int32_t> /*tokens*/) {
   if (!matches_pinned(options_.tree.matching)) return false;
   if (options_.most_prefixes > 0 && std::ssize(prefixes_) >= options_.most_prefixes)

@@ -7,10 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/device/context.h"
 #include "core/kv/block_pool.h"
 #include "core/kv/plan.h"
+#include "core/kv/token_states.h"
 
 namespace reprise::reuse {
 
@@ -130,6 +132,18 @@ class ReuseMethod {
   virtual void retire(RequestId id, kv::BlockPool& pool) = 0;
   // Blocks that hold the sequence's tokens, those it shares among them.
   [[nodiscard]] virtual int32_t held_blocks(RequestId id) const = 0;
+
+  // Appends where the sequence's tokens [first_token, end_token) lie in the pool, all of which it
+  // has cache for, in order; runs whose states are known to be there say so. False, and nothing is
+  // appended, where the method cannot say: its sequences are computed again after a preemption.
+  [[nodiscard]] virtual bool locate(RequestId /*id*/, int32_t /*first_token*/,
+                                    int32_t /*end_token*/, const kv::BlockPool& /*pool*/,
+                                    std::vector<kv::TokenRun>& /*runs*/) const {
+    return false;
+  }
+  // The states of tokens [first_token, end_token) of a sequence, which was admitted just before and
+  // has all before them computed, have been written to where locate() says.
+  virtual void restored(RequestId /*id*/, int32_t /*first_token*/, int32_t /*end_token*/) {}
 
   // ---- Named prefixes ----
 

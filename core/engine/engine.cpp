@@ -30,9 +30,14 @@ void check(const EngineOptions& options) {
 }  // namespace
 
 Engine::Engine(const Context& context, model::Decoder& decoder,
+               std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options)
+    : Engine(context, std::make_unique<DecoderExecutor>(context, decoder, options.policy),
+             std::move(method), options) {}
+
+Engine::Engine(const Context& context, std::unique_ptr<StepExecutor> executor,
                std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options) {
   check(options);
-  const model::ModelConfig& config = decoder.config();
+  const model::ModelConfig& config = executor->config();
   method->tune({.heads = config.heads,
                 .kv_heads = config.kv_heads,
                 .head_dim = config.head_dim,
@@ -40,7 +45,7 @@ Engine::Engine(const Context& context, model::Decoder& decoder,
                 .context = context});
   EngineOptions resolved = options;
   if (!resolved.scheduler) resolved.scheduler = std::make_shared<FirstComeScheduler>();
-  state_ = std::make_unique<State>(context, decoder, std::move(method), resolved);
+  state_ = std::make_unique<State>(context, std::move(executor), std::move(method), resolved);
 }
 
 Engine::~Engine() {
@@ -55,7 +60,7 @@ void Engine::submit(Request request) {
     raise("request id {} is in use already: give each request its own", request.id);
   const int64_t now_ns = s.now();
   std::string refusal =
-      refusal_of(request, s.decoder.config(), s.options.limits.max_sequence_tokens);
+      refusal_of(request, s.executor->config(), s.options.limits.max_sequence_tokens);
   if (refusal.empty()) {
     s.sequences.add(std::move(request), now_ns);
     return;
@@ -88,7 +93,7 @@ void Engine::declare_prefix(const std::string& name, std::vector<int32_t> tokens
   }
   Request request{.id = s.prefixes.next_id(), .prompt = tokens, .max_new_tokens = 0};
   const std::string refusal =
-      refusal_of(request, s.decoder.config(), s.options.limits.max_sequence_tokens);
+      refusal_of(request, s.executor->config(), s.options.limits.max_sequence_tokens);
   if (!refusal.empty()) raise("prefix \"{}\": {}", name, refusal);
   const RequestId id = request.id;
   const bool is_kept = s.method->declare_prefix(id, tokens);

@@ -13,6 +13,7 @@
 #include "core/engine/preemption.h"
 #include "core/engine/request.h"
 #include "core/engine/scheduler.h"
+#include "core/engine/step_executor.h"
 #include "core/model/network/decoder.h"
 #include "core/model/network/layer_policy.h"
 #include "core/reuse/reuse_method.h"
@@ -71,6 +72,10 @@ class Engine {
   // `decoder` must outlive the engine. Throws Error when the cache does not fit into memory, or one
   // sequence of the limits not into the budget, with the bytes that it takes.
   Engine(const Context& context, model::Decoder& decoder,
+         std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options);
+  // The same with something else in the network's place; EngineOptions::policy is the network's,
+  // and has no effect.
+  Engine(const Context& context, std::unique_ptr<StepExecutor> executor,
          std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options);
   ~Engine();
 

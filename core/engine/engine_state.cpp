@@ -6,7 +6,6 @@
 
 #include "core/base/error.h"
 #include "core/engine/pool_size.h"
-#include "core/engine/sampling.h"
 
 namespace reprise::engine {
 namespace {
@@ -24,14 +23,14 @@ std::string cache_left(const kv::BlockPool& pool) {
 
 }  // namespace
 
-Engine::State::State(const Context& c, model::Decoder& d, std::unique_ptr<reuse::ReuseMethod> m,
-                     const EngineOptions& o)
+Engine::State::State(const Context& c, std::unique_ptr<StepExecutor> e,
+                     std::unique_ptr<reuse::ReuseMethod> m, const EngineOptions& o)
     : context(c),
-      decoder(d),
+      executor(std::move(e)),
       method(std::move(m)),
       options(o),
       need(method->pool_need(o.limits)),
-      pool(pool_options(*method, need, d.config(), o)),
+      pool(pool_options(*method, need, *executor, o)),
       sequences(*options.scheduler,
                 [this](const Sequence& sequence) { return expected_tokens(sequence); }),
       step(*method, pool),
@@ -247,26 +246,21 @@ void Engine::State::list_rows() {
       for (int32_t row = std::max(0, sequence.shown - of.first_token); row + 1 < of.rows; ++row)
         wanted.push_back(of.first_row + row);
     const bool shows_last = shows_all(sequence) && of.first_token + of.rows > sequence.shown;
-    if (shows_last || draws(i)) wanted.push_back(of.first_row + of.rows - 1);
+    if (shows_last || draws_from(i)) wanted.push_back(of.first_row + of.rows - 1);
     first_wanted.push_back(static_cast<int32_t>(wanted.size()));
   }
 }
 
 // ---- Running it ----
 
-std::span<const float> Engine::State::logits_of(int32_t n) const {
-  const auto vocab = static_cast<size_t>(decoder.config().vocab);
-  return std::span(logits).subspan(static_cast<size_t>(n) * vocab, vocab);
-}
-
+// All tokens are drawn before any sequence moves on: where one cannot be (NaN), the step throws and
+// has changed nothing.
 void Engine::State::execute(StepReport& report) {
   const kv::AttentionPlan& plan = step.plan();
   report.shared_tokens = step.shared_tokens();
-  logits.resize(wanted.size() * static_cast<size_t>(decoder.config().vocab));
+  list_draws();
   const int64_t begin_ns = steady_ns();
-  decoder.forward({.ids = ids, .plan = plan, .logit_rows = wanted, .policy = options.policy.get()},
-                  {.logits = logits});
-  draw();
+  executor->execute({.ids = ids, .plan = plan, .logit_rows = wanted, .draws = draws}, tokens_drawn);
   computing_ns = steady_ns() - begin_ns;
   show();
   step.computed();
@@ -275,22 +269,16 @@ void Engine::State::execute(StepReport& report) {
   forget_finished();
 }
 
-// Draws the next token of every sequence that the step completes. All of them before any sequence
-// moves on: where one cannot be drawn (NaN), the step throws and has changed nothing.
-void Engine::State::draw() {
-  drawing.clear();
+// The next token of every sequence that the step completes.
+void Engine::State::list_draws() {
+  draws.clear();
   for (size_t i = 0; i < step.batch().size(); ++i)
-    if (draws(i))
-      drawing.push_back({.logits = logits_of(first_wanted[i + 1] - 1),
-                         .options = &part(i).request.sampling,
-                         .request = part(i).request.id,
-                         .index = part(i).generated()});
-  tokens_drawn.resize(drawing.size());
-  sample_rows(drawing, tokens_drawn, context);
-  drawn.assign(step.batch().size(), -1);
-  size_t next = 0;
-  for (size_t i = 0; i < step.batch().size(); ++i)
-    if (draws(i)) drawn[i] = tokens_drawn[next++];
+    if (draws_from(i))
+      draws.push_back({.wanted = first_wanted[i + 1] - 1,
+                       .options = &part(i).request.sampling,
+                       .request = part(i).request.id,
+                       .index = part(i).generated()});
+  tokens_drawn.resize(draws.size());
 }
 
 void Engine::State::show() const {
@@ -300,19 +288,22 @@ void Engine::State::show() const {
     if (sequence.request.logits == LogitsMode::kNone) continue;
     const reuse::StepSequence& of = step.batch()[i];
     for (int32_t n = first_wanted[i]; n < first_wanted[i + 1]; ++n) {
-      const bool is_drawn = draws(i) && n + 1 == first_wanted[i + 1];
+      const bool is_drawn = draws_from(i) && n + 1 == first_wanted[i + 1];
       observer({.request = of.id,
                 .token = of.first_token + wanted[static_cast<size_t>(n)] - of.first_row,
                 .index = is_drawn ? sequence.generated() : -1,
-                .logits = logits_of(n)});
+                .logits = executor->logits(n)});
     }
   }
 }
 
 void Engine::State::advance(StepReport& report) {
   finished.clear();
-  for (size_t i = 0; i < step.batch().size(); ++i)
-    advance(part(i), step.batch()[i].rows, drawn[i], report);
+  size_t next = 0;
+  for (size_t i = 0; i < step.batch().size(); ++i) {
+    const int32_t token = draws_from(i) ? tokens_drawn[next++] : -1;
+    advance(part(i), step.batch()[i].rows, token, report);
+  }
 }
 
 void Engine::State::advance(Sequence& sequence, int32_t rows, int32_t token, StepReport& report) {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "core/engine/sampling.h"
 #include "core/engine/sequences.h"
 #include "core/engine/step.h"
+#include "core/engine/step_executor.h"
 #include "core/engine/swap_space.h"
 
 namespace reprise::engine {
@@ -17,7 +17,7 @@ namespace reprise::engine {
 
 struct Engine::State {
   Context context;
-  model::Decoder& decoder;
+  std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<reuse::ReuseMethod> method;
   EngineOptions options;
   reuse::PoolNeed need;
@@ -38,15 +38,13 @@ struct Engine::State {
   std::vector<int32_t> shares;         // [running]
   std::vector<Sequence*> chosen;       // [parts added to the step]
   std::vector<int32_t> ids, wanted;
-  std::vector<SampleRow> drawing;
-  std::vector<int32_t> tokens_drawn;  // [drawing]
-  std::vector<int32_t> drawn;         // [batch]  -1: none is
+  std::vector<TokenDraw> draws;
+  std::vector<int32_t> tokens_drawn;  // [draws]
   std::vector<int32_t> first_wanted;  // [batch + 1]  into `wanted`
-  std::vector<float> logits;          // [wanted, vocab]
   std::vector<RequestId> finished;
   std::vector<kv::TokenRun> runs;
 
-  State(const Context& c, model::Decoder& d, std::unique_ptr<reuse::ReuseMethod> m,
+  State(const Context& c, std::unique_ptr<StepExecutor> e, std::unique_ptr<reuse::ReuseMethod> m,
         const EngineOptions& o);
 
   [[nodiscard]] int64_t now() const;
@@ -83,7 +81,7 @@ struct Engine::State {
 
   // ---- Running it ----
   void execute(StepReport& report);
-  void draw();
+  void list_draws();
   void show() const;
   void advance(StepReport& report);
   // Moves a sequence past its computed rows; `token` follows if they complete it and one is drawn.
@@ -95,11 +93,9 @@ struct Engine::State {
   }
   // Whether the step computes the last token that the i-th sequence of the batch has.
   [[nodiscard]] bool completes(size_t i) const { return step.batch()[i].rows == part(i).pending(); }
-  [[nodiscard]] bool draws(size_t i) const {
+  [[nodiscard]] bool draws_from(size_t i) const {
     return completes(i) && part(i).request.max_new_tokens > 0;
   }
-  // [vocab] logits of the n-th wanted row.
-  [[nodiscard]] std::span<const float> logits_of(int32_t n) const;
 };
 
 }  // namespace reprise::engine

@@ -33,14 +33,16 @@ int32_t blocks_in_budget(const reuse::ReuseMethod& method, const kv::BlockPoolOp
 }  // namespace
 
 kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method, const reuse::PoolNeed& need,
-                                  const model::ModelConfig& config, const EngineOptions& options) {
+                                  const StepExecutor& executor, const EngineOptions& options) {
+  const model::ModelConfig& config = executor.config();
   kv::BlockPoolOptions pool{
       .layers = config.layers,
       .kv_heads = config.kv_heads,
       .head_dim = config.head_dim,
       .dtype = options.kv_dtype,
       .block_tokens = need.block_tokens,
-      .num_blocks = options.num_blocks > 0 ? options.num_blocks : need.num_blocks};
+      .num_blocks = options.num_blocks > 0 ? options.num_blocks : need.num_blocks,
+      .has_memory = executor.uses_cache()};
   if (options.kv_budget_bytes == 0) return pool;
   const int32_t most = blocks_in_budget(method, pool, options);
   pool.num_blocks = options.num_blocks > 0 ? std::min(options.num_blocks, most) : most;

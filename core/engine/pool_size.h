@@ -3,7 +3,6 @@
 
 #include "core/engine/engine.h"
 #include "core/kv/block_pool.h"
-#include "core/model/config/config.h"
 #include "core/reuse/reuse_method.h"
 
 namespace reprise::engine {
@@ -14,7 +13,7 @@ namespace reprise::engine {
 // limits allow does not fit with the prefixes that will be declared.
 [[nodiscard]] kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method,
                                                 const reuse::PoolNeed& need,
-                                                const model::ModelConfig& config,
+                                                const StepExecutor& executor,
                                                 const EngineOptions& options);
 
 }  // namespace reprise::engine

@@ -26,6 +26,13 @@ int64_t block_bytes(const BlockPoolOptions& options) {
 BlockPool::BlockPool(const BlockPoolOptions& options) : options_(options) {
   REPRISE_CHECK(options.layers > 0 && options.kv_heads > 0 && options.head_dim > 0 &&
                 options.block_tokens > 0 && options.num_blocks > 0);
+  if (options.has_memory) take_memory();
+  users_.assign(static_cast<size_t>(options.num_blocks), 0);
+  for (int32_t block = options.num_blocks - 1; block >= 0; --block) free_.push_back(block);
+}
+
+void BlockPool::take_memory() {
+  const BlockPoolOptions& options = options_;
   try {
     keys_ = AlignedBuffer(storage_bytes(options));
     values_ = AlignedBuffer(storage_bytes(options));
@@ -37,8 +44,6 @@ BlockPool::BlockPool(const BlockPoolOptions& options) : options_(options) {
         options.block_tokens, options.layers, options.kv_heads, options.head_dim,
         name_of(options.dtype), error.what());
   }
-  users_.assign(static_cast<size_t>(options.num_blocks), 0);
-  for (int32_t block = options.num_blocks - 1; block >= 0; --block) free_.push_back(block);
 }
 
 int32_t BlockPool::take() {

@@ -14,6 +14,9 @@ struct BlockPoolOptions {
   DType dtype = DType::kF32;
   int32_t block_tokens = 16;
   int32_t num_blocks = 0;
+  // Without: blocks are counted and have places, but nothing lies there (view() is of null): for
+  // plans that nobody computes.
+  bool has_memory = true;
 };
 
 // Of keys and values of one block, all layers.
@@ -45,6 +48,8 @@ class BlockPool {
   [[nodiscard]] int64_t offset_of(int32_t block, int32_t token = 0) const;
 
  private:
+  void take_memory();
+
   BlockPoolOptions options_;
   AlignedBuffer keys_, values_;
   std::vector<int32_t> users_;

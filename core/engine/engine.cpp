@@ -131,7 +131,7 @@ StepReport Engine::step() {
   State& s = *state_;
   StepReport report;
   const int64_t begin_ns = steady_ns();
-  s.computing_ns = 0;
+  s.computing_ns = s.swapping_ns = 0;
   report.start_ns = s.now();
   s.cancel_asked();  // in a step that failed
   s.expire(report.start_ns);
@@ -155,7 +155,8 @@ StepReport Engine::step() {
   report.waiting = static_cast<int32_t>(s.sequences.waiting());
   report.used_blocks = s.pool.used_blocks();
   report.kv_bytes = s.pool.used_bytes();
-  report.scheduling_ns = steady_ns() - begin_ns - s.computing_ns;
+  report.swapping_ns = s.swapping_ns;
+  report.scheduling_ns = steady_ns() - begin_ns - s.computing_ns - s.swapping_ns;
   return report;
 }
 

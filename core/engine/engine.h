@@ -57,9 +57,9 @@ struct StepReport {
   // Tokens that sequences did not read because a work item read them for several at once: the sum
   // over items of tokens * (sequences - 1).
   int64_t shared_tokens = 0;
-  // What it took beside computing (queue, admission, composition, plan, events), in real time
-  // whatever the engine's clock.
-  int64_t scheduling_ns = 0;
+  // What it took beside computing and observing, in real time whatever the clock: queue, admission,
+  // composition, plan and events; and copying states of preempted sequences.
+  int64_t scheduling_ns = 0, swapping_ns = 0;
   std::vector<TokenEvent> events;
 };
 

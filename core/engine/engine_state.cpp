@@ -64,54 +64,57 @@ void Engine::State::expire(int64_t now_ns) {
 
 void Engine::State::admit(StepReport& report) {
   const int64_t now_ns = report.start_ns;
-  if (!sequences.has_waiting()) return;
+  const auto most = static_cast<size_t>(options.limits.max_batch);
+  if (!sequences.has_waiting() || sequences.running().size() >= most) return;
   list_views();
-  while (sequences.has_waiting() && views.size() < static_cast<size_t>(options.limits.max_batch)) {
+  while (sequences.has_waiting() && views.size() < most) {
     Sequence& head = sequences.head(now_ns);
     if (!options.scheduler->admits(head.waiting(), view())) {
       REPRISE_CHECK(!views.empty(), "the scheduler admits nobody and nobody runs");
       return;
     }
-    reuse::Admission admission;
     std::string refusal;
-    try {
-      admission = method->admit({.id = head.request.id,
-                                 .tokens = head.compared_tokens(),
-                                 .positions = head.positions,
-                                 .max_new_tokens = head.request.max_new_tokens - head.generated(),
-                                 .spare_blocks = views.empty() ? 0 : spare_blocks,
-                                 .most_reused_tokens = most_reused(head)},
-                                pool);
-    } catch (const Error& error) {
-      refusal = error.what();
-    }
-    if (!admission.admitted) {
-      if (refusal.empty() && !views.empty()) return;
-      if (refusal.empty())
-        refusal = fmt::format(
-            "{} of {} tokens does not fit into the KV cache with nothing else running: {}",
-            described(head, prefixes), head.tokens.size(), cache_left(pool));
-      end(head, FinishReason::kRefused, std::move(refusal), now_ns);
+    const reuse::Admission admission = ask_for_cache(head, refusal);
+    if (admission.admitted) {
+      join(head, admission, report);
       continue;
     }
-    // The last token is always computed: its logits give the next one.
-    head.computed = std::min(admission.reused_tokens, static_cast<int32_t>(head.tokens.size()) - 1);
-    if (head.times.admitted == kNotYet) {
-      head.times.admitted = now_ns;
-      head.cached_tokens = head.computed;
-    }
-    swap_in(head, report);
-    sequences.start(head);
-    views.push_back(head.running());
+    if (refusal.empty() && !views.empty()) return;
+    if (refusal.empty())
+      refusal = fmt::format(
+          "{} of {} tokens does not fit into the KV cache with nothing else running: {}",
+          described(head, prefixes), head.tokens.size(), cache_left(pool));
+    end(head, FinishReason::kRefused, std::move(refusal), now_ns);
   }
 }
 
-int32_t Engine::State::expected_tokens(const Sequence& sequence) const {
-  const int32_t in_cache = method->tokens_in_cache({.id = sequence.request.id,
-                                                    .tokens = sequence.compared_tokens(),
-                                                    .positions = sequence.positions,
-                                                    .most_reused_tokens = most_reused(sequence)});
-  return std::max(in_cache, swap.tokens(sequence.request.id));
+reuse::Admission Engine::State::ask_for_cache(const Sequence& head, std::string& refusal) {
+  try {
+    return method->admit({.id = head.request.id,
+                          .tokens = head.compared_tokens(),
+                          .positions = head.positions,
+                          .max_new_tokens = head.request.max_new_tokens - head.generated(),
+                          .spare_blocks = views.empty() ? 0 : spare_blocks,
+                          .most_reused_tokens = most_reused(head)},
+                         pool);
+  } catch (const Error& error) {
+    refusal = error.what();
+    return {};
+  }
+}
+
+void Engine::State::join(Sequence& sequence, const reuse::Admission& admission,
+                         StepReport& report) {
+  // The last token is always computed: its logits give the next one.
+  sequence.computed =
+      std::min(admission.reused_tokens, static_cast<int32_t>(sequence.tokens.size()) - 1);
+  if (sequence.times.admitted == kNotYet) {
+    sequence.times.admitted = report.start_ns;
+    sequence.cached_tokens = sequence.computed;
+  }
+  swap_in(sequence, report);
+  sequences.start(sequence);
+  views.push_back(sequence.running());
 }
 
 void Engine::State::end(Sequence& sequence, FinishReason finish, std::string reason,
@@ -201,37 +204,6 @@ void Engine::State::make_room(StepReport& report) {
   ++report.preempted;
 }
 
-void Engine::State::preempt(Sequence& sequence) {
-  swap_out(sequence);
-  method->retire(sequence.request.id, pool);
-  sequences.preempt(sequence);
-}
-
-void Engine::State::swap_out(const Sequence& sequence) {
-  if (!swap.keeps_any() || sequence.computed == 0) return;
-  const RequestId id = sequence.request.id;
-  runs.clear();
-  if (method->locate(id, 0, sequence.computed, pool, runs))
-    swap.keep(id, pool.view(), pool.options().layers, runs, context);
-}
-
-void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
-  const RequestId id = sequence.request.id;
-  const int32_t first = sequence.computed;
-  const int32_t end = std::min(
-      {swap.tokens(id), most_reused(sequence), static_cast<int32_t>(sequence.tokens.size()) - 1});
-  runs.clear();
-  if (first < end && method->locate(id, first, end, pool, runs)) {
-    std::erase_if(runs, [](const kv::TokenRun& run) { return run.is_computed; });
-    if (swap.restore(id, pool.view(), runs, context)) {
-      method->restored(id, first, end);
-      sequence.computed = end;
-      report.restored_tokens += end - first;
-    }
-  }
-  swap.drop(id);
-}
-
 // What the decoder is to compute: the rows' tokens, and whose logits are wanted.
 void Engine::State::list_rows() {
   ids.clear();
@@ -261,8 +233,8 @@ void Engine::State::execute(StepReport& report) {
   list_draws();
   const int64_t begin_ns = steady_ns();
   executor->execute({.ids = ids, .plan = plan, .logit_rows = wanted, .draws = draws}, tokens_drawn);
-  computing_ns = steady_ns() - begin_ns;
   show();
+  computing_ns = steady_ns() - begin_ns;
   step.computed();
   report.end_ns = now();
   advance(report);

@@ -31,7 +31,7 @@ struct Engine::State {
   std::vector<TokenEvent> untold;    // ends that no step's report has had yet
   std::vector<RequestId> to_cancel;  // asked for within the step under way
   bool is_stepping = false;
-  int64_t computing_ns = 0;  // real time that the step under way has computed for
+  int64_t computing_ns = 0, swapping_ns = 0;  // real time of the step under way
 
   // Of the step under way; kept for their memory.
   std::vector<RunningSequence> views;  // [running]
@@ -53,6 +53,9 @@ struct Engine::State {
   void cancel_asked();
   void expire(int64_t now_ns);
   void admit(StepReport& report);
+  // Not admitted: there is no room now, or `refusal` says why there never is.
+  reuse::Admission ask_for_cache(const Sequence& head, std::string& refusal);
+  void join(Sequence& sequence, const reuse::Admission& admission, StepReport& report);
   // Leading tokens of a sequence that would not be computed if it were admitted now.
   [[nodiscard]] int32_t expected_tokens(const Sequence& sequence) const;
   // Ends a request that no step finishes: its cache is given back, its end told by the next report.

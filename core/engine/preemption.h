@@ -32,9 +32,10 @@ struct SwapStats {
   int64_t held_sequences = 0, held_bytes = 0;  // now
   int64_t peak_bytes = 0;
   int64_t swapped_out = 0;  // sequences whose states were kept
-  int64_t swapped_in = 0;   // of these, those that found some of them again
+  int64_t swapped_in = 0;   // of these, those whose states were written back
   int64_t full = 0;         // for whose states most_bytes had no room
   int64_t failed = 0;       // that memory or disk refused
+  int64_t lost = 0;         // that went on behind shared tokens, which have left the cache since
   std::string last_failure;
 };
 

@@ -65,8 +65,9 @@ void SwapSpace::keep(RequestId id, const kv::CacheView& cache, int64_t layers,
                      std::span<const kv::TokenRun> runs, const Context& context) {
   REPRISE_CHECK(!kept_.contains(id), "request {} has states here", id);
   if (runs.empty()) return;
-  Kept kept{.tokens = runs.back().first_token + runs.back().tokens};
-  kept.bytes = bytes_of(cache, layers, kept.tokens);
+  Kept kept{.tokens = {.first_token = runs.front().first_token,
+                       .end_token = runs.back().first_token + runs.back().tokens}};
+  kept.bytes = bytes_of(cache, layers, kept.tokens.end_token - kept.tokens.first_token);
   if (options_.most_bytes > 0 && stats_.held_bytes + kept.bytes > options_.most_bytes) {
     ++stats_.full;
     return;
@@ -91,22 +92,29 @@ void SwapSpace::keep_states(RequestId id, Kept& kept, kv::SegmentBuffer states) 
   kv::write_segment(kept.file, fmt::format("request {}", id), states);
 }
 
-int32_t SwapSpace::tokens(RequestId id) const {
+SwapSpace::Range SwapSpace::kept(RequestId id) const {
   const auto found = kept_.find(id);
-  return found == kept_.end() ? 0 : found->second.tokens;
+  return found == kept_.end() ? Range{} : found->second.tokens;
 }
 
 bool SwapSpace::restore(RequestId id, const kv::CacheView& cache,
                         std::span<const kv::TokenRun> runs, const Context& context) {
   const Kept& kept = kept_.at(id);
+  const int32_t first_token = kept.tokens.first_token;
   const bool is_restored = attempt([&] {
     if (kept.states)
-      copy_back(*kept.states, 0, runs, cache, context);
+      copy_back(*kept.states, first_token, runs, cache, context);
     else if (!kept.file.empty())
-      copy_back(kv::SegmentFile(kept.file, kv::Verify::kHeader).read(), 0, runs, cache, context);
+      copy_back(kv::SegmentFile(kept.file, kv::Verify::kHeader).read(), first_token, runs, cache,
+                context);
   });
   if (is_restored) ++stats_.swapped_in;
   return is_restored;
+}
+
+void SwapSpace::lose(RequestId id) {
+  ++stats_.lost;
+  drop(id);
 }
 
 void SwapSpace::drop(RequestId id) {

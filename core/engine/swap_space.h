@@ -27,23 +27,28 @@ class SwapSpace {
   SwapSpace& operator=(const SwapSpace&) = delete;
 
   [[nodiscard]] bool keeps_any() const { return options_.preemption != Preemption::kRecompute; }
-  // Keeps the states of a sequence's leading tokens, which the runs name all of. A cache without
-  // memory has none: then the books are kept alone.
+  // Keeps the states of a sequence's tokens that the runs name, one behind the other. A cache
+  // without memory has none: then the books are kept alone.
   void keep(RequestId id, const kv::CacheView& cache, int64_t layers,
             std::span<const kv::TokenRun> runs, const Context& context);
-  // Leading tokens of the sequence that are kept; 0 where there are none.
-  [[nodiscard]] int32_t tokens(RequestId id) const;
-  // Writes the runs' tokens, which are among those kept, to the cache. False: they are lost.
+  // Tokens of the sequence that are kept: none where both are 0.
+  struct Range {
+    int32_t first_token = 0, end_token = 0;
+  };
+  [[nodiscard]] Range kept(RequestId id) const;
+  // Writes the runs' tokens, which are among those kept, to the cache. False: they cannot be read.
   [[nodiscard]] bool restore(RequestId id, const kv::CacheView& cache,
                              std::span<const kv::TokenRun> runs, const Context& context);
   // Forgets what is kept of the sequence, if there is any.
   void drop(RequestId id);
+  // The same, and counts it: the tokens before those that are kept have to be computed.
+  void lose(RequestId id);
 
   [[nodiscard]] const SwapStats& stats() const { return stats_; }
 
  private:
   struct Kept {
-    int32_t tokens = 0;
+    Range tokens;
     int64_t bytes = 0;
     std::optional<kv::SegmentBuffer> states;  // in memory
     std::filesystem::path file;               // else there

@@ -84,6 +84,18 @@ bool PrefixTreeMethod::locate(RequestId id, int32_t first_token, int32_t end_tok
   return true;
 }
 
+int32_t PrefixTreeMethod::lasting_tokens(RequestId id) const {
+  int32_t tokens = 0;
+  if (!options_.reuse_prefill) return tokens;
+  for (const int32_t index : tree_.sequence(id).path) {
+    const Chunk& chunk = tree_.chunk(index);
+    const bool lasts = (chunk.users > 1 || chunk.pins > 0) && chunk.computed == chunk.filled();
+    if (!lasts || !tree_.can_be_found(chunk)) break;
+    tokens += chunk.filled();
+  }
+  return tokens;
+}
+
 bool PrefixTreeMethod::declare_prefix(RequestId id, std::span<const int32_t> /*tokens*/) {
   if (!matches_pinned(options_.tree.matching)) return false;
   if (options_.most_prefixes > 0 && std::ssize(prefixes_) >= options_.most_prefixes)

@@ -38,6 +38,7 @@ class PrefixTreeMethod : public ReuseMethod {
   [[nodiscard]] bool locate(RequestId id, int32_t first_token, int32_t end_token,
                             const kv::BlockPool& pool,
                             std::vector<kv::TokenRun>& runs) const override;
+  [[nodiscard]] int32_t lasting_tokens(RequestId id) const override;
   void restored(RequestId id, int32_t first_token, int32_t end_token) override {
     tree_.mark_computed(id, first_token, end_token);
   }

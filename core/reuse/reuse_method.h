@@ -141,6 +141,9 @@ class ReuseMethod {
                                     std::vector<kv::TokenRun>& /*runs*/) const {
     return false;
   }
+  // Leading tokens of a sequence that others use too, so that the cache keeps them when it retires
+  // now and admit() spares them to it as long as one of the others is there.
+  [[nodiscard]] virtual int32_t lasting_tokens(RequestId /*id*/) const { return 0; }
   // The states of tokens [first_token, end_token) of a sequence, which was admitted just before and
   // has all before them computed, have been written to where locate() says.
   virtual void restored(RequestId /*id*/, int32_t /*first_token*/, int32_t /*end_token*/) {}

@@ -130,7 +130,7 @@ class Stress {
     const Preemption kinds[] = {Preemption::kSwapHost, Preemption::kRecompute,
                                 Preemption::kSwapHost, Preemption::kSwapDisk};
     return {.preemption = kinds[seed / 4 % 4],
-            .most_bytes = seed / 4 % 4 == 2 ? 40'000 : 0,
+            .most_bytes = seed / 4 % 4 == 2 ? 15'000 : 0,
             .folder = folder_.path()};
   }
   int32_t pick(int32_t low, int32_t high) {

@@ -200,6 +200,48 @@ TEST_F(Swapped, WhoIsCancelledMeanwhileLeavesNothing) {
   }
 }
 
+// Three sequences behind a prefix of 32 tokens that stays in the cache: it is not copied, and where
+// it has gone meanwhile what was copied is of no use.
+TEST_F(Swapped, WhatOthersKeepIsNotCopied) {
+  for (const bool is_dropped : {false, true}) {
+    Engine engine(context_, decoder_,
+                  methods::make_method("relay_attention", {{"block_tokens", 8}}),
+                  {.limits = {.max_batch = 3, .max_sequence_tokens = 100, .prefix_tokens = 32},
+                   .num_blocks = 24,
+                   .swap = host_});
+    engine.declare_prefix("system", counting_from(1, 32));
+    (void)engine.run();
+    Tokens want;
+    for (RequestId id : {1, 2, 3}) {
+      std::vector<int32_t> prompt = counting_from(1, 32);
+      for (int32_t token : counting_from(static_cast<int32_t>(id) * 5, 10)) prompt.push_back(token);
+      want[id] = counting_from(static_cast<int32_t>(id) * 5 + 10, 56);
+      engine.submit({.id = id, .prompt = std::move(prompt), .max_new_tokens = 56});
+    }
+    std::vector<TokenEvent> events;
+    const int64_t token_bytes = engine.pool().block_bytes() / 8;
+    bool has_prefix = true;
+    while (engine.has_work()) {
+      for (TokenEvent& event : engine.step().events) events.push_back(std::move(event));
+      const SwapStats& stats = engine.swap_stats();
+      EXPECT_LE(stats.held_bytes, stats.held_sequences * (10 + 56) * token_bytes);
+      if (!is_dropped || !has_prefix || stats.held_sequences == 0) continue;
+      engine.drop_prefix("system");
+      has_prefix = false;
+    }
+    EXPECT_EQ(tokens_of(events), want);
+    EXPECT_EQ(has_prefix, !is_dropped);
+    EXPECT_EQ(engine.swap_stats().lost > 0, is_dropped);
+    EXPECT_GT(engine.swap_stats().swapped_out, 0);
+    if (!is_dropped) {
+      EXPECT_EQ(engine.swap_stats().swapped_in, engine.swap_stats().swapped_out);
+      engine.drop_prefix("system");
+    }
+    EXPECT_EQ(engine.swap_stats().held_sequences, 0);
+    EXPECT_EQ(engine.pool().used_blocks(), 0);
+  }
+}
+
 TEST_F(Swapped, MistakesAreNamed) {
   const auto refused = [&](const SwapOptions& swap, std::initializer_list<std::string> parts) {
     expect_error([&] { run(decoder_, kPaged, swap); }, parts);

@@ -216,7 +216,10 @@ def short(value):
 
 
 def method_name(record):
-    """A method, with those of its options that are set."""
+    """A method as its experiment calls it, else with those of its options that are set."""
+    label = record["settings"].get("resolved", {}).get("method_label")
+    if label and isinstance(label, str):
+        return label
     options = setting(record, "method_options") or {}
     words = ", ".join(key if value is True else f"{key} {value}" for key, value in sorted(options.items()))
     return f"{setting(record, 'method')} ({words})" if words else setting(record, "method")

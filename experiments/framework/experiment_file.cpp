@@ -234,6 +234,7 @@ class Parser {
     MethodChoice choice{.name = entry.string("name"), .options = Json::object()};
     require_method(choice.name, entry.where("name"));
     read_options(entry, choice);
+    choice.label = entry.string("label", "");
     entry.reject_unknown();
     const std::string text = choice.name + " " + choice.options.dump();
     require_different(seen, text, file_.where("methods"));

@@ -267,7 +267,7 @@ def values_of(records, run, axis):
 
 
 def panels_of(records, run, spec):
-    """[(value, records)] for each value of the axis that splits the figure; one panel without such an axis."""
+    """[(value, records)] for each value of the setting that splits the figure; one panel without such a setting."""
     if not spec.get("panels"):
         return [(None, records)]
     values = values_of(records, run, spec["panels"])
@@ -276,7 +276,11 @@ def panels_of(records, run, spec):
 
 def title_panel(plot, spec, value):
     if value is not None:
-        plot.set_title(f"{name_of(spec['panels'])}: {value}", fontsize=9)
+        plot.set_title(f"{name_of(spec['panels'])}: {panel_name(spec, value)}", fontsize=9)
+
+
+def panel_name(spec, value):
+    return short(value) if spec["panels"] == "model" else value
 
 
 def is_drawn(paper, spec):

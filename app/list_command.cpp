@@ -20,6 +20,7 @@
 #include "results/table.h"
 #include "workloads/arrivals.h"
 #include "workloads/registry.h"
+#include "workloads/serving/registry.h"
 
 namespace reprise::app {
 namespace {
@@ -96,6 +97,41 @@ void list_arrivals() {
   show("Arrivals", table);
 }
 
+void list_sources() {
+  Table table;
+  for (const char* heading : {"source", "file", "what is asked"}) table.column(heading);
+  for (const workloads::SourceInfo& info : workloads::known_request_sources()) {
+    const char* file = info.file == workloads::FileUse::kNeeded     ? "yes"
+                       : info.file == workloads::FileUse::kOptional ? "if given"
+                                                                    : "-";
+    table.row({info.name, file, info.summary});
+  }
+  show("Sources of requests for a server (the options of one: reprise list SOURCE)", table);
+}
+
+std::string accepted_text(const workloads::SourceField& field) {
+  if (!std::holds_alternative<std::string workloads::SourceOptions::*>(field.member))
+    return fmt::format("{} to {}", field.low, field.high);
+  return field.words.empty() ? "any text" : fmt::format("{}", fmt::join(field.words, ", "));
+}
+
+// What can be chosen about one source.
+void list_source(const workloads::SourceInfo& info) {
+  Table table;
+  table.column("  option");
+  table.column("default", Table::Align::kRight);
+  for (const char* heading : {"accepted", "unit", "meaning"}) table.column(heading);
+  const workloads::SourceOptions defaults;
+  for (const workloads::SourceField& field : workloads::source_fields()) {
+    if (!info.takes(field.name)) continue;
+    const std::string fallback =
+        std::visit([&](auto member) { return fmt::format("{}", defaults.*member); }, field.member);
+    table.row({"  " + std::string(field.name), fallback, accepted_text(field),
+               std::string(field.unit), std::string(field.help)});
+  }
+  show("Source " + info.name + ": " + info.summary, table);
+}
+
 // What can be chosen about one method.
 void list_method(const std::string& name, const std::string& summary,
                  const reuse::OptionList& list) {
@@ -159,10 +195,14 @@ void list_libraries() {
 }
 
 void list(const std::string& what) {
-  const std::vector<std::pair<std::string, void (*)()>> lists = {
-      {"methods", list_methods},     {"models", list_models},     {"experiments", list_experiments},
-      {"workloads", list_workloads}, {"arrivals", list_arrivals}, {"kinds", list_kinds},
-      {"libraries", list_libraries}};
+  const std::vector<std::pair<std::string, void (*)()>> lists = {{"methods", list_methods},
+                                                                 {"models", list_models},
+                                                                 {"experiments", list_experiments},
+                                                                 {"workloads", list_workloads},
+                                                                 {"sources", list_sources},
+                                                                 {"arrivals", list_arrivals},
+                                                                 {"kinds", list_kinds},
+                                                                 {"libraries", list_libraries}};
   std::vector<std::string> names;
   bool is_known = what.empty();
   for (const reuse::MethodInfo& method : methods::known_methods()) {
@@ -179,6 +219,10 @@ void list(const std::string& what) {
       if (method.name == what) return list_method(method.name, method.help, method.list_options());
     }
   }
+  for (const workloads::SourceInfo& info : workloads::known_request_sources()) {
+    names.push_back(info.name);
+    if (info.name == what) return list_source(info);
+  }
   for (const auto& [name, show_list] : lists) {
     names.push_back(name);
     if (!what.empty() && what != name) continue;
@@ -194,12 +238,12 @@ void add_list_command(CLI::App& app) {
   auto what = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
       "list",
-      "Show what there is by name: methods, models, experiments, workloads, arrivals, kinds, "
-      "libraries");
+      "Show what there is by name: methods, models, experiments, workloads, sources, arrivals, "
+      "kinds, libraries");
   command
       ->add_option("what", *what,
-                   "one of these lists (default: all), a method (its options and presets) or an "
-                   "experiment kind (its axes and metrics)")
+                   "one of these lists (default: all), a method (its options and presets), an "
+                   "experiment kind (its axes and metrics) or a source (its options)")
       ->check(not_empty());
   command->callback([what] { list(*what); });
 }

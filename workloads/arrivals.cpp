@@ -1,66 +1,38 @@
 #include "workloads/arrivals.h"
 
+#include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "core/base/error.h"
-#include "core/base/random.h"
+#include "workloads/changing_rate.h"
+#include "workloads/gap_draws.h"
 
 namespace reprise::workloads {
 namespace {
-
-// Uniform numbers of one request, none of them 0: their logarithm is finite.
-class Draws {
- public:
-  Draws(uint64_t seed, int64_t item) : seed_(seed), item_(static_cast<uint64_t>(item)) {}
-  double next() { return random_unit(seed_, item_, count_++) + 0x1p-54; }
-
- private:
-  uint64_t seed_, item_;
-  uint64_t count_ = 0;
-};
-
-double exponential(Draws& draws) { return -std::log(draws.next()); }
-
-// By Box and Muller's transform.
-double normal(Draws& draws) {
-  const double radius = std::sqrt(2 * exponential(draws));
-  return radius * std::cos(2 * std::numbers::pi * draws.next());
-}
-
-// A gamma variable of mean `shape` and variance `shape`. [Marsaglia and Tsang 2000; a shape below 1
-// is one above, times a power of a uniform number]
-double gamma(double shape, Draws& draws) {
-  if (shape < 1) {
-    const double boost = std::pow(draws.next(), 1 / shape);
-    return gamma(shape + 1, draws) * boost;
-  }
-  const double d = shape - 1.0 / 3;
-  for (;;) {
-    const double x = normal(draws);
-    const double root = 1 + x / std::sqrt(9 * d);
-    const double u = draws.next();
-    if (root <= 0) continue;
-    const double v = root * root * root;
-    if (std::log(u) < x * x / 2 + d * (1 - v + std::log(v))) return d * v;
-  }
-}
 
 void require_above_zero(const char* process, const char* option, double value) {
   if (!(std::isfinite(value) && value > 0))
     raise("arrivals \"{}\": {} is {}, it must be a finite number above 0", process, option, value);
 }
 
-// Times whose gaps are drawn one by one, in units of the mean gap.
-template <typename Gap>
-ArrivalSchedule summed(int64_t items, const ArrivalOptions& options, Gap&& gap) {
+void require_not_below_zero(const char* process, const char* option, double value) {
+  if (!(std::isfinite(value) && value >= 0))
+    raise("arrivals \"{}\": {} is {}, it must be a finite number, 0 or above", process, option,
+          value);
+}
+
+// Request i comes when a clock shows the sum of gaps 0 to i, each drawn by itself.
+template <typename Gap, typename TimeOf>
+ArrivalSchedule summed(int64_t items, uint64_t seed, Gap&& gap, TimeOf&& time_of) {
   REPRISE_CHECK(items >= 0, "items {}", items);
   ArrivalSchedule schedule;
-  double gaps = 0;
+  schedule.intended_s.reserve(static_cast<size_t>(items));
+  double gaps = 0, last_s = 0;
   for (int64_t item = 0; item < items; ++item) {
-    Draws draws(options.seed, item);
+    GapDraws draws(seed, item);
     gaps += gap(draws);
-    schedule.intended_s.push_back(gaps / options.rate_rps);
+    last_s = std::max(last_s, time_of(gaps));  // rounding may not turn time back
+    schedule.intended_s.push_back(last_s);
   }
   return schedule;
 }
@@ -71,6 +43,13 @@ class WithOptions : public Arrivals {
   explicit WithOptions(const ArrivalOptions& options) : options_(options) {}
 
  protected:
+  // Gaps in units of the mean gap.
+  template <typename Gap>
+  [[nodiscard]] ArrivalSchedule steady(int64_t items, Gap&& gap) const {
+    return summed(items, options_.seed, gap,
+                  [this](double gaps) { return gaps / options_.rate_rps; });
+  }
+
   ArrivalOptions options_;
 };
 
@@ -83,7 +62,7 @@ class Poisson final : public WithOptions {
     require_above_zero("poisson", "rate_rps", options.rate_rps);
   }
   [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
-    return summed(items, options_, exponential);
+    return steady(items, exponential_gap);
   }
 };
 
@@ -98,7 +77,7 @@ class Gamma final : public WithOptions {
   }
   [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
     const double shape = 1 / (options_.cv * options_.cv);
-    return summed(items, options_, [shape](Draws& draws) { return gamma(shape, draws) / shape; });
+    return steady(items, [shape](GapDraws& draws) { return gamma_gap(shape, draws); });
   }
 };
 
@@ -111,7 +90,7 @@ class Constant final : public WithOptions {
     require_above_zero("constant", "rate_rps", options.rate_rps);
   }
   [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
-    return summed(items, options_, [](Draws&) { return 1.0; });
+    return steady(items, [](GapDraws&) { return 1.0; });
   }
 };
 
@@ -132,6 +111,92 @@ class Closed final : public WithOptions {
   }
 };
 
+class Ramp final : public WithOptions {
+ public:
+  static ArrivalInfo info() {
+    return {"ramp", "as poisson, at a rate that goes in a line from one to another"};
+  }
+  explicit Ramp(const ArrivalOptions& options) : WithOptions(options) {
+    require_not_below_zero("ramp", "rate_rps", options.rate_rps);
+    require_above_zero("ramp", "end_rate_rps", options.end_rate_rps);
+    require_not_below_zero("ramp", "ramp_s", options.ramp_s);
+  }
+  [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
+    RampClock clock{
+        .from_rps = options_.rate_rps, .to_rps = options_.end_rate_rps, .ramp_s = options_.ramp_s};
+    if (clock.ramp_s == 0)
+      clock.ramp_s =
+          2 * static_cast<double>(std::max<int64_t>(items, 1)) / (clock.from_rps + clock.to_rps);
+    return summed(items, options_.seed, exponential_gap,
+                  [&](double gaps) { return clock.time_s(gaps); });
+  }
+};
+
+class Burst final : public WithOptions {
+ public:
+  static ArrivalInfo info() {
+    return {"burst", "as poisson, at one rate within bursts and at another between them"};
+  }
+  explicit Burst(const ArrivalOptions& options) : WithOptions(options) {
+    require_above_zero("burst", "burst_rate_rps", options.burst_rate_rps);
+    require_not_below_zero("burst", "rate_rps", options.rate_rps);
+    require_above_zero("burst", "burst_s", options.burst_s);
+    require_above_zero("burst", "between_s", options.between_s);
+  }
+  [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
+    const BurstClock clock{.burst_rps = options_.burst_rate_rps,
+                           .between_rps = options_.rate_rps,
+                           .burst_s = options_.burst_s,
+                           .between_s = options_.between_s};
+    return summed(items, options_.seed, exponential_gap,
+                  [&](double gaps) { return clock.time_s(gaps); });
+  }
+};
+
+class Trace final : public WithOptions {
+ public:
+  static ArrivalInfo info() {
+    return {"trace", "when the source's requests were recorded, at their rate or at another"};
+  }
+  explicit Trace(const ArrivalOptions& options) : WithOptions(options) {
+    const std::vector<double>& times = options_.recorded_s;
+    if (times.empty())
+      raise(
+          "arrivals \"trace\": the source was recorded without times; take another process, or a "
+          "source that has them (\"azure\", \"mooncake\", \"servegen\")");
+    REPRISE_CHECK(std::is_sorted(times.begin(), times.end()) && times.front() >= 0 &&
+                      std::isfinite(times.back()),
+                  "recorded times do not ascend");
+    require_not_below_zero("trace", "recorded_rate_rps", options.recorded_rate_rps);
+    if (options.recorded_rate_rps > 0) stretch_ = stretch();
+  }
+  [[nodiscard]] ArrivalSchedule schedule(int64_t items) const override {
+    REPRISE_CHECK(items >= 0, "items {}", items);
+    if (items > std::ssize(options_.recorded_s))
+      raise("arrivals \"trace\": {} requests, but times of {} were recorded; ask for fewer", items,
+            options_.recorded_s.size());
+    ArrivalSchedule schedule;
+    schedule.intended_s.assign(options_.recorded_s.begin(), options_.recorded_s.begin() + items);
+    for (double& time_s : schedule.intended_s) time_s *= stretch_;
+    return schedule;
+  }
+
+ private:
+  // The mean rate is one over the mean gap: the time before the first request does not count.
+  [[nodiscard]] double stretch() const {
+    const std::vector<double>& times = options_.recorded_s;
+    const double span_s = times.back() - times.front();
+    if (span_s <= 0)
+      raise(
+          "arrivals \"trace\": all requests were recorded at one moment, which no stretching gives "
+          "a rate of {} per second; leave recorded_rate_rps at 0",
+          options_.recorded_rate_rps);
+    return static_cast<double>(times.size() - 1) / span_s / options_.recorded_rate_rps;
+  }
+
+  double stretch_ = 1;
+};
+
 struct Entry {
   ArrivalInfo (*info)();
   std::unique_ptr<Arrivals> (*make)(const ArrivalOptions& options);
@@ -146,7 +211,8 @@ constexpr Entry arrivals() {
 
 // The single list of arrival processes.
 constexpr Entry kArrivals[] = {arrivals<Poisson>(), arrivals<Gamma>(), arrivals<Constant>(),
-                               arrivals<Closed>()};
+                               arrivals<Closed>(),  arrivals<Ramp>(),  arrivals<Burst>(),
+                               arrivals<Trace>()};
 
 }  // namespace
 

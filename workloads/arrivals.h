@@ -10,10 +10,21 @@
 namespace reprise::workloads {
 
 struct ArrivalOptions {
-  double rate_rps = 1;         // requests per second in the long run; open processes
+  // Requests per second: in the long run; of a ramp, at its beginning; between bursts.
+  double rate_rps = 1;
   double cv = 1;               // of the gaps: standard deviation over mean; gamma
   int64_t most_in_flight = 1;  // closed
   uint64_t seed = 1;           // Seeds.arrivals: of the stream that gaps are drawn from
+  double end_rate_rps = 1;     // ramp: from its end on
+  // Ramp: how long the rate takes from one to the other. 0: the whole run, as long as the requests
+  // are expected to take; more of them then move all.
+  double ramp_s = 0;
+  double burst_rate_rps = 1;          // burst: within one; a run begins with one
+  double burst_s = 1, between_s = 1;  // burst: their length, and the time from one to the next
+  // Trace: RequestSource::arrivals_s(), ascending (CHECK). More requests than these: an Error.
+  std::vector<double> recorded_s = {};
+  // Trace: time is stretched until all that was recorded has this mean rate. 0: as recorded.
+  double recorded_rate_rps = 0;
 };
 
 struct ArrivalSchedule {
@@ -37,11 +48,14 @@ struct ArrivalInfo {
   std::string summary;
 };
 
-// "poisson", "gamma", "constant", "closed", in the order `reprise list` shows them.
+// "poisson", "gamma", "constant", "closed", "ramp", "burst", "trace", in the order `reprise list`
+// shows them. Within a ramp and within bursts gaps are exponential.
 std::vector<ArrivalInfo> known_arrivals();
 
 // Throws Error for an unknown name, with the nearest, and for options that the process cannot have:
-// a rate or cv that is not finite and above 0, fewer than one request under way.
+// a rate or cv that is not finite and above 0 (at the beginning of a ramp and between bursts: below
+// 0), a length of bursts likewise, fewer than one request under way, a trace without times or one
+// of a single moment that is to have a rate.
 std::unique_ptr<Arrivals> make_arrivals(const std::string& name, const ArrivalOptions& options);
 
 }  // namespace reprise::workloads

@@ -1,7 +1,6 @@
 #include "workloads/random_tokens.h"
 
 #include "core/base/error.h"
-#include "core/base/random.h"
 
 namespace reprise::workloads {
 
@@ -18,11 +17,8 @@ WorkloadInfo RandomTokens::info() {
 std::vector<int32_t> RandomTokens::prompt(int64_t item, int64_t tokens) const {
   REPRISE_CHECK(tokens >= 0, "tokens {}", tokens);
   std::vector<int32_t> ids(static_cast<size_t>(tokens));
-  for (size_t t = 0; t < ids.size(); ++t) {
-    // The upper half of word * vocab: uniform to within vocab / 2^32, without a division.
-    const uint64_t high = random_bits(seed_, static_cast<uint64_t>(item), t) >> 32;
-    ids[t] = static_cast<int32_t>((high * static_cast<uint64_t>(vocab_)) >> 32);
-  }
+  for (int64_t t = 0; t < tokens; ++t)
+    ids[static_cast<size_t>(t)] = random_token(seed_, item, t, vocab_);
   return ids;
 }
 

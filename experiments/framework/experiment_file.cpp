@@ -336,7 +336,8 @@ class Parser {
     experiment_.seeds = {.prompts = read_seed(seeds, "prompts"),
                          .weights = read_seed(seeds, "weights"),
                          .sampling = read_seed(seeds, "sampling"),
-                         .arrivals = read_seed(seeds, "arrivals")};
+                         .arrivals = read_seed(seeds, "arrivals"),
+                         .order = read_seed(seeds, "order")};
     seeds.reject_unknown();
   }
 

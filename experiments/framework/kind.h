@@ -103,7 +103,7 @@ struct MissingMethod {
 
 // One per dimension, so that changing one leaves the others alone.
 struct Seeds {
-  uint64_t prompts = 1, weights = 1, sampling = 1, arrivals = 1;
+  uint64_t prompts = 1, weights = 1, sampling = 1, arrivals = 1, order = 1;
 };
 
 // Points that differ in their method only; they are measured interleaved, and written together.

@@ -21,12 +21,13 @@ Json json_of(const Workload& workload) {
   return json;
 }
 
-// Those that points are named after. The seed of arrivals came later than the first records: at its
-// default it is not named, so that their ids stay what they are.
+// Those that points are named after. The seeds of arrivals and of the order came later than the
+// first records: at their defaults they are not named, so that their ids stay what they are.
 Json json_of(const Seeds& seeds) {
   Json json = {
       {"prompts", seeds.prompts}, {"weights", seeds.weights}, {"sampling", seeds.sampling}};
   if (seeds.arrivals != Seeds{}.arrivals) json["arrivals"] = seeds.arrivals;
+  if (seeds.order != Seeds{}.order) json["order"] = seeds.order;
   return json;
 }
 

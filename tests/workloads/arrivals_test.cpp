@@ -89,8 +89,15 @@ TEST(Arrivals, GammaOfCoefficientOneIsExponential) {
 }
 
 TEST(Arrivals, AscendFromAboveZeroAndMoreItemsMoveNone) {
-  for (const char* name : {"poisson", "gamma", "constant"}) {
-    const auto arrivals = make_arrivals(name, {.rate_rps = 3, .cv = 2, .seed = 9});
+  for (const char* name : {"poisson", "gamma", "constant", "ramp", "burst"}) {
+    const auto arrivals = make_arrivals(name, {.rate_rps = 3,
+                                               .cv = 2,
+                                               .seed = 9,
+                                               .end_rate_rps = 7,
+                                               .ramp_s = 40,
+                                               .burst_rate_rps = 30,
+                                               .burst_s = 0.1,
+                                               .between_s = 3});
     const ArrivalSchedule some = arrivals->schedule(100), more = arrivals->schedule(1000);
     EXPECT_TRUE(std::is_sorted(more.intended_s.begin(), more.intended_s.end()));
     EXPECT_GE(more.intended_s.front(), 0);
@@ -127,21 +134,94 @@ TEST(Arrivals, ChangingOneSeedLeavesTheOtherDimensionAlone) {
   EXPECT_NE(other_arrivals.times, base.times);
 }
 
+// Arrivals of a time-changed Poisson process: in every stretch of time Poisson of the mean that the
+// rate makes there.
+void expect_counts(const std::vector<double>& times, double stretch_s,
+                   const std::vector<double>& expected) {
+  std::vector<double> counts(expected.size(), 0);
+  for (const double time_s : times)
+    if (const auto stretch = static_cast<size_t>(time_s / stretch_s); stretch < counts.size())
+      counts[stretch] += 1;
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(counts[i], expected[i], 5 * std::sqrt(expected[i]) + 1e-9) << "stretch " << i;
+}
+
+TEST(Arrivals, ARampGoesFromOneRateToTheOtherAndStays) {
+  for (const uint64_t seed : {1u, 2u, 3u}) {
+    const ArrivalOptions up{.rate_rps = 0, .seed = seed, .end_rate_rps = 40, .ramp_s = 400};
+    expect_counts(make_arrivals("ramp", up)->schedule(20000).intended_s, 100,
+                  {500, 1500, 2500, 3500, 4000, 4000});
+    const ArrivalOptions down{.rate_rps = 40, .seed = seed, .end_rate_rps = 10, .ramp_s = 300};
+    expect_counts(make_arrivals("ramp", down)->schedule(10000).intended_s, 100,
+                  {3500, 2500, 1500, 1000});
+    const ArrivalOptions level{.rate_rps = 10, .seed = seed, .end_rate_rps = 10, .ramp_s = 1};
+    EXPECT_EQ(make_arrivals("ramp", level)->schedule(1).intended_s.size(), 1u);
+  }
+}
+
+// 10000 requests at 20 a second in the mean take 500 seconds.
+TEST(Arrivals, ARampWithoutALengthTakesTheRun) {
+  const std::vector<double> times =
+      make_arrivals("ramp", {.rate_rps = 10, .end_rate_rps = 30})->schedule(10000).intended_s;
+  EXPECT_NEAR(times.back(), 500, 5 * std::sqrt(10000.0) / 30);
+  expect_counts(times, 250, {250 * 15});
+  EXPECT_TRUE(make_arrivals("ramp", {})->schedule(0).intended_s.empty());
+}
+
+TEST(Arrivals, BurstsAlternateWithWhatIsBetween) {
+  const ArrivalOptions options{
+      .rate_rps = 2, .burst_rate_rps = 50, .burst_s = 100, .between_s = 300};
+  expect_counts(make_arrivals("burst", options)->schedule(12000).intended_s, 100,
+                {5000, 200, 200, 200, 5000, 200});
+  ArrivalOptions silent = options;
+  silent.rate_rps = 0;
+  expect_counts(make_arrivals("burst", silent)->schedule(12000).intended_s, 100,
+                {5000, 0, 0, 0, 5000, 0});
+}
+
+TEST(Arrivals, ATraceIsReplayedOrStretchedToARate) {
+  ArrivalOptions options{.recorded_s = {0.5, 0.5, 2, 4.5}};
+  EXPECT_EQ(make_arrivals("trace", options)->schedule(4).intended_s, options.recorded_s);
+  EXPECT_EQ(make_arrivals("trace", options)->schedule(2).intended_s,
+            (std::vector<double>{0.5, 0.5}));
+  options.recorded_rate_rps = 1.5;  // recorded: 3 gaps in 4 seconds
+  EXPECT_EQ(make_arrivals("trace", options)->schedule(4).intended_s,
+            (std::vector<double>{0.25, 0.25, 1, 2.25}));
+  // Of all that was recorded, so that fewer requests come when they would have come.
+  EXPECT_EQ(make_arrivals("trace", options)->schedule(3).intended_s,
+            (std::vector<double>{0.25, 0.25, 1}));
+  EXPECT_THROW((void)make_arrivals("trace", options)->schedule(5), Error);
+}
+
 TEST(Arrivals, RefuseWhatCannotBe) {
   const double infinite = std::numeric_limits<double>::infinity();
   for (const double bad : {0.0, -1.0, infinite, std::nan("")}) {
     EXPECT_NE(message("poisson", {.rate_rps = bad}).find("rate_rps"), std::string::npos) << bad;
     EXPECT_NE(message("gamma", {.cv = bad}).find("cv"), std::string::npos) << bad;
+    EXPECT_NE(message("ramp", {.end_rate_rps = bad}).find("end_rate_rps"), std::string::npos);
+    EXPECT_NE(message("burst", {.burst_rate_rps = bad}).find("burst_rate_rps"), std::string::npos);
+    EXPECT_NE(message("burst", {.burst_s = bad}).find("burst_s"), std::string::npos);
+    EXPECT_NE(message("burst", {.between_s = bad}).find("between_s"), std::string::npos);
+    if (bad == 0) continue;
+    EXPECT_NE(message("ramp", {.rate_rps = bad}).find("rate_rps"), std::string::npos);
+    EXPECT_NE(message("ramp", {.ramp_s = bad}).find("ramp_s"), std::string::npos);
+    EXPECT_NE(message("burst", {.rate_rps = bad}).find("rate_rps"), std::string::npos);
+    EXPECT_NE(message("trace", {.recorded_s = {1, 2}, .recorded_rate_rps = bad})
+                  .find("recorded_rate_rps"),
+              std::string::npos);
   }
+  EXPECT_NE(message("trace", {}).find("\"mooncake\""), std::string::npos);
+  EXPECT_NE(message("trace", {.recorded_s = {3, 3}, .recorded_rate_rps = 1}).find("one moment"),
+            std::string::npos);
   EXPECT_NE(message("closed", {.most_in_flight = 0}).find("at least 1"), std::string::npos);
   EXPECT_NE(message("poison", {}).find("did you mean \"poisson\"?"), std::string::npos);
 }
 
 TEST(Arrivals, EveryProcessIsListedOnce) {
-  EXPECT_EQ(known_arrivals().size(), 4u);
+  EXPECT_EQ(known_arrivals().size(), 7u);
   for (const ArrivalInfo& info : known_arrivals()) {
     EXPECT_FALSE(info.summary.empty());
-    EXPECT_NE(make_arrivals(info.name, {}), nullptr);
+    EXPECT_NE(make_arrivals(info.name, {.recorded_s = {0}}), nullptr);
   }
 }
 

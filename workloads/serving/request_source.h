@@ -15,6 +15,7 @@ struct ServingRequest {
   // Leading tokens that a request before this one in the source's order has too, or its declared
   // prefix: what a cache that forgets nothing can have of it.
   int64_t shared_tokens = 0;
+  bool operator==(const ServingRequest&) const = default;
 };
 
 // A text that many requests begin with, which a user may announce to the server.
@@ -41,6 +42,13 @@ class RequestSource {
   // Seconds from the start to each request, ascending, of sources that were recorded with their
   // times; else empty: an arrival process says when.
   [[nodiscard]] virtual std::vector<double> arrivals_s() const { return {}; }
+  // Of what was looked at of a file: requests that are not asked, and that are asked in part.
+  struct Dropped {
+    int64_t by_rule = 0;   // the source's own: a length of 0, ShareGPT's sampling rule
+    int64_t too_long = 0;  // for the caps of its options
+    int64_t cut = 0;       // to the caps, and asked
+  };
+  [[nodiscard]] virtual Dropped dropped() const { return {}; }
 };
 
 }  // namespace reprise::workloads

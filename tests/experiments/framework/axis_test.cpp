@@ -126,8 +126,8 @@ TEST(Axis, WordsHaveNoLogarithm) {
   EXPECT_THROW((void)parse(file), Error);
 }
 
-// The ids of points measured before axes had types and arrivals a seed: results folders and the
-// records of results/measurements are found by them.
+// The ids of points measured before axes had types, and arrivals and orders a seed: results folders
+// and the records of results/measurements are found by them.
 TEST(Axis, PointsOfIntegersKeepTheirIds) {
   const auto groups =
       expand(parse_sample(sample_file()), {.context = {.threads = 2, .isa = Isa::kPortable}});
@@ -139,8 +139,11 @@ TEST(Axis, PointsOfIntegersKeepTheirIds) {
         .front()
         .point_ids.front();
   };
-  EXPECT_EQ(other("seeds.arrivals=1"), groups.front().point_ids.front());
-  EXPECT_NE(other("seeds.arrivals=2"), groups.front().point_ids.front());
+  for (const std::string seed : {"seeds.arrivals", "seeds.order"}) {
+    EXPECT_EQ(other((seed + "=1").c_str()), groups.front().point_ids.front());
+    EXPECT_NE(other((seed + "=2").c_str()), groups.front().point_ids.front());
+  }
+  EXPECT_NE(other("seeds.arrivals=2"), other("seeds.order=2"));
 }
 
 // A results folder of then goes on now.

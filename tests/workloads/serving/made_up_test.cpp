@@ -1,0 +1,149 @@
+// Sources that are made up: shapes, shares of groups, trees; and what prompts have in common.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+#include "tests/workloads/serving/sample_sources.h"
+#include "workloads/random_tokens.h"
+#include "workloads/serving/shared_prefixes.h"
+
+namespace reprise::workloads {
+namespace {
+
+using serving::PromptPart;
+
+std::unique_ptr<RequestSource> make(const std::string& name, SourceOptions options) {
+  options.vocab = 32000;
+  return make_request_source(name, options);
+}
+
+// A prompt's tokens are those of the workload "random_tokens" of the same seed.
+TEST(Grid, SharesThePrefixAndNoMore) {
+  const auto source = make("grid", {.prompts_seed = 5,
+                                    .requests = 50,
+                                    .prompt_tokens = 40,
+                                    .shared_tokens = 24,
+                                    .output_tokens = 7});
+  const RandomTokens tokens({.vocab = 32000, .seed = 5});
+  std::multiset<std::vector<int32_t>> expected, found;
+  for (int64_t i = 0; i < 50; ++i) {
+    std::vector<int32_t> prompt = tokens.prompt(-1, 24);
+    const std::vector<int32_t> own = tokens.prompt(i, 16);
+    prompt.insert(prompt.end(), own.begin(), own.end());
+    expected.insert(prompt);
+    const ServingRequest request = source->request(i);
+    EXPECT_EQ(request.output_tokens, 7);
+    EXPECT_EQ(request.prefix, 0);
+    EXPECT_GE(request.shared_tokens, 24);
+    EXPECT_LE(request.shared_tokens, 25);
+    found.insert(request.prompt);
+  }
+  EXPECT_EQ(found, expected);
+  EXPECT_TRUE(
+      make("grid", {.requests = 2, .prompt_tokens = 4, .output_tokens = 7})->prefixes().empty());
+  EXPECT_EQ(
+      make("grid", {.requests = 2, .shared_tokens = 64, .user_tokens = 128, .output_tokens = 256})
+          ->lengths(1)
+          .prompt,
+      64 + 128);
+}
+
+TEST(Groups, AreDrawnInTheStatedShares) {
+  constexpr int64_t kRequests = 20000, kGroups = 5;
+  for (const double exponent : {0.0, 1.0, 2.5}) {
+    const auto source = make("groups", {.requests = kRequests,
+                                        .shared_tokens = 3,
+                                        .user_tokens = 2,
+                                        .user_tokens_most = 4,
+                                        .output_tokens = 1,
+                                        .groups = kGroups,
+                                        .zipf_exponent = exponent});
+    std::map<int32_t, double> counts;
+    std::map<int64_t, double> lengths;
+    for (int64_t i = 0; i < kRequests; ++i) {
+      counts[source->request(i).prefix] += 1;
+      lengths[source->lengths(i).prompt] += 1;
+    }
+    double sum = 0;
+    for (int64_t k = 1; k <= kGroups; ++k) sum += std::pow(k, -exponent);
+    const auto near = [](double count, double share) {
+      EXPECT_NEAR(count / kRequests, share, 5 * std::sqrt(share * (1 - share) / kRequests));
+    };
+    for (int32_t k = 1; k <= kGroups; ++k) near(counts[k - 1], std::pow(k, -exponent) / sum);
+    ASSERT_EQ(lengths.size(), 3u);
+    for (const auto& [length, count] : lengths) near(count, 1.0 / 3);
+    EXPECT_EQ(source->prefixes().size(), static_cast<size_t>(kGroups));
+  }
+}
+
+// Of 2 systems, 3 sets each and 4 documents each, all prompts of a node begin alike, and those of
+// two nodes of a level do not.
+TEST(Tree, HasThreeLevels) {
+  const auto source = make("tree", {.requests = 2000,
+                                    .shared_tokens = 10,
+                                    .user_tokens = 6,
+                                    .output_tokens = 1,
+                                    .groups = 2,
+                                    .few_shots = 3,
+                                    .few_shot_tokens = 8,
+                                    .documents = 4,
+                                    .document_tokens = 5});
+  std::set<std::vector<int32_t>> systems, sets, documents;
+  for (const ServingRequest& request : requests_of(*source)) {
+    ASSERT_EQ(request.prompt.size(), 10u + 8 + 5 + 6);
+    const auto begin = request.prompt.begin();
+    systems.insert({begin, begin + 10});
+    sets.insert({begin, begin + 18});
+    documents.insert({begin, begin + 23});
+  }
+  EXPECT_EQ(systems.size(), 2u);
+  EXPECT_EQ(sets.size(), 2u * 3);
+  EXPECT_EQ(documents.size(), 2u * 3 * 4);
+  ASSERT_EQ(source->prefixes().size(), 2u);
+  EXPECT_EQ(source->prefixes()[0].tokens.size(), 10u);
+}
+
+// Prompts of random parts: same items, items cut short, texts that happen to be equal.
+TEST(LeadingTokensOfEarlier, AreThoseOfEveryPairCompared) {
+  std::mt19937_64 random(7);
+  const auto below = [&](uint64_t n) { return static_cast<int64_t>(random() % n); };
+  const std::vector<int32_t> text = {0, 1, 1, 0, 2, 0, 1, 1, 0, 2};
+  for (int round = 0; round < 200; ++round) {
+    const serving::TokenStream stream{.seed = random(), .vocab = 1 + below(3)};
+    std::vector<std::vector<PromptPart>> prompts(static_cast<size_t>(below(20)));
+    for (std::vector<PromptPart>& prompt : prompts)
+      for (int64_t part = below(4); part >= 0; --part) {
+        if (below(3) == 0) {
+          const int64_t at = below(10);
+          prompt.push_back({.tokens = below(static_cast<uint64_t>(11 - at)), .text = &text[at]});
+        } else {
+          prompt.push_back({.item = below(4) - 2, .tokens = below(6)});
+        }
+      }
+    const std::vector<int32_t> found = serving::leading_tokens_of_earlier(
+        std::ssize(prompts),
+        [&](int64_t request, std::vector<PromptPart>& out) {
+          const auto& prompt = prompts[static_cast<size_t>(request)];
+          out.insert(out.end(), prompt.begin(), prompt.end());
+        },
+        stream);
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      const std::vector<int32_t> tokens = serving::tokens_of(prompts[i], stream);
+      std::ptrdiff_t expected = 0;
+      for (size_t j = 0; j < i; ++j) {
+        const std::vector<int32_t> other = serving::tokens_of(prompts[j], stream);
+        expected =
+            std::max(expected,
+                     std::mismatch(tokens.begin(), tokens.end(), other.begin(), other.end()).first -
+                         tokens.begin());
+      }
+      ASSERT_EQ(found[i], expected) << "round " << round << " prompt " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace reprise::workloads

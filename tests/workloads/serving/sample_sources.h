@@ -1,0 +1,141 @@
+// Options for every source of requests, small ones, with the files that they read.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/tokenizer/tokenizer.h"
+#include "tests/core/model/checkpoint/model_files.h"
+#include "workloads/serving/registry.h"
+
+namespace reprise::workloads {
+
+struct SampleSource {
+  std::string name;
+  SourceOptions options;
+};
+
+inline std::shared_ptr<const Tokenizer> sample_tokenizer() {
+  static const std::shared_ptr<const Tokenizer> kTokenizer =
+      load_tokenizer(std::filesystem::path(REPRISE_SOURCE_DIR) / "models/quickstart");
+  return kTokenizer;
+}
+
+// Three conversations that are asked and, of the first turns, two that the rule of sharegpt drops.
+inline constexpr const char* kShareGpt = R"([
+  {"id": "a", "conversations": [{"from": "human", "value": "Tell me a story about a red fox, please."},
+    {"from": "gpt", "value": "Once upon a time there was a fox in a wood."},
+    {"from": "human", "value": "What did the fox do?"}, {"from": "gpt", "value": "It slept all day [long]."}]},
+  {"id": "b", "conversations": [{"from": "human", "value": "Tell me a story about a red hen, please."},
+    {"from": "gpt", "value": "There was a hen \"with\" an egg, {and} one day it went away."}]},
+  {"id": "c", "conversations": [{"from": "human", "value": "Nobody answers this question."}]},
+  {"id": "d", "extra": null, "conversations": [{"from": "system", "value": ""},
+    {"from": "human", "value": "Tell me a story about the sea and a boat."},
+    {"from": "gpt", "value": "The sea was blue and the boat was white."},
+    {"from": "human", "value": "And then?"}, {"from": "gpt", "value": "Then it rained."},
+    {"from": "human", "value": "Go on."}, {"from": "gpt", "value": ""}]},
+  {"id": "e", "conversations": []}
+])";
+
+inline constexpr const char* kAzure =
+    "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+    "2023-11-16 18:15:46.6805900,37,4\n"
+    "2023-11-16 18:15:46.6805900,12,9\n"
+    "2023-11-16 18:15:50.9951690,1,1\n"
+    "2023-11-16T18:16:01Z,20,3\n"
+    "2023-11-16 19:16:02.5+01:00,90,300";
+
+// Six requests with blocks of 512: the second and the fourth go on where the first does.
+inline constexpr const char* kMooncake =
+    R"({"timestamp": 0, "input_length": 1200, "output_length": 5, "hash_ids": [0, 1, 2]})"
+    "\n"
+    R"({"timestamp": 0, "input_length": 1030, "output_length": 7, "hash_ids": [0, 1, 3]})"
+    "\n"
+    R"({"timestamp": 27, "input_length": 513, "output_length": 1, "hash_ids": [4, 5]})"
+    "\n"
+    R"({"timestamp": 30, "input_length": 1536, "output_length": 900, "hash_ids": [0, 1, 6]})"
+    "\n"
+    R"({"timestamp": 4000, "input_length": 40, "output_length": 2, "hash_ids": [7]})"
+    "\n"
+    R"({"timestamp": 4001, "input_length": 1200, "output_length": 2, "hash_ids": [0, 1, 2]})"
+    "\n";
+
+inline constexpr const char* kServeGenTrace =
+    "0,2.5,1.2,Gamma,0.7,0.5\n600,0,0,,0,0\n1200,1,2,Weibull,0.6,0.9\n";
+inline constexpr const char* kServeGenLengths =
+    R"({"0": {"input_tokens": "{4: 0.5, 9: 0.25, 30: 0.25}", "output_tokens": "{1: 1.0}"},
+        "1200": {"input_tokens": "{7: 1}", "output_tokens": "{2: 0.5, 3: 0.5}"}})";
+
+// Every source at least once. Made-up tokens are from [0, vocab): the smaller it is, the more
+// prompts begin alike by chance.
+inline std::vector<SampleSource> sample_sources(const model::TempDir& dir, int64_t vocab) {
+  std::vector<SampleSource> samples;
+  const auto add = [&](const std::string& name, SourceOptions options) {
+    options.vocab = vocab;
+    options.tokenizer = sample_tokenizer;
+    samples.push_back({.name = name, .options = std::move(options)});
+  };
+  add("grid", {.requests = 30, .prompt_tokens = 12, .shared_tokens = 8, .output_tokens = 3});
+  add("grid", {.requests = 30, .prompt_tokens = 5, .shared_tokens = 5, .output_tokens = 3});
+  add("grid", {.requests = 30, .user_tokens = 3, .output_tokens = 3});
+  add("groups", {.requests = 60,
+                 .shared_tokens = 6,
+                 .user_tokens = 1,
+                 .user_tokens_most = 5,
+                 .output_tokens = 2,
+                 .output_tokens_most = 8,
+                 .groups = 4,
+                 .zipf_exponent = 1.1});
+  add("tree", {.requests = 60,
+               .shared_tokens = 5,
+               .user_tokens = 2,
+               .output_tokens = 2,
+               .groups = 2,
+               .few_shots = 3,
+               .few_shot_tokens = 4,
+               .documents = 2,
+               .document_tokens = 3});
+  add("conversations", {.shared_tokens = 4,
+                        .user_tokens = 1,
+                        .user_tokens_most = 4,
+                        .output_tokens = 2,
+                        .conversations = 9,
+                        .turns = 1,
+                        .turns_most = 5,
+                        .under_way = 3});
+  const auto text = dir.write("sharegpt.json", kShareGpt);
+  add("conversations", {.file = text});
+  add("conversations", {.file = text, .shared_tokens = 3});
+  add("sharegpt", {.file = text});
+  add("sharegpt", {.file = text, .shared_tokens = 7});
+  add("sharegpt", {.file = dir.write("pairs.csv", "42,285\n19,82\n3,9\n63,482\n1024,1024\n4,4\n"),
+                   .shared_tokens = 5,
+                   .length_divisor = 8});
+  add("lengths", {.file = dir.write("lengths.csv", "in,out,sum\r\n7,2,9\r\n1,1,2\r\n30,4,34\r\n")});
+  dir.write("art_dev.csv", "One?,a,b,c,d,C\n\"Two, or\n2?\",e,f,g,h,A\n");
+  dir.write("art_test.csv", "Three?,i,j,k,l,D\nThree or four?,m,n,o,p,B\n");
+  dir.write("bees_dev.csv", "Who?,a,b,c,d,A\nWhat?,a,b,c,d,B\n");
+  dir.write("bees_test.csv", "Where?,a,b,c,d,A\nWhen?,a,b,c,d,A\n");
+  add("mmlu", {.file = dir.path(), .shots = 2});
+  add("mmlu", {.file = dir.path(), .subjects = "bees", .shots = 0});
+  const auto azure = dir.write("azure.csv", kAzure);
+  add("azure", {.file = azure});
+  add("azure", {.file = azure, .shared_tokens = 6, .most_prompt_tokens = 15, .too_long = "cut"});
+  const auto mooncake = dir.write("mooncake.jsonl", kMooncake);
+  add("mooncake", {.file = mooncake});
+  add("mooncake", {.file = mooncake, .length_divisor = 100});
+  add("mooncake", {.file = mooncake, .most_prompt_tokens = 1100, .too_long = "cut"});
+  dir.write("a-dataset.json", kServeGenLengths);
+  add("servegen", {.file = dir.write("a-trace.csv", kServeGenTrace), .requests = 80});
+  return samples;
+}
+
+// The requests of a source, in their order.
+inline std::vector<ServingRequest> requests_of(const RequestSource& source) {
+  std::vector<ServingRequest> requests;
+  for (int64_t i = 0; i < source.size(); ++i) requests.push_back(source.request(i));
+  return requests;
+}
+
+}  // namespace reprise::workloads

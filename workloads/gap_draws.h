@@ -1,0 +1,29 @@
+// Random gaps between requests, each from numbers of its own.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/random.h"
+
+namespace reprise::workloads {
+
+// Uniform numbers of one request, none of them 0: their logarithm is finite.
+class GapDraws {
+ public:
+  GapDraws(uint64_t seed, int64_t item) : seed_(seed), item_(static_cast<uint64_t>(item)) {}
+  double next() { return random_unit(seed_, item_, count_++) + 0x1p-54; }
+
+ private:
+  uint64_t seed_, item_;
+  uint64_t count_ = 0;
+};
+
+// All have mean 1.
+double exponential_gap(GapDraws& draws);
+// Of coefficient of variation 1 / sqrt(shape); shape > 0.
+double gamma_gap(double shape, GapDraws& draws);
+// P(gap > x) = exp(-(x / scale)^shape), scale = 1 / Gamma(1 + 1 / shape); shape >= kLeastShape.
+double weibull_gap(double shape, GapDraws& draws);
+inline constexpr double kLeastShape = 0.01;  // below, Gamma(1 + 1 / shape) and its draws overflow
+
+}  // namespace reprise::workloads

@@ -1,0 +1,158 @@
+#include "workloads/serving/entry_source.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/base/error.h"
+#include "workloads/serving/draws.h"
+#include "workloads/serving/shared_prefixes.h"
+
+namespace reprise::workloads::serving {
+
+EntrySource::EntrySource(std::string name, std::unique_ptr<Entries> entries,
+                         const SourceOptions& options)
+    : name_(std::move(name)),
+      entries_(std::move(entries)),
+      options_(options),
+      stream_{.seed = options.prompts_seed, .vocab = options.vocab},
+      dropped_(entries_->left_out()) {
+  REPRISE_CHECK(entries_->size() <= kMostRequests, "{} entries", entries_->size());
+  chosen_.resize(static_cast<size_t>(entries_->size()));
+  std::iota(chosen_.begin(), chosen_.end(), 0u);
+  for (const Entries::Prefix& prefix : entries_->prefixes())
+    prefix_tokens_.push_back(count_tokens(prefix.parts));
+  keep_window();
+  keep_fitting();
+  choose();
+  if (chosen_.empty()) raise_empty();
+  find_shared();
+}
+
+// Of equal times, the file's order.
+void EntrySource::keep_window() {
+  const std::span<const double> times = entries_->times_s();
+  if (times.empty()) return;
+  const double end_s = options_.window_start_s + options_.window_s;
+  std::erase_if(chosen_, [&](uint32_t entry) {
+    return times[entry] < options_.window_start_s ||
+           (options_.window_s > 0 && times[entry] >= end_s);
+  });
+  std::stable_sort(chosen_.begin(), chosen_.end(),
+                   [&](uint32_t a, uint32_t b) { return times[a] < times[b]; });
+}
+
+void EntrySource::keep_fitting() {
+  int64_t too_long = 0;
+  const auto is_long = [&](uint32_t entry) {
+    const Lengths whole = entries_->lengths(entry);
+    const bool is = is_too_long(options_, whole.prompt, whole.output);
+    too_long += is ? 1 : 0;
+    return is;
+  };
+  if (options_.too_long == "cut") return;
+  std::erase_if(chosen_, is_long);
+  dropped_.too_long += too_long;
+}
+
+void EntrySource::choose() {
+  const int64_t wanted = options_.requests == 0 ? size() : std::min(size(), options_.requests);
+  if (!entries_->order_is_free()) {
+    chosen_.resize(static_cast<size_t>(wanted));
+  } else {
+    const auto pick = [this](std::vector<uint32_t> places) {
+      for (uint32_t& place : places) place = chosen_[place];
+      chosen_ = std::move(places);
+    };
+    pick(permuted(size(), wanted, options_.prompts_seed, Draw::kSample));
+    // From here on the sample is the same set whatever the order.
+    std::sort(chosen_.begin(), chosen_.end());
+    if (options_.order == "shuffled")
+      pick(permuted(wanted, wanted, options_.order_seed, Draw::kOrder));
+  }
+  for (const uint32_t entry : chosen_) {
+    const Lengths whole = entries_->lengths(entry);
+    dropped_.cut += is_too_long(options_, whole.prompt, whole.output) ? 1 : 0;
+  }
+}
+
+void EntrySource::find_shared() {
+  shared_ = leading_tokens_of_earlier(
+      size(), [this](int64_t index, std::vector<PromptPart>& parts) { add_parts(index, parts); },
+      stream_);
+  for (int64_t index = 0; index < size(); ++index)
+    if (const int32_t prefix = prefix_of(index); prefix >= 0) {
+      int32_t& shared = shared_[static_cast<size_t>(index)];
+      shared = std::max(shared, static_cast<int32_t>(prefix_tokens_[static_cast<size_t>(prefix)]));
+    }
+}
+
+RequestSource::Lengths EntrySource::cut(Lengths whole) const {
+  const auto least = [](int64_t tokens, int64_t most) {
+    return most == 0 ? tokens : std::min(tokens, most);
+  };
+  return {.prompt = least(whole.prompt, options_.most_prompt_tokens),
+          .output = least(whole.output, options_.most_output_tokens)};
+}
+
+int64_t EntrySource::entry(int64_t index) const {
+  REPRISE_CHECK(0 <= index && index < size(), "request {} of {}", index, size());
+  return chosen_[static_cast<size_t>(index)];
+}
+
+int32_t EntrySource::prefix_of(int64_t index) const {
+  const int32_t prefix = entries_->prefix(entry(index));
+  if (prefix < 0) return -1;
+  return prefix_tokens_[static_cast<size_t>(prefix)] <= lengths(index).prompt ? prefix : -1;
+}
+
+void EntrySource::add_parts(int64_t index, std::vector<PromptPart>& out) const {
+  entries_->add_parts(entry(index), out);
+  if (options_.most_prompt_tokens > 0) cut_to(out, options_.most_prompt_tokens);
+}
+
+RequestSource::Lengths EntrySource::lengths(int64_t index) const {
+  return cut(entries_->lengths(entry(index)));
+}
+
+ServingRequest EntrySource::request(int64_t index) const {
+  const Lengths wanted = lengths(index);
+  std::vector<PromptPart> parts;
+  add_parts(index, parts);
+  ServingRequest request{.prompt = tokens_of(parts, stream_),
+                         .output_tokens = wanted.output,
+                         .prefix = prefix_of(index),
+                         .shared_tokens = shared_[static_cast<size_t>(index)]};
+  REPRISE_CHECK(std::ssize(request.prompt) == wanted.prompt && wanted.prompt >= 1 &&
+                    wanted.output >= 1 && request.shared_tokens <= wanted.prompt,
+                "request {} of source {}: {} tokens, wanted {}, shared {}; output {}", index, name_,
+                request.prompt.size(), wanted.prompt, request.shared_tokens, wanted.output);
+  return request;
+}
+
+std::vector<DeclaredPrefix> EntrySource::prefixes() const {
+  std::vector<DeclaredPrefix> declared;
+  for (Entries::Prefix& prefix : entries_->prefixes())
+    declared.push_back(
+        {.name = std::move(prefix.name), .tokens = tokens_of(prefix.parts, stream_)});
+  return declared;
+}
+
+std::vector<double> EntrySource::arrivals_s() const {
+  const std::span<const double> times = entries_->times_s();
+  std::vector<double> arrivals;
+  if (times.empty()) return arrivals;
+  for (const uint32_t entry : chosen_) arrivals.push_back(times[entry] - options_.window_start_s);
+  return arrivals;
+}
+
+void EntrySource::raise_empty() const {
+  const Dropped left_out = entries_->left_out();
+  raise(
+      "source \"{}\": no request is left of {}: {} by its rule and {} as too long are dropped, the "
+      "rest is outside the window; widen window_s or the caps, or set too_long to \"cut\"",
+      name_, entries_->size() + left_out.by_rule + left_out.too_long, dropped_.by_rule,
+      dropped_.too_long);
+}
+
+}  // namespace reprise::workloads::serving

@@ -1,0 +1,149 @@
+#include "workloads/serving/mmlu.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/tokenizer/tokenizer.h"
+#include "workloads/questions/mmlu.h"
+#include "workloads/serving/draws.h"
+#include "workloads/serving/text_entries.h"
+
+namespace reprise::workloads::serving {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kEnd = "_test.csv";
+constexpr int64_t kOutputTokens = 32;  // [RelayAttention §4.1, table 1]
+
+struct Subject {
+  std::string name;
+  std::string prefix;                  // preamble and examples
+  std::vector<std::string> questions;  // with their cues
+};
+
+Subject load_subject(const fs::path& file, int64_t shots) {
+  const std::vector<questions::Item> items = questions::load_mmlu(file, shots);
+  Subject subject{.name = items.front().task, .prefix = items.front().preamble};
+  for (const std::string& example : items.front().documents) subject.prefix += example;
+  for (const questions::Item& item : items) subject.questions.push_back(item.question + item.cue);
+  return subject;
+}
+
+// By name. The files of a folder, or one.
+std::map<std::string, fs::path> find_files(const fs::path& place) {
+  std::map<std::string, fs::path> files;
+  const auto add = [&](const fs::path& file) {
+    const std::string name = file.filename().string();
+    if (name.ends_with(kEnd)) files[name.substr(0, name.size() - kEnd.size())] = file;
+  };
+  if (fs::is_directory(place))
+    for (const fs::directory_entry& entry : fs::directory_iterator(place)) add(entry.path());
+  else
+    add(place);
+  if (files.empty())
+    raise("{} is neither a SUBJECT_test.csv nor a folder that holds one", place.string());
+  return files;
+}
+
+std::vector<Subject> load_subjects(const SourceOptions& options) {
+  std::map<std::string, fs::path> files = find_files(options.file);
+  std::vector<std::string> names, wanted;
+  for (const auto& [name, file] : files) names.push_back(name);
+  for (size_t begin = 0; !options.subjects.empty() && begin <= options.subjects.size();) {
+    const size_t end = std::min(options.subjects.find(',', begin), options.subjects.size());
+    wanted.push_back(options.subjects.substr(begin, end - begin));
+    if (!files.contains(wanted.back()))
+      raise("source \"mmlu\": {}", unknown_name("subject", wanted.back(), names));
+    if (std::count(wanted.begin(), wanted.end(), wanted.back()) > 1)
+      raise("source \"mmlu\": subject \"{}\" is asked for twice", wanted.back());
+    begin = end + 1;
+  }
+  std::vector<Subject> subjects;
+  for (const std::string& name : wanted.empty() ? names : wanted)
+    subjects.push_back(load_subject(files.at(name), options.shots));
+  return subjects;
+}
+
+// Questions as tokens, a prefix for each subject that is asked about.
+class Asker {
+ public:
+  explicit Asker(const SourceOptions& options)
+      : options_(options),
+        output_tokens_(options.output_tokens == 0 ? kOutputTokens : options.output_tokens),
+        tokenizer_(options.tokenizer()),
+        subjects_(load_subjects(options)) {
+    for (size_t s = 0; s < subjects_.size(); ++s)
+      for (size_t q = 0; q < subjects_[s].questions.size(); ++q) places_.push_back({s, q});
+  }
+
+  std::unique_ptr<Entries> ask() {
+    asked_.resize(subjects_.size());
+    sample_entries(std::ssize(places_), options_, [this](int64_t place) { return take(place); });
+    for (size_t s = 0; s < subjects_.size(); ++s)
+      if (!asked_[s].empty()) add_subject(s);
+    entries_->finish();
+    return std::move(entries_);
+  }
+
+ private:
+  struct Place {
+    size_t subject, question;
+  };
+  struct Asked {
+    int64_t place;
+    std::vector<int32_t> tokens;  // of the whole prompt
+  };
+
+  bool take(int64_t place) {
+    const auto [s, q] = places_[static_cast<size_t>(place)];
+    std::vector<int32_t> tokens =
+        tokenizer_->encode(subjects_[s].prefix + subjects_[s].questions[q]);
+    if (options_.too_long == "drop" && is_too_long(options_, std::ssize(tokens), output_tokens_)) {
+      entries_->leave_out_too_long();
+      return false;
+    }
+    asked_[s].push_back({.place = place, .tokens = std::move(tokens)});
+    return true;
+  }
+
+  // What the tokens of all its questions begin with, as far as the text of the prefix goes.
+  void add_subject(size_t subject) {
+    std::vector<int32_t> prefix = tokenizer_->encode(subjects_[subject].prefix);
+    for (const Asked& asked : asked_[subject]) {
+      const auto end =
+          std::mismatch(prefix.begin(), prefix.end(), asked.tokens.begin(), asked.tokens.end());
+      prefix.erase(end.first, prefix.end());
+    }
+    const std::ptrdiff_t shared = std::ssize(prefix);
+    const int32_t number = shared > 0 ? prefixes_++ : -1;
+    for (const Asked& asked : asked_[subject])
+      entries_->add({.place = asked.place, .prefix = number, .output_tokens = output_tokens_},
+                    {asked.tokens.begin() + shared, asked.tokens.end()});
+    if (shared > 0) entries_->add_prefix(subjects_[subject].name, std::move(prefix));
+  }
+
+  const SourceOptions& options_;
+  int64_t output_tokens_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<Subject> subjects_;
+  std::vector<Place> places_;              // [questions]
+  std::vector<std::vector<Asked>> asked_;  // [subjects]
+  std::unique_ptr<TextEntries> entries_ = std::make_unique<TextEntries>();
+  int32_t prefixes_ = 0;
+};
+
+}  // namespace
+
+SourceInfo mmlu_info() {
+  return {.name = "mmlu",
+          .summary = "MMLU's questions behind worked examples, which are a prefix by subject",
+          .file = FileUse::kNeeded,
+          .fields = {"requests", "order", "output_tokens", "subjects", "shots",
+                     "most_prompt_tokens", "most_output_tokens", "too_long"}};
+}
+
+std::unique_ptr<Entries> make_mmlu(const SourceOptions& options) { return Asker(options).ask(); }
+
+}  // namespace reprise::workloads::serving

@@ -1,0 +1,62 @@
+// What ServeGen tells of one client of a service: how its rate and its lengths change.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "workloads/gap_draws.h"
+#include "workloads/serving/length_histogram.h"
+
+namespace reprise::workloads::serving {
+
+class ServeGenClient {
+ public:
+  // FILE-trace.csv, with FILE-dataset.json beside it: see servegen.h. Throws Error with file and
+  // line, or key.
+  explicit ServeGenClient(const std::filesystem::path& trace);
+
+  // Seconds from the start of the first window to the end of the last one.
+  [[nodiscard]] double length_s() const;
+
+  // Arrivals from a time on, one after another.
+  class Arrivals {
+   public:
+    // 0 <= start_s. `client` must outlive it.
+    Arrivals(const ServeGenClient& client, double start_s);
+    // The time of the next, by the gap that it draws; at or behind the end where there is none.
+    double next_s(GapDraws draws);
+
+   private:
+    const ServeGenClient& client_;
+    size_t window_ = 0;
+    double at_s_;
+  };
+
+  struct Lengths {
+    LengthHistogram input, output;
+  };
+  // Those at a time of an arrival. Throws Error where none were recorded.
+  [[nodiscard]] const Lengths& lengths_at(double time_s) const;
+
+ private:
+  friend class Arrivals;
+  enum class Family : uint8_t { kNone, kGamma, kWeibull };
+  struct Window {
+    double start_s = 0, end_s = 0, rate_rps = 0;
+    Family family = Family::kNone;
+    double shape = 1;
+  };
+  struct LengthWindow {
+    double start_s = 0;
+    Lengths lengths;
+  };
+  void read_windows();
+  void read_lengths();
+
+  std::filesystem::path trace_, dataset_;
+  std::vector<Window> windows_;        // not empty, ascending; the first starts at 0
+  std::vector<LengthWindow> lengths_;  // ascending
+};
+
+}  // namespace reprise::workloads::serving

@@ -1,6 +1,8 @@
 #include "server/completion_stream.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -120,7 +122,7 @@ void CompletionStream::read(const Json& event, double time_s) {
 void CompletionStream::read_choice(const Json& choice, int64_t counted, double time_s) {
   if (const std::string reason = text_at(choice, "finish_reason"); !reason.empty())
     answer_.finish_reason = reason;
-  Chunk chunk{.time_s = time_s};
+  Chunk chunk{.time_s = time_s, .has_text = !text_at(choice, "text").empty()};
   const Json& ids = member(choice, "token_ids");
   const Json& tokens = member(member(choice, "logprobs"), "tokens");
   if (are_ids(ids)) {
@@ -130,27 +132,36 @@ void CompletionStream::read_choice(const Json& choice, int64_t counted, double t
     chunk.tokens = std::max<int64_t>(counted - counted_, 0);
   } else if (tokens.is_array() && !tokens.empty()) {
     chunk.tokens = std::ssize(tokens);
-  } else if (text_at(choice, "text").empty()) {
-    return;
   }
   counted_ = std::max(counted_, counted);
   if (chunk.tokens != 0) chunks_.push_back(chunk);
 }
 
-std::vector<double> CompletionStream::token_times() const {
-  int64_t told = 0;
-  for (const Chunk& chunk : chunks_) told += std::max<int64_t>(chunk.tokens, 1);
+// As many tokens as each event says, one of each that does not.
+std::vector<double> CompletionStream::as_told(const Chunks& chunks) {
   std::vector<double> times;
-  if (chunks_.empty()) return times;
-  if (total_ < 0 || total_ == told) {
-    for (const Chunk& chunk : chunks_)
-      times.insert(times.end(), static_cast<size_t>(std::max<int64_t>(chunk.tokens, 1)),
-                   chunk.time_s);
-    return times;
-  }
-  const int64_t steps = std::max<int64_t>(total_ - 1, 1), last = std::ssize(chunks_) - 1;
+  for (const Chunk& chunk : chunks)
+    times.insert(times.end(), static_cast<size_t>(std::max<int64_t>(chunk.tokens, 1)),
+                 chunk.time_s);
+  return times;
+}
+
+std::vector<double> CompletionStream::token_times() const {
+  Chunks shown;
+  std::copy_if(chunks_.begin(), chunks_.end(), std::back_inserter(shown),
+               [](const Chunk& chunk) { return chunk.tokens > 0 || chunk.has_text; });
+  for (const Chunks* chunks : std::initializer_list<const Chunks*>{&shown, &chunks_})
+    if (std::vector<double> times = as_told(*chunks); total_ < 0 || std::ssize(times) == total_)
+      return times;
+  return spread(shown.empty() ? chunks_ : shown);
+}
+
+std::vector<double> CompletionStream::spread(const Chunks& chunks) const {
+  std::vector<double> times;
+  if (chunks.empty()) return times;
+  const int64_t steps = std::max<int64_t>(total_ - 1, 1), last = std::ssize(chunks) - 1;
   for (int64_t i = 0; i < total_; ++i)
-    times.push_back(chunks_[static_cast<size_t>(i * last / steps)].time_s);
+    times.push_back(chunks[static_cast<size_t>(i * last / steps)].time_s);
   return times;
 }
 

@@ -26,10 +26,10 @@ struct CompletionAnswer {
 //   what a running count in it has grown by: usage.completion_tokens (vLLM's
 //   continuous_usage_stats) or timings.predicted_n (llama.cpp's timings_per_token)
 //   its logprobs
-//   one, where it has any text.
-// A server that withholds tokens (halves of a character) sends fewer events than tokens; where
-// usage gives another total than the events, its tokens are spread evenly over them, from the first
-// to the last.
+//   one, where it has any text; and where it has none, if that makes the total that usage gives at
+//   the end (halves of a character are tokens without text of their own).
+// Where neither makes that total, its tokens are spread evenly over the events with text, from the
+// first to the last.
 class CompletionStream {
  public:
   // Bytes of the body in the order they came, cut anywhere; times do not go back.
@@ -40,18 +40,22 @@ class CompletionStream {
  private:
   struct Chunk {
     double time_s = 0;
-    int64_t tokens = -1;  // -1: it does not say, and has text
+    int64_t tokens = -1;  // -1: it does not say
+    bool has_text = false;
   };
+  using Chunks = std::vector<Chunk>;
   void end_line(double time_s);
   void end_event(double time_s);
   void read(const Json& event, double time_s);
   void read_choice(const Json& choice, int64_t counted, double time_s);
+  [[nodiscard]] static std::vector<double> as_told(const Chunks& chunks);
   [[nodiscard]] std::vector<double> token_times() const;
+  [[nodiscard]] std::vector<double> spread(const Chunks& chunks) const;
 
   std::string line_, data_;
   bool has_data_ = false, is_done_ = false;
   double last_s_ = 0;  // of the bytes fed last
-  std::vector<Chunk> chunks_;
+  Chunks chunks_;
   int64_t counted_ = 0;  // the running count's last value
   int64_t total_ = -1;   // tokens, as the server says at the end
   CompletionAnswer answer_;

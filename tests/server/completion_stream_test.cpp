@@ -48,6 +48,22 @@ TEST(CompletionStream, TokensOfOneEventShareItsTime) {
         << static_cast<int>(telling);
 }
 
+// A server may send an event for each token, also for one that has no text of its own, and one more
+// at the end: what usage counts tells which of them are tokens.
+TEST(CompletionStream, EventsWithoutTextAreTokensWhereThatMakesTheTotal) {
+  const auto stream = [](int total) {
+    return read({"data: {\"choices\":[{\"text\":\"a\"}]}\n\n",
+                 "data: {\"choices\":[{\"text\":\"\"}]}\n\n",
+                 "data: {\"choices\":[{\"text\":\"b\"}]}\n\n",
+                 fmt::format("data: {{\"choices\":[],\"usage\":{{\"completion_tokens\":{}}}}}\n\n",
+                             total)})
+        .token_s;
+  };
+  EXPECT_EQ(stream(3), (Times{0, 1, 2}));
+  EXPECT_EQ(stream(2), (Times{0, 2}));
+  EXPECT_EQ(stream(4), (Times{0, 0, 0, 2}));  // neither: spread
+}
+
 // Three events, seven tokens at the end: spread evenly from the first to the last.
 TEST(CompletionStream, TokensThatNoEventTellsOfAreSpread) {
   EXPECT_EQ(read(completion(7, 0, 0, Telling::kUsageAtEnd, 3)).token_s,

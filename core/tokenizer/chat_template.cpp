@@ -157,10 +157,8 @@ std::string content_of(const ChatTemplate& chosen, const ChatMessage& message,
                        const std::string& before) {
   std::string text = before + message.content;
   if (chosen.strips) text = stripped(text);
-  if (chosen.joins_paragraphs && message.role != "system") {
-    replace_all(text, "\r\n", "\n");
-    replace_all(text, "\n\n", "\n");
-  }
+  // The published text also names \r\n, of which Jinja makes \n before it reads the template.
+  if (chosen.joins_paragraphs && message.role != "system") replace_all(text, "\n\n", "\n");
   return text;
 }
 

@@ -32,8 +32,9 @@ MAY_INCLUDE = {
     "checks": ["core/base", "core/device", "core/tokenizer", "results"],
     "experiments/framework": ["core/*", "methods", "baselines", "workloads", "results"],
     "experiments/kinds": ["core/*", "methods", "baselines", "workloads", "results", "experiments/framework"],
+    "server": ["core/*"],
     "app": ["core/*", "methods", "baselines", "workloads", "results", "checks", "experiments/framework",
-            "experiments/kinds"],
+            "experiments/kinds", "server"],
 }
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -114,7 +115,7 @@ def main():
     self_test()
     root = pathlib.Path(sys.argv[1])
     faults, folder_arrows, header_arrows, files = [], {}, {}, 0
-    for top in ("core", "methods", "baselines", "workloads", "results", "checks", "experiments", "app"):
+    for top in ("core", "methods", "baselines", "workloads", "results", "checks", "experiments", "server", "app"):
         for file in sorted((root / top).rglob("*")):
             if file.suffix not in SOURCES:
                 continue

@@ -94,8 +94,10 @@ TEST(ChatTemplate, RefusalsNameTheMessageAndTheRule) {
   EXPECT_EQ(refusal("mistral", {{"user", "a"}, {"user", "b"}}),
             "with chat template mistral the user begins, and user and assistant take turns; turn 2 "
             "is the user's");
-  EXPECT_EQ(error_of([] { (void)chat_template("llama2"); }).substr(0, 62),
-            "unknown chat template \"llama2\", did you mean \"llama-2\"? Known: ");
+  EXPECT_TRUE(
+      error_of([] {
+        (void)chat_template("llama2");
+      }).starts_with("unknown chat template \"llama2\", did you mean \"llama-2\"? Known: "));
 }
 
 // The words by which a family is known, in a text of our own; line breaks as \n or as such.

@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "experiments/kinds/places.h"
 #include "methods/registry.h"
+#include "results/record.h"
 
 namespace reprise::app {
 namespace {
@@ -86,6 +87,9 @@ std::unique_ptr<reuse::ReuseMethod> make_chosen_method(const ModelOptions& optio
   const Json given = options.method_options.empty()
                          ? Json()
                          : parse_json(options.method_options, "--method-options");
+  if (!given.is_null() && !given.is_object())
+    raise("--method-options takes a JSON object, such as '{{\"block_tokens\": 16}}', found {}",
+          results::shown(given));
   return methods::make_method(options.method, given, {.config = &config});
 }
 

@@ -29,7 +29,16 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+std::string method_label(const Json& record) {
+  const Json label =
+      record["settings"].value("resolved", Json::object()).value("method_label", Json());
+  return label.is_string() ? label.get<std::string>() : "";
+}
+
+// A method by the name that its experiment gives it, where it does.
 std::string setting_text(const Json& record, const std::string& key) {
+  if (const std::string label = method_label(record); key == "method" && !label.empty())
+    return label;
   return text_of(record["settings"]["requested"].value(key, Json()));
 }
 
@@ -47,7 +56,10 @@ std::vector<std::string> key_columns(const std::vector<Json>& records, const Jso
   for (const auto& [axis, values] : manifest["settings"]["axes"].items())
     if (varies(records, axis)) keys.push_back(axis);
   keys.emplace_back("method");
-  if (varies(records, "method_options")) keys.emplace_back("method_options");
+  const bool are_labelled = std::none_of(records.begin(), records.end(), [](const Json& record) {
+    return method_label(record).empty();
+  });
+  if (!are_labelled && varies(records, "method_options")) keys.emplace_back("method_options");
   return keys;
 }
 

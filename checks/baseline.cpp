@@ -1,7 +1,6 @@
 #include "checks/baseline.h"
 
-#include <fstream>
-
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 
 namespace reprise::checks {
@@ -83,19 +82,12 @@ Baseline read_baseline(const std::filesystem::path& file) {
 }
 
 void write_baseline(const Baseline& baseline, const std::filesystem::path& file) {
-  const std::filesystem::path beside = file.string() + ".part";
   std::error_code error;
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
-  {
-    std::ofstream out(beside);
-    // A program's name may be of any bytes.
-    out << baseline_json(baseline).dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
-    if (!out.flush())
-      raise("cannot write {}. Is the folder there, may you write to it, is there space?",
-            beside.string());
-  }
-  std::filesystem::rename(beside, file, error);
-  if (error) raise("cannot rename {} to {}: {}", beside.string(), file.string(), error.message());
+  AtomicFile out(file);
+  // A program's name may be of any bytes.
+  out.write(baseline_json(baseline).dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  out.commit();
 }
 
 }  // namespace reprise::checks

@@ -1,4 +1,5 @@
-# For find_package(reprise): the targets reprise::methods, reprise::engine, reprise::tokenizer and what they are made of.
+# For find_package(reprise): the targets reprise::methods, reprise::prompt_cache, reprise::engine, reprise::tokenizer and
+# what they are made of.
 include(CMakeFindDependencyMacro)
 find_dependency(OpenMP COMPONENTS CXX)
 find_dependency(fmt)
@@ -9,6 +10,7 @@ find_dependency(PkgConfig)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(PUGIXML REQUIRED IMPORTED_TARGET pugixml)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 include(${CMAKE_CURRENT_LIST_DIR}/reprise-targets.cmake)

@@ -216,7 +216,10 @@ def short(value):
 
 
 def method_name(record):
-    """A method, with those of its options that are set."""
+    """A method as its experiment calls it, else with those of its options that are set."""
+    label = record["settings"].get("resolved", {}).get("method_label")
+    if label and isinstance(label, str):
+        return label
     options = setting(record, "method_options") or {}
     words = ", ".join(key if value is True else f"{key} {value}" for key, value in sorted(options.items()))
     return f"{setting(record, 'method')} ({words})" if words else setting(record, "method")
@@ -264,7 +267,7 @@ def values_of(records, run, axis):
 
 
 def panels_of(records, run, spec):
-    """[(value, records)] for each value of the axis that splits the figure; one panel without such an axis."""
+    """[(value, records)] for each value of the setting that splits the figure; one panel without such a setting."""
     if not spec.get("panels"):
         return [(None, records)]
     values = values_of(records, run, spec["panels"])
@@ -273,7 +276,11 @@ def panels_of(records, run, spec):
 
 def title_panel(plot, spec, value):
     if value is not None:
-        plot.set_title(f"{name_of(spec['panels'])}: {value}", fontsize=9)
+        plot.set_title(f"{name_of(spec['panels'])}: {panel_name(spec, value)}", fontsize=9)
+
+
+def panel_name(spec, value):
+    return short(value) if spec["panels"] == "model" else value
 
 
 def is_drawn(paper, spec):

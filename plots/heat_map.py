@@ -173,5 +173,5 @@ def remark_on(grids, names, has_fastest):
 
 def title_map(plot, spec, name, value, width):
     """The method and the panel's value, in as many lines as the map is wide."""
-    title = name if value is None else f"{name}, {common.name_of(spec['panels'])} {value}"
+    title = name if value is None else f"{name}, {common.name_of(spec['panels'])} {common.panel_name(spec, value)}"
     plot.set_title(textwrap.fill(title, int(15 * width)), fontsize=8)

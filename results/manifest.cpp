@@ -138,13 +138,15 @@ Json plot_of(JsonObject& plot, const std::vector<std::string>& axes) {
         "'_', '-' and '.', and begins with a letter, a digit or '_'",
         plot.where("name"), shown(name));
   require_one_of(axes, "axis", checked["x"], plot.where("x"));
+  std::vector<std::string> panels = {"model", "dtype"};
+  panels.insert(panels.end(), axes.begin(), axes.end());
   if (!checked["panels"].get<std::string>().empty())
-    require_one_of(axes, "axis", checked["panels"], plot.where("panels"));
+    require_one_of(panels, "panels", checked["panels"], plot.where("panels"));
   if (family == "map") require_one_of(axes, "axis", checked["rows"], plot.where("rows"));
   if (family == "stack" && checked["stack"].empty())
     raise("{} is empty: name the metrics that a bar is made of", plot.where("stack"));
-  std::vector<std::string> series = {"method", "model", "dtype"};
-  series.insert(series.end(), axes.begin(), axes.end());
+  std::vector<std::string> series = panels;
+  series.emplace_back("method");
   require_one_of(series, "series", checked["series"], plot.where("series"));
   return checked;
 }

@@ -27,7 +27,7 @@ inline constexpr int kSchemaVersion = 1;
 //                p50 ... p99.9 of one with tails, as far as the count supports them}}
 //   answers      what came out beside the times, such as {tokens_hash, generated_tokens}
 //   memory       {name in bytes: number}
-//   core_use     (of timed kinds) {wall_ms, cpu_ms, waited_ms, involuntary_switches, stolen_ms: [of
+//   core_use     (of timed kinds) {wall_ms, cpu_ms, waited_ms, background_ms, involuntary_switches, stolen_ms: [of
 //                each piece of timed work], disturbed, retaken: counts}: core/device/core_use.h
 //   remarks      sentences a reader of the numbers should know
 //   machine      facts and measured limits

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
+
+#include "core/device/background_work.h"
 
 namespace reprise {
 namespace {
@@ -16,19 +19,31 @@ double ms_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_usec) * 1e-3;
 }
 
-// Sum over the threads that live now; those that end meanwhile take their share with them.
-double waited_ms() {
-  double sum_ns = 0;
+struct ThreadTimes {
+  double waited_ms = 0;      // of threads that do no background work
+  double background_ms = 0;  // processor time of those that do
+};
+
+// Of the threads that live now; those that end meanwhile take what they waited with them.
+ThreadTimes thread_times() {
+  const BackgroundWork::Threads background = BackgroundWork::threads();
+  ThreadTimes times{.background_ms = background.ended_cpu_ms};
   std::error_code ignored;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
     const std::string path = task.path().string() + "/schedstat";
     FILE* file = std::fopen(path.c_str(), "r");
     if (file == nullptr) continue;
     double ran_ns = 0, waited_ns = 0;
-    if (std::fscanf(file, "%lf %lf", &ran_ns, &waited_ns) == 2) sum_ns += waited_ns;
+    const bool is_read = std::fscanf(file, "%lf %lf", &ran_ns, &waited_ns) == 2;
     std::fclose(file);
+    if (!is_read) continue;
+    const auto tid = static_cast<pid_t>(std::atol(task.path().filename().c_str()));
+    if (std::find(background.alive.begin(), background.alive.end(), tid) == background.alive.end())
+      times.waited_ms += waited_ns * 1e-6;
+    else
+      times.background_ms += ran_ns * 1e-6;
   }
-  return sum_ns * 1e-6;
+  return times;
 }
 
 // Of all cores together: the eighth number of the first line of /proc/stat, in clock ticks.
@@ -45,7 +60,7 @@ double stolen_ms() {
 
 bool CoreUse::lost_its_core() const {
   // Stolen time comes in steps: of a short time it says only that something was taken around then.
-  const double lost_ms = std::max(waited_ms, std::min(stolen_ms, wall_ms));
+  const double lost_ms = std::max(waited_ms - background_ms, std::min(stolen_ms, wall_ms));
   return lost_ms > std::max(kLostMs, kLostShare * wall_ms);
 }
 
@@ -53,6 +68,7 @@ CoreUse operator-(const CoreUse& end, const CoreUse& begin) {
   return {.wall_ms = end.wall_ms - begin.wall_ms,
           .cpu_ms = end.cpu_ms - begin.cpu_ms,
           .waited_ms = std::max(0.0, end.waited_ms - begin.waited_ms),
+          .background_ms = std::max(0.0, end.background_ms - begin.background_ms),
           .involuntary_switches = end.involuntary_switches - begin.involuntary_switches,
           .stolen_ms = end.stolen_ms - begin.stolen_ms};
 }
@@ -60,11 +76,13 @@ CoreUse operator-(const CoreUse& end, const CoreUse& begin) {
 CoreUse core_use_now() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
+  const ThreadTimes threads = thread_times();
   return {.wall_ms = std::chrono::duration<double, std::milli>(
                          std::chrono::steady_clock::now().time_since_epoch())
                          .count(),
           .cpu_ms = ms_of(usage.ru_utime) + ms_of(usage.ru_stime),
-          .waited_ms = waited_ms(),
+          .waited_ms = threads.waited_ms,
+          .background_ms = threads.background_ms,
           .involuntary_switches = usage.ru_nivcsw,
           .stolen_ms = stolen_ms()};
 }

@@ -10,14 +10,15 @@ namespace reprise {
 struct CoreUse {
   double wall_ms = 0;
   double cpu_ms = 0;                 // processor time
-  double waited_ms = 0;              // ready to run, and another program had the core
+  double waited_ms = 0;              // ready to run, and another thread had the core
+  double background_ms = 0;          // of cpu_ms, that of BackgroundWork, which others wait for
   int64_t involuntary_switches = 0;  // a core was taken away
   double stolen_ms = 0;  // of all cores of this machine, by the machine it is a guest of; the
                          // system counts it in steps of 10 ms
 
   // True where other programs or the host took so much that the time says little about what was
   // timed: more than kLostShare of it, and more than kLostMs, which waking threads wait for a free
-  // core.
+  // core. Threads of this process that wait for its own background work have lost nothing.
   [[nodiscard]] bool lost_its_core() const;
   static constexpr double kLostShare = 0.05;
   static constexpr double kLostMs = 0.1;

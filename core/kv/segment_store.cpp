@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/device/background_work.h"
 #include "core/kv/segment_books.h"
 
 namespace reprise::kv {
@@ -234,6 +235,7 @@ struct SegmentStore::State {
   }
 
   void run_prefetcher() {
+    const BackgroundWork this_thread;
     std::unique_lock lock(mutex);
     while (true) {
       wake.wait(lock, [&] { return is_ending || !wanted.empty(); });

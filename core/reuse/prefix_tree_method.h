@@ -29,6 +29,10 @@ class PrefixTreeMethod : public ReuseMethod {
   PrefixTreeMethod(const PrefixTreeMethodOptions& options, ShareDecision shares);
 
   [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;
+  [[nodiscard]] ReusePromise promise() const override {
+    return {.declared = options_.reuse_prefill && matches_pinned(options_.tree.matching),
+            .found = options_.reuse_prefill && matches_chunks(options_.tree.matching)};
+  }
   Admission admit(const NewSequence& sequence, kv::BlockPool& pool) override;
   void retire(RequestId id, kv::BlockPool& pool) override;
   [[nodiscard]] int32_t held_blocks(RequestId id) const override {

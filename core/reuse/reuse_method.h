@@ -70,6 +70,12 @@ struct Admission {
   int32_t reused_tokens = 0;  // leading tokens that need not be computed, at most all but the last
 };
 
+// What admissions find in the cache instead of computing it, for those who check that they do.
+struct ReusePromise {
+  bool declared = false;  // a kept prefix of the prompt, whole (but the prompt's last token)
+  bool found = false;     // what other sequences have computed, for as long as it is there
+};
+
 // One sequence's part in a step: its tokens [first_token, first_token + rows) are query rows
 // [first_row, first_row + rows).
 struct StepSequence {
@@ -115,6 +121,7 @@ class ReuseMethod {
   [[nodiscard]] virtual MethodInfo info() const = 0;
   // A pool of this need serves `limits` without a preemption; a smaller one does with some.
   [[nodiscard]] virtual PoolNeed pool_need(const EngineLimits& limits) const = 0;
+  [[nodiscard]] virtual ReusePromise promise() const { return {}; }
   // Called once, before the first request.
   virtual void tune(const PlanSetting& /*setting*/) {}
 

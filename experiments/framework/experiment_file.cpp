@@ -234,6 +234,7 @@ class Parser {
     MethodChoice choice{.name = entry.string("name"), .options = Json::object()};
     require_method(choice.name, entry.where("name"));
     read_options(entry, choice);
+    choice.label = entry.string("label", "");
     entry.reject_unknown();
     const std::string text = choice.name + " " + choice.options.dump();
     require_different(seen, text, file_.where("methods"));
@@ -393,9 +394,11 @@ class Parser {
     if (spec.log_x && !experiment_.kind.find_axis(spec.x)->takes_numbers())
       raise("{}: the values of {} are words, which have no logarithm; leave it out",
             plot.where("log_x"), spec.x);
-    if (!spec.panels.empty()) require_name(axes, "axis", spec.panels, plot.where("panels"));
-    std::vector<std::string> series = {"method", "model", "dtype"};
-    series.insert(series.end(), axes.begin(), axes.end());
+    std::vector<std::string> panels = {"model", "dtype"};
+    panels.insert(panels.end(), axes.begin(), axes.end());
+    if (!spec.panels.empty()) require_name(panels, "panels", spec.panels, plot.where("panels"));
+    std::vector<std::string> series = panels;
+    series.emplace_back("method");
     require_name(series, "series", spec.series, plot.where("series"));
     if (!results::is_figure_name(spec.name))
       raise("{} is {}: it names files, with letters, digits, '_', '-' and '.', at most 100",

@@ -82,6 +82,7 @@ struct MethodChoice {
   std::string name;
   Json options;                    // an object: those that the file sets
   Json resolved = Json::object();  // all of them
+  std::string label = {};          // what tables and figures call it; "": name and options
 };
 
 // The name, with the options where any is set: tells the points of a group apart.

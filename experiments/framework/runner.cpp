@@ -56,6 +56,7 @@ std::vector<Json> records_of(const Experiment& experiment, const Group& group,
     const Measurement& measured = measurements[i];
     Json resolved = group.requested[i];
     resolved["method_options"] = group.methods[i].resolved;
+    if (!group.methods[i].label.empty()) resolved["method_label"] = group.methods[i].label;
     resolved.update(measured.resolved);
     records.push_back({{"schema", results::kSchemaVersion},
                        {"experiment",

@@ -49,10 +49,11 @@ const MetricInfo kMeanKl = {
     "the same over all tokens of the baseline's answer: mean of a question, then over questions"};
 
 // Medians, because questions are of different lengths: quartiles would tell of those.
-const MetricInfo kTtft = {"ttft_ms", "ms",
-                          "from the prompt to the first token of its answer, states that are kept "
-                          "there already: median over questions"};
-const MetricInfo kTtftSpeedup = {
+const MetricInfo kFirstToken = {
+    "ttft_ms", "ms",
+    "from the prompt to the first token of its answer, states that are kept "
+    "there already: median over questions"};
+const MetricInfo kSpeedup = {
     "ttft_speedup", "ratio",
     "the baseline's time to first token over this one's: median over questions"};
 
@@ -160,7 +161,7 @@ void add_times(Measurement& measured, Outcomes outcomes, Outcomes baseline) {
     speedups.push_back(baseline[i].ttft_ms / outcomes[i].ttft_ms);
   }
   for (const auto& [metric, values] :
-       {std::pair{&kTtft, &ttft_ms}, std::pair{&kTtftSpeedup, &speedups}}) {
+       {std::pair{&kFirstToken, &ttft_ms}, std::pair{&kSpeedup, &speedups}}) {
     measured.set(*metric, results::summarize(*values).median);
     measured.samples[metric->name] = *values;
   }
@@ -186,7 +187,7 @@ std::vector<MetricInfo> outcome_metrics() {
   return {kScore,    kScoreLow,    kScoreHigh,       kWon,        kLost,
           kPValue,   kChoiceScore, kChoiceLow,       kChoiceHigh, kChoicePValue,
           kSameText, kSameTokens,  kFirstDivergence, kTop1,       kFirstKl,
-          kMeanKl,   kTtft,        kTtftSpeedup,     kQuestions};
+          kMeanKl,   kFirstToken,  kSpeedup,         kQuestions};
 }
 
 void add_outcomes(Measurement& measured, Outcomes outcomes, Outcomes baseline, uint64_t seed) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 
 #include "core/base/error.h"
+#include "core/device/machine_probe.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/prompt_lengths.h"
 #include "experiments/kinds/shared_info.h"
@@ -25,6 +28,10 @@ const MetricInfo kTtftLimitMs = {
     "and the bytes of weights and of reused keys and values over the DRAM's"};
 const MetricInfo kOverLimit = {"ttft_over_limit", "ratio",
                                "the time to first token over that least time"};
+// Where weights are read from memory.
+const MetricInfo kOverBeside = {
+    "ttft_over_beside", "ratio",
+    "the time to first token over the least time at the rates that the machine had right after it"};
 const Axis kModulesAxis = {.name = "modules",
                            .fallback = 1,
                            .accepted = Integers{1, 1 << 16},
@@ -45,27 +52,60 @@ TimedRequest run_request(const Bench::Lane& lane, const Group& group, int64_t id
                    group.seeds.sampling);
 }
 
+struct Rates {
+  double gflop_s = 0, gb_s = 0;
+};
+
 // The least time for computing all but `reused` tokens of a prompt.
 double limit_ms(const Group& group, const model::ModelConfig& config, int64_t reused,
-                const Json& machine) {
+                const Rates& rates) {
   const int64_t tokens = group.axis("prompt_tokens") - reused;
   const double flop = prefill_flop(config, reused, tokens);
   const double bytes = static_cast<double>(streamed_weight_bytes(config, group.dtype, 0) +
                                            reused * kv_bytes_per_token(config, group.kv_dtype));
-  const double gflop_s = gflop_limit(machine, group.dtype), gb_s = dram_limit(machine);
-  if (gflop_s <= 0 || gb_s <= 0) return 0;
-  return 1e-6 * std::max(flop / gflop_s, bytes / gb_s);
+  return 1e-6 * std::max(flop / rates.gflop_s, bytes / rates.gb_s);
 }
 
+// `beside` has the rates after each sample, or nothing.
 void add_limit(Measurement& out, const Group& group, const model::ModelConfig& config,
-               int64_t reused, const Json& machine) {
+               int64_t reused, const Json& machine, const RequestSamples& samples,
+               const std::vector<Rates>& beside) {
+  const Rates probe{.gflop_s = gflop_limit(machine, group.dtype), .gb_s = dram_limit(machine)};
   // Experts that a prompt is routed to are not known before.
-  if (config.experts.count > 0) return;
-  const double limit = limit_ms(group, config, reused, machine);
-  if (limit <= 0) return;
+  if (config.experts.count > 0 || probe.gflop_s <= 0 || probe.gb_s <= 0) return;
+  const double limit = limit_ms(group, config, reused, probe);
   out.set(kTtftLimitMs, limit);
   out.derive(kOverLimit, kTtftMs, [&](double ttft_ms) { return ttft_ms / limit; });
+  std::vector<double> ratios;
+  for (size_t r = 0; r < beside.size(); ++r)
+    ratios.push_back(samples.ttft_ms[r] / limit_ms(group, config, reused, beside[r]));
+  if (!ratios.empty()) out.summarize(kOverBeside, ratios);
 }
+
+// Of a machine right after a sample. A probe at the start meets other neighbours and, after a rest,
+// other clock rates.
+class RatesBeside {
+ public:
+  // `lanes` of a group take turns.
+  RatesBeside(const Group& group, const model::ModelConfig& config, const Context& context,
+              const Json& machine, size_t lanes)
+      : arithmetic_(group.dtype == DType::kBF16 ? Limit::kBf16 : Limit::kF32), rates_(lanes) {
+    // A read of memory would take a model that caches hold out of them.
+    const auto weights = static_cast<double>(streamed_weight_bytes(config, group.dtype, 0));
+    if (std::string_view(memory_limit(machine, weights).level) == "dram") probe_.emplace(context);
+  }
+  void take(size_t lane) {
+    if (probe_)
+      rates_[lane].push_back(
+          {.gflop_s = probe_->sample(arithmetic_), .gb_s = probe_->sample(Limit::kDramRead)});
+  }
+  [[nodiscard]] const std::vector<Rates>& of(size_t lane) const { return rates_[lane]; }
+
+ private:
+  Limit arithmetic_;
+  std::optional<MachineProbe> probe_;
+  std::vector<std::vector<Rates>> rates_;  // [lanes][samples]
+};
 
 // Rates that follow from the TTFT.
 void add_rates(Measurement& out, const Group& group, const model::ModelConfig& config,
@@ -83,7 +123,8 @@ void add_rates(Measurement& out, const Group& group, const model::ModelConfig& c
 }
 
 Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lane,
-                           const Group& group, const model::Decoder& decoder, const Json& machine) {
+                           const Group& group, const model::Decoder& decoder, const Json& machine,
+                           const std::vector<Rates>& beside) {
   engine::Engine& engine = *lane.engine;
   Measurement out;
   const int64_t requests = group.repetitions + group.warmup + samples.taking.retaken();
@@ -96,7 +137,8 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
   const auto reused = out.metrics.find(kReusedTokens.name);
   const double reused_total = reused == out.metrics.end() ? 0 : (*reused)["value"].get<double>();
   add_limit(out, group, decoder.config(),
-            static_cast<int64_t>(reused_total / static_cast<double>(requests)), machine);
+            static_cast<int64_t>(reused_total / static_cast<double>(requests)), machine, samples,
+            beside);
   out.resolved = resolved_settings(engine, decoder);
   add_lengths(group, out.resolved);
   if (lane.modules != nullptr) add_parts(samples, *lane.modules, out);
@@ -111,24 +153,25 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
 }  // namespace
 
 KindInfo TtftKind::info() {
-  return {.name = "ttft",
-          .summary = "one request at a time: time to first token, then time per further token",
-          .axes = {kPromptTokensAxis,
-                   {.name = "new_tokens",
-                    .fallback = 1,
-                    .accepted = Integers{1, kMostNewTokens},
-                    .unit = "tokens",
-                    .help = "tokens to generate, the first included"},
-                   kPrefillChunkAxis,
-                   kSharedTokensAxis,
-                   fresh_tokens_axis(),
-                   kModulesAxis,
-                   dataset_axis(),
-                   context_limit_axis()},
-          .metrics = {kTtftMs, kTpotMs, kE2eMs, kPrefixMs, kPrefillTokensPerS, kPrefillGflopS,
-                      kComputeLimitRatio, kTtftSpeedup, kTtftLimitMs, kOverLimit, kLookupMs,
-                      kCopyMs, kRepairMs, kComputeMs, kCopiedMb, kDiskGbS, kModuleMb, kKvMb},
-          .own_methods = {prompt_cache_method()}};
+  return {
+      .name = "ttft",
+      .summary = "one request at a time: time to first token, then time per further token",
+      .axes = {kPromptTokensAxis,
+               {.name = "new_tokens",
+                .fallback = 1,
+                .accepted = Integers{1, kMostNewTokens},
+                .unit = "tokens",
+                .help = "tokens to generate, the first included"},
+               kPrefillChunkAxis,
+               kSharedTokensAxis,
+               fresh_tokens_axis(),
+               kModulesAxis,
+               dataset_axis(),
+               context_limit_axis()},
+      .metrics = {kTtftMs, kTpotMs, kE2eMs, kPrefixMs, kPrefillTokensPerS, kPrefillGflopS,
+                  kComputeLimitRatio, kTtftSpeedup, kTtftLimitMs, kOverLimit, kOverBeside,
+                  kLookupMs, kCopyMs, kRepairMs, kComputeMs, kCopiedMb, kDiskGbS, kModuleMb, kKvMb},
+      .own_methods = {prompt_cache_method()}};
 }
 
 void TtftKind::check(const Group& given) {
@@ -167,6 +210,7 @@ std::vector<Measurement> TtftKind::measure(const Group& given, const Json& machi
   const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, /*max_batch=*/1, stop);
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<RequestSamples> samples = samples_for(group);
+  RatesBeside beside(group, decoder.config(), bench_.context(), machine, lanes.size());
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const int64_t request = r < 0 ? group.repetitions - r : r;
     const std::vector<int32_t> prompt = bench_.prompt(group, request);
@@ -174,11 +218,12 @@ std::vector<Measurement> TtftKind::measure(const Group& given, const Json& machi
       if (stop) throw Interrupted{};
       take_turn(/*is_warmup=*/r < 0, lanes[m].modules.get(), samples[m],
                 [&] { return run_request(lanes[m], group, request, prompt); });
+      if (r >= 0) beside.take(m);
     }
   }
 
   return measurements_of(group, samples, [&](size_t m) {
-    Measurement out = measurement_of(samples[m], lanes[m], group, decoder, machine);
+    Measurement out = measurement_of(samples[m], lanes[m], group, decoder, machine, beside.of(m));
     if (m > 0) out.sample(kTtftSpeedup, speedups(samples[0], samples[m]));
     return out;
   });

@@ -21,6 +21,7 @@ void Undisturbed::add_to(Measurement& out) const {
   out.core_use = {{"wall_ms", each(&CoreUse::wall_ms)},
                   {"cpu_ms", each(&CoreUse::cpu_ms)},
                   {"waited_ms", each(&CoreUse::waited_ms)},
+                  {"background_ms", each(&CoreUse::background_ms)},
                   {"involuntary_switches", each(&CoreUse::involuntary_switches)},
                   {"stolen_ms", each(&CoreUse::stolen_ms)},
                   {"disturbed", disturbed()},

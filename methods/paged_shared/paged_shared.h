@@ -10,6 +10,7 @@ namespace reprise::methods {
 struct PagedSharedOptions {
   reuse::PagedOptions paged;
   bool reuse_prefill = false;
+  bool declared = false;  // share declared prefixes, and those alone
 
   void visit(reuse::OptionVisitor& visitor) {
     paged.visit(visitor);
@@ -17,6 +18,10 @@ struct PagedSharedOptions {
                      "tokens found in memory are not computed again; a request whose prefix is "
                      "being computed waits for it"},
                     reuse_prefill);
+    visitor.boolean({"declared", "",
+                     "what is shared is declared prefixes, computed once and kept; equal blocks "
+                     "are not looked for"},
+                    declared);
   }
   void check(const JsonObject& given) const { paged.check(given); }
 };
@@ -25,8 +30,9 @@ class PagedShared final : public reuse::PrefixTreeMethod {
  public:
   explicit PagedShared(const PagedSharedOptions& options)
       : PrefixTreeMethod({.tree = {.chunk_tokens = options.paged.block_tokens,
-                                   .matching = reuse::Matching::kChunks},
-                          .reuse_prefill = options.reuse_prefill,
+                                   .matching = options.declared ? reuse::Matching::kPinned
+                                                                : reuse::Matching::kChunks},
+                          .reuse_prefill = options.reuse_prefill || options.declared,
                           .plan = options.paged.plan()},
                          [](const reuse::TreeNode&) { return false; }) {}
 

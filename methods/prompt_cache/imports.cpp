@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/base/error.h"
+#include "core/device/background_work.h"
 
 namespace reprise::prompt_cache {
 
@@ -20,6 +21,7 @@ int32_t add_run(const StateRun& run, int32_t cache, kv::AttentionPlan& plan) {
 
 LayerReader::LayerReader(std::vector<std::shared_ptr<const SharedStates>> states)
     : thread_([states = std::move(states)](const std::stop_token& stop) {
+        const BackgroundWork this_thread;
         // The system reads this much ahead of the checks, which read every byte.
         constexpr int64_t kLayersAhead = 2;
         const int64_t layers = states.front()->unchecked->shape().layers;

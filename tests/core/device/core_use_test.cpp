@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <vector>
+
+#include "core/device/background_work.h"
 
 namespace reprise {
 namespace {
@@ -61,11 +65,26 @@ TEST(CoreUse, SeesACoreThatHasToBeShared) {
   EXPECT_TRUE(use.lost_its_core());
 }
 
+TEST(CoreUse, BackgroundWorkOfItsOwnTakesNothingFromIt) {
+  std::atomic<int> number = 0;
+  const CoreUse use = on_one_core(2, [&] {
+    std::optional<BackgroundWork> background;
+    if (number++ == 0) background.emplace();
+    spin_for(std::chrono::milliseconds(100));
+  });
+  if (use.waited_ms == 0) GTEST_SKIP() << "this kernel does not say how long threads wait";
+  EXPECT_GT(use.background_ms, 20);
+  // What is left is what programs beside this test took, and a switch or two.
+  EXPECT_LT(use.waited_ms - use.background_ms, 50);
+}
+
 TEST(CoreUse, JudgesByTheShareThatWasLost) {
   EXPECT_FALSE((CoreUse{.wall_ms = 100, .cpu_ms = 100}.lost_its_core()));
   EXPECT_FALSE((CoreUse{.wall_ms = 100, .cpu_ms = 98, .waited_ms = 4.9}.lost_its_core()));
   EXPECT_TRUE((CoreUse{.wall_ms = 100, .cpu_ms = 90, .waited_ms = 5.1}.lost_its_core()));
   EXPECT_TRUE((CoreUse{.wall_ms = 100, .cpu_ms = 90, .stolen_ms = 10}.lost_its_core()));
+  EXPECT_FALSE((CoreUse{.wall_ms = 100, .waited_ms = 20, .background_ms = 18}.lost_its_core()));
+  EXPECT_TRUE((CoreUse{.wall_ms = 100, .waited_ms = 26, .background_ms = 18}.lost_its_core()));
   // Threads that wake wait some microseconds for a free core.
   EXPECT_FALSE((CoreUse{.wall_ms = 0.3, .waited_ms = 0.05}.lost_its_core()));
   EXPECT_TRUE((CoreUse{.wall_ms = 0.3, .waited_ms = 0.2}.lost_its_core()));

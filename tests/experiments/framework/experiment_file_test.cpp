@@ -251,6 +251,9 @@ TEST(ExperimentFile, FamiliesOfFiguresHaveKeysOfTheirOwn) {
   EXPECT_EQ(plots[1].name, "stack");
   EXPECT_EQ(plots[2].panels, "new_tokens");
   EXPECT_EQ(plots[2].reference, "e2e_ms");
+  file["plot"][1]["panels"] = "model";
+  EXPECT_EQ(parse_sample(file).plots[1].panels, "model");
+  expect_refused("/plot/panels", "metod", "panels");
   expect_refused("/plot", {{"family", "map"}, {"x", "prompt_tokens"}, {"y", "ttft_ms"}},
                  "plot.rows");
   expect_refused("/plot/rows", "new_tokens", "unknown key \"rows\"");

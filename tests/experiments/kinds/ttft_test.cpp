@@ -45,6 +45,24 @@ TEST(Derived, RateHasTheSpreadOfItsTime) {
   EXPECT_FALSE(plain.metrics["rate"].contains("q1"));
 }
 
+TEST_F(KindsTest, TtftStandsBesideTheLeastTimeOfTheProbeAndOfTheMoment) {
+  const Group one = group("ttft", {{"prompt_tokens", 40}}, {"contiguous"});
+  const Json limits = {{"dram_read_gb_s", 10.0}, {"f32_gflop_s", 100.0}};
+  // Weights that the L3 cannot hold are read from memory.
+  const auto from_memory =
+      TtftKind(context_).measure(one, {{"limits", limits}, {"l3_bytes", 1}}, stop_);
+  const Json& metrics = from_memory[0].metrics;
+  EXPECT_NEAR(metrics["ttft_over_limit"]["value"].get<double>(),
+              metrics["ttft_ms"]["value"].get<double>() /
+                  metrics["ttft_limit_ms"]["value"].get<double>(),
+              1e-9);
+  EXPECT_GT(metrics["ttft_over_beside"]["value"].get<double>(), 0);
+  EXPECT_EQ(metrics["ttft_over_beside"]["count"], 3);
+  const auto from_cache =
+      TtftKind(context_).measure(one, {{"limits", limits}, {"l3_bytes", 1 << 30}}, stop_);
+  EXPECT_FALSE(from_cache[0].metrics.contains("ttft_over_beside"));
+}
+
 TEST_F(KindsTest, TtftMeasuresEveryRepetitionAndExactMethodsAgree) {
   TtftKind kind(context_);
   const Group one =

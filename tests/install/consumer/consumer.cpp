@@ -3,6 +3,7 @@
 
 #include "core/engine/engine.h"
 #include "core/tokenizer/tokenizer.h"
+#include "methods/prompt_cache/imports.h"
 #include "methods/registry.h"
 #include "nlohmann/json.hpp"
 
@@ -13,6 +14,7 @@ int main(int argc, char** argv) {
   const auto decoder = reprise::model::load_decoder(argv[1], {}, context);
   reprise::engine::EngineOptions options;
   options.limits.max_sequence_tokens = 64;
+  options.contributors = {std::make_shared<reprise::prompt_cache::ModuleImports>()};
   reprise::engine::Engine engine(context, *decoder, reprise::methods::make_method("paged", nullptr),
                                  options);
   reprise::engine::Request request;

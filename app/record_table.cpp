@@ -91,7 +91,8 @@ std::string marked_lines(const std::vector<Json>& records, const std::vector<std
     std::vector<std::string> row;
     for (const std::string& key : keys) row.push_back(setting_text(record, key));
     for (const std::string& remark :
-         {results::inexact_remark(record["metrics"]), results::invalid_remark(record["answers"])})
+         {results::inexact_remark(record["metrics"]),
+          results::invalid_remark(record.value("answers", Json::object()))})
       if (!remark.empty()) text += fmt::format("{} ({})\n", remark, fmt::join(row, " "));
   }
   return text;

@@ -122,6 +122,8 @@ std::vector<PrefixInfo> Engine::prefixes() const {
 StepReport Engine::step() {
   State& s = *state_;
   StepReport report;
+  const int64_t begin_ns = steady_ns();
+  s.computing_ns = 0;
   report.start_ns = s.now();
   s.cancel_asked();  // in a step that failed
   s.expire(report.start_ns);
@@ -142,6 +144,10 @@ StepReport Engine::step() {
     std::move(s.untold.begin(), s.untold.end(), std::back_inserter(report.events));
     s.untold.clear();
   }
+  report.waiting = static_cast<int32_t>(s.sequences.waiting());
+  report.used_blocks = s.pool.used_blocks();
+  report.kv_bytes = s.pool.used_bytes();
+  report.scheduling_ns = steady_ns() - begin_ns - s.computing_ns;
   return report;
 }
 

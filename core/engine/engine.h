@@ -42,6 +42,17 @@ struct StepReport {
   int32_t prefill_tokens = 0;  // rows computed for prompts, and again after preemptions
   int32_t decode_tokens = 0;   // rows computed for generated tokens
   int32_t preempted = 0;       // sequences that gave back their cache for others
+  int32_t batch = 0;           // sequences that hold cache once it is composed
+  int32_t waiting = 0;         // requests that it leaves in the queue
+  // At its end; what the method keeps for requests to come is in use as well.
+  int32_t used_blocks = 0;
+  int64_t kv_bytes = 0;  // of used_blocks, all layers
+  // Tokens that sequences did not read because a work item read them for several at once: the sum
+  // over items of tokens * (sequences - 1).
+  int64_t shared_tokens = 0;
+  // What it took beside computing (queue, admission, composition, plan, events), in real time
+  // whatever the engine's clock.
+  int64_t scheduling_ns = 0;
   std::vector<TokenEvent> events;
 };
 

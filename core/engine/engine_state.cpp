@@ -49,12 +49,13 @@ Engine::State::State(const Context& c, model::Decoder& d, std::unique_ptr<reuse:
   for (const auto& contributor : options.contributors) step.add_contributor(*contributor);
 }
 
-int64_t Engine::State::now() const {
-  if (options.clock_ns) return options.clock_ns();
+int64_t steady_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
+
+int64_t Engine::State::now() const { return options.clock_ns ? options.clock_ns() : steady_ns(); }
 
 // ---- Before a step, and behind it ----
 
@@ -104,7 +105,10 @@ void Engine::State::admit(int64_t now_ns) {
     }
     // The last token is always computed: its logits give the next one.
     head.computed = std::min(admission.reused_tokens, static_cast<int32_t>(head.tokens.size()) - 1);
-    if (head.times.admitted == kNotYet) head.times.admitted = now_ns;
+    if (head.times.admitted == kNotYet) {
+      head.times.admitted = now_ns;
+      head.cached_tokens = head.computed;
+    }
     sequences.start(head);
     views.push_back(head.running());
   }
@@ -115,13 +119,10 @@ void Engine::State::end(Sequence& sequence, FinishReason finish, std::string rea
   const RequestId id = sequence.request.id;
   if (sequence.is_running) method->retire(id, pool);
   sequence.times.done = now_ns;
-  if (!sequence.is_prefix() || finish == FinishReason::kRefused)
-    untold.push_back({.request = id,
-                      .index = sequence.generated(),
-                      .time_ns = now_ns,
-                      .finish = finish,
-                      .times = sequence.times,
-                      .reason = std::move(reason)});
+  if (!sequence.is_prefix() || finish == FinishReason::kRefused) {
+    untold.push_back(sequence.last_event(finish));
+    untold.back().reason = std::move(reason);
+  }
   const bool is_refused_prefix = sequence.is_prefix() && finish == FinishReason::kRefused;
   sequences.remove(id);
   if (!is_refused_prefix) return;
@@ -149,6 +150,7 @@ bool Engine::State::compose(StepReport& report) {
     step.arrange();
     if (step.reserve()) {
       list_rows();
+      report.batch = static_cast<int32_t>(sequences.running().size());
       return true;
     }
     make_room(report);
@@ -231,11 +233,13 @@ std::span<const float> Engine::State::logits_of(int32_t n) const {
 
 void Engine::State::execute(StepReport& report) {
   const kv::AttentionPlan& plan = step.plan();
+  report.shared_tokens = step.shared_tokens();
   logits.resize(wanted.size() * static_cast<size_t>(decoder.config().vocab));
-  decoder.forward(
-      {.ids = ids, .plan = plan, .logit_rows = wanted, .policy = options.policy.get()},
-      {.logits = logits});
+  const int64_t begin_ns = steady_ns();
+  decoder.forward({.ids = ids, .plan = plan, .logit_rows = wanted, .policy = options.policy.get()},
+                  {.logits = logits});
   draw();
+  computing_ns = steady_ns() - begin_ns;
   show();
   step.computed();
   report.end_ns = now();
@@ -299,17 +303,13 @@ void Engine::State::advance(Sequence& sequence, int32_t rows, int32_t token, Ste
   if (finish != FinishReason::kNone) {
     times.done = report.end_ns;
     finished.push_back(request.id);
-  }
-  if (sequence.is_prefix()) return;
-  report.events.push_back({.request = request.id,
-                           .token = token,
-                           .index = index,
-                           .time_ns = report.end_ns,
-                           .finish = finish});
-  if (finish != FinishReason::kNone) {
-    report.events.back().times = times;
+    if (sequence.is_prefix()) return;
+    report.events.push_back(sequence.last_event(finish));
+    report.events.back().token = token;
     return;
   }
+  report.events.push_back(
+      {.request = request.id, .token = token, .index = index, .time_ns = report.end_ns});
   sequence.append(token);
   sequence.is_decoding = true;
   sequence.computed = method->cached_tokens(request.id, sequence.computed);

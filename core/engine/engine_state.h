@@ -11,6 +11,8 @@
 
 namespace reprise::engine {
 
+[[nodiscard]] int64_t steady_ns();  // of the steady clock
+
 struct Engine::State {
   Context context;
   model::Decoder& decoder;
@@ -26,6 +28,7 @@ struct Engine::State {
   std::vector<TokenEvent> untold;    // ends that no step's report has had yet
   std::vector<RequestId> to_cancel;  // asked for within the step under way
   bool is_stepping = false;
+  int64_t computing_ns = 0;  // real time that the step under way has computed for
 
   // Of the step under way; kept for their memory.
   std::vector<RunningSequence> views;  // [running]

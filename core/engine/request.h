@@ -21,6 +21,8 @@ struct SamplingOptions {
   double top_p = 1.0;        // keep the smallest set of tokens whose probability reaches top_p
   int32_t top_k = 0;         // 0: all
   uint64_t seed = 0;         // token n of request r draws from the stream (seed, r, n)
+  // In the place of r; below 0: the request's id. For callers whose ids differ from run to run.
+  int64_t stream = -1;
 };
 
 // Which rows' logits the engine's observer sees.
@@ -77,7 +79,12 @@ struct TokenEvent {
   int32_t index = 0;    // of the token, 0: the first generated one; else how many there were
   int64_t time_ns = 0;  // of the engine's clock, at the end of the step that made it
   FinishReason finish = FinishReason::kNone;
-  RequestTimes times = {};  // complete where it finishes
+  // Complete where it finishes:
+  RequestTimes times = {};
+  // Leading tokens of the prompt that were not computed for it: the method had their states when
+  // the request joined the batch for the first time.
+  int32_t cached_tokens = 0;
+  int32_t preemptions = 0;  // how often it gave back its cache for others
   std::string reason = {};  // of kRefused
 
   [[nodiscard]] bool has_token() const { return token >= 0; }

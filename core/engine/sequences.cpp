@@ -26,6 +26,16 @@ RunningSequence Sequence::running() const {
           .is_decoding = is_decoding};
 }
 
+TokenEvent Sequence::last_event(FinishReason finish) const {
+  return {.request = request.id,
+          .index = generated(),
+          .time_ns = times.done,
+          .finish = finish,
+          .times = times,
+          .cached_tokens = cached_tokens,
+          .preemptions = preemptions};
+}
+
 void Sequence::append(int32_t token) {
   tokens.push_back(token);
   positions.push_back(length++);
@@ -74,6 +84,7 @@ void Sequences::preempt(Sequence& sequence) {
   std::erase(running_, &sequence);
   sequence.is_running = sequence.is_decoding = false;
   sequence.computed = 0;
+  ++sequence.preemptions;
   next_deadline_ns_ = std::min(next_deadline_ns_, sequence.request.deadline_ns);
   waiting_.insert(&sequence);
 }

@@ -29,7 +29,10 @@ struct Sequence {
   bool is_running = false, is_decoding = false;
   int64_t submission = 0;
   RequestTimes times;
+  int32_t cached_tokens = 0, preemptions = 0;  // as TokenEvent tells them
 
+  // The event of the request's end, at times.done.
+  [[nodiscard]] TokenEvent last_event(FinishReason finish) const;
   [[nodiscard]] int32_t pending() const { return static_cast<int32_t>(tokens.size()) - computed; }
   [[nodiscard]] int32_t generated() const {
     return static_cast<int32_t>(tokens.size()) - prompt_tokens;
@@ -68,6 +71,7 @@ class Sequences {
   void remove_running(const std::vector<RequestId>& ids);
 
   [[nodiscard]] bool has_waiting() const { return !waiting_.empty(); }
+  [[nodiscard]] size_t waiting() const { return waiting_.size(); }
   [[nodiscard]] Sequence& head() { return **waiting_.begin(); }
   [[nodiscard]] const std::vector<Sequence*>& running() const { return running_; }  // as admitted
   // Those that wait at their deadline. O(1) before the next deadline.

@@ -29,4 +29,20 @@ const kv::AttentionPlan& Step::plan() {
   return plan_;
 }
 
+int64_t Step::part_of(int32_t row) const {
+  const auto behind = std::upper_bound(
+      batch_.begin(), batch_.end(), row,
+      [](int32_t r, const reuse::StepSequence& part) { return r < part.first_row; });
+  return behind - batch_.begin() - 1;
+}
+
+int64_t Step::shared_tokens() const {
+  int64_t shared = 0;
+  for (const kv::WorkItem& item : plan_.items)
+    if (item.end_row - item.first_row > 1)
+      shared +=
+          (part_of(item.end_row - 1) - part_of(item.first_row)) * plan_.segment_of(item).tokens;
+  return shared;
+}
+
 }  // namespace reprise::engine

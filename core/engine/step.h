@@ -33,6 +33,9 @@ class Step {
   [[nodiscard]] bool reserve() { return method_.reserve(batch_, pool_); }
   // Finished, and the step's until the next call.
   const kv::AttentionPlan& plan();
+  // Tokens that the plan spares its sequences to read, because an item reads them for several: the
+  // sum over items of tokens * (sequences - 1). O(items + items of several rows * log batch).
+  [[nodiscard]] int64_t shared_tokens() const;
   // The keys and values of all rows are in the cache.
   void computed() { method_.computed(batch_, pool_); }
 
@@ -42,6 +45,8 @@ class Step {
   [[nodiscard]] int32_t rows() const { return rows_; }
 
  private:
+  [[nodiscard]] int64_t part_of(int32_t row) const;  // index in the batch
+
   reuse::ReuseMethod& method_;
   kv::BlockPool& pool_;
   std::vector<reuse::PlanContributor*> contributors_;

@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     "experiments/serving": ["core/base", "core/tokenizer", "workloads", "results", "experiments/framework"],
     "experiments/kinds": ["core/*", "methods", "baselines", "workloads", "results", "experiments/framework",
                           "experiments/serving"],
-    "server": ["core/base", "core/tokenizer", "workloads", "results", "experiments/framework", "experiments/serving"],
+    "server": ["core/*", "workloads", "results", "experiments/framework", "experiments/serving"],
     "app": ["core/*", "methods", "baselines", "workloads", "results", "checks", "experiments/framework",
             "experiments/kinds", "experiments/serving", "server"],
 }

@@ -10,6 +10,8 @@ namespace reprise::app {
 void add_list_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_run_command(CLI::App& app);
+void add_load_command(CLI::App& app);
+void add_serve_command(CLI::App& app);
 void add_plot_command(CLI::App& app);
 void add_probe_command(CLI::App& app);
 void add_check_command(CLI::App& app);

@@ -90,8 +90,8 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   options.step_tokens = command.generation.prefill_chunk;
   options.clock_ns = experiments::now_ns;
   engine::Engine engine(context, *decoder, std::move(method), options);
-  TokenPrinter printer =
-      output_printer(tokenizer == nullptr ? nullptr : tokenizer->stream(), StopText(command.stops));
+  TokenPrinter printer = output_printer(tokenizer == nullptr ? nullptr : tokenizer->stream(),
+                                        tokenizer::StopText(command.stops));
   const std::atomic<bool>& stop = watch_interrupts();
   const Generation outcome = generate(engine, std::move(request), printer, stop);
   print_summary(outcome, prompt_tokens, printer.stop_found(), chosen, engine);

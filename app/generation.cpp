@@ -60,7 +60,7 @@ void complete(engine::Request& request, const GenerationOptions& options,
   request.max_new_tokens = static_cast<int32_t>(std::min<int64_t>(options.max_new_tokens, room));
 }
 
-TokenPrinter output_printer(std::unique_ptr<StreamDecoder> decoder, StopText stop) {
+TokenPrinter output_printer(std::unique_ptr<StreamDecoder> decoder, tokenizer::StopText stop) {
   return {std::move(decoder), std::move(stop), isatty(STDOUT_FILENO) != 0,
           [](std::string_view text) {
             write_output(text);

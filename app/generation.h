@@ -33,7 +33,7 @@ void complete(engine::Request& request, const GenerationOptions& options,
               const model::ModelConfig& config, int64_t length);
 
 // Writes to standard output, token by token.
-TokenPrinter output_printer(std::unique_ptr<StreamDecoder> decoder, StopText stop);
+TokenPrinter output_printer(std::unique_ptr<StreamDecoder> decoder, tokenizer::StopText stop);
 
 struct Generation {
   engine::RequestTimes times;

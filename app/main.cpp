@@ -73,9 +73,11 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", results::version_text());
   app.require_subcommand(1);
   app::add_run_command(app);
+  app::add_load_command(app);
   app::add_plot_command(app);
   app::add_list_command(app);
   app::add_generate_command(app);
+  app::add_serve_command(app);
   app::add_logits_command(app);
   app::add_tokenize_command(app);
   app::add_pml_command(app);

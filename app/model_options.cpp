@@ -29,7 +29,9 @@ void add_model_options(CLI::App& command, const char* seed_option, ModelOptions&
                   "folder of a checkpoint, or the name of a shipped model or shape")
       ->required()
       ->check(not_empty());
-  command.add_option("--method", options.method, "reuse method (default: contiguous)")
+  command
+      .add_option("--method", options.method,
+                  fmt::format("reuse method (default: {})", options.method))
       ->check(not_empty());
   command.add_option("--method-options", options.method_options, "its options, a JSON object")
       ->check(not_empty());

@@ -135,7 +135,7 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
   if (!command.store.empty()) options.policy = std::make_shared<cache::CheckedLayers>(imports);
   options.clock_ns = experiments::now_ns;
   engine::Engine engine(context, *decoder, std::move(method), options);
-  TokenPrinter printer = output_printer(compiled.tokenizer->stream(), StopText({}));
+  TokenPrinter printer = output_printer(compiled.tokenizer->stream(), tokenizer::StopText({}));
   const std::atomic<bool>& stop = watch_interrupts();
   const Generation outcome = generate(engine, std::move(request), printer, stop);
   note("\n{} tokens imported, {} computed, {} generated, stopped by {}\n", prompt.imported_tokens,

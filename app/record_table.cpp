@@ -83,16 +83,17 @@ std::string metric_text(const Json& record, const std::string& name, bool has_sp
   return text + (is_starred(metric) ? " *" : "");
 }
 
-// A line for each record whose method is not as exact as it promises, with what tells its row
-// apart.
-std::string inexact_lines(const std::vector<Json>& records, const std::vector<std::string>& keys) {
+// A line for each record whose method is not as exact as it promises, and for each run that is
+// INVALID, with what tells its row apart.
+std::string marked_lines(const std::vector<Json>& records, const std::vector<std::string>& keys) {
   std::string text;
   for (const Json& record : records) {
-    const std::string remark = results::inexact_remark(record["metrics"]);
-    if (remark.empty()) continue;
     std::vector<std::string> row;
     for (const std::string& key : keys) row.push_back(setting_text(record, key));
-    text += fmt::format("{} ({})\n", remark, fmt::join(row, " "));
+    for (const std::string& remark :
+         {results::inexact_remark(record["metrics"]),
+          results::invalid_remark(record.value("answers", Json::object()))})
+      if (!remark.empty()) text += fmt::format("{} ({})\n", remark, fmt::join(row, " "));
   }
   return text;
 }
@@ -460,7 +461,7 @@ RecordTable record_table(const results::ResultsFolder& folder, const TableOption
       spread_note = "quartiles are left out, for want of width (--format csv has them)\n";
   }
   out.notes = results::wrapped(
-      not_shown(metrics, shown.size()) + spread_note + inexact_lines(folder.records, keys) +
+      not_shown(metrics, shown.size()) + spread_note + marked_lines(folder.records, keys) +
           results::mixed_note(folder.records) + footnotes(folder.records, shown) +
           left_out_note(folder.run) + skipped_note(folder.skipped) +
           missing_note(results::missing_points(folder)) + paper_notes(folder.run, papers, shown),

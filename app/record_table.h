@@ -42,8 +42,9 @@ struct RecordTable {
 // where one metric is too wide with them. CSV and JSON have medians and quartiles apart and every
 // metric of the experiment. Throws Error for a metric that no record has, with the nearest.
 //
-// The notes: a line for each method that is less exact than it promises, what the star means, which
-// methods were left out, which points are missing, and where the paper's numbers are from.
+// The notes: a line for each method that is less exact than it promises and for each INVALID run,
+// what the star means, which methods were left out, which points are missing, and where the paper's
+// numbers are from.
 RecordTable record_table(const results::ResultsFolder& folder, const TableOptions& options = {});
 
 // Prints the data to standard output, and the notes below it, or to standard error where standard

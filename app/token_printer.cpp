@@ -6,8 +6,8 @@
 
 namespace reprise::app {
 
-TokenPrinter::TokenPrinter(std::unique_ptr<StreamDecoder> decoder, StopText stop, bool is_terminal,
-                           Write write)
+TokenPrinter::TokenPrinter(std::unique_ptr<StreamDecoder> decoder, tokenizer::StopText stop,
+                           bool is_terminal, Write write)
     : decoder_(std::move(decoder)),
       stop_(std::move(stop)),
       is_terminal_(is_terminal),

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/stop_text.h"
+#include "core/tokenizer/stop_text.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace reprise::app {
@@ -19,7 +19,7 @@ class TokenPrinter {
 
   // `decoder`: of Tokenizer::stream(), null: ids. On a terminal, control characters that a model
   // may generate are written out (see visible()); elsewhere the text is what it is.
-  TokenPrinter(std::unique_ptr<StreamDecoder> decoder, StopText stop, bool is_terminal,
+  TokenPrinter(std::unique_ptr<StreamDecoder> decoder, tokenizer::StopText stop, bool is_terminal,
                Write write);
 
   void token(int32_t id);
@@ -32,7 +32,7 @@ class TokenPrinter {
   void show(std::string_view text) const;
 
   std::unique_ptr<StreamDecoder> decoder_;
-  StopText stop_;
+  tokenizer::StopText stop_;
   bool is_terminal_;
   Write write_;
   bool is_first_ = true;

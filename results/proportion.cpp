@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
+#include "results/binomial.h"
 #include "results/rank_test.h"
 
 namespace reprise::results {
@@ -25,13 +26,8 @@ double mcnemar_p(int64_t first_alone, int64_t second_alone) {
   REPRISE_CHECK(first_alone >= 0 && second_alone >= 0, "{} and {}", first_alone, second_alone);
   // The smaller tail is half of all, or more: not a rounding below 1.
   if (std::abs(first_alone - second_alone) <= 1) return 1.0;
-  const auto n = static_cast<double>(first_alone + second_alone);
-  double tail = 0;
-  for (int64_t k = 0; k <= std::min(first_alone, second_alone); ++k) {
-    const auto i = static_cast<double>(k);
-    tail += std::exp(std::lgamma(n + 1) - std::lgamma(i + 1) - std::lgamma(n - i + 1) -
-                     n * std::log(2.0));
-  }
+  const double tail =
+      binomial_cdf(std::min(first_alone, second_alone), first_alone + second_alone, 0.5);
   return std::min(1.0, 2 * tail);
 }
 

@@ -1,5 +1,7 @@
 #include "results/record.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cmath>
 #include <ctime>
@@ -58,6 +60,37 @@ std::string spread_fault(const std::string& name, const Json& metric) {
   return "";
 }
 
+// Of {low, high}, both numbers in that order.
+std::string interval_fault(const std::string& what, const Json& interval) {
+  if (!interval.is_object() || !interval.contains("low") || !interval.contains("high"))
+    return fmt::format("{} must have low and high, found {}", what, shown(interval));
+  for (const char* end : {"low", "high"})
+    if (std::string fault = number_fault(fmt::format("{}.{}", what, end), interval[end]);
+        !fault.empty())
+      return fault;
+  return interval["low"] <= interval["high"] ? "" : fmt::format("{} ends before it begins", what);
+}
+
+// How sure one is of the metric, and of its percentiles, where it is said.
+std::string confidence_fault(const std::string& name, const Json& metric) {
+  const std::string where = fmt::format("metrics.{}.", name);
+  if (metric.contains("confidence"))
+    if (std::string fault = number_fault(where + "confidence", metric["confidence"]);
+        !fault.empty())
+      return fault;
+  if (metric.contains("interval"))
+    if (std::string fault = interval_fault(where + "interval", metric["interval"]); !fault.empty())
+      return fault;
+  const Json intervals = metric.value("intervals", Json::object());
+  if (!intervals.is_object())
+    return fmt::format("{}intervals must be an object, found {}", where, shown(intervals));
+  for (const auto& [percentile, interval] : intervals.items())
+    if (std::string fault = interval_fault(where + "intervals." + percentile, interval);
+        !fault.empty())
+      return fault;
+  return "";
+}
+
 std::string metric_fault(const std::string& name, const Json& metric) {
   if (std::string fault = name_fault("the name of a metric", name); !fault.empty()) return fault;
   if (!metric.is_object() || !metric.contains("value"))
@@ -73,6 +106,7 @@ std::string metric_fault(const std::string& name, const Json& metric) {
       return fault;
   if (const double value = metric["value"].get<double>(); value < 0)
     return fmt::format("metric {} is negative: {}", name, value);
+  if (std::string fault = confidence_fault(name, metric); !fault.empty()) return fault;
   return spread_fault(name, metric);
 }
 
@@ -233,6 +267,14 @@ std::string inexact_remark(const Json& metrics) {
       "NOT EXACT: {:.0f} of {:.0f} generations differ from the reference by more than rounding "
       "explains",
       (*unexplained)["value"].get<double>(), metrics["generations"]["value"].get<double>());
+}
+
+std::string invalid_remark(const Json& answers) {
+  if (answers.value("verdict", Json()) != "INVALID") return "";
+  std::vector<std::string> reasons;
+  for (const Json& reason : answers.value("reasons", Json::array()))
+    if (reason.is_string()) reasons.push_back(reason.get<std::string>());
+  return fmt::format("INVALID: {}", fmt::join(reasons, "; "));
 }
 
 // Of a metric; 0 where it is not there.

@@ -21,6 +21,8 @@ struct SamplingOptions {
   double top_p = 1.0;        // keep the smallest set of tokens whose probability reaches top_p
   int32_t top_k = 0;         // 0: all
   uint64_t seed = 0;         // token n of request r draws from the stream (seed, r, n)
+  // In the place of r; below 0: the request's id. For callers whose ids differ from run to run.
+  int64_t stream = -1;
 };
 
 // Which rows' logits the engine's observer sees.

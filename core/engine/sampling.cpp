@@ -10,11 +10,10 @@
 namespace reprise::engine {
 namespace {
 
-int32_t greedy(std::span<const float> logits) {
+int32_t greedy(std::span<const float> logits, RequestId request) {
   size_t best = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i]))
-      raise("the model produced NaN as logit of token {}: its weights or inputs are corrupt", i);
+    if (std::isnan(logits[i])) throw BadLogits(request, i);
     if (logits[i] > logits[best]) best = i;
   }
   return static_cast<int32_t>(best);
@@ -101,6 +100,11 @@ class Candidates {
 
 }  // namespace
 
+BadLogits::BadLogits(RequestId request, size_t token)
+    : Error(fmt::format(
+          "the model produced NaN as logit of token {}: its weights or inputs are corrupt", token)),
+      request_(request) {}
+
 void validate(const SamplingOptions& options) {
   if (!(options.temperature >= 0.0 && options.temperature <= 100.0))
     raise("temperature is {}, it must be from 0 (greedy) to 100", options.temperature);
@@ -111,12 +115,13 @@ void validate(const SamplingOptions& options) {
 
 int32_t sample(std::span<const float> logits, const SamplingOptions& options, RequestId request,
                int32_t index) {
-  const int32_t best = greedy(logits);
+  const int32_t best = greedy(logits, request);
   if (options.temperature == 0.0 || options.top_k == 1) return best;
+  const int64_t stream = options.stream < 0 ? request : options.stream;
   Candidates candidates(logits, options.temperature,
                         static_cast<double>(logits[static_cast<size_t>(best)]));
   if (options.top_k > 0) candidates.keep_most_probable(static_cast<size_t>(options.top_k));
-  return candidates.draw(options.top_p, random_unit(options.seed, static_cast<uint64_t>(request),
+  return candidates.draw(options.top_p, random_unit(options.seed, static_cast<uint64_t>(stream),
                                                     static_cast<uint64_t>(index)));
 }
 

@@ -5,15 +5,27 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/error.h"
 #include "core/device/context.h"
 #include "core/engine/request.h"
 
 namespace reprise::engine {
 
+// A request's logits are NaN: what it reads, or a weight, is corrupt.
+class BadLogits : public Error {
+ public:
+  BadLogits(RequestId request, size_t token);
+  [[nodiscard]] RequestId request() const { return request_; }
+
+ private:
+  RequestId request_;
+};
+
 // logits [vocab]. Greedy takes the largest, the lowest id among equals. Otherwise: logits /
 // temperature, softmax, the top_k most probable, of these the smallest set that reaches top_p, then
-// one draw. The draw depends on (seed, request, index) alone, so a token does not change with what
-// else is in the batch. Throws Error if a logit is NaN.
+// one draw. The draw depends on (seed, stream, index) alone, where the request's id is the stream
+// that the options do not name, so a token does not change with what else is in the batch. Throws
+// BadLogits if a logit is NaN.
 int32_t sample(std::span<const float> logits, const SamplingOptions& options, RequestId request,
                int32_t index);
 

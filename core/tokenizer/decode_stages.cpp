@@ -4,23 +4,10 @@
 #include <algorithm>
 
 #include "core/tokenizer/byte_level.h"
+#include "core/tokenizer/replace_all.h"
 
 namespace reprise::tokenizer {
 namespace {
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  size_t at = text.find(from);
-  if (at == std::string::npos) return;
-  std::string out;
-  size_t copied = 0;
-  for (; at != std::string::npos; at = text.find(from, copied)) {
-    out.append(text, copied, at - copied);
-    out += to;
-    copied = at + from.size();
-  }
-  out.append(text, copied);
-  text = std::move(out);
-}
 
 // The value of a token <0xHH>, or -1.
 int byte_token(std::string_view token) {

@@ -8,6 +8,8 @@
 namespace reprise::tokenizer {
 namespace {
 
+constexpr size_t kMostTemplateBytes = size_t{1} << 20;
+
 // "<s>" or {"content": "<s>", ...}.
 std::optional<std::string> read_token(JsonObject& object, const std::string& key) {
   if (!object.has(key)) return std::nullopt;
@@ -20,12 +22,26 @@ std::optional<bool> read_flag(JsonObject& object, const std::string& key) {
   return object.boolean(key, false);
 }
 
+// A text, or a list of them with names.
+std::optional<std::string> read_chat_template(JsonObject& object) {
+  const std::string key = "chat_template";
+  if (!object.has(key)) return std::nullopt;
+  if (!object.at(key).is_array()) return object.string(key);
+  for (const Json& item : object.at(key)) {
+    JsonObject named(item, object.where(key));
+    if (named.string("name") == "default") return named.string("template");
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   TokenizerConfig config;
-  const std::filesystem::path path = folder / "tokenizer_config.json";
   std::error_code error;
+  if (const auto jinja = folder / "chat_template.jinja"; std::filesystem::exists(jinja, error))
+    config.chat_template = read_file(jinja, kMostTemplateBytes);
+  const std::filesystem::path path = folder / "tokenizer_config.json";
   if (!std::filesystem::exists(path, error)) return config;
   config.source = path.string();
   const Json json = read_json(path);
@@ -35,6 +51,7 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
   config.eos_token = read_token(object, "eos_token");
   config.add_bos_token = read_flag(object, "add_bos_token");
   config.add_eos_token = read_flag(object, "add_eos_token");
+  if (!config.chat_template) config.chat_template = read_chat_template(object);
   return config;
 }
 

@@ -1,5 +1,5 @@
-// What tokenizer_config.json says beside a tokenizer: its bos and eos tokens and whether to add
-// them.
+// What tokenizer_config.json says beside a tokenizer: its bos and eos tokens, whether to add
+// them, and how it writes conversations.
 #pragma once
 
 #include <filesystem>
@@ -13,6 +13,8 @@ struct TokenizerConfig {
   std::string tokenizer_class;
   std::optional<std::string> bos_token, eos_token;
   std::optional<bool> add_bos_token, add_eos_token;
+  // Jinja: of chat_template.jinja beside it where there is one; of several, the one named default.
+  std::optional<std::string> chat_template;
 
   // transformers' Llama, CodeLlama and Gemma classes follow the two flags whatever the
   // post-processor.
@@ -23,8 +25,8 @@ struct TokenizerConfig {
   }
 };
 
-// Reads tokenizer_config.json in `folder`; nothing is set where there is none. Other keys are for
-// other programs and not looked at.
+// Reads tokenizer_config.json in `folder`; what neither it nor chat_template.jinja says is not set.
+// Other keys are for other programs and not looked at.
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
 
 }  // namespace reprise::tokenizer

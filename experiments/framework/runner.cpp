@@ -54,6 +54,9 @@ std::vector<Json> records_of(const Experiment& experiment, const Group& group,
   std::vector<Json> records;
   for (size_t i = 0; i < measurements.size(); ++i) {
     const Measurement& measured = measurements[i];
+    std::vector<std::string> remarks = results::remarks_on(measured.metrics);
+    if (const std::string invalid = results::invalid_remark(measured.answers); !invalid.empty())
+      remarks.insert(remarks.begin(), invalid);
     Json resolved = group.requested[i];
     resolved["method_options"] = group.methods[i].resolved;
     if (!group.methods[i].label.empty()) resolved["method_label"] = group.methods[i].label;
@@ -75,7 +78,7 @@ std::vector<Json> records_of(const Experiment& experiment, const Group& group,
                        {"metrics", measured.metrics},
                        {"answers", measured.answers},
                        {"memory", measured.memory},
-                       {"remarks", results::remarks_on(measured.metrics)},
+                       {"remarks", remarks},
                        {"machine", machine},
                        {"provenance", provenance},
                        {"started_at", started_at},

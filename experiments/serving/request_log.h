@@ -16,6 +16,9 @@ struct RequestEntry {
   double sent_s = -1;           // handed to the engine, or written to the connection
   double admitted_s = -1;       // joined the batch for the first time; of engines that tell
   std::vector<double> token_s;  // of each token, ascending; of one step, the same
+  // Between the first and the last of token_s, whose times were not kept: of runs of very many
+  // requests.
+  int64_t unkept_tokens = 0;
   double done_s = -1;
   int64_t prompt_tokens = 0;   // that were asked for
   int64_t wanted_tokens = 0;   // to generate
@@ -23,7 +26,11 @@ struct RequestEntry {
   int64_t preemptions = 0;
   Outcome outcome = Outcome::kServed;
   std::string reason;           // of all but kServed
-  std::vector<int32_t> tokens;  // generated, where they are known
+  std::vector<int32_t> tokens;  // generated, where they are known and kept
+
+  [[nodiscard]] int64_t generated() const {
+    return static_cast<int64_t>(token_s.size()) + unkept_tokens;
+  }
 };
 
 // Of one step of an engine that tells.

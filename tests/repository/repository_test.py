@@ -37,7 +37,7 @@ class Repository(unittest.TestCase):
                     self.assertIn(anchor, anchors(target), f"{page.relative_to(TREE)}: {link}")
 
     def test_headers_guard_themselves(self):
-        for folder in ("core", "methods", "workloads", "results", "experiments", "checks", "app", "tests"):
+        for folder in ("core", "methods", "workloads", "results", "experiments", "checks", "server", "app", "tests"):
             for header in (TREE / folder).rglob("*.h"):
                 if not header.name.endswith("-inl.h"):
                     self.assertIn("#pragma once", header.read_text(encoding="utf-8"), header)

@@ -100,10 +100,21 @@ TEST(Statistics, NoiseAndImpossibleSharesAreRemarked) {
   EXPECT_FALSE(is_noisy(calm));
   EXPECT_TRUE(is_noisy(busy));
   EXPECT_FALSE(is_noisy(metric_json(3.0, "ms")));
+  Json different = busy;  // samples of different things
+  mark_population(different);
+  EXPECT_FALSE(is_noisy(different));
   EXPECT_TRUE(remarks_on({{"ttft_ms", calm}}).empty());
   EXPECT_EQ(
       remarks_on({{"ttft_ms", busy}, {"memory_limit_ratio", metric_json(1.5, "ratio")}}).size(),
       2u);
+}
+
+TEST(Statistics, InvalidRunsAreRemarkedWithTheirReasons) {
+  EXPECT_EQ(invalid_remark({{"verdict", "INVALID"}, {"reasons", {"too short", "too few"}}}),
+            "INVALID: too short; too few");
+  for (const Json& none : {Json::object(), Json{{"verdict", "VALID"}}, Json{{"verdict", 3}}})
+    EXPECT_EQ(invalid_remark(none), "");
+  EXPECT_EQ(invalid_remark({{"verdict", "INVALID"}, {"reasons", 7}}), "INVALID: ");
 }
 
 TEST(Statistics, TimesThatNeitherArithmeticNorMemoryExplainsAreRemarked) {

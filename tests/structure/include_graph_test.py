@@ -31,9 +31,12 @@ MAY_INCLUDE = {
     "results": ["core/base"],
     "checks": ["core/base", "core/device", "core/tokenizer", "results"],
     "experiments/framework": ["core/*", "methods", "baselines", "workloads", "results"],
-    "experiments/kinds": ["core/*", "methods", "baselines", "workloads", "results", "experiments/framework"],
+    "experiments/serving": ["core/base", "core/tokenizer", "workloads", "results", "experiments/framework"],
+    "experiments/kinds": ["core/*", "methods", "baselines", "workloads", "results", "experiments/framework",
+                          "experiments/serving"],
+    "server": ["core/*", "workloads", "results", "experiments/framework", "experiments/serving"],
     "app": ["core/*", "methods", "baselines", "workloads", "results", "checks", "experiments/framework",
-            "experiments/kinds"],
+            "experiments/kinds", "experiments/serving", "server"],
 }
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -114,7 +117,7 @@ def main():
     self_test()
     root = pathlib.Path(sys.argv[1])
     faults, folder_arrows, header_arrows, files = [], {}, {}, 0
-    for top in ("core", "methods", "baselines", "workloads", "results", "checks", "experiments", "app"):
+    for top in ("core", "methods", "baselines", "workloads", "results", "checks", "experiments", "server", "app"):
         for file in sorted((root / top).rglob("*")):
             if file.suffix not in SOURCES:
                 continue

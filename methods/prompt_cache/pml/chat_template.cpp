@@ -7,28 +7,37 @@
 namespace reprise::pml {
 namespace {
 
-constexpr MarkerPart kBos = {"", Special::kBos};
-constexpr MarkerPart kEos = {"", Special::kEos};
-constexpr MarkerPart kOpening = {"", Special::kOpening};
+const MarkerPart kBos = {"", Special::kBos};
+const MarkerPart kEos = {"", Special::kEos};
+const MarkerPart kOpening = {"", Special::kOpening};
 
-// As the models' publishers write them. The end of a user's turn opens the answer in all of them,
-// so that a prompt may end with </user>.
+Marker joined(Marker first, const Marker& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+// A family's turns as pieces that may stand alone: the end of a user's turn opens the answer, so
+// that a prompt may end with </user>, and the end of an answer opens a user's turn where that is
+// not what a message begins with.
+std::array<Turn, 3> pieces_of(const char* family) {
+  const tokenizer::ChatTemplate& chat = tokenizer::chat_template(family);
+  const bool is_inside = chat.system_place == tokenizer::SystemPlace::kInFirstUser;
+  const Marker next = is_inside ? chat.user.open : Marker();
+  const bool is_open = !chat.answer.empty();  // the assistant's turn, by the end of the user's
+  return {Turn{joined(joined(chat.begin, next), chat.system.open), chat.system.close,
+               joined(chat.begin, next)},
+          Turn{is_inside ? Marker() : chat.user.open, joined(chat.user.close, chat.answer)},
+          Turn{is_open ? Marker() : chat.assistant.open, joined(chat.assistant.close, next)}};
+}
+
+// As the models' publishers write them.
 const std::vector<ChatTemplate>& templates() {
   static const std::vector<ChatTemplate> kTable = {
-      {"llama-2",
-       {Turn{{kBos, {"[INST] <<SYS>>\n"}}, {{"\n<</SYS>>\n\n"}}, {kBos, {"[INST] "}}},
-        Turn{{}, {{" [/INST]"}}}, Turn{{{" "}}, {{" "}, kEos, kBos, {"[INST] "}}}}},
-      {"llama-3",
-       {Turn{{kBos, {"<|start_header_id|>system<|end_header_id|>\n\n"}}, {{"<|eot_id|>"}}, {kBos}},
-        Turn{{{"<|start_header_id|>user<|end_header_id|>\n\n"}},
-             {{"<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"}}},
-        Turn{{}, {{"<|eot_id|>"}}}}},
+      {"llama-2", pieces_of("llama-2")},
+      {"llama-3", pieces_of("llama-3")},
       {"falcon",
        {Turn{{}, {{"\n\n"}}}, Turn{{{"User: "}}, {{"\n\nAssistant:"}}}, Turn{{{" "}}, {{"\n\n"}}}}},
-      {"mpt",
-       {Turn{{{"<|im_start|>system\n"}}, {{"<|im_end|>\n"}}},
-        Turn{{{"<|im_start|>user\n"}}, {{"<|im_end|>\n<|im_start|>assistant\n"}}},
-        Turn{{}, {{"<|im_end|>\n"}}}}},
+      {"mpt", pieces_of("chatml")},
       {"plain", {Turn{{kOpening}, {{"\n"}}, {kOpening}}, Turn{{}, {{"\n"}}}, Turn{{}, {{"\n"}}}}},
   };
   return kTable;

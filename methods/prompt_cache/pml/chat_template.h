@@ -1,4 +1,5 @@
-// How models write the turns of a conversation: one table, a row for each template.
+// How models write the turns of a conversation that is laid out piece by piece: one table, a row
+// for each template.
 #pragma once
 
 #include <array>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "core/model/config/config.h"
+#include "core/tokenizer/chat_template.h"
 #include "methods/prompt_cache/pml/encoder.h"
 #include "methods/prompt_cache/pml/tree.h"
 
@@ -18,19 +20,9 @@ enum class Rules : uint8_t {
   kAsCoded,  // of the paper's released code: white space, markers, order of new tokens
 };
 
-enum class Special : uint8_t {
-  kNone,
-  kBos,
-  kEos,
-  kOpening  // what the tokenizer puts before a text by itself, if anything
-};
-
-// A text, or a special token where `special` says so.
-struct MarkerPart {
-  std::string_view text;
-  Special special = Special::kNone;
-};
-using Marker = std::vector<MarkerPart>;
+using tokenizer::Marker;
+using tokenizer::MarkerPart;
+using tokenizer::Special;
 
 struct Turn {
   Marker open, close;

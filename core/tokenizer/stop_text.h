@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise::app {
+namespace reprise::tokenizer {
 
 // What is shown does not depend on how the text was cut: the stop text that is whole first counts,
 // of several that are whole with the same byte the longest, and nothing of it is shown.
@@ -29,4 +29,4 @@ class StopText {
   std::string found_;
 };
 
-}  // namespace reprise::app
+}  // namespace reprise::tokenizer

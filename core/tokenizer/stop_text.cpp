@@ -1,11 +1,11 @@
-#include "app/stop_text.h"
+#include "core/tokenizer/stop_text.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/base/error.h"
 
-namespace reprise::app {
+namespace reprise::tokenizer {
 
 StopText::StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {
   for (const std::string& stop : stops_) REPRISE_CHECK(!stop.empty());
@@ -38,4 +38,4 @@ size_t StopText::held_back() const {
   return most;
 }
 
-}  // namespace reprise::app
+}  // namespace reprise::tokenizer

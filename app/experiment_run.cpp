@@ -1,0 +1,164 @@
+#include "app/experiment_run.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/exit_status.h"
+#include "app/experiment_files.h"
+#include "app/interrupt.h"
+#include "app/number_option.h"
+#include "app/output.h"
+#include "app/progress.h"
+#include "app/python.h"
+#include "app/terminal.h"
+#include "core/base/error.h"
+#include "experiments/kinds/registry.h"
+#include "results/drawing.h"
+#include "results/manifest.h"
+#include "results/table.h"
+
+namespace reprise::app {
+namespace {
+
+bool draws_figures(const experiments::Experiment& experiment,
+                   const experiments::RunOptions& options, const ExperimentOptions& chosen) {
+  return !chosen.no_plot && !experiment.plots.empty() && options.shard.tells_results();
+}
+
+// False where it failed, which costs no measurement; what is wrong is said. An interrupt ends the
+// Python that draws too, and is no fault of the figures.
+bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem::path& out,
+                     const std::atomic<bool>& stop) {
+  try {
+    draw_figures(results::figures_document(folder), out);
+    return true;
+  } catch (const OutputError&) {
+    throw;
+  } catch (const Error& error) {
+    if (stop) {
+      note("interrupted: the measurements are safe in {}. reprise plot draws their figures.\n",
+           folder.source);
+      throw ExitStatus{kInterruptedStatus};
+    }
+    note("reprise: {}\nThe measurements are safe in {}.\n", error.what(), folder.source);
+    return false;
+  }
+}
+
+// The table of what is there, and the figures where nothing is missing. False where they could not
+// be drawn.
+bool show_results(const experiments::RunOutcome& outcome, const Json& manifest,
+                  const std::filesystem::path& out, const ExperimentOptions& chosen,
+                  const std::atomic<bool>& stop) {
+  const results::ResultsFolder folder{.source = out.string(),
+                                      .run = manifest,
+                                      .records = outcome.records,
+                                      .skipped = outcome.skipped};
+  TableOptions table = chosen.table;
+  table.columns = output_columns(stdout);
+  print_table(record_table(folder, table), table);
+  note("records in {}\n", out.string());
+  flush_output();  // before the figures' names, which Python prints
+  if (!outcome.is_complete()) {
+    note("{} of {} points are there; the figures are drawn when all are\n",
+         outcome.records.size() + outcome.skipped.size(), outcome.points);
+    return true;
+  }
+  const bool has_figures =
+      !chosen.no_plot && !folder.run["plots"].empty() && !folder.records.empty();
+  return !has_figures || draw_or_explain(folder, out / "figures", stop);
+}
+
+void introduce(const experiments::Experiment& experiment, const Json& manifest) {
+  const size_t columns = output_columns(stderr);
+  for (const std::string& text : {experiment.title, experiment.note})
+    if (!text.empty())
+      note("{}\n", results::wrapped(experiments::filled(text, experiment), columns));
+  note("{}", left_out_note(manifest));
+}
+
+// Throws ExitStatus where it was interrupted.
+experiments::RunOutcome measured(const experiments::Experiment& experiment,
+                                 const experiments::RunOptions& options, experiments::Kind& kind,
+                                 const std::atomic<bool>& stop) {
+  Progress progress(stderr, isatty(STDERR_FILENO) != 0);
+  experiments::RunOutcome outcome;
+  try {
+    outcome = experiments::run_experiment(experiment, options, kind, progress, stop);
+  } catch (...) {
+    progress.end();
+    throw;
+  }
+  progress.end();
+  if (!outcome.was_interrupted) return outcome;
+  note("interrupted: {} of {} points are safe in {}. The same command goes on from there.\n",
+       outcome.records.size(), outcome.points, options.out.string());
+  throw ExitStatus{kInterruptedStatus};
+}
+
+}  // namespace
+
+void add_experiment_options(CLI::App& command, const char* default_out,
+                            ExperimentOptions& options) {
+  command
+      .add_option("experiment", options.file, "a file, or the name of a shipped one (quickstart)")
+      ->required()
+      ->check(not_empty());
+  command.add_option("--scale", options.scale, "how big: smoke, desk or paper (default: desk)")
+      ->check(not_empty());
+  command
+      .add_option("--set", options.overrides,
+                  "override a key of the file: --set repetitions=3 --set dtypes=f32,bf16 --set "
+                  "sweep.prompt_tokens=8,16")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  command
+      .add_option("--out", options.out,
+                  fmt::format("folder of the results (default: {})", default_out))
+      ->check(not_empty());
+  command.add_flag("--fresh", options.fresh, "set older results in that folder aside first");
+  command.add_flag("--mix", options.mix,
+                   "go on in a folder of another code revision, machine or weights all the same, "
+                   "and mark the records");
+  command.add_flag("--no-plot", options.no_plot, "draw no figures at the end");
+  add_table_options(command, options.table);
+}
+
+experiments::Experiment load_chosen_experiment(const ExperimentOptions& options) {
+  return experiments::load_experiment(find_experiment(options.file), options.scale,
+                                      options.overrides, experiments::known_vocabulary());
+}
+
+Json checked_plan(const experiments::Experiment& experiment, const experiments::RunOptions& options,
+                  const std::vector<experiments::Group>& groups, const ExperimentOptions& chosen) {
+  Json manifest = results::checked_manifest(
+      experiments::manifest(experiment, options.settings, groups), chosen.file);
+  if (draws_figures(experiment, options, chosen)) check_plot_python();
+  return manifest;
+}
+
+void measure_and_show(const experiments::Experiment& experiment,
+                      const experiments::RunOptions& options, experiments::Kind& kind,
+                      const Json& manifest, const ExperimentOptions& chosen) {
+  introduce(experiment, manifest);
+  const std::atomic<bool>& stop = watch_interrupts();
+  const experiments::RunOutcome outcome = measured(experiment, options, kind, stop);
+  const experiments::Shard& shard = options.shard;
+  if (!shard.is_whole())
+    note("{}: {} points measured by this process\n", shard.text(), outcome.measured);
+  const bool is_drawn =
+      !shard.tells_results() || show_results(outcome, manifest, options.out, chosen, stop);
+  if (!outcome.skipped.empty()) {
+    note(
+        "{} of {} points were skipped: they do not fit into memory. The same command on a larger "
+        "machine measures them.\n",
+        outcome.skipped.size(), outcome.points);
+    throw ExitStatus{kSkippedStatus};
+  }
+  if (!is_drawn) throw ExitStatus{kNoFigureStatus};
+}
+
+}  // namespace reprise::app

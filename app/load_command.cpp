@@ -1,0 +1,109 @@
+// `reprise load`: an experiment's requests to a server that is there already, measured by the same
+// clock and rules as our own engine.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/commands.h"
+#include "app/common_options.h"
+#include "app/experiment_run.h"
+#include "app/number_option.h"
+#include "core/base/error.h"
+#include "core/device/cpu.h"
+#include "experiments/framework/sweep.h"
+#include "experiments/kinds/registry.h"
+#include "experiments/kinds/sources.h"
+#include "experiments/serving/plan.h"
+#include "server/load_kind.h"
+
+namespace reprise::app {
+namespace {
+
+struct LoadCommand {
+  ExperimentOptions chosen;
+  std::string label = "server";
+  server::LoadOptions server;
+};
+
+// Of the machine that the load comes from: what it could compute says nothing of the server.
+Json client_machine() {
+  const CpuFacts& cpu = cpu_facts();
+  return {{"cpu", cpu.model}, {"logical_cores", cpu.logical_cores}};
+}
+
+experiments::serving::PlansServing& plans_of(experiments::Kind& kind,
+                                             const experiments::Experiment& experiment,
+                                             const std::string& file) {
+  auto* plans = dynamic_cast<experiments::serving::PlansServing*>(&kind);
+  if (plans == nullptr)
+    raise("{}: kind \"{}\" has no requests for a server. Take an experiment of kind \"serving\".",
+          file, experiment.kind.name);
+  return *plans;
+}
+
+void load(const LoadCommand& command, const CommonOptions& common) {
+  const ExperimentOptions& chosen = command.chosen;
+  (void)server::parse_server_url(command.server.place.url);
+  const Context context = make_context(common);
+  const experiments::Experiment experiment =
+      server::for_server(load_chosen_experiment(chosen), command.label);
+  const auto kind = experiments::make_kind(experiment.kind.name, context);
+  server::LoadKind load_kind(plans_of(*kind, experiment, chosen.file), command.server);
+  const std::string default_out =
+      "out/" + experiment.name + "/" + experiment.scale + "/" + command.label;
+  const experiments::RunOptions options{.out = chosen.out.empty() ? default_out : chosen.out,
+                                        .fresh = chosen.fresh,
+                                        .mix = chosen.mix,
+                                        .settings = {.context = context, .device = Device::kCpu},
+                                        .measure_machine = client_machine,
+                                        .sources = experiments::sources_of(experiment)};
+  const auto groups = experiments::expand(experiment, options.settings);
+  const Json manifest = checked_plan(experiment, options, groups, chosen);
+  measure_and_show(experiment, options, load_kind, manifest, chosen);
+}
+
+void add_server_options(CLI::App& command, LoadCommand& options) {
+  constexpr double kLongest_s = 86400;
+  server::ServerPlace& place = options.server.place;
+  command.add_option("url", place.url, "the server: http://HOST:PORT")
+      ->required()
+      ->check(not_empty());
+  command
+      .add_option("--name", options.label,
+                  "what tables and figures call the server (default: server)")
+      ->check(not_empty());
+  command
+      .add_option("--model", options.server.model,
+                  "model to ask for (default: the first that the server lists)")
+      ->check(not_empty());
+  command.add_option("--api-key", place.api_key, "sent as a bearer token")->check(not_empty());
+  command.add_flag("--text", options.server.sends_text,
+                   "send prompts as text, to servers that take no token ids");
+  command
+      .add_option("--connections", options.server.most_connections,
+                  "most requests under way at once (default: 512)")
+      ->check(integer_within(1, 4096));
+  command.add_option("--connect-timeout", place.connect_timeout_s, "seconds (default: 10)")
+      ->check(number_within(0.001, kLongest_s));
+  command
+      .add_option("--silence-timeout", place.silence_timeout_s,
+                  "seconds without a byte after which a request has failed (default: 120)")
+      ->check(number_within(0.001, kLongest_s));
+  command
+      .add_option("--request-timeout", place.request_timeout_s,
+                  "seconds after which a request has failed (default: 600)")
+      ->check(number_within(0.001, kLongest_s));
+}
+
+}  // namespace
+
+void add_load_command(CLI::App& app) {
+  auto options = std::make_shared<LoadCommand>();
+  CLI::App* command = app.add_subcommand(
+      "load", "Send an experiment's requests to an OpenAI-compatible server, and measure it");
+  add_server_options(*command, *options);
+  add_experiment_options(*command, "out/EXPERIMENT/SCALE/NAME", options->chosen);
+  const auto common = add_common_options(*command);
+  command->callback([options, common] { load(*options, *common); });
+}
+
+}  // namespace reprise::app

@@ -1,0 +1,174 @@
+// `reprise serve`: an OpenAI-compatible server over one model and one method.
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "app/commands.h"
+#include "app/common_options.h"
+#include "app/interrupt.h"
+#include "app/output.h"
+#include "app/serve_options.h"
+#include "app/unit_option.h"
+#include "core/device/memory.h"
+#include "core/engine/engine.h"
+#include "experiments/kinds/bench.h"
+#include "server/served_model.h"
+
+namespace reprise::app {
+namespace {
+
+constexpr int32_t kMostDefaultTokens = 4096;
+
+// Says a field's name once, and not more than a hundred names.
+class UnknownFields {
+ public:
+  void tell(const std::string& name) {
+    constexpr size_t kMost = 100;
+    const std::scoped_lock lock(mutex_);
+    if (told_.size() < kMost && told_.insert(name.substr(0, 100)).second)
+      note("note: requests name a field \"{}\", which is not known here and passed over\n",
+           name.substr(0, 100));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> told_;  // guarded by mutex_
+};
+
+int32_t sequence_tokens(const ServeOptions& options, const model::ModelConfig& config) {
+  if (options.max_tokens > 0) {
+    require_positions(config, options.max_tokens, "--max-tokens", "give fewer");
+    return options.max_tokens;
+  }
+  const int64_t positions = config.max_positions > 0 ? config.max_positions : kMostDefaultTokens;
+  return static_cast<int32_t>(std::min<int64_t>(positions, kMostDefaultTokens));
+}
+
+int64_t bytes_needed(const reuse::ReuseMethod& method, const reuse::EngineLimits& limits,
+                     const ChosenModel& chosen) {
+  const reuse::PoolNeed need = method.pool_need(limits);
+  const model::ModelConfig& config = chosen.config;
+  return int64_t{2} * need.num_blocks * need.block_tokens * config.layers * config.kv_heads *
+         config.head_dim * static_cast<int64_t>(size_of(chosen.kv_dtype));
+}
+
+// 0: as much as the method needs.
+int64_t kv_budget_of(const ServeOptions& options, int64_t needed_bytes) {
+  if (!options.kv_budget.empty()) return parse_bytes(options.kv_budget);
+  const int64_t half = available_bytes() / 2;
+  if (half <= 0 || needed_bytes <= half) return 0;
+  note(
+      "note: --max-batch {} sequences would take {} of keys and values; they get {}, half of the "
+      "memory that is free\n",
+      options.max_batch, bytes_text(needed_bytes), bytes_text(half));
+  return half;
+}
+
+struct NamedPrefix {
+  std::string name;
+  std::vector<int32_t> tokens;
+};
+
+std::vector<NamedPrefix> prefixes_of(const ServeOptions& options,
+                                     const server::ServedModel& model) {
+  std::vector<NamedPrefix> prefixes;
+  if (!options.prefix_file.empty())
+    prefixes.push_back({"--prefix-file", model.tokenizer.encode(read_text(options.prefix_file))});
+  if (!options.system_file.empty())
+    prefixes.push_back(
+        {"--system-prompt-file", server::chat_prefix(model, read_text(options.system_file))});
+  return prefixes;
+}
+
+engine::EngineOptions engine_options(const ServeOptions& options, const ChosenModel& chosen,
+                                     const reuse::ReuseMethod& method, int32_t max_tokens,
+                                     const std::vector<NamedPrefix>& prefixes) {
+  engine::EngineOptions made;
+  made.limits = {.max_batch = options.max_batch,
+                 .max_sequence_tokens = max_tokens,
+                 .prefixes = static_cast<int32_t>(std::max<size_t>(prefixes.size(), 1))};
+  for (const NamedPrefix& prefix : prefixes)
+    made.limits.prefix_tokens += static_cast<int32_t>(prefix.tokens.size());
+  made.kv_dtype = chosen.kv_dtype;
+  made.step_tokens = options.prefill_chunk;
+  made.scheduler = engine::make_scheduler(options.scheduler);
+  // made.kv_budget_bytes = kv_budget_of(options, bytes_needed(method, made.limits, chosen));
+  made.clock_ns = experiments::now_ns;
+  return made;
+}
+
+// Before anybody is served.
+void compute_prefixes(engine::Engine& engine, const std::vector<NamedPrefix>& prefixes) {
+  for (const NamedPrefix& prefix : prefixes) {
+    engine.declare_prefix(prefix.name, prefix.tokens);
+    engine::require_served(engine.run());
+  }
+  for (const engine::PrefixInfo& info : engine.prefixes())
+    note("{}: {} tokens, {} of keys and values kept\n", info.name, info.tokens,
+         bytes_text(info.bytes));
+}
+
+server::ServerOptions server_options(const ServeOptions& options) {
+  server::ServerOptions made = options.serving;
+  made.endpoints.api_key = api_key_of(options);
+  made.endpoints.request_timeout = std::chrono::seconds(options.request_timeout_s);
+  if (!options.body_limit.empty())
+    made.http.most_body_bytes = static_cast<size_t>(parse_bytes(options.body_limit));
+  return made;
+}
+
+void tell_start(const server::ServedModel& model, const ServeOptions& options,
+                const ChosenModel& chosen, const engine::Engine& engine, int port) {
+  const kv::BlockPool& pool = engine.pool();
+  note("{}, method {}, {} for keys and values\n", chosen.dtype_text(), options.model.method,
+       bytes_text(pool.block_bytes() * pool.options().num_blocks));
+  if (!model.chat) note("note: no chats: {}\n", model.no_chat);
+  print("serving {} at http://{}:{}/v1\n", model.name, options.serving.host, port);
+  flush_output();
+}
+
+void serve(const ServeOptions& options, server::ServedModel& model, const ChosenModel& chosen,
+           engine::Engine& engine) {
+  UnknownFields unknown;
+  model.on_unknown_field = [&](const std::string& name) { unknown.tell(name); };
+  const std::atomic<bool>& stop = watch_interrupts();
+  server::Server server(engine, model, server_options(options));
+  tell_start(model, options, chosen, engine, server.port());
+  constexpr std::chrono::milliseconds kLook{50};  // a signal's handler can wake nobody
+  while (!stop) std::this_thread::sleep_for(kLook);
+  note("shutting down: answers under way have {} s\n", options.grace_s);
+  server.shut_down(std::chrono::seconds(options.grace_s));
+}
+
+void run(const ServeOptions& options, const CommonOptions& common) {
+  (void)server_options(options);  // what is wrong with them is told before the model is loaded
+  const Context context = make_context(common);
+  const ChosenModel chosen = choose_model(options.model);
+  auto method = make_chosen_method(options.model, chosen.config);
+  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(chosen.place);
+  server::ServedModel model =
+      server::served_model(chosen.config, *tokenizer, chosen.place, options.chat_template);
+  if (!options.served_name.empty()) model.name = options.served_name;
+  model.max_sequence_tokens = sequence_tokens(options, chosen.config);
+  const std::vector<NamedPrefix> prefixes = prefixes_of(options, model);
+  const auto decoder = load_chosen(chosen, options.model, context);
+  const engine::EngineOptions made =
+      engine_options(options, chosen, *method, model.max_sequence_tokens, prefixes);
+  engine::Engine engine(context, *decoder, std::move(method), made);
+  compute_prefixes(engine, prefixes);
+  serve(options, model, chosen, engine);
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* command = app.add_subcommand("serve", "Serve a model to OpenAI's clients, by HTTP");
+  add_serve_options(*command, *options);
+  const auto common = add_common_options(*command);
+  command->callback([options, common] { run(*options, *common); });
+}
+
+}  // namespace reprise::app

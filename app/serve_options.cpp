@@ -1,0 +1,120 @@
+#include "app/serve_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "app/number_option.h"
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/engine/scheduler.h"
+#include "core/tokenizer/chat_template.h"
+
+namespace reprise::app {
+namespace {
+
+constexpr size_t kMostKeyBytes = 4096;
+constexpr int64_t kMostSeconds = 7 * 86400;
+
+void add_address_options(CLI::App& command, ServeOptions& options) {
+  server::ServerOptions& serving = options.serving;
+  command
+      .add_option("--host", serving.host,
+                  "address to listen on (default: 127.0.0.1, this machine alone)")
+      ->check(not_empty());
+  command.add_option("--port", serving.port, "0 takes one that is free (default: 8000)")
+      ->check(integer_within(0, 65535));
+  command
+      .add_option("--api-key", options.api_key,
+                  "ask for this key; other users see it in the list of processes, but not:")
+      ->check(not_empty());
+  command.add_option("--api-key-file", options.api_key_file, "ask for the key in this file")
+      ->check(not_empty());
+  command
+      .add_option("--served-model-name", options.served_name,
+                  "the model's name in the API (default: its folder's)")
+      ->check(not_empty());
+  command
+      .add_option("--chat-template", options.chat_template,
+                  fmt::format("how conversations are written: {} (default: as the checkpoint)",
+                              fmt::join(tokenizer::chat_template_names(), ", ")))
+      ->check(not_empty());
+}
+
+void add_engine_options(CLI::App& command, ServeOptions& options) {
+  command
+      .add_option("--prefix-file", options.prefix_file,
+                  "a text that many prompts begin with: computed once, at the start")
+      ->check(not_empty());
+  command
+      .add_option("--system-prompt-file", options.system_file,
+                  "the same for the system message of chats")
+      ->check(not_empty());
+  command
+      .add_option(
+          "--kv-budget", options.kv_budget,
+          "memory for keys and values, such as 2GiB (default: what --max-batch sequences of "
+          "--max-tokens take, but at most half of what is free)")
+      ->check(not_empty());
+  command.add_option("--max-batch", options.max_batch, "sequences at once (default: 32)")
+      ->check(integer_within(1, 4096));
+  command
+      .add_option(
+          "--max-tokens", options.max_tokens,
+          "most tokens of a prompt with its answer (default: the model's positions, or 4096 "
+          "where it has more)")
+      ->check(integer_within(2, 1 << 24));
+  command
+      .add_option("--prefill-chunk", options.prefill_chunk,
+                  "prefill budget: most tokens of a step (default: 512)")
+      ->check(integer_within(1, 1 << 20));
+  command
+      .add_option("--scheduler", options.scheduler,
+                  fmt::format("who runs first: {} (default: first_come)",
+                              fmt::join(engine::known_schedulers(), ", ")))
+      ->check(not_empty());
+}
+
+void add_limit_options(CLI::App& command, ServeOptions& options) {
+  server::ServerOptions& serving = options.serving;
+  command
+      .add_option(
+          "--max-requests", serving.service.most_requests,
+          "requests at once, waiting and running; more are told to come back (default: 256)")
+      ->check(integer_within(1, 1 << 20));
+  command.add_option("--max-connections", serving.http.most_connections, "at once (default: 1024)")
+      ->check(integer_within(1, 1 << 16));
+  command
+      .add_option("--max-body", options.body_limit, "of a request, such as 2MiB (default: 2MiB)")
+      ->check(not_empty());
+  command
+      .add_option("--request-timeout", options.request_timeout_s,
+                  "seconds from a request to the end of its answer (default: 600)")
+      ->check(integer_within(1, kMostSeconds));
+  command
+      .add_option("--grace", options.grace_s,
+                  "seconds that answers under way have left once the server is told to end "
+                  "(default: 5)")
+      ->check(integer_within(0, kMostSeconds));
+}
+
+}  // namespace
+
+void add_serve_options(CLI::App& command, ServeOptions& options) {
+  add_model_options(command, "--weights-seed", options.model);
+  add_address_options(command, options);
+  add_engine_options(command, options);
+  add_limit_options(command, options);
+}
+
+std::string api_key_of(const ServeOptions& options) {
+  if (!options.api_key.empty() && !options.api_key_file.empty())
+    raise("give one of --api-key and --api-key-file");
+  if (options.api_key_file.empty()) return options.api_key;
+  std::string key = read_file(options.api_key_file, kMostKeyBytes);
+  key.erase(key.find_last_not_of(" \r\n") + 1);
+  if (key.empty()) raise("--api-key-file {} is empty: put a key into it", options.api_key_file);
+  return key;
+}
+
+}  // namespace reprise::app

@@ -1,0 +1,34 @@
+// What `reprise serve` can be told.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "app/model_options.h"
+#include "server/server.h"
+
+namespace reprise::app {
+
+struct ServeOptions {
+  ModelOptions model = {.method = "auto"};
+  std::string served_name;    // "": the checkpoint's folder
+  std::string chat_template;  // "": as the checkpoint says
+  std::string api_key, api_key_file;
+  std::string prefix_file, system_file;
+  std::string kv_budget;  // bytes with a unit; "": see the help
+  std::string scheduler = "first_come";
+  int32_t max_batch = 32;
+  int32_t max_tokens = 0;  // of prompt and answer; 0: the model's positions
+  int32_t prefill_chunk = 512;
+  std::string body_limit;  // bytes with a unit; "": as server::HttpLimits
+  int64_t request_timeout_s = 600;
+  int64_t grace_s = 5;
+  server::ServerOptions serving;
+};
+
+void add_serve_options(CLI::App& command, ServeOptions& options);
+
+// The key of --api-key or --api-key-file, "": none. Throws Error for both, and for an empty one.
+std::string api_key_of(const ServeOptions& options);
+
+}  // namespace reprise::app

@@ -1,0 +1,22 @@
+// The one clock that a run's times are read from.
+#pragma once
+
+#include <chrono>
+
+namespace reprise::experiments::serving {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual double now_s() const = 0;  // from some moment on; never goes back
+};
+
+class SteadyClock final : public Clock {
+ public:
+  [[nodiscard]] double now_s() const override {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+};
+
+}  // namespace reprise::experiments::serving

@@ -1,0 +1,196 @@
+#include "experiments/serving/load_driver.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/error.h"
+#include "experiments/framework/kind.h"
+
+namespace reprise::experiments::serving {
+namespace {
+
+// How long a target may wait by itself: a user's Ctrl-C and the end of the patience with it are
+// seen so soon.
+constexpr double kMostWait_s = 0.1;
+
+class Driver {
+ public:
+  Driver(Target& target, const std::function<workloads::ServingRequest(int64_t)>& draw,
+         const workloads::ArrivalSchedule& schedule, const DriveOptions& options,
+         const Clock& clock)
+      : target_(target),
+        draw_(draw),
+        schedule_(schedule),
+        options_(options),
+        clock_(clock),
+        growth_(options.growth) {
+    result_.log.requests.reserve(schedule.intended_s.size());
+  }
+
+  DriveResult run() {
+    draw_next();
+    start_s_ = clock_.now_s();
+    while (has_more() || in_flight() > 0) {
+      check_stop();
+      send_what_is_due();
+      draw_next();
+      advance(next_look_s());
+      if (!result_.stop_reason.empty()) break;
+    }
+    end_the_rest();
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] bool is_closed() const { return schedule_.most_in_flight > 0; }
+  [[nodiscard]] double now_s() const { return clock_.now_s() - start_s_; }
+  [[nodiscard]] int64_t sent() const { return std::ssize(result_.log.requests); }
+  [[nodiscard]] int64_t in_flight() const { return sent() - done_; }
+  [[nodiscard]] bool has_more() const { return sent() < std::ssize(schedule_.intended_s); }
+  [[nodiscard]] double next_due_s() const {
+    return schedule_.intended_s[static_cast<size_t>(sent())];
+  }
+  [[nodiscard]] bool may_send() const {
+    return has_more() && (!is_closed() || in_flight() < schedule_.most_in_flight);
+  }
+
+  void send_what_is_due() {
+    while (may_send()) {
+      // Compared by the clock itself: a target that jumps to this very moment has reached it.
+      if (start_s_ + next_due_s() > clock_.now_s()) return;
+      draw_next();
+      send(is_closed() ? now_s() : next_due_s());
+    }
+  }
+
+  void draw_next() {
+    if (has_more() && !next_) next_ = draw_(sent());
+  }
+
+  void send(double intended_s) {
+    const int64_t index = sent();
+    last_sent_s_ = now_s();
+    workloads::ServingRequest request = std::move(*next_);
+    next_.reset();
+    result_.log.requests.push_back({.index = index,
+                                    .intended_s = intended_s,
+                                    .sent_s = last_sent_s_,
+                                    .prompt_tokens = std::ssize(request.prompt),
+                                    .wanted_tokens = request.output_tokens,
+                                    .outcome = Outcome::kCancelled,
+                                    .reason = "nothing was heard of it"});
+    target_.submit(index, std::move(request), intended_s + start_s_);
+  }
+
+  // By the run's clock.
+  [[nodiscard]] double next_look_s() const {
+    const double most = clock_.now_s() + kMostWait_s;
+    return may_send() ? std::min(most, start_s_ + next_due_s()) : most;
+  }
+
+  void advance(double until_s) {
+    report_.events.clear();
+    report_.steps.clear();
+    target_.advance(until_s, report_);
+    for (TargetEvent& event : report_.events) take(event);
+    for (StepEntry& step : report_.steps) {
+      step.start_s -= start_s_;
+      step.end_s -= start_s_;
+      result_.log.steps.push_back(step);
+    }
+    if (in_flight() > 0 && report_.events.empty() && !target_.has_work())
+      raise("{} requests never ended, and nothing is under way any more", in_flight());
+    if (!is_ending_) judge_queue();
+  }
+
+  void take(TargetEvent& event) {
+    REPRISE_CHECK(event.request >= 0 && event.request < sent(), "request {}", event.request);
+    RequestEntry& entry = result_.log.requests[static_cast<size_t>(event.request)];
+    REPRISE_CHECK(entry.done_s < 0, "request {} ended before", event.request);
+    take_tokens(entry, event.tokens, event.time_s - start_s_);
+    if (options_.keeps_gaps)
+      entry.tokens.insert(entry.tokens.end(), event.token_ids.begin(), event.token_ids.end());
+    if (event.is_end) end(entry, event);
+  }
+
+  void take_tokens(RequestEntry& entry, int64_t tokens, double time_s) const {
+    if (options_.keeps_gaps) {
+      entry.token_s.insert(entry.token_s.end(), static_cast<size_t>(tokens), time_s);
+      return;
+    }
+    for (; tokens > 0; --tokens) {
+      if (entry.token_s.size() == 2) {
+        entry.token_s.pop_back();
+        ++entry.unkept_tokens;
+      }
+      entry.token_s.push_back(time_s);
+    }
+  }
+
+  void end(RequestEntry& entry, TargetEvent& event) {
+    ++done_;
+    entry.done_s = event.time_s - start_s_;
+    entry.outcome = event.outcome;
+    entry.reason = std::move(event.reason);
+    if (entry.outcome == Outcome::kCancelled && entry.reason.empty())
+      entry.reason = "given up with the run";
+    if (event.sent_s >= 0) entry.sent_s = event.sent_s - start_s_;
+    if (event.admitted_s >= 0) entry.admitted_s = event.admitted_s - start_s_;
+    entry.cached_tokens = event.cached_tokens;
+    entry.preemptions = event.preemptions;
+  }
+
+  // Whether going on makes sense.
+  void judge_queue() {
+    const double now = now_s();
+    if (!is_closed() && has_more()) {
+      const auto& times = schedule_.intended_s;
+      while (due_ < std::ssize(times) && times[static_cast<size_t>(due_)] <= now) ++due_;
+      if (growth_.observe(due_, done_))
+        result_.stop_reason = fmt::format(
+            "the queue only grew: {} of {} requests that were due had not ended after {:.1f} s",
+            due_ - done_, due_, now);
+    } else if (!has_more() && in_flight() > 0 && now - last_sent_s_ > options_.most_drain_s) {
+      result_.stop_reason =
+          fmt::format("{} requests had not ended {:.1f} s after the last was sent", in_flight(),
+                      now - last_sent_s_);
+    }
+  }
+
+  void end_the_rest() {
+    if (in_flight() == 0) return;
+    is_ending_ = true;
+    target_.cancel_all();
+    while (in_flight() > 0) advance(clock_.now_s() + kMostWait_s);
+  }
+
+  void check_stop() {
+    if (options_.stop == nullptr || !*options_.stop) return;
+    end_the_rest();
+    throw Interrupted{};
+  }
+
+  Target& target_;
+  const std::function<workloads::ServingRequest(int64_t)>& draw_;
+  const workloads::ArrivalSchedule& schedule_;
+  const DriveOptions& options_;
+  const Clock& clock_;
+  QueueGrowth growth_;
+  double start_s_ = 0;
+  double last_sent_s_ = 0;  // from the start
+  int64_t done_ = 0, due_ = 0;
+  bool is_ending_ = false;
+  std::optional<workloads::ServingRequest> next_;  // drawn, not sent
+  TargetReport report_;
+  DriveResult result_;
+};
+
+}  // namespace
+
+DriveResult drive(Target& target, const std::function<workloads::ServingRequest(int64_t)>& draw,
+                  const workloads::ArrivalSchedule& schedule, const DriveOptions& options,
+                  const Clock& clock) {
+  return Driver(target, draw, schedule, options, clock).run();
+}
+
+}  // namespace reprise::experiments::serving

@@ -1,0 +1,37 @@
+// Sends requests when they are due and writes down what comes back: the inner loop of a run.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "experiments/serving/clock.h"
+#include "experiments/serving/queue_growth.h"
+#include "experiments/serving/request_log.h"
+#include "experiments/serving/target.h"
+#include "workloads/arrivals.h"
+
+namespace reprise::experiments::serving {
+
+struct DriveOptions {
+  GrowthRule growth;
+  double most_drain_s = std::numeric_limits<double>::infinity();
+  const std::atomic<bool>* stop = nullptr;
+  bool keeps_gaps = true;  // as RunOptions has it
+};
+
+struct DriveResult {
+  RequestLog log;           // of the requests that were sent; times from `start_s` on
+  std::string stop_reason;  // "": it ran to its end
+};
+
+// As run() says, of requests 0, 1, ..., schedule.intended_s.size() - 1, which `draw` makes: each
+// before it is due, so that drawing makes none late. Time 0 of the log is when the first has been
+// drawn. Throws Interrupted when `stop` is raised, after everything under way was given up.
+[[nodiscard]] DriveResult drive(Target& target,
+                                const std::function<workloads::ServingRequest(int64_t)>& draw,
+                                const workloads::ArrivalSchedule& schedule,
+                                const DriveOptions& options, const Clock& clock);
+
+}  // namespace reprise::experiments::serving

@@ -1,0 +1,86 @@
+// The metrics of a serving run, as functions of its log.
+#pragma once
+
+#include <vector>
+
+#include "experiments/framework/kind.h"
+#include "experiments/serving/latency.h"
+#include "experiments/serving/request_log.h"
+#include "experiments/serving/run.h"
+
+namespace reprise::experiments::serving {
+
+// Latencies are of served requests, from the intended arrival: see latency.h.
+inline const MetricInfo kTtftMs = {"ttft_ms", "ms", "from the intended arrival to the first token",
+                                   /*has_percentiles=*/true};
+inline const MetricInfo kTpotMs = {"tpot_ms", "ms",
+                                   "mean time of a request's further tokens (of more than one)",
+                                   /*has_percentiles=*/true};
+inline const MetricInfo kItlMs = {"itl_ms", "ms", "from one token of a request to its next",
+                                  /*has_percentiles=*/true};
+inline const MetricInfo kE2eMs = {"e2e_ms", "ms", "from the intended arrival to the last token",
+                                  /*has_percentiles=*/true};
+inline const MetricInfo kNormalisedLatencyS = {"normalised_latency_s", "s/token",
+                                               "a request's end-to-end time over its output tokens",
+                                               /*has_percentiles=*/true};
+inline const MetricInfo kMeanNormalisedLatencyS = {
+    "mean_normalised_latency_s", "s/token",
+    "mean over requests of end-to-end time over output tokens, as the papers plot it"};
+inline const MetricInfo kQueueMs = {
+    "queue_ms", "ms", "from the intended arrival until it joined the batch, of engines that tell",
+    /*has_percentiles=*/true};
+
+// Rates are over the time from the start of the run to the last token.
+inline const MetricInfo kDurationS = {"duration_s", "s", "from the start to the last token"};
+inline const MetricInfo kOfferedRps = {"offered_rps", "1/s",
+                                       "requests over the time of the last arrival (open loop)"};
+inline const MetricInfo kThroughputRps = {"throughput_rps", "1/s", "requests served"};
+inline const MetricInfo kOutputTokensPerS = {"output_tokens_per_s", "tokens/s",
+                                             "tokens generated for served requests"};
+inline const MetricInfo kTotalTokensPerS = {"total_tokens_per_s", "tokens/s",
+                                            "prompt and generated tokens of served requests"};
+inline const MetricInfo kGoodputRps = {"goodput_rps", "1/s",
+                                       "requests served within the service level"};
+inline const MetricInfo kGoodputShare = {"goodput_share", "ratio",
+                                         "of the requests that ended, within the service level"};
+
+inline const MetricInfo kRequests = {"requests", "requests", "that ended, served or not"};
+inline const MetricInfo kErrors = {"errors", "requests", "refused, failed or expired"};
+inline const MetricInfo kPromptTokensTotal = {"prompt_tokens_total", "tokens",
+                                              "prompt tokens of served requests"};
+inline const MetricInfo kReusedTokens = {"reused_tokens", "tokens",
+                                         "of these, found in the cache, of servers that tell"};
+inline const MetricInfo kCachedTokenShare = {"cached_token_share", "ratio",
+                                             "reused tokens over prompt tokens"};
+inline const MetricInfo kPreemptions = {"preemptions", "times", "of all requests together"};
+
+// Of engines that tell of their steps.
+inline const MetricInfo kBatchMean = {"batch_mean", "requests",
+                                      "in a step, over the time that steps took"};
+inline const MetricInfo kBatchPeak = {"batch_peak", "requests", "in a step, at most"};
+inline const MetricInfo kPeakKvMb = {"peak_kv_mb", "MB", "keys and values held, at most"};
+
+// All of the above, the most telling first.
+[[nodiscard]] const std::vector<MetricInfo>& serving_metrics();
+
+struct MetricOptions {
+  Slo slo;                   // goodput is taken where it is set
+  bool is_open_loop = true;  // the arrivals were drawn before
+  double confidence = 0.95;  // of the intervals
+  // Samples of latencies are kept, request by request in the order of their numbers, of so many
+  // requests at most; of more, their summaries alone.
+  int64_t most_samples = 100000;
+};
+
+// Metrics, samples and the hash of all generated tokens ("answers") of a log that check_log() lets
+// pass. What nobody told is left out, and so are latencies where nothing was served. Percentiles
+// have intervals by order statistics (results/quantile_interval.h), mean_normalised_latency_s has
+// one by the bootstrap, goodput_share Wilson's; gaps between tokens have none, since those of one
+// step are not independent.
+[[nodiscard]] Measurement measure(const RequestLog& log, const MetricOptions& options);
+
+// The same of a run, with its verdict among the answers ({verdict, reasons, slo, ...}) and in the
+// resolved settings whether the cache was empty at its start and how long its prefixes took.
+[[nodiscard]] Measurement measure(const RunResult& result, const MetricOptions& options);
+
+}  // namespace reprise::experiments::serving

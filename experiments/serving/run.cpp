@@ -1,0 +1,117 @@
+#include "experiments/serving/run.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "experiments/framework/kind.h"
+#include "experiments/serving/load_driver.h"
+#include "experiments/serving/log_check.h"
+#include "workloads/random_tokens.h"
+
+namespace reprise::experiments::serving {
+namespace {
+
+void warm_up(Target& target, const RunOptions& options, const Clock& clock) {
+  if (options.warmup.empty()) return;
+  const workloads::ArrivalSchedule at_once = {.intended_s =
+                                                  std::vector<double>(options.warmup.size(), 0.0)};
+  const auto draw = [&](int64_t index) { return options.warmup[static_cast<size_t>(index)]; };
+  const DriveResult warmed =
+      drive(target, draw, at_once,
+            {.growth = {.windows = 0}, .most_drain_s = options.most_drain_s, .stop = options.stop},
+            clock);
+  for (const RequestEntry& entry : warmed.log.requests)
+    if (entry.outcome != Outcome::kServed)
+      raise("warming up: request {} of {}: {}", entry.index, options.warmup.size(), entry.reason);
+}
+
+void prime(Target& target, const workloads::RequestSource& source, const RunOptions& options,
+           const Clock& clock) {
+  for (const workloads::DeclaredPrefix& prefix : source.prefixes()) target.declare_prefix(prefix);
+  TargetReport report;
+  while (target.has_work()) {
+    if (options.stop != nullptr && *options.stop) throw Interrupted{};
+    target.advance(clock.now_s() + 0.1, report);
+    report = {};
+  }
+}
+
+// What the bounds of served requests add up to, drawn again: the log keeps no prompts.
+ReuseBounds total_bounds(const RequestLog& log, const workloads::RequestSource& source,
+                         const RunOptions& options) {
+  ReuseBounds total;
+  for (const RequestEntry& entry : log.requests) {
+    if (entry.outcome != Outcome::kServed) continue;
+    const ReuseBounds bounds = options.reuse(source.request(entry.index));
+    total.least += bounds.least;
+    total.most += bounds.most;
+  }
+  return total;
+}
+
+void check_reuse(const RequestLog& log, const workloads::RequestSource& source,
+                 const RunOptions& options) {
+  int64_t reused = 0;
+  for (const RequestEntry& entry : log.requests) {
+    if (entry.outcome != Outcome::kServed) continue;
+    if (entry.cached_tokens < 0)
+      raise(
+          "request {}: the server does not tell how many tokens of its prompt were cached, so "
+          "that their number cannot be asserted. Leave the bounds out.",
+          entry.index);
+    reused += entry.cached_tokens;
+  }
+  const ReuseBounds bounds = total_bounds(log, source, options);
+  if (reused < bounds.least || reused > bounds.most)
+    raise(
+        "{} prompt tokens were found in the cache, {} to {} were expected: what was measured is "
+        "not what was meant to be measured",
+        reused, bounds.least, bounds.most);
+}
+
+}  // namespace
+
+RunResult run(Target& target, const workloads::RequestSource& source,
+              const workloads::ArrivalSchedule& schedule, const RunOptions& options,
+              const Clock& clock) {
+  REPRISE_CHECK(std::ssize(schedule.intended_s) == source.size(), "{} times, {} requests",
+                schedule.intended_s.size(), source.size());
+  RunResult result;
+  target.flush();
+  warm_up(target, options, clock);
+  result.was_flushed = target.flush();
+  if (options.primes) {
+    const double begin_s = clock.now_s();
+    prime(target, source, options, clock);
+    result.prime_s = clock.now_s() - begin_s;
+  }
+  DriveResult driven = drive(
+      target, [&](int64_t index) { return source.request(index); }, schedule,
+      {.growth = options.growth,
+       .most_drain_s = options.most_drain_s,
+       .stop = options.stop,
+       .keeps_gaps = options.keeps_gaps},
+      clock);
+  result.log = std::move(driven.log);
+  result.stop_reason = std::move(driven.stop_reason);
+  check_log(result.log,
+            result.stop_reason.empty() ? source.size() : std::ssize(result.log.requests));
+  if (options.reuse && result.stop_reason.empty()) check_reuse(result.log, source, options);
+  result.verdict = judge(result.log, options.rules, result.stop_reason);
+  return result;
+}
+
+std::vector<workloads::ServingRequest> unrelated_requests(const workloads::RequestSource& source,
+                                                          int64_t count, int32_t vocab,
+                                                          uint64_t seed) {
+  const workloads::RandomTokens tokens({.vocab = vocab, .seed = seed});
+  std::vector<workloads::ServingRequest> requests;
+  for (int64_t i = 0; i < std::min(count, source.size()); ++i) {
+    const auto lengths = source.lengths(i);
+    requests.push_back(
+        {.prompt = tokens.prompt(i, lengths.prompt), .output_tokens = lengths.output});
+  }
+  return requests;
+}
+
+}  // namespace reprise::experiments::serving

@@ -1,0 +1,98 @@
+#include "experiments/serving/search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+
+namespace reprise::experiments::serving {
+namespace {
+
+void check(const SearchOptions& options) {
+  const auto in_order = [](double low, double high) { return low <= high && std::isfinite(high); };
+  if (!(options.least_rps > 0 && in_order(options.least_rps, options.first_rps) &&
+        in_order(options.first_rps, options.most_rps)))
+    raise(
+        "search: rates of at least {}, first {} and at most {} requests/s; they must be finite, "
+        "above 0 and in that order",
+        options.least_rps, options.first_rps, options.most_rps);
+  if (!(options.resolution > 0 && options.most_trials > 0))
+    raise("search: resolution is {} and most_trials {}, both must be above 0", options.resolution,
+          options.most_trials);
+}
+
+class Search {
+ public:
+  Search(const std::function<RateTrial(double, int64_t)>& trial, const SearchOptions& options)
+      : trial_(trial), options_(options) {
+    rule_ = {.percentile = options.percentile,
+             .confidence = 1 - (1 - options.confidence) / static_cast<double>(options.most_trials)};
+  }
+
+  SearchResult run() {
+    bracket();
+    while (result_.highest_rps > 0 && std::isfinite(result_.above_rps) &&
+           result_.above_rps > result_.highest_rps * (1 + options_.resolution))
+      try_rate(std::sqrt(result_.highest_rps * result_.above_rps));
+    return std::move(result_);
+  }
+
+ private:
+  // Until one rate has passed and one above it has not, or the ends of the range are reached.
+  void bracket() {
+    double rate = options_.first_rps;
+    if (try_rate(rate)) {
+      while (rate < options_.most_rps) {
+        rate = std::min(2 * rate, options_.most_rps);
+        if (!try_rate(rate)) return;
+      }
+    } else {
+      while (rate > options_.least_rps) {
+        rate = std::max(rate / 2, options_.least_rps);
+        if (try_rate(rate)) return;
+      }
+    }
+  }
+
+  bool try_rate(double rate_rps) {
+    SearchStep step{.rate_rps = rate_rps};
+    while (step.outcome == SloOutcome::kUndecided && step.trials < options_.most_trials &&
+           step.total.invalid_reason.empty())
+      add_trial(step);
+    const bool passes = step.outcome == SloOutcome::kMet && step.total.invalid_reason.empty();
+    (passes ? result_.highest_rps : result_.above_rps) = rate_rps;
+    result_.steps.push_back(std::move(step));
+    return passes;
+  }
+
+  void add_trial(SearchStep& step) {
+    const RateTrial one = trial_(step.rate_rps, step.trials);
+    ++step.trials;
+    step.total.requests += one.requests;
+    step.total.over_slo += one.over_slo;
+    step.total.invalid_reason = one.invalid_reason;
+    step.outcome = decide(rule_, step.total.requests, step.total.over_slo);
+  }
+
+  const std::function<RateTrial(double, int64_t)>& trial_;
+  const SearchOptions& options_;
+  EarlyStopping rule_;
+  SearchResult result_;
+};
+
+}  // namespace
+
+RateTrial trial_of(const Verdict& verdict) {
+  const size_t reasons = verdict.reasons.size() - (verdict.is_too_small ? 1 : 0);
+  return {.requests = verdict.ended,
+          .over_slo = verdict.over_slo,
+          .invalid_reason = reasons == 0 ? "" : verdict.reasons.front()};
+}
+
+SearchResult search(const std::function<RateTrial(double rate_rps, int64_t trial)>& trial,
+                    const SearchOptions& options) {
+  check(options);
+  return Search(trial, options).run();
+}
+
+}  // namespace reprise::experiments::serving

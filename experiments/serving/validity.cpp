@@ -1,0 +1,112 @@
+#include "experiments/serving/validity.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+
+namespace reprise::experiments::serving {
+namespace {
+
+// Given up with the run, not by the server: says nothing about it.
+bool is_given_up(const RequestEntry& entry) { return entry.outcome == Outcome::kCancelled; }
+
+struct Counts {
+  int64_t ended = 0, errors = 0, late = 0, sent = 0, over_slo = 0;
+  double latest_s = 0;
+  std::map<std::string, int64_t> reasons;  // of the errors
+};
+
+Counts count(const RequestLog& log, const ValidityRules& rules) {
+  Counts counts;
+  for (const RequestEntry& entry : log.requests) {
+    if (entry.sent_s >= 0) {
+      ++counts.sent;
+      const double late_s = entry.sent_s - entry.intended_s;
+      counts.latest_s = std::max(counts.latest_s, late_s);
+      if (late_s > rules.most_late_s) ++counts.late;
+    }
+    if (is_given_up(entry)) continue;
+    ++counts.ended;
+    if (entry.outcome != Outcome::kServed) {
+      ++counts.errors;
+      ++counts.reasons[entry.reason];
+    }
+    if (!rules.slo.is_kept_by(entry)) ++counts.over_slo;
+  }
+  return counts;
+}
+
+bool is_above(int64_t part, int64_t whole, double share) {
+  return static_cast<double>(part) > share * static_cast<double>(whole);
+}
+
+void judge_size(const Counts& counts, double lasted_s, const ValidityRules& rules,
+                Verdict& verdict) {
+  if (lasted_s < rules.least_duration_s)
+    verdict.reasons.push_back(
+        fmt::format("it lasted {:g} s, {:g} s are needed", lasted_s, rules.least_duration_s));
+  if (counts.ended < rules.least_requests)
+    verdict.reasons.push_back(
+        fmt::format("{} requests ended, {} are needed", counts.ended, rules.least_requests));
+}
+
+void judge_load(const Counts& counts, const ValidityRules& rules, Verdict& verdict) {
+  if (is_above(counts.late, counts.sent, rules.most_late_share))
+    verdict.reasons.push_back(fmt::format(
+        "{} of {} requests were sent more than {:g} s late (the latest {:g} s): the rate was not "
+        "offered",
+        counts.late, counts.sent, rules.most_late_s, counts.latest_s));
+  if (!is_above(counts.errors, counts.ended, rules.most_error_share)) return;
+  const auto often = std::max_element(counts.reasons.begin(), counts.reasons.end(),
+                                      [](auto& a, auto& b) { return a.second < b.second; });
+  verdict.reasons.push_back(fmt::format("{} of {} requests were not served, {} of them: {}",
+                                        counts.errors, counts.ended, often->second, often->first));
+}
+
+void judge_slo(const Counts& counts, const ValidityRules& rules, Verdict& verdict) {
+  if (!rules.slo.is_set()) return;
+  const EarlyStopping rule = rules.early_stopping();
+  verdict.over_slo = counts.over_slo;
+  verdict.over_allowed = rule.overlatency_allowed(counts.ended);
+  verdict.slo = decide(rule, counts.ended, counts.over_slo);
+  verdict.is_too_small = verdict.over_allowed < 0 && verdict.slo == SloOutcome::kUndecided;
+  if (verdict.is_too_small)
+    verdict.reasons.push_back(
+        fmt::format("{} requests ended, too few to bound p{:g}: {} are needed", counts.ended,
+                    100 * rule.percentile, rule.least_requests(0)));
+}
+
+}  // namespace
+
+double duration_s(const RequestLog& log) {
+  double last_s = 0;
+  for (const RequestEntry& entry : log.requests) {
+    last_s = std::max(last_s, entry.done_s);
+    if (!entry.token_s.empty()) last_s = std::max(last_s, entry.token_s.back());
+  }
+  return last_s;
+}
+
+Verdict judge(const RequestLog& log, const ValidityRules& rules, const std::string& stop_reason) {
+  Verdict verdict;
+  if (!stop_reason.empty()) verdict.reasons.push_back(stop_reason);
+  const Counts counts = count(log, rules);
+  verdict.ended = counts.ended;
+  judge_size(counts, duration_s(log), rules, verdict);
+  judge_load(counts, rules, verdict);
+  judge_slo(counts, rules, verdict);
+  return verdict;
+}
+
+Json Verdict::json() const {
+  Json json = {
+      {"verdict", is_valid() ? "VALID" : "INVALID"}, {"reasons", reasons}, {"slo", name_of(slo)}};
+  if (slo == SloOutcome::kNone) return json;
+  json["over_slo"] = over_slo;
+  json["over_slo_allowed"] = over_allowed;
+  return json;
+}
+
+}  // namespace reprise::experiments::serving

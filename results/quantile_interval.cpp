@@ -1,0 +1,66 @@
+#include "results/quantile_interval.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/base/error.h"
+#include "results/binomial.h"
+#include "results/statistics.h"
+
+namespace reprise::results {
+namespace {
+
+// The smallest k of 0 ... n whose P(X <= k) is at least `level`.
+int64_t binomial_quantile(int64_t n, double p, double level) {
+  int64_t low = 0, high = n;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (binomial_cdf(middle, n, p) >= level)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+Json json_of(const Interval& interval) { return {{"low", interval.low}, {"high", interval.high}}; }
+
+}  // namespace
+
+std::optional<Interval> quantile_interval(std::span<const double> sorted, double share,
+                                          double confidence) {
+  REPRISE_CHECK(share > 0 && share < 1, "share {}", share);
+  REPRISE_CHECK(confidence > 0 && confidence < 1, "confidence {}", confidence);
+  const auto n = static_cast<int64_t>(sorted.size());
+  const double doubt = (1 - confidence) / 2;
+  // Both counted from 1. P(X <= low - 1) <= doubt, where the least k with P(X <= k) > doubt is
+  // `low`; the least k with P(X <= k) >= doubt differs from it at an equality alone.
+  int64_t low = binomial_quantile(n, share, doubt);
+  if (binomial_cdf(low, n, share) <= doubt) ++low;
+  const int64_t high = binomial_quantile(n, share, 1 - doubt) + 1;
+  if (low < 1 || high > n) return {};
+  return Interval{.low = sorted[static_cast<size_t>(low - 1)],
+                  .high = sorted[static_cast<size_t>(high - 1)]};
+}
+
+void add_percentile_intervals(std::span<const double> samples, double confidence, Json& metric) {
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  Json intervals = Json::object();
+  for (const Percentile& percentile : kPercentiles) {
+    if (!metric.contains(percentile.name)) continue;
+    if (const auto interval = quantile_interval(sorted, percentile.share, confidence))
+      intervals[percentile.name] = json_of(*interval);
+  }
+  if (intervals.empty()) return;
+  metric["confidence"] = confidence;
+  metric["intervals"] = std::move(intervals);
+}
+
+void add_interval(const Interval& interval, double confidence, Json& metric) {
+  metric["confidence"] = confidence;
+  metric["interval"] = json_of(interval);
+}
+
+}  // namespace reprise::results

@@ -1,0 +1,33 @@
+#include "server/api_error.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/base/json.h"
+
+namespace reprise::server {
+namespace {
+
+const char* type_of(int status) {
+  if (status == 429) return "rate_limit_error";
+  if (status == 408) return "timeout_error";
+  return status < 500 ? "invalid_request_error" : "server_error";
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+}  // namespace
+
+ApiError::ApiError(int status, const std::string& message, std::string param, std::string code)
+    : Error(message), status_(status), param_(std::move(param)), code_(std::move(code)) {}
+
+std::string ApiError::json() const {
+  const Json error = {{"message", what()},
+                      {"type", type_of(status_)},
+                      {"param", text_or_null(param_)},
+                      {"code", text_or_null(code_)}};
+  // A message may quote what the client sent.
+  return Json({{"error", error}}).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace reprise::server

@@ -1,0 +1,67 @@
+// Reads the streamed answer of an OpenAI-compatible server: which tokens came when.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/json.h"
+
+namespace reprise::server {
+
+struct CompletionAnswer {
+  std::vector<double> token_s;     // of each generated token, ascending
+  std::vector<int32_t> token_ids;  // [token_s] where the server tells all of them, else empty
+  int64_t prompt_tokens = -1;      // as the server counts; -1: it does not say
+  int64_t cached_tokens = -1;      // likewise
+  std::string finish_reason;       // of the server
+  std::string fault;               // what is wrong with the stream; "": nothing
+};
+
+// Server-sent events of /v1/completions with "stream". A token's time is that of the bytes that
+// completed its event; several tokens of one event share it. How many an event holds is, by the
+// first of these that the server tells,
+//   its token ids (vLLM's return_token_ids)
+//   what a running count in it has grown by: usage.completion_tokens (vLLM's
+//   continuous_usage_stats) or timings.predicted_n (llama.cpp's timings_per_token)
+//   its logprobs
+//   one, where it has any text; and where it has none, if that makes the total that usage gives at
+//   the end (halves of a character are tokens without text of their own).
+// Where neither makes that total, its tokens are spread evenly over the events with text, from the
+// first to the last.
+class CompletionStream {
+ public:
+  // Bytes of the body in the order they came, cut anywhere; times do not go back.
+  void feed(std::string_view bytes, double time_s);
+  [[nodiscard]] bool is_done() const { return is_done_; }  // "[DONE]" has come
+  [[nodiscard]] CompletionAnswer take();
+
+ private:
+  struct Chunk {
+    double time_s = 0;
+    int64_t tokens = -1;  // -1: it does not say
+    bool has_text = false;
+  };
+  using Chunks = std::vector<Chunk>;
+  void end_line(double time_s);
+  void end_event(double time_s);
+  void read(const Json& event, double time_s);
+  void read_choice(const Json& choice, int64_t counted, double time_s);
+  [[nodiscard]] static std::vector<double> as_told(const Chunks& chunks);
+  [[nodiscard]] std::vector<double> token_times() const;
+  [[nodiscard]] std::vector<double> spread(const Chunks& chunks) const;
+
+  std::string line_, data_;
+  bool has_data_ = false, is_done_ = false;
+  double last_s_ = 0;  // of the bytes fed last
+  Chunks chunks_;
+  int64_t counted_ = 0;  // the running count's last value
+  int64_t total_ = -1;   // tokens, as the server says at the end
+  CompletionAnswer answer_;
+};
+
+// "error.message" of an answer that is no stream, or its beginning where it has none.
+[[nodiscard]] std::string error_text(const std::string& body);
+
+}  // namespace reprise::server

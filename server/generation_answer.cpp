@@ -1,0 +1,150 @@
+#include "server/generation_answer.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <utility>
+
+#include "server/api_error.h"
+
+namespace reprise::server {
+namespace {
+
+uint64_t fresh_bits() {
+  thread_local std::mt19937_64 bits{(uint64_t{std::random_device{}()} << 32) ^
+                                    std::random_device{}()};
+  return bits();
+}
+
+AnswerHead head_of(const GenerationRequest& request, const ServedModel& model) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return {.id = fmt::format("{}-{:016x}", request.is_chat ? "chatcmpl" : "cmpl", fresh_bits()),
+          .model = model.name,
+          .created_s = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+          .is_chat = request.is_chat};
+}
+
+// A request for each choice. With a seed an answer is the same each time: the n-th choice draws
+// from the seed's n-th stream.
+std::vector<engine::Request> requests_of(GenerationRequest& asked, const ServedModel& model) {
+  if (!asked.has_seed) asked.sampling.seed = fresh_bits();
+  std::vector<engine::Request> requests;
+  for (const std::vector<int32_t>& prompt : asked.prompts)
+    for (int32_t i = 0; i < asked.n; ++i) {
+      engine::Request request;
+      request.prompt = prompt;
+      request.max_new_tokens = asked.max_tokens;
+      request.sampling = asked.sampling;
+      request.sampling.stream = std::ssize(requests);
+      if (!asked.ignore_eos) request.stop_ids = asked.is_chat ? model.chat_eos_ids : model.eos_ids;
+      requests.push_back(std::move(request));
+    }
+  return requests;
+}
+
+}  // namespace
+
+GenerationAnswer::GenerationAnswer(Service& service, const ServedModel& model,
+                                   const TokenTexts& texts, GenerationRequest request,
+                                   Reply::Clock::time_point until)
+    : request_(std::move(request)),
+      head_(head_of(request_, model)),
+      until_(until),
+      ticket_(service.submit(requests_of(request_, model), request_.alternatives)) {
+  for (const std::vector<int32_t>& prompt : request_.prompts) {
+    prompt_tokens_ += std::ssize(prompt);
+    for (int32_t i = 0; i < request_.n; ++i)
+      parts_.push_back(
+          {Choice(model.tokenizer, prompt, request_.stops), LogprobList(texts, request_.is_chat), ""});
+  }
+  left_ = parts_.size();
+}
+
+std::vector<Piece> GenerationAnswer::next(int socket) {
+  if (!first_.empty()) return std::exchange(first_, {});
+  switch (ticket_.reply().wait(socket, until_)) {
+    case Reply::Wake::kPeerGone:
+      throw PeerGone();
+    case Reply::Wake::kTimeout:
+      throw ApiError(408,
+                     "the request took longer than it may; ask for fewer tokens, or start the "
+                     "server with a larger --request-timeout");
+    case Reply::Wake::kPieces:
+      break;
+  }
+  return ticket_.reply().take();
+}
+
+std::string GenerationAnswer::take(const Piece& piece) {
+  const auto index = static_cast<size_t>(piece.choice);
+  Part& part = parts_[index];
+  if (piece.finish != engine::FinishReason::kNone) {
+    --left_;
+    // Of a prompt's choices the first tells what was cached: the others find what it left.
+    if (piece.choice % request_.n == 0) cached_tokens_ += piece.cached_tokens;
+  }
+  if (part.choice.has_ended()) return "";  // what came behind a stop text
+  if (piece.error_status != 0) throw ApiError(piece.error_status, piece.error);
+  std::string text = part.choice.push(piece);
+  part.logprobs.add(piece);
+  if (part.choice.was_cut()) ticket_.cancel(index);  // whose end tells what was cached
+  return text;
+}
+
+void GenerationAnswer::begin(int socket) {
+  first_ = next(socket);
+  for (const Piece& piece : first_)
+    if (piece.error_status != 0) throw ApiError(piece.error_status, piece.error);
+}
+
+std::string GenerationAnswer::whole(int socket) {
+  while (!has_ended())
+    for (const Piece& piece : next(socket))
+      parts_[static_cast<size_t>(piece.choice)].text += take(piece);
+  Json choices = Json::array();
+  for (size_t i = 0; i < parts_.size(); ++i)
+    choices.push_back(whole_choice(head_, static_cast<int32_t>(i), parts_[i].text,
+                                   parts_[i].choice.finish_reason(), parts_[i].logprobs.take()));
+  return whole_answer(head_, choices, usage()).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+bool GenerationAnswer::write_piece(const Piece& piece, const HttpWrite& write) {
+  Part& part = parts_[static_cast<size_t>(piece.choice)];
+  const bool had_ended = part.choice.has_ended();
+  const std::string text = take(piece);
+  if (had_ended) return true;
+  return write(text_event(head_, piece.choice, text, part.choice.finish_reason(),
+                          part.logprobs.take(), request_.includes_usage));
+}
+
+bool GenerationAnswer::stream_all(int socket, const HttpWrite& write) {
+  if (head_.is_chat)
+    for (size_t i = 0; i < parts_.size(); ++i)
+      if (!write(role_event(head_, static_cast<int32_t>(i), request_.includes_usage))) return false;
+  while (!has_ended())
+    for (const Piece& piece : next(socket))
+      if (!write_piece(piece, write)) return false;
+  if (request_.includes_usage && !write(usage_event(head_, usage()))) return false;
+  return write(kDoneEvent);
+}
+
+void GenerationAnswer::stream(int socket, const HttpWrite& write) {
+  try {
+    (void)stream_all(socket, write);
+  } catch (const PeerGone&) {
+    // Nobody listens; the ticket cancels the rest.
+  } catch (const ApiError& error) {
+    (void)write(error_event(error.json()));
+  } catch (const std::exception& error) {
+    (void)write(error_event(ApiError(500, error.what()).json()));
+  }
+}
+
+Usage GenerationAnswer::usage() const {
+  Usage usage{.prompt_tokens = prompt_tokens_, .cached_tokens = cached_tokens_};
+  for (const Part& part : parts_) usage.completion_tokens += part.choice.tokens();
+  return usage;
+}
+
+}  // namespace reprise::server

@@ -1,0 +1,300 @@
+// cpp-httplib parses requests and writes answers; sockets, threads and bounds are our own. The
+// library as Debian 12 has it bounds neither the number of headers nor the bytes of a chunked or
+// compressed body, starts a client's time anew with each byte, and stops listening for good at the
+// first connection that was aborted before it was accepted.
+#include "server/http_front.h"
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+#include "server/api_error.h"
+
+namespace reprise::server {
+namespace {
+
+// The library's view of a connection.
+class ConnectionStream final : public httplib::Stream {
+ public:
+  explicit ConnectionStream(Connection& connection) : connection_(connection) {}
+
+  [[nodiscard]] bool is_readable() const override { return true; }
+  [[nodiscard]] bool is_writable() const override {
+    return connection_.fault() == Connection::Fault::kNone;
+  }
+  ssize_t read(char* out, size_t size) override { return connection_.read(out, size); }
+  ssize_t write(const char* bytes, size_t size) override { return connection_.write(bytes, size); }
+  void get_remote_ip_and_port(std::string& /*ip*/, int& port) const override { port = 0; }
+  void get_local_ip_and_port(std::string& /*ip*/, int& port) const override { port = 0; }
+  // For select(), which the library would refuse large numbers for and is not used here.
+  [[nodiscard]] socket_t socket() const override { return 0; }
+
+ private:
+  Connection& connection_;
+};
+
+const char* reason_of(int status) {
+  switch (status) {
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Payload Too Large";
+    case 414:
+      return "URI Too Long";
+    case 415:
+      return "Unsupported Media Type";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Error";
+  }
+}
+
+// An answer that ends the connection.
+std::string closing_answer(const ApiError& error) {
+  const std::string body = error.json();
+  const char* retry = error.status() == 429 || error.status() == 503 ? "Retry-After: 1\r\n" : "";
+  return fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{}Connection: "
+      "close\r\n\r\n{}",
+      error.status(), reason_of(error.status()), body.size(), retry, body);
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// "Application/JSON; charset=utf-8" to "application/json".
+std::string media_type(const std::string& header) {
+  std::string type = lower(header.substr(0, header.find(';')));
+  while (!type.empty() && type.back() == ' ') type.pop_back();
+  return type;
+}
+
+ApiError error_of(Connection::Fault fault, const HttpLimits& limits) {
+  switch (fault) {
+    case Connection::Fault::kTimeout:
+      return {408, "the request did not arrive in time"};
+    case Connection::Fault::kHeaders:
+      return {431, fmt::format("the request's headers are too many or too long: at most {} of "
+                               "together {} bytes are read",
+                               limits.most_headers, limits.most_header_bytes)};
+    case Connection::Fault::kBody:
+      return {413, fmt::format("the body is larger than the {} bytes that are read",
+                               limits.most_body_bytes)};
+    default:
+      return {400, "the request is no HTTP that is understood here"};
+  }
+}
+
+}  // namespace
+
+class HttpFront::Parser final : private httplib::Server {
+ public:
+  Parser(const HttpLimits& limits, HttpHandler handler, Metrics& metrics)
+      : limits_(limits), handler_(std::move(handler)), metrics_(metrics) {
+    svr_sock_ = 0;  // the library ends streams where it has no socket to listen on
+    keep_alive_max_count_ = 1000;
+    keep_alive_timeout_sec_ =
+        std::chrono::duration_cast<std::chrono::seconds>(limits.idle_timeout).count();
+    payload_max_length_ = limits.most_body_bytes;
+    // Paths were checked before the library matches them.
+    const auto handle = [this](const httplib::Request& request, httplib::Response& response) {
+      answer(request, response);
+    };
+    Get(".*", handle);
+    Post(".*", handle);
+    set_error_handler(
+        HandlerWithResponse([this](const httplib::Request&, httplib::Response& response) {
+          return explain(response);
+        }));
+  }
+  ~Parser() override { svr_sock_ = INVALID_SOCKET; }
+
+  void serve(int socket, std::atomic<bool>& is_busy, const std::atomic<bool>& is_closing) {
+    Connection connection(socket, limits_);
+    Here here{connection};
+    here_ = &here;
+    while (connection.await_request()) {
+      is_busy = true;
+      const bool goes_on = serve_one(here, is_closing);
+      is_busy = false;
+      if (!goes_on || is_closing) break;
+    }
+    here_ = nullptr;
+  }
+
+ private:
+  // The request that this thread is at.
+  struct Here {
+    Connection& connection;
+    size_t reserved_bytes = 0;  // of all_body_bytes
+    bool closes = false;        // the connection ends with this request
+  };
+
+  // False: the connection is over.
+  bool serve_one(Here& here, const std::atomic<bool>& is_closing) {
+    here.connection.begin_head();
+    here.closes = false;
+    ConnectionStream stream(here.connection);
+    bool is_over = false, was_served = false;
+    try {
+      was_served = process_request(stream, is_closing, is_over,
+                                   [&](httplib::Request& request) { admit(request, here); });
+    } catch (const ApiError& error) {
+      refuse(here.connection, error);
+    }
+    reserved_bytes_ -= std::exchange(here.reserved_bytes, 0);
+    const Connection::Fault fault = here.connection.fault();
+    if (!was_served && fault != Connection::Fault::kNone && fault != Connection::Fault::kBroken &&
+        here.connection.has_read() && !here.connection.has_written())
+      refuse(here.connection, error_of(fault, limits_));
+    if (here.closes) here.connection.linger();
+    return was_served && !is_over && !here.closes && fault == Connection::Fault::kNone;
+  }
+
+  void refuse(Connection& connection, const ApiError& error) {
+    metrics_.answer(error.status());
+    const std::string answer = closing_answer(error);
+    connection.write(answer.data(), answer.size());
+    here_->closes = true;
+  }
+
+  // Between the headers and the body: refuses what need not be read, and bounds what will be.
+  void admit(httplib::Request& request, Here& here) {
+    handler_.check({.method = request.method,
+                    .path = request.path,
+                    .authorization = request.get_header_value("Authorization"),
+                    .content_type = media_type(request.get_header_value("Content-Type"))});
+    if (request.has_header("Content-Encoding"))
+      throw ApiError(415, "a compressed body is not read: send it as it is");
+    // Answers are small or come token by token: nothing to compress, and no parts to ask for.
+    request.headers.erase("Accept-Encoding");
+    request.ranges.clear();
+    const bool is_chunked = lower(request.get_header_value("Transfer-Encoding")) == "chunked";
+    const size_t length = body_length(request, is_chunked);
+    // Chunks bring bytes of their own.
+    const size_t on_wire = is_chunked ? length + length / 2 : length;
+    reserve(on_wire, here);
+    here.connection.begin_body(on_wire, is_chunked);
+  }
+
+  [[nodiscard]] size_t body_length(const httplib::Request& request, bool is_chunked) const {
+    const size_t lengths = request.get_header_value_count("Content-Length");
+    const bool is_encoded = request.has_header("Transfer-Encoding");
+    if (lengths > 1 || (lengths == 1 && is_encoded) || (is_encoded && !is_chunked))
+      throw ApiError(400, "give one Content-Length, or Transfer-Encoding: chunked");
+    if (is_chunked) return limits_.most_body_bytes;
+    if (lengths == 0) return 0;
+    const std::string text = request.get_header_value("Content-Length");
+    uint64_t length = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    if (!is_number && error != std::errc::result_out_of_range)
+      throw ApiError(400, "Content-Length is no number of bytes");
+    if (!is_number || length > limits_.most_body_bytes)
+      throw error_of(Connection::Fault::kBody, limits_);
+    return length;
+  }
+
+  void reserve(size_t bytes, Here& here) {
+    here.reserved_bytes = bytes;
+    if (reserved_bytes_.fetch_add(bytes) + bytes > limits_.all_body_bytes)
+      throw ApiError(503,
+                     "the server is reading as many requests as its memory is meant for: try "
+                     "again later");
+  }
+
+  void answer(const httplib::Request& request, httplib::Response& response) {
+    HttpAnswer made;
+    try {
+      made = handler_.answer({.method = request.method,
+                              .path = request.path,
+                              .body = request.body,
+                              .socket = here_->connection.socket()});
+    } catch (const ApiError& error) {
+      made = {.status = error.status(), .body = error.json()};
+      if (made.status == 429 || made.status == 503) made.headers = {{"Retry-After", "1"}};
+    } catch (const PeerGone&) {  // nobody reads this; the status is for the metrics
+      made = {.status = 499, .body = ApiError(499, "the client has gone").json()};
+      here_->closes = true;
+    } catch (const std::exception& error) {
+      made = {.status = 500, .body = ApiError(500, error.what()).json()};
+    }
+    metrics_.answer(made.status);
+    response.status = made.status;
+    for (const auto& [name, value] : made.headers) response.set_header(name, value);
+    if (!made.stream) {
+      response.set_content(made.body, made.content_type);
+      return;
+    }
+    response.set_chunked_content_provider(
+        made.content_type, [stream = std::move(made.stream)](size_t, httplib::DataSink& sink) {
+          bool is_written = true;
+          stream([&](std::string_view bytes) {
+            is_written = is_written && sink.write(bytes.data(), bytes.size());
+            return is_written;
+          });
+          if (is_written) sink.done();
+          return is_written;
+        });
+  }
+
+  // What the library refuses by itself, in the API's form.
+  httplib::Server::HandlerResponse explain(httplib::Response& response) {
+    if (!response.body.empty()) return HandlerResponse::Unhandled;
+    const Connection::Fault fault = here_->connection.fault();
+    ApiError error = error_of(fault, limits_);
+    if (fault == Connection::Fault::kNone && response.status != 400)
+      error = ApiError(response.status, reason_of(response.status));
+    metrics_.answer(error.status());
+    response.status = error.status();
+    response.set_content(error.json(), "application/json");
+    response.set_header("Connection", "close");
+    here_->closes = true;  // what is left of the request would be read as the next one
+    return HandlerResponse::Handled;
+  }
+
+  const HttpLimits limits_;
+  const HttpHandler handler_;
+  Metrics& metrics_;
+  std::atomic<size_t> reserved_bytes_ = 0;
+  static thread_local Here* here_;
+};
+
+thread_local HttpFront::Parser::Here* HttpFront::Parser::here_ = nullptr;
+
+HttpFront::HttpFront(const HttpLimits& limits, HttpHandler handler, Metrics& metrics)
+    : parser_(std::make_unique<Parser>(limits, std::move(handler), metrics)) {}
+HttpFront::~HttpFront() = default;
+
+void HttpFront::serve(int socket, std::atomic<bool>& is_busy, const std::atomic<bool>& is_closing) {
+  parser_->serve(socket, is_busy, is_closing);
+}
+
+void HttpFront::turn_away(int socket) {
+  const std::string answer = closing_answer(
+      ApiError(503, "the server has as many connections as it takes: try again later", "",
+               "too_many_connections"));
+  (void)::send(socket, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+}  // namespace reprise::server

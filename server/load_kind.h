@@ -1,0 +1,39 @@
+// A kind of experiment measured on a server that is there already: the same workload, arrivals and
+// measurement as on our own engine.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "experiments/framework/experiment_file.h"
+#include "experiments/framework/kind.h"
+#include "experiments/serving/plan.h"
+#include "server/load_client.h"
+
+namespace reprise::server {
+
+// The experiment with one method, `label`, in the place of its own: the server has a method, and it
+// is not ours to choose. Throws Error for a label that could not name a folder.
+[[nodiscard]] experiments::Experiment for_server(experiments::Experiment experiment,
+                                                 const std::string& label);
+
+// Each group's requests are sent once, whatever "repetitions" says. Records have, beside the
+// metrics of experiments/serving/metrics.h, the verdict in "answers" and in the resolved settings
+// what the server said of itself.
+class LoadKind final : public experiments::Kind {
+ public:
+  // `plans` must outlive it. The options' tokenizer is the plan's.
+  LoadKind(experiments::serving::PlansServing& plans, LoadOptions options);
+
+  void check(const experiments::Group& group) override;
+  [[nodiscard]] experiments::MemoryNeed memory_need(const experiments::Group& group) override;
+  std::vector<experiments::Measurement> measure(const experiments::Group& group,
+                                                const Json& machine,
+                                                const std::atomic<bool>& stop) override;
+
+ private:
+  experiments::serving::PlansServing& plans_;
+  LoadOptions options_;
+};
+
+}  // namespace reprise::server

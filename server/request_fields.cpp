@@ -1,0 +1,151 @@
+#include "server/request_fields.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace reprise::server {
+namespace {
+
+constexpr size_t kMostStops = 4;
+constexpr size_t kMostStopBytes = 1024;
+
+std::string shown(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 100);
+}
+
+void read_model(JsonObject& object, const ServedModel& model) {
+  const std::string name = field("model", [&] { return object.string("model", model.name); });
+  if (name != model.name)
+    throw ApiError(404,
+                   fmt::format("the model \"{}\" does not exist here; this server has \"{}\"", name,
+                               model.name),
+                   "model", "model_not_found");
+}
+
+double read_number(JsonObject& object, const char* name, double low, double high, double fallback) {
+  const double value = field(name, [&] { return object.number(name, fallback); });
+  if (!(value >= low && value <= high))
+    refuse(400, name, "{} is {}, it must be from {} to {}", name, value, low, high);
+  return value;
+}
+
+int32_t read_integer(JsonObject& object, const char* name, int64_t low, int64_t high,
+                     int64_t fallback) {
+  return field(name,
+               [&] { return static_cast<int32_t>(object.integer_in(name, low, high, fallback)); });
+}
+
+bool read_flag(JsonObject& object, const char* name) {
+  return field(name, [&] { return object.boolean(name, false); });
+}
+
+void read_sampling(JsonObject& object, GenerationRequest& request) {
+  request.sampling.temperature = read_number(object, "temperature", 0, 100, 1.0);
+  request.sampling.top_p = read_number(object, "top_p", 0, 1, 1.0);
+  if (request.sampling.top_p == 0)
+    refuse(400, "top_p", "top_p is 0, it must be above 0 and at most 1");
+  // -1 means all to other servers.
+  request.sampling.top_k = std::max(0, read_integer(object, "top_k", -1, INT32_MAX, 0));
+  request.has_seed = object.has("seed");
+  if (request.has_seed)
+    request.sampling.seed =
+        static_cast<uint64_t>(field("seed", [&] { return object.integer("seed"); }));
+}
+
+void read_stops(JsonObject& object, GenerationRequest& request) {
+  if (!object.has("stop")) return;
+  const Json& stop = object.at("stop");
+  const auto add = [&](const Json& text) {
+    if (!text.is_string() || text.get_ref<const std::string&>().empty() ||
+        text.get_ref<const std::string&>().size() > kMostStopBytes)
+      refuse(400, "stop", "a stop must be a text of 1 to {} bytes, found {}", kMostStopBytes,
+             shown(text));
+    request.stops.push_back(text.get<std::string>());
+  };
+  if (!stop.is_array()) {
+    add(stop);
+    return;
+  }
+  if (stop.size() > kMostStops)
+    refuse(400, "stop", "{} stops, at most {} are taken", stop.size(), kMostStops);
+  for (const Json& text : stop) add(text);
+}
+
+void read_stream(JsonObject& object, GenerationRequest& request) {
+  request.is_stream = read_flag(object, "stream");
+  if (!object.has("stream_options")) return;
+  field("stream_options", [&] {
+    JsonObject options = object.object("stream_options");
+    request.includes_usage = options.boolean("include_usage", false);
+  });
+}
+
+// What changes an answer and is not done here: refused, where it asks for something.
+void refuse_unsupported(JsonObject& object) {
+  for (const char* name : {"presence_penalty", "frequency_penalty"})
+    if (field(name, [&] { return object.number(name, 0); }) != 0)
+      refuse(400, name, "{} is not supported: leave it out, or give 0", name);
+  if (object.has("repetition_penalty") &&
+      field("repetition_penalty", [&] { return object.number("repetition_penalty"); }) != 1)
+    refuse(400, "repetition_penalty", "repetition_penalty is not supported: leave it out");
+  for (const char* name : {"logit_bias", "tools", "functions", "suffix"})
+    if (object.has(name) && !object.at(name).empty())
+      refuse(400, name, "{} is not supported: leave it out", name);
+  if (object.has("response_format")) {
+    const Json& format = object.at("response_format");
+    if (!format.is_object() || !format.contains("type") || format["type"] != "text")
+      refuse(400, "response_format", "response_format {} is not supported: only type text is",
+             shown(format));
+  }
+}
+
+}  // namespace
+
+Json read_body(const std::string& body) {
+  Json json = field("", [&] { return parse_json(body, "the request"); });
+  if (!json.is_object())
+    refuse(400, "", "the request must be a JSON object, found {}", json.type_name());
+  return json;
+}
+
+void read_common(JsonObject& object, const ServedModel& model, GenerationRequest& request) {
+  read_model(object, model);
+  read_sampling(object, request);
+  read_stops(object, request);
+  read_stream(object, request);
+  refuse_unsupported(object);
+  request.n = read_integer(object, "n", 1, model.most_choices, 1);
+  request.ignore_eos = read_flag(object, "ignore_eos");
+  // Of no consequence here.
+  object.allow({"user", "store", "metadata", "service_tier", "safety_identifier", "tool_choice",
+                "function_call", "parallel_tool_calls", "prompt_cache_key"});
+}
+
+void tell_unknown(const JsonObject& object, const ServedModel& model) {
+  if (!model.on_unknown_field) return;
+  const std::vector<std::string> known = object.known();
+  for (const auto& item : object.json().items())
+    if (std::find(known.begin(), known.end(), item.key()) == known.end())
+      model.on_unknown_field(item.key());
+}
+
+void check_lengths(const GenerationRequest& request, const ServedModel& model,
+                   const std::string& prompt_field) {
+  if (std::ssize(request.prompts) * request.n > model.most_choices)
+    refuse(400, "n", "{} prompts with n = {} are {} choices, at most {} are made at once",
+           request.prompts.size(), request.n, std::ssize(request.prompts) * request.n,
+           model.most_choices);
+  for (const std::vector<int32_t>& prompt : request.prompts) {
+    if (prompt.empty()) refuse(400, prompt_field, "a prompt of no tokens: give one at least");
+    if (std::ssize(prompt) + request.max_tokens <= model.max_sequence_tokens) continue;
+    throw ApiError(400,
+                   fmt::format("the request asks for {} tokens ({} in the prompt, {} for the "
+                               "answer), the server takes at most {}: shorten the prompt, or ask "
+                               "for fewer tokens",
+                               std::ssize(prompt) + request.max_tokens, prompt.size(),
+                               request.max_tokens, model.max_sequence_tokens),
+                   prompt_field, "context_length_exceeded");
+  }
+}
+
+}  // namespace reprise::server

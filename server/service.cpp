@@ -1,0 +1,95 @@
+#include "server/service.h"
+
+#include <utility>
+
+#include "server/api_error.h"
+#include "server/service_state.h"
+
+namespace reprise::server {
+
+Ticket::Ticket(Service& service, std::vector<engine::RequestId> ids, std::shared_ptr<Reply> reply)
+    : service_(&service), ids_(std::move(ids)), reply_(std::move(reply)) {}
+
+Ticket::~Ticket() {
+  if (!ids_.empty()) service_->cancel(ids_);
+}
+
+void Ticket::cancel(size_t choice) const { service_->cancel(std::span(ids_).subspan(choice, 1)); }
+
+Service::Service(engine::Engine& engine, const ServiceOptions& options, Metrics& metrics)
+    : state_(std::make_unique<State>(engine, options, metrics)) {}
+
+Service::~Service() {
+  refuse_new();
+  end_all(503, "the server is shutting down");
+  {
+    const std::scoped_lock lock(state_->mutex);
+    state_->stops = true;
+  }
+  state_->work.notify_one();
+  state_->thread.join();
+}
+
+Ticket Service::submit(std::vector<engine::Request> requests, int32_t alternatives) {
+  State& s = *state_;
+  const auto count = static_cast<int32_t>(requests.size());
+  REPRISE_CHECK(count > 0, "an answer without choices");
+  const auto reply =
+      std::make_shared<Reply>(static_cast<size_t>(s.options.most_unread_tokens) * requests.size());
+  std::vector<engine::RequestId> ids;
+  const std::scoped_lock lock(s.mutex);
+  if (s.refuses_new)
+    throw ApiError(503, "the server is shutting down and takes no more requests", "",
+                   "shutting_down");
+  if (s.in_flight + count > s.options.most_requests)
+    throw ApiError(429,
+                   fmt::format("the server holds {} requests, at most {} at once, and this asks "
+                               "for {}: try again later",
+                               s.in_flight, s.options.most_requests, count),
+                   "", "queue_full");
+  for (int32_t choice = 0; choice < count; ++choice) {
+    engine::Request& request = requests[static_cast<size_t>(choice)];
+    request.id = s.next_id++;
+    request.arrival_ns = s.now_ns();  // the engine sees it when its step has ended
+    ids.push_back(request.id);
+    const auto prompt_tokens = std::ssize(request.prompt);
+    if (alternatives >= 0) request.logits = engine::LogitsMode::kDrawn;
+    s.incoming.push_back({.request = std::move(request),
+                          .flight = {.reply = reply,
+                                     .choice = choice,
+                                     .alternatives = alternatives,
+                                     .prompt_tokens = prompt_tokens}});
+  }
+  s.in_flight += count;
+  s.work.notify_one();
+  return {*this, std::move(ids), reply};
+}
+
+void Service::refuse_new() {
+  const std::scoped_lock lock(state_->mutex);
+  state_->refuses_new = true;
+}
+
+bool Service::refuses_new() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->refuses_new;
+}
+
+bool Service::wait_idle(std::chrono::milliseconds most) const {
+  std::unique_lock lock(state_->mutex);
+  return state_->idle.wait_for(lock, most, [&] { return state_->in_flight == 0; });
+}
+
+void Service::end_all(int status, const std::string& reason) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->end_all = {status, reason};
+  state_->work.notify_one();
+}
+
+void Service::cancel(std::span<const engine::RequestId> ids) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->cancels.insert(state_->cancels.end(), ids.begin(), ids.end());
+  state_->work.notify_one();
+}
+
+}  // namespace reprise::server

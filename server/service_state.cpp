@@ -1,0 +1,147 @@
+#include "server/service_state.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/engine/sampling.h"
+#include "server/logprobs.h"
+
+namespace reprise::server {
+
+Service::State::State(engine::Engine& e, const ServiceOptions& o, Metrics& m)
+    : engine(e),
+      options(o),
+      metrics(m),
+      total_kv_bytes(e.pool().options().num_blocks * e.pool().block_bytes()) {
+  engine.observe_logits([this](const engine::LogitsRow& row) {
+    const auto found = flights.find(row.request);
+    if (found != flights.end() && found->second.alternatives >= 0)
+      found->second.logits.assign(row.logits.begin(), row.logits.end());
+  });
+  metrics.standing(0, 0, engine.pool().used_bytes(), total_kv_bytes);
+  thread = std::thread([this] { run(); });
+}
+
+int64_t Service::State::now_ns() const {
+  if (const auto& clock = engine.options().clock_ns) return clock();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void Service::State::run() {
+  while (take_orders())
+    if (engine.has_work()) step();
+}
+
+bool Service::State::take_orders() {
+  std::unique_lock lock(mutex);
+  // A prefix that was declared is work of the engine's own.
+  work.wait(lock, [&] {
+    return stops || !incoming.empty() || !cancels.empty() || end_all.status != 0 ||
+           engine.has_work();
+  });
+  if (stops && in_flight == 0) return false;
+  std::vector<Incoming> requests = std::exchange(incoming, {});
+  const std::vector<engine::RequestId> ends = std::exchange(cancels, {});
+  const EndAll all = std::exchange(end_all, {});
+  lock.unlock();
+  for (Incoming& one : requests) start(std::move(one));
+  for (const engine::RequestId id : ends) engine.cancel(id);
+  if (all.status != 0) fail_all(all.status, all.reason);
+  return true;
+}
+
+void Service::State::start(Incoming one) {
+  const engine::RequestId id = one.request.id;
+  flights.emplace(id, std::move(one.flight));
+  engine.submit(std::move(one.request));
+}
+
+void Service::State::step() {
+  try {
+    const engine::StepReport report = engine.step();
+    for (const engine::TokenEvent& event : report.events)
+      if (event.request >= 0) tell(event);
+    metrics.step(report);
+    show_standing(report);
+  } catch (const engine::BadLogits& error) {
+    fail(error.request(), 500, "error", error.what());
+  } catch (const std::exception& error) {
+    fail_all(500, error.what());
+    // What is left is a prefix that cannot be computed.
+    for (const engine::PrefixInfo& prefix : engine.prefixes()) engine.drop_prefix(prefix.name);
+  }
+}
+
+void Service::State::tell(const engine::TokenEvent& event) {
+  Flight& flight = flights.at(event.request);
+  Piece piece{.choice = flight.choice, .token = event.token, .finish = event.finish};
+  if (event.has_token()) {
+    ++flight.generated;
+    if (flight.alternatives >= 0)
+      piece.logprobs = logprobs_of(flight.logits, event.token, flight.alternatives);
+  }
+  if (event.finish != engine::FinishReason::kNone) {
+    finish(event, flight, std::move(piece));
+    return;
+  }
+  if (flight.error_status == 0 && !flight.reply->push(std::move(piece)))
+    fail(event.request, 408, "slow_reader",
+         fmt::format("{} tokens wait to be read: the connection is too slow",
+                     options.most_unread_tokens));
+}
+
+void Service::State::finish(const engine::TokenEvent& last, Flight& flight, Piece piece) {
+  using engine::FinishReason;
+  piece.cached_tokens = last.cached_tokens;
+  std::string outcome = engine::name_of(last.finish);
+  if (flight.error_status != 0) {
+    outcome = flight.outcome;
+    piece.error_status = flight.error_status;
+    piece.error = flight.error;
+  } else if (last.finish == FinishReason::kRefused) {
+    piece.error_status = 400;
+    piece.error = last.reason;
+  } else if (last.finish == FinishReason::kDeadline) {
+    piece.error_status = 408;
+    piece.error = "the request waited for longer than it may";
+  }
+  metrics.request(outcome, last, flight.prompt_tokens, flight.generated);
+  (void)flight.reply->push(std::move(piece));
+  flights.erase(last.request);
+  const std::scoped_lock lock(mutex);
+  if (--in_flight == 0) idle.notify_all();
+}
+
+void Service::State::fail(engine::RequestId id, int status, const std::string& outcome,
+                          const std::string& reason) {
+  const auto found = flights.find(id);
+  if (found == flights.end()) return;
+  Flight& flight = found->second;
+  if (flight.error_status == 0) {
+    flight.error_status = status;
+    flight.outcome = outcome;
+    flight.error = reason;
+  }
+  engine.cancel(id);  // the next step tells of it
+}
+
+void Service::State::fail_all(int status, const std::string& reason) {
+  std::vector<engine::RequestId> ids;
+  for (const auto& [id, flight] : flights) ids.push_back(id);
+  for (const engine::RequestId id : ids)
+    fail(id, status, status == 503 ? "cancelled" : "error", reason);
+}
+
+void Service::State::show_standing(const engine::StepReport& report) const {
+  using engine::FinishReason;
+  const auto left = std::count_if(
+      report.events.begin(), report.events.end(), [](const engine::TokenEvent& event) {
+        return event.finish == FinishReason::kLength || event.finish == FinishReason::kStop;
+      });
+  metrics.standing(report.waiting, report.batch - left, report.kv_bytes, total_kv_bytes);
+}
+
+}  // namespace reprise::server

@@ -1,0 +1,26 @@
+// `reprise load` as a user meets it, before there is a server: what it refuses, and how it says so.
+#include <gtest/gtest.h>
+
+#include "tests/app/command_line.h"
+
+namespace reprise::app {
+namespace {
+
+class LoadCommand : public CommandLine {};
+
+TEST_F(LoadCommand, RefusesWhatIsNoServerAndNoExperiment) {
+  expect_refused({"load", "127.0.0.1:8000", "quickstart"}, {"127.0.0.1:8000", "http://HOST:PORT"});
+  expect_refused({"load", "http://127.0.0.1:99999", "quickstart"}, {"1 to 65535"});
+  expect_refused({"load", "http://127.0.0.1:9"}, {"experiment"});
+  expect_refused({"load", "http://127.0.0.1:9", "quickstrat"}, {"quickstart"});
+  expect_refused({"load", "http://127.0.0.1:9", "quickstart", "--name", "a/b"}, {"a/b"});
+  expect_refused({"load", "http://127.0.0.1:9", "quickstart", "--connections", "0"},
+                 {"--connections", "1"});
+}
+
+TEST_F(LoadCommand, RefusesKindsThatAskNoServerAnything) {
+  expect_refused({"load", "http://127.0.0.1:9", "quickstart"}, {"kind \"ttft\"", "\"serving\""});
+}
+
+}  // namespace
+}  // namespace reprise::app

@@ -1,0 +1,176 @@
+#include "core/tokenizer/chat_template.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "core/tokenizer/tokenizer_config.h"
+#include "tests/core/tokenizer/tokenizer_testing.h"
+
+namespace reprise::tokenizer {
+namespace {
+
+Json golden() {
+  return read_json(std::filesystem::path(REPRISE_SOURCE_DIR) /
+                   "tests/core/tokenizer/chat_golden.json");
+}
+
+std::vector<ChatMessage> messages_of(const Json& conversation) {
+  std::vector<ChatMessage> messages;
+  for (const Json& message : conversation)
+    messages.push_back({message["role"].get<std::string>(), message["content"].get<std::string>()});
+  return messages;
+}
+
+// With <s> and </s>, as the golden texts have them.
+std::string text_of(const Marker& conversation) {
+  std::string text;
+  for (const MarkerPart& part : conversation)
+    text += part.special == Special::kNone  ? part.text
+            : part.special == Special::kBos ? "<s>"
+                                            : "</s>";
+  return text;
+}
+
+// Published templates leave a system's message out where they do not expect one, or make up a turn
+// that the model never saw.
+bool has_odd_system(const std::vector<ChatMessage>& messages) {
+  if (messages.size() == 1) return messages[0].role == "system";
+  return std::any_of(messages.begin() + 1, messages.end(),
+                     [](const ChatMessage& message) { return message.role == "system"; });
+}
+
+TEST(ChatTemplate, WritesWhatTransformersWrites) {
+  const Json json = golden();
+  int written = 0, refused = 0, stricter = 0;
+  for (const Json& row : json["templates"]) {
+    ChatTemplate chosen = chat_template(row["name"].get<std::string>());
+    chosen.default_system = row["default_system"].get<std::string>();
+    for (size_t i = 0; i < json["conversations"].size(); ++i) {
+      const std::vector<ChatMessage> messages = messages_of(json["conversations"][i]);
+      const Json& answer = row["answers"][i];
+      const std::string what = chosen.name + ", conversation " + std::to_string(i);
+      try {
+        const std::string text = text_of(write_chat(chosen, messages));
+        ASSERT_FALSE(answer.is_null()) << what << " should be refused, and gave " << text;
+        EXPECT_EQ(text, answer.get<std::string>()) << what;
+        ++written;
+      } catch (const Error& error) {
+        if (answer.is_null()) {
+          ++refused;
+          continue;
+        }
+        EXPECT_TRUE(has_odd_system(messages)) << what << ": " << error.what();
+        ++stricter;
+      }
+    }
+  }
+  EXPECT_GT(written, 100);
+  EXPECT_GT(refused, 20);
+  EXPECT_GT(stricter, 0);
+}
+
+TEST(ChatTemplate, EveryFamilyHasGoldenTexts) {
+  const Json json = golden();
+  for (const std::string& name : chat_template_names()) {
+    bool is_there = false;
+    for (const Json& row : json["templates"]) is_there |= row["name"] == name;
+    EXPECT_TRUE(is_there) << name;
+  }
+}
+
+TEST(ChatTemplate, RefusalsNameTheMessageAndTheRule) {
+  const auto refusal = [](const char* name, const std::vector<ChatMessage>& messages) {
+    return error_of([&] { (void)write_chat(chat_template(name), messages); });
+  };
+  EXPECT_EQ(refusal("llama-3", {}), "a conversation without messages: give one at least");
+  EXPECT_EQ(refusal("llama-3", {{"usr", "a"}}),
+            "unknown role \"usr\", did you mean \"user\"? Known: system, user, assistant");
+  EXPECT_EQ(refusal("gemma", {{"system", "a"}, {"user", "b"}}),
+            "chat template gemma knows no system message: put it into the first user's message");
+  EXPECT_EQ(refusal("llama-2", {{"user", "a"}, {"system", "b"}}),
+            "message 2 is the system's: with chat template llama-2 the first one alone may be");
+  EXPECT_EQ(refusal("mistral", {{"user", "a"}, {"user", "b"}}),
+            "with chat template mistral the user begins, and user and assistant take turns; turn 2 "
+            "is the user's");
+  EXPECT_TRUE(
+      error_of([] {
+        (void)chat_template("llama2");
+      }).starts_with("unknown chat template \"llama2\", did you mean \"llama-2\"? Known: "));
+}
+
+// The words by which a family is known, in a text of our own; line breaks as \n or as such.
+TEST(ChatTemplate, IsRecognizedByItsWords) {
+  const auto name_of = [](const std::string& jinja) {
+    const std::optional<ChatTemplate> found = recognized_chat_template(jinja);
+    return found ? found->name : "";
+  };
+  const std::string chatml =
+      "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}";
+  EXPECT_EQ(name_of(chatml), "chatml");
+  EXPECT_EQ(
+      name_of("{{ '<|im_start|>'+message['role']+'\n'+message['content']+'<|im_end|>'+'\n' }}"),
+      "chatml");
+  EXPECT_EQ(name_of("{% if tools %}" + chatml), "");
+  EXPECT_EQ(name_of("{{ bos_token }}" + chatml), "");
+  EXPECT_EQ(name_of(""), "");
+  EXPECT_EQ(name_of("{{ messages[0]['content'] }}"), "");
+  const auto with_default = recognized_chat_template(
+      "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}" +
+      chatml);
+  ASSERT_TRUE(with_default.has_value());
+  EXPECT_EQ(with_default->default_system, "Be kind.");
+  EXPECT_EQ(name_of("{% if messages[0]['role'] != 'system' %}{{ date }}" + chatml), "");
+}
+
+// The published templates themselves, where there is a folder of them: FAMILY.jinja each.
+TEST(ChatTemplate, PublishedTemplatesAreRecognized) {
+  const char* folder = std::getenv("REPRISE_CHAT_TEMPLATES");
+  if (folder == nullptr)
+    GTEST_SKIP() << "REPRISE_CHAT_TEMPLATES is not set: no published templates here";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    const std::string stem = file.path().stem().string();
+    const auto found = recognized_chat_template(read_file(file.path()));
+    ASSERT_TRUE(found.has_value()) << stem;
+    EXPECT_EQ(found->name, stem.substr(0, stem.find('+')));
+    EXPECT_EQ(found->default_system.empty(), stem.find('+') == stem.npos) << stem;
+  }
+}
+
+TEST(ChatTemplate, IsReadFromTheTokenizersFolder) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("reprise_chat_{}", ::getpid());
+  std::filesystem::create_directories(folder);
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(folder / name, std::ios::binary) << text;
+  };
+  write("tokenizer_config.json", R"({"chat_template": "one"})");
+  EXPECT_EQ(read_tokenizer_config(folder).chat_template, "one");
+  write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "a"},
+                                                       {"name": "default", "template": "b"}]})");
+  EXPECT_EQ(read_tokenizer_config(folder).chat_template, "b");
+  write("chat_template.jinja", "c");
+  EXPECT_EQ(read_tokenizer_config(folder).chat_template, "c");
+  std::filesystem::remove_all(folder);
+}
+
+// Special tokens by their ids where the tokenizer does not find them in a text, else the text
+// whole.
+TEST(ChatTemplate, TokensAreThoseOfTheWholeText) {
+  const JsonTokenizer tokenizer = make_tokenizer(llama_json());
+  const Marker conversation =
+      write_chat(chat_template("llama-2"), std::vector<ChatMessage>{{"user", "ab"}});
+  const std::vector<int32_t> ids = encode_chat(conversation, tokenizer);
+  EXPECT_EQ(chat_text(conversation, tokenizer), "<s>[INST] ab [/INST]");
+  EXPECT_EQ(ids, tokenizer.encode("<s>[INST] ab [/INST]", {.add_special = false}));
+  EXPECT_EQ(ids.front(), 1);
+  const std::unique_ptr<Tokenizer> pieces =
+      load_tokenizer(std::filesystem::path(REPRISE_SOURCE_DIR) / "models/quickstart");
+  std::vector<int32_t> wanted = pieces->encode("[INST] ab [/INST]", {.add_special = false});
+  wanted.insert(wanted.begin(), *pieces->bos_id());
+  EXPECT_EQ(encode_chat(conversation, *pieces), wanted);
+}
+
+}  // namespace
+}  // namespace reprise::tokenizer

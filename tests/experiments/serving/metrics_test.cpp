@@ -1,0 +1,140 @@
+// Metrics of logs whose figures are known by hand.
+#include "experiments/serving/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "results/record.h"
+#include "tests/experiments/serving/sample_log.h"
+#include "tests/results/sample_record.h"
+
+namespace reprise::experiments::serving {
+namespace {
+
+double value(const Measurement& measured, const MetricInfo& metric) {
+  return measured.metrics.at(metric.name).at("value").get<double>();
+}
+
+TEST(ServingMetrics, OfEvenRequestsAreThoseOfOne) {
+  const Measurement measured = measure(served_log(100), {});
+  EXPECT_NEAR(value(measured, kTtftMs), 500, 1e-9);
+  EXPECT_NEAR(value(measured, kTpotMs), 250, 1e-9);
+  EXPECT_NEAR(value(measured, kItlMs), 250, 1e-9);
+  EXPECT_NEAR(value(measured, kE2eMs), 1000, 1e-9);
+  EXPECT_NEAR(value(measured, kNormalisedLatencyS), 1.0 / 3, 1e-12);
+  EXPECT_NEAR(value(measured, kMeanNormalisedLatencyS), 1.0 / 3, 1e-12);
+  EXPECT_DOUBLE_EQ(value(measured, kDurationS), 101);
+  EXPECT_DOUBLE_EQ(value(measured, kOfferedRps), 1);
+  EXPECT_DOUBLE_EQ(value(measured, kThroughputRps), 100.0 / 101);
+  EXPECT_DOUBLE_EQ(value(measured, kOutputTokensPerS), 300.0 / 101);
+  EXPECT_DOUBLE_EQ(value(measured, kTotalTokensPerS), 1300.0 / 101);
+  EXPECT_EQ(value(measured, kRequests), 100);
+  EXPECT_EQ(value(measured, kErrors), 0);
+  EXPECT_EQ(measured.samples["ttft_ms"].size(), 100u);
+  EXPECT_TRUE(measured.metrics["ttft_ms"]["intervals"].contains("p95"));
+  EXPECT_TRUE(measured.metrics["mean_normalised_latency_s"].contains("interval"));
+  EXPECT_FALSE(measured.samples.contains("itl_ms"));  // a sample a token would be too many
+}
+
+TEST(ServingMetrics, WhatNobodyToldIsLeftOut) {
+  const Measurement measured = measure(served_log(10), {.is_open_loop = false});
+  for (const MetricInfo& metric : {kQueueMs, kOfferedRps, kGoodputRps, kGoodputShare, kReusedTokens,
+                                   kCachedTokenShare, kPreemptions, kBatchMean, kPeakKvMb})
+    EXPECT_FALSE(measured.metrics.contains(metric.name)) << metric.name;
+  EXPECT_TRUE(measured.answers.empty());
+}
+
+TEST(ServingMetrics, OnlyServedRequestsHaveLatenciesAndAllThatEndedCount) {
+  RequestLog log = served_log(8);
+  log.requests.push_back(failed_entry(8, 9, "status 500"));
+  log.requests.push_back(failed_entry(9, 9.5, "given up with the run"));
+  log.requests.back().outcome = Outcome::kCancelled;
+  const Measurement measured = measure(log, {.slo = {.ttft_s = 1}});
+  EXPECT_EQ(measured.samples["ttft_ms"].size(), 8u);
+  EXPECT_EQ(value(measured, kRequests), 9);
+  EXPECT_EQ(value(measured, kErrors), 1);
+  EXPECT_DOUBLE_EQ(value(measured, kGoodputShare), 8.0 / 9);
+  EXPECT_DOUBLE_EQ(value(measured, kGoodputRps), 8 / 9.6);
+  EXPECT_TRUE(measured.metrics["goodput_share"].contains("interval"));
+}
+
+TEST(ServingMetrics, NothingServedIsNoLatencyAndARecordAllTheSame) {
+  RequestLog log;
+  log.requests.push_back(failed_entry(0, 1, "status 500"));
+  const Measurement measured = measure(log, {.slo = {.ttft_s = 1}});
+  EXPECT_FALSE(measured.metrics.contains("ttft_ms"));
+  EXPECT_EQ(value(measured, kThroughputRps), 0);
+  EXPECT_EQ(value(measured, kGoodputRps), 0);
+  EXPECT_EQ(value(measure(RequestLog{}, {}), kRequests), 0);
+}
+
+TEST(ServingMetrics, WhatEnginesTellIsAddedUp) {
+  RequestLog log = served_log(2);
+  for (RequestEntry& entry : log.requests) {
+    entry.admitted_s = entry.intended_s + 0.1;
+    entry.cached_tokens = entry.index == 0 ? 0 : 8;
+    entry.preemptions = 1;
+  }
+  log.steps = {{.start_s = 0, .end_s = 1, .batch = 1, .kv_bytes = 5'000'000},
+               {.start_s = 1, .end_s = 4, .batch = 3, .kv_bytes = 2'000'000},
+               {.start_s = 9, .end_s = 9, .batch = 7, .kv_bytes = 0}};
+  const Measurement measured = measure(log, {});
+  EXPECT_NEAR(value(measured, kQueueMs), 100, 1e-9);
+  EXPECT_EQ(value(measured, kReusedTokens), 8);
+  EXPECT_DOUBLE_EQ(value(measured, kCachedTokenShare), 0.4);
+  EXPECT_DOUBLE_EQ(value(measured, kBatchMean), 2.5);
+  EXPECT_EQ(value(measured, kBatchPeak), 7);
+  EXPECT_DOUBLE_EQ(value(measured, kPeakKvMb), 5);
+  EXPECT_EQ(value(measured, kPreemptions), 2);
+  log.requests[1].cached_tokens = -1;  // of one of them nobody knows
+  EXPECT_FALSE(measure(log, {}).metrics.contains("reused_tokens"));
+}
+
+TEST(ServingMetrics, TheHashOfTheAnswersTellsTokensAndRequests) {
+  RequestLog log = served_log(2), swapped = served_log(2), other = served_log(2);
+  log.requests[0].tokens = swapped.requests[1].tokens = {1, 2, 3};
+  log.requests[1].tokens = swapped.requests[0].tokens = {4, 5, 6};
+  other.requests[0].tokens = {1, 2, 3};
+  other.requests[1].tokens = {4, 5, 7};
+  const auto hash = [](const RequestLog& of) { return measure(of, {}).answers["tokens_hash"]; };
+  EXPECT_EQ(hash(log), hash(log));
+  EXPECT_NE(hash(log), hash(swapped));
+  EXPECT_NE(hash(log), hash(other));
+  EXPECT_EQ(measure(log, {}).answers["generated_tokens"], 6);
+}
+
+TEST(ServingMetrics, ManyRequestsKeepSummariesAlone) {
+  const Measurement measured = measure(served_log(101), {.most_samples = 100});
+  EXPECT_TRUE(measured.samples.empty());
+  EXPECT_EQ(measured.metrics["ttft_ms"]["count"], 101);
+  EXPECT_TRUE(measured.metrics["ttft_ms"].contains("p95"));
+}
+
+// Requests of all lengths differ: that is no noise, as the spread of one thing's repetitions is.
+TEST(ServingMetrics, SpreadOfRequestsIsNoRemark) {
+  RequestLog log;
+  for (int64_t i = 0; i < 40; ++i)
+    log.requests.push_back(
+        served_entry(i, static_cast<double>(i), 0.1 * static_cast<double>(i + 1), 0.25, 3));
+  const Measurement measured = measure(log, {});
+  EXPECT_TRUE(results::remarks_on(measured.metrics).empty());
+}
+
+TEST(ServingMetrics, MakeASoundRecordAndAreListedOnce) {
+  const Measurement measured = measure(served_log(60), {.slo = {.e2e_s = 2}});
+  Json record = results::sample_record("p", "g", 0, 1);
+  record["samples"] = measured.samples;
+  record["metrics"] = measured.metrics;
+  EXPECT_EQ(results::record_fault(record), "");
+  std::set<std::string> names;
+  for (const MetricInfo& metric : serving_metrics()) {
+    EXPECT_TRUE(names.insert(metric.name).second) << metric.name;
+    EXPECT_FALSE(metric.help.empty());
+  }
+  for (const auto& [name, metric] : measured.metrics.items()) EXPECT_TRUE(names.contains(name));
+}
+
+}  // namespace
+}  // namespace reprise::experiments::serving

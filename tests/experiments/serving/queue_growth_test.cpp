@@ -1,0 +1,66 @@
+// Queues that grow, queues that are long for a while, and none of the two taken for the other.
+#include "experiments/serving/queue_growth.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/base/random.h"
+
+namespace reprise::experiments::serving {
+namespace {
+
+constexpr GrowthRule kRule = {.window_arrivals = 50, .windows = 4, .least_backlog = 60};
+
+// Requests that are due when the rule says that the queue of one server, which takes `work` of the
+// mean gap between arrivals for each request, only grows; -1: it never says so. Gaps and work are
+// exponential.
+int64_t stopped_at(double work, int64_t requests, uint64_t seed) {
+  QueueGrowth growth(kRule);
+  double now = 0, free = 0;
+  std::vector<double> ends;  // ascending
+  for (int64_t i = 0; i < requests; ++i) {
+    const auto item = static_cast<uint64_t>(i);
+    now -= std::log(1 - random_unit(seed, item, 0));
+    free = std::max(free, now) - work * std::log(1 - random_unit(seed, item, 1));
+    ends.push_back(free);
+    const auto done = std::upper_bound(ends.begin(), ends.end(), now) - ends.begin();
+    if (growth.observe(i + 1, done)) return i + 1;
+  }
+  return -1;
+}
+
+TEST(QueueGrowth, AnOverloadedServerIsFoundWithinItsFirstQueues) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const int64_t at = stopped_at(1.5, 4000, seed);
+    EXPECT_GE(at, 5 * kRule.window_arrivals) << "seed " << seed;
+    EXPECT_LE(at, 2000) << "seed " << seed;
+  }
+}
+
+TEST(QueueGrowth, AServerThatKeepsUpIsLeftAlone) {
+  for (uint64_t seed = 1; seed <= 20; ++seed)
+    for (const double work : {0.3, 0.7, 0.85})
+      EXPECT_EQ(stopped_at(work, 10000, seed), -1) << "seed " << seed << " work " << work;
+}
+
+TEST(QueueGrowth, ABurstThatIsWorkedOffIsNoGrowth) {
+  QueueGrowth growth(kRule);
+  int64_t due = 0, done = 0;
+  for (int i = 0; i < 150; ++i) EXPECT_FALSE(growth.observe(++due, done));  // three windows
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(growth.observe(++due, done += 2));
+}
+
+TEST(QueueGrowth, AShortQueueMayGrowAndTheRuleCanBeTurnedOff) {
+  QueueGrowth patient({.window_arrivals = 10, .windows = 4, .least_backlog = 1000});
+  QueueGrowth off({.windows = 0});
+  for (int64_t due = 1; due < 900; ++due) {
+    EXPECT_FALSE(patient.observe(due, 0));
+    EXPECT_FALSE(off.observe(due, 0));
+  }
+}
+
+}  // namespace
+}  // namespace reprise::experiments::serving

@@ -1,0 +1,43 @@
+// Small logs with made-up times.
+#pragma once
+
+#include <cstdint>
+
+#include "experiments/serving/request_log.h"
+
+namespace reprise::experiments::serving {
+
+// Sent when it was due at `intended_s`, first token `ttft_s` after that, then one every `gap_s`.
+inline RequestEntry served_entry(int64_t index, double intended_s, double ttft_s, double gap_s,
+                                 int64_t tokens) {
+  RequestEntry entry{.index = index,
+                     .intended_s = intended_s,
+                     .sent_s = intended_s,
+                     .prompt_tokens = 10,
+                     .wanted_tokens = tokens};
+  for (int64_t i = 0; i < tokens; ++i)
+    entry.token_s.push_back(intended_s + ttft_s + static_cast<double>(i) * gap_s);
+  entry.done_s = entry.token_s.back();
+  return entry;
+}
+
+// `count` of them, one a second, 0.5 s to the first of three tokens, 0.25 s between them.
+inline RequestLog served_log(int64_t count) {
+  RequestLog log;
+  for (int64_t i = 0; i < count; ++i)
+    log.requests.push_back(served_entry(i, static_cast<double>(i + 1), 0.5, 0.25, 3));
+  return log;
+}
+
+inline RequestEntry failed_entry(int64_t index, double intended_s, const char* reason) {
+  return {.index = index,
+          .intended_s = intended_s,
+          .sent_s = intended_s,
+          .done_s = intended_s + 0.1,
+          .prompt_tokens = 10,
+          .wanted_tokens = 3,
+          .outcome = Outcome::kFailed,
+          .reason = reason};
+}
+
+}  // namespace reprise::experiments::serving

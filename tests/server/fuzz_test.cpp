@@ -1,0 +1,190 @@
+// Requests that were valid once, with bytes and words of them changed: the server answers or
+// closes, lives, and gives back what it took. REPRISE_FUZZ_REQUESTS says how many (default: 1000),
+// and REPRISE_FUZZ_SEED from where on.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "core/device/memory.h"
+#include "tests/server/quickstart_server.h"
+
+namespace reprise::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+int number_of(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+// Small answers, so that most of the time goes into requests.
+const std::vector<std::string>& valid_requests() {
+  static const std::vector<std::string> kRequests = [] {
+    const std::string chat = R"({"model": "quickstart", "messages": [{"role": "system", "content":
+        "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "Hello"}]}],
+        "max_completion_tokens": 2, "temperature": 0.5, "top_p": 0.9, "n": 1, "seed": 5,
+        "stop": ["x"], "logprobs": true, "top_logprobs": 2})";
+    const std::string completion = R"({"model": "quickstart", "prompt": [[1, 5, 9], [3]],
+        "max_tokens": 2, "temperature": 0, "n": 2, "stop": "é", "stream": true, "logprobs": 1,
+        "stream_options": {"include_usage": true}, "ignore_eos": true, "user": "\u00e9"})";
+    return std::vector<std::string>{
+        post_text("/v1/chat/completions", chat),
+        post_text("/v1/completions", completion),
+        post_text("/v1/completions", R"({"prompt": "a", "max_tokens": 1})",
+                  "Authorization: Bearer x\r\nExpect: 100-continue\r\n"),
+        "POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "1f\r\n{\"prompt\": \"a\", \"max_tokens\": 1\r\n1\r\n}\r\n0\r\n\r\n",
+        get_text("/v1/models"),
+        get_text("/metrics", "Range: bytes=0-10\r\n"),
+        get_text("/health", "Accept-Encoding: gzip, br\r\nConnection: keep-alive\r\n")};
+  }();
+  return kRequests;
+}
+
+const std::vector<std::string>& odd_words() {
+  static const std::vector<std::string> kWords = {
+      "null",
+      "true",
+      "-1",
+      "0",
+      "1e400",
+      "NaN",
+      "18446744073709551616",
+      "-9223372036854775809",
+      "\"\"",
+      "[]",
+      "{}",
+      "[[[[[[",
+      "}}}}",
+      "\\ud800",
+      "\\u0000",
+      "\xff\xfe",
+      "\xed\xa0\x80",
+      "\r\n",
+      "\r\n\r\n",
+      "%00",
+      "%2e%2e/",
+      "Content-Length: 5\r\n",
+      "Content-Length: 99999999\r\n",
+      "Transfer-Encoding: chunked\r\n",
+      "Content-Encoding: gzip\r\n",
+      "Content-Type: multipart/form-data; boundary=x\r\n",
+      "Connection: close\r\n",
+      "0\r\n\r\n",
+      "ffffffffffffffff\r\n",
+      "\"messages\": ",
+      "\"n\": 1000000",
+      "\"max_tokens\": 2147483648",
+      "\"prompt\": ",
+      std::string(1, '\0'),
+      std::string(5000, 'a'),
+      std::string(300, '['),
+      "HTTP/1.0",
+      "HTTP/2.0",
+      "HEAD",
+      "PUT",
+      "OPTIONS"};
+  return kWords;
+}
+
+class Mutations {
+ public:
+  explicit Mutations(uint64_t seed) : bits_(seed) {}
+
+  std::string next() {
+    std::string text = valid_requests()[below(valid_requests().size())];
+    for (size_t changes = below(4); changes > 0 && !text.empty(); --changes) change(text);
+    return text;
+  }
+  size_t below(size_t end) { return std::uniform_int_distribution<size_t>(0, end - 1)(bits_); }
+
+ private:
+  void change(std::string& text) {
+    const size_t at = below(text.size());
+    switch (below(6)) {
+      case 0:
+        text[at] = static_cast<char>(below(256));
+        break;
+      case 1:
+        text.erase(at, 1 + below(20));
+        break;
+      case 2:
+        text.insert(at, odd_words()[below(odd_words().size())]);
+        break;
+      case 3:
+        text.resize(at);
+        break;
+      case 4:
+        text.insert(at, text.substr(below(text.size()), below(200)));
+        break;
+      default: {  // a value of the JSON
+        const size_t colon = text.find(": ", at);
+        if (colon == text.npos) break;
+        const size_t end = text.find_first_of(",}\r", colon + 2);
+        text.replace(colon + 2, end == text.npos ? 1 : end - colon - 2,
+                     odd_words()[below(odd_words().size())]);
+      }
+    }
+  }
+
+  std::mt19937_64 bits_;
+};
+
+ServerOptions short_patience() {
+  ServerOptions options{.port = 0};
+  options.http.head_timeout = options.http.body_timeout = options.http.idle_timeout =
+      milliseconds(50);
+  options.http.most_body_bytes = 20'000;
+  return options;
+}
+
+// Sends one and reads all that comes until the other end closes, or enough.
+void exchange(int port, Mutations& mutations) {
+  RawClient client(port, 0, milliseconds(5000));
+  if (!client.is_open() || !client.send(mutations.next())) return;
+  if (mutations.below(8) == 0) return;  // goes away without a word
+  std::string all = client.receive();
+  if (mutations.below(2) == 0) client.finish_sending();
+  for (std::string more = client.receive(); !more.empty(); more = client.receive()) all += more;
+  if (all.empty()) return;
+  EXPECT_TRUE(all.starts_with("HTTP/1.")) << all.substr(0, 200);
+  EXPECT_EQ(all.find("HTTP/1.1 500"), std::string::npos) << all.substr(0, 500);
+}
+
+TEST(ServerFuzz, MalformedRequestsCostOneConnection) {
+  const int requests = number_of("REPRISE_FUZZ_REQUESTS", 1000);
+  const int seed = number_of("REPRISE_FUZZ_SEED", 1);
+  constexpr int kThreads = 16;  // most of them wait
+  QuickstartServer server(
+      {.max_batch = 16, .max_sequence_tokens = 128, .server = short_patience()});
+  const Json body = {{"prompt", "Hello"}, {"max_tokens", 8}, {"temperature", 0}};
+  const auto text = [&] { return server.complete(body).json()["choices"][0]["text"]; };
+  const Json wanted = text();
+  int64_t before = 0;
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i)
+      threads.emplace_back([&, i] {
+        Mutations mutations(static_cast<uint64_t>(seed * 1000 + round * 100 + i));
+        for (int j = 0; j < requests / kThreads / 2; ++j) exchange(server.port(), mutations);
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(text(), wanted) << "seed " << seed;
+    if (round == 0) before = resident_bytes();
+  }
+  EXPECT_TRUE(server.server().service().wait_idle(std::chrono::seconds(20)));
+  // The first half brings in what stays: threads' heaps, tables of the library.
+  const int64_t grown = resident_bytes() - before;
+  RecordProperty("grown_kib", static_cast<int>(grown / 1024));
+  std::printf("%d requests from seed %d, memory of the second half: %+lld KiB\n", requests, seed,
+              static_cast<long long>(grown / 1024));
+  EXPECT_LT(grown, int64_t{64} << 20);
+  engine::Engine& engine = server.stop();
+  EXPECT_FALSE(engine.has_work());
+}
+
+}  // namespace
+}  // namespace reprise::server

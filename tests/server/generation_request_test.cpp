@@ -1,0 +1,193 @@
+#include "server/generation_request.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "server/api_error.h"
+
+namespace reprise::server {
+namespace {
+
+class GenerationRequestTest : public ::testing::Test {
+ protected:
+  GenerationRequest completion(const std::string& body) { return read_completion(body, model_); }
+  // What a body is refused for: "status param: message".
+  std::string refusal(const std::string& body, bool is_chat = false) {
+    try {
+      (void)(is_chat ? read_chat(body, model_) : read_completion(body, model_));
+      return "";
+    } catch (const ApiError& error) {
+      const Json json = Json::parse(error.json())["error"];
+      const std::string param = json["param"].is_null() ? "-" : json["param"].get<std::string>();
+      return fmt::format("{} {}: {}", error.status(), param, error.what());
+    }
+  }
+  void expect_refused(const std::string& body, const std::string& beginning, bool is_chat = false) {
+    const std::string found = refusal(body, is_chat);
+    EXPECT_TRUE(found.starts_with(beginning)) << body << "\n  " << found;
+  }
+  void expect_chat_refused(const std::string& body, const std::string& beginning) {
+    expect_refused(body, beginning, true);
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_ = load_tokenizer(REPRISE_SOURCE_DIR "/models/quickstart");
+  std::vector<std::string> unknown_;
+  ServedModel model_ = {
+      .name = "quickstart",
+      .tokenizer = *tokenizer_,
+      .chat = tokenizer::chat_template("llama-2"),
+      .vocab = 2048,
+      .max_sequence_tokens = 100,
+      .most_choices = 8,
+      .on_unknown_field = [this](const std::string& name) { unknown_.push_back(name); }};
+};
+
+TEST_F(GenerationRequestTest, PromptsComeInFourForms) {
+  const std::vector<int32_t> hello = tokenizer_->encode("Hello");
+  using Prompts = std::vector<std::vector<int32_t>>;
+  EXPECT_EQ(completion(R"({"prompt": "Hello"})").prompts, Prompts{hello});
+  EXPECT_EQ(completion(R"({"prompt": ["Hello", "Hello"]})").prompts, (Prompts{hello, hello}));
+  EXPECT_EQ(completion(R"({"prompt": [1, 5, 2047]})").prompts, (Prompts{{1, 5, 2047}}));
+  EXPECT_EQ(completion(R"({"prompt": [[1, 5], [7]]})").prompts, (Prompts{{1, 5}, {7}}));
+}
+
+TEST_F(GenerationRequestTest, PromptsThatAreNoneAreRefused) {
+  for (const char* prompt : {"5", "{}", "true", "[]", "[\"a\", 1]", "[[1], \"a\"]", "[[1], 2]",
+                             "[{}]", "[null]", "[[[1]]]", "[[1], []]", "[[\"a\"]]"})
+    expect_refused(fmt::format(R"({{"prompt": {}}})", prompt), "400 prompt: ");
+  expect_refused("{}", "400 prompt: the request: key \"prompt\" is missing");
+  expect_refused(R"({"prompt": [1, 2048]})",
+                 "400 prompt: entry 2 of the prompt's tokens is 2048: give ids from 0 to 2047");
+  for (const char* id : {"-1", "1.5", "9223372036854775807", "18446744073709551615", "1e3", "true"})
+    expect_refused(fmt::format(R"({{"prompt": [1, {}]}})", id), "400 prompt: entry 2 of the");
+  expect_refused(R"({"prompt": [[1],[1],[1],[1],[1],[1],[1],[1],[1]]})", "400 prompt: 9 prompts");
+  expect_refused(R"({"prompt": [[1],[1],[1]], "n": 3})", "400 n: 3 prompts with n = 3 are 9");
+}
+
+TEST_F(GenerationRequestTest, FieldsAreRead) {
+  const GenerationRequest request = completion(R"({"model": "quickstart", "prompt": "a",
+      "max_tokens": 7, "temperature": 0.5, "top_p": 0.25, "top_k": -1, "n": 2, "seed": -3,
+      "stop": ["x", "yz"], "stream": true, "stream_options": {"include_usage": true},
+      "logprobs": 3, "ignore_eos": true, "user": "me", "echo": false, "logit_bias": {},
+      "presence_penalty": 0, "frequency_penalty": 0.0, "suffix": null, "tools": []})");
+  EXPECT_EQ(request.max_tokens, 7);
+  EXPECT_EQ(request.sampling.temperature, 0.5);
+  EXPECT_EQ(request.sampling.top_p, 0.25);
+  EXPECT_EQ(request.sampling.top_k, 0);
+  EXPECT_EQ(request.sampling.seed, static_cast<uint64_t>(-3));
+  EXPECT_TRUE(request.has_seed);
+  EXPECT_EQ(request.n, 2);
+  EXPECT_EQ(request.stops, (std::vector<std::string>{"x", "yz"}));
+  EXPECT_TRUE(request.is_stream && request.includes_usage && request.ignore_eos);
+  EXPECT_EQ(request.alternatives, 3);
+  EXPECT_TRUE(unknown_.empty());
+  const GenerationRequest plain =
+      completion(R"({"prompt": "a", "max_tokens": null, "stop": null})");
+  EXPECT_EQ(plain.max_tokens, 16);
+  EXPECT_EQ(plain.sampling.temperature, 1.0);
+  EXPECT_EQ(plain.alternatives, -1);
+  EXPECT_FALSE(plain.has_seed || plain.is_stream || plain.includes_usage || plain.ignore_eos);
+}
+
+TEST_F(GenerationRequestTest, ValuesThatMakeNoSenseAreRefusedByName) {
+  const auto with = [&](const std::string& name, const std::string& value) {
+    expect_refused(fmt::format(R"({{"prompt": "a", "{}": {}}})", name, value),
+                   "400 " + name + ": ");
+  };
+  for (const char* value :
+       {"0", "-1", "1.5", "\"8\"", "true", "[]", "1e10", "1e300", "99999999999999999999"})
+    with("max_tokens", value);
+  for (const char* value : {"-0.1", "101", "\"1\"", "true", "{}"}) with("temperature", value);
+  for (const char* value : {"0", "-1", "1.1", "[]"}) with("top_p", value);
+  for (const char* value : {"0", "9", "-1", "2.5", "\"2\""}) with("n", value);
+  for (const char* value : {"1.5", "\"a\"", "18446744073709551615"}) with("seed", value);
+  for (const char* value : {"\"\"", "5", "[5]", "[\"\"]", "[\"a\",\"b\",\"c\",\"d\",\"e\"]", "{}"})
+    with("stop", value);
+  for (const char* value : {"21", "-1", "true"}) with("logprobs", value);
+  for (const char* name : {"stream", "ignore_eos", "echo"}) with(name, "1");
+  with("stream_options", "[]");
+  with("stream_options", "{\"include_usage\": 1}");
+  with("model", "7");
+  // Beyond what a double holds, the whole text is refused.
+  expect_refused(R"({"prompt": "a", "temperature": 1e400})",
+                 "400 -: the request is not valid JSON");
+}
+
+TEST_F(GenerationRequestTest, WhatIsNotSupportedIsRefusedWhereItAsksForSomething) {
+  for (const char* field :
+       {R"("echo": true)", R"("best_of": 2)", R"("presence_penalty": 0.5)",
+        R"("frequency_penalty": -1)", R"("repetition_penalty": 1.1)", R"("logit_bias": {"5": 1})",
+        R"("suffix": "x")", R"("tools": [{}])", R"("response_format": {"type": "json_object"})"}) {
+    const std::string name(field + 1, std::string_view(field).find('"', 1) - 1);
+    expect_refused(fmt::format(R"({{"prompt": "a", {}}})", field), "400 " + name + ": ");
+  }
+  EXPECT_EQ(refusal(R"({"prompt": "a", "response_format": {"type": "text"}, "best_of": 1,
+                        "repetition_penalty": 1.0})"),
+            "");
+}
+
+TEST_F(GenerationRequestTest, WhatIsUnknownIsPassedOverAndTold) {
+  (void)completion(R"({"prompt": "a", "colour": "red", "min_p": 0})");
+  EXPECT_EQ(unknown_, (std::vector<std::string>{"colour", "min_p"}));
+}
+
+TEST_F(GenerationRequestTest, BodiesThatAreNoObjectsAreRefused) {
+  for (const char* body : {"", " ", "{", "[]", "5", "null", "{\"prompt\": \"a\",}", "{} {}",
+                           "{\"prompt\": \"\xff\"}", "{\"prompt\": \"\\ud800\"}", "nan"})
+    expect_refused(body, "400 -: the request ");
+  expect_refused(std::string("{\"prompt\": \"a\"}\0", 16), "400 -: the request ");
+  expect_refused(R"({"prompt": "a", "prompt": "b"})", "400 -: ");
+  std::string deep = "{\"prompt\": ";
+  for (int i = 0; i < 100'000; ++i) deep += "[";
+  expect_refused(deep, "400 -: the request: JSON is nested deeper");
+}
+
+TEST_F(GenerationRequestTest, LengthsAreToldWithTheNumbers) {
+  EXPECT_EQ(completion(R"({"prompt": [5, 5], "max_tokens": 98})").max_tokens, 98);
+  EXPECT_EQ(refusal(R"({"prompt": [5, 5], "max_tokens": 99})"),
+            "400 prompt: the request asks for 101 tokens (2 in the prompt, 99 for the answer), the "
+            "server takes at most 100: shorten the prompt, or ask for fewer tokens");
+  expect_refused(R"({"prompt": "a", "model": "gpt-4"})", "404 model: the model \"gpt-4\"");
+}
+
+TEST_F(GenerationRequestTest, ChatsAreWrittenByTheTemplate) {
+  const GenerationRequest request = read_chat(
+      R"({"messages": [{"role": "system", "content": "S"},
+                       {"role": "user", "content": [{"type": "text", "text": "a"},
+                                                    {"type": "text", "text": "b"}]}],
+          "max_completion_tokens": 9, "logprobs": true, "top_logprobs": 2})",
+      model_);
+  const std::vector<tokenizer::ChatMessage> messages = {{"system", "S"}, {"user", "ab"}};
+  const std::vector<int32_t> prompt = tokenizer::encode_chat(
+      tokenizer::write_chat(tokenizer::chat_template("llama-2"), messages), *tokenizer_);
+  EXPECT_EQ(request.prompts, (std::vector<std::vector<int32_t>>{prompt}));
+  EXPECT_EQ(request.max_tokens, 9);
+  EXPECT_EQ(request.alternatives, 2);
+  const GenerationRequest open =
+      read_chat(R"({"messages": [{"role": "user", "content": "a"}], "logprobs": false})", model_);
+  EXPECT_EQ(open.max_tokens, 100 - std::ssize(open.prompts[0]));  // what is left
+  EXPECT_EQ(open.alternatives, -1);
+}
+
+TEST_F(GenerationRequestTest, ChatsThatAreNoneAreRefused) {
+  for (const char* messages :
+       {"[]", "{}", "5", "[5]", "[{}]", "[{\"role\": \"user\"}]", "[{\"content\": \"a\"}]",
+        "[{\"role\": 5, \"content\": \"a\"}]", "[{\"role\": \"user\", \"content\": 5}]",
+        "[{\"role\": \"user\", \"content\": [5]}]",
+        "[{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"text\": \"a\"}]}]",
+        "[{\"role\": \"user\", \"content\": [{\"type\": \"text\"}]}]",
+        "[{\"role\": \"tool\", \"content\": \"a\"}]",
+        "[{\"role\": \"assistant\", \"content\": \"a\"}]"})
+    expect_chat_refused(fmt::format(R"({{"messages": {}}})", messages), "400 messages: ");
+  expect_chat_refused("{}", "400 messages: the request: key \"messages\" is missing");
+  expect_chat_refused(R"({"messages": [{"role": "user", "content": "a"}], "top_logprobs": 2})",
+                      "400 top_logprobs: ");
+  model_.chat.reset();
+  model_.no_chat = "no template; start the server with --chat-template FAMILY";
+  expect_chat_refused(R"({"messages": [{"role": "user", "content": "a"}]})",
+                      "400 -: no template; start the server with --chat-template FAMILY");
+}
+
+}  // namespace
+}  // namespace reprise::server

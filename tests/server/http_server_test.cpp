@@ -1,0 +1,243 @@
+// The bounds of a connection, over a real socket with a handler that echoes.
+#include "server/http_server.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "server/api_error.h"
+#include "tests/server/raw_client.h"
+
+namespace reprise::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr HttpLimits kSmall = {.most_connections = 4,
+                               .most_body_bytes = 1000,
+                               .most_header_bytes = 2000,
+                               .most_headers = 10,
+                               .head_timeout = milliseconds(300),
+                               .body_timeout = milliseconds(300),
+                               .idle_timeout = milliseconds(300),
+                               .write_timeout = milliseconds(300)};
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  HttpAnswer answer(const HttpCall& call) {
+    ++answered_;
+    if (call.path == "/broken") throw std::runtime_error("out of luck");
+    if (call.path == "/busy") throw ApiError(429, "come back");
+    if (call.path == "/gone") throw PeerGone();
+    if (call.path == "/stream")
+      return {.content_type = "text/event-stream", .stream = [&](const HttpWrite& write) {
+                for (int i = 0; i < 3; ++i) write(fmt::format("data: {}\n\n", i));
+              }};
+    if (call.path == "/flood")
+      return {.content_type = "text/event-stream", .stream = [&](const HttpWrite& write) {
+                while (write(std::string(65536, 'x'))) ++flooded_;
+                flood_ended_ = true;
+              }};
+    return {.content_type = "text/plain", .body = call.method + " " + call.body};
+  }
+
+  static void check(const HttpHead& head) {
+    if (head.path == "/nothing") throw ApiError(404, "there is nothing");
+    if (head.authorization == "wrong") throw ApiError(401, "who are you?");
+  }
+
+  int port() const { return server_.port(); }
+
+  // The status of what comes back for some bytes, of one request or none.
+  int status_of(const std::string& bytes) const {
+    RawClient client(port());
+    client.send(bytes);
+    return client.answer().status;
+  }
+
+  Metrics metrics_;
+  std::atomic<int> answered_ = 0, flooded_ = 0;
+  std::atomic<bool> flood_ended_ = false;
+  HttpServer server_{"127.0.0.1",
+                     0,
+                     kSmall,
+                     {.check = check, .answer = [this](const HttpCall& c) { return answer(c); }},
+                     metrics_};
+};
+
+TEST_F(HttpServerTest, OneConnectionCarriesManyRequests) {
+  RawClient client(port());
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(client.send(post_text("/echo", std::to_string(i))));
+    const RawAnswer answer = client.answer();
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, fmt::format("POST {}", i));
+  }
+  client.send(get_text("/echo"));
+  EXPECT_EQ(client.answer().body, "GET ");
+  client.send(post_text("/a", "one") + post_text("/a", "two"));  // at once
+  EXPECT_EQ(client.answer().body, "POST one");
+  EXPECT_EQ(client.answer().body, "POST two");
+  client.send(get_text("/stream"));
+  EXPECT_EQ(events_of(client.answer().body), (std::vector<std::string>{"0", "1", "2"}));
+  client.send(get_text("/echo", "Connection: close\r\n"));
+  EXPECT_EQ(client.answer().status, 200);
+  EXPECT_EQ(client.receive(), "");
+}
+
+TEST_F(HttpServerTest, ChunkedBodiesAreRead) {
+  RawClient client(port());
+  client.send(
+      "POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n"
+      "0\r\n\r\n");
+  EXPECT_EQ(client.answer().body, "POST abcde");
+}
+
+TEST_F(HttpServerTest, ErrorsHaveTheApisForm) {
+  RawClient client(port());
+  client.send(get_text("/broken"));
+  RawAnswer answer = client.answer();
+  EXPECT_EQ(answer.status, 500);
+  EXPECT_EQ(answer.error(), "out of luck");
+  EXPECT_EQ(answer.json()["error"]["type"], "server_error");
+  client.send(get_text("/busy"));
+  answer = client.answer();
+  EXPECT_EQ(answer.status, 429);
+  EXPECT_NE(answer.head.find("Retry-After: 1"), std::string::npos);
+  client.send(get_text("/echo"));  // the connection goes on
+  EXPECT_EQ(client.answer().status, 200);
+}
+
+TEST_F(HttpServerTest, RefusalsComeBeforeTheBody) {
+  const std::string body_to_come = "Content-Length: 900\r\n\r\n";
+  EXPECT_EQ(status_of("POST /nothing HTTP/1.1\r\n" + body_to_come), 404);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nAuthorization: wrong\r\n" + body_to_come), 401);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nContent-Length: 1001\r\n\r\n"), 413);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n"), 413);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"), 400);
+  EXPECT_EQ(
+      status_of("POST /a HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"),
+      400);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("POST /a HTTP/1.1\r\nContent-Encoding: gzip\r\n" + body_to_come), 415);
+  EXPECT_EQ(answered_, 0);
+}
+
+TEST_F(HttpServerTest, NoBodyIsAnEmptyOne) {
+  RawClient client(port());
+  client.send("POST /a HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(client.answer().body, "POST ");
+  client.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(client.answer().body, "POST ");
+}
+
+TEST_F(HttpServerTest, BytesOfARequestAreBounded) {
+  std::string many = "GET /a HTTP/1.1\r\n", few = many;
+  for (int i = 0; i < 11; ++i) many += fmt::format("x{}: y\r\n", i);
+  for (int i = 0; i < 10; ++i) few += fmt::format("x{}: y\r\n", i);
+  EXPECT_EQ(status_of(few + "\r\n"), 200);
+  EXPECT_EQ(status_of(many + "\r\n"), 431);
+  EXPECT_EQ(status_of(fmt::format("GET /a HTTP/1.1\r\nx: {}\r\n\r\n", std::string(3000, 'y'))),
+            431);
+  EXPECT_EQ(status_of(fmt::format("GET /{}", std::string(3000, 'a'))), 431);
+  std::string chunks = "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 40; ++i) chunks += fmt::format("32\r\n{}\r\n", std::string(50, 'z'));
+  EXPECT_EQ(status_of(chunks + "0\r\n\r\n"), 413);
+}
+
+TEST_F(HttpServerTest, WhatIsNoHttpIsRefused) {
+  for (const char* bytes : {"\r\n\r\n", "hello\r\n\r\n", "GET\r\n\r\n", "GET /a\r\n\r\n",
+                            "GET /a HTTP/9.9\r\n\r\n", "BREW /a HTTP/1.1\r\n\r\n",
+                            "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n"}) {
+    const int status = status_of(bytes);
+    EXPECT_GE(status, 400) << bytes;
+    EXPECT_LT(status, 500) << bytes;
+  }
+}
+
+TEST_F(HttpServerTest, SlowSendersAreCutOffHoweverTheyDrip) {
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    RawClient client(port());
+    client.send("GET /a HT");
+    EXPECT_EQ(client.answer().status, 408);
+  }
+  {
+    RawClient client(port());
+    client.send("POST /a HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc");
+    EXPECT_EQ(client.answer().status, 408);
+  }
+  RawClient client(port());  // a byte in time again and again
+  client.send("GET /a HTTP/1.1\r\nx: ");
+  for (int i = 0; i < 12; ++i) {
+    std::this_thread::sleep_for(milliseconds(50));
+    client.send("y");
+  }
+  EXPECT_EQ(client.answer().status, 408);
+  RawClient idle(port());  // says nothing at all, and is told nothing
+  EXPECT_EQ(idle.receive(), "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST_F(HttpServerTest, WhoDoesNotReadIsCutOff) {
+  RawClient client(port(), 4096);
+  client.send(get_text("/flood"));
+  for (int i = 0; i < 200 && !flood_ended_; ++i) std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_TRUE(flood_ended_);
+  EXPECT_LT(flooded_, 100);  // what the system's buffers hold
+}
+
+TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(std::make_unique<RawClient>(port()));
+    clients.back()->send(get_text("/echo"));
+    EXPECT_EQ(clients.back()->answer().status, 200);
+  }
+  {
+    RawClient one_more(port());
+    EXPECT_EQ(one_more.answer().status, 503);
+  }
+  clients.pop_back();
+  int status = 0;  // once the server has seen the other one close
+  for (int i = 0; i < 100 && status != 200; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+    status = status_of(get_text("/echo"));
+  }
+  EXPECT_EQ(status, 200);
+}
+
+TEST_F(HttpServerTest, PathsAreNoFiles) {
+  RawClient client(port());
+  client.send(get_text("/../../etc/passwd"));
+  EXPECT_EQ(client.answer().body, "GET ");  // the handler's, as any path
+}
+
+TEST_F(HttpServerTest, ClosingRefusesConnectionsAndEndsIdleOnes) {
+  RawClient client(port());
+  client.send(get_text("/echo"));
+  EXPECT_EQ(client.answer().status, 200);
+  const auto begin = std::chrono::steady_clock::now();
+  server_.close(std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_EQ(client.receive(), "");
+  EXPECT_FALSE(RawClient(port()).is_open());
+}
+
+TEST(HttpServer, AnAddressThatIsTakenIsNamed) {
+  Metrics metrics;
+  const HttpServer first("127.0.0.1", 0, {}, {}, metrics);
+  try {
+    const HttpServer second("127.0.0.1", first.port(), {}, {}, metrics);
+    FAIL() << "two servers on one port";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(fmt::format("127.0.0.1:{}", first.port())),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(HttpServer("no.such.host.invalid", 0, {}, {}, metrics), Error);
+}
+
+}  // namespace
+}  // namespace reprise::server

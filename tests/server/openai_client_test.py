@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""openai_client_test.py PROGRAM: `reprise serve` as OpenAI's own client sees it."""
+import concurrent.futures
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import urllib.request
+
+import openai
+
+PROGRAM = sys.argv.pop(1)
+PROMPT = "Q: what is the code of the blue door?\nA:"
+KEY = "a key of the test"
+
+
+class Server:
+    def __init__(self, *more):
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", "--model", "quickstart", "--dtype", "f32", "--port", "0", "--api-key", KEY,
+             "--chat-template", "llama-2", "--grace", "0", *more],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.url = re.search(r"http://\S+", self.process.stdout.readline()).group()
+
+    def client(self, key=KEY):
+        return openai.OpenAI(base_url=self.url, api_key=key, max_retries=0, timeout=60)
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.stdout.close()
+        return self.process.wait(timeout=30)
+
+
+class OpenAIClient(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--method", "chunk_attention")
+        cls.client = cls.server.client()
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.end() == 0
+
+    def complete(self, prompt=PROMPT, **more):
+        more.setdefault("max_tokens", 16)
+        more.setdefault("temperature", 0)
+        more.setdefault("extra_body", {"ignore_eos": True})
+        return self.client.completions.create(model="quickstart", prompt=prompt, **more)
+
+    def chat(self, content="Hello", **more):
+        more.setdefault("temperature", 0)
+        more.setdefault("max_completion_tokens", 12)
+        more.setdefault("extra_body", {"ignore_eos": True})
+        return self.client.chat.completions.create(
+            model="quickstart", messages=[{"role": "system", "content": "Be brief."},
+                                          {"role": "user", "content": content}], **more)
+
+    def test_models(self):
+        self.assertEqual([model.id for model in self.client.models.list()], ["quickstart"])
+        self.assertEqual(self.client.models.retrieve("quickstart").id, "quickstart")
+
+    def test_completion(self):
+        answer = self.complete()
+        self.assertEqual(answer.choices[0].finish_reason, "length")
+        self.assertEqual(answer.usage.completion_tokens, 16)
+        self.assertEqual(answer.usage.total_tokens, answer.usage.prompt_tokens + 16)
+        self.assertIsNotNone(answer.usage.prompt_tokens_details.cached_tokens)
+        self.assertGreater(len(answer.choices[0].text), 16)
+
+    def test_streamed_completion(self):
+        whole = self.complete().choices[0].text
+        chunks = list(self.complete(stream=True, stream_options={"include_usage": True}))
+        self.assertEqual("".join(chunk.choices[0].text for chunk in chunks if chunk.choices), whole)
+        self.assertEqual(chunks[-1].usage.completion_tokens, 16)
+        self.assertEqual(chunks[-2].choices[0].finish_reason, "length")
+
+    def test_prompts_and_choices(self):
+        answer = self.complete(prompt=[PROMPT, "Once upon"], n=2)
+        texts = [choice.text for choice in sorted(answer.choices, key=lambda choice: choice.index)]
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(texts[2], texts[3])
+        self.assertEqual(texts[0], self.complete().choices[0].text)
+        self.assertEqual(len(self.complete(prompt=[1, 5, 9]).choices), 1)
+
+    def test_chat(self):
+        answer = self.chat()
+        self.assertEqual(answer.choices[0].message.role, "assistant")
+        chunks = list(self.chat(stream=True))
+        self.assertEqual(chunks[0].choices[0].delta.role, "assistant")
+        self.assertEqual("".join(chunk.choices[0].delta.content or "" for chunk in chunks),
+                         answer.choices[0].message.content)
+        parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
+        self.assertEqual(self.chat(parts).choices[0].message.content, answer.choices[0].message.content)
+
+    def test_stop(self):
+        whole = self.complete(max_tokens=32).choices[0].text
+        stop = whole[10:14]
+        cut = whole[:whole.index(stop)]
+        answer = self.complete(max_tokens=32, stop=["never there", stop])
+        self.assertEqual(answer.choices[0].text, cut)
+        self.assertEqual(answer.choices[0].finish_reason, "stop")
+        chunks = list(self.complete(max_tokens=32, stop=stop, stream=True))
+        self.assertEqual("".join(chunk.choices[0].text for chunk in chunks), cut)
+
+    def test_seed(self):
+        def texts(seed):
+            return [choice.text for choice in self.complete(temperature=1.2, n=2, seed=seed).choices]
+        self.assertEqual(texts(5), texts(5))
+        self.assertNotEqual(texts(5), texts(6))
+
+    def test_logprobs(self):
+        answer = self.complete(logprobs=3, max_tokens=4).choices[0]
+        self.assertEqual("".join(answer.logprobs.tokens), answer.text)
+        for token, logprob, top in zip(answer.logprobs.tokens, answer.logprobs.token_logprobs,
+                                       answer.logprobs.top_logprobs):
+            self.assertEqual(top[token], logprob)
+            self.assertLessEqual(logprob, 0)
+        content = self.chat(logprobs=True, top_logprobs=2).choices[0].logprobs.content
+        self.assertEqual(len(content), 12)
+        self.assertEqual(content[0].top_logprobs[0].token, content[0].token)
+
+    def test_errors(self):
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.complete(max_tokens=100000)
+        self.assertEqual(caught.exception.code, "context_length_exceeded")
+        self.assertIn("100000 for the answer", str(caught.exception))
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.complete(temperature=-1)
+        self.assertEqual(caught.exception.param, "temperature")
+        with self.assertRaises(openai.NotFoundError):
+            self.client.completions.create(model="gpt-4", prompt="a")
+        with self.assertRaises(openai.AuthenticationError):
+            self.server.client("another key").models.list()
+        with self.assertRaises(openai.BadRequestError):
+            self.client.chat.completions.create(model="quickstart",
+                                                messages=[{"role": "assistant", "content": "a"}])
+
+    def test_too_many(self):
+        with self.assertRaises(openai.RateLimitError):
+            for _ in range(3):
+                self.complete(n=128, max_tokens=1, stream=True)
+
+    def test_many_at_once(self):
+        prompts = [f"The code of the {colour} door is" for colour in ("blue", "brown", "silver", "purple")]
+        wanted = {prompt: self.complete(prompt).choices[0].text for prompt in prompts}
+        with concurrent.futures.ThreadPoolExecutor(16) as threads:
+            for prompt, text in threads.map(lambda i: (prompts[i % 4], self.complete(prompts[i % 4]).choices[0].text),
+                                            range(32)):
+                self.assertEqual(text, wanted[prompt])
+
+    def test_a_stream_left_early_is_forgotten(self):
+        with self.complete(max_tokens=1500, stream=True) as stream:
+            next(iter(stream))
+        for _ in range(100):
+            metrics = urllib.request.urlopen(self.server.url.replace("/v1", "/metrics")).read().decode()
+            if 'outcome="cancelled"' in metrics and "reprise_requests_running 0" in metrics:
+                return
+            time.sleep(0.05)
+        self.fail(metrics)
+
+
+class Ending(unittest.TestCase):
+    def test_an_answer_under_way_ends_with_an_error(self):
+        server = Server()
+        stream = server.client().completions.create(model="quickstart", prompt="a", max_tokens=2000, stream=True,
+                                                    extra_body={"ignore_eos": True})
+        next(iter(stream))
+        server.process.send_signal(signal.SIGTERM)
+        with self.assertRaises(openai.APIError) as caught:
+            list(stream)
+        self.assertIn("shutting down", str(caught.exception))
+        self.assertEqual(server.end(), 0)
+        with self.assertRaises(openai.APIConnectionError):
+            server.client().models.list()
+
+
+unittest.main()

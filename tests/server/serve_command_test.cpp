@@ -1,0 +1,157 @@
+// `reprise serve` as a user meets it: starting, being told to end under load, starting again.
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "tests/app/command_line.h"
+#include "tests/server/raw_client.h"
+
+namespace reprise::app {
+namespace {
+
+using server::RawAnswer;
+using server::RawClient;
+using std::chrono::milliseconds;
+
+class ServeCommand : public CommandLine {
+ protected:
+  // A server on the shipped model; waits until it says where.
+  class Running {
+   public:
+    Running(const std::filesystem::path& dir, std::vector<std::string> more)
+        : process_(words(std::move(more)), dir) {
+      for (int i = 0; i < 600 && port_ == 0; ++i) {
+        std::this_thread::sleep_for(milliseconds(50));
+        const std::string out = process_.out();
+        const size_t at = out.find("http://127.0.0.1:");
+        if (at != out.npos && out.find("/v1\n") != out.npos) port_ = std::stoi(out.substr(at + 17));
+      }
+      EXPECT_GT(port_, 0) << process_.err();
+    }
+    [[nodiscard]] int port() const { return port_; }
+    int end(int signal) {
+      process_.send(signal);
+      return process_.wait();
+    }
+    [[nodiscard]] std::string err() const { return process_.err(); }
+
+   private:
+    static std::vector<std::string> words(std::vector<std::string> more) {
+      std::vector<std::string> all = {REPRISE_PROGRAM, "serve", "--model", "quickstart",
+                                      "--port",        "0",     "--dtype", "f32"};
+      all.insert(all.end(), more.begin(), more.end());
+      return all;
+    }
+    Subprocess process_;
+    int port_ = 0;
+  };
+
+  static Json greedy(int tokens, bool is_stream) {
+    return {{"prompt", "Once upon"},
+            {"max_tokens", tokens},
+            {"temperature", 0},
+            {"ignore_eos", true},
+            {"stream", is_stream}};
+  }
+};
+
+TEST_F(ServeCommand, GeneratesWhatGenerateDoes) {
+  const std::string wanted =
+      reprise({"generate", "--model", "quickstart", "--dtype", "f32", "--prompt", "Once upon",
+               "--max-new-tokens", "24", "--ignore-eos"})
+          .out;
+  std::filesystem::create_directories(dir_ / "server");
+  Running running(dir_ / "server", {"--method", "relay_attention", "--served-model-name", "mine"});
+  const RawAnswer answer = server::post(running.port(), "/v1/completions", greedy(24, false));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  std::string text = answer.json()["choices"][0]["text"];
+  if (text.starts_with(' '))
+    text.erase(0, 1);  // between prompt and answer, which generate leaves out
+  EXPECT_EQ(text + "\n", wanted);
+  EXPECT_EQ(answer.json()["model"], "mine");
+  EXPECT_EQ(running.end(SIGTERM), 0);
+  EXPECT_NE(running.err().find("no chats"), std::string::npos) << running.err();
+}
+
+TEST_F(ServeCommand, APrefixOfAFileIsComputedOnce) {
+  const std::string prefix(300, 'a');
+  std::ofstream(dir_ / "prefix") << prefix;
+  std::filesystem::create_directories(dir_ / "server");
+  Running running(dir_ / "server", {"--method", "relay_attention", "--prefix-file",
+                                    (dir_ / "prefix").string(), "--system-prompt-file",
+                                    (dir_ / "prefix").string(), "--chat-template", "zephyr"});
+  const auto cached = [&](const std::string& path, const Json& body) {
+    return server::post(running.port(), path, body)
+        .json()["usage"]["prompt_tokens_details"]["cached_tokens"]
+        .get<int64_t>();
+  };
+  EXPECT_GT(cached("/v1/completions", {{"prompt", prefix + " and more"}, {"max_tokens", 2}}), 20);
+  const Json messages = Json::array({Json{{"role", "system"}, {"content", prefix}},
+                                     Json{{"role", "user"}, {"content", "Hello"}}});
+  EXPECT_GT(cached("/v1/chat/completions", {{"messages", messages}, {"max_tokens", 2}}), 20);
+  EXPECT_EQ(running.end(SIGINT), 0);
+}
+
+// Every client gets a whole answer or an error that says what happened; then a new server serves.
+TEST_F(ServeCommand, ARestartUnderLoadLosesWithAReason) {
+  std::filesystem::create_directories(dir_ / "server");
+  auto running = std::make_unique<Running>(
+      dir_ / "server", std::vector<std::string>{"--grace", "0", "--max-tokens", "1024"});
+  std::atomic<int> whole = 0, told = 0, refused = 0, lost = 0;
+  std::atomic<bool> ends = false;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 16; ++i)
+    clients.emplace_back([&, i, port = running->port()] {
+      while (!ends) {
+        RawClient client(port);
+        if (!client.is_open() ||
+            !client.send(server::post_text("/v1/completions", greedy(200, i % 2 == 0).dump()))) {
+          ++refused;
+          return;
+        }
+        const RawAnswer answer = client.answer();
+        if (answer.body.ends_with("data: [DONE]\n\n") ||
+            (answer.status == 200 && answer.body.find("\"usage\"") != std::string::npos &&
+             i % 2 != 0))
+          ++whole;
+        else if (answer.body.find("shutting down") != std::string::npos)
+          ++told;
+        else
+          ++lost;
+      }
+    });
+  std::this_thread::sleep_for(milliseconds(500));
+  EXPECT_EQ(running->end(SIGTERM), 0) << running->err();
+  ends = true;
+  for (std::thread& client : clients) client.join();
+  std::printf("%d whole, %d told, %d refused by the system, %d without a word\n", whole.load(),
+              told.load(), refused.load(), lost.load());
+  EXPECT_GT(whole + told, 0);
+  EXPECT_GT(told, 0);
+  // A connection that the system had accepted and the server never saw.
+  EXPECT_LE(lost, 16);
+  running = std::make_unique<Running>(dir_ / "server", std::vector<std::string>{});
+  EXPECT_EQ(server::post(running->port(), "/v1/completions", greedy(4, false)).status, 200);
+  EXPECT_EQ(running->end(SIGTERM), 0);
+}
+
+TEST_F(ServeCommand, WhatMakesNoSenseIsRefused) {
+  expect_refused({"serve", "--model", "quickstart", "--port", "70000"}, {"70000", "0 to 65535"});
+  expect_refused({"serve", "--model", "quickstart", "--chat-template", "llama2"},
+                 {"unknown chat template \"llama2\"", "did you mean \"llama-2\""});
+  expect_refused({"serve", "--model", "quickstart", "--api-key", "a", "--api-key-file", "b"},
+                 {"one of --api-key and --api-key-file"});
+  expect_refused({"serve", "--model", "quickstart", "--host", "no.such.host.invalid"},
+                 {"no.such.host.invalid"});
+  expect_refused({"serve", "--model", "quickstart", "--scheduler", "first_came"},
+                 {"did you mean \"first_come\""});
+  expect_refused({"serve", "--model", "quickstart", "--max-tokens", "5000"},
+                 {"--max-tokens", "2048"});
+  expect_refused({"serve", "--model", "quickstart", "--system-prompt-file", "/dev/null"},
+                 {"--chat-template"});
+  expect_refused({"serve", "--model", "quickstart", "--kv-budget", "1kB"}, {"1"});
+}
+
+}  // namespace
+}  // namespace reprise::app

@@ -1,0 +1,389 @@
+// The API over a real socket, with the shipped model behind it.
+#include "server/server.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "core/tokenizer/utf8.h"
+#include "tests/server/quickstart_server.h"
+#include "tests/support/run_model.h"
+
+namespace reprise::server {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr const char* kPrompt = "Q: what is the code of the blue door?\nA:";
+
+// The texts of a stream's choices, each put together, and what its end said.
+struct Streamed {
+  std::vector<std::string> texts, reasons;
+  std::vector<Json> events;  // but for [DONE]
+  bool is_done = false;
+};
+Streamed streamed(const RawAnswer& answer, size_t choices) {
+  Streamed out{std::vector<std::string>(choices), std::vector<std::string>(choices), {}, false};
+  for (const std::string& event : events_of(answer.body)) {
+    EXPECT_FALSE(out.is_done);
+    if (event == "[DONE]") {
+      out.is_done = true;
+      continue;
+    }
+    const Json json = Json::parse(event);
+    out.events.push_back(json);
+    if (!json.contains("choices")) continue;
+    for (const Json& choice : json["choices"]) {
+      const auto index = choice["index"].get<size_t>();
+      const std::string text =
+          choice.contains("text") ? choice["text"] : choice["delta"]["content"];
+      tokenizer::require_utf8(text, "an event");
+      out.texts[index] += text;
+      if (!choice["finish_reason"].is_null()) out.reasons[index] = choice["finish_reason"];
+    }
+  }
+  return out;
+}
+
+Json user_says(const std::string& text) {
+  return Json::array({Json{{"role", "user"}, {"content", text}}});
+}
+
+class ServerTest : public ::testing::Test {
+ protected:
+  // The greedy text that the engine alone generates behind the prompt.
+  [[nodiscard]] std::string wanted(const std::string& prompt, int32_t tokens) const {
+    std::vector<int32_t> ids = server_.tokenizer().encode(prompt);
+    const std::string before = server_.tokenizer().decode(ids);
+    const std::vector<int32_t> more =
+        testing::generate(server_.decoder(), ids, tokens, "contiguous", 512, Context::machine());
+    ids.insert(ids.end(), more.begin(), more.end());
+    return server_.tokenizer().decode(ids).substr(before.size());
+  }
+  [[nodiscard]] static Json greedy(const std::string& prompt, int32_t tokens) {
+    return {{"prompt", prompt}, {"max_tokens", tokens}, {"temperature", 0}, {"ignore_eos", true}};
+  }
+
+  QuickstartServer server_;
+};
+
+TEST_F(ServerTest, CompletesAsTheEngineDoes) {
+  const RawAnswer answer = server_.complete(greedy(kPrompt, 24));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const Json json = answer.json();
+  EXPECT_EQ(json["object"], "text_completion");
+  EXPECT_EQ(json["model"], "quickstart");
+  ASSERT_EQ(json["choices"].size(), 1u);
+  EXPECT_EQ(json["choices"][0]["text"], wanted(kPrompt, 24));
+  EXPECT_EQ(json["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(json["choices"][0]["logprobs"], nullptr);
+  const auto prompt_tokens = std::ssize(server_.tokenizer().encode(kPrompt));
+  EXPECT_EQ(json["usage"]["prompt_tokens"], prompt_tokens);
+  EXPECT_EQ(json["usage"]["completion_tokens"], 24);
+  EXPECT_EQ(json["usage"]["total_tokens"], prompt_tokens + 24);
+  EXPECT_EQ(json["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
+}
+
+TEST_F(ServerTest, StreamsTheSameText) {
+  Json body = greedy(kPrompt, 24);
+  body["stream"] = true;
+  body["stream_options"] = {{"include_usage", true}};
+  const RawAnswer answer = server_.complete(body);
+  EXPECT_NE(answer.head.find("text/event-stream"), std::string::npos) << answer.head;
+  const Streamed found = streamed(answer, 1);
+  EXPECT_TRUE(found.is_done);
+  EXPECT_EQ(found.texts[0], wanted(kPrompt, 24));
+  EXPECT_EQ(found.reasons[0], "length");
+  ASSERT_EQ(found.events.size(), 25u);  // one a token, and the usage
+  EXPECT_EQ(found.events[3]["usage"], nullptr);
+  EXPECT_EQ(found.events.back()["choices"].size(), 0u);
+  EXPECT_EQ(found.events.back()["usage"]["completion_tokens"], 24);
+}
+
+TEST_F(ServerTest, ChatsStreamTheSameTextAsWhole) {
+  Json body = {{"messages", user_says("Hello")},
+               {"max_tokens", 20},
+               {"temperature", 0},
+               {"ignore_eos", true}};
+  const RawAnswer whole = server_.chat(body);
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  EXPECT_EQ(whole.json()["object"], "chat.completion");
+  EXPECT_EQ(whole.json()["choices"][0]["message"]["role"], "assistant");
+  body["stream"] = true;
+  const Streamed found = streamed(server_.chat(body), 1);
+  EXPECT_EQ(found.events[0]["choices"][0]["delta"]["role"], "assistant");
+  EXPECT_EQ(found.events[0]["object"], "chat.completion.chunk");
+  EXPECT_EQ(Json(found.texts[0]), whole.json()["choices"][0]["message"]["content"]);
+  EXPECT_TRUE(found.is_done);
+}
+
+TEST_F(ServerTest, PromptsAndChoicesAreNumbered) {
+  const std::vector<int32_t> ids = server_.tokenizer().encode(kPrompt);
+  const RawAnswer answer = server_.complete(
+      {{"prompt", {ids, {1, 5, 9}}}, {"n", 2}, {"max_tokens", 6}, {"temperature", 0}});
+  const Json choices = answer.json()["choices"];
+  ASSERT_EQ(choices.size(), 4u);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(choices[i]["index"], i);
+  EXPECT_EQ(choices[0]["text"], choices[1]["text"]);
+  EXPECT_EQ(choices[2]["text"], choices[3]["text"]);
+  EXPECT_EQ(choices[0]["text"],
+            server_.complete({{"prompt", kPrompt}, {"max_tokens", 6}, {"temperature", 0}})
+                .json()["choices"][0]["text"]);
+  EXPECT_EQ(answer.json()["usage"]["prompt_tokens"], std::ssize(ids) + 3);
+}
+
+TEST_F(ServerTest, ASeedMakesAnswersThatRepeat) {
+  const auto texts = [&](const Json& seed) {
+    const Json json = server_
+                          .complete({{"prompt", kPrompt},
+                                     {"n", 3},
+                                     {"max_tokens", 24},
+                                     {"temperature", 1.5},
+                                     {"ignore_eos", true},
+                                     {"seed", seed}})
+                          .json();
+    std::vector<std::string> out;
+    for (const Json& choice : json["choices"]) out.push_back(choice["text"]);
+    return out;
+  };
+  const std::vector<std::string> first = texts(7);
+  EXPECT_EQ(texts(7), first);
+  EXPECT_NE(texts(8), first);
+  EXPECT_NE(first[0], first[1]);  // choices differ
+  EXPECT_NE(texts(nullptr), texts(nullptr));
+}
+
+TEST_F(ServerTest, StopsAreCutOutHoweverTheyFall) {
+  const std::string whole = wanted(kPrompt, 40);
+  for (size_t begin = 0; begin + 4 < whole.size(); begin += 3) {
+    const std::string stop = whole.substr(begin, 4);
+    Json body = greedy(kPrompt, 40);
+    body["stop"] = {"never there", stop};
+    const std::string cut = whole.substr(0, whole.find(stop));
+    const Json json = server_.complete(body).json();
+    EXPECT_EQ(json["choices"][0]["text"], cut);
+    EXPECT_EQ(json["choices"][0]["finish_reason"], "stop");
+    EXPECT_LE(json["usage"]["completion_tokens"], 40);
+    body["stream"] = true;
+    const Streamed found = streamed(server_.complete(body), 1);
+    EXPECT_EQ(found.texts[0], cut);
+    EXPECT_EQ(found.reasons[0], "stop");
+    EXPECT_TRUE(found.is_done);
+  }
+}
+
+// Bytes of the vocabulary one by one, drawn at random: events hold whole characters alone, and
+// together the text.
+TEST_F(ServerTest, CharactersAreNeverCut) {
+  for (int seed = 0; seed < 5; ++seed) {
+    Json body = {{"prompt", "é拳🥊"},
+                 {"max_tokens", 200},
+                 {"temperature", 100},
+                 {"seed", seed},
+                 {"ignore_eos", true}};
+    const std::string whole = server_.complete(body).json()["choices"][0]["text"];
+    body["stream"] = true;
+    EXPECT_EQ(streamed(server_.complete(body), 1).texts[0], whole);
+  }
+}
+
+TEST_F(ServerTest, TellsHowManyTokensWereCached) {
+  std::string prefix;
+  for (int i = 0; i < 8; ++i)
+    prefix += fmt::format("The code of the blue door is {}. You are careful.\n", 100 + i);
+  const auto cached = [&](const std::string& prompt) {
+    return server_.complete(greedy(prompt, 4))
+        .json()["usage"]["prompt_tokens_details"]["cached_tokens"]
+        .get<int64_t>();
+  };
+  // While another request of the same beginning runs, its keys are there to be found.
+  RawClient other(server_.port());
+  Json body = greedy(prefix + "one", 400);
+  body["stream"] = true;
+  other.send(post_text("/v1/completions", body.dump()));
+  (void)other.receive();
+  const auto shared = std::ssize(server_.tokenizer().encode(prefix)) - 1;
+  const int64_t found = cached(prefix + "two");
+  EXPECT_GT(found, shared / 2);
+  EXPECT_LE(found, shared + 1);
+}
+
+TEST_F(ServerTest, LogprobsHaveTheFormOfTheEndpoint) {
+  Json body = greedy("Section 1: How to bind a torn book\nYou need:", 5);
+  body["logprobs"] = 2;
+  const Json logprobs = server_.complete(body).json()["choices"][0]["logprobs"];
+  std::string text;
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(logprobs["text_offset"][i], tokenizer::utf8_length(text));
+    const std::string token = logprobs["tokens"][i];
+    text += token;
+    EXPECT_LE(logprobs["token_logprobs"][i].get<double>(), 0);
+    EXPECT_EQ(logprobs["top_logprobs"][i][token], logprobs["token_logprobs"][i]);
+    EXPECT_EQ(logprobs["top_logprobs"][i].size(), 2u);
+  }
+  EXPECT_EQ(text, server_.complete(body).json()["choices"][0]["text"]);
+  const Json chat = server_
+                        .chat({{"messages", user_says("Hello")},
+                               {"max_tokens", 3},
+                               {"temperature", 0},
+                               {"ignore_eos", true},
+                               {"logprobs", true},
+                               {"top_logprobs", 4}})
+                        .json()["choices"][0]["logprobs"]["content"];
+  ASSERT_EQ(chat.size(), 3u);
+  EXPECT_EQ(chat[0]["top_logprobs"].size(), 4u);
+  EXPECT_EQ(chat[0]["top_logprobs"][0]["token"], chat[0]["token"]);  // greedy
+  const std::string token = chat[0]["token"];
+  EXPECT_EQ(chat[0]["bytes"], Json(std::vector<int>(token.begin(), token.end())));
+}
+
+TEST_F(ServerTest, ErrorsSayWhatIsWrongInTheApisForm) {
+  const RawAnswer wrong = server_.complete({{"prompt", "a"}, {"max_tokens", -1}});
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_EQ(wrong.json()["error"]["param"], "max_tokens");
+  EXPECT_EQ(wrong.json()["error"]["type"], "invalid_request_error");
+  EXPECT_EQ(server_.complete({{"prompt", "a"}, {"model", "gpt"}}).status, 404);
+  EXPECT_EQ(server_.complete({{"prompt", "a"}, {"max_tokens", 600}}).status, 400);
+  EXPECT_EQ(get(server_.port(), "/v1/nothing").status, 404);
+  EXPECT_EQ(get(server_.port(), "/v1/completions").status, 405);
+  EXPECT_EQ(post(server_.port(), "/health", {}).status, 405);
+  EXPECT_EQ(get(server_.port(), fmt::format("/{}", std::string(600, 'a'))).status, 404);
+  RawClient form(server_.port());
+  form.send(
+      "POST /v1/completions HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}");
+  EXPECT_EQ(form.answer().status, 415);
+}
+
+TEST_F(ServerTest, ModelsHealthAndMetrics) {
+  const Json models = get(server_.port(), "/v1/models").json();
+  ASSERT_EQ(models["data"].size(), 1u);
+  EXPECT_EQ(models["data"][0]["id"], "quickstart");
+  EXPECT_EQ(get(server_.port(), "/v1/models/quickstart").json()["id"], "quickstart");
+  EXPECT_EQ(get(server_.port(), "/v1/models/gpt").status, 404);
+  EXPECT_EQ(get(server_.port(), "/health").status, 200);
+  (void)server_.complete(greedy(kPrompt, 8));
+  (void)server_.complete({{"prompt", 5}});
+  const RawAnswer metrics = get(server_.port(), "/metrics");
+  EXPECT_NE(metrics.head.find("text/plain; version=0.0.4"), std::string::npos);
+  const auto prompt_tokens = server_.tokenizer().encode(kPrompt).size();
+  for (const std::string& line : {std::string("reprise_requests_total{outcome=\"length\"} 1"),
+                                  std::string("reprise_generated_tokens_total 8"),
+                                  fmt::format("reprise_prompt_tokens_total {}", prompt_tokens),
+                                  std::string("reprise_http_answers_total{status=\"400\"} 1"),
+                                  std::string("reprise_time_to_first_token_seconds_count 1"),
+                                  std::string("reprise_time_per_output_token_seconds_count 1"),
+                                  std::string("reprise_requests_running 0"),
+                                  std::string("# TYPE reprise_queue_seconds histogram")})
+    EXPECT_NE(metrics.body.find(line), std::string::npos) << line << " not in\n" << metrics.body;
+}
+
+TEST_F(ServerTest, AClientThatGoesAwayIsForgotten) {
+  for (const bool is_stream : {true, false}) {
+    RawClient client(server_.port());
+    Json body = greedy(kPrompt, 450);
+    body["stream"] = is_stream;
+    client.send(post_text("/v1/completions", body.dump()));
+    if (is_stream)
+      (void)client.receive();
+    else
+      std::this_thread::sleep_for(milliseconds(20));
+    client.close();
+    EXPECT_TRUE(server_.server().service().wait_idle(seconds(20)));
+  }
+  EXPECT_EQ(server_.complete(greedy(kPrompt, 4)).status, 200);
+}
+
+TEST_F(ServerTest, ManyClientsAtOnceGetWhatEachWouldAlone) {
+  std::vector<std::string> prompts;
+  for (int i = 0; i < 8; ++i)
+    prompts.push_back(fmt::format("The code of the {} door is", i % 2 == 0 ? "blue" : "brown") +
+                      std::string(static_cast<size_t>(i) / 2, ' '));
+  std::vector<std::string> texts;  // the decoder serves one engine at a time
+  for (const std::string& prompt : prompts) texts.push_back(wanted(prompt, 16));
+  std::vector<std::future<std::string>> answers;
+  for (int i = 0; i < 32; ++i)
+    answers.push_back(std::async(std::launch::async, [&, i] {
+      Json body = greedy(prompts[static_cast<size_t>(i) % 8], 16);
+      body["stream"] = i % 3 == 0;
+      const RawAnswer answer = server_.complete(body);
+      return i % 3 == 0 ? streamed(answer, 1).texts[0]
+                        : answer.json()["choices"][0]["text"].get<std::string>();
+    }));
+  for (size_t i = 0; i < 32; ++i) EXPECT_EQ(answers[i].get(), texts[i % 8]) << i;
+}
+
+TEST_F(ServerTest, ShuttingDownEndsAnswersWithAnErrorThatSaysSo) {
+  RawClient streaming(server_.port()), waiting(server_.port());
+  Json body = greedy(kPrompt, 450);
+  body["n"] = 8;
+  waiting.send(post_text("/v1/completions", body.dump()));
+  body["stream"] = true;
+  streaming.send(post_text("/v1/completions", body.dump()));
+  auto stream = std::async(std::launch::async, [&] { return streaming.answer(); });
+  auto whole = std::async(std::launch::async, [&] { return waiting.answer(); });
+  std::this_thread::sleep_for(milliseconds(30));
+  server_.server().shut_down(milliseconds(0));
+  EXPECT_EQ(whole.get().status, 503);
+  const RawAnswer cut = stream.get();
+  if (cut.status == 200) {
+    const Streamed found = streamed(cut, 8);
+    EXPECT_FALSE(found.is_done);
+    EXPECT_NE(found.events.back()["error"]["message"].get<std::string>().find("shutting down"),
+              std::string::npos);
+  } else {
+    EXPECT_EQ(cut.status, 503);
+  }
+  EXPECT_FALSE(RawClient(server_.port()).is_open());
+}
+
+TEST(ServerLimits, AQueueThatIsFullSaysWhenToComeBack) {
+  QuickstartServer server({.server = {.port = 0, .service = {.most_requests = 2}}});
+  const RawAnswer answer = server.complete({{"prompt", "a"}, {"n", 3}});
+  EXPECT_EQ(answer.status, 429);
+  EXPECT_NE(answer.head.find("Retry-After"), std::string::npos);
+  EXPECT_EQ(answer.json()["error"]["code"], "queue_full");
+}
+
+TEST(ServerLimits, ARequestEndsInItsTime) {
+  ServerOptions options{.port = 0};
+  options.endpoints.request_timeout = milliseconds(30);
+  QuickstartServer server({.max_sequence_tokens = 2048, .server = options});
+  Json body = {{"prompt", "a"}, {"max_tokens", 2000}, {"ignore_eos", true}, {"n", 8}};
+  const RawAnswer whole = server.complete(body);
+  EXPECT_EQ(whole.status, 408);
+  body["stream"] = true;
+  const RawAnswer cut = server.complete(body);
+  if (cut.status == 200) {
+    EXPECT_EQ(Json::parse(events_of(cut.body).back())["error"]["type"], "timeout_error");
+  }
+  EXPECT_TRUE(server.server().service().wait_idle(seconds(20)));
+}
+
+TEST(ServerLimits, TheKeyIsAskedForAndCompared) {
+  ServerOptions options{.port = 0};
+  options.endpoints.api_key = "secret";
+  QuickstartServer server({.server = options});
+  const auto status = [&](const std::string& path, const std::string& header) {
+    return get(server.port(), path, header).status;
+  };
+  EXPECT_EQ(status("/v1/models", ""), 401);
+  for (const char* key :
+       {"", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "secret", "Bearer tecret"})
+    EXPECT_EQ(status("/v1/models", fmt::format("Authorization: {}\r\n", key)), 401) << key;
+  EXPECT_EQ(status("/v1/models", "Authorization: Bearer secret\r\n"), 200);
+  EXPECT_EQ(status("/health", ""), 200);
+  EXPECT_EQ(status("/metrics", ""), 200);
+}
+
+TEST(ServerLimits, WithoutATemplateChatsAreRefusedAndCompletionsServed) {
+  QuickstartServer server({.chat_template = ""});
+  const RawAnswer answer = server.chat({{"messages", user_says("a")}});
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_NE(answer.error().find("--chat-template"), std::string::npos) << answer.error();
+  EXPECT_EQ(server.complete({{"prompt", "a"}}).status, 200);
+}
+
+}  // namespace
+}  // namespace reprise::server

@@ -1,0 +1,118 @@
+// Hundreds of clients that send or read slowly, and others that are served meanwhile.
+// REPRISE_SLOW_CLIENTS says how many (default: 500).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+#include "core/device/memory.h"
+#include "tests/server/quickstart_server.h"
+
+namespace reprise::server {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+int slow_clients() {
+  const char* text = std::getenv("REPRISE_SLOW_CLIENTS");
+  return text == nullptr ? 500 : std::atoi(text);
+}
+
+double milliseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// Of all the slow ones together: a thread for each would say more about the test's machine.
+class SlowCrowd {
+ public:
+  SlowCrowd(int port, int count) {
+    for (int i = 0; i < count; ++i) {
+      clients_.push_back(std::make_unique<RawClient>(port, 2048));
+      begin(*clients_.back(), i);
+    }
+  }
+  [[nodiscard]] int open() const {
+    return static_cast<int>(std::count_if(clients_.begin(), clients_.end(),
+                                          [](const auto& client) { return client->is_open(); }));
+  }
+  // Another byte of those that are still sending.
+  void drip() {
+    for (size_t i = 0; i < clients_.size(); ++i)
+      if (i % 3 != 2) (void)clients_[i]->send("x");
+  }
+
+ private:
+  static void begin(const RawClient& client, int i) {
+    if (i % 3 == 0) {  // headers without an end
+      (void)client.send("POST /v1/completions HTTP/1.1\r\nX: ");
+    } else if (i % 3 == 1) {  // a body without an end
+      (void)client.send("POST /v1/completions HTTP/1.1\r\nContent-Length: 10000\r\n\r\n");
+    } else {  // asks for much and reads nothing
+      const Json body = {{"prompt", "a"},
+                         {"max_tokens", 100},
+                         {"stream", true},
+                         {"ignore_eos", true},
+                         {"logprobs", 20}};
+      (void)client.send(post_text("/v1/completions", body.dump()));
+    }
+  }
+
+  std::vector<std::unique_ptr<RawClient>> clients_;
+};
+
+TEST(SlowClients, HoldNobodyUp) {
+  const int count = slow_clients();
+  ServerOptions options{.port = 0};
+  options.service.most_requests = 1024;
+  options.http.head_timeout = options.http.body_timeout = milliseconds(8000);
+  options.http.write_timeout = milliseconds(3000);
+  QuickstartServer server({.max_batch = 16, .max_sequence_tokens = 128, .server = options});
+  const Json body = {{"prompt", "Hello"}, {"max_tokens", 8}, {"temperature", 0}};
+  std::vector<double> alone_ms, among_ms;
+  const auto ask = [&](std::vector<double>& times) {
+    const Clock::time_point begin = Clock::now();
+    const RawAnswer answer = server.complete(body);
+    times.push_back(milliseconds_since(begin));
+    EXPECT_EQ(answer.status, 200);
+    return answer.json()["choices"][0]["text"];
+  };
+  const Json wanted = ask(alone_ms);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(ask(alone_ms), wanted);
+  const int64_t before = resident_bytes();
+  int64_t most = before;
+  {
+    SlowCrowd crowd(server.port(), count);
+    EXPECT_EQ(crowd.open(), count);
+    const Clock::time_point begin = Clock::now();
+    while (milliseconds_since(begin) < 6000) {
+      EXPECT_EQ(ask(among_ms), wanted);
+      EXPECT_EQ(get(server.port(), "/health").status, 200);
+      crowd.drip();
+      most = std::max(most, resident_bytes());
+    }
+    // All are cut off in the end, without going away by themselves.
+    for (int i = 0; i < 200; ++i) {
+      const std::string metrics = get(server.port(), "/metrics").body;
+      if (metrics.find("reprise_http_connections 1\n") != metrics.npos) break;
+      std::this_thread::sleep_for(milliseconds(100));
+    }
+    const std::string metrics = get(server.port(), "/metrics").body;
+    EXPECT_NE(metrics.find("reprise_http_connections 1\n"), std::string::npos) << metrics;
+  }
+  EXPECT_TRUE(server.server().service().wait_idle(std::chrono::seconds(20)));
+  std::sort(alone_ms.begin(), alone_ms.end());
+  std::sort(among_ms.begin(), among_ms.end());
+  std::printf(
+      "%d slow clients: an answer takes %.1f ms alone, %.1f ms among them (median), %.1f ms "
+      "at most, %zu answers; memory grew by %lld KiB\n",
+      count, alone_ms[alone_ms.size() / 2], among_ms[among_ms.size() / 2], among_ms.back(),
+      among_ms.size(), static_cast<long long>((most - before) / 1024));
+  EXPECT_GT(among_ms.size(), 20u);
+  EXPECT_LT(most - before, int64_t{256} << 20);
+}
+
+}  // namespace
+}  // namespace reprise::server

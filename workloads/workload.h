@@ -36,9 +36,10 @@ class Workload {
 };
 
 struct WorkloadInfo {
-  std::string name;         // in experiment files and records
-  std::string summary;      // one line for `reprise list`
-  bool takes_file = false;  // "file": the texts to read, next to the name
+  std::string name;               // in experiment files and records
+  std::string summary;            // one line for `reprise list`
+  bool takes_file = false;        // "file": what to read, next to the name
+  bool file_is_optional = false;  // it may be left out
   // "templates": a folder of prompts that its texts are put into, which may be left out.
   bool takes_templates = false;
 };

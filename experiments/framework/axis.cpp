@@ -37,6 +37,12 @@ AxisValue read_real(const Reals& range, const Json& given, const std::string& wh
   return value;
 }
 
+AxisValue read_text(const AnyText& text, const Json& given, const std::string& where) {
+  if (!given.is_string() || given.get_ref<const std::string&>().size() > text.most_bytes)
+    raise("{} must be a text of at most {} bytes, found {}", where, text.most_bytes, shown(given));
+  return {given.get<std::string>()};
+}
+
 AxisValue read_word(const Words& words, const Json& given, const std::string& where) {
   if (!given.is_string())
     raise("{} must be one of {}, found {}", where, fmt::join(words.names, ", "), shown(given));
@@ -77,6 +83,7 @@ AxisValue Axis::read(const Json& given, const std::string& where) const {
   if (const auto* range = std::get_if<Integers>(&accepted))
     return read_integer(*range, given, where);
   if (const auto* range = std::get_if<Reals>(&accepted)) return read_real(*range, given, where);
+  if (const auto* text = std::get_if<AnyText>(&accepted)) return read_text(*text, given, where);
   return read_word(std::get<Words>(accepted), given, where);
 }
 
@@ -85,6 +92,8 @@ std::string Axis::accepted_text() const {
     return fmt::format("{} to {}", range->low, range->high);
   if (const auto* range = std::get_if<Reals>(&accepted))
     return fmt::format("{} to {}", range->low, range->high);
+  if (const auto* text = std::get_if<AnyText>(&accepted))
+    return fmt::format("a text of at most {} bytes", text->most_bytes);
   return fmt::format("{}", fmt::join(std::get<Words>(accepted).names, ", "));
 }
 

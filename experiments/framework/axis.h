@@ -50,12 +50,16 @@ struct Reals {
 struct Words {
   std::vector<std::string> names;
 };
+// Of any text, such as a column's heading.
+struct AnyText {
+  size_t most_bytes = 1000;
+};
 
 // What an experiment file may set or sweep.
 struct Axis {
   std::string name;
   AxisValue fallback;  // where the file says nothing
-  std::variant<Integers, Reals, Words> accepted;
+  std::variant<Integers, Reals, Words, AnyText> accepted;
   std::string unit;
   std::string help;
   // It came when there were records already: at its fallback points are not named after it, so that
@@ -68,7 +72,9 @@ struct Axis {
   [[nodiscard]] AxisValue read(const Json& given, const std::string& where) const;
   // "1 to 4096", "poisson, constant".
   [[nodiscard]] std::string accepted_text() const;
-  [[nodiscard]] bool takes_numbers() const { return !std::holds_alternative<Words>(accepted); }
+  [[nodiscard]] bool takes_numbers() const {
+    return std::holds_alternative<Integers>(accepted) || std::holds_alternative<Reals>(accepted);
+  }
 };
 
 }  // namespace reprise::experiments

@@ -251,7 +251,8 @@ class Parser {
     JsonObject entry = entry_object(storage, object, "name", source_, "workload");
     const auto& info = find_named(has_own ? experiment_.kind.own_workloads : vocabulary_.workloads,
                                   "workload", entry.string("name"), entry.where("name"));
-    experiment_.workload = {.name = info.name, .file = info.takes_file ? entry.string("file") : ""};
+    const bool reads_file = info.takes_file && (!info.file_is_optional || entry.has("file"));
+    experiment_.workload = {.name = info.name, .file = reads_file ? entry.string("file") : ""};
     if (info.takes_templates) experiment_.workload.templates = entry.string("templates", "");
     entry.reject_unknown();
   }

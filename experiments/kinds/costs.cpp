@@ -52,13 +52,17 @@ int64_t streamed_weight_bytes(const model::ModelConfig& config, DType dtype,
   return (config.parameters() - unread) * static_cast<int64_t>(size_of(dtype));
 }
 
-double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens) {
+double product_flop(const model::ModelConfig& config, int64_t rows, int64_t heads) {
   const int64_t table = config.vocab * config.hidden;
   const int64_t tables = config.tied_embeddings ? 1 : 2;
   const double body = static_cast<double>(active_parameters(config) - tables * table);
+  return 2.0 * body * static_cast<double>(rows) +
+         2.0 * static_cast<double>(table) * static_cast<double>(heads);
+}
+
+double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tokens) {
   const double attention = 4.0 * static_cast<double>(config.layers * config.q_dim());
-  return 2.0 * body * static_cast<double>(tokens) + 2.0 * static_cast<double>(table) +
-         attention * visible_pairs(config, first, tokens);
+  return product_flop(config, tokens, 1) + attention * visible_pairs(config, first, tokens);
 }
 
 double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtype,

@@ -20,6 +20,10 @@ namespace reprise::experiments {
 [[nodiscard]] int64_t streamed_weight_bytes(const model::ModelConfig& config, DType dtype,
                                             int64_t touched_experts);
 
+// Floating-point operations of the matrix products of `rows` tokens, of which `heads` get logits: 2
+// per weight and token, of experts those that a token passes.
+[[nodiscard]] double product_flop(const model::ModelConfig& config, int64_t rows, int64_t heads);
+
 // Floating-point operations of computing `tokens` positions after `first` cached ones, with logits
 // for the last: 2 per weight and token (of experts, those that a token passes), and 4 * heads *
 // head_dim per layer and visible (query, key) pair.

@@ -6,6 +6,8 @@
 #include "experiments/kinds/decode.h"
 #include "experiments/kinds/exactness.h"
 #include "experiments/kinds/pml_kind.h"
+#include "experiments/kinds/request_lengths.h"
+#include "experiments/kinds/serving.h"
 #include "experiments/kinds/state_copy.h"
 #include "experiments/kinds/token_memory.h"
 #include "experiments/kinds/ttft.h"
@@ -28,8 +30,9 @@ constexpr Entry kind() {
 
 // The single list of kinds.
 constexpr Entry kKinds[] = {
-    kind<TtftKind>(),     kind<DecodeKind>(),      kind<ExactnessKind>(), kind<AttentionKind>(),
-    kind<AccuracyKind>(), kind<TokenMemoryKind>(), kind<PmlKind>(),       kind<StateCopyKind>(),
+    kind<TtftKind>(),     kind<DecodeKind>(),         kind<ExactnessKind>(), kind<AttentionKind>(),
+    kind<AccuracyKind>(), kind<TokenMemoryKind>(),    kind<PmlKind>(),       kind<StateCopyKind>(),
+    kind<ServingKind>(),  kind<RequestLengthsKind>(),
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "experiments/serving/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>

@@ -44,7 +44,7 @@ inline const MetricInfo kGoodputRps = {"goodput_rps", "1/s",
 inline const MetricInfo kGoodputShare = {"goodput_share", "ratio",
                                          "of the requests that ended, within the service level"};
 
-inline const MetricInfo kRequests = {"requests", "requests", "that ended, served or not"};
+inline const MetricInfo kRequests = {"ended_requests", "requests", "that ended, served or not"};
 inline const MetricInfo kErrors = {"errors", "requests", "refused, failed or expired"};
 inline const MetricInfo kPromptTokensTotal = {"prompt_tokens_total", "tokens",
                                               "prompt tokens of served requests"};

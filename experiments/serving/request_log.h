@@ -38,7 +38,11 @@ struct StepEntry {
   double start_s = 0, end_s = 0;
   int64_t prefill_tokens = 0, decode_tokens = 0;
   int64_t batch = 0, waiting = 0, preempted = 0;
-  int64_t kv_bytes = 0;  // of blocks in use at its end
+  int64_t kv_bytes = 0;     // of blocks in use at its end
+  double scheduling_s = 0;  // of its time, that of everything but the model's arithmetic
+  // Keys that its decoding sequences see, summed over them, and of these the ones that nobody read
+  // for them alone: what was read for n sequences at once counts n - 1 times.
+  int64_t context_tokens = 0, shared_tokens = 0;
 };
 
 struct RequestLog {

@@ -61,6 +61,26 @@ class KindRegistry : public KindOnTinyModel {
                        {"workload", "use_cases"},
                        {"settings", {{"use_case", "personal"}, {"new_tokens", 4}}},
                        {"repetitions", 2}});
+    if (kind == "serving")
+      return group_of({{"kind", kind},
+                       {"methods", {"paged", "relay_attention"}},
+                       {"workload", "grid"},
+                       {"settings",
+                        {{"shared_tokens", 64},
+                         {"user_tokens", 6},
+                         {"output_tokens", 6},
+                         {"requests", 4},
+                         {"rate_rps", 1000.0},
+                         {"slo_ttft_ms", 1e6}}}});
+    if (kind == "request_lengths")
+      return group_of({{"kind", kind},
+                       {"methods", {"prompts", "outputs", "shared", "prefixes"}},
+                       {"workload", "grid"},
+                       {"settings",
+                        {{"shared_tokens", 64},
+                         {"user_tokens", 6},
+                         {"output_tokens", 6},
+                         {"requests", 4}}}});
     Json methods = {"contiguous",
                     {{"name", "chunk_attention"}, {"options", {{"reuse_prefill", true}}}}};
     if (kind == "ttft")

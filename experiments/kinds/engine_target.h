@@ -1,0 +1,43 @@
+// Our own engine as what serves a run: stepped in the caller's thread, by the run's clock.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "experiments/serving/clock.h"
+#include "experiments/serving/target.h"
+
+namespace reprise::experiments {
+
+// Engine and clock must outlive it and tell the same time: EngineOptions::clock_ns is the clock's
+// in nanoseconds.
+class EngineTarget final : public serving::Target {
+ public:
+  EngineTarget(engine::Engine& engine, const serving::Clock& clock)
+      : engine_(engine), clock_(clock) {}
+
+  // Drops the declared prefixes. False where the method keeps something besides.
+  bool flush() override;
+  void declare_prefix(const workloads::DeclaredPrefix& prefix) override;
+  void submit(int64_t id, workloads::ServingRequest request, double intended_s) override;
+  // Throws Error where a prefix does not fit into the cache.
+  void advance(double until_s, serving::TargetReport& report) override;
+  [[nodiscard]] bool has_work() const override { return engine_.has_work(); }
+  void cancel_all() override;
+
+ private:
+  void add_event(const engine::TokenEvent& event, serving::TargetReport& report);
+  void add_step(const engine::StepReport& step, serving::TargetReport& report);
+  void wait_until(double until_s) const;
+
+  engine::Engine& engine_;
+  const serving::Clock& clock_;
+  std::vector<std::string> prefixes_;
+  // Requests under way, and the tokens that each has.
+  std::unordered_map<engine::RequestId, int64_t> lengths_;
+};
+
+}  // namespace reprise::experiments

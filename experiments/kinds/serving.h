@@ -1,0 +1,37 @@
+// Kind "serving": requests that come when they come, served by one engine under one scheduler
+// whatever the method.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "experiments/framework/kind.h"
+#include "experiments/kinds/bench.h"
+#include "workloads/serving/request_source.h"
+
+namespace reprise::experiments {
+
+// A point is one run of experiments/serving: flush, warm up, declare the workload's prefixes and
+// wait until they are computed, then requests at their times, drawn before the run. Methods run one
+// after another; all see the same requests at the same times. Sampling is greedy, and nothing stops
+// a request before its tokens are there.
+class ServingKind : public Kind {
+ public:
+  explicit ServingKind(const Context& context) : bench_(context) {}
+  static KindInfo info();
+  void check(const Group& group) override;
+  [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
+  std::vector<Measurement> measure(const Group& group, const Json& machine,
+                                   const std::atomic<bool>& stop) override;
+
+ private:
+  // Made once for what it is made from.
+  const workloads::RequestSource& source(const Group& group);
+
+  Bench bench_;
+  std::string made_from_;
+  std::unique_ptr<workloads::RequestSource> source_;
+};
+
+}  // namespace reprise::experiments

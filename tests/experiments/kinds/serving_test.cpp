@@ -1,0 +1,148 @@
+// Whole serving runs of a tiny model: every method serves the same requests, gives the same tokens,
+// and finds in its cache what it promises.
+#include "experiments/kinds/serving.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/problems.h"
+#include "experiments/kinds/engine_target.h"
+#include "tests/experiments/kinds/kind_on_tiny_model.h"
+
+namespace reprise::experiments {
+namespace {
+
+double value_of(const Measurement& measured, const char* metric) {
+  return measured.metrics.at(metric).at("value").get<double>();
+}
+
+class Serving : public KindOnTinyModel {
+ protected:
+  // 24 requests of 40 to 60 tokens behind a prefix of 64, as fast as 6 at a time can be served.
+  Group group(const Json& changes = Json::object()) const {
+    Json file = {{"kind", "serving"},
+                 {"methods",
+                  {"paged",
+                   {{"name", "paged_shared"}, {"options", {{"declared", true}}}},
+                   {{"name", "paged_shared"}, {"options", {{"reuse_prefill", true}}}},
+                   {{"name", "chunk_attention"}, {"options", {{"preset", "as_published"}}}},
+                   "relay_attention",
+                   {{"name", "auto"}, {"options", {{"reuse_prefill", true}}}}}},
+                 {"workload", "groups"},
+                 {"settings",
+                  {{"shared_tokens", 64},
+                   {"user_tokens", 40},
+                   {"user_tokens_most", 60},
+                   {"output_tokens", 5},
+                   {"output_tokens_most", 9},
+                   {"requests", 24},
+                   {"arrivals", "closed"},
+                   {"most_in_flight", 8},
+                   {"max_batch", 6},
+                   {"prefill_chunk", 48},
+                   {"least_duration_s", 0},
+                   {"least_requests", 24}}},
+                 {"repetitions", 1},
+                 {"warmup", 1}};
+    file.merge_patch(changes);
+    return group_of(file);
+  }
+  std::vector<Measurement> measured(const Json& changes = Json::object()) {
+    const Group given = group(changes);
+    ServingKind kind(context_);
+    kind.check(given);
+    return kind.measure(given, machine_, stop_);
+  }
+  std::string refusal(const Json& changes) {
+    Problems problems;
+    problems.collect([&] { ServingKind(context_).check(group(changes)); });
+    return fmt::format("{}", fmt::join(problems.list(), "\n"));
+  }
+
+  const Json machine_ = {{"limits", {{"f32_gflop_s", 100.0}, {"dram_read_gb_s", 20.0}}}};
+};
+
+TEST_F(Serving, EveryMethodGivesTheSameTokens) {
+  for (const Measurement& run : measured()) {
+    EXPECT_EQ(value_of(run, "ended_requests"), 24);
+    EXPECT_EQ(value_of(run, "errors"), 0);
+    EXPECT_EQ(value_of(run, "equal_requests_ratio"), 1);
+    EXPECT_EQ(value_of(run, "is_valid"), 1);
+    EXPECT_LE(value_of(run, "batch_peak"), 6);
+  }
+}
+
+TEST_F(Serving, MethodsFindWhatTheyPromise) {
+  const std::vector<Measurement> runs = measured();
+  EXPECT_EQ(value_of(runs[0], "reused_tokens"), 0);
+  EXPECT_EQ(value_of(runs[1], "reused_tokens"), 24 * 64);
+  EXPECT_GT(value_of(runs[2], "reused_tokens"), 0);
+  EXPECT_GT(value_of(runs[3], "reused_tokens"), 0);
+  EXPECT_EQ(value_of(runs[4], "reused_tokens"), 24 * 64);
+  EXPECT_GE(value_of(runs[5], "reused_tokens"), 24 * 64);
+  // Private copies of the prefix take more memory than one for all.
+  EXPECT_GT(value_of(runs[0], "peak_kv_mb"), value_of(runs[4], "peak_kv_mb"));
+}
+
+TEST_F(Serving, ATightBudgetPreemptsAndChangesNoToken) {
+  // Eight blocks of 64 tokens, 512 bytes a token: three sequences join with two blocks each, and
+  // grow.
+  const Json grow = {{"output_tokens", 30}, {"output_tokens_most", 58}};
+  const auto with = [&](const Json& settings) {
+    Json changes = {{"settings", grow}};
+    changes["settings"].update(settings);
+    return measured(changes);
+  };
+  const std::vector<Measurement> roomy = with(Json::object()),
+                                 tight = with({{"kv_budget_mb", 0.27}});
+  for (size_t m = 0; m < roomy.size(); ++m) {
+    EXPECT_EQ(value_of(roomy[m], "preemptions"), 0);
+    EXPECT_LE(value_of(tight[m], "peak_kv_mb"), 0.27);
+    EXPECT_EQ(tight[m].answers["tokens_hash"], roomy[0].answers["tokens_hash"]);
+  }
+  EXPECT_GT(value_of(tight[0], "preemptions"), 0);
+}
+
+TEST_F(Serving, AnOpenLoopCountsFromTheIntendedArrival) {
+  const std::vector<Measurement> runs = measured(
+      {{"methods", {"paged"}}, {"settings", {{"arrivals", "poisson"}, {"rate_rps", 2000.0}}}});
+  EXPECT_GT(value_of(runs[0], "offered_rps"), 500);
+  EXPECT_GT(value_of(runs[0], "ttft_ms"), 0);
+  EXPECT_GE(value_of(runs[0], "e2e_ms"), value_of(runs[0], "ttft_ms"));
+  EXPECT_GT(value_of(runs[0], "steps_limit_s"), 0);
+  EXPECT_GT(value_of(runs[0], "steps_s"), value_of(runs[0], "steps_limit_s"));
+}
+
+TEST_F(Serving, ARunThatIsTooShortIsInvalid) {
+  const std::vector<Measurement> runs =
+      measured({{"methods", {"paged"}}, {"settings", {{"least_requests", 100}}}});
+  EXPECT_EQ(value_of(runs[0], "is_valid"), 0);
+  EXPECT_EQ(runs[0].resolved["validity"]["verdict"], "INVALID");
+  EXPECT_FALSE(runs[0].resolved["validity"]["reasons"].empty());
+}
+
+TEST_F(Serving, RefusesWhatCannotBeServed) {
+  EXPECT_EQ(refusal(Json::object()), "");
+  EXPECT_NE(refusal({{"settings", {{"arrivals", "trace"}}}}).find("times of its own"),
+            std::string::npos);
+  EXPECT_NE(refusal({{"settings", {{"turns", 3}}}}).find("turns"), std::string::npos);
+  EXPECT_NE(refusal({{"workload", {{"name", "sharegpt"}, {"file", "no/such/file.json"}}},
+                     {"settings",
+                      {{"user_tokens", 0},
+                       {"user_tokens_most", 0},
+                       {"output_tokens", 0},
+                       {"output_tokens_most", 0}}}})
+                .find("no/such/file.json"),
+            std::string::npos);
+}
+
+TEST_F(Serving, IsInterruptedBetweenSteps) {
+  stop_ = true;
+  const Group given = group();
+  ServingKind kind(context_);
+  EXPECT_THROW((void)kind.measure(given, machine_, stop_), Interrupted);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

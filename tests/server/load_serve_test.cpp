@@ -50,7 +50,9 @@ int64_t cached_tokens(const serving::RunResult& result) {
 }
 
 TEST(LoadServe, EveryRequestIsServedToItsLastTokenAndFindsWhatOthersLeft) {
-  const QuickstartServer server;
+  QuickstartOptions keeping;
+  keeping.method = "paged_shared";
+  const QuickstartServer server(keeping);
   // Primed, so that the first request finds the prefix too.
   const serving::RunResult result =
       load(server, {}, 200, {.primes = true, .reuse = [](const workloads::ServingRequest& request) {

@@ -20,6 +20,9 @@ void check(const EngineOptions& options) {
   if (options.num_blocks < 0)
     raise("num_blocks is {}, it must be at least 1, or 0 for what the method needs",
           options.num_blocks);
+  if (options.kv_budget_bytes < 0)
+    raise("kv_budget_bytes is {}, it must be at least 1, or 0 for no budget",
+          options.kv_budget_bytes);
   if (!(options.watermark_ratio >= 0 && options.watermark_ratio < 1))
     raise("watermark_ratio is {}, it must be at least 0 and below 1", options.watermark_ratio);
 }
@@ -27,9 +30,14 @@ void check(const EngineOptions& options) {
 }  // namespace
 
 Engine::Engine(const Context& context, model::Decoder& decoder,
+               std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options)
+    : Engine(context, std::make_unique<DecoderExecutor>(context, decoder, options.policy),
+             std::move(method), options) {}
+
+Engine::Engine(const Context& context, std::unique_ptr<StepExecutor> executor,
                std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options) {
   check(options);
-  const model::ModelConfig& config = decoder.config();
+  const model::ModelConfig& config = executor->config();
   method->tune({.heads = config.heads,
                 .kv_heads = config.kv_heads,
                 .head_dim = config.head_dim,
@@ -37,7 +45,7 @@ Engine::Engine(const Context& context, model::Decoder& decoder,
                 .context = context});
   EngineOptions resolved = options;
   if (!resolved.scheduler) resolved.scheduler = std::make_shared<FirstComeScheduler>();
-  state_ = std::make_unique<State>(context, decoder, std::move(method), resolved);
+  state_ = std::make_unique<State>(context, std::move(executor), std::move(method), resolved);
 }
 
 Engine::~Engine() {
@@ -52,7 +60,7 @@ void Engine::submit(Request request) {
     raise("request id {} is in use already: give each request its own", request.id);
   const int64_t now_ns = s.now();
   std::string refusal =
-      refusal_of(request, s.decoder.config(), s.options.limits.max_sequence_tokens);
+      refusal_of(request, s.executor->config(), s.options.limits.max_sequence_tokens);
   if (refusal.empty()) {
     s.sequences.add(std::move(request), now_ns);
     return;
@@ -85,7 +93,7 @@ void Engine::declare_prefix(const std::string& name, std::vector<int32_t> tokens
   }
   Request request{.id = s.prefixes.next_id(), .prompt = tokens, .max_new_tokens = 0};
   const std::string refusal =
-      refusal_of(request, s.decoder.config(), s.options.limits.max_sequence_tokens);
+      refusal_of(request, s.executor->config(), s.options.limits.max_sequence_tokens);
   if (!refusal.empty()) raise("prefix \"{}\": {}", name, refusal);
   const RequestId id = request.id;
   const bool is_kept = s.method->declare_prefix(id, tokens);
@@ -123,11 +131,11 @@ StepReport Engine::step() {
   State& s = *state_;
   StepReport report;
   const int64_t begin_ns = steady_ns();
-  s.computing_ns = 0;
+  s.computing_ns = s.swapping_ns = 0;
   report.start_ns = s.now();
   s.cancel_asked();  // in a step that failed
   s.expire(report.start_ns);
-  s.admit(report.start_ns);
+  s.admit(report);
   struct Stepping {
     State& s;
     explicit Stepping(State& state) : s(state) { s.is_stepping = true; }
@@ -147,7 +155,8 @@ StepReport Engine::step() {
   report.waiting = static_cast<int32_t>(s.sequences.waiting());
   report.used_blocks = s.pool.used_blocks();
   report.kv_bytes = s.pool.used_bytes();
-  report.scheduling_ns = steady_ns() - begin_ns - s.computing_ns;
+  report.swapping_ns = s.swapping_ns;
+  report.scheduling_ns = steady_ns() - begin_ns - s.computing_ns - s.swapping_ns;
   return report;
 }
 
@@ -165,6 +174,7 @@ std::vector<TokenEvent> Engine::run() {
 }
 
 const kv::BlockPool& Engine::pool() const { return state_->pool; }
+const SwapStats& Engine::swap_stats() const { return state_->swap.stats(); }
 reuse::ReuseMethod& Engine::method() { return *state_->method; }
 const EngineOptions& Engine::options() const { return state_->options; }
 

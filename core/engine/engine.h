@@ -10,8 +10,10 @@
 
 #include "core/device/context.h"
 #include "core/engine/named_prefixes.h"
+#include "core/engine/preemption.h"
 #include "core/engine/request.h"
 #include "core/engine/scheduler.h"
+#include "core/engine/step_executor.h"
 #include "core/model/network/decoder.h"
 #include "core/model/network/layer_policy.h"
 #include "core/reuse/reuse_method.h"
@@ -25,6 +27,9 @@ struct EngineOptions {
   // Blocks of the pool. 0: as many as the method needs for the limits; nobody is ever preempted
   // then.
   int32_t num_blocks = 0;
+  // Most that the blocks may take together; 0: whatever their number comes to. With a budget and no
+  // num_blocks the pool has as many as fit, also where the method needs fewer: it may keep more.
+  int64_t kv_budget_bytes = 0;
   // Share of a smaller pool that admissions leave free while others run, for these to grow into:
   // the larger, the fewer preemptions.
   double watermark_ratio = 0.01;
@@ -34,25 +39,27 @@ struct EngineOptions {
   // Chooses what each layer of every step does; empty: all compute. It holds for the engine's life,
   // so that no step reads keys that an earlier one left out.
   std::shared_ptr<model::LayerPolicy> policy = {};
+  SwapOptions swap = {};                   // of sequences that give back their blocks for others
   std::function<int64_t()> clock_ns = {};  // empty: the steady clock
 };
 
 struct StepReport {
   int64_t start_ns = 0, end_ns = 0;
-  int32_t prefill_tokens = 0;  // rows computed for prompts, and again after preemptions
-  int32_t decode_tokens = 0;   // rows computed for generated tokens
-  int32_t preempted = 0;       // sequences that gave back their cache for others
-  int32_t batch = 0;           // sequences that hold cache once it is composed
-  int32_t waiting = 0;         // requests that it leaves in the queue
+  int32_t prefill_tokens = 0;   // rows computed for prompts, and again after preemptions
+  int32_t decode_tokens = 0;    // rows computed for generated tokens
+  int32_t preempted = 0;        // sequences that gave back their cache for others
+  int32_t restored_tokens = 0;  // of preempted sequences: written back instead of computed
+  int32_t batch = 0;            // sequences that hold cache once it is composed
+  int32_t waiting = 0;          // requests that it leaves in the queue
   // At its end; what the method keeps for requests to come is in use as well.
   int32_t used_blocks = 0;
   int64_t kv_bytes = 0;  // of used_blocks, all layers
   // Tokens that sequences did not read because a work item read them for several at once: the sum
   // over items of tokens * (sequences - 1).
   int64_t shared_tokens = 0;
-  // What it took beside computing (queue, admission, composition, plan, events), in real time
-  // whatever the engine's clock.
-  int64_t scheduling_ns = 0;
+  // What it took beside computing and observing, in real time whatever the clock: queue, admission,
+  // composition, plan and events; and copying states of preempted sequences.
+  int64_t scheduling_ns = 0, swapping_ns = 0;
   std::vector<TokenEvent> events;
 };
 
@@ -62,8 +69,13 @@ using LogitsObserver = std::function<void(const LogitsRow&)>;
 
 class Engine {
  public:
-  // `decoder` must outlive the engine. Throws Error when the cache does not fit into memory.
+  // `decoder` must outlive the engine. Throws Error when the cache does not fit into memory, or one
+  // sequence of the limits not into the budget, with the bytes that it takes.
   Engine(const Context& context, model::Decoder& decoder,
+         std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options);
+  // The same with something else in the network's place; EngineOptions::policy is the network's,
+  // and has no effect.
+  Engine(const Context& context, std::unique_ptr<StepExecutor> executor,
          std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options);
   ~Engine();
 
@@ -94,9 +106,10 @@ class Engine {
   void observe_logits(LogitsObserver observer);
   // Admits what the scheduler wants and the cache holds, then runs one step as it shares the rows.
   // Where blocks are missing, sequences are preempted: they wait at their place in the queue and
-  // compute again what they had; the tokens stay the same but for models whose rotary angles depend
-  // on the length of all that is computed at once. Throws Error for logits that are NaN and where
-  // the decoder does; the engine stands as before the step and may go on.
+  // compute again what they had, but for what EngineOptions::swap kept; the tokens stay the same
+  // but for models whose rotary angles depend on the length of all that is computed at once. Throws
+  // Error for logits that are NaN and where the decoder does; the engine stands as before the step
+  // and may go on.
   StepReport step();
   // Requests wait or run, or their end has not been told.
   [[nodiscard]] bool has_work() const;
@@ -104,6 +117,7 @@ class Engine {
   std::vector<TokenEvent> run();
 
   [[nodiscard]] const kv::BlockPool& pool() const;
+  [[nodiscard]] const SwapStats& swap_stats() const;
   [[nodiscard]] reuse::ReuseMethod& method();
   [[nodiscard]] const EngineOptions& options() const;
 

@@ -5,21 +5,10 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/engine/sampling.h"
+#include "core/engine/pool_size.h"
 
 namespace reprise::engine {
 namespace {
-
-kv::BlockPool make_pool(const model::ModelConfig& config, const reuse::PoolNeed& need,
-                        const EngineOptions& options) {
-  return kv::BlockPool(
-      {.layers = config.layers,
-       .kv_heads = config.kv_heads,
-       .head_dim = config.head_dim,
-       .dtype = options.kv_dtype,
-       .block_tokens = need.block_tokens,
-       .num_blocks = options.num_blocks > 0 ? options.num_blocks : need.num_blocks});
-}
 
 std::string described(const Sequence& sequence, const NamedPrefixes& prefixes) {
   if (sequence.is_prefix()) return "prefix " + prefixes.names_of(sequence.request.id);
@@ -27,22 +16,25 @@ std::string described(const Sequence& sequence, const NamedPrefixes& prefixes) {
 }
 
 std::string cache_left(const kv::BlockPool& pool) {
-  return fmt::format("{} of {} blocks of {} tokens are free for it", pool.free_blocks(),
-                     pool.options().num_blocks, pool.options().block_tokens);
+  return fmt::format("{} of {} blocks of {} tokens ({} bytes each) are free for it",
+                     pool.free_blocks(), pool.options().num_blocks, pool.options().block_tokens,
+                     pool.block_bytes());
 }
 
 }  // namespace
 
-Engine::State::State(const Context& c, model::Decoder& d, std::unique_ptr<reuse::ReuseMethod> m,
-                     const EngineOptions& o)
+Engine::State::State(const Context& c, std::unique_ptr<StepExecutor> e,
+                     std::unique_ptr<reuse::ReuseMethod> m, const EngineOptions& o)
     : context(c),
-      decoder(d),
+      executor(std::move(e)),
       method(std::move(m)),
       options(o),
       need(method->pool_need(o.limits)),
-      pool(make_pool(d.config(), need, o)),
-      sequences(*options.scheduler),
-      step(*method, pool) {
+      pool(pool_options(*method, need, *executor, o)),
+      sequences(*options.scheduler,
+                [this](const Sequence& sequence) { return expected_tokens(sequence); }),
+      step(*method, pool),
+      swap(o.swap) {
   if (pool.options().num_blocks < need.num_blocks)
     spare_blocks =
         std::max(1, static_cast<int32_t>(std::ceil(o.watermark_ratio * pool.options().num_blocks)));
@@ -70,54 +62,66 @@ void Engine::State::expire(int64_t now_ns) {
     end(sequences.at(id), FinishReason::kDeadline, "", now_ns);
 }
 
-void Engine::State::admit(int64_t now_ns) {
-  if (!sequences.has_waiting()) return;
+void Engine::State::admit(StepReport& report) {
+  const int64_t now_ns = report.start_ns;
+  const auto most = static_cast<size_t>(options.limits.max_batch);
+  if (!sequences.has_waiting() || sequences.running().size() >= most) return;
   list_views();
-  while (sequences.has_waiting() && views.size() < static_cast<size_t>(options.limits.max_batch)) {
-    Sequence& head = sequences.head();
+  while (sequences.has_waiting() && views.size() < most) {
+    Sequence& head = sequences.head(now_ns);
     if (!options.scheduler->admits(head.waiting(), view())) {
       REPRISE_CHECK(!views.empty(), "the scheduler admits nobody and nobody runs");
       return;
     }
-    reuse::Admission admission;
     std::string refusal;
-    try {
-      admission =
-          method->admit({.id = head.request.id,
-                         .tokens = head.compared_tokens(),
-                         .positions = head.positions,
-                         .max_new_tokens = head.request.max_new_tokens - head.generated(),
-                         .spare_blocks = views.empty() ? 0 : spare_blocks,
-                         .most_reused_tokens =
-                             shows_all(head) ? head.shown : std::numeric_limits<int32_t>::max()},
-                        pool);
-    } catch (const Error& error) {
-      refusal = error.what();
-    }
-    if (!admission.admitted) {
-      if (refusal.empty() && !views.empty()) return;
-      if (refusal.empty())
-        refusal = fmt::format(
-            "{} of {} tokens does not fit into the KV cache with nothing else running: {}",
-            described(head, prefixes), head.tokens.size(), cache_left(pool));
-      end(head, FinishReason::kRefused, std::move(refusal), now_ns);
+    const reuse::Admission admission = ask_for_cache(head, refusal);
+    if (admission.admitted) {
+      join(head, admission, report);
       continue;
     }
-    // The last token is always computed: its logits give the next one.
-    head.computed = std::min(admission.reused_tokens, static_cast<int32_t>(head.tokens.size()) - 1);
-    if (head.times.admitted == kNotYet) {
-      head.times.admitted = now_ns;
-      head.cached_tokens = head.computed;
-    }
-    sequences.start(head);
-    views.push_back(head.running());
+    if (refusal.empty() && !views.empty()) return;
+    if (refusal.empty())
+      refusal = fmt::format(
+          "{} of {} tokens does not fit into the KV cache with nothing else running: {}",
+          described(head, prefixes), head.tokens.size(), cache_left(pool));
+    end(head, FinishReason::kRefused, std::move(refusal), now_ns);
   }
+}
+
+reuse::Admission Engine::State::ask_for_cache(const Sequence& head, std::string& refusal) {
+  try {
+    return method->admit({.id = head.request.id,
+                          .tokens = head.compared_tokens(),
+                          .positions = head.positions,
+                          .max_new_tokens = head.request.max_new_tokens - head.generated(),
+                          .spare_blocks = views.empty() ? 0 : spare_blocks,
+                          .most_reused_tokens = most_reused(head)},
+                         pool);
+  } catch (const Error& error) {
+    refusal = error.what();
+    return {};
+  }
+}
+
+void Engine::State::join(Sequence& sequence, const reuse::Admission& admission,
+                         StepReport& report) {
+  // The last token is always computed: its logits give the next one.
+  sequence.computed =
+      std::min(admission.reused_tokens, static_cast<int32_t>(sequence.tokens.size()) - 1);
+  if (sequence.times.admitted == kNotYet) {
+    sequence.times.admitted = report.start_ns;
+    sequence.cached_tokens = sequence.computed;
+  }
+  swap_in(sequence, report);
+  sequences.start(sequence);
+  views.push_back(sequence.running());
 }
 
 void Engine::State::end(Sequence& sequence, FinishReason finish, std::string reason,
                         int64_t now_ns) {
   const RequestId id = sequence.request.id;
   if (sequence.is_running) method->retire(id, pool);
+  swap.drop(id);
   sequence.times.done = now_ns;
   if (!sequence.is_prefix() || finish == FinishReason::kRefused) {
     untold.push_back(sequence.last_event(finish));
@@ -200,11 +204,6 @@ void Engine::State::make_room(StepReport& report) {
   ++report.preempted;
 }
 
-void Engine::State::preempt(Sequence& sequence) {
-  method->retire(sequence.request.id, pool);
-  sequences.preempt(sequence);
-}
-
 // What the decoder is to compute: the rows' tokens, and whose logits are wanted.
 void Engine::State::list_rows() {
   ids.clear();
@@ -219,50 +218,39 @@ void Engine::State::list_rows() {
       for (int32_t row = std::max(0, sequence.shown - of.first_token); row + 1 < of.rows; ++row)
         wanted.push_back(of.first_row + row);
     const bool shows_last = shows_all(sequence) && of.first_token + of.rows > sequence.shown;
-    if (shows_last || draws(i)) wanted.push_back(of.first_row + of.rows - 1);
+    if (shows_last || draws_from(i)) wanted.push_back(of.first_row + of.rows - 1);
     first_wanted.push_back(static_cast<int32_t>(wanted.size()));
   }
 }
 
 // ---- Running it ----
 
-std::span<const float> Engine::State::logits_of(int32_t n) const {
-  const auto vocab = static_cast<size_t>(decoder.config().vocab);
-  return std::span(logits).subspan(static_cast<size_t>(n) * vocab, vocab);
-}
-
+// All tokens are drawn before any sequence moves on: where one cannot be (NaN), the step throws and
+// has changed nothing.
 void Engine::State::execute(StepReport& report) {
   const kv::AttentionPlan& plan = step.plan();
   report.shared_tokens = step.shared_tokens();
-  logits.resize(wanted.size() * static_cast<size_t>(decoder.config().vocab));
+  list_draws();
   const int64_t begin_ns = steady_ns();
-  decoder.forward({.ids = ids, .plan = plan, .logit_rows = wanted, .policy = options.policy.get()},
-                  {.logits = logits});
-  draw();
-  computing_ns = steady_ns() - begin_ns;
+  executor->execute({.ids = ids, .plan = plan, .logit_rows = wanted, .draws = draws}, tokens_drawn);
   show();
+  computing_ns = steady_ns() - begin_ns;
   step.computed();
   report.end_ns = now();
   advance(report);
   forget_finished();
 }
 
-// Draws the next token of every sequence that the step completes. All of them before any sequence
-// moves on: where one cannot be drawn (NaN), the step throws and has changed nothing.
-void Engine::State::draw() {
-  drawing.clear();
+// The next token of every sequence that the step completes.
+void Engine::State::list_draws() {
+  draws.clear();
   for (size_t i = 0; i < step.batch().size(); ++i)
-    if (draws(i))
-      drawing.push_back({.logits = logits_of(first_wanted[i + 1] - 1),
-                         .options = &part(i).request.sampling,
-                         .request = part(i).request.id,
-                         .index = part(i).generated()});
-  tokens_drawn.resize(drawing.size());
-  sample_rows(drawing, tokens_drawn, context);
-  drawn.assign(step.batch().size(), -1);
-  size_t next = 0;
-  for (size_t i = 0; i < step.batch().size(); ++i)
-    if (draws(i)) drawn[i] = tokens_drawn[next++];
+    if (draws_from(i))
+      draws.push_back({.wanted = first_wanted[i + 1] - 1,
+                       .options = &part(i).request.sampling,
+                       .request = part(i).request.id,
+                       .index = part(i).generated()});
+  tokens_drawn.resize(draws.size());
 }
 
 void Engine::State::show() const {
@@ -272,19 +260,22 @@ void Engine::State::show() const {
     if (sequence.request.logits == LogitsMode::kNone) continue;
     const reuse::StepSequence& of = step.batch()[i];
     for (int32_t n = first_wanted[i]; n < first_wanted[i + 1]; ++n) {
-      const bool is_drawn = draws(i) && n + 1 == first_wanted[i + 1];
+      const bool is_drawn = draws_from(i) && n + 1 == first_wanted[i + 1];
       observer({.request = of.id,
                 .token = of.first_token + wanted[static_cast<size_t>(n)] - of.first_row,
                 .index = is_drawn ? sequence.generated() : -1,
-                .logits = logits_of(n)});
+                .logits = executor->logits(n)});
     }
   }
 }
 
 void Engine::State::advance(StepReport& report) {
   finished.clear();
-  for (size_t i = 0; i < step.batch().size(); ++i)
-    advance(part(i), step.batch()[i].rows, drawn[i], report);
+  size_t next = 0;
+  for (size_t i = 0; i < step.batch().size(); ++i) {
+    const int32_t token = draws_from(i) ? tokens_drawn[next++] : -1;
+    advance(part(i), step.batch()[i].rows, token, report);
+  }
 }
 
 void Engine::State::advance(Sequence& sequence, int32_t rows, int32_t token, StepReport& report) {

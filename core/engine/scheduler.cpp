@@ -49,19 +49,44 @@ void PrefillFirstScheduler::share(const StepView& view, std::span<int32_t> rows)
   }
 }
 
+bool ShortestPromptScheduler::comes_before(const WaitingRequest& a, const WaitingRequest& b) const {
+  if (a.priority != b.priority) return a.priority > b.priority;
+  const int32_t a_tokens = a.tokens - a.cached_tokens, b_tokens = b.tokens - b.cached_tokens;
+  if (a_tokens != b_tokens) return a_tokens < b_tokens;
+  return FirstComeScheduler::comes_before(a, b);
+}
+
 namespace {
 
 struct Known {
   const char* name;
-  std::shared_ptr<Scheduler> (*make)();
+  std::shared_ptr<Scheduler> (*make)(int64_t most_wait_ns);
 };
 
 constexpr std::array kKnown = {
     Known{"first_come",
-          []() -> std::shared_ptr<Scheduler> { return std::make_shared<FirstComeScheduler>(); }},
-    Known{"prefill_first", []() -> std::shared_ptr<Scheduler> {
+          [](int64_t) -> std::shared_ptr<Scheduler> {
+            return std::make_shared<FirstComeScheduler>();
+          }},
+    Known{"prefill_first",
+          [](int64_t) -> std::shared_ptr<Scheduler> {
             return std::make_shared<PrefillFirstScheduler>();
+          }},
+    Known{"shortest_prompt",
+          [](int64_t most_wait_ns) -> std::shared_ptr<Scheduler> {
+            return std::make_shared<ShortestPromptScheduler>(most_wait_ns);
+          }},
+    Known{"prefix_affine", [](int64_t most_wait_ns) -> std::shared_ptr<Scheduler> {
+            return std::make_shared<PrefixAffineScheduler>(most_wait_ns);
           }}};
+
+// A century is as good as for ever, and far from the end of 64 bits.
+int64_t ns_of(double most_wait_s) {
+  constexpr double kCenturySeconds = 3.2e9;
+  if (!(most_wait_s >= 0))
+    raise("most_wait_s, the bound on waiting, is {}: give 0 seconds or more", most_wait_s);
+  return static_cast<int64_t>(std::min(most_wait_s, kCenturySeconds) * 1e9);
+}
 
 }  // namespace
 
@@ -71,9 +96,11 @@ std::vector<std::string> known_schedulers() {
   return names;
 }
 
-std::shared_ptr<Scheduler> make_scheduler(const std::string& name) {
+std::shared_ptr<Scheduler> make_scheduler(const std::string& name,
+                                          const SchedulerOptions& options) {
+  const int64_t most_wait_ns = ns_of(options.most_wait_s);
   for (const Known& known : kKnown)
-    if (name == known.name) return known.make();
+    if (name == known.name) return known.make(most_wait_ns);
   raise("{}", unknown_name("scheduler", name, known_schedulers()));
 }
 

@@ -12,7 +12,8 @@ WaitingRequest Sequence::waiting() const {
           .arrival_ns = times.intended,
           .submission = submission,
           .priority = request.priority,
-          .tokens = static_cast<int32_t>(tokens.size())};
+          .tokens = static_cast<int32_t>(tokens.size()),
+          .cached_tokens = expected_tokens};
 }
 
 RunningSequence Sequence::running() const {
@@ -66,56 +67,55 @@ Sequence& Sequences::add(Request request, int64_t now_ns) {
       std::adjacent_find(positions.begin(), positions.end(),
                          [](int32_t a, int32_t b) { return b != a + 1; }) == positions.end();
   sequence->request = std::move(request);
-  next_deadline_ns_ = std::min(next_deadline_ns_, sequence->request.deadline_ns);
+  if (rules_.follows_prefixes)
+    sequence->prefix_keys = prefix_keys(sequence->compared_tokens(), sequence->positions);
   const RequestId id = sequence->request.id;
   const auto [entry, is_new] = all_.emplace(id, std::move(sequence));
   REPRISE_CHECK(is_new, "request id {}", id);
-  waiting_.insert(entry->second.get());
+  queue(*entry->second);
   return *entry->second;
 }
 
+void Sequences::queue(Sequence& sequence) {
+  if (rules_.counts_cached) sequence.expected_tokens = expect_(sequence);
+  queue_.add(sequence);
+}
+
 void Sequences::start(Sequence& sequence) {
-  REPRISE_CHECK(waiting_.erase(&sequence) == 1, "request {} does not wait", sequence.request.id);
+  queue_.remove(sequence);
+  queue_.add_running(sequence);
   sequence.is_running = true;
   running_.push_back(&sequence);
 }
 
 void Sequences::preempt(Sequence& sequence) {
   std::erase(running_, &sequence);
+  queue_.remove_running(sequence);
   sequence.is_running = sequence.is_decoding = false;
   sequence.computed = 0;
   ++sequence.preemptions;
-  next_deadline_ns_ = std::min(next_deadline_ns_, sequence.request.deadline_ns);
-  waiting_.insert(&sequence);
+  queue(sequence);
 }
 
 void Sequences::remove(RequestId id) {
   Sequence& sequence = at(id);
-  if (sequence.is_running)
+  if (sequence.is_running) {
+    queue_.remove_running(sequence);
     std::erase(running_, &sequence);
-  else
-    waiting_.erase(&sequence);
+  } else {
+    queue_.remove(sequence);
+  }
   all_.erase(id);
 }
 
 void Sequences::remove_running(const std::vector<RequestId>& ids) {
   if (ids.empty()) return;
-  for (RequestId id : ids) at(id).is_running = false;
+  for (RequestId id : ids) {
+    queue_.remove_running(at(id));
+    at(id).is_running = false;
+  }
   std::erase_if(running_, [](const Sequence* sequence) { return !sequence->is_running; });
   for (RequestId id : ids) all_.erase(id);
-}
-
-std::vector<RequestId> Sequences::expired(int64_t now_ns) {
-  std::vector<RequestId> ids;
-  if (now_ns < next_deadline_ns_) return ids;
-  next_deadline_ns_ = kNever;
-  for (const Sequence* sequence : waiting_) {
-    if (sequence->request.deadline_ns <= now_ns)
-      ids.push_back(sequence->request.id);
-    else
-      next_deadline_ns_ = std::min(next_deadline_ns_, sequence->request.deadline_ns);
-  }
-  return ids;
 }
 
 }  // namespace reprise::engine

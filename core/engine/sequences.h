@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "core/engine/request.h"
 #include "core/engine/scheduler.h"
+#include "core/engine/waiting_queue.h"
 
 namespace reprise::engine {
 
@@ -28,6 +28,9 @@ struct Sequence {
   bool is_consecutive = false;  // of positions
   bool is_running = false, is_decoding = false;
   int64_t submission = 0;
+  // Where the scheduler's rules ask for them:
+  std::vector<uint64_t> prefix_keys;  // of the prompt
+  int32_t expected_tokens = 0;        // that the cache had of it when it was queued
   RequestTimes times;
   int32_t cached_tokens = 0, preemptions = 0;  // as TokenEvent tells them
 
@@ -50,12 +53,12 @@ struct Sequence {
 // Adding, joining the queue and leaving it cost O(log waiting), leaving the batch O(running).
 class Sequences {
  public:
-  explicit Sequences(const Scheduler& scheduler)
-      : waiting_([&scheduler](const Sequence* a, const Sequence* b) {
-          const WaitingRequest x = a->waiting(), y = b->waiting();
-          if (scheduler.comes_before(x, y)) return true;
-          return !scheduler.comes_before(y, x) && x.submission < y.submission;
-        }) {}
+  // Leading tokens of a sequence that would not be computed if it were admitted now.
+  using Expect = std::function<int32_t(const Sequence&)>;
+
+  // The scheduler must outlive them.
+  Sequences(const Scheduler& scheduler, Expect expect)
+      : rules_(scheduler.rules()), expect_(std::move(expect)), queue_(scheduler) {}
 
   [[nodiscard]] bool contains(RequestId id) const { return all_.contains(id); }
   [[nodiscard]] Sequence& at(RequestId id) { return *all_.at(id); }
@@ -70,21 +73,24 @@ class Sequences {
   // Forgets several that run at once, O(running) for all of them.
   void remove_running(const std::vector<RequestId>& ids);
 
-  [[nodiscard]] bool has_waiting() const { return !waiting_.empty(); }
-  [[nodiscard]] size_t waiting() const { return waiting_.size(); }
-  [[nodiscard]] Sequence& head() { return **waiting_.begin(); }
+  [[nodiscard]] bool has_waiting() const { return !queue_.empty(); }
+  [[nodiscard]] size_t waiting() const { return queue_.size(); }
+  [[nodiscard]] Sequence& head(int64_t now_ns) const { return queue_.head(now_ns); }
   [[nodiscard]] const std::vector<Sequence*>& running() const { return running_; }  // as admitted
-  // Those that wait at their deadline. O(1) before the next deadline.
-  [[nodiscard]] std::vector<RequestId> expired(int64_t now_ns);
+  [[nodiscard]] std::vector<RequestId> expired(int64_t now_ns) const {
+    return queue_.expired(now_ns);
+  }
   [[nodiscard]] bool empty() const { return all_.empty(); }
 
  private:
-  using Before = std::function<bool(const Sequence*, const Sequence*)>;
+  void queue(Sequence& sequence);
+
+  QueueRules rules_;
+  Expect expect_;
   std::unordered_map<RequestId, std::unique_ptr<Sequence>> all_;
-  std::set<Sequence*, Before> waiting_;
+  WaitingQueue queue_;
   std::vector<Sequence*> running_;
   int64_t submissions_ = 0;
-  int64_t next_deadline_ns_ = kNever;  // of those that wait, or before it
 };
 
 }  // namespace reprise::engine

@@ -18,9 +18,21 @@ size_t storage_bytes(const BlockPoolOptions& o) {
 
 }  // namespace
 
+int64_t block_bytes(const BlockPoolOptions& options) {
+  return 2 * options.layers * options.kv_heads * options.head_dim * options.block_tokens *
+         static_cast<int64_t>(size_of(options.dtype));
+}
+
 BlockPool::BlockPool(const BlockPoolOptions& options) : options_(options) {
   REPRISE_CHECK(options.layers > 0 && options.kv_heads > 0 && options.head_dim > 0 &&
                 options.block_tokens > 0 && options.num_blocks > 0);
+  if (options.has_memory) take_memory();
+  users_.assign(static_cast<size_t>(options.num_blocks), 0);
+  for (int32_t block = options.num_blocks - 1; block >= 0; --block) free_.push_back(block);
+}
+
+void BlockPool::take_memory() {
+  const BlockPoolOptions& options = options_;
   try {
     keys_ = AlignedBuffer(storage_bytes(options));
     values_ = AlignedBuffer(storage_bytes(options));
@@ -32,8 +44,6 @@ BlockPool::BlockPool(const BlockPoolOptions& options) : options_(options) {
         options.block_tokens, options.layers, options.kv_heads, options.head_dim,
         name_of(options.dtype), error.what());
   }
-  users_.assign(static_cast<size_t>(options.num_blocks), 0);
-  for (int32_t block = options.num_blocks - 1; block >= 0; --block) free_.push_back(block);
 }
 
 int32_t BlockPool::take() {
@@ -53,11 +63,6 @@ void BlockPool::retain(int32_t block) {
 void BlockPool::release(int32_t block) {
   REPRISE_CHECK(users(block) > 0, "block {} is free already", block);
   if (--users_[static_cast<size_t>(block)] == 0) free_.push_back(block);
-}
-
-int64_t BlockPool::block_bytes() const {
-  return 2 * options_.layers * options_.kv_heads * options_.head_dim * options_.block_tokens *
-         static_cast<int64_t>(size_of(options_.dtype));
 }
 
 CacheView BlockPool::view() const {

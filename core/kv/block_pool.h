@@ -14,7 +14,13 @@ struct BlockPoolOptions {
   DType dtype = DType::kF32;
   int32_t block_tokens = 16;
   int32_t num_blocks = 0;
+  // Without: blocks are counted and have places, but nothing lies there (view() is of null): for
+  // plans that nobody computes.
+  bool has_memory = true;
 };
+
+// Of keys and values of one block, all layers.
+[[nodiscard]] int64_t block_bytes(const BlockPoolOptions& options);
 
 // Storage: keys and values each [blocks, layers, kv_heads, block_tokens, head_dim]. Pages of blocks
 // never used are never touched. Not thread-safe: the scheduler thread owns it.
@@ -33,7 +39,7 @@ class BlockPool {
   [[nodiscard]] int32_t free_blocks() const { return static_cast<int32_t>(free_.size()); }
   [[nodiscard]] int32_t used_blocks() const { return options_.num_blocks - free_blocks(); }
   [[nodiscard]] int32_t peak_used_blocks() const { return peak_used_; }
-  [[nodiscard]] int64_t block_bytes() const;  // keys and values, all layers
+  [[nodiscard]] int64_t block_bytes() const { return kv::block_bytes(options_); }
   [[nodiscard]] int64_t used_bytes() const { return used_blocks() * block_bytes(); }
   [[nodiscard]] int64_t peak_bytes() const { return peak_used_ * block_bytes(); }
 
@@ -42,6 +48,8 @@ class BlockPool {
   [[nodiscard]] int64_t offset_of(int32_t block, int32_t token = 0) const;
 
  private:
+  void take_memory();
+
   BlockPoolOptions options_;
   AlignedBuffer keys_, values_;
   std::vector<int32_t> users_;

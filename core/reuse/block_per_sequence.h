@@ -15,6 +15,9 @@ class BlockPerSequence : public ReuseMethod {
   Admission admit(const NewSequence& sequence, kv::BlockPool& pool) override;
   void retire(RequestId id, kv::BlockPool& pool) override;
   [[nodiscard]] int32_t held_blocks(RequestId) const override { return 1; }
+  [[nodiscard]] bool locate(RequestId id, int32_t first_token, int32_t end_token,
+                            const kv::BlockPool& pool,
+                            std::vector<kv::TokenRun>& runs) const override;
   void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) override;
   void report(const MetricSink& sink) const override;
 

@@ -378,7 +378,6 @@ void PrefixTree::mark_computed(SequenceId id, int32_t first_token, int32_t end_t
   }
 }
 
-// Whether a later match can reach the chunk, and all of it.
 bool PrefixTree::can_be_found(const Chunk& c) const {
   return c.pins > 0 || (c.is_listed && c.computed == options_.chunk_tokens);
 }

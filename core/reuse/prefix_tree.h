@@ -148,6 +148,8 @@ class PrefixTree {
     return chunks_[static_cast<size_t>(index)];
   }
   [[nodiscard]] size_t chunk_index_end() const { return chunks_.size(); }  // indices are below it
+  // Whether a later match can reach the chunk, and all of it.
+  [[nodiscard]] bool can_be_found(const Chunk& c) const;
   // Chunks of the path once the sequence has all its tokens.
   [[nodiscard]] int32_t most_chunks(const TreeSequence& sequence) const;
   [[nodiscard]] const PrefixTreeOptions& options() const { return options_; }
@@ -182,7 +184,6 @@ class PrefixTree {
   int32_t new_chunk(int32_t parent, int32_t first_token, kv::BlockPool& pool);
   void free_chunk(int32_t index, kv::BlockPool& pool);
   void free_with_descendants(int32_t index, kv::BlockPool& pool);
-  [[nodiscard]] bool can_be_found(const Chunk& c) const;
   [[nodiscard]] bool grow(int32_t entry, int32_t token, int32_t position, kv::BlockPool& pool);
   int32_t new_entry(SequenceId id);
   void place_after(int32_t entry, int32_t predecessor);

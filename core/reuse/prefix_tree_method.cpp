@@ -47,6 +47,12 @@ Admission PrefixTreeMethod::admit(const NewSequence& sequence, kv::BlockPool& po
   return {.admitted = true, .reused_tokens = reused};
 }
 
+int32_t PrefixTreeMethod::tokens_in_cache(const NewSequence& sequence) const {
+  if (!options_.reuse_prefill) return 0;
+  return std::min({tree_.match(sequence.tokens, sequence.positions).computed,
+                   static_cast<int32_t>(sequence.tokens.size()) - 1, sequence.most_reused_tokens});
+}
+
 void PrefixTreeMethod::retire(RequestId id, kv::BlockPool& pool) {
   tree_.remove(id, pool);
   release_buffer(id, pool);
@@ -57,6 +63,37 @@ void PrefixTreeMethod::release_buffer(RequestId prefix, kv::BlockPool& pool) {
   if (found == prefixes_.end()) return;
   for (int32_t block : found->second) pool.release(block);
   found->second.clear();
+}
+
+bool PrefixTreeMethod::locate(RequestId id, int32_t first_token, int32_t end_token,
+                              const kv::BlockPool& pool, std::vector<kv::TokenRun>& runs) const {
+  const TreeSequence& sequence = tree_.sequence(id);
+  for (int32_t token = first_token; token < end_token;) {
+    const int32_t k = sequence.chunk_of(token, options_.tree.chunk_tokens);
+    const Chunk& chunk = tree_.chunk(sequence.path[static_cast<size_t>(k)]);
+    const int32_t in_chunk = token - chunk.first_token;
+    const bool is_computed = in_chunk < chunk.computed;
+    const int32_t end =
+        std::min(end_token, chunk.first_token + (is_computed ? chunk.computed : chunk.filled()));
+    runs.push_back({.first_token = token,
+                    .tokens = end - token,
+                    .offset = pool.offset_of(chunk.block, in_chunk),
+                    .is_computed = is_computed});
+    token = end;
+  }
+  return true;
+}
+
+int32_t PrefixTreeMethod::lasting_tokens(RequestId id) const {
+  int32_t tokens = 0;
+  if (!options_.reuse_prefill) return tokens;
+  for (const int32_t index : tree_.sequence(id).path) {
+    const Chunk& chunk = tree_.chunk(index);
+    const bool lasts = (chunk.users > 1 || chunk.pins > 0) && chunk.computed == chunk.filled();
+    if (!lasts || !tree_.can_be_found(chunk)) break;
+    tokens += chunk.filled();
+  }
+  return tokens;
 }
 
 bool PrefixTreeMethod::declare_prefix(RequestId id, std::span<const int32_t> /*tokens*/) {

@@ -34,9 +34,17 @@ class PrefixTreeMethod : public ReuseMethod {
             .found = options_.reuse_prefill && matches_chunks(options_.tree.matching)};
   }
   Admission admit(const NewSequence& sequence, kv::BlockPool& pool) override;
+  [[nodiscard]] int32_t tokens_in_cache(const NewSequence& sequence) const override;
   void retire(RequestId id, kv::BlockPool& pool) override;
   [[nodiscard]] int32_t held_blocks(RequestId id) const override {
     return static_cast<int32_t>(tree_.sequence(id).path.size());
+  }
+  [[nodiscard]] bool locate(RequestId id, int32_t first_token, int32_t end_token,
+                            const kv::BlockPool& pool,
+                            std::vector<kv::TokenRun>& runs) const override;
+  [[nodiscard]] int32_t lasting_tokens(RequestId id) const override;
+  void restored(RequestId id, int32_t first_token, int32_t end_token) override {
+    tree_.mark_computed(id, first_token, end_token);
   }
   // Throws Error for one prefix more than most_prefixes.
   bool declare_prefix(RequestId id, std::span<const int32_t> tokens) override;

@@ -7,10 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/device/context.h"
 #include "core/kv/block_pool.h"
 #include "core/kv/plan.h"
+#include "core/kv/token_states.h"
 
 namespace reprise::reuse {
 
@@ -130,10 +132,28 @@ class ReuseMethod {
   // Finds or takes cache for the tokens that a sequence has; what it generates takes its cache in
   // reserve(). Throws Error for an id that is there.
   virtual Admission admit(const NewSequence& sequence, kv::BlockPool& pool) = 0;
+  // Leading tokens that admit() would spare a sequence if it were asked now, for policies that
+  // order the queue by what is left to compute. 0 also where the method does not say.
+  [[nodiscard]] virtual int32_t tokens_in_cache(const NewSequence& /*sequence*/) const { return 0; }
   // Ends a sequence, finished or not, and gives back every block that it alone holds.
   virtual void retire(RequestId id, kv::BlockPool& pool) = 0;
   // Blocks that hold the sequence's tokens, those it shares among them.
   [[nodiscard]] virtual int32_t held_blocks(RequestId id) const = 0;
+
+  // Appends where the sequence's tokens [first_token, end_token) lie in the pool, all of which it
+  // has cache for, in order; runs whose states are known to be there say so. False, and nothing is
+  // appended, where the method cannot say: its sequences are computed again after a preemption.
+  [[nodiscard]] virtual bool locate(RequestId /*id*/, int32_t /*first_token*/,
+                                    int32_t /*end_token*/, const kv::BlockPool& /*pool*/,
+                                    std::vector<kv::TokenRun>& /*runs*/) const {
+    return false;
+  }
+  // Leading tokens of a sequence that others use too, so that the cache keeps them when it retires
+  // now and admit() spares them to it as long as one of the others is there.
+  [[nodiscard]] virtual int32_t lasting_tokens(RequestId /*id*/) const { return 0; }
+  // The states of tokens [first_token, end_token) of a sequence, which was admitted just before and
+  // has all before them computed, have been written to where locate() says.
+  virtual void restored(RequestId /*id*/, int32_t /*first_token*/, int32_t /*end_token*/) {}
 
   // ---- Named prefixes ----
 

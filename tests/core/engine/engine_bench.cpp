@@ -1,12 +1,17 @@
 // What the engine itself costs in a step: queue, scheduler, rows, plan, sampling and events around
 // a model that takes no time.
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "core/engine/engine.h"
+#include "core/engine/step_time_model.h"
 #include "methods/registry.h"
+#include "tests/support/replay.h"
 
 namespace reprise::engine {
 namespace {
@@ -64,7 +69,108 @@ BENCHMARK_CAPTURE(DecodeStep, chunk_attention, "chunk_attention")
     ->Iterations(2000)
     ->Unit(benchmark::kMicrosecond);
 
+// What this thread has run for: other programs on the machine do not count.
+double thread_s() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// A full batch and a long queue, as a server under load has them: every step some sequences end,
+// others join, and new requests come. The time is the processor's for a step that computes nothing,
+// without submit(), which the counter tells.
+void ServingStep(benchmark::State& state, const std::string& policy, const char* method,
+                 const char* method_options) {
+  const testing::ReplayTrace trace{
+      .head_tokens = 1024, .most_own_tokens = 512, .most_new_tokens = 256};
+  const auto clock = std::make_shared<VirtualClock>();
+  EngineOptions options = testing::replay_options(trace, clock, policy);
+  options.limits.max_batch = 256;
+  options.step_tokens = 4096;  // or most of them would wait for their prompts
+  Engine engine(
+      {.threads = 1},
+      std::make_unique<StepTimeModel>(testing::replay_config(), StepTimes{.step_s = 60e-3}, clock),
+      methods::make_method(method, Json::parse(method_options)), options);
+  int64_t next = 0, submitted_ns = 0, submitted = 0;
+  const auto fill = [&](int64_t waiting) {
+    for (; waiting < state.range(0); ++waiting, ++submitted) {
+      Request request = trace.request(next++, clock->now_ns());
+      const auto begin = std::chrono::steady_clock::now();
+      engine.submit(std::move(request));
+      submitted_ns += (std::chrono::steady_clock::now() - begin).count();
+    }
+  };
+  fill(-256);
+  for (int64_t step = 0; step < 500; ++step) fill(engine.step().waiting);  // until some end
+  submitted_ns = submitted = 0;
+  int64_t batch = 0;
+  for (auto _ : state) {
+    const double begin_s = thread_s();
+    const StepReport report = engine.step();
+    state.SetIterationTime(thread_s() - begin_s);
+    batch += report.batch;
+    fill(report.waiting);
+  }
+  state.counters["batch"] =
+      benchmark::Counter(static_cast<double>(batch), benchmark::Counter::kAvgIterations);
+  state.counters["submit_us"] = static_cast<double>(submitted_ns) * 1e-3 /
+                                static_cast<double>(std::max<int64_t>(1, submitted));
+}
+
+// 10^4 to 10^6 requests: the cost of one must not grow.
+void Replay(benchmark::State& state, const std::string& policy) {
+  for (auto _ : state) {
+    const testing::ReplayTrace trace{.requests = state.range(0), .rate_rps = 1400};
+    const auto clock = std::make_shared<VirtualClock>();
+    Engine engine({.threads = 1},
+                  std::make_unique<StepTimeModel>(
+                      testing::replay_config(),
+                      StepTimes{.step_s = 2e-3, .row_s = 8e-6, .context_token_s = 1e-7}, clock),
+                  methods::make_method("chunk_attention",
+                                       Json::parse(R"({"reuse_prefill": true, "retain": true})")),
+                  testing::replay_options(trace, clock, policy));
+    const testing::ReplayCount count = testing::replay(engine, *clock, trace);
+    state.counters["most_waiting"] = static_cast<double>(count.most_waiting);
+    state.counters["steps"] = static_cast<double>(count.steps);
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  state.counters["peak_rss_mib"] = static_cast<double>(usage.ru_maxrss) / 1024;
+  state.counters["per_request"] =
+      benchmark::Counter(static_cast<double>(state.range(0)),
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+void register_serving() {
+  struct Case {
+    const char *method, *options;
+  };
+  for (const std::string& policy : known_schedulers()) {
+    for (const Case& c : {Case{"paged", "{}"}, Case{"chunk_attention", "{}"},
+                          Case{"chunk_attention", R"({"reuse_prefill": true, "retain": true})"}})
+      benchmark::RegisterBenchmark(("ServingStep/" + policy + "/" + c.method + c.options).c_str(),
+                                   ServingStep, policy, c.method, c.options)
+          ->ArgName("waiting")
+          ->Arg(10000)
+          ->Iterations(1000)
+          ->UseManualTime()
+          ->Unit(benchmark::kMicrosecond);
+    benchmark::RegisterBenchmark(("Replay/" + policy).c_str(), Replay, policy)
+        ->ArgName("requests")
+        ->Arg(10'000)
+        ->Arg(100'000)
+        ->Arg(1'000'000)
+        ->Iterations(1)
+        ->Unit(benchmark::kSecond);
+  }
+}
+
 }  // namespace
 }  // namespace reprise::engine
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  reprise::engine::register_serving();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -161,6 +161,38 @@ TEST_F(Scheduled, WhoDoesNotFitAloneEndsWithTheReasonAndTheOthersAreServed) {
   EXPECT_EQ(engine.pool().used_blocks(), 0);
 }
 
+// Blocks of 16 tokens of one layer, one head of 2, f32: 256 bytes.
+TEST_F(Scheduled, ABudgetOfBytesBecomesBlocks) {
+  const auto blocks = [&](EngineOptions options) {
+    return make(options.num_blocks, options).pool().options().num_blocks;
+  };
+  EXPECT_EQ(blocks({}), 4 * 13) << "what four sequences of 200 tokens need";
+  EXPECT_EQ(blocks({.kv_budget_bytes = 256 * 20}), 20);
+  EXPECT_EQ(blocks({.kv_budget_bytes = 256 * 21 - 1}), 20);
+  EXPECT_EQ(blocks({.kv_budget_bytes = 256 * 500}), 500);
+  EXPECT_EQ(blocks({.num_blocks = 30, .kv_budget_bytes = 256 * 20}), 20);
+  EXPECT_EQ(blocks({.num_blocks = 17, .kv_budget_bytes = 256 * 20}), 17);
+  EXPECT_EQ(blocks({.kv_dtype = DType::kBF16, .kv_budget_bytes = 256 * 20}), 40);
+  EXPECT_EQ(blocks({.kv_budget_bytes = 256 * 13}), 13);
+  expect_error([&] { blocks({.kv_budget_bytes = 256 * 13 - 1}); },
+               {"kv_budget_bytes is 3327", "12 blocks of 16 tokens", "max_sequence_tokens = 200",
+                "13 blocks, 3328 bytes"});
+  expect_error([&] { blocks({.kv_budget_bytes = -1}); }, {"kv_budget_bytes is -1"});
+}
+
+TEST_F(Scheduled, ABudgetHoldsTheDeclaredPrefixesToo) {
+  EngineOptions options{.limits = {.max_batch = 4, .max_sequence_tokens = 200, .prefix_tokens = 64},
+                        .kv_budget_bytes = 256 * 16};
+  const auto make = [&] {
+    Engine engine(context_, decoder_,
+                  methods::make_method("relay_attention", {{"block_tokens", 16}}), options);
+    return engine.pool().options().num_blocks;
+  };
+  expect_error([&] { make(); }, {"with 64 tokens of declared prefixes", "17 blocks"});
+  options.kv_budget_bytes = 256 * 17;
+  EXPECT_EQ(make(), 17);
+}
+
 TEST_F(Scheduled, AdmissionTakesBlocksForWhatIsThereNotForWhatMayCome) {
   Engine engine = make(8);
   for (RequestId id : {1, 2, 3})

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <random>
 #include <set>
@@ -49,6 +50,7 @@ struct StressTexts {
 
 struct StressCount {
   int64_t served = 0, cancelled = 0, expired = 0, preempted = 0, mixed_steps = 0, prefixes = 0;
+  int64_t swapped_in = 0, swap_full = 0;
 };
 
 // One method under `requests` requests. A tight pool: one sequence and three prefixes for certain,
@@ -85,6 +87,14 @@ class Stress {
       if (name == "retained_kv_bytes") retained = value;
     });
     EXPECT_EQ(static_cast<double>(engine_.pool().used_bytes()), retained);
+    const engine::SwapStats& swap = engine_.swap_stats();
+    EXPECT_EQ(swap.held_sequences, 0);
+    EXPECT_EQ(swap.held_bytes, 0);
+    EXPECT_EQ(swap.failed, 0) << swap.last_failure;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
+      EXPECT_TRUE(entry.is_directory()) << entry.path();
+    count_.swapped_in += swap.swapped_in;
+    count_.swap_full += swap.full;
     return count_;
   }
 
@@ -106,9 +116,22 @@ class Stress {
     options.num_blocks =
         methods::make_method(method.name, method.options)->pool_need(options.limits).num_blocks;
     options.limits.max_batch = 6;
-    options.scheduler = engine::make_scheduler(seed % 5 == 0 ? "prefill_first" : "first_come");
+    const std::vector<std::string> schedulers = engine::known_schedulers();
+    // A bound that some reach: the clock counts steps.
+    options.scheduler =
+        engine::make_scheduler(schedulers[seed % schedulers.size()], {.most_wait_s = 20e-9});
     options.clock_ns = [this] { return now_; };
+    options.swap = swap_options(seed);
     return options;
+  }
+  // Of each kind, some with less room than is asked for.
+  [[nodiscard]] engine::SwapOptions swap_options(uint64_t seed) const {
+    using engine::Preemption;
+    const Preemption kinds[] = {Preemption::kSwapHost, Preemption::kRecompute,
+                                Preemption::kSwapHost, Preemption::kSwapDisk};
+    return {.preemption = kinds[seed / 4 % 4],
+            .most_bytes = seed / 4 % 4 == 2 ? 15'000 : 0,
+            .folder = folder_.path()};
   }
   int32_t pick(int32_t low, int32_t high) {
     return std::uniform_int_distribution<int32_t>(low, high)(random_);
@@ -178,6 +201,7 @@ class Stress {
 
   const StressTexts& texts_;
   std::mt19937_64 random_;
+  model::TempDir folder_;
   int64_t now_ = 0, next_ = 0;
   engine::Engine engine_;
   std::map<engine::RequestId, Open> open_;
@@ -208,14 +232,18 @@ inline void stress_every_method(uint64_t seed, int64_t requests, const std::stri
     all.preempted += count.preempted;
     all.mixed_steps += count.mixed_steps;
     all.prefixes += count.prefixes;
+    all.swapped_in += count.swapped_in;
+    all.swap_full += count.swap_full;
   }
   // It was as crowded as it was meant to be.
-  for (int64_t happened :
-       {all.served, all.cancelled, all.expired, all.preempted, all.mixed_steps, all.prefixes})
+  for (int64_t happened : {all.served, all.cancelled, all.expired, all.preempted, all.mixed_steps,
+                           all.prefixes, all.swapped_in, all.swap_full})
     EXPECT_GT(happened, 20);
   std::printf(
-      "served %ld, cancelled %ld, expired %ld, preempted %ld, mixed steps %ld, prefixes %ld\n",
-      all.served, all.cancelled, all.expired, all.preempted, all.mixed_steps, all.prefixes);
+      "served %ld, cancelled %ld, expired %ld, preempted %ld, mixed steps %ld, prefixes %ld, "
+      "swapped in %ld, without room %ld\n",
+      all.served, all.cancelled, all.expired, all.preempted, all.mixed_steps, all.prefixes,
+      all.swapped_in, all.swap_full);
 }
 
 }  // namespace reprise::testing

@@ -100,6 +100,24 @@ TEST(BlockPool, BytesAndOffsetsFollowTheLayout) {
 
 // What does not fit is said, with the size; sizes whose product passes 2^64 must not wrap to few
 // bytes.
+// Terabytes that nobody reads: the books are those of any pool.
+TEST(BlockPool, WithoutMemoryBlocksAreCountedAllTheSame) {
+  BlockPool pool({.layers = 100,
+                  .kv_heads = 100,
+                  .head_dim = 128,
+                  .block_tokens = 64,
+                  .num_blocks = 10'000,
+                  .has_memory = false});
+  EXPECT_EQ(pool.block_bytes(), int64_t{2} * 100 * 100 * 128 * 64 * 4);
+  EXPECT_EQ(pool.view().keys, nullptr);
+  EXPECT_EQ(pool.view().values, nullptr);
+  const int32_t block = pool.take();
+  EXPECT_EQ(pool.offset_of(block, 3), int64_t{block} * 100 * 100 * 128 * 64 + 3 * 128);
+  EXPECT_EQ(pool.used_bytes(), pool.block_bytes());
+  pool.release(block);
+  EXPECT_EQ(pool.used_blocks(), 0);
+}
+
 TEST(BlockPool, AbsurdSizesAreRefusedWithNeedAndHave) {
   constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
   for (const BlockPoolOptions& options :

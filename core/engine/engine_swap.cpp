@@ -1,0 +1,71 @@
+// What becomes of a sequence between a preemption and its next admission.
+#include <algorithm>
+
+#include "core/engine/engine_state.h"
+
+namespace reprise::engine {
+namespace {
+
+// Adds the time of its life.
+class Timed {
+ public:
+  explicit Timed(int64_t& sum_ns) : sum_ns_(sum_ns) {}
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  ~Timed() { sum_ns_ += steady_ns() - begin_ns_; }
+
+ private:
+  int64_t& sum_ns_;
+  int64_t begin_ns_ = steady_ns();
+};
+
+}  // namespace
+
+void Engine::State::preempt(Sequence& sequence) {
+  swap_out(sequence);
+  method->retire(sequence.request.id, pool);
+  sequences.preempt(sequence);
+}
+
+// What others keep in the cache meanwhile is not copied.
+void Engine::State::swap_out(const Sequence& sequence) {
+  const RequestId id = sequence.request.id;
+  if (!swap.keeps_any()) return;
+  const Timed timed(swapping_ns);
+  const int32_t first = method->lasting_tokens(id);
+  runs.clear();
+  if (first < sequence.computed && method->locate(id, first, sequence.computed, pool, runs))
+    swap.keep(id, pool.view(), pool.options().layers, runs, context);
+}
+
+void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
+  const RequestId id = sequence.request.id;
+  const int32_t first = sequence.computed;
+  const SwapSpace::Range kept = swap.kept(id);
+  if (kept.end_token == 0) return;
+  const Timed timed(swapping_ns);
+  if (first < kept.first_token) return swap.lose(id);
+  const int32_t end = std::min(
+      {kept.end_token, most_reused(sequence), static_cast<int32_t>(sequence.tokens.size()) - 1});
+  runs.clear();
+  if (first < end && method->locate(id, first, end, pool, runs)) {
+    std::erase_if(runs, [](const kv::TokenRun& run) { return run.is_computed; });
+    if (swap.restore(id, pool.view(), runs, context)) {
+      method->restored(id, first, end);
+      sequence.computed = end;
+      report.restored_tokens += end - first;
+    }
+  }
+  swap.drop(id);
+}
+
+int32_t Engine::State::expected_tokens(const Sequence& sequence) const {
+  const int32_t in_cache = method->tokens_in_cache({.id = sequence.request.id,
+                                                    .tokens = sequence.compared_tokens(),
+                                                    .positions = sequence.positions,
+                                                    .most_reused_tokens = most_reused(sequence)});
+  const SwapSpace::Range kept = swap.kept(sequence.request.id);
+  return in_cache < kept.first_token ? in_cache : std::max(in_cache, kept.end_token);
+}
+
+}  // namespace reprise::engine

@@ -1,0 +1,52 @@
+#include "core/engine/pool_size.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/error.h"
+
+namespace reprise::engine {
+namespace {
+
+// Blocks of the budget, for one sequence at least.
+int32_t blocks_in_budget(const reuse::ReuseMethod& method, const kv::BlockPoolOptions& pool,
+                         const EngineOptions& options) {
+  const int64_t block_bytes = kv::block_bytes(pool);
+  const int64_t blocks = options.kv_budget_bytes / block_bytes;
+  reuse::EngineLimits one = options.limits;
+  one.max_batch = 1;
+  const int64_t needed = method.pool_need(one).num_blocks;
+  if (blocks < needed)
+    raise(
+        "kv_budget_bytes is {}, which holds {} blocks of {} tokens: one sequence of "
+        "max_sequence_tokens = {}{} takes {} blocks, {} bytes. Give that many at least, or make "
+        "the "
+        "engine for shorter sequences",
+        options.kv_budget_bytes, blocks, pool.block_tokens, one.max_sequence_tokens,
+        one.prefix_tokens > 0
+            ? fmt::format(" with {} tokens of declared prefixes", one.prefix_tokens)
+            : "",
+        needed, needed * block_bytes);
+  return static_cast<int32_t>(std::min<int64_t>(blocks, std::numeric_limits<int32_t>::max()));
+}
+
+}  // namespace
+
+kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method, const reuse::PoolNeed& need,
+                                  const StepExecutor& executor, const EngineOptions& options) {
+  const model::ModelConfig& config = executor.config();
+  kv::BlockPoolOptions pool{
+      .layers = config.layers,
+      .kv_heads = config.kv_heads,
+      .head_dim = config.head_dim,
+      .dtype = options.kv_dtype,
+      .block_tokens = need.block_tokens,
+      .num_blocks = options.num_blocks > 0 ? options.num_blocks : need.num_blocks,
+      .has_memory = executor.uses_cache()};
+  if (options.kv_budget_bytes == 0) return pool;
+  const int32_t most = blocks_in_budget(method, pool, options);
+  pool.num_blocks = options.num_blocks > 0 ? std::min(options.num_blocks, most) : most;
+  return pool;
+}
+
+}  // namespace reprise::engine

@@ -17,8 +17,8 @@ WorkloadInfo RandomTokens::info() {
 std::vector<int32_t> RandomTokens::prompt(int64_t item, int64_t tokens) const {
   REPRISE_CHECK(tokens >= 0, "tokens {}", tokens);
   std::vector<int32_t> ids(static_cast<size_t>(tokens));
-  for (int64_t t = 0; t < tokens; ++t)
-    ids[static_cast<size_t>(t)] = random_token(seed_, item, t, vocab_);
+  const RandomItem random(seed_, item, vocab_);
+  for (int64_t t = 0; t < tokens; ++t) ids[static_cast<size_t>(t)] = random.token(t);
   return ids;
 }
 

@@ -50,10 +50,7 @@ int64_t cached_tokens(const serving::RunResult& result) {
 }
 
 TEST(LoadServe, EveryRequestIsServedToItsLastTokenAndFindsWhatOthersLeft) {
-  QuickstartOptions keeping;
-  keeping.method = "paged_shared";
-  const QuickstartServer server(keeping);
-  // Primed, so that the first request finds the prefix too.
+  const QuickstartServer server;
   const serving::RunResult result =
       load(server, {}, 200, {.primes = true, .reuse = [](const workloads::ServingRequest& request) {
                                return serving::ReuseBounds{0, request.shared_tokens};

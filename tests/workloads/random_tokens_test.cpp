@@ -22,6 +22,14 @@ TEST(RandomTokens, DependOnSeedRequestAndIndexAlone) {
   EXPECT_TRUE(std::equal(prompt.begin(), prompt.end(), longer.begin()));
 }
 
+// By their definition: prompts of records are found again.
+TEST(RandomTokens, AreElementsOfTheStream) {
+  const std::vector<int32_t> prompt = random_tokens(7, -3, 50, 32000);
+  for (uint64_t t = 0; t < prompt.size(); ++t)
+    EXPECT_EQ(static_cast<uint64_t>(prompt[t]),
+              (random_bits(7, static_cast<uint64_t>(-3), t) >> 32) * 32000 >> 32);
+}
+
 TEST(RandomTokens, StayInsideTheVocabulary) {
   for (const int64_t vocab : {1, 2, 3, 257, 128256}) {
     for (const int32_t id : random_tokens(1, 0, 2000, vocab)) {

@@ -7,10 +7,19 @@
 namespace reprise::workloads::serving {
 namespace {
 
-int32_t token_at(const PromptPart& part, int64_t t, const TokenStream& stream) {
-  return part.text != nullptr ? part.text[t]
-                              : random_token(stream.seed, part.item, t, stream.vocab);
-}
+// A part's tokens, one by one.
+class PartTokens {
+ public:
+  PartTokens(const PromptPart& part, const TokenStream& stream)
+      : text_(part.text), random_(stream.seed, part.item, stream.vocab) {}
+  [[nodiscard]] int32_t operator[](int64_t t) const {
+    return text_ != nullptr ? text_[t] : random_.token(t);
+  }
+
+ private:
+  const int32_t* text_;
+  RandomItem random_;
+};
 
 bool are_same_text(const PromptPart& a, const PromptPart& b) {
   return a.text == b.text && (a.text != nullptr || a.item == b.item);
@@ -45,10 +54,12 @@ class Walk {
 }  // namespace
 
 std::vector<int32_t> tokens_of(std::span<const PromptPart> parts, const TokenStream& stream) {
-  std::vector<int32_t> tokens;
-  tokens.reserve(static_cast<size_t>(count_tokens(parts)));
-  for (const PromptPart& part : parts)
-    for (int64_t t = 0; t < part.tokens; ++t) tokens.push_back(token_at(part, t, stream));
+  std::vector<int32_t> tokens(static_cast<size_t>(count_tokens(parts)));
+  int32_t* next = tokens.data();
+  for (const PromptPart& part : parts) {
+    const PartTokens of_part(part, stream);
+    for (int64_t t = 0; t < part.tokens; ++t) *next++ = of_part[t];
+  }
   return tokens;
 }
 
@@ -66,6 +77,14 @@ void cut_to(std::vector<PromptPart>& parts, int64_t tokens) {
   }
 }
 
+int32_t token_at(std::span<const PromptPart> parts, int64_t place, const TokenStream& stream) {
+  for (const PromptPart& part : parts) {
+    if (place < part.tokens) return PartTokens(part, stream)[place];
+    place -= part.tokens;
+  }
+  return -1;
+}
+
 PromptComparison compare_prompts(std::span<const PromptPart> a, std::span<const PromptPart> b,
                                  const TokenStream& stream) {
   Walk x(a), y(b);
@@ -73,11 +92,10 @@ PromptComparison compare_prompts(std::span<const PromptPart> a, std::span<const 
   while (!x.at_end() && !y.at_end()) {
     const int64_t run = std::min(x.rest(), y.rest());
     if (x.at() != y.at() || !are_same_text(x.part(), y.part())) {
-      for (int64_t t = 0; t < run; ++t, ++common) {
-        const int32_t of_x = token_at(x.part(), x.at() + t, stream);
-        const int32_t of_y = token_at(y.part(), y.at() + t, stream);
-        if (of_x != of_y) return {.common = common, .is_before = of_x < of_y};
-      }
+      const PartTokens of_x(x.part(), stream), of_y(y.part(), stream);
+      for (int64_t t = 0; t < run; ++t, ++common)
+        if (const int32_t i = of_x[x.at() + t], j = of_y[y.at() + t]; i != j)
+          return {.common = common, .is_before = i < j};
     } else {
       common += run;
     }

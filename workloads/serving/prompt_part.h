@@ -15,7 +15,7 @@ struct PromptPart {
   const int32_t* text = nullptr;  // null: made up; the item counts
 };
 
-// What made-up tokens are drawn from: see random_token().
+// What made-up tokens are drawn from: see RandomItem.
 struct TokenStream {
   uint64_t seed = 1;
   int64_t vocab = 1;
@@ -23,6 +23,8 @@ struct TokenStream {
 
 // The parts one after another.
 std::vector<int32_t> tokens_of(std::span<const PromptPart> parts, const TokenStream& stream);
+// Of all the tokens of the parts, one; -1: it is beyond the last.
+int32_t token_at(std::span<const PromptPart> parts, int64_t place, const TokenStream& stream);
 int64_t count_tokens(std::span<const PromptPart> parts);
 // Leaves the first `tokens` of them.
 void cut_to(std::vector<PromptPart>& parts, int64_t tokens);

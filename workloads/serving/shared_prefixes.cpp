@@ -1,31 +1,106 @@
 #include "workloads/serving/shared_prefixes.h"
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
+#include <span>
 
 #include "core/base/error.h"
 
 namespace reprise::workloads::serving {
 namespace {
 
-// Compares requests by their prompts, in memory that it keeps.
-class PromptOrder {
+// Reads requests' prompts, into memory that it keeps.
+class PromptReader {
  public:
-  PromptOrder(const AddParts& add_parts, const TokenStream& stream)
+  PromptReader(const AddParts& add_parts, const TokenStream& stream)
       : add_parts_(add_parts), stream_(stream) {}
 
-  PromptComparison compare(uint32_t a, uint32_t b) {
-    a_.clear();
-    b_.clear();
-    add_parts_(a, a_);
-    add_parts_(b, b_);
-    return compare_prompts(a_, b_, stream_);
+  // The prompt that others are compared with.
+  void hold(uint32_t request) { read(request, held_); }
+  // Of the held one with another, which is held then if `keep`.
+  PromptComparison compare(uint32_t request, bool keep = false) {
+    read(request, other_);
+    const PromptComparison found = compare_prompts(held_, other_, stream_);
+    if (keep) held_.swap(other_);
+    return found;
+  }
+  // Two tokens from a place on, as a number that orders prompts that are the same before it. Its
+  // lower half is 0 where the prompt ends among them.
+  uint64_t key(uint32_t request, int64_t place) {
+    read(request, other_);
+    const auto half = [&](int64_t at) {
+      return static_cast<uint64_t>(token_at(other_, at, stream_) + 1);
+    };
+    return half(place) << 32 | half(place + 1);
   }
 
  private:
+  void read(uint32_t request, std::vector<PromptPart>& parts) {
+    parts.clear();
+    add_parts_(request, parts);
+  }
+
   const AddParts& add_parts_;
   TokenStream stream_;
-  std::vector<PromptPart> a_, b_;
+  std::vector<PromptPart> held_, other_;
+};
+
+// Sorts by token ids. Comparing a prompt is dear, and most begin as many others do: so a range
+// first finds how far all of it agrees, then sorts by the next two tokens alone, and goes on in the
+// ranges that agree there too. At a million requests (a grid, a tree, conversations) this took a
+// fifth to a third of the time of a sort that compares prompts, on two cores of an EPYC. The
+// deepest ranges are sorted so: those of a long conversation would lose one turn at a time.
+class PromptSorter {
+ public:
+  explicit PromptSorter(PromptReader& reader) : reader_(reader) {}
+
+  std::vector<uint32_t> sort(int64_t requests) {
+    std::vector<Keyed> items(static_cast<size_t>(requests));
+    for (size_t i = 0; i < items.size(); ++i) items[i].request = static_cast<uint32_t>(i);
+    sort_range(items, 0);
+    std::vector<uint32_t> sorted;
+    sorted.reserve(items.size());
+    for (const Keyed& item : items) sorted.push_back(item.request);
+    return sorted;
+  }
+
+ private:
+  struct Keyed {
+    uint64_t key = 0;
+    uint32_t request = 0;
+  };
+  static constexpr int kMostDepth = 12;
+
+  void sort_range(std::span<Keyed> range, int depth) {
+    if (range.size() < 2) return;
+    if (depth == kMostDepth) return sort_by_prompts(range);
+    const int64_t common = common_tokens(range);
+    for (Keyed& item : range) item.key = reader_.key(item.request, common);
+    std::sort(range.begin(), range.end(),
+              [](const Keyed& a, const Keyed& b) { return a.key < b.key; });
+    for (size_t begin = 0, end = 0; begin < range.size(); begin = end) {
+      while (end < range.size() && range[end].key == range[begin].key) ++end;
+      const bool are_at_end = (range[begin].key & 0xffffffffu) == 0;
+      if (!are_at_end) sort_range(range.subspan(begin, end - begin), depth + 1);
+    }
+  }
+
+  int64_t common_tokens(std::span<const Keyed> range) {
+    reader_.hold(range.front().request);
+    int64_t common = std::numeric_limits<int64_t>::max();
+    for (const Keyed& item : range.subspan(1))
+      common = std::min(common, reader_.compare(item.request).common);
+    return common;
+  }
+
+  void sort_by_prompts(std::span<Keyed> range) {
+    std::sort(range.begin(), range.end(), [this](const Keyed& a, const Keyed& b) {
+      reader_.hold(a.request);
+      return a.request != b.request && reader_.compare(b.request).is_before;
+    });
+  }
+
+  PromptReader& reader_;
 };
 
 // In a sorted list neighbours have most in common, and what two have in common that are not
@@ -33,15 +108,16 @@ class PromptOrder {
 // first: those that stand there still were before it, and its neighbours among them tell.
 class SortedPrompts {
  public:
-  SortedPrompts(std::vector<uint32_t> sorted, PromptOrder& order)
+  SortedPrompts(const std::vector<uint32_t>& sorted, PromptReader& reader)
       : requests_(sorted.size()),
         place_(sorted.size()),
         before_(sorted.size() + 2),
         after_(sorted.size() + 2),
         common_(sorted.size() + 1, 0) {
     for (size_t i = 0; i < requests_; ++i) place_[sorted[i]] = static_cast<uint32_t>(i + 1);
+    if (requests_ > 0) reader.hold(sorted[0]);
     for (size_t i = 0; i + 1 < requests_; ++i)
-      common_[i + 1] = static_cast<int32_t>(order.compare(sorted[i], sorted[i + 1]).common);
+      common_[i + 1] = static_cast<int32_t>(reader.compare(sorted[i + 1], /*keep=*/true).common);
     for (size_t i = 0; i < before_.size(); ++i) {
       before_[i] = static_cast<uint32_t>(i - 1);  // that of 0 is never read
       after_[i] = static_cast<uint32_t>(i + 1);
@@ -70,12 +146,8 @@ class SortedPrompts {
 std::vector<int32_t> leading_tokens_of_earlier(int64_t requests, const AddParts& add_parts,
                                                const TokenStream& stream) {
   REPRISE_CHECK(requests >= 0 && requests < INT32_MAX, "requests {}", requests);
-  PromptOrder order(add_parts, stream);
-  std::vector<uint32_t> sorted(static_cast<size_t>(requests));
-  std::iota(sorted.begin(), sorted.end(), 0u);
-  std::sort(sorted.begin(), sorted.end(),
-            [&](uint32_t a, uint32_t b) { return a != b && order.compare(a, b).is_before; });
-  SortedPrompts list(std::move(sorted), order);
+  PromptReader reader(add_parts, stream);
+  SortedPrompts list(PromptSorter(reader).sort(requests), reader);
   std::vector<int32_t> shared(static_cast<size_t>(requests));
   for (size_t request = shared.size(); request-- > 0;)
     shared[request] = list.remove(static_cast<uint32_t>(request));

@@ -13,7 +13,7 @@ namespace reprise::workloads::serving {
 using AddParts = std::function<void(int64_t request, std::vector<PromptPart>& out)>;
 
 // [requests]  the longest run of leading tokens that it has in common with any request before it;
-// exact, chance included. O(requests log requests) comparisons, 20 bytes a request.
+// exact, chance included. A few comparisons a request and 40 bytes.
 std::vector<int32_t> leading_tokens_of_earlier(int64_t requests, const AddParts& add_parts,
                                                const TokenStream& stream);
 

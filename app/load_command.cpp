@@ -22,6 +22,7 @@ struct LoadCommand {
   ExperimentOptions chosen;
   std::string label = "server";
   server::LoadOptions server;
+  bool primes = false;
 };
 
 // Of the machine that the load comes from: what it could compute says nothing of the server.
@@ -40,14 +41,15 @@ experiments::serving::PlansServing& plans_of(experiments::Kind& kind,
   return *plans;
 }
 
-void load(const LoadCommand& command, const CommonOptions& common) {
+void load(const LoadCommand& command) {
   const ExperimentOptions& chosen = command.chosen;
   (void)server::parse_server_url(command.server.place.url);
-  const Context context = make_context(common);
+  const Context context = make_context({});  // nothing is computed here
   const experiments::Experiment experiment =
       server::for_server(load_chosen_experiment(chosen), command.label);
   const auto kind = experiments::make_kind(experiment.kind.name, context);
-  server::LoadKind load_kind(plans_of(*kind, experiment, chosen.file), command.server);
+  server::LoadKind load_kind(plans_of(*kind, experiment, chosen.file), command.server,
+                             command.primes);
   const std::string default_out =
       "out/" + experiment.name + "/" + experiment.scale + "/" + command.label;
   const experiments::RunOptions options{.out = chosen.out.empty() ? default_out : chosen.out,
@@ -78,6 +80,8 @@ void add_server_options(CLI::App& command, LoadCommand& options) {
   command.add_option("--api-key", place.api_key, "sent as a bearer token")->check(not_empty());
   command.add_flag("--text", options.server.sends_text,
                    "send prompts as text, to servers that take no token ids");
+  command.add_flag("--prime", options.primes,
+                   "have the workload's prefixes computed before the first request");
   command
       .add_option("--connections", options.server.most_connections,
                   "most requests under way at once (default: 512)")
@@ -102,8 +106,7 @@ void add_load_command(CLI::App& app) {
       "load", "Send an experiment's requests to an OpenAI-compatible server, and measure it");
   add_server_options(*command, *options);
   add_experiment_options(*command, "out/EXPERIMENT/SCALE/NAME", options->chosen);
-  const auto common = add_common_options(*command);
-  command->callback([options, common] { load(*options, *common); });
+  command->callback([options] { load(*options); });
 }
 
 }  // namespace reprise::app

@@ -46,24 +46,32 @@ int32_t sequence_tokens(const ServeOptions& options, const model::ModelConfig& c
   return static_cast<int32_t>(std::min<int64_t>(positions, kMostDefaultTokens));
 }
 
-int64_t bytes_needed(const reuse::ReuseMethod& method, const reuse::EngineLimits& limits,
-                     const ChosenModel& chosen) {
-  const reuse::PoolNeed need = method.pool_need(limits);
+int64_t block_bytes(const reuse::PoolNeed& need, const ChosenModel& chosen) {
   const model::ModelConfig& config = chosen.config;
-  return int64_t{2} * need.num_blocks * need.block_tokens * config.layers * config.kv_heads *
-         config.head_dim * static_cast<int64_t>(size_of(chosen.kv_dtype));
+  return int64_t{2} * need.block_tokens * config.layers * config.kv_heads * config.head_dim *
+         static_cast<int64_t>(size_of(chosen.kv_dtype));
 }
 
-// 0: as much as the method needs.
-int64_t kv_budget_of(const ServeOptions& options, int64_t needed_bytes) {
-  if (!options.kv_budget.empty()) return parse_bytes(options.kv_budget);
-  const int64_t half = available_bytes() / 2;
-  if (half <= 0 || needed_bytes <= half) return 0;
-  note(
-      "note: --max-batch {} sequences would take {} of keys and values; they get {}, half of the "
-      "memory that is free\n",
-      options.max_batch, bytes_text(needed_bytes), bytes_text(half));
-  return half;
+// Blocks of the cache: what the user gives room for, or else what the method needs, as far as half
+// of the free memory goes. 0: what it needs.
+int32_t blocks_of(const ServeOptions& options, const reuse::PoolNeed& need,
+                  const ChosenModel& chosen) {
+  const int64_t one = block_bytes(need, chosen), needed = one * need.num_blocks;
+  int64_t room = 0;
+  if (!options.kv_budget.empty()) {
+    room = parse_bytes(options.kv_budget);
+    if (room < one)
+      raise("--kv-budget {} holds no block of {} tokens, which takes {}: give more",
+            options.kv_budget, need.block_tokens, bytes_text(one));
+  } else {
+    room = std::max(available_bytes() / 2, one);
+    if (needed <= room) return 0;
+    note(
+        "note: --max-batch {} sequences would take {} of keys and values; they get {}, half of the "
+        "memory that is free\n",
+        options.max_batch, bytes_text(needed), bytes_text(room));
+  }
+  return static_cast<int32_t>(std::min<int64_t>(room / one, INT32_MAX));
 }
 
 struct NamedPrefix {
@@ -94,7 +102,7 @@ engine::EngineOptions engine_options(const ServeOptions& options, const ChosenMo
   made.kv_dtype = chosen.kv_dtype;
   made.step_tokens = options.prefill_chunk;
   made.scheduler = engine::make_scheduler(options.scheduler);
-  // made.kv_budget_bytes = kv_budget_of(options, bytes_needed(method, made.limits, chosen));
+  made.num_blocks = blocks_of(options, method.pool_need(made.limits), chosen);
   made.clock_ns = experiments::now_ns;
   return made;
 }

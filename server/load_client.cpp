@@ -10,6 +10,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "core/base/error.h"
@@ -82,7 +83,10 @@ class ServerTarget final : public serving::Target {
   }
   void advance(double until_s, serving::TargetReport& report) override {
     std::unique_lock lock(mutex_);
-    const auto has_news = [this] { return !events_.empty() || !prefix_error_.empty(); };
+    const bool had_work = under_way_ > 0;  // whose end, without an event of a prefix, is news too
+    const auto has_news = [&] {
+      return !events_.empty() || !prefix_error_.empty() || (had_work && under_way_ == 0);
+    };
     const std::chrono::duration<double> wait(until_s - clock_.now_s());
     if (wait.count() > 0) news_.wait_for(lock, wait, has_news);
     if (!prefix_error_.empty())
@@ -123,11 +127,25 @@ class ServerTarget final : public serving::Target {
       worker->job = std::move(job);
       worker->wake.notify_one();
     } else if (std::ssize(workers_) < options_.most_connections) {
-      Worker& worker = *workers_.emplace_back(std::make_unique<Worker>(options_.place, clock_));
-      worker.job = std::move(job);
-      worker.thread = std::thread([this, &worker] { work(worker); });
+      start_worker(std::move(job));
     } else {
       queue_.push_back(std::move(job));
+    }
+  }
+
+  // mutex_ is held. Where the system gives no more threads, the job waits for one that is there.
+  void start_worker(Job job) {
+    Worker& worker = *workers_.emplace_back(std::make_unique<Worker>(options_.place, clock_));
+    worker.job = std::move(job);
+    try {
+      worker.thread = std::thread([this, &worker] { work(worker); });
+    } catch (const std::system_error& error) {
+      queue_.push_back(std::move(*worker.job));
+      workers_.pop_back();
+      if (!workers_.empty()) return;
+      queue_.clear();
+      --under_way_;
+      raise("the system starts no thread for a request: {}", error.what());
     }
   }
 

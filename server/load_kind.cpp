@@ -23,8 +23,8 @@ experiments::Experiment for_server(experiments::Experiment experiment, const std
   return experiment;
 }
 
-LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options)
-    : plans_(plans), options_(std::move(options)) {}
+LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool primes)
+    : plans_(plans), options_(std::move(options)), primes_(primes) {}
 
 void LoadKind::check(const experiments::Group& group) {
   REPRISE_CHECK(group.methods.size() == 1, "{} methods on one server", group.methods.size());
@@ -44,6 +44,7 @@ std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group
   const ServerFacts facts = ask_server(options_, {plan.source->request(0).prompt.front()}, clock);
   const auto target = make_server_target(options_, facts, clock);
   plan.options.stop = &stop;
+  plan.options.primes = primes_;
   const serving::RunResult result =
       serving::run(*target, *plan.source, plan.schedule, plan.options, clock);
   experiments::Measurement measured = serving::measure(

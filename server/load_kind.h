@@ -22,8 +22,9 @@ namespace reprise::server {
 // what the server said of itself.
 class LoadKind final : public experiments::Kind {
  public:
-  // `plans` must outlive it. The options' tokenizer is the plan's.
-  LoadKind(experiments::serving::PlansServing& plans, LoadOptions options);
+  // `plans` must outlive it. The options' tokenizer is the plan's. `primes`: the source's prefixes
+  // are computed before the first request.
+  LoadKind(experiments::serving::PlansServing& plans, LoadOptions options, bool primes = false);
 
   void check(const experiments::Group& group) override;
   [[nodiscard]] experiments::MemoryNeed memory_need(const experiments::Group& group) override;
@@ -34,6 +35,7 @@ class LoadKind final : public experiments::Kind {
  private:
   experiments::serving::PlansServing& plans_;
   LoadOptions options_;
+  bool primes_;
 };
 
 }  // namespace reprise::server

@@ -2,8 +2,6 @@
 // real connection.
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "experiments/serving/metrics.h"
 #include "experiments/serving/run.h"
 #include "server/load_client.h"
@@ -43,15 +41,8 @@ serving::RunResult load(const QuickstartServer& server, LoadOptions options, dou
   return serving::run(*target, *source, schedule, run_options, clock);
 }
 
-int64_t cached_tokens(const serving::RunResult& result) {
-  return std::accumulate(
-      result.log.requests.begin(), result.log.requests.end(), int64_t{0},
-      [](int64_t sum, const serving::RequestEntry& entry) { return sum + entry.cached_tokens; });
-}
-
-TEST(LoadServe, EveryRequestIsServedToItsLastTokenAndFindsWhatOthersLeft) {
+TEST(LoadServe, EveryRequestIsServedToItsLastToken) {
   const QuickstartServer server;
-  // Primed, so that the first request finds the prefix too.
   const serving::RunResult result =
       load(server, {}, 200, {.primes = true, .reuse = [](const workloads::ServingRequest& request) {
                                return serving::ReuseBounds{0, request.shared_tokens};
@@ -62,7 +53,6 @@ TEST(LoadServe, EveryRequestIsServedToItsLastTokenAndFindsWhatOthersLeft) {
     EXPECT_EQ(entry.outcome, serving::Outcome::kServed) << entry.reason;
     EXPECT_EQ(entry.token_s.size(), 8u);
   }
-  EXPECT_GT(cached_tokens(result), 0);
 }
 
 TEST(LoadServe, PromptsMayBeSentAsText) {

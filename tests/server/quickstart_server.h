@@ -17,6 +17,7 @@ inline std::string quickstart_folder() { return REPRISE_SOURCE_DIR "/models/quic
 
 struct QuickstartOptions {
   std::string method = "chunk_attention";
+  std::string method_options = R"({"reuse_prefill": true})";
   std::string chat_template = "llama-2";
   int32_t max_batch = 8;
   int32_t max_sequence_tokens = 512;
@@ -30,7 +31,8 @@ class QuickstartServer {
         decoder_(model::load_decoder(quickstart_folder(), {.dtype = DType::kF32}, context_)),
         model_(served_model(decoder_->config(), *tokenizer_, quickstart_folder(),
                             options.chat_template)),
-        engine_(context_, *decoder_, methods::make_method(options.method, {}),
+        engine_(context_, *decoder_,
+                methods::make_method(options.method, Json::parse(options.method_options)),
                 {.limits = {.max_batch = options.max_batch,
                             .max_sequence_tokens = options.max_sequence_tokens}}) {
     model_.max_sequence_tokens = options.max_sequence_tokens;

@@ -150,7 +150,8 @@ TEST_F(ServeCommand, WhatMakesNoSenseIsRefused) {
                  {"--max-tokens", "2048"});
   expect_refused({"serve", "--model", "quickstart", "--system-prompt-file", "/dev/null"},
                  {"--chat-template"});
-  expect_refused({"serve", "--model", "quickstart", "--kv-budget", "1kB"}, {"1"});
+  expect_refused({"serve", "--model", "quickstart", "--kv-budget", "1kB"},
+                 {"--kv-budget 1kB", "no block"});
 }
 
 }  // namespace

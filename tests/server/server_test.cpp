@@ -200,7 +200,7 @@ TEST_F(ServerTest, TellsHowManyTokensWereCached) {
   };
   // While another request of the same beginning runs, its keys are there to be found.
   RawClient other(server_.port());
-  Json body = greedy(prefix + "one", 400);
+  Json body = greedy(prefix + "one", 300);
   body["stream"] = true;
   other.send(post_text("/v1/completions", body.dump()));
   (void)other.receive();

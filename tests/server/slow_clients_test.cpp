@@ -50,7 +50,9 @@ class SlowCrowd {
       (void)client.send("POST /v1/completions HTTP/1.1\r\nX: ");
     } else if (i % 3 == 1) {  // a body without an end
       (void)client.send("POST /v1/completions HTTP/1.1\r\nContent-Length: 10000\r\n\r\n");
-    } else {  // asks for much and reads nothing
+    } else if (i % 30 != 2) {  // asks again and again and reads nothing
+      for (int j = 0; j < 50; ++j) (void)client.send(get_text("/metrics"));
+    } else {  // the same of a stream: few, since who waits for the engine's work waits for a reason
       const Json body = {{"prompt", "a"},
                          {"max_tokens", 100},
                          {"stream", true},

@@ -54,8 +54,10 @@ void add_percentiles(std::span<const double> samples, Json& metric) {
   if (!unsupported.empty()) metric["too_few_for"] = std::move(unsupported);
 }
 
+void mark_population(Json& metric) { metric["population"] = true; }
+
 bool is_noisy(const Json& metric) {
-  return metric.contains("iqr") &&
+  return metric.contains("iqr") && !metric.contains("population") &&
          metric["iqr"].get<double>() > kNoisyShare * metric["value"].get<double>();
 }
 

@@ -40,8 +40,11 @@ Json metric_json(const Summary& summary, const std::string& unit);
 // quantile(). The others are left out; "too_few_for" names them, so that nobody takes them for
 // forgotten.
 void add_percentiles(std::span<const double> samples, Json& metric);
-// True where the quartiles of a sampled metric lie more than kNoisyShare of its median apart: a
-// busy or throttled machine.
+// Notes in a metric that its samples are of different things, such as requests of all lengths, so
+// that their spread is what was to be measured.
+void mark_population(Json& metric);
+// True where the quartiles of a sampled metric, of the same thing measured again and again, lie
+// more than kNoisyShare of its median apart: a busy or throttled machine.
 inline constexpr double kNoisyShare = 0.25;
 bool is_noisy(const Json& metric);
 

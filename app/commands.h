@@ -11,6 +11,7 @@ void add_list_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_run_command(CLI::App& app);
 void add_plot_command(CLI::App& app);
+void add_report_command(CLI::App& app);
 void add_probe_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_logits_command(CLI::App& app);

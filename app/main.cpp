@@ -74,6 +74,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app::add_run_command(app);
   app::add_plot_command(app);
+  app::add_report_command(app);
   app::add_list_command(app);
   app::add_generate_command(app);
   app::add_logits_command(app);

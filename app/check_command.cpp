@@ -16,6 +16,7 @@
 #include "app/interrupt.h"
 #include "app/number_option.h"
 #include "app/output.h"
+#include "checks/change.h"
 #include "checks/check.h"
 #include "checks/machine_lock.h"
 #include "checks/record.h"
@@ -28,7 +29,7 @@ namespace reprise::app {
 namespace {
 
 // Between sessions and machines a share of the limit moves more than a ratio of neighbours in time.
-constexpr double kLiveMargin = 0.03, kBaselineMargin = 0.10;
+constexpr double kLiveMargin = 0.03, kBaselineMargin = checks::kRecordedMargin;
 
 struct CheckCommand {
   std::string candidate, against, record, filter, json;

@@ -13,6 +13,7 @@ void add_run_command(CLI::App& app);
 void add_load_command(CLI::App& app);
 void add_serve_command(CLI::App& app);
 void add_plot_command(CLI::App& app);
+void add_report_command(CLI::App& app);
 void add_probe_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_logits_command(CLI::App& app);

@@ -19,7 +19,7 @@ inline constexpr int kDamagedStatus = 1;
 // `run` measured what fits into memory and skipped the rest.
 inline constexpr int kSkippedStatus = 3;
 
-// `run` measured all that fits, and its figures could not be drawn.
+// `run` measured all that fits, or `report` wrote its page, and the figures could not be drawn.
 inline constexpr int kNoFigureStatus = 4;
 
 // What a command ends with after an error, of usage too: 1, but 2 from `check`, whose readers must

@@ -4,13 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "app/output.h"
+#include "app/record_columns.h"
 #include "core/base/error.h"
 #include "results/identity.h"
 #include "results/metric_name.h"
@@ -24,64 +24,6 @@ namespace {
 
 using results::short_number;
 using results::Table;
-
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-std::string method_label(const Json& record) {
-  const Json label =
-      record["settings"].value("resolved", Json::object()).value("method_label", Json());
-  return label.is_string() ? label.get<std::string>() : "";
-}
-
-// A method by the name that its experiment gives it, where it does.
-std::string setting_text(const Json& record, const std::string& key) {
-  if (const std::string label = method_label(record); key == "method" && !label.empty())
-    return label;
-  return text_of(record["settings"]["requested"].value(key, Json()));
-}
-
-bool varies(const std::vector<Json>& records, const std::string& key) {
-  std::set<std::string> values;
-  for (const Json& record : records) values.insert(setting_text(record, key));
-  return values.size() > 1;
-}
-
-// What tells the rows apart, the method last.
-std::vector<std::string> key_columns(const std::vector<Json>& records, const Json& manifest) {
-  std::vector<std::string> keys;
-  for (const std::string key : {"model", "dtype"})
-    if (varies(records, key)) keys.push_back(key);
-  for (const auto& [axis, values] : manifest["settings"]["axes"].items())
-    if (varies(records, axis)) keys.push_back(axis);
-  keys.emplace_back("method");
-  const bool are_labelled = std::none_of(records.begin(), records.end(), [](const Json& record) {
-    return method_label(record).empty();
-  });
-  if (!are_labelled && varies(records, "method_options")) keys.emplace_back("method_options");
-  return keys;
-}
-
-bool is_starred(const Json& metric) {
-  return results::is_noisy(metric) || results::is_disturbed(metric);
-}
-
-std::string metric_text(const Json& record, const std::string& name, bool has_spread) {
-  if (results::has_too_few_samples(record["metrics"], name)) return "too few";
-  const Json metric = results::shown_metric(record["metrics"], name);
-  if (metric.is_null()) return "-";
-  const double number = metric["value"].get<double>();
-  if (!metric.contains("q1")) {
-    const bool is_count = metric["unit"] != "ratio" && std::trunc(number) == number;
-    return is_count && number < 1e6 ? fmt::format("{:.0f}", number) : short_number(number);
-  }
-  std::string text = short_number(number);
-  if (has_spread)
-    text += fmt::format(" ({} to {})", short_number(metric["q1"].get<double>()),
-                        short_number(metric["q3"].get<double>()));
-  return text + (is_starred(metric) ? " *" : "");
-}
 
 // A line for each record whose method is not as exact as it promises, and for each run that is
 // INVALID, with what tells its row apart.
@@ -142,70 +84,12 @@ std::string footnotes(const std::vector<Json>& records, const std::vector<std::s
   return text;
 }
 
-// What a paper gives for a record's metric, null where it gives nothing.
-Json paper_value(const Json& paper, const Json& record, const std::string& name) {
-  const auto point = paper["points"].find(record.value("point", ""));
-  if (point == paper["points"].end() || !point->contains(name)) return {};
-  return (*point)[name]["value"];
-}
-
-bool paper_has(const Json& paper, const std::string& name) {
-  for (const auto& [point, metrics] : paper["points"].items())
-    if (metrics.contains(name)) return true;
-  return false;
-}
-
-std::string paper_notes(const Json& manifest, const Json& papers,
-                        const std::vector<std::string>& metrics) {
-  std::string text;
-  for (const results::PaperNumbers& paper : results::paper_numbers_of(manifest))
-    if (!paper.missing().empty())
-      text += fmt::format(
-          "the paper's numbers are in {} below the folder that REPRISE_DATA names, which is not "
-          "there\n",
-          paper.missing());
-  std::map<std::string, std::pair<std::string, std::string>> sources;  // labels and hardware
-  for (const Json& paper : papers) {
-    if (std::none_of(metrics.begin(), metrics.end(),
-                     [&](const std::string& name) { return paper_has(paper, name); }))
-      continue;
-    auto& [labels, hardware] = sources[paper["source"].get<std::string>()];
-    labels += (labels.empty() ? "" : ", ") + paper["label"].get<std::string>();
-    hardware += (hardware.empty() ? "" : "; ") + paper["hardware"].get<std::string>();
-  }
-  for (const auto& [source, those] : sources)
-    text += fmt::format("{}: {}, on {}\n", those.first, source, those.second);
-  return text;
-}
-
-std::string heading_of(const std::vector<Json>& records, const std::string& name) {
-  const std::string metric = results::split_metric_name(name).metric;
-  for (const Json& record : records)
-    if (record["metrics"].contains(metric)) {
-      const std::string unit = record["metrics"][metric]["unit"];
-      const bool is_in_name = metric == unit || metric.ends_with("_" + unit) || unit == "ratio" ||
-                              unit == "tokens/s" || metric.ends_with("_gflop_s") ||
-                              metric.ends_with("_gb_s");
-      return is_in_name ? name : name + " [" + unit + "]";
-    }
-  return name;
-}
-
 std::vector<std::string> split(const std::string& names) {
   std::vector<std::string> parts;
   std::istringstream stream(names);
   for (std::string part; std::getline(stream, part, ',');)
     if (!part.empty()) parts.push_back(part);
   return parts;
-}
-
-// The experiment's own first, then those that the records have beside them.
-std::vector<std::string> all_metrics(const results::ResultsFolder& folder) {
-  auto names = folder.run["metrics"].get<std::vector<std::string>>();
-  for (const Json& record : folder.records)
-    for (const auto& [name, metric] : record["metrics"].items())
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  return names;
 }
 
 std::vector<std::string> wanted_metrics(const results::ResultsFolder& folder,
@@ -336,7 +220,7 @@ std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::
   for (const Json& record : folder.records) {
     std::vector<std::string> cells;
     const auto add = [&](const Json& value) {
-      cells.push_back(value.is_null() ? "" : text_of(value));
+      cells.push_back(value.is_null() ? "" : cell_text(value));
     };
     for (const std::string& key : keys) cells.push_back(setting_text(record, key));
     for (const std::string& name : metrics) {
@@ -378,6 +262,29 @@ std::string not_shown(const std::vector<std::string>& metrics, size_t shown) {
 }
 
 }  // namespace
+
+std::string paper_notes(const Json& manifest, const Json& papers,
+                        const std::vector<std::string>& metrics) {
+  std::string text;
+  for (const results::PaperNumbers& paper : results::paper_numbers_of(manifest))
+    if (!paper.missing().empty())
+      text += fmt::format(
+          "the paper's numbers are in {} below the folder that REPRISE_DATA names, which is not "
+          "there\n",
+          paper.missing());
+  std::map<std::string, std::pair<std::string, std::string>> sources;  // labels and hardware
+  for (const Json& paper : papers) {
+    if (std::none_of(metrics.begin(), metrics.end(),
+                     [&](const std::string& name) { return paper_has(paper, name); }))
+      continue;
+    auto& [labels, hardware] = sources[paper["source"].get<std::string>()];
+    labels += (labels.empty() ? "" : ", ") + paper["label"].get<std::string>();
+    hardware += (hardware.empty() ? "" : "; ") + paper["hardware"].get<std::string>();
+  }
+  for (const auto& [source, those] : sources)
+    text += fmt::format("{}: {}, on {}\n", those.first, source, those.second);
+  return text;
+}
 
 std::string left_out_note(const Json& manifest) {
   std::map<std::string, std::string> methods;  // by the reason

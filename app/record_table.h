@@ -62,4 +62,9 @@ std::string skipped_note(const std::vector<Json>& skipped);
 // The same for points that nobody has measured or skipped yet.
 std::string missing_note(const std::vector<results::MissingPoints>& missing);
 
+// Where the papers' numbers beside these metrics are from, a line for each source, and which file
+// of them is not there. `papers` are results::paper_points().
+std::string paper_notes(const Json& manifest, const Json& papers,
+                        const std::vector<std::string>& metrics);
+
 }  // namespace reprise::app

@@ -4,10 +4,13 @@ import os
 import signal
 import sys
 
+# Lines and letters: as black, and told apart from the black on coloured cells, which is black on a dark page too.
+INK = "#010101"
+
 # Colours that stay apart for colour-blind readers (Okabe and Ito's palette without its yellow, then darker and
 # greyer ones), each with a marker of its own so that a grey print can be read too.
 STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"),
-          ("#000000", "X"), ("#7F7F7F", "<"), ("#8C564B", ">"), ("#5B3A8E", "h")]
+          (INK, "X"), ("#7F7F7F", "<"), ("#8C564B", ">"), ("#7B5CB8", "h")]
 
 # A method looks the same in every figure, whoever else is in it.
 METHODS = ["paged", "relay_attention", "chunk_attention", "paged_shared", "auto", "contiguous", "recompute", "torch_naive",
@@ -52,6 +55,14 @@ LABELS = {
     "copy_ms": "copying states",
     "compute_ms": "computing new tokens",
     "layer_ms": "time of one layer",
+    "rate_rps": "request rate",
+    "throughput_rps": "throughput",
+    "goodput_rps": "goodput",
+    "normalised_latency_s": "normalised latency",
+    "mean_normalised_latency_s": "mean normalised latency",
+    "itl_ms": "time between tokens",
+    "queue_ms": "time in the queue",
+    "peak_kv_mb": "peak memory of keys and values",
 }
 
 
@@ -75,9 +86,29 @@ def note(text):
         pass
 
 
+class CannotDraw(Exception):
+    """A figure that its records do not give, said in a sentence."""
+
+
 def fail(message):
     note("reprise_plot: " + message)
     sys.exit(1)
+
+
+def literal(value):
+    """The same with every dollar sign as itself, not as the beginning of what matplotlib reads as mathematics."""
+    if isinstance(value, str):
+        return value.replace("$", r"\$")
+    if isinstance(value, list):
+        return [literal(one) for one in value]
+    if isinstance(value, dict):
+        return {literal(key): literal(one) for key, one in value.items()}
+    return value
+
+
+def plain(text):
+    """What literal() was asked of, as a reader outside matplotlib sees it."""
+    return text.replace(r"\$", "$")
 
 
 def read_document(path):
@@ -86,7 +117,7 @@ def read_document(path):
         fail(f"{path} is a folder; this script draws what `reprise plot {path}` hands it")
     try:
         with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+            document = literal(json.load(file))
     except (OSError, ValueError, RecursionError) as error:
         fail(f"cannot read {path}: {error}")
     keys = {"source": str, "run": dict, "records": list, "papers": list, "skipped": int, "missing": int}
@@ -144,8 +175,9 @@ def label_of(name, unit):
 
 
 def is_noisy(metric):
-    """As the table's star: the quartiles lie more than a quarter of the median apart, or samples lost their cores."""
-    return "disturbed" in metric or metric.get("iqr", 0.0) > NOISY_SHARE * abs(metric["value"])
+    """As the table's star (results::is_noisy): the quartiles lie more than a quarter of the median apart, or samples lost
+    their cores."""
+    return "disturbed" in metric or "population" not in metric and metric.get("iqr", 0.0) > NOISY_SHARE * abs(metric["value"])
 
 
 def has_band(records, name):
@@ -257,6 +289,11 @@ def unit_of(records, name):
     return ""
 
 
+def invalid_reason(record):
+    """Why a run does not count, as its own rules say; "" where it does, or has none."""
+    return record.get("invalid", "")
+
+
 def values_of(records, run, axis):
     """Values of an axis that the records have: numbers ascending, words in the order of the experiment file."""
     found = {setting(record, axis) for record in records}
@@ -295,7 +332,7 @@ def paper_sentences(papers):
         sources.setdefault(paper["source"], []).append(paper)
     sentences = [f"{', '.join(paper['label'] for paper in those)}: {source}, on "
                  f"{'; '.join(paper['hardware'] for paper in those)}." for source, those in sources.items()]
-    return [sentence[0].upper() + sentence[1:] for sentence in sentences]
+    return ["P" + sentence[1:] if sentence.startswith("paper") else sentence for sentence in sentences]
 
 
 def counted(numbers, thing):
@@ -303,33 +340,54 @@ def counted(numbers, thing):
     return f"{numbers} {thing}{'' if numbers == '1' else 's'}"
 
 
-def caption_of(document, spec, has_bands=True, remark=""):
-    """Model or shape, dtype, machine, seeds and revision: what a reader needs to judge the numbers."""
-    records, run = document["records"], document["run"]
+def text_of_taking(records, spec, has_bands):
+    """What a point of the figure is made of: "median of 5 repetitions, band: quartiles"."""
+    metric, percentile = split_metric_name(spec.get("y", ""))
+    repetitions = different(records, lambda r: setting(r, "repetitions"))
+    taken = counted(repetitions, "repetition")
+    if repetitions == "1" and (most := most_samples(records, metric)) > 1:  # of a serving run: its requests
+        taken = f"up to {most} samples"
+    if percentile or taken != "1 repetition":  # one number is its own median
+        taken = f"{percentile or 'median'} of {taken}"
+    return taken + (", band: quartiles" if has_bands else "")
 
-    def values(get):
-        return ", ".join(sorted({str(get(record)) for record in records}))
+
+def most_samples(records, metric):
+    counts = [record["metrics"].get(metric, {}).get("count", 1) for record in records]
+    return int(max(counts, default=1))
+
+
+def different(records, get):
+    return ", ".join(sorted({str(get(record)) for record in records}))
+
+
+def origin_of(records, taken):
+    """Model or shape, dtype, machine, seeds and revision: what a reader needs to judge the numbers."""
     first = records[0]
+
+    def values(key):
+        return different(records, lambda r: setting(r, key))
     subject = ""
     if setting(first, "model"):
-        subject = f"{values(lambda r: short(setting(r, 'model')))} ({values(lambda r: setting(r, 'weights'))} weights), "
+        subject = f"{different(records, lambda r: short(setting(r, 'model')))} ({values('weights')} weights), "
     elif setting(first, "heads"):
-        subject = (f"one layer of {values(lambda r: setting(r, 'heads'))} heads of "
-                   f"{values(lambda r: setting(r, 'head_dim'))}, ")
-    machine = values(lambda r: r["machine"].get("cpu", "unknown processor"))
-    revision = values(lambda r: r["provenance"].get("revision", "unknown")[:12]
-                      + (" (modified)" if r["provenance"].get("dirty") else ""))
+        subject = f"one layer of {values('heads')} heads of {values('head_dim')}, "
+    machine = different(records, lambda r: r["machine"].get("cpu", "unknown processor"))
+    revision = different(records, lambda r: r["provenance"].get("revision", "unknown")[:12]
+                         + (" (modified)" if r["provenance"].get("dirty") else ""))
     seeds = ", ".join(f"{name} {seed}" for name, seed in sorted(first["seeds"].items()))
-    repetitions = values(lambda r: setting(r, "repetitions"))
-    taken, percentile = counted(repetitions, "repetition"), split_metric_name(spec.get("y", ""))[1]
-    if percentile or repetitions != "1":  # one number is its own median
-        taken = f"{percentile or 'median'} of {taken}"
-    sentences = [f"{subject}{values(lambda r: setting(r, 'dtype'))}; "
-                 f"{machine}, {counted(values(lambda r: setting(r, 'threads')), 'thread')}, {values(lambda r: setting(r, 'isa'))}; "
-                 f"{taken}{', band: quartiles' if has_bands else ''}; seeds: {seeds}; revision {revision}."]
-    sentences += paper_sentences([paper for paper in document["papers"] if is_drawn(paper, spec)])
+    return (f"{subject}{values('dtype')}; {machine}, {counted(values('threads'), 'thread')}, {values('isa')}; "
+            f"{taken}; seeds: {seeds}; revision {revision}.")
+
+
+def gaps_of(document, spec):
+    """Sentences on what the figure does not show, or shows and does not count."""
+    records, run = document["records"], document["run"]
+    sentences = []
     if few := too_few(records, spec.get("y", "")):
         sentences.append(f"Left out for want of samples: {few} of {len(records)} points.")
+    if invalid := sum(bool(invalid_reason(record)) for record in records):
+        sentences.append(f"INVALID by their own rules, and crossed out: {invalid} of {len(records)} points.")
     left_out = ", ".join(method["method"] for method in run.get("left_out", []))
     if left_out:
         sentences.append(f"Not measured, for want of a library: {left_out}.")
@@ -338,4 +396,21 @@ def caption_of(document, spec, has_bands=True, remark=""):
         sentences.append(f"{document['skipped']} of {planned} points did not fit into the machine's memory.")
     if document["missing"]:
         sentences.append(f"{document['missing']} of {planned} points are missing.")
+    return sentences
+
+
+def caption_of(document, spec, has_bands=True, remark=""):
+    """For a figure that stands alone: where its numbers are from, and what it does not show."""
+    records = document["records"]
+    sentences = [origin_of(records, text_of_taking(records, spec, has_bands))]
+    sentences += paper_sentences([paper for paper in document["papers"] if is_drawn(paper, spec)])
+    sentences += gaps_of(document, spec)
     return " ".join(sentences + [text for text in (remark, spec.get("note", "")) if text])
+
+
+def page_caption_of(document, spec, has_bands=True, remark=""):
+    """For a page that tells once where all its numbers are from, and what the note says."""
+    taken = text_of_taking(document["records"], spec, has_bands)
+    sentences = [taken[0].upper() + taken[1:] + "."]
+    sentences += paper_sentences([paper for paper in document["papers"] if is_drawn(paper, spec)])
+    return " ".join(sentences + gaps_of(document, spec) + ([remark] if remark else []))

@@ -5,7 +5,7 @@ import textwrap
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import ListedColormap, LogNorm
+from matplotlib.colors import ListedColormap, LogNorm, to_rgb
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
@@ -38,8 +38,8 @@ def cells(records, spec, columns, rows):
             continue
         place = (rows.index(common.setting(record, spec["rows"])), columns.index(common.setting(record, spec["x"])))
         if not np.isnan(grid.value[place]):
-            common.fail(f"figure {spec['name']}: several records share one place of the map; "
-                        "name the axis that tells them apart in \"panels\"")
+            raise common.CannotDraw(f"figure {spec['name']}: several records share one place of the map; "
+                                    "name the axis that tells them apart in \"panels\"")
         grid.put(place, metric)
     return grid
 
@@ -89,6 +89,11 @@ def initials_of(names):
     return dict(zip(names, short if len(set(short)) == len(names) else names))
 
 
+def pale(color):
+    """Mixed with white rather than see-through, so that black letters are read on a dark page too."""
+    return tuple(0.65 * part + 0.35 for part in to_rgb(color))
+
+
 def draw_fastest(plot, grids, names):
     """Whose colour a place has is the fastest there; grey: those whose initials stand there tie."""
     initials = initials_of(names)
@@ -102,10 +107,10 @@ def draw_fastest(plot, grids, names):
         best[place] = names.index(fastest[0]) if len(fastest) == 1 else tie
         words = [initials[name] + ("*" if grids[name].is_noisy[place] else "") for name in fastest]
         text = "\n".join(" ".join(words[i:i + 3]) for i in range(0, len(words), 3))
-        plot.text(place[1], place[0], text, ha="center", va="center", fontsize=5.5, linespacing=0.95)
+        plot.text(place[1], place[0], text, ha="center", va="center", fontsize=5.5, linespacing=0.95, color="black")
     styles = common.styles_of(names)
-    colors = ListedColormap([styles[name][0] for name in names] + ["#C8C8C8"])
-    plot.imshow(best, cmap=colors, vmin=-0.5, vmax=tie + 0.5, origin="lower", aspect="auto", alpha=0.65)
+    colors = ListedColormap([pale(color) for color in [styles[name][0] for name in names] + ["#C8C8C8"]])
+    plot.imshow(best, cmap=colors, vmin=-0.5, vmax=tie + 0.5, origin="lower", aspect="auto")
 
 
 def bar_ticks(norm):
@@ -132,7 +137,8 @@ def draw(document, spec):
              for _, inside in panels]
     values = np.stack([grid.value for panel in grids for grid in panel.values()])
     if np.nanmin(values) <= 0:
-        common.fail(f"figure {spec['name']}: a map of ratios needs values above 0, {spec['y']} has {np.nanmin(values):g}")
+        raise common.CannotDraw(f"figure {spec['name']}: a map of ratios needs values above 0, "
+                                f"{spec['y']} has {np.nanmin(values):g}")
     largest = np.nanmax(np.abs(np.log(values)))
     norm = LogNorm(vmin=np.exp(-max(largest, 0.1)), vmax=np.exp(max(largest, 0.1)))
     others = names[1:]

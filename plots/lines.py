@@ -91,6 +91,18 @@ def draw_reference(plot, records, spec, words, varying):
         plot.plot(x, value, "--", color="#555555", linewidth=1.2)
 
 
+INVALID_RED = "#D00030"
+
+
+def cross_out(plot, records, spec, words):
+    """What does not count by its own rules stays to be seen. True where there is any."""
+    places = [(place_of(record, spec, words), common.metric_of(record, spec["y"])["value"])
+              for record in records if common.invalid_reason(record)]
+    if places:
+        plot.plot(*zip(*places), "x", color=INVALID_RED, markersize=10, markeredgewidth=2, zorder=5)
+    return bool(places)
+
+
 # Dash and how much of a marker is filled, for each of several papers' machines.
 PAPER_LOOKS = ((":", "none"), ("-.", "left"), ((0, (6, 3)), "top"), ((0, (1, 4)), "right"), ((0, (4, 1, 1, 1, 1, 1)), "bottom"))
 
@@ -99,7 +111,11 @@ def paper_look(index):
     return PAPER_LOOKS[index % len(PAPER_LOOKS)]
 
 
-def legend_of(styles, papers, reference, has_moved):
+def invalid_handle():
+    return Line2D([], [], color=INVALID_RED, marker="x", markersize=7, markeredgewidth=2, linestyle="none", label="INVALID")
+
+
+def legend_of(styles, papers, reference, has_moved, has_invalid):
     handles = [Line2D([], [], color=color, marker=marker, linestyle=dash, markersize=5, label=name)
                for name, (color, marker, dash) in styles.items()]
     for index, paper in enumerate(papers):
@@ -113,7 +129,16 @@ def legend_of(styles, papers, reference, has_moved):
     if has_moved:
         handles.append(Line2D([], [], color="#555555", marker="o", markerfacecolor=MOVED_GREY, markersize=5,
                               linestyle="none", label="the machine moved"))
+    if has_invalid:
+        handles.append(invalid_handle())
     return handles
+
+
+def panels_figure(panels, styles):
+    """Panels beside each other, as high and wide as the legend beside them needs."""
+    longest = max((len(name) for name in styles), default=0)
+    width = 7 + 0.07 * max(0, longest - 18) if len(panels) == 1 else 1.5 + 3.4 * len(panels)
+    return plt.subplots(1, len(panels), sharey=True, squeeze=False, figsize=(width, max(4.6, 1 + 0.22 * len(styles))))
 
 
 def moved_series(records, spec, varying):
@@ -144,15 +169,15 @@ def draw(document, spec):
     panels = common.panels_of(shown, run, spec)
     words = words_of(shown, run, spec)
     papers = [paper for paper in document["papers"] if common.is_drawn(paper, spec)]
-    figure, plots = plt.subplots(1, len(panels), sharey=True, squeeze=False,
-                                 figsize=(7 if len(panels) == 1 else 1.5 + 3.4 * len(panels), 4.6))
-    spans = []
+    figure, plots = panels_figure(panels, styles)
+    spans, has_invalid = [], False
     for plot, (value, inside) in zip(plots[0], panels):
         for index, paper in enumerate(papers):
             draw_paper(plot, collect(inside, spec, varying, words, theirs(paper)), styles, *paper_look(index))
         moved = moved_series(inside, spec, varying)
         spans += moved.values()
         draw_series(plot, collect(inside, spec, varying, words, ours), styles, moved)
+        has_invalid = cross_out(plot, inside, spec, words) or has_invalid
         if spec.get("reference"):
             draw_reference(plot, inside, spec, words, varying)
         scale_axes(plot, spec, common.values_of(inside, run, spec["x"]), words)
@@ -162,6 +187,6 @@ def draw(document, spec):
         plot.grid(True, which="major", linewidth=0.4, alpha=0.6)
         plot.spines[["top", "right"]].set_visible(False)
     plots[0][0].set_ylabel(common.metric_label(shown, spec["y"]))
-    plots[0][-1].legend(handles=legend_of(styles, papers, spec.get("reference"), bool(spans)), frameon=False,
+    plots[0][-1].legend(handles=legend_of(styles, papers, spec.get("reference"), bool(spans), has_invalid), frameon=False,
                         loc="upper left", bbox_to_anchor=(1.01, 1))  # beside: bands reach everywhere
     return figure, common.moved_remark(spans)

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Draws the figures of a document that `reprise run` and `reprise plot` write for it: *.pdf and *.png."""
+"""Draws the figures of a document that `reprise run`, `reprise plot` and `reprise report` write for it: *.pdf and *.png
+files, or parts of a page."""
 import argparse
+import json
 import os
 import re
 import signal
+import sys
 import textwrap
+import warnings
 
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it, without a traceback
 
@@ -16,38 +20,61 @@ import matplotlib.pyplot as plt
 import common
 import heat_map
 import lines
+import page
+import pareto
 import stack
 
 DPI = 200
 
 # draw(document, spec) gives (figure, remark for its caption), or None where no record has what it shows.
-FAMILIES = {"lines": lines.draw, "map": heat_map.draw, "stack": stack.draw}
+FAMILIES = {"lines": lines.draw, "map": heat_map.draw, "stack": stack.draw, "pareto": pareto.draw}
+
+# What drawing ends with where a document is not what it should be.
+FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 # What a figure's files may be called: a folder of results may come from anywhere.
 FIGURE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
-def plain(text):
-    """Without control characters, and without what matplotlib would read as mathematics."""
-    return "".join(c for c in str(text) if c.isprintable()).replace("$", r"\$")
+def printable(text):
+    return "".join(c for c in str(text) if c.isprintable())
+
+
+def title_of(document, spec):
+    source = document["run"].get("caption", {})
+    origin = ", ".join(part for part in (source.get("paper", ""), source.get("figure", "")) if part)
+    return printable(spec["title"] + (f" (after {origin})" if origin else ""))
+
+
+def has_bands(document, spec):
+    return spec["family"] == "lines" and common.has_band(document["records"], spec["y"])
+
+
+def drawn(document, spec):
+    """(figure, remark) with its parts in their places, or None."""
+    if spec["family"] not in FAMILIES:
+        raise common.CannotDraw(f"figure {spec['name']}: unknown family {spec['family']}; known: {', '.join(FAMILIES)}")
+    made = FAMILIES[spec["family"]](document, spec)
+    if made is not None and made[0].get_layout_engine() is None:
+        made[0].tight_layout()
+    return made
+
+
+def text_of_nothing(document, spec):
+    why = " (too few samples)" if common.too_few(document["records"], spec["y"]) else ""
+    return f"no record has {spec['y']}{why}: figure {spec['name']} is left out"
 
 
 def finish(figure, remark, document, spec, stem):
     """Title above, caption below, and both files."""
-    source = document["run"].get("caption", {})
-    origin = ", ".join(part for part in (source.get("paper", ""), source.get("figure", "")) if part)
     width = figure.get_figwidth()
-    title = textwrap.fill(plain(spec["title"] + (f" (after {origin})" if origin else "")), int(8.5 * width))
-    has_bands = spec["family"] == "lines" and common.has_band(document["records"], spec["y"])
-    caption = common.caption_of(document, spec, has_bands, remark)
-    if figure.get_layout_engine() is None:
-        figure.tight_layout()
+    title = textwrap.fill(title_of(document, spec), int(8.5 * width))
+    caption = printable(common.caption_of(document, spec, has_bands(document, spec), remark))
     figure.canvas.draw()
     top = max(plot.get_tightbbox().ymax for plot in figure.axes) / figure.bbox.height
     figure.text(0.5, top + 0.02, title, fontsize=11, ha="center", va="bottom")
-    figure.text(0.02, -0.025, textwrap.fill(plain(caption), int(16.5 * width)), fontsize=7, va="top",
-                color="#444444")
+    figure.text(0.02, -0.025, textwrap.fill(caption, int(16.5 * width)), fontsize=7, va="top", color="#444444")
     for suffix in ("pdf", "png"):
         figure.savefig(f"{stem}.{suffix}", dpi=DPI, bbox_inches="tight")
         common.note(f"figure: {stem}.{suffix}")
@@ -58,32 +85,69 @@ def draw(document, spec, target):
     """One figure; what is wrong with it is said in a sentence, and the others are drawn."""
     name = spec["name"]
     if not isinstance(name, str) or not FIGURE_NAME.fullmatch(name):
-        common.fail(f"a figure cannot be called {name!r}: letters, digits, '_', '-' and '.' are allowed")
-    if spec["family"] not in FAMILIES:
-        common.fail(f"figure {name}: unknown family {spec['family']}; known: {', '.join(FAMILIES)}")
-    drawn = FAMILIES[spec["family"]](document, spec)
-    if drawn is None:
-        why = " (too few samples)" if common.too_few(document["records"], spec["y"]) else ""
-        common.note(f"no record has {spec['y']}{why}: figure {name} is left out")
+        raise common.CannotDraw(f"a figure cannot be called {name!r}: letters, digits, '_', '-' and '.' are allowed")
+    made = drawn(document, spec)
+    if made is None:
+        common.note(text_of_nothing(document, spec))
         return
-    finish(*drawn, document, spec, os.path.join(target, name))
+    finish(*made, document, spec, os.path.join(target, name))
+
+
+def part_of_page(document, spec):
+    """{name, title, caption, svg or png, width_px}, or {name, title, problem}: one that cannot be drawn costs no other.
+    The page says itself which paper it is after."""
+    part = {"name": spec["name"], "title": common.plain(printable(spec["title"]))}
+    try:
+        made = drawn(document, spec)
+        if made is None:
+            return part | {"problem": common.plain(text_of_nothing(document, spec))}
+        figure, remark = made
+        caption = common.page_caption_of(document, spec, has_bands(document, spec), remark)
+        prefix = f"{document.get('prefix', '')}{spec['name']}-"
+        return part | {"caption": common.plain(printable(caption)), **page.picture_of(figure, prefix, part["title"])}
+    except common.CannotDraw as error:
+        return part | {"problem": common.plain(str(error))}
+    except FAULTS as error:
+        return part | {"problem": f"It cannot be drawn ({type(error).__name__}: {error})."}
+    finally:
+        plt.close("all")
+
+
+def draw_for_page(document):
+    """All figures as JSON on standard output."""
+    matplotlib.rcParams.update(page.LOOK)
+    # Letters that matplotlib's font does not have are the reader's browser's to draw, and the page scrolls what is wide.
+    warnings.filterwarnings("ignore", category=UserWarning)
+    parts = [part_of_page(document, spec) for spec in document["run"].get("plots", [])]
+    json.dump({"figures": parts}, sys.stdout)
+
+
+def draw_files(document, target):
+    try:
+        os.makedirs(target, exist_ok=True)
+        for spec in document["run"].get("plots", []):
+            draw(document, spec, target)
+    except OSError as error:
+        common.fail(f"cannot write to {target}: {error.strerror}; name another folder with --out")
+    except common.CannotDraw as error:
+        common.fail(str(error))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("document", help="what `reprise plot` writes; draw a folder with that command")
-    parser.add_argument("--out", required=True, help="folder for the figures")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--out", help="folder for the figures")
+    where.add_argument("--page", action="store_true", help="print the figures as parts of a page, in JSON")
     options = parser.parse_args()
     document = common.read_document(options.document)
-    source = document["source"]
     try:
-        os.makedirs(options.out, exist_ok=True)
-        for spec in document["run"].get("plots", []):
-            draw(document, spec, options.out)
-    except OSError as error:
-        common.fail(f"cannot write to {options.out}: {error.strerror}; name another folder with --out")
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        common.fail(f"{source} holds results that cannot be drawn ({type(error).__name__}: {error})")
+        if options.page:
+            draw_for_page(document)
+        else:
+            draw_files(document, options.out)
+    except FAULTS as error:
+        common.fail(f"{document['source']} holds results that cannot be drawn ({type(error).__name__}: {error})")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include "results/paper_numbers.h"
 #include "results/placeholders.h"
 #include "results/record.h"
+#include "results/run_validity.h"
 
 namespace reprise::results {
 namespace {
@@ -50,28 +51,47 @@ void require_places(const std::vector<const Json*>& drawn, const Json& plot,
   }
 }
 
+std::vector<std::string> axes_of(const Json& run) {
+  std::vector<std::string> axes;
+  for (const auto& [axis, values] : run["settings"]["axes"].items()) axes.push_back(axis);
+  return axes;
+}
+
+// A text of the manifest with the settings that these records have.
+std::string filled_from(const std::vector<const Json*>& records, const Json& text,
+                        const std::string& where, const ResultsFolder& folder) {
+  return fill_placeholders(
+      text.get<std::string>(), folder.source + ": " + where, placeholder_names(axes_of(folder.run)),
+      [&](const std::string& name) { return values_text(values_in(records, name)); });
+}
+
 }  // namespace
+
+Json filled_caption(const ResultsFolder& folder) {
+  std::vector<const Json*> records;
+  for (const Json& record : folder.records) records.push_back(&record);
+  Json caption = folder.run["caption"];
+  for (const char* key : {"title", "note"})
+    caption[key] = filled_from(records, caption[key], fmt::format("the {}", key), folder);
+  return caption;
+}
 
 Json figures_document(const ResultsFolder& folder) {
   Json run = folder.run;
-  std::vector<std::string> axes;
-  for (const auto& [axis, values] : run["settings"]["axes"].items()) axes.push_back(axis);
-  const std::vector<std::string> known = placeholder_names(axes);
-  const auto fill = [&](const Json& text, const std::string& where,
-                        const std::vector<const Json*>& records) {
-    return fill_placeholders(
-        text.get<std::string>(), folder.source + ": " + where, known,
-        [&](const std::string& name) { return values_text(values_in(records, name)); });
-  };
+  const std::vector<std::string> axes = axes_of(run);
   for (Json& plot : run["plots"]) {
     const std::vector<const Json*> drawn = drawn_records(folder.records, plot);
     require_places(drawn, plot, axes, folder.source);
-    plot["title"] =
-        fill(plot["title"], "the title of figure " + plot["name"].get<std::string>(), drawn);
-    plot["note"] = fill(run["caption"]["note"], "the note", drawn);
+    plot["title"] = filled_from(drawn, plot["title"],
+                                "the title of figure " + plot["name"].get<std::string>(), folder);
+    plot["note"] = filled_from(drawn, run["caption"]["note"], "the note", folder);
   }
   std::vector<Json> records = folder.records;
-  for (Json& record : records) record.erase("samples");
+  for (Json& record : records) {
+    record.erase("samples");
+    if (const RunValidity validity = run_validity(record); !validity.is_valid)
+      record["invalid"] = validity.reason;
+  }
   size_t missing = 0;
   for (const MissingPoints& place : missing_points(folder)) missing += place.methods.size();
   return {{"source", visible(folder.source, /*kept=*/"")},  // a path may be of any bytes

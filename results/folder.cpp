@@ -11,17 +11,6 @@
 namespace reprise::results {
 namespace {
 
-// What tells a planned point from the others.
-std::string key_of(const Json& requested, const Json& axes) {
-  Json key = {requested.value("model", Json("")), requested.value("weights", Json("")),
-              requested.value("dtype", Json("")), requested.value("method", Json("")),
-              requested.value("method_options", Json::object())};
-  // A record older than an axis has its default, which is all that a sweep without it has.
-  for (const auto& [axis, values] : axes.items())
-    key.push_back(requested.value(axis, values.size() == 1 ? values[0] : Json()));
-  return key.dump();
-}
-
 std::string method_label(const Json& method) {
   const std::string name = method["name"];
   return method["options"].empty() ? name : name + " " + method["options"].dump();
@@ -69,6 +58,16 @@ class Places {
 
 }  // namespace
 
+std::string point_key(const Json& requested, const Json& axes) {
+  Json key = {requested.value("model", Json("")), requested.value("weights", Json("")),
+              requested.value("dtype", Json("")), requested.value("method", Json("")),
+              requested.value("method_options", Json::object())};
+  // A record older than an axis has its default, which is all that a sweep without it has.
+  for (const auto& [axis, values] : axes.items())
+    key.push_back(requested.value(axis, values.size() == 1 ? values[0] : Json()));
+  return key.dump();
+}
+
 ResultsFolder read_folder(const std::filesystem::path& dir) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -77,10 +76,12 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
         "there is no folder {}; give the one that `reprise run` wrote (its --out), or a "
         "records.jsonl",
         dir.string());
+  WholeRecords whole = read_record_files(record_files(dir));
   ResultsFolder folder{.source = dir.string(),
                        .run = {},
-                       .records = read_records(dir),
-                       .skipped = read_skipped(dir)};
+                       .records = std::move(whole.records),
+                       .skipped = read_skipped(dir),
+                       .torn_bytes = whole.torn_bytes};
   const fs::path manifest = dir / "run.json";
   if (!fs::exists(manifest, error))
     raise(
@@ -97,7 +98,7 @@ std::vector<MissingPoints> missing_points(const ResultsFolder& folder) {
   const Json& settings = folder.run["settings"];
   std::set<std::string> measured, skipped;
   for (const Json& record : folder.records)
-    measured.insert(key_of(record["settings"]["requested"], settings["axes"]));
+    measured.insert(point_key(record["settings"]["requested"], settings["axes"]));
   for (const Json& point : folder.skipped)
     skipped.insert(point["label"].get<std::string>() + " " + point["method"].get<std::string>());
   std::vector<MissingPoints> missing;
@@ -107,7 +108,7 @@ std::vector<MissingPoints> missing_points(const ResultsFolder& folder) {
       Json requested = place;
       requested["method"] = method["name"];
       requested["method_options"] = method["options"];
-      if (!measured.contains(key_of(requested, settings["axes"])) &&
+      if (!measured.contains(point_key(requested, settings["axes"])) &&
           !skipped.contains(label + " " + method_label(method)))
         here.methods.push_back(method_label(method));
     }

@@ -16,11 +16,16 @@ struct ResultsFolder {
   Json run;                   // as checked_manifest() gives it
   std::vector<Json> records;  // sound ones, each point once
   std::vector<Json> skipped;  // as read_skipped() gives them
+  int64_t torn_bytes = 0;     // as read_record_files() gives them
 };
 
 // Throws Error naming file, key, what was found and what is accepted; where there is no record,
 // with the remedy. Nothing in the folder is changed: it may be read-only.
 [[nodiscard]] ResultsFolder read_folder(const std::filesystem::path& dir);
+
+// What tells a point from the others of a sweep over these axes ({axis: [values]}), whatever
+// repetitions, threads or seeds it was measured with. `requested` are a record's settings.
+[[nodiscard]] std::string point_key(const Json& requested, const Json& axes);
 
 // Points that were planned and are neither measured nor skipped, of one place of the sweep.
 struct MissingPoints {

@@ -190,22 +190,30 @@ void write_file(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
-std::vector<Json> read_record_files(const std::vector<fs::path>& files) {
-  std::vector<Json> records;
-  std::set<std::string> points;
-  for (const fs::path& file : files)
-    for (Json& record : parse_records(read_file(file), file).records)
-      if (points.insert(record["point"].get<std::string>()).second)
-        records.push_back(std::move(record));
-  return records;
-}
-
-std::vector<Json> read_records(const fs::path& dir) {
-  const std::vector<fs::path> files = files_of(dir, "records", "jsonl");
+std::vector<fs::path> record_files(const fs::path& dir) {
+  std::vector<fs::path> files = files_of(dir, "records", "jsonl");
   if (files.empty())
     raise("{} holds no records.jsonl; give the folder that `reprise run` wrote (its --out)",
           dir.string());
-  return read_record_files(files);
+  return files;
+}
+
+WholeRecords read_record_files(const std::vector<fs::path>& files) {
+  WholeRecords whole;
+  std::set<std::string> points;
+  for (const fs::path& file : files) {
+    const std::string text = read_file(file);
+    Contents contents = parse_records(text, file);
+    whole.torn_bytes += static_cast<int64_t>(text.size() - contents.sound_bytes);
+    for (Json& record : contents.records)
+      if (points.insert(record["point"].get<std::string>()).second)
+        whole.records.push_back(std::move(record));
+  }
+  return whole;
+}
+
+std::vector<Json> read_records(const fs::path& dir) {
+  return read_record_files(record_files(dir)).records;
 }
 
 std::vector<Json> read_skipped(const fs::path& dir) {

@@ -108,8 +108,16 @@ class RecordStore {
 // Whole groups of all writers of a folder, each point once, without locking or changing anything.
 std::vector<Json> read_records(const std::filesystem::path& dir);
 
-// The same of certain files, whatever they are called.
-std::vector<Json> read_record_files(const std::vector<std::filesystem::path>& files);
+// Its files of records, that of the only writer first. Throws Error where there is none.
+std::vector<std::filesystem::path> record_files(const std::filesystem::path& dir);
+
+struct WholeRecords {
+  std::vector<Json> records;
+  // Behind the last whole group of each file: of a run under way, or killed while it wrote.
+  int64_t torn_bytes = 0;
+};
+// What certain files hold, whatever they are called.
+WholeRecords read_record_files(const std::vector<std::filesystem::path>& files);
 
 // Points that some writer skipped and none has measured, each once.
 std::vector<Json> read_skipped(const std::filesystem::path& dir);

@@ -120,7 +120,7 @@ class Service {
     out.set(kVerdict, result.verdict.is_valid() ? 1 : 0);
     out.resolved = resolved_settings(*engine_, decoder_);
     out.resolved["repetitions"] = 1;
-    out.resolved["validity"] = result.verdict.json();
+    out.answers.update(result.verdict.json());
     out.memory = memory_of(*engine_);
     return out;
   }

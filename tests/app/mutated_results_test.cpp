@@ -8,6 +8,7 @@
 #include <random>
 
 #include "app/record_table.h"
+#include "app/report/page.h"
 #include "core/base/error.h"
 #include "core/base/visible.h"
 #include "results/drawing.h"
@@ -180,10 +181,39 @@ class MutatedResults : public ::testing::Test {
       for (const char* format : {"table", "csv", "markdown", "json"})
         (void)record_table(results, {.format = format});
       (void)results::figures_document(results).dump();
+      expect_page(results);
       return "";
     } catch (const Error& error) {
       return error.what();
     }
+  }
+
+  // Nothing of the folder is markup, whatever stands in it; its figures are another test's.
+  static void expect_page(const results::ResultsFolder& results) {
+    ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);
+    std::vector<Reported> reports;
+    for (const int64_t number : {1, 2}) reports.push_back(reported(results, number, {}));
+    const std::string page = report_page(reports, {});
+    ::unsetenv("REPRISE_PLOTS_DIR");
+    EXPECT_EQ(page.find("<script>"), page.rfind("<script>"));
+    EXPECT_TRUE(page.ends_with("</html>\n"));
+  }
+
+  // How the program ends that tells the folder; `message` is the refusal(), if any.
+  void expect_end(const std::string& command, const fs::path& folder, const std::string& message,
+                  const std::string& what) const {
+    Subprocess process(
+        {REPRISE_PROGRAM, command, folder.string(), "--out", (dir_ / command).string()}, dir_);
+    const int status = process.wait();
+    const std::string err = process.err();
+    EXPECT_TRUE(status == 0 || status == 1) << what << " ended with " << status << ": " << err;
+    if (!message.empty()) {
+      EXPECT_EQ(status, 1) << what;
+      // Bytes that are no UTF-8 are written out.
+      EXPECT_EQ(err, visible("reprise: " + message + "\n")) << what;
+    }
+    for (const char* word : {"unexpected failure", "Traceback", "terminate"})
+      EXPECT_EQ(err.find(word), std::string::npos) << what << ": " << err;
   }
 
   fs::path dir_;
@@ -206,19 +236,8 @@ TEST_F(MutatedResults, AreDrawnOrRefusedInASentenceThatNamesTheFile) {
       EXPECT_LT(message.size(), 3000u) << what;
       EXPECT_EQ(message.find('\n'), std::string::npos) << what << ": " << message;
     }
-    if (count > 12) continue;
-    Subprocess plot({REPRISE_PROGRAM, "plot", folder.string(), "--out", (dir_ / "out").string()},
-                    dir_);
-    const int status = plot.wait();
-    const std::string err = plot.err();
-    EXPECT_TRUE(status == 0 || status == 1) << what << " ended with " << status << ": " << err;
-    if (!message.empty()) {
-      EXPECT_EQ(status, 1) << what;
-      // Bytes that are no UTF-8 are written out.
-      EXPECT_EQ(err, visible("reprise: " + message + "\n")) << what;
-    }
-    for (const char* word : {"unexpected failure", "Traceback", "terminate"})
-      EXPECT_EQ(err.find(word), std::string::npos) << what << ": " << err;
+    if (count <= 12) expect_end("plot", folder, message, what);
+    if (count <= 4) expect_end("report", folder, message, what);
   }
   EXPECT_GT(refused, kMutants / 10);
   EXPECT_GT(drawn, kMutants / 10);

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree as ElementTree
 
 SCRIPT = os.path.join(sys.argv.pop(1), "reprise_plot.py")
 os.environ["MPLBACKEND"] = "Agg"
@@ -349,6 +350,102 @@ class PlotTest(unittest.TestCase):
         done = self.draw(records, manifest(y="ttft_ms.p99.9"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("no record has ttft_ms.p99.9 (too few samples)", done.stderr)
+
+    def page_figures(self, records, run, **more):
+        """What the script prints for a page, made here: a process takes a second to load what it draws with."""
+        import warnings
+        import matplotlib
+        import common
+        import page
+        import reprise_plot
+        whole = common.literal(document(records, run) | more)
+        with matplotlib.rc_context(page.LOOK), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return [reprise_plot.part_of_page(whole, spec) for spec in whole["run"]["plots"]]
+
+    def test_prints_the_parts_of_a_page(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+            json.dump(document(RECORDS, manifest()) | {"prefix": "r1-"}, file)
+            file.flush()
+            done = self.run_script(file.name, "--page")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(json.loads(done.stdout)["figures"], self.page_figures(RECORDS, manifest(), prefix="r1-"))
+            self.assertEqual(self.run_script(file.name).returncode, 2)
+            self.assertEqual(self.run_script(file.name, "--page", "--out", "x").returncode, 2)
+
+    def test_a_figure_for_a_page_takes_its_ink_from_there(self):
+        one, = self.page_figures(RECORDS, manifest(), prefix="r1-")
+        self.assertEqual((one["name"], one["title"]), ("ttft_ms", "A title"))
+        self.assertEqual(one["caption"], "Median of 3 repetitions, band: quartiles.")
+        root = ElementTree.fromstring(one["svg"])
+        ids = [element.get("id") for element in root.iter() if element.get("id")]
+        self.assertEqual(len(ids), len(set(ids)))
+        self.assertTrue(all(name.startswith("r1-ttft_ms-") for name in ids))
+        self.assertIn("currentColor", one["svg"])
+        for text in ("<style", "<metadata", "<!--", "http://www.w3.org/1999", "#010101", 'href="#D'):
+            self.assertNotIn(text, one["svg"])
+        words = ["".join(text.itertext()).strip() for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn("time to first token [ms]", words)
+        self.assertEqual(root.get("role"), "img")
+        again, = self.page_figures(RECORDS, manifest(), prefix="r1-")
+        self.assertEqual(again["svg"], one["svg"])
+
+    def test_labels_are_never_mathematics_or_markup(self):
+        for name in ("$x^2$", "a$b", r"\alpha$", "<b>&amp;</b>", "]]>"):
+            records = [record(name, tokens, 1.0) for tokens in (8, 16)]
+            one, = self.page_figures(records, manifest(title=name))
+            self.assertEqual(one["title"], name)
+            self.assertIn(name, "".join(ElementTree.fromstring(one["svg"]).itertext()))
+
+    def test_dollar_signs_are_drawn_in_files_too(self):
+        records = [record("$x^2$ a$b", tokens, 1.0) for tokens in (8, 16)]
+        self.assertEqual(self.draw(records, manifest(title=r"$\alpha$ $")).returncode, 0)
+
+    def test_what_cannot_be_drawn_costs_no_other_figure_of_the_page(self):
+        run = attention_manifest(family="map", rows="batch", name="map")
+        run["plots"] += [dict(run["plots"][0], name="clash", panels=""), dict(run["plots"][0], name="none", y="tpot_ms"),
+                         dict(run["plots"][0], name="pie", family="pie"), {"family": "lines", "name": "bad", "x": "batch", "y": "speedup", "title": "", "series": "method"}]
+        figures = {one["name"]: one for one in self.page_figures(ATTENTION, run)}
+        self.assertIn("svg", figures["map"])
+        self.assertIn("several records share one place", figures["clash"]["problem"])
+        self.assertIn("no record has tpot_ms", figures["none"]["problem"])
+        self.assertIn("unknown family pie", figures["pie"]["problem"])
+        self.assertIn("cannot be drawn", figures["bad"]["problem"])
+
+    def test_a_huge_figure_is_a_png(self):
+        import page
+        few, many = RECORDS, [record(f"method {i}", tokens, i + tokens) for i in range(40) for tokens in range(1, 120)]
+        self.assertIn("svg", self.page_figures(few, manifest())[0])
+        one, = self.page_figures(many, manifest())
+        self.assertNotIn("svg", one)
+        self.assertLess(len(one["png"]), 3 * page.MOST_SVG_BYTES)
+
+    def test_the_front_is_what_no_other_point_beats(self):
+        from pareto import front_of
+        points = [(1, 5), (2, 3), (2, 4), (3, 6), (4, 6), (4, 9)]
+        self.assertEqual(front_of(points), [(2, 3), (4, 6)])
+        self.assertEqual(front_of([]), [])
+        self.assertEqual(front_of([(1, 1), (1, 1)]), [(1, 1)])
+
+    def test_draws_throughput_against_latency(self):
+        def served(method, rate, latency_ms, **more):
+            one = record(method, 8, latency_ms) | more
+            one["settings"]["requested"]["rate_rps"] = rate
+            one["metrics"]["throughput_rps"] = {"value": rate, "unit": "1/s"}
+            return one
+        records = [served("paged", 1, 5.0), served("paged", 2, 9.0), served("relay_attention", 2, 4.0),
+                   served("relay_attention", 4, 2.0, invalid="too short")]
+        run = manifest(family="pareto", x="rate_rps", against="throughput_rps", name="front", log_x=False, panels="")
+        run["settings"]["axes"] = {"rate_rps": [1, 2, 4]}
+        one, = self.page_figures(records, run)
+        self.assertIn("On the front, by request rate: relay_attention at 2", one["caption"])
+        self.assertNotIn("at 4", one["caption"])  # INVALID
+        self.assertIn("crossed out: 1 of 4 points", one["caption"])
+        text = "".join(ElementTree.fromstring(one["svg"]).itertext())
+        for word in ("INVALID", "Pareto front", "throughput [1/s]"):
+            self.assertIn(word, text)
+        self.assertEqual(self.page_figures(records[:2], dict(run, plots=[dict(run["plots"][0], y="none")]))[0]["problem"],
+                         "no record has none: figure front is left out")
 
     def test_leaves_out_a_metric_nobody_took(self):
         done = self.draw(RECORDS[:1], manifest(y="tpot_ms"))

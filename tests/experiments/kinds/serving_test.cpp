@@ -118,8 +118,8 @@ TEST_F(Serving, ARunThatIsTooShortIsInvalid) {
   const std::vector<Measurement> runs =
       measured({{"methods", {"paged"}}, {"settings", {{"least_requests", 100}}}});
   EXPECT_EQ(value_of(runs[0], "is_valid"), 0);
-  EXPECT_EQ(runs[0].resolved["validity"]["verdict"], "INVALID");
-  EXPECT_FALSE(runs[0].resolved["validity"]["reasons"].empty());
+  EXPECT_EQ(runs[0].answers["verdict"], "INVALID");
+  EXPECT_FALSE(runs[0].answers["reasons"].empty());
 }
 
 TEST_F(Serving, RefusesWhatCannotBeServed) {

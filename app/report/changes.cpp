@@ -1,0 +1,146 @@
+#include "app/report/changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "app/report/differences.h"
+#include "results/better.h"
+#include "results/metric_name.h"
+#include "results/run_validity.h"
+
+namespace reprise::app {
+namespace {
+
+using results::Better;
+
+// {axis: values} of both sweeps, so that a point has one key in both.
+Json axes_of_both(const Reported& before, const Reported& after) {
+  Json axes = before.folder.run["settings"]["axes"];
+  for (const auto& [axis, values] : after.folder.run["settings"]["axes"].items())
+    if (!axes.contains(axis)) axes[axis] = values;
+  return axes;
+}
+
+std::map<std::string, const Json*> points_of(const Reported& report, const Json& axes) {
+  std::map<std::string, const Json*> points;
+  for (const Json& record : report.folder.records)
+    points.emplace(results::point_key(record["settings"]["requested"], axes), &record);
+  return points;
+}
+
+// Empty where the metric was not sampled; a percentile has no samples of its own.
+std::vector<double> samples_of(const Json& record, const std::string& metric) {
+  const auto samples = record["samples"].find(metric);
+  return samples == record["samples"].end() ? std::vector<double>()
+                                            : samples->get<std::vector<double>>();
+}
+
+ChangeVerdict verdict_of(checks::Verdict verdict, Better better) {
+  const bool is_known = better != Better::kUnknown;
+  switch (verdict) {
+    case checks::Verdict::kSame:
+      return ChangeVerdict::kSame;
+    case checks::Verdict::kSlower:
+      return is_known ? ChangeVerdict::kWorse : ChangeVerdict::kChanged;
+    case checks::Verdict::kFaster:
+      return is_known ? ChangeVerdict::kBetter : ChangeVerdict::kChanged;
+    case checks::Verdict::kUndecided:
+      break;
+  }
+  return ChangeVerdict::kUndecided;
+}
+
+// By their samples, where both have some. A metric that is better high is compared as its inverse,
+// a cost.
+void test_change(const std::string& unit, const checks::ChangeOptions& options,
+                 MetricChange& change) {
+  std::vector<double> before = samples_of(*change.before, change.metric);
+  std::vector<double> after = samples_of(*change.after, change.metric);
+  const Better better = results::better_of(change.metric, unit);
+  const bool is_inverse = better == Better::kHigher;
+  if (is_inverse) std::swap(before, after);
+  const auto found = checks::change_of(before, after, options);
+  if (!found) return;
+  change.has_interval = true;
+  change.low = std::exp(is_inverse ? -found->shift.high : found->shift.low);
+  change.high = std::exp(is_inverse ? -found->shift.low : found->shift.high);
+  change.verdict = verdict_of(found->verdict, better);
+}
+
+MetricChange change_at(const Json& before, const Json& after, const std::string& metric) {
+  const double was = results::shown_metric(before["metrics"], metric)["value"].get<double>();
+  const double is = results::shown_metric(after["metrics"], metric)["value"].get<double>();
+  MetricChange change{.before = &before, .after = &after, .metric = metric};
+  change.ratio = was == 0 ? std::numeric_limits<double>::quiet_NaN() : is / was;
+  if (was == is) change.verdict = ChangeVerdict::kSame;
+  return change;
+}
+
+bool is_testable(const MetricChange& change) {
+  return !samples_of(*change.before, change.metric).empty() &&
+         !samples_of(*change.after, change.metric).empty();
+}
+
+bool have_both(const Json& before, const Json& after, const std::string& metric) {
+  return !results::shown_metric(before["metrics"], metric).is_null() &&
+         !results::shown_metric(after["metrics"], metric).is_null();
+}
+
+void judge_changes(checks::ChangeOptions options, Changes& changes) {
+  changes.tested = std::count_if(changes.metrics.begin(), changes.metrics.end(), is_testable);
+  options.comparisons = std::max<int64_t>(1, changes.tested);
+  for (MetricChange& change : changes.metrics) {
+    const Json metric = results::shown_metric((*change.after)["metrics"], change.metric);
+    test_change(metric["unit"], options, change);
+    if (!results::run_validity(*change.before).is_valid ||
+        !results::run_validity(*change.after).is_valid)
+      change.verdict = ChangeVerdict::kInvalid;
+  }
+}
+
+}  // namespace
+
+std::string name_of(ChangeVerdict verdict) {
+  switch (verdict) {
+    case ChangeVerdict::kWorse:
+      return "worse";
+    case ChangeVerdict::kChanged:
+      return "changed";
+    case ChangeVerdict::kUndecided:
+      return "undecided";
+    case ChangeVerdict::kUntested:
+      return "not tested";
+    case ChangeVerdict::kBetter:
+      return "better";
+    case ChangeVerdict::kSame:
+      return "same";
+    case ChangeVerdict::kInvalid:
+      return "INVALID run";
+  }
+  return "?";
+}
+
+Changes changes_between(const Reported& before, const Reported& after,
+                        checks::ChangeOptions options) {
+  Changes changes;
+  const Json axes = axes_of_both(before, after);
+  const auto old_points = points_of(before, axes);
+  for (const Json& record : after.folder.records) {
+    const auto found = old_points.find(results::point_key(record["settings"]["requested"], axes));
+    if (found == old_points.end()) continue;
+    ++changes.points;
+    for (const auto& metric : after.folder.run["metrics"].get<std::vector<std::string>>())
+      if (have_both(*found->second, record, metric))
+        changes.metrics.push_back(change_at(*found->second, record, metric));
+  }
+  changes.only_before = old_points.size() - std::min(old_points.size(), changes.points);
+  changes.only_after = after.folder.records.size() - changes.points;
+  judge_changes(options, changes);
+  changes.differences = differences_between(before, after);
+  return changes;
+}
+
+}  // namespace reprise::app

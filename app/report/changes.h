@@ -1,0 +1,48 @@
+// What changed between two folders of one experiment, point by point.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/report/reported.h"
+#include "checks/change.h"
+
+namespace reprise::app {
+
+enum class ChangeVerdict : uint8_t {
+  kWorse,
+  kChanged,    // nobody says which way the metric is better
+  kUndecided,  // the interval does not decide, or the samples are too few for the level
+  kUntested,   // one number each, or samples of 0
+  kBetter,
+  kSame,     // the interval lies within the margin, or the two are the same number
+  kInvalid,  // either run is INVALID
+};
+[[nodiscard]] std::string name_of(ChangeVerdict verdict);
+
+struct MetricChange {
+  const Json* before = nullptr;  // records
+  const Json* after = nullptr;
+  std::string metric;
+  double ratio = 0;           // of the medians, after over before; NaN where before is 0
+  double low = 0, high = 0;   // of the ratio; 0 and infinity where the samples decide nothing
+  bool has_interval = false;  // samples of both were compared
+  ChangeVerdict verdict = ChangeVerdict::kUntested;
+};
+
+struct Changes {
+  std::vector<MetricChange> metrics;  // of the points of `after`, in its order
+  size_t points = 0;                  // that both have
+  size_t only_before = 0, only_after = 0;
+  int64_t tested = 0;  // comparisons that share the level
+  // Sentences on settings, machines and code that differ.
+  std::vector<std::string> differences;
+};
+
+// The experiment's metrics of every point that both have, whatever repetitions, threads, machine or
+// code they were measured with. `options.comparisons` is counted here.
+[[nodiscard]] Changes changes_between(const Reported& before, const Reported& after,
+                                      checks::ChangeOptions options);
+
+}  // namespace reprise::app

@@ -1,0 +1,75 @@
+#include "app/results_source.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "app/experiment_files.h"
+#include "app/output.h"
+#include "core/base/error.h"
+#include "experiments/framework/record_manifest.h"
+#include "experiments/kinds/registry.h"
+#include "results/data_dir.h"
+#include "results/manifest.h"
+#include "results/store.h"
+
+namespace reprise::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+// The shipped experiment of that name at the records' scale, if there is one and it is still of
+// their kind.
+std::optional<experiments::Experiment> shipped_experiment(
+    const Json& named, const experiments::Vocabulary& vocabulary) {
+  for (const fs::path& path : shipped_experiments()) {
+    const fs::path file = results::data_dir() / path;
+    if (read_json(file).value("name", "") != named.value("name", "")) continue;
+    const std::string scale = named.value("scale", "desk");
+    experiments::Experiment found =
+        experiments::load_experiment(file, scale.empty() ? "desk" : scale, {}, vocabulary);
+    if (found.kind.name == named.value("kind", "")) return found;
+  }
+  return std::nullopt;
+}
+
+// Records carry their settings; what to draw of them is the experiment's.
+results::ResultsFolder read_records_alone(const fs::path& file) {
+  results::WholeRecords whole = results::read_record_files({file});
+  results::ResultsFolder folder{.source = file.string(),
+                                .run = {},
+                                .records = std::move(whole.records),
+                                .skipped = {},
+                                .torn_bytes = whole.torn_bytes};
+  if (folder.records.empty()) raise("{} holds no complete record", folder.source);
+  const experiments::Vocabulary vocabulary = experiments::known_vocabulary();
+  const Json& named = folder.records.front()["experiment"];
+  const auto shipped = shipped_experiment(named, vocabulary);
+  folder.run = results::checked_manifest(
+      experiments::manifest_of_records(folder.records, folder.source, shipped, vocabulary),
+      folder.source);
+  const Json& plot = folder.run["plots"][0];
+  if (shipped && !shipped->plots.empty())
+    note("figures as the shipped experiment {} draws them\n", shipped->name);
+  else
+    note("this program ships no experiment \"{}\" with figures; drawing {} against {}\n",
+         named.value("name", ""), plot["y"].get<std::string>(), plot["x"].get<std::string>());
+  return folder;
+}
+
+}  // namespace
+
+results::ResultsFolder read_results(const fs::path& path) {
+  return is_file(path) ? read_records_alone(path) : results::read_folder(path);
+}
+
+fs::path place_of(const fs::path& results, const std::string& name) {
+  if (!is_file(results)) return results / name;
+  return results.parent_path() / (results.stem().string() + "-" + name);
+}
+
+}  // namespace reprise::app

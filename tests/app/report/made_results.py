@@ -1,0 +1,88 @@
+"""Results folders with made-up numbers, for what no quick run has: request rates, verdicts, hostile names."""
+import json
+import os
+import random
+
+SEED = 20261122
+
+
+def metric(samples, unit, **more):
+    """As a record has it: median, quartiles, range and tail of the samples."""
+    those = sorted(samples)
+
+    def quantile(share):
+        return those[round(share * (len(those) - 1))]
+    found = {"value": quantile(0.5), "unit": unit, "count": len(those), "min": those[0], "max": those[-1],
+             "q1": quantile(0.25), "q3": quantile(0.75), "iqr": quantile(0.75) - quantile(0.25)}
+    return found | more
+
+
+def record(point, index, of, requested, metrics, samples=None, **more):
+    made = {"schema": 1, "experiment": {"name": "made", "kind": "serving", "paper": "", "figure": "", "scale": "desk"},
+            "point": point, "group": {"id": point.rsplit("/", 1)[0], "index": index, "of": of}, "config_hash": "0" * 16,
+            "settings": {"requested": {"dtype": "f32", "threads": 2, "isa": "avx2", "repetitions": 1} | requested,
+                         "resolved": {}},
+            "seeds": {"prompts": 1, "arrivals": 1}, "samples": samples or {}, "metrics": metrics, "answers": {},
+            "memory": {}, "remarks": [],
+            "machine": {"cpu": "made up", "logical_cores": 2, "limits": {"dram_read_gb_s": 20.0}},
+            "provenance": {"revision": "0123456789abcdef", "dirty": False, "compiler": "none", "flags": ""},
+            "started_at": "2026-11-22T00:00:00.000Z", "ended_at": "2026-11-22T00:00:01.000Z"}
+    return made | more
+
+
+def manifest(axes, methods, metrics, **more):
+    settings = {"name": "made", "kind": "serving", "scale": "desk", "dtypes": ["f32"], "axes": axes,
+                "methods": [{"name": name} for name in methods]}
+    return {"config_hash": "0" * 16, "settings": settings, "metrics": metrics, "plots": [],
+            "caption": {"title": "Made up"}, "axis_units": {"rate_rps": "1/s"}} | more
+
+
+def write_folder(path, run, records):
+    os.makedirs(path, exist_ok=True)
+    with open(os.path.join(path, "run.json"), "w", encoding="utf-8") as file:
+        json.dump(run, file)
+    with open(os.path.join(path, "records.jsonl"), "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(one) + "\n" for one in records)
+    return path
+
+
+def read_folder(path):
+    with open(os.path.join(path, "run.json"), encoding="utf-8") as file:
+        run = json.load(file)
+    with open(os.path.join(path, "records.jsonl"), encoding="utf-8") as file:
+        return run, [json.loads(line) for line in file]
+
+
+RATES = [1.0, 2.0, 4.0, 8.0]
+# Milliseconds to the first token without a queue, and the rate that each can bear.
+SERVERS = {"paged": (80.0, 3.0), "relay_attention": (50.0, 9.0)}
+
+
+def serving_point(rate, index, method, draw, slower):
+    """A queue's shape: latency grows as the rate nears what the server bears, beyond it the run is INVALID."""
+    base_ms, bears = SERVERS[method]
+    load = min(rate / bears, 0.95)
+    ttft_ms = [slower * base_ms / (1 - load) * draw.lognormvariate(0, 0.3) for _ in range(400)]
+    normalised_s = [value / 1000 / 8 for value in ttft_ms]
+
+    def tail(samples):
+        return sorted(samples)[round(0.99 * (len(samples) - 1))]
+    metrics = {"ttft_ms": metric(ttft_ms, "ms", p99=tail(ttft_ms), too_few_for=["p99.9"], population=True,
+                                 intervals={"p99": {"low": tail(ttft_ms) * 0.9, "high": tail(ttft_ms) * 1.1}}),
+               "normalised_latency_s": metric(normalised_s, "s/token", p99=tail(normalised_s), population=True),
+               "throughput_rps": {"value": min(rate, bears), "unit": "1/s"}, "peak_kv_mb": {"value": 40.0, "unit": "MB"}}
+    made = record(f"{rate}/{method}", index, len(SERVERS), {"rate_rps": rate, "method": method}, metrics,
+                  {"ttft_ms": ttft_ms})
+    is_valid = rate <= bears
+    made["answers"] = {"verdict": "VALID" if is_valid else "INVALID",
+                       "reasons": [] if is_valid else ["the queue only grew"], "generated_tokens": 3200}
+    return made
+
+
+def serving_folder(path, slower=1.0, rates=RATES, seed=SEED):
+    """Two methods at several rates; `slower` multiplies every time."""
+    draw = random.Random(seed)
+    records = [serving_point(rate, index, method, draw, slower) for rate in rates
+               for index, method in enumerate(SERVERS)]
+    run = manifest({"rate_rps": RATES}, list(SERVERS), ["ttft_ms", "ttft_ms.p99", "throughput_rps", "peak_kv_mb"])
+    return write_folder(path, run, records)

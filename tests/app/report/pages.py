@@ -1,0 +1,94 @@
+"""What tests of the page share: the program, and a page read strictly."""
+import base64
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+HTML_SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Reprise:
+    """The program as a user meets it."""
+
+    def __init__(self, program):
+        self.program = program
+
+    def __call__(self, *arguments, **environment):
+        return subprocess.run([self.program, *map(str, arguments)], capture_output=True, check=False, timeout=120,
+                              encoding="utf-8", errors="replace", env=os.environ | environment)
+
+    def run_quickstart(self, folder, *more):
+        done = self("run", "quickstart", "--scale", "smoke", "--threads", "1", "--no-plot", "--out", folder, *more)
+        assert done.returncode == 0, done.stderr
+        return folder
+
+    def report(self, *results, out, **environment):
+        """The page of these results."""
+        done = self("report", *results, "--out", out, **environment)
+        assert done.returncode in (0, 4), done.stderr
+        return StrictPage(out)
+
+
+class StrictPage:
+    """The page as XML, which forgives nothing: an unescaped character or a tag left open is a ParseError."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            self.text = file.read()
+        assert self.text.startswith("<!DOCTYPE html>\n<html lang=\"en\">")
+        self.root = ElementTree.fromstring(self.text)
+
+    def all(self, tag):
+        return list(self.root.iter(tag))
+
+    def words(self):
+        """What a reader sees, as one line."""
+        seen = self.root.findall("body/header") + self.root.findall("body/main")
+        return " ".join(" ".join("".join(part.itertext()) for part in seen).split())
+
+    def table(self, name):
+        """Rows of texts of a table's body."""
+        found = self.root.find(f".//table[@id='{name}']")
+        assert found is not None, name
+        return [["".join(cell.itertext()) for cell in row] for row in found.find("tbody")]
+
+    def headings(self, name):
+        return ["".join(cell.itertext()) for cell in self.root.find(f".//table[@id='{name}']/thead/tr")]
+
+    def faults(self):
+        """What no page may have: two ids, a link into nothing, anything to be loaded, a script that is not ours."""
+        ids = [element.get("id") for element in self.root.iter() if element.get("id") is not None]
+        faults = [f"id {name} twice" for name in set(ids) if ids.count(name) > 1]
+        for element in self.root.iter():
+            for key, value in element.attrib.items():
+                if key.startswith("on"):
+                    faults.append(f"{element.tag} has {key}")
+                if key in ("href", "src") and not value.startswith(("#", "data:")):
+                    faults.append(f"{element.tag} asks for {value}")
+                targets = re.findall(r"url\(#([^)]*)\)", value) + ([value[1:]] if key == "href" and value[0] == "#" else [])
+                faults += [f"{element.tag} means {name}, which is not there" for name in targets if name not in ids]
+                faults += [f"{key} loads {value}" for _ in re.findall(r"url\((?!#)", value)]
+        scripts = [element.text for element in self.all("script")]
+        if len(scripts) != 1:
+            faults.append(f"{len(scripts)} scripts")
+        digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+        policy = self.root.find(".//meta[@http-equiv='Content-Security-Policy']").get("content")
+        if f"script-src 'sha256-{digest}';" not in policy or not policy.startswith("default-src 'none';"):
+            faults.append(f"the policy does not name the script's hash {digest}: {policy}")
+        return faults
+
+
+def has_matplotlib():
+    return subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0
+
+
+NO_MATPLOTLIB = "there is no matplotlib here (Debian: apt-get install python3-matplotlib)"
+
+
+def skip(why):
+    """77 tells ctest that the test was skipped."""
+    print("skipped:", why)
+    sys.exit(77)

@@ -1,0 +1,46 @@
+#include "results/run_validity.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/results/sample_record.h"
+
+namespace reprise::results {
+namespace {
+
+TEST(RunValidity, OfARecordThatNobodyJudgedIsNotDoubted) {
+  const RunValidity validity = run_validity(sample_record("p", "g", 0, 1));
+  EXPECT_FALSE(validity.is_judged);
+  EXPECT_TRUE(validity.is_valid);
+}
+
+TEST(RunValidity, IsFoundWhereverItStands) {
+  const Json judgement = {{"verdict", "INVALID"}, {"reasons", {"too short", "late"}}};
+  for (const char* place : {"/answers", "/answers/validity", "/answers/verdict",
+                            "/settings/resolved", "/settings/resolved/verdict"}) {
+    Json record = sample_record("p", "g", 0, 1);
+    record[Json::json_pointer(place)] = judgement;
+    const RunValidity validity = run_validity(record);
+    EXPECT_TRUE(validity.is_judged) << place;
+    EXPECT_FALSE(validity.is_valid) << place;
+    EXPECT_EQ(validity.reason, "too short; late") << place;
+  }
+}
+
+TEST(RunValidity, OnlyTheWordValidIsValid) {
+  Json record = sample_record("p", "g", 0, 1);
+  record["answers"] = {{"verdict", "VALID"}};
+  EXPECT_TRUE(run_validity(record).is_valid);
+  EXPECT_TRUE(run_validity(record).is_judged);
+  record["answers"] = {{"verdict", "valid"}, {"reasons", 7}};
+  EXPECT_FALSE(run_validity(record).is_valid);
+  EXPECT_EQ(run_validity(record).reason, "no reason is given");
+  for (const Json& odd : {Json(7), Json::array({"VALID"}), Json(nullptr), Json::object()}) {
+    record["answers"] = {{"verdict", odd}};
+    EXPECT_FALSE(run_validity(record).is_judged) << odd;
+  }
+}
+
+}  // namespace
+}  // namespace reprise::results

@@ -46,32 +46,22 @@ int32_t sequence_tokens(const ServeOptions& options, const model::ModelConfig& c
   return static_cast<int32_t>(std::min<int64_t>(positions, kMostDefaultTokens));
 }
 
-int64_t block_bytes(const reuse::PoolNeed& need, const ChosenModel& chosen) {
+int64_t bytes_needed(const reuse::PoolNeed& need, const ChosenModel& chosen) {
   const model::ModelConfig& config = chosen.config;
-  return int64_t{2} * need.block_tokens * config.layers * config.kv_heads * config.head_dim *
-         static_cast<int64_t>(size_of(chosen.kv_dtype));
+  return int64_t{2} * need.num_blocks * need.block_tokens * config.layers * config.kv_heads *
+         config.head_dim * static_cast<int64_t>(size_of(chosen.kv_dtype));
 }
 
-// Blocks of the cache: what the user gives room for, or else what the method needs, as far as half
-// of the free memory goes. 0: what it needs.
-int32_t blocks_of(const ServeOptions& options, const reuse::PoolNeed& need,
-                  const ChosenModel& chosen) {
-  const int64_t one = block_bytes(need, chosen), needed = one * need.num_blocks;
-  int64_t room = 0;
-  if (!options.kv_budget.empty()) {
-    room = parse_bytes(options.kv_budget);
-    if (room < one)
-      raise("--kv-budget {} holds no block of {} tokens, which takes {}: give more",
-            options.kv_budget, need.block_tokens, bytes_text(one));
-  } else {
-    room = std::max(available_bytes() / 2, one);
-    if (needed <= room) return 0;
-    note(
-        "note: --max-batch {} sequences would take {} of keys and values; they get {}, half of the "
-        "memory that is free\n",
-        options.max_batch, bytes_text(needed), bytes_text(room));
-  }
-  return static_cast<int32_t>(std::min<int64_t>(room / one, INT32_MAX));
+// 0: as much as the method needs.
+int64_t kv_budget_of(const ServeOptions& options, int64_t needed_bytes) {
+  if (!options.kv_budget.empty()) return parse_bytes(options.kv_budget);
+  const int64_t half = available_bytes() / 2;
+  if (half <= 0 || needed_bytes <= half) return 0;
+  note(
+      "note: --max-batch {} sequences would take {} of keys and values; they get {}, half of the "
+      "memory that is free\n",
+      options.max_batch, bytes_text(needed_bytes), bytes_text(half));
+  return half;
 }
 
 struct NamedPrefix {
@@ -83,10 +73,13 @@ std::vector<NamedPrefix> prefixes_of(const ServeOptions& options,
                                      const server::ServedModel& model) {
   std::vector<NamedPrefix> prefixes;
   if (!options.prefix_file.empty())
-    prefixes.push_back({"--prefix-file", model.tokenizer.encode(read_text(options.prefix_file))});
-  if (!options.system_file.empty())
     prefixes.push_back(
-        {"--system-prompt-file", server::chat_prefix(model, read_text(options.system_file))});
+        {"--prefix-file", server::text_prefix(model, read_text(options.prefix_file))});
+  if (!options.system_file.empty()) {
+    std::string system = read_text(options.system_file);
+    if (system.ends_with('\n')) system.pop_back();  // the file's, not the message's
+    prefixes.push_back({"--system-prompt-file", server::chat_prefix(model, system)});
+  }
   return prefixes;
 }
 
@@ -102,7 +95,7 @@ engine::EngineOptions engine_options(const ServeOptions& options, const ChosenMo
   made.kv_dtype = chosen.kv_dtype;
   made.step_tokens = options.prefill_chunk;
   made.scheduler = engine::make_scheduler(options.scheduler);
-  made.num_blocks = blocks_of(options, method.pool_need(made.limits), chosen);
+  made.kv_budget_bytes = kv_budget_of(options, bytes_needed(method.pool_need(made.limits), chosen));
   made.clock_ns = experiments::now_ns;
   return made;
 }
@@ -122,8 +115,12 @@ server::ServerOptions server_options(const ServeOptions& options) {
   server::ServerOptions made = options.serving;
   made.endpoints.api_key = api_key_of(options);
   made.endpoints.request_timeout = std::chrono::seconds(options.request_timeout_s);
-  if (!options.body_limit.empty())
-    made.http.most_body_bytes = static_cast<size_t>(parse_bytes(options.body_limit));
+  if (!options.body_limit.empty()) {
+    server::HttpLimits& http = made.http;
+    http.most_body_bytes = static_cast<size_t>(parse_bytes(options.body_limit));
+    if (http.most_body_bytes == 0) raise("--max-body is 0: give what a request may have");
+    http.all_body_bytes = std::max(http.all_body_bytes, 4 * http.most_body_bytes);
+  }
   return made;
 }
 

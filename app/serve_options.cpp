@@ -26,9 +26,11 @@ void add_address_options(CLI::App& command, ServeOptions& options) {
       ->check(integer_within(0, 65535));
   command
       .add_option("--api-key", options.api_key,
-                  "ask for this key; other users see it in the list of processes, but not:")
+                  "ask for this key, which other users see in the list of processes")
       ->check(not_empty());
-  command.add_option("--api-key-file", options.api_key_file, "ask for the key in this file")
+  command
+      .add_option("--api-key-file", options.api_key_file,
+                  "ask for the key in this file, which they do not")
       ->check(not_empty());
   command
       .add_option("--served-model-name", options.served_name,

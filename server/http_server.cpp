@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kBacklog = 1024;
 // Of an answer that the other end does not read: the system would keep megabytes by itself.
-constexpr int kSendBufferBytes = 128 << 10;
+constexpr int kSendBufferBytes = 64 << 10;
 
 class Socket {
  public:

@@ -46,6 +46,18 @@ void add_end_of_turn(ServedModel& model) {
   }
 }
 
+// Of the tokens of a text with something behind it: those that do not depend on what. A character
+// may join the one before it to a token; of several one at least shows where.
+template <typename Encode>
+std::vector<int32_t> common_beginning(Encode&& encode_with) {
+  std::vector<int32_t> one = encode_with("A");
+  for (const char* other : {"7", "\"", "z", " "}) {
+    const std::vector<int32_t> two = encode_with(other);
+    one.erase(std::mismatch(one.begin(), one.end(), two.begin(), two.end()).first, one.end());
+  }
+  return one;
+}
+
 }  // namespace
 
 ServedModel served_model(const model::ModelConfig& config, const Tokenizer& tokenizer,
@@ -58,19 +70,16 @@ ServedModel served_model(const model::ModelConfig& config, const Tokenizer& toke
   return model;
 }
 
+std::vector<int32_t> text_prefix(const ServedModel& model, const std::string& text) {
+  return common_beginning([&](const char* rest) { return model.tokenizer.encode(text + rest); });
+}
+
 std::vector<int32_t> chat_prefix(const ServedModel& model, const std::string& system) {
   if (!model.chat) raise("{}", model.no_chat);
-  const auto beginning = [&](const char* user) {
+  return common_beginning([&](const char* user) {
     const std::vector<tokenizer::ChatMessage> messages = {{"system", system}, {"user", user}};
     return tokenizer::encode_chat(tokenizer::write_chat(*model.chat, messages), model.tokenizer);
-  };
-  // A character may join the one before it to a token: of two, one at least shows where.
-  std::vector<int32_t> one = beginning("A");
-  for (const char* other : {"7", "\"", "z"}) {
-    const std::vector<int32_t> two = beginning(other);
-    one.erase(std::mismatch(one.begin(), one.end(), two.begin(), two.end()).first, one.end());
-  }
-  return one;
+  });
 }
 
 }  // namespace reprise::server

@@ -17,6 +17,8 @@ namespace reprise::server {
 ServedModel served_model(const model::ModelConfig& config, const Tokenizer& tokenizer,
                          const std::filesystem::path& folder, const std::string& chat_template);
 
+// The tokens that every completion of this text begins with, whatever follows it.
+std::vector<int32_t> text_prefix(const ServedModel& model, const std::string& text);
 // The tokens that every conversation with this system message begins with, whatever follows.
 std::vector<int32_t> chat_prefix(const ServedModel& model, const std::string& system);
 

@@ -71,7 +71,8 @@ void Service::State::step() {
   } catch (const std::exception& error) {
     fail_all(500, error.what());
     // What is left is a prefix that cannot be computed.
-    for (const engine::PrefixInfo& prefix : engine.prefixes()) engine.drop_prefix(prefix.name);
+    for (const engine::PrefixInfo& prefix : engine.prefixes())
+      if (!prefix.is_ready) engine.drop_prefix(prefix.name);
   }
 }
 

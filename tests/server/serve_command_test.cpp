@@ -151,7 +151,7 @@ TEST_F(ServeCommand, WhatMakesNoSenseIsRefused) {
   expect_refused({"serve", "--model", "quickstart", "--system-prompt-file", "/dev/null"},
                  {"--chat-template"});
   expect_refused({"serve", "--model", "quickstart", "--kv-budget", "1kB"},
-                 {"--kv-budget 1kB", "no block"});
+                 {"kv_budget_bytes is 1000"});
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ TEST(SlowClients, HoldNobodyUp) {
   ServerOptions options{.port = 0};
   options.service.most_requests = 1024;
   options.http.head_timeout = options.http.body_timeout = milliseconds(8000);
-  options.http.write_timeout = milliseconds(3000);
+  options.http.write_timeout = options.http.idle_timeout = milliseconds(3000);
   QuickstartServer server({.max_batch = 16, .max_sequence_tokens = 128, .server = options});
   const Json body = {{"prompt", "Hello"}, {"max_tokens", 8}, {"temperature", 0}};
   std::vector<double> alone_ms, among_ms;

@@ -50,6 +50,9 @@ TEST_F(CommandLine, ListShowsEveryKindOfThing) {
     EXPECT_NE(kind.out.find(part), std::string::npos) << part << " not in: " << kind.out;
   EXPECT_EQ(kind.out.find("latency_us"), std::string::npos) << kind.out;
   EXPECT_NE(reprise({"list", "arrivals"}).out.find("poisson"), std::string::npos);
+  EXPECT_NE(reprise({"list", "sources"}).out.find("mooncake"), std::string::npos);
+  EXPECT_NE(reprise({"list", "mooncake"}).out.find("length_divisor"), std::string::npos);
+  EXPECT_EQ(reprise({"list", "grid"}).out.find("length_divisor"), std::string::npos);
 }
 
 TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {

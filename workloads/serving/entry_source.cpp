@@ -43,16 +43,12 @@ void EntrySource::keep_window() {
 }
 
 void EntrySource::keep_fitting() {
-  int64_t too_long = 0;
-  const auto is_long = [&](uint32_t entry) {
-    const Lengths whole = entries_->lengths(entry);
-    const bool is = is_too_long(options_, whole.prompt, whole.output);
-    too_long += is ? 1 : 0;
-    return is;
-  };
   if (options_.too_long == "cut") return;
-  std::erase_if(chosen_, is_long);
-  dropped_.too_long += too_long;
+  const size_t dropped = std::erase_if(chosen_, [this](uint32_t entry) {
+    const Lengths whole = entries_->lengths(entry);
+    return is_too_long(options_, whole.prompt, whole.output);
+  });
+  dropped_.too_long += static_cast<int64_t>(dropped);
 }
 
 void EntrySource::choose() {

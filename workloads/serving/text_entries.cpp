@@ -1,5 +1,7 @@
 #include "workloads/serving/text_entries.h"
 
+#include <algorithm>
+
 namespace reprise::workloads::serving {
 
 void TextEntries::add_made_up_prefix(std::string name, int64_t tokens) {

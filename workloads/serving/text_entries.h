@@ -1,7 +1,6 @@
 // Requests with real texts, kept as tokens: a prefix that several may have, and a text of its own.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>

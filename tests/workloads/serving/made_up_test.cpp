@@ -8,6 +8,7 @@
 
 #include "tests/workloads/serving/sample_sources.h"
 #include "workloads/random_tokens.h"
+#include "workloads/serving/draws.h"
 #include "workloads/serving/shared_prefixes.h"
 
 namespace reprise::workloads {
@@ -104,6 +105,24 @@ TEST(Tree, HasThreeLevels) {
   EXPECT_EQ(documents.size(), 2u * 3 * 4);
   ASSERT_EQ(source->prefixes().size(), 2u);
   EXPECT_EQ(source->prefixes()[0].tokens.size(), 10u);
+}
+
+// Each of the orders of four, and each first two of them, as often as the others.
+TEST(Permuted, OrdersAreAlike) {
+  constexpr int kSeeds = 24000;
+  std::map<std::vector<uint32_t>, double> whole, first;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    std::vector<uint32_t> order = serving::permuted(4, 4, seed, serving::Draw::kOrder);
+    whole[order] += 1;
+    order.resize(2);
+    EXPECT_EQ(serving::permuted(4, 2, seed, serving::Draw::kOrder), order);
+    first[order] += 1;
+  }
+  ASSERT_EQ(whole.size(), 24u);
+  ASSERT_EQ(first.size(), 12u);
+  for (const auto& [order, count] : whole) EXPECT_NEAR(count, 1000, 5 * std::sqrt(1000.0));
+  for (const auto& [order, count] : first) EXPECT_NEAR(count, 2000, 5 * std::sqrt(2000.0));
+  EXPECT_TRUE(serving::permuted(0, 0, 1, serving::Draw::kOrder).empty());
 }
 
 // Prompts of random parts: same items, items cut short, texts that happen to be equal.

@@ -50,6 +50,21 @@ TEST(ServeGen, RequestsComeAtTheRateOfEachWindow) {
   }
 }
 
+// A gap goes on where a window ends: one that is cut in two brings the same requests.
+TEST(ServeGen, WindowsOfOneRateAreOne) {
+  const TempDir dir;
+  const std::string same = ",0.05,2,Weibull,0.6,0.9\n", silent = "1800,0,0,,0,0\n";
+  const auto times_of = [&](const std::string& trace) {
+    return make({.file = client(dir, trace, kConstantLengths), .window_s = 2400})->arrivals_s();
+  };
+  const std::vector<double> whole = times_of("0" + same + silent);
+  const std::vector<double> parts =
+      times_of("0" + same + "7" + same + "300" + same + "310" + same + "1799" + same + silent);
+  ASSERT_EQ(parts.size(), whole.size());
+  ASSERT_GT(whole.size(), 40u);
+  for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(parts[i], whole[i], 1e-9);
+}
+
 // P(gap > x) of a Weibull variable is exp(-(x / scale)^shape).
 TEST(ServeGen, GapsHaveTheRecordedShape) {
   const TempDir dir;

@@ -23,7 +23,7 @@ const std::vector<Signs>& signs() {
         "bos_token"},
        {"Cutting Knowledge"}},
       {"chatml",
-       {"'<|im_start|>' + message['role'] + '", "message['content'] + '<|im_end|>' + '\n'"},
+       {"'<|im_start|>' + message['role'] + '", "message['content'] + '<|im_end|>' + '\\n'"},
        {"bos_token", "eos_token", "strip", "trim", "set system_message"}},
       {"falcon-instruct",
        {"User: ' + message['content'].strip().replace(", "Assistant:", "system_message.strip()",

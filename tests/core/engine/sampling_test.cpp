@@ -35,6 +35,24 @@ void expect_shares(const std::vector<int>& counts, const std::vector<double>& sh
 
 const std::vector<float> kLogits = {std::log(0.1f), std::log(0.4f), std::log(0.2f), std::log(0.3f)};
 
+TEST(Sampling, ANamedStreamDrawsAlikeForEveryRequest) {
+  for (int index = 0; index < 20; ++index) {
+    const SamplingOptions third{.temperature = 1, .seed = 5, .stream = 3};
+    const int32_t wanted = sample(kLogits, {.temperature = 1, .seed = 5}, 3, index);
+    for (RequestId request = 0; request < 10; ++request)
+      EXPECT_EQ(sample(kLogits, third, request, index), wanted);
+  }
+}
+
+TEST(Sampling, NanNamesItsRequest) {
+  try {
+    (void)sample(std::vector<float>{1, std::nanf(""), 2}, {}, 42, 0);
+    FAIL() << "no error";
+  } catch (const BadLogits& error) {
+    EXPECT_EQ(error.request(), 42);
+  }
+}
+
 TEST(Sampling, GreedyTakesTheLargestAndTheLowestIdAmongEquals) {
   EXPECT_EQ(sample(std::vector<float>{1, 3, 2}, {}, 0, 0), 1);
   EXPECT_EQ(sample(std::vector<float>{1, 3, 3, 3}, {}, 0, 0), 1);

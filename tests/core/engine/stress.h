@@ -62,7 +62,7 @@ class Stress {
       : texts_(texts),
         random_(seed),
         engine_(context, decoder, methods::make_method(method.name, method.options),
-                options(method, seed)) {
+                options(method, seed, decoder.config())) {
     engine_.observe_logits([this](const engine::LogitsRow& row) {
       EXPECT_EQ(row.token, shown_[row.request]++) << "request " << row.request;
     });
@@ -106,7 +106,8 @@ class Stress {
     std::vector<int32_t> tokens;
   };
 
-  engine::EngineOptions options(const MethodUnderTest& method, uint64_t seed) {
+  engine::EngineOptions options(const MethodUnderTest& method, uint64_t seed,
+                                const model::ModelConfig& config) {
     const int32_t most = StressTexts::kMostPrompt + StressTexts::kMostNew;
     engine::EngineOptions options{.step_tokens = static_cast<int32_t>(seed % 3 == 0 ? 7 : 40)};
     options.limits = {.max_batch = 1,
@@ -121,16 +122,18 @@ class Stress {
     options.scheduler =
         engine::make_scheduler(schedulers[seed % schedulers.size()], {.most_wait_s = 20e-9});
     options.clock_ns = [this] { return now_; };
-    options.swap = swap_options(seed);
+    options.swap = swap_options(seed, config);
     return options;
   }
-  // Of each kind, some with less room than is asked for.
-  [[nodiscard]] engine::SwapOptions swap_options(uint64_t seed) const {
+  // Of each kind, one with room for 24 tokens in f32: less than is asked for.
+  [[nodiscard]] engine::SwapOptions swap_options(uint64_t seed,
+                                                 const model::ModelConfig& config) const {
     using engine::Preemption;
+    const int64_t few_bytes = 24 * 2 * 4 * config.layers * config.kv_heads * config.head_dim;
     const Preemption kinds[] = {Preemption::kSwapHost, Preemption::kRecompute,
                                 Preemption::kSwapHost, Preemption::kSwapDisk};
     return {.preemption = kinds[seed / 4 % 4],
-            .most_bytes = seed / 4 % 4 == 2 ? 15'000 : 0,
+            .most_bytes = seed / 4 % 4 == 2 ? few_bytes : 0,
             .folder = folder_.path()};
   }
   int32_t pick(int32_t low, int32_t high) {

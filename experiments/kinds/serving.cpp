@@ -74,6 +74,16 @@ double equal_requests(const serving::RequestLog& log, const serving::RequestLog&
   return both == 0 ? 1 : static_cast<double>(equal) / static_cast<double>(both);
 }
 
+// What of a run does not depend on who serves.
+serving::RunOptions run_options_of(const Group& group, const RequestSource& source,
+                                   const model::ModelConfig& config) {
+  return {.warmup = serving::unrelated_requests(
+              source, group.warmup, static_cast<int32_t>(config.vocab), group.seeds.prompts),
+          .rules = validity_rules_of(group),
+          // A backlog below a few batches may be no more than a burst.
+          .growth = {.least_backlog = 4 * group.axis("max_batch")}};
+}
+
 std::unique_ptr<engine::Engine> make_engine(const Group& group, const MethodChoice& method,
                                             const RequestSource& source, Bench& bench) {
   const Extent extent = extent_of(source);
@@ -100,27 +110,21 @@ class Service {
   serving::RunResult run(const std::atomic<bool>& stop) {
     const std::vector<workloads::DeclaredPrefix> prefixes = source_.prefixes();
     const reuse::ReusePromise promise = engine_->method().promise();
-    serving::RunOptions options{
-        .warmup = serving::unrelated_requests(source_, group_.warmup,
-                                              static_cast<int32_t>(decoder_.config().vocab),
-                                              group_.seeds.prompts),
-        .primes = !prefixes.empty(),
-        .rules = validity_rules_of(group_),
-        .reuse = [&](const ServingRequest& r) { return bounds_of(r, promise, prefixes); },
-        .stop = &stop};
+    serving::RunOptions options = run_options_of(group_, source_, decoder_.config());
+    options.primes = !prefixes.empty();
+    options.reuse = [&](const ServingRequest& r) { return bounds_of(r, promise, prefixes); };
+    options.stop = &stop;
     return serving::run(target_, source_, schedule_of(group_, source_), options, clock_);
   }
 
   Measurement measurement(const serving::RunResult& result, const Json& machine) {
     Measurement out = serving::measure(
-        result.log,
-        {.slo = slo_of(group_), .is_open_loop = group_.word_axis("arrivals") != "closed"});
+        result, {.slo = slo_of(group_), .is_open_loop = group_.word_axis("arrivals") != "closed"});
     out.set(kPrimeMs, result.prime_s * 1e3);
     add_step_times(decoder_.config(), group_, machine, result.log, out);
     out.set(kVerdict, result.verdict.is_valid() ? 1 : 0);
-    out.resolved = resolved_settings(*engine_, decoder_);
+    out.resolved.update(resolved_settings(*engine_, decoder_));
     out.resolved["repetitions"] = 1;
-    out.answers.update(result.verdict.json());
     out.memory = memory_of(*engine_);
     return out;
   }
@@ -185,6 +189,18 @@ const RequestSource& ServingKind::source(const Group& group) {
     made_from_ = std::move(key);
   }
   return *source_;
+}
+
+serving::ServingPlan ServingKind::plan(const Group& group) {
+  (void)source(group);
+  serving::ServingPlan plan{.source = source_,
+                            .schedule = schedule_of(group, *source_),
+                            .options = run_options_of(group, *source_, Bench::config(group))};
+  try {
+    plan.tokenizer = load_tokenizer(resolve_model(group.model.model));
+  } catch (const Error&) {  // a model of random weights need not have one
+  }
+  return plan;
 }
 
 std::vector<Measurement> ServingKind::measure(const Group& group, const Json& machine,

@@ -8,6 +8,7 @@
 
 #include "experiments/framework/kind.h"
 #include "experiments/kinds/bench.h"
+#include "experiments/serving/plan.h"
 #include "workloads/serving/request_source.h"
 
 namespace reprise::experiments {
@@ -16,7 +17,7 @@ namespace reprise::experiments {
 // wait until they are computed, then requests at their times, drawn before the run. Methods run one
 // after another; all see the same requests at the same times. Sampling is greedy, and nothing stops
 // a request before its tokens are there.
-class ServingKind : public Kind {
+class ServingKind : public Kind, public serving::PlansServing {
  public:
   explicit ServingKind(const Context& context) : bench_(context) {}
   static KindInfo info();
@@ -24,6 +25,7 @@ class ServingKind : public Kind {
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
   std::vector<Measurement> measure(const Group& group, const Json& machine,
                                    const std::atomic<bool>& stop) override;
+  [[nodiscard]] serving::ServingPlan plan(const Group& group) override;
 
  private:
   // Made once for what it is made from.
@@ -31,7 +33,7 @@ class ServingKind : public Kind {
 
   Bench bench_;
   std::string made_from_;
-  std::unique_ptr<workloads::RequestSource> source_;
+  std::shared_ptr<const workloads::RequestSource> source_;
 };
 
 }  // namespace reprise::experiments

@@ -9,6 +9,7 @@
 #include "core/device/memory.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/engine_target.h"
+#include "experiments/kinds/module_folder.h"
 #include "experiments/kinds/serving_axes.h"
 #include "experiments/kinds/serving_steps.h"
 #include "experiments/kinds/shared_info.h"
@@ -85,9 +86,11 @@ serving::RunOptions run_options_of(const Group& group, const RequestSource& sour
 }
 
 std::unique_ptr<engine::Engine> make_engine(const Group& group, const MethodChoice& method,
-                                            const RequestSource& source, Bench& bench) {
+                                            const RequestSource& source, Bench& bench,
+                                            const std::filesystem::path& swap_folder) {
   const Extent extent = extent_of(source);
   engine::EngineOptions options = engine_options_of(group);
+  options.swap.folder = swap_folder;
   options.limits.max_sequence_tokens = static_cast<int32_t>(extent.longest);
   options.limits.prefix_tokens = static_cast<int32_t>(extent.prefix_tokens);
   options.limits.prefixes = static_cast<int32_t>(std::max<int64_t>(1, extent.prefixes));
@@ -104,7 +107,7 @@ class Service {
       : group_(group),
         source_(source),
         decoder_(bench.decoder(group)),
-        engine_(make_engine(group, method, source, bench)),
+        engine_(make_engine(group, method, source, bench, *swap_folder_)),
         target_(*engine_, clock_) {}
 
   serving::RunResult run(const std::atomic<bool>& stop) {
@@ -133,6 +136,7 @@ class Service {
   const Group& group_;
   const RequestSource& source_;
   model::Decoder& decoder_;
+  std::shared_ptr<const std::filesystem::path> swap_folder_ = make_module_folder();
   std::unique_ptr<engine::Engine> engine_;
   serving::SteadyClock clock_;
   EngineTarget target_;

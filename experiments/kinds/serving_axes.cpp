@@ -100,7 +100,17 @@ std::vector<Axis> engine_axes() {
        .accepted = Reals{0, 1e9},
        .unit = "MB",
        .help = "that keys and values may take (1 MB: 10^6 bytes); 0: as much as the batch's "
-               "longest requests need"}};
+               "longest requests need"},
+      {.name = "preemption",
+       .fallback = "recompute",
+       .accepted = Words{engine::known_preemptions()},
+       .unit = "",
+       .help = "what becomes of requests that give back their cache for others"},
+      {.name = "swap_budget_mb",
+       .fallback = 0.0,
+       .accepted = Reals{0, 1e9},
+       .unit = "MB",
+       .help = "that swapped states may take; 0: what memory or disk has"}};
 }
 
 std::vector<Axis> rule_axes() {
@@ -221,6 +231,8 @@ engine::EngineOptions engine_options_of(const Group& group) {
   options.kv_budget_bytes = kv_budget_bytes(group);
   options.scheduler = engine::make_scheduler(group.word_axis("scheduler"),
                                              {.most_wait_s = group.real_axis("most_wait_s")});
+  options.swap.preemption = engine::parse_preemption(group.word_axis("preemption"));
+  options.swap.most_bytes = std::llround(group.real_axis("swap_budget_mb") * 1e6);
   options.clock_ns = now_ns;
   return options;
 }

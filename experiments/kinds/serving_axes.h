@@ -37,7 +37,7 @@ namespace reprise::experiments {
 
 [[nodiscard]] int64_t kv_budget_bytes(const Group& group);  // 0: none
 
-// Limits apart, what the engine of every method is told.
+// What the engine of every method is told, limits and the folder for swapped states apart.
 [[nodiscard]] engine::EngineOptions engine_options_of(const Group& group);
 
 [[nodiscard]] serving::Slo slo_of(const Group& group);

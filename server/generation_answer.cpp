@@ -55,8 +55,8 @@ GenerationAnswer::GenerationAnswer(Service& service, const ServedModel& model,
   for (const std::vector<int32_t>& prompt : request_.prompts) {
     prompt_tokens_ += std::ssize(prompt);
     for (int32_t i = 0; i < request_.n; ++i)
-      parts_.push_back(
-          {Choice(model.tokenizer, prompt, request_.stops), LogprobList(texts, request_.is_chat), ""});
+      parts_.push_back({Choice(model.tokenizer, prompt, request_.stops),
+                        LogprobList(texts, request_.is_chat), ""});
   }
   left_ = parts_.size();
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device/context.h"
 #include "experiments/framework/kind.h"
 
 namespace reprise::experiments {

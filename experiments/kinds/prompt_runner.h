@@ -34,7 +34,7 @@ class PromptRunner {
   // Greedy tokens, up to `most`, a stop id, or the first for which `is_last` is true; the last is
   // among them.
   Generated generate(const prompt_cache::PreparedPrompt& prompt, int64_t most,
-                                const std::function<bool(int32_t token)>& is_last);
+                     const std::function<bool(int32_t token)>& is_last);
 
   // Logits [tokens, vocab] that each of `tokens` behind the prompt is drawn from, the ones before
   // it given. At least one token.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -25,8 +26,29 @@ const std::map<std::string, int64_t> kPublished = {
     {"tinyllama-1.1b", 1'100'048'384},
 };
 
+// The same model with fewer layers, for machines on which the whole takes too long.
+const std::map<std::string, std::string> kCutToTwoLayers = {
+    {"llama-2-13b-2-layers", "llama-2-13b"},
+    {"llama-2-7b-2-layers", "llama-2-7b"},
+    {"mistral-7b-2-layers", "mistral-7b"},
+    {"phi-2-2-layers", "phi-2"},
+};
+
+TEST(Shapes, CutOnesDifferInTheirLayersAlone) {
+  for (const auto& [name, whole_name] : kCutToTwoLayers) {
+    const ModelConfig cut = load_config(name), whole = load_config(whole_name);
+    EXPECT_EQ(cut.layers, 2);
+    const int64_t layer = (whole.parameters() - cut.parameters()) / (whole.layers - 2);
+    EXPECT_EQ(cut.parameters() + (whole.layers - 2) * layer, whole.parameters()) << name;
+    EXPECT_EQ(cut.hidden, whole.hidden) << name;
+    EXPECT_EQ(cut.kv_dim(), whole.kv_dim()) << name;
+    EXPECT_EQ(cut.vocab, whole.vocab) << name;
+  }
+}
+
 TEST(Shapes, ParameterCountsAreThePublishedOnes) {
   std::vector<std::string> names;
+  for (const auto& [name, whole] : kCutToTwoLayers) names.push_back(name);
   for (const auto& [name, parameters] : kPublished) {
     names.push_back(name);
     const ModelConfig config = load_config(name);
@@ -34,6 +56,7 @@ TEST(Shapes, ParameterCountsAreThePublishedOnes) {
     EXPECT_EQ(config.name, name);
     EXPECT_DOUBLE_EQ(config.attention_scale, 1.0 / std::sqrt(double(config.head_dim))) << name;
   }
+  std::sort(names.begin(), names.end());
   EXPECT_EQ(shipped_shapes(), names);
 }
 

@@ -125,9 +125,18 @@ struct HttpServer::State {
       drop_done();
       if (wanted[0].revents != 0) (void)accept_one();
     }
-    while (accept_one()) {
-    }  // who came before the end is told of it
+    // Who came before the end is told of it. Who is told and comes again is not waited for: there
+    // may be always one more.
+    for (int waiting = waiting_connections(); waiting > 0 && accept_one(); --waiting) drop_done();
     ::shutdown(listener.number(), SHUT_RDWR);
+  }
+
+  // Connections that the system has accepted and we have not.
+  [[nodiscard]] int waiting_connections() const {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    const bool is_known = ::getsockopt(listener.number(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+    return is_known ? static_cast<int>(info.tcpi_unacked) : kBacklog;
   }
 
   // False: nobody waits.

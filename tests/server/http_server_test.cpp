@@ -225,6 +225,34 @@ TEST_F(HttpServerTest, ClosingRefusesConnectionsAndEndsIdleOnes) {
   EXPECT_FALSE(RawClient(port()).is_open());
 }
 
+// The end waits for nobody who comes again: each is answered, or lost at most once.
+TEST(HttpServer, ClosingEndsThoughClientsComeAgain) {
+  constexpr int kClients = 64;
+  Metrics metrics;
+  const HttpHandler handler = {.check = [](const HttpHead&) {},
+                               .answer = [](const HttpCall&) { return HttpAnswer(); }};
+  HttpServer server("127.0.0.1", 0, {}, handler, metrics);
+  std::atomic<int> answered = 0, unanswered = 0;
+  std::atomic<bool> ends = false;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < kClients; ++i)
+    clients.emplace_back([&] {
+      while (!ends) {
+        RawClient client(server.port());
+        if (!client.is_open()) return;
+        client.send(get_text("/echo"));
+        (client.answer().status == 200 ? answered : unanswered)++;
+      }
+    });
+  while (answered < kClients) std::this_thread::sleep_for(milliseconds(1));
+  const auto begin = std::chrono::steady_clock::now();
+  server.close(milliseconds(0));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  ends = true;
+  for (std::thread& client : clients) client.join();
+  EXPECT_LE(unanswered, kClients);
+}
+
 TEST(HttpServer, AnAddressThatIsTakenIsNamed) {
   Metrics metrics;
   const HttpServer first("127.0.0.1", 0, {}, {}, metrics);

@@ -58,11 +58,12 @@ double stolen_ms() {
 
 }  // namespace
 
-bool CoreUse::lost_its_core() const {
+double CoreUse::lost_ms() const {
   // Stolen time comes in steps: of a short time it says only that something was taken around then.
-  const double lost_ms = std::max(waited_ms - background_ms, std::min(stolen_ms, wall_ms));
-  return lost_ms > std::max(kLostMs, kLostShare * wall_ms);
+  return std::max({0.0, waited_ms - background_ms, std::min(stolen_ms, wall_ms)});
 }
+
+bool CoreUse::lost_its_core() const { return lost_ms() > std::max(kLostMs, kLostShare * wall_ms); }
 
 CoreUse operator-(const CoreUse& end, const CoreUse& begin) {
   return {.wall_ms = end.wall_ms - begin.wall_ms,

@@ -16,9 +16,11 @@ struct CoreUse {
   double stolen_ms = 0;  // of all cores of this machine, by the machine it is a guest of; the
                          // system counts it in steps of 10 ms
 
-  // True where other programs or the host took so much that the time says little about what was
-  // timed: more than kLostShare of it, and more than kLostMs, which waking threads wait for a free
-  // core. Threads of this process that wait for its own background work have lost nothing.
+  // What other programs or the host took. Threads of this process that wait for its own background
+  // work have lost nothing.
+  [[nodiscard]] double lost_ms() const;
+  // True where that is so much that the time says little about what was timed: more than kLostShare
+  // of it, and more than kLostMs, which waking threads wait for a free core.
   [[nodiscard]] bool lost_its_core() const;
   static constexpr double kLostShare = 0.05;
   static constexpr double kLostMs = 0.1;

@@ -2,10 +2,24 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "results/statistics.h"
 
 namespace reprise::experiments {
+
+bool Undisturbed::may_retake(const CoreUse& use, int tries) {
+  if (tries < kMostTries && retakes_left_ > 0) {
+    --retakes_left_;
+    return true;
+  }
+  const double needed_ms = use.wall_ms + static_cast<double>(kRest.count());
+  if (needed_ms > short_left_ms_) return false;
+  short_left_ms_ -= needed_ms;
+  return true;
+}
+
+void Undisturbed::rest() { std::this_thread::sleep_for(kRest); }
 
 int64_t Undisturbed::disturbed() const {
   return std::count_if(uses_.begin(), uses_.end(),

@@ -1,7 +1,9 @@
 // Timed work that is done again where other programs took its core, and what the processor gave it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,26 +16,33 @@ namespace reprise::experiments {
 class Undisturbed {
  public:
   // Does at most `samples` pieces of work again, so that a point takes at most about twice its time
-  // on a machine that never comes to rest.
-  explicit Undisturbed(int64_t samples = 0) : retakes_left_(samples) {}
+  // on a machine that never comes to rest; and short ones more often, kShortBudgetMs in all.
+  explicit Undisturbed(int64_t samples = 0)
+      : retakes_left_(samples), short_left_ms_(samples > 0 ? kShortBudgetMs : 0) {}
 
-  // Calls prepare() and then work() until work() kept its core, kMostTries times at most, and
-  // returns the last one's result. What the others returned is dropped and counted.
+  // Calls prepare() and then work() until work() kept its core, or may not be done again, and
+  // returns what the call returned that lost the least. What the others returned is dropped and
+  // counted.
   template <typename Prepare, typename Work>
   auto take(Prepare&& prepare, Work&& work) {
+    using Result = decltype(work());
+    std::optional<Result> best;
+    CoreUse best_use;
     for (int tries = 1;; ++tries) {
       prepare();
       const CoreUse begin = core_use_now();
-      auto result = work();
+      Result result = work();
       const CoreUse use = core_use_now() - begin;
-      if (use.lost_its_core() && tries < kMostTries && retakes_left_ > 0) {
-        --retakes_left_;
-        ++retaken_;
-        continue;
+      if (!best || lost_share(use) < lost_share(best_use)) {
+        best.emplace(std::move(result));
+        best_use = use;
       }
-      uses_.push_back(use);
-      return result;
+      if (!use.lost_its_core() || !may_retake(use, tries)) break;
+      ++retaken_;
+      rest();
     }
+    uses_.push_back(best_use);
+    return std::move(*best);
   }
 
   [[nodiscard]] int64_t disturbed() const;  // samples that count although they lost their core
@@ -43,10 +52,21 @@ class Undisturbed {
   // disturbed.
   void add_to(Measurement& out) const;
 
-  static constexpr int kMostTries = 3;
+  static constexpr int kMostTries = 3;  // of work that is not short
+  static constexpr double kShortBudgetMs = 500;
+  // Two ticks of most systems: who has rested gets a core at once, and for longer.
+  static constexpr std::chrono::milliseconds kRest{8};
 
  private:
+  static double lost_share(const CoreUse& use) {
+    return use.wall_ms > 0 ? use.lost_ms() / use.wall_ms : 0;
+  }
+  // Takes it off what is left.
+  bool may_retake(const CoreUse& use, int tries);
+  static void rest();
+
   int64_t retakes_left_;
+  double short_left_ms_;
   int64_t retaken_ = 0;
   std::vector<CoreUse> uses_;
 };

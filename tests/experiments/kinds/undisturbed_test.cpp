@@ -64,21 +64,51 @@ class UndisturbedTest : public ::testing::Test {
 TEST_F(UndisturbedTest, WorkThatNeverKeepsItsCoreIsRepeatedWithinBounds) {
   Undisturbed taking(4);
   int calls = 0, prepared = 0;
+  constexpr int kWorkMs = 60;
   beside_a_busy_thread([&] {
     for (int sample = 0; sample < 6; ++sample)
       taking.take([&] { ++prepared; },
                   [&] {
-                    spin_for_ms(30);
+                    spin_for_ms(kWorkMs);
                     return ++calls;
                   });
   });
-  EXPECT_EQ(calls, 6 + 4);  // two more for the first two samples, then nothing is left
+  // Two more for the first two samples; then as many as the budget for short work holds.
+  const auto most_short = static_cast<int64_t>(Undisturbed::kShortBudgetMs / kWorkMs);
+  EXPECT_EQ(calls, 6 + taking.retaken());
   EXPECT_EQ(prepared, calls);
-  EXPECT_EQ(taking.retaken(), 4);
+  EXPECT_GE(taking.retaken(), 4);
+  EXPECT_LE(taking.retaken(), 4 + most_short);
   EXPECT_EQ(taking.disturbed(), 6);
 }
 
-TEST_F(UndisturbedTest, TheLastTryCounts) {
+TEST_F(UndisturbedTest, ShortWorkIsRepeatedUntilItKeepsItsCore) {
+  constexpr int kSamples = 5;
+  Undisturbed taking(kSamples);
+  beside_a_busy_thread([&] {
+    for (int sample = 0; sample < kSamples; ++sample)
+      taking.take([] {}, [] { return spin_for_ms(1), 1; });
+  });
+  EXPECT_LT(taking.disturbed(), kSamples);
+}
+
+TEST_F(UndisturbedTest, TheTryThatLostTheLeastCounts) {
+  Undisturbed taking(2);
+  int calls = 0, best = 0;
+  beside_a_busy_thread([&] {
+    best = taking.take([] {},
+                       [&] {
+                         // The second time, half of it asleep, which loses nothing.
+                         if (++calls == 2) std::this_thread::sleep_for(std::chrono::seconds(1));
+                         spin_for_ms(300);
+                         return calls;
+                       });
+  });
+  EXPECT_EQ(best, 2);
+  EXPECT_GE(calls, 3);
+}
+
+TEST_F(UndisturbedTest, WhatKeptItsCoreCounts) {
   Undisturbed taking(10);
   int calls = 0;
   beside_a_busy_thread([&] {

@@ -11,6 +11,7 @@
 #include "workloads/serving/mooncake.h"
 #include "workloads/serving/servegen.h"
 #include "workloads/serving/sharegpt.h"
+#include "workloads/serving/system_prompts.h"
 #include "workloads/serving/tree.h"
 
 namespace reprise::workloads {
@@ -30,6 +31,7 @@ constexpr Entry kSources[] = {
     {serving::sharegpt_info, serving::make_sharegpt},
     {serving::lengths_info, serving::make_lengths},
     {serving::mmlu_info, serving::make_mmlu},
+    {serving::system_prompts_info, serving::make_system_prompts},
     {serving::azure_info, serving::make_azure},
     {serving::mooncake_info, serving::make_mooncake},
     {serving::servegen_info, serving::make_servegen},

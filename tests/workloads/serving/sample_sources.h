@@ -119,6 +119,18 @@ inline std::vector<SampleSource> sample_sources(const model::TempDir& dir, int64
   dir.write("bees_test.csv", "Where?,a,b,c,d,A\nWhen?,a,b,c,d,A\n");
   add("mmlu", {.file = dir.path(), .shots = 2});
   add("mmlu", {.file = dir.path(), .subjects = "bees", .shots = 0});
+  dir.write("prompts-a.txt", "You are a helpful fox. Tell short stories, please.");
+  add("system_prompts",
+      {.file = dir.write("prompts-b.md", "You are a helpful hen. Tell the truth."),
+       .requests = 20,
+       .user_tokens = 3,
+       .output_tokens = 2});
+  add("system_prompts", {.file = dir.path(),
+                         .requests = 60,
+                         .user_tokens = 1,
+                         .user_tokens_most = 6,
+                         .output_tokens = 2,
+                         .zipf_exponent = 1.0});
   const auto azure = dir.write("azure.csv", kAzure);
   add("azure", {.file = azure});
   add("azure", {.file = azure, .shared_tokens = 6, .most_prompt_tokens = 15, .too_long = "cut"});

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "core/base/json.h"
@@ -171,6 +172,45 @@ TEST(Conversations, InterleaveWithTheirTurnsInOrder) {
       EXPECT_GT(switches, 30u);
     }
   }
+}
+
+TEST(SystemPrompts, EachTextIsADeclaredPrefix) {
+  const TempDir dir;
+  const std::string fox = "You are a fox.", hen = "You are a hen. Tell the truth.";
+  dir.write("b.md", hen);
+  dir.write("a.txt", fox);
+  dir.write("c.json", "{}");  // no text
+  const SourceOptions options{
+      .file = dir.path(), .requests = 40, .user_tokens = 3, .output_tokens = 2};
+  const auto source = make("system_prompts", options);
+  const std::vector<DeclaredPrefix> prefixes = source->prefixes();
+  ASSERT_EQ(prefixes.size(), 2u);
+  EXPECT_EQ(prefixes[0].name, "a.txt");
+  EXPECT_EQ(prefixes[0].tokens, encode(fox));
+  EXPECT_EQ(prefixes[1].tokens, encode(hen));
+  std::array<int, 2> drawn{};
+  for (const ServingRequest& request : requests_of(*source)) {
+    const Tokens& prefix = prefixes.at(static_cast<size_t>(request.prefix)).tokens;
+    ++drawn.at(static_cast<size_t>(request.prefix));
+    ASSERT_EQ(request.prompt.size(), prefix.size() + 3);
+    EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), request.prompt.begin()));
+    EXPECT_GE(request.shared_tokens, std::ssize(prefix));
+  }
+  EXPECT_GT(std::min(drawn[0], drawn[1]), 0);
+}
+
+TEST(SystemPrompts, WhatIsNoTextIsRefused) {
+  const TempDir dir;
+  const auto message = [&](const std::filesystem::path& file) -> std::string {
+    try {
+      make("system_prompts", {.file = file, .requests = 1, .user_tokens = 1, .output_tokens = 1});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message(dir.path()).find("no .txt"), std::string::npos);
+  EXPECT_NE(message(dir.path() / "missing").find("missing"), std::string::npos);
 }
 
 constexpr const char* kDev = "One?,a,b,c,d,C\n\"Two, or\n2?\",e,f,g,h,A\n";

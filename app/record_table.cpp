@@ -16,6 +16,7 @@
 #include "results/metric_name.h"
 #include "results/paper_numbers.h"
 #include "results/record.h"
+#include "results/run_validity.h"
 #include "results/statistics.h"
 #include "results/table.h"
 

@@ -269,14 +269,6 @@ std::string inexact_remark(const Json& metrics) {
       (*unexplained)["value"].get<double>(), metrics["generations"]["value"].get<double>());
 }
 
-std::string invalid_remark(const Json& answers) {
-  if (answers.value("verdict", Json()) != "INVALID") return "";
-  std::vector<std::string> reasons;
-  for (const Json& reason : answers.value("reasons", Json::array()))
-    if (reason.is_string()) reasons.push_back(reason.get<std::string>());
-  return fmt::format("INVALID: {}", fmt::join(reasons, "; "));
-}
-
 // Of a metric; 0 where it is not there.
 double value_of(const Json& metrics, const char* name) {
   const auto metric = metrics.find(name);

@@ -30,7 +30,8 @@ inline constexpr int kSchemaVersion = 1;
 //   answers      what came out beside the times, such as {tokens_hash, generated_tokens}, and the
 //                {verdict, reasons} of a serving run
 //   memory       {name in bytes: number}
-//   core_use     (of timed kinds) {wall_ms, cpu_ms, waited_ms, background_ms, involuntary_switches, stolen_ms: [of
+//   core_use     (of timed kinds) {wall_ms, cpu_ms, waited_ms, background_ms, involuntary_switches,
+//   stolen_ms: [of
 //                each piece of timed work], disturbed, retaken: counts}: core/device/core_use.h
 //   remarks      sentences a reader of the numbers should know
 //   machine      facts and measured limits
@@ -65,9 +66,6 @@ std::string record_fault(const Json& record);
 // differ from it by more than rounding explains ("unexplained" of "generations"); "" if they do
 // not, or were not compared.
 std::string inexact_remark(const Json& metrics);
-
-// What a verdict of "INVALID" among the answers says, with its reasons; "" where there is none.
-std::string invalid_remark(const Json& answers);
 
 // What a reader should know about metrics: the inexact_remark() if any, which are noisy, whether a
 // share of a limit is above 1, that is, the limit was measured on a busy machine, and whether one

@@ -14,8 +14,9 @@ struct RunValidity {
   std::string reason;      // of one that is not, never empty then
 };
 
-// Of a record's {"verdict": "VALID" or another text, "reasons": [texts]}: in its answers or in its
-// settings as resolved, there as such or as the member "verdict" or "validity".
+// Of {"verdict": "VALID" or another text, "reasons": [texts]} among a record's answers.
 [[nodiscard]] RunValidity run_validity(const Json& record);
+// Of the answers alone: "INVALID: " and the reasons, "" where the run is valid.
+[[nodiscard]] std::string invalid_remark(const Json& answers);
 
 }  // namespace reprise::results

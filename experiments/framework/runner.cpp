@@ -12,6 +12,7 @@
 #include "results/identity.h"
 #include "results/provenance.h"
 #include "results/record.h"
+#include "results/run_validity.h"
 #include "results/store.h"
 
 namespace reprise::experiments {

@@ -15,17 +15,13 @@ TEST(RunValidity, OfARecordThatNobodyJudgedIsNotDoubted) {
   EXPECT_TRUE(validity.is_valid);
 }
 
-TEST(RunValidity, IsFoundWhereverItStands) {
-  const Json judgement = {{"verdict", "INVALID"}, {"reasons", {"too short", "late"}}};
-  for (const char* place : {"/answers", "/answers/validity", "/answers/verdict",
-                            "/settings/resolved", "/settings/resolved/verdict"}) {
-    Json record = sample_record("p", "g", 0, 1);
-    record[Json::json_pointer(place)] = judgement;
-    const RunValidity validity = run_validity(record);
-    EXPECT_TRUE(validity.is_judged) << place;
-    EXPECT_FALSE(validity.is_valid) << place;
-    EXPECT_EQ(validity.reason, "too short; late") << place;
-  }
+TEST(RunValidity, TellsTheReasons) {
+  Json record = sample_record("p", "g", 0, 1);
+  record["answers"] = {{"verdict", "INVALID"}, {"reasons", {"too short", "late"}}};
+  EXPECT_TRUE(run_validity(record).is_judged);
+  EXPECT_FALSE(run_validity(record).is_valid);
+  EXPECT_EQ(run_validity(record).reason, "too short; late");
+  EXPECT_EQ(invalid_remark(record["answers"]), "INVALID: too short; late");
 }
 
 TEST(RunValidity, OnlyTheWordValidIsValid) {
@@ -39,6 +35,7 @@ TEST(RunValidity, OnlyTheWordValidIsValid) {
   for (const Json& odd : {Json(7), Json::array({"VALID"}), Json(nullptr), Json::object()}) {
     record["answers"] = {{"verdict", odd}};
     EXPECT_FALSE(run_validity(record).is_judged) << odd;
+    EXPECT_EQ(invalid_remark(record["answers"]), "");
   }
 }
 

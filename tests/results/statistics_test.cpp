@@ -109,14 +109,6 @@ TEST(Statistics, NoiseAndImpossibleSharesAreRemarked) {
       2u);
 }
 
-TEST(Statistics, InvalidRunsAreRemarkedWithTheirReasons) {
-  EXPECT_EQ(invalid_remark({{"verdict", "INVALID"}, {"reasons", {"too short", "too few"}}}),
-            "INVALID: too short; too few");
-  for (const Json& none : {Json::object(), Json{{"verdict", "VALID"}}, Json{{"verdict", 3}}})
-    EXPECT_EQ(invalid_remark(none), "");
-  EXPECT_EQ(invalid_remark({{"verdict", "INVALID"}, {"reasons", 7}}), "INVALID: ");
-}
-
 TEST(Statistics, TimesThatNeitherArithmeticNorMemoryExplainsAreRemarked) {
   const auto remarks = [](double compute, double memory) {
     return remarks_on({{"compute_limit_ratio", metric_json(compute, "ratio")},

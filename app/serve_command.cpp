@@ -96,6 +96,7 @@ engine::EngineOptions engine_options(const ServeOptions& options, const ChosenMo
   made.step_tokens = options.prefill_chunk;
   made.scheduler = engine::make_scheduler(options.scheduler);
   made.kv_budget_bytes = kv_budget_of(options, bytes_needed(method.pool_need(made.limits), chosen));
+  made.swap = swap_options(options);
   made.clock_ns = experiments::now_ns;
   return made;
 }
@@ -147,10 +148,21 @@ void serve(const ServeOptions& options, server::ServedModel& model, const Chosen
   server.shut_down(std::chrono::seconds(options.grace_s));
 }
 
-void run(const ServeOptions& options, const CommonOptions& common) {
+// Who serves without having chosen a method wants prompts' heads kept, as other servers do. Where
+// angles depend on a prompt's length, equal heads have different keys.
+void default_method(const model::ModelConfig& config, ModelOptions& model) {
+  const bool is_chosen =
+      model.method != ServeOptions().model.method || !model.method_options.empty();
+  if (!is_chosen && config.rotary.scaling != model::RopeScaling::kDynamic)
+    model.method_options = R"({"reuse_prefill": true, "retain": true})";
+}
+
+void run(ServeOptions options, const CommonOptions& common) {
   (void)server_options(options);  // what is wrong with them is told before the model is loaded
+  (void)swap_options(options);
   const Context context = make_context(common);
   const ChosenModel chosen = choose_model(options.model);
+  default_method(chosen.config, options.model);
   auto method = make_chosen_method(options.model, chosen.config);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(chosen.place);
   server::ServedModel model =

@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 
 #include "app/number_option.h"
+#include "app/unit_option.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/temporary_file.h"
 #include "core/engine/scheduler.h"
 #include "core/tokenizer/chat_template.h"
 
@@ -77,6 +79,23 @@ void add_engine_options(CLI::App& command, ServeOptions& options) {
       ->check(not_empty());
 }
 
+void add_preemption_options(CLI::App& command, ServeOptions& options) {
+  command
+      .add_option("--preemption", options.preemption,
+                  fmt::format("what becomes of requests that give back their keys and values for "
+                              "others: {} (default: recompute)",
+                              fmt::join(engine::known_preemptions(), ", ")))
+      ->check(not_empty());
+  command
+      .add_option("--swap-budget", options.swap_budget,
+                  "that swapped ones may take, such as 2GiB (default: what memory or disk has)")
+      ->check(not_empty());
+  command
+      .add_option("--swap-dir", options.swap_folder,
+                  "folder for swap_disk (default: the system's for temporary files)")
+      ->check(not_empty());
+}
+
 void add_limit_options(CLI::App& command, ServeOptions& options) {
   server::ServerOptions& serving = options.serving;
   command
@@ -106,7 +125,24 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
   add_model_options(command, "--weights-seed", options.model);
   add_address_options(command, options);
   add_engine_options(command, options);
+  add_preemption_options(command, options);
   add_limit_options(command, options);
+}
+
+engine::SwapOptions swap_options(const ServeOptions& options) {
+  using engine::Preemption;
+  engine::SwapOptions made{.preemption = engine::parse_preemption(options.preemption)};
+  if (!options.swap_budget.empty()) {
+    if (made.preemption == Preemption::kRecompute)
+      raise("--swap-budget: nothing is swapped; give --preemption swap_host or swap_disk too");
+    made.most_bytes = parse_bytes(options.swap_budget);
+    if (made.most_bytes == 0) raise("--swap-budget is 0: leave --preemption out instead");
+  }
+  if (!options.swap_folder.empty() && made.preemption != Preemption::kSwapDisk)
+    raise("--swap-dir: nothing is written there; give --preemption swap_disk too");
+  made.folder =
+      options.swap_folder.empty() ? temporary_folder() : std::filesystem::path(options.swap_folder);
+  return made;
 }
 
 std::string api_key_of(const ServeOptions& options) {

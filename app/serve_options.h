@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/model_options.h"
+#include "core/engine/preemption.h"
 #include "server/server.h"
 
 namespace reprise::app {
@@ -17,6 +18,9 @@ struct ServeOptions {
   std::string prefix_file, system_file;
   std::string kv_budget;  // bytes with a unit; "": see the help
   std::string scheduler = "first_come";
+  std::string preemption = "recompute";
+  std::string swap_budget;  // bytes with a unit; "": what memory or disk has
+  std::string swap_folder;  // "": the system's for temporary files
   int32_t max_batch = 32;
   int32_t max_tokens = 0;  // of prompt and answer; 0: the model's positions
   int32_t prefill_chunk = 512;
@@ -27,6 +31,9 @@ struct ServeOptions {
 };
 
 void add_serve_options(CLI::App& command, ServeOptions& options);
+
+// What becomes of requests that give back their cache. Throws Error for options that do nothing.
+engine::SwapOptions swap_options(const ServeOptions& options);
 
 // The key of --api-key or --api-key-file, "": none. Throws Error for both, and for an empty one.
 std::string api_key_of(const ServeOptions& options);

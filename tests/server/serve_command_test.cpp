@@ -1,6 +1,7 @@
 // `reprise serve` as a user meets it: starting, being told to end under load, starting again.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <future>
 #include <thread>
 
@@ -47,6 +48,8 @@ class ServeCommand : public CommandLine {
     int port_ = 0;
   };
 
+  double preemptions_ = 0;  // of the server that ran last
+
   static Json greedy(int tokens, bool is_stream) {
     return {{"prompt", "Once upon"},
             {"max_tokens", tokens},
@@ -91,6 +94,37 @@ TEST_F(ServeCommand, APrefixOfAFileIsComputedOnce) {
                                      Json{{"role", "user"}, {"content", "Hello"}}});
   EXPECT_GT(cached("/v1/chat/completions", {{"messages", messages}, {"max_tokens", 2}}), 20);
   EXPECT_EQ(running.end(SIGINT), 0);
+}
+
+// Three long answers at once where the cache holds two: one waits on the disk, and none notices.
+TEST_F(ServeCommand, PreemptedAnswersAreTheSame) {
+  const auto texts = [&](const std::vector<std::string>& more) {
+    std::filesystem::create_directories(dir_ / "server");
+    Running running(dir_ / "server", more);
+    std::vector<std::future<std::string>> answers;
+    for (int i = 0; i < 3; ++i)
+      answers.push_back(std::async(std::launch::async, [&, i] {
+        Json body = greedy(400, false);
+        body["prompt"] = std::string(1, static_cast<char>('A' + i)) + " cat sat";
+        return server::post(running.port(), "/v1/completions", body)
+            .json()["choices"][0]["text"]
+            .get<std::string>();
+      }));
+    std::vector<std::string> all;
+    for (auto& answer : answers) all.push_back(answer.get());
+    const std::string metrics = server::get(running.port(), "/metrics").body;
+    const size_t at = metrics.find("\nreprise_preemptions_total ");
+    preemptions_ = std::stod(metrics.substr(at + std::strlen("\nreprise_preemptions_total ")));
+    EXPECT_EQ(running.end(SIGTERM), 0);
+    return all;
+  };
+  const std::vector<std::string> wanted = texts({"--max-tokens", "512"});
+  EXPECT_EQ(preemptions_, 0);
+  for (const char* preemption : {"recompute", "swap_host", "swap_disk"}) {
+    EXPECT_EQ(texts({"--max-tokens", "512", "--kv-budget", "5MB", "--preemption", preemption}),
+              wanted);
+    EXPECT_GT(preemptions_, 0) << preemption;
+  }
 }
 
 // Every client gets a whole answer or an error that says what happened; then a new server serves.
@@ -150,6 +184,12 @@ TEST_F(ServeCommand, WhatMakesNoSenseIsRefused) {
                  {"--max-tokens", "2048"});
   expect_refused({"serve", "--model", "quickstart", "--system-prompt-file", "/dev/null"},
                  {"--chat-template"});
+  expect_refused({"serve", "--model", "quickstart", "--preemption", "swap_hots"},
+                 {"did you mean \"swap_host\""});
+  expect_refused({"serve", "--model", "quickstart", "--swap-budget", "1GiB"},
+                 {"--swap-budget", "--preemption"});
+  expect_refused({"serve", "--model", "quickstart", "--preemption", "swap_host", "--swap-dir", "."},
+                 {"--swap-dir", "swap_disk"});
   expect_refused({"serve", "--model", "quickstart", "--kv-budget", "1kB"},
                  {"kv_budget_bytes is 1000"});
 }

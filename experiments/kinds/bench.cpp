@@ -252,7 +252,11 @@ Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests
 }
 
 Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder) {
-  const model::ModelConfig& config = decoder.config();
+  return resolved_settings(engine, decoder.config(), decoder.weight_bytes());
+}
+
+Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
+                       int64_t weight_bytes) {
   const kv::BlockPoolOptions& pool = engine.pool().options();
   const bool is_exact = engine.method().info().exactness == reuse::Exactness::kExact;
   return {{"model_shape",
@@ -264,7 +268,7 @@ Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder) {
             {"kv_heads", config.kv_heads},
             {"head_dim", config.head_dim},
             {"vocab", config.vocab}}},
-          {"weight_bytes", decoder.weight_bytes()},
+          {"weight_bytes", weight_bytes},
           {"exactness", is_exact ? "exact" : "approximate"},
           {"block_tokens", pool.block_tokens},
           {"num_blocks", pool.num_blocks}};

@@ -118,6 +118,9 @@ Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests
 
 // Settings as the engine resolved them, with the model's shape.
 Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder);
+// The same of a model that may not have been loaded.
+Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
+                       int64_t weight_bytes);
 
 // Peak bytes of the engine's cache, of the program's buffers and of the process.
 Json memory_of(const engine::Engine& engine);

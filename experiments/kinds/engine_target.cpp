@@ -102,8 +102,13 @@ void EngineTarget::add_step(const engine::StepReport& step, serving::TargetRepor
   report.steps.push_back(entry);
 }
 
-// A sleep may end late: the last of it is spent awake.
 void EngineTarget::wait_until(double until_s) const {
+  if (virtual_clock_ != nullptr) {
+    // Beyond rounding: it has to arrive.
+    const int64_t until_ns = static_cast<int64_t>(std::ceil(until_s / kNanosecond)) + 1;
+    return virtual_clock_->advance_to(until_ns);
+  }
+  // A sleep may end late: the last of it is spent awake.
   constexpr double kAwakeS = 200e-6;
   for (double left = until_s - clock_.now_s(); left > 0; left = until_s - clock_.now_s())
     if (left > kAwakeS) std::this_thread::sleep_for(std::chrono::duration<double>(left - kAwakeS));

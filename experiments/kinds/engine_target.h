@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "core/engine/step_time_model.h"
 #include "experiments/serving/clock.h"
 #include "experiments/serving/target.h"
 
@@ -16,8 +17,10 @@ namespace reprise::experiments {
 // in nanoseconds.
 class EngineTarget final : public serving::Target {
  public:
-  EngineTarget(engine::Engine& engine, const serving::Clock& clock)
-      : engine_(engine), clock_(clock) {}
+  // With a `virtual_clock`, which `clock` reads, waiting moves that on instead.
+  EngineTarget(engine::Engine& engine, const serving::Clock& clock,
+               engine::VirtualClock* virtual_clock = nullptr)
+      : engine_(engine), clock_(clock), virtual_clock_(virtual_clock) {}
 
   // Drops the declared prefixes. False where the method keeps something besides.
   bool flush() override;
@@ -35,6 +38,7 @@ class EngineTarget final : public serving::Target {
 
   engine::Engine& engine_;
   const serving::Clock& clock_;
+  engine::VirtualClock* virtual_clock_;
   std::vector<std::string> prefixes_;
   // Requests under way, and the tokens that each has.
   std::unordered_map<engine::RequestId, int64_t> lengths_;

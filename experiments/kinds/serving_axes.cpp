@@ -113,6 +113,22 @@ std::vector<Axis> engine_axes() {
        .help = "that swapped states may take; 0: what memory or disk has"}};
 }
 
+std::vector<Axis> step_model_axes() {
+  const auto time = [](const char* name, const char* unit, const char* help) {
+    return Axis{.name = name,
+                .fallback = 0.0,
+                .accepted = Reals{0, kMostSeconds},
+                .unit = unit,
+                .help = help};
+  };
+  return {time("modelled_step_ms", "ms",
+               "above 0: steps take modelled times on a clock of their own, and the network "
+               "computes nothing; this is each step's"),
+          time("modelled_row_us", "us", "that each token computed adds to it"),
+          time("modelled_context_ns", "ns",
+               "and each cached token that is read, of several sequences at once only once")};
+}
+
 std::vector<Axis> rule_axes() {
   const auto bound = [](const char* name, const char* help) {
     return Axis{.name = name,
@@ -153,7 +169,7 @@ std::vector<Axis> source_axes() {
 
 std::vector<Axis> serving_axes() {
   std::vector<Axis> all = source_axes();
-  for (const auto& part : {arrival_axes(), engine_axes(), rule_axes()})
+  for (const auto& part : {arrival_axes(), engine_axes(), step_model_axes(), rule_axes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }
@@ -235,6 +251,22 @@ engine::EngineOptions engine_options_of(const Group& group) {
   options.swap.most_bytes = std::llround(group.real_axis("swap_budget_mb") * 1e6);
   options.clock_ns = now_ns;
   return options;
+}
+
+std::optional<engine::StepTimes> step_times_of(const Group& group) {
+  const double step_ms = group.real_axis("modelled_step_ms");
+  if (step_ms == 0) return std::nullopt;
+  return engine::StepTimes{.step_s = step_ms * 1e-3,
+                           .row_s = group.real_axis("modelled_row_us") * 1e-6,
+                           .context_token_s = group.real_axis("modelled_context_ns") * 1e-9};
+}
+
+void check_step_times(const Group& group) {
+  if (step_times_of(group)) return;
+  for (const char* name : {"modelled_row_us", "modelled_context_ns"})
+    if (group.real_axis(name) > 0)
+      raise("{} is {}, and modelled_step_ms is 0: give it too, or steps are not modelled", name,
+            group.real_axis(name));
 }
 
 serving::Slo slo_of(const Group& group) {

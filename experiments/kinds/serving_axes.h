@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "core/engine/step_time_model.h"
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/framework/kind.h"
 #include "experiments/serving/latency.h"
@@ -39,6 +41,12 @@ namespace reprise::experiments {
 
 // What the engine of every method is told, limits and the folder for swapped states apart.
 [[nodiscard]] engine::EngineOptions engine_options_of(const Group& group);
+
+// What a step takes where steps are modelled (engine/step_time_model.h); none: the network
+// computes.
+[[nodiscard]] std::optional<engine::StepTimes> step_times_of(const Group& group);
+// Throws Error for parts of such a model without the whole.
+void check_step_times(const Group& group);
 
 [[nodiscard]] serving::Slo slo_of(const Group& group);
 [[nodiscard]] serving::ValidityRules validity_rules_of(const Group& group);

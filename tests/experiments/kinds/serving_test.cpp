@@ -117,6 +117,74 @@ TEST_F(Serving, AnOpenLoopCountsFromTheIntendedArrival) {
   EXPECT_GT(value_of(runs[0], "steps_s"), value_of(runs[0], "steps_limit_s"));
 }
 
+// Four requests of 40 tokens at once, none shared, and 5 tokens to generate: every time follows.
+TEST_F(Serving, ModelledStepsTakeWhatTheModelSays) {
+  const Json changes = {{"methods", {"paged"}},
+                        {"workload", "grid"},
+                        {"settings",
+                         {{"shared_tokens", 0},
+                          {"user_tokens", 40},
+                          {"user_tokens_most", nullptr},
+                          {"output_tokens", 5},
+                          {"output_tokens_most", nullptr},
+                          {"requests", 4},
+                          {"most_in_flight", 4},
+                          {"prefill_chunk", 160},
+                          {"least_requests", 4},
+                          {"modelled_step_ms", 2.0},
+                          {"modelled_row_us", 100.0}}}};
+  const Measurement run = measured(changes).at(0);
+  // 160 rows, then 4 for each token.
+  EXPECT_NEAR(value_of(run, "ttft_ms"), 2 + 16, 1e-6);
+  EXPECT_NEAR(value_of(run, "tpot_ms"), 2 + 0.4, 1e-6);
+  EXPECT_NEAR(value_of(run, "e2e_ms"), 18 + 4 * 2.4, 1e-6);
+  EXPECT_GT(value_of(run, "replay_s"), 0);
+  EXPECT_EQ(run.memory.at("kv_peak_bytes").get<int64_t>() > 0, true);
+}
+
+TEST_F(Serving, ModelledArrivalsAreMetOnTheirClock) {
+  // Nine hours of requests, one every ten seconds.
+  const Json changes = {{"methods", {"paged"}},
+                        {"settings",
+                         {{"requests", 3000},
+                          {"arrivals", "constant"},
+                          {"rate_rps", 0.1},
+                          {"most_in_flight", nullptr},
+                          {"modelled_step_ms", 2.0}}}};
+  const Measurement run = measured(changes).at(0);
+  EXPECT_EQ(value_of(run, "ended_requests"), 3000);
+  EXPECT_NEAR(value_of(run, "throughput_rps"), 0.1, 1e-3);
+  EXPECT_LT(value_of(run, "replay_s"), 5);
+}
+
+// A server that takes one request at a time for 10 ms each: with arrivals one behind the other it
+// keeps up with 100 a second.
+TEST_F(Serving, FindsTheHighestRateOfAServiceLevel) {
+  const Json changes = {{"methods", {"paged"}},
+                        {"workload", "grid"},
+                        {"settings",
+                         {{"shared_tokens", 0},
+                          {"user_tokens", 8},
+                          {"user_tokens_most", nullptr},
+                          {"output_tokens", 1},
+                          {"output_tokens_most", nullptr},
+                          {"requests", 2000},
+                          {"arrivals", "constant"},
+                          {"rate_rps", 3.0},
+                          {"most_in_flight", nullptr},
+                          {"max_batch", 1},
+                          {"modelled_step_ms", 10.0},
+                          {"slo_ttft_ms", 20.0},
+                          {"search", "highest_rate"},
+                          {"search_resolution", 0.02}}}};
+  const Measurement run = measured(changes).at(0);
+  EXPECT_NEAR(value_of(run, "highest_rps"), 100, 3);
+  EXPECT_GT(value_of(run, "above_rps"), value_of(run, "highest_rps"));
+  EXPECT_LE(value_of(run, "ttft_ms"), 20);
+  EXPECT_GE(value_of(run, "search_runs"), 6);
+  EXPECT_EQ(run.answers.at("search").at(0).at("rate_rps"), 3.0);
+}
+
 TEST_F(Serving, ARunThatIsTooShortIsInvalid) {
   const std::vector<Measurement> runs =
       measured({{"methods", {"paged"}}, {"settings", {{"least_requests", 100}}}});
@@ -130,6 +198,13 @@ TEST_F(Serving, RefusesWhatCannotBeServed) {
   EXPECT_NE(refusal({{"settings", {{"arrivals", "trace"}}}}).find("times of its own"),
             std::string::npos);
   EXPECT_NE(refusal({{"settings", {{"turns", 3}}}}).find("turns"), std::string::npos);
+  EXPECT_NE(refusal({{"settings", {{"modelled_row_us", 3.0}}}}).find("modelled_step_ms"),
+            std::string::npos);
+  EXPECT_NE(refusal({{"settings", {{"search", "highest_rate"}}}}).find("slo_ttft_ms"),
+            std::string::npos);
+  EXPECT_NE(refusal({{"settings", {{"search", "highest_rate"}, {"slo_e2e_ms", 9.0}}}})
+                .find("no one rate"),
+            std::string::npos);
   EXPECT_NE(refusal({{"workload", {{"name", "sharegpt"}, {"file", "no/such/file.json"}}},
                      {"settings",
                       {{"user_tokens", 0},

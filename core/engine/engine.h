@@ -53,9 +53,10 @@ struct StepReport {
   int32_t waiting = 0;          // requests that it leaves in the queue
   // At its end; what the method keeps for requests to come is in use as well.
   int32_t used_blocks = 0;
-  int64_t kv_bytes = 0;  // of used_blocks, all layers
-  // Tokens that sequences did not read because a work item read them for several at once: the sum
-  // over items of tokens * (sequences - 1).
+  int64_t kv_bytes = 0;       // of used_blocks, all layers
+  int64_t peak_kv_bytes = 0;  // before those that end with it give theirs back
+  // Tokens that decoding sequences did not read because a work item read them for several of them
+  // at once: the sum over items of tokens * (decoding sequences - 1).
   int64_t shared_tokens = 0;
   // What it took beside computing and observing, in real time whatever the clock: queue, admission,
   // composition, plan and events; and copying states of preempted sequences.

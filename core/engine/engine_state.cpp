@@ -229,7 +229,7 @@ void Engine::State::list_rows() {
 // has changed nothing.
 void Engine::State::execute(StepReport& report) {
   const kv::AttentionPlan& plan = step.plan();
-  report.shared_tokens = step.shared_tokens();
+  report.shared_tokens = step.shared_tokens(decoding_parts());
   list_draws();
   const int64_t begin_ns = steady_ns();
   executor->execute({.ids = ids, .plan = plan, .logit_rows = wanted, .draws = draws}, tokens_drawn);
@@ -238,7 +238,14 @@ void Engine::State::execute(StepReport& report) {
   step.computed();
   report.end_ns = now();
   advance(report);
+  report.peak_kv_bytes = pool.used_bytes();
   forget_finished();
+}
+
+std::vector<bool> Engine::State::decoding_parts() const {
+  std::vector<bool> decoding;
+  for (size_t i = 0; i < step.batch().size(); ++i) decoding.push_back(part(i).is_decoding);
+  return decoding;
 }
 
 // The next token of every sequence that the step completes.

@@ -85,6 +85,7 @@ struct Engine::State {
   // ---- Running it ----
   void execute(StepReport& report);
   void list_draws();
+  [[nodiscard]] std::vector<bool> decoding_parts() const;  // [batch]
   void show() const;
   void advance(StepReport& report);
   // Moves a sequence past its computed rows; `token` follows if they complete it and one is drawn.

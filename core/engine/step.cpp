@@ -36,12 +36,17 @@ int64_t Step::part_of(int32_t row) const {
   return behind - batch_.begin() - 1;
 }
 
-int64_t Step::shared_tokens() const {
+int64_t Step::shared_tokens(const std::vector<bool>& counts) const {
+  std::vector<int32_t> before(counts.size() + 1, 0);  // that count, of the parts before each
+  for (size_t i = 0; i < counts.size(); ++i) before[i + 1] = before[i] + (counts[i] ? 1 : 0);
   int64_t shared = 0;
-  for (const kv::WorkItem& item : plan_.items)
-    if (item.end_row - item.first_row > 1)
-      shared +=
-          (part_of(item.end_row - 1) - part_of(item.first_row)) * plan_.segment_of(item).tokens;
+  for (const kv::WorkItem& item : plan_.items) {
+    if (item.end_row - item.first_row <= 1) continue;
+    const auto first = static_cast<size_t>(part_of(item.first_row));
+    const auto last = static_cast<size_t>(part_of(item.end_row - 1));
+    const int32_t readers = before[last + 1] - before[first];
+    if (readers > 1) shared += int64_t{readers - 1} * plan_.segment_of(item).tokens;
+  }
   return shared;
 }
 

@@ -33,9 +33,11 @@ class Step {
   [[nodiscard]] bool reserve() { return method_.reserve(batch_, pool_); }
   // Finished, and the step's until the next call.
   const kv::AttentionPlan& plan();
-  // Tokens that the plan spares its sequences to read, because an item reads them for several: the
-  // sum over items of tokens * (sequences - 1). O(items + items of several rows * log batch).
-  [[nodiscard]] int64_t shared_tokens() const;
+  // Tokens that the plan spares some of its sequences to read, because an item reads them for
+  // several of these: the sum over items of tokens * (those of them - 1).
+  //   counts  [batch]  whether a sequence is one of them
+  // O(batch + items + items of several rows * log batch).
+  [[nodiscard]] int64_t shared_tokens(const std::vector<bool>& counts) const;
   // The keys and values of all rows are in the cache.
   void computed() { method_.computed(batch_, pool_); }
 

@@ -93,7 +93,7 @@ void EngineTarget::add_step(const engine::StepReport& step, serving::TargetRepor
                            .batch = step.batch,
                            .waiting = step.waiting,
                            .preempted = step.preempted,
-                           .kv_bytes = step.kv_bytes,
+                           .kv_bytes = step.peak_kv_bytes,
                            .scheduling_s = seconds(step.scheduling_ns),
                            .shared_tokens = step.shared_tokens};
   // A token but the first was drawn from a row that saw all tokens before it.

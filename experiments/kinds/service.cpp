@@ -18,8 +18,8 @@ using workloads::ServingRequest;
 
 const MetricInfo kPrimeMs = {"prime_ms", "ms",
                              "computing the declared prefixes, once, before the first request"};
-const MetricInfo kVerdict = {"is_valid", "yes or no",
-                             "1: VALID, 0: INVALID, for the reasons in the record"};
+const MetricInfo kWholeS = {"whole_s", "s",
+                            "from the first prefix to the last token: prime_ms and duration_s"};
 const MetricInfo kReplayS = {"replay_s", "s",
                              "of real time that a run of modelled steps took, drawing requests and "
                              "checks included"};
@@ -43,16 +43,24 @@ std::unique_ptr<const serving::Clock> clock_of(
   return std::make_unique<serving::SteadyClock>();
 }
 
-// What the method promises to find of a request's prompt.
+// What the method promises to find of a request's prompt, where `prefixes` were announced.
 serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::ReusePromise& promise,
                                const std::vector<workloads::DeclaredPrefix>& prefixes) {
   const int64_t most = std::ssize(request.prompt) - 1;  // the last token is always computed
   serving::ReuseBounds bounds;
-  if (promise.declared && request.prefix >= 0)
+  if (promise.declared && request.prefix >= 0 && !prefixes.empty())
     bounds.least = bounds.most =
         std::min<int64_t>(most, std::ssize(prefixes[static_cast<size_t>(request.prefix)].tokens));
   if (promise.found) bounds.most = std::max(bounds.most, std::min(most, request.shared_tokens));
   return bounds;
+}
+
+// A backlog below a few batches may be no more than a burst; half of a short run's requests are
+// none.
+serving::GrowthRule growth_rule(int64_t requests, int64_t max_batch) {
+  const serving::GrowthRule usual;
+  return {.window_arrivals = std::clamp<int64_t>(requests / 10, 4, usual.window_arrivals),
+          .least_backlog = std::min(4 * max_batch, std::max<int64_t>(requests / 2, 8))};
 }
 
 }  // namespace
@@ -75,13 +83,13 @@ serving::RunOptions run_options_of(const Group& group, const RequestSource& sour
   return {.warmup = serving::unrelated_requests(
               source, group.warmup, static_cast<int32_t>(config.vocab), group.seeds.prompts),
           .rules = validity_rules_of(group),
-          // A backlog below a few batches may be no more than a burst.
-          .growth = {.least_backlog = 4 * group.axis("max_batch")},
+          .growth = growth_rule(source.size(), group.axis("max_batch")),
+          .most_drain_s = group.real_axis("most_drain_s"),
           // Of modelled steps a run may have a million requests, and its tokens mean nothing.
           .keeps_gaps = !step_times_of(group)};
 }
 
-std::vector<MetricInfo> service_metrics() { return {kPrimeMs, kVerdict, kReplayS, kReplayUs}; }
+std::vector<MetricInfo> service_metrics() { return {kPrimeMs, kWholeS, kReplayS, kReplayUs}; }
 
 Service::Service(const Group& group, const MethodChoice& method, const RequestSource& source,
                  Bench& bench)
@@ -115,11 +123,16 @@ std::unique_ptr<engine::Engine> Service::make_engine(const MethodChoice& method,
 }
 
 serving::RunResult Service::run(const std::atomic<bool>& stop) {
+  static const std::vector<workloads::DeclaredPrefix> kNone;
   const std::vector<workloads::DeclaredPrefix> prefixes = source_.prefixes();
   const reuse::ReusePromise promise = engine_->method().promise();
   serving::RunOptions options = run_options_of(group_, source_, config_);
-  options.primes = !prefixes.empty();
-  options.reuse = [&](const ServingRequest& r) { return bounds_of(r, promise, prefixes); };
+  // The engine takes requests between two steps: a late one tells of its load, not of ours.
+  options.rules.most_late_share = 1;
+  options.primes = declares_prefixes(group_) && !prefixes.empty();
+  options.reuse = [&](const ServingRequest& r) {
+    return bounds_of(r, promise, options.primes ? prefixes : kNone);
+  };
   options.stop = &stop;
   const serving::SteadyClock real;
   const double begin_s = real.now_s();
@@ -133,6 +146,7 @@ Measurement Service::measurement(const serving::RunResult& result, const Json& m
   Measurement out = serving::measure(
       result, {.slo = slo_of(group_), .is_open_loop = group_.word_axis("arrivals") != "closed"});
   out.set(kPrimeMs, result.prime_s * 1e3);
+  out.set(kWholeS, result.prime_s + serving::duration_s(result.log));
   // What this machine could do says nothing of modelled steps.
   add_step_times(config_, group_, decoder_ != nullptr ? machine : Json::object(), result.log, out);
   if (decoder_ == nullptr) {
@@ -140,7 +154,6 @@ Measurement Service::measurement(const serving::RunResult& result, const Json& m
     out.set(kReplayUs,
             run_s_ * 1e6 / static_cast<double>(std::max<size_t>(1, result.log.requests.size())));
   }
-  out.set(kVerdict, result.verdict.is_valid() ? 1 : 0);
   out.resolved.update(
       resolved_settings(*engine_, config_, decoder_ != nullptr ? decoder_->weight_bytes() : 0));
   out.resolved["repetitions"] = 1;

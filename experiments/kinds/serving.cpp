@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/problems.h"
@@ -26,7 +27,9 @@ const MetricInfo kEqualTokens = {
     "equal_requests_ratio", "ratio",
     "of the requests that both served, those with the first method's tokens"};
 
-double equal_requests(const serving::RequestLog& log, const serving::RequestLog& first) {
+// None where no request was served by both.
+std::optional<double> equal_requests(const serving::RequestLog& log,
+                                     const serving::RequestLog& first) {
   int64_t both = 0, equal = 0;
   for (size_t i = 0; i < std::min(log.requests.size(), first.requests.size()); ++i) {
     if (log.requests[i].outcome != serving::Outcome::kServed ||
@@ -35,7 +38,8 @@ double equal_requests(const serving::RequestLog& log, const serving::RequestLog&
     ++both;
     equal += log.requests[i].tokens == first.requests[i].tokens ? 1 : 0;
   }
-  return both == 0 ? 1 : static_cast<double>(equal) / static_cast<double>(both);
+  if (both == 0) return std::nullopt;
+  return static_cast<double>(equal) / static_cast<double>(both);
 }
 
 void check_methods(const Group& group) {
@@ -126,7 +130,9 @@ std::vector<Measurement> ServingKind::measure(const Group& group, const Json& ma
     measurements.push_back(service.measurement(result, machine));
     if (measurements.size() == 1) first = std::move(result.log);
     const serving::RequestLog& log = measurements.size() == 1 ? first : result.log;
-    if (!step_times_of(group)) measurements.back().set(kEqualTokens, equal_requests(log, first));
+    if (step_times_of(group)) continue;
+    if (const auto equal = equal_requests(log, first))
+      measurements.back().set(kEqualTokens, *equal);
   }
   return measurements;
 }

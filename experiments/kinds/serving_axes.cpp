@@ -15,6 +15,7 @@ using workloads::SourceOptions;
 
 constexpr double kMostSeconds = 1e9, kMostRate = 1e6;
 constexpr const char* kTrace = "trace";
+constexpr const char* kDeclared = "declared";
 
 Axis axis_of(const SourceField& field) {
   static const SourceOptions defaults;
@@ -95,6 +96,12 @@ std::vector<Axis> engine_axes() {
        .help = "who runs next"},
       seconds_axis("most_wait_s", 10.0, 0,
                    "of schedulers that let others pass: who has waited for so long comes first"),
+      {.name = "prefixes",
+       .fallback = kDeclared,
+       .accepted = Words{{kDeclared, "hidden"}},
+       .unit = "",
+       .help = "declared: the engine is told of the workload's, and computes them before the first "
+               "request, with methods that keep prefixes"},
       {.name = "kv_budget_mb",
        .fallback = 0.0,
        .accepted = Reals{0, 1e9},
@@ -147,6 +154,9 @@ std::vector<Axis> rule_axes() {
            .unit = "ratio",
            .help = "of the requests, that are to be within it"},
           seconds_axis("least_duration_s", 60.0, 0, "a shorter run is INVALID"),
+          seconds_axis("most_drain_s", 3600.0, 0,
+                       "that answers may take once the last request was sent; the rest is given "
+                       "up, and the run INVALID"),
           {.name = "least_requests",
            .fallback = 100,
            .accepted = Integers{1, int64_t{1} << 30},
@@ -235,6 +245,8 @@ workloads::ArrivalSchedule schedule_of(const Group& group, const workloads::Requ
   return workloads::make_arrivals(name, options)->schedule(source.size());
 }
 
+bool declares_prefixes(const Group& group) { return group.word_axis("prefixes") == kDeclared; }
+
 int64_t kv_budget_bytes(const Group& group) {
   return std::llround(group.real_axis("kv_budget_mb") * 1e6);
 }
@@ -280,8 +292,6 @@ serving::Slo slo_of(const Group& group) {
 serving::ValidityRules validity_rules_of(const Group& group) {
   return {.least_duration_s = group.real_axis("least_duration_s"),
           .least_requests = group.axis("least_requests"),
-          // The engine takes requests between two steps, which tells of its load.
-          .most_late_share = 1,
           .slo = slo_of(group)};
 }
 

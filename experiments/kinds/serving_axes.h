@@ -37,6 +37,8 @@ namespace reprise::experiments {
 [[nodiscard]] workloads::ArrivalSchedule schedule_of(const Group& group,
                                                      const workloads::RequestSource& source);
 
+// Whether the engine is told of the source's prefixes before the first request.
+[[nodiscard]] bool declares_prefixes(const Group& group);
 [[nodiscard]] int64_t kv_budget_bytes(const Group& group);  // 0: none
 
 // What the engine of every method is told, limits and the folder for swapped states apart.

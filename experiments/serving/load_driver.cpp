@@ -137,6 +137,7 @@ class Driver {
     if (event.sent_s >= 0) entry.sent_s = event.sent_s - start_s_;
     if (event.admitted_s >= 0) entry.admitted_s = event.admitted_s - start_s_;
     entry.cached_tokens = event.cached_tokens;
+    if (event.prompt_tokens > 0) entry.prompt_tokens = event.prompt_tokens;
     entry.preemptions = event.preemptions;
   }
 

@@ -215,7 +215,8 @@ const std::vector<MetricInfo>& serving_metrics() {
                                                   kPreemptions,
                                                   kBatchMean,
                                                   kBatchPeak,
-                                                  kPeakKvMb};
+                                                  kPeakKvMb,
+                                                  kIsValid};
   return metrics;
 }
 
@@ -233,9 +234,14 @@ Measurement measure(const RequestLog& log, const MetricOptions& options) {
   return out;
 }
 
+void add_verdict(const Verdict& verdict, Measurement& out) {
+  out.answers.update(verdict.json());
+  out.set(kIsValid, verdict.is_valid() ? 1 : 0);
+}
+
 Measurement measure(const RunResult& result, const MetricOptions& options) {
   Measurement out = measure(result.log, options);
-  out.answers.update(result.verdict.json());
+  add_verdict(result.verdict, out);
   out.resolved["was_flushed"] = result.was_flushed;
   out.resolved["prime_s"] = result.prime_s;
   return out;

@@ -7,6 +7,7 @@
 #include "experiments/serving/latency.h"
 #include "experiments/serving/request_log.h"
 #include "experiments/serving/run.h"
+#include "experiments/serving/validity.h"
 
 namespace reprise::experiments::serving {
 
@@ -59,6 +60,8 @@ inline const MetricInfo kBatchMean = {"batch_mean", "requests",
                                       "in a step, over the time that steps took"};
 inline const MetricInfo kBatchPeak = {"batch_peak", "requests", "in a step, at most"};
 inline const MetricInfo kPeakKvMb = {"peak_kv_mb", "MB", "keys and values held, at most"};
+inline const MetricInfo kIsValid = {"is_valid", "yes or no",
+                                    "1: VALID, 0: INVALID, for the reasons in the record"};
 
 // All of the above, the most telling first.
 [[nodiscard]] const std::vector<MetricInfo>& serving_metrics();
@@ -78,6 +81,9 @@ struct MetricOptions {
 // one by the bootstrap, goodput_share Wilson's; gaps between tokens have none, since those of one
 // step are not independent.
 [[nodiscard]] Measurement measure(const RequestLog& log, const MetricOptions& options);
+
+// Puts the verdict among the answers, in the place of one that stands there, and is_valid.
+void add_verdict(const Verdict& verdict, Measurement& out);
 
 // The same of a run, with its verdict among the answers ({verdict, reasons, slo, ...}) and in the
 // resolved settings whether the cache was empty at its start and how long its prefixes took.

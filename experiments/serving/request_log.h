@@ -20,7 +20,7 @@ struct RequestEntry {
   // requests.
   int64_t unkept_tokens = 0;
   double done_s = -1;
-  int64_t prompt_tokens = 0;   // that were asked for
+  int64_t prompt_tokens = 0;   // that were asked for; as the server counts them, where it tells
   int64_t wanted_tokens = 0;   // to generate
   int64_t cached_tokens = -1;  // of the prompt, not computed; -1: the server does not tell
   int64_t preemptions = 0;
@@ -38,7 +38,7 @@ struct StepEntry {
   double start_s = 0, end_s = 0;
   int64_t prefill_tokens = 0, decode_tokens = 0;
   int64_t batch = 0, waiting = 0, preempted = 0;
-  int64_t kv_bytes = 0;     // of blocks in use at its end
+  int64_t kv_bytes = 0;     // of blocks in use, before those that end with it give theirs back
   double scheduling_s = 0;  // of its time, that of everything but the model's arithmetic
   // Keys that its decoding sequences see, summed over them, and of these the ones that nobody read
   // for them alone: what was read for n sequences at once counts n - 1 times.

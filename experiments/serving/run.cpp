@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "experiments/framework/kind.h"
 #include "experiments/serving/load_driver.h"
 #include "experiments/serving/log_check.h"
@@ -104,7 +105,9 @@ RunResult run(Target& target, const workloads::RequestSource& source,
 std::vector<workloads::ServingRequest> unrelated_requests(const workloads::RequestSource& source,
                                                           int64_t count, int32_t vocab,
                                                           uint64_t seed) {
-  const workloads::RandomTokens tokens({.vocab = vocab, .seed = seed});
+  // A stream apart from that of the source, whose made-up parts are numbered as its requests are.
+  constexpr uint64_t kWarmUp = ~uint64_t{0};
+  const workloads::RandomTokens tokens({.vocab = vocab, .seed = random_bits(seed, kWarmUp, 0)});
   std::vector<workloads::ServingRequest> requests;
   for (int64_t i = 0; i < std::min(count, source.size()); ++i) {
     const auto lengths = source.lengths(i);

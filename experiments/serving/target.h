@@ -23,6 +23,7 @@ struct TargetEvent {
   double sent_s = -1;          // where it was not at submit() already
   double admitted_s = -1;      // as RequestEntry has it
   int64_t cached_tokens = -1;  // likewise
+  int64_t prompt_tokens = -1;  // as the server counts them, where it tells
   int64_t preemptions = 0;
 };
 

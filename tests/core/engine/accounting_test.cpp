@@ -152,5 +152,26 @@ TEST_F(Accounting, SharedTokensAreThoseReadOnceForSeveral) {
   }
 }
 
+TEST_F(Accounting, SharedTokensAreOfSequencesThatDecode) {
+  Engine engine = make("relay_attention", "{}");
+  engine.declare_prefix("head", head_);
+  while (engine.has_work()) (void)engine.step();
+  const auto submit = [&](RequestId id) {
+    engine.submit({.id = id,
+                   .prompt = joined(head_, counting_from(static_cast<int32_t>(id), 5)),
+                   .max_new_tokens = 6});
+  };
+  submit(1);
+  submit(2);
+  EXPECT_EQ(engine.step().shared_tokens, 0) << "two prompts";
+  EXPECT_EQ(engine.step().shared_tokens, 32);
+  submit(3);
+  const StepReport mixed = engine.step();
+  EXPECT_EQ(mixed.prefill_tokens, 5);
+  EXPECT_EQ(mixed.shared_tokens, 32) << "the prompt beside them reads the prefix too";
+  EXPECT_GT(mixed.peak_kv_bytes, 0);
+  EXPECT_EQ(engine.step().shared_tokens, 2 * 32);
+}
+
 }  // namespace
 }  // namespace reprise::engine

@@ -176,6 +176,7 @@ TEST_F(Serving, FindsTheHighestRateOfAServiceLevel) {
                           {"modelled_step_ms", 10.0},
                           {"slo_ttft_ms", 20.0},
                           {"search", "highest_rate"},
+                          {"search_trials", 1},
                           {"search_resolution", 0.02}}}};
   const Measurement run = measured(changes).at(0);
   EXPECT_NEAR(value_of(run, "highest_rps"), 100, 3);
@@ -183,6 +184,72 @@ TEST_F(Serving, FindsTheHighestRateOfAServiceLevel) {
   EXPECT_LE(value_of(run, "ttft_ms"), 20);
   EXPECT_GE(value_of(run, "search_runs"), 6);
   EXPECT_EQ(run.answers.at("search").at(0).at("rate_rps"), 3.0);
+  EXPECT_EQ(value_of(run, "is_valid"), 1);
+}
+
+// 40 requests are too few for ten seconds at 100 a second, and for the 99th percentile: trials have
+// more, and together they are enough.
+TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsRateNeeds) {
+  const Json changes = {{"methods", {"paged"}},
+                        {"workload", "grid"},
+                        {"settings",
+                         {{"shared_tokens", 0},
+                          {"user_tokens", 8},
+                          {"user_tokens_most", nullptr},
+                          {"output_tokens", 1},
+                          {"output_tokens_most", nullptr},
+                          {"requests", 40},
+                          {"arrivals", "poisson"},
+                          {"rate_rps", 20.0},
+                          {"most_in_flight", nullptr},
+                          {"least_duration_s", 10.0},
+                          {"modelled_step_ms", 1.0},
+                          {"slo_ttft_ms", 3.0},
+                          {"search", "highest_rate"},
+                          {"search_resolution", 0.2}}}};
+  const Measurement run = measured(changes).at(0);
+  EXPECT_GT(value_of(run, "highest_rps"), 50);
+  EXPECT_EQ(value_of(run, "is_valid"), 1);
+  for (const Json& step : run.answers.at("search")) EXPECT_FALSE(step.contains("invalid")) << step;
+}
+
+// A cache that keeps what the warm-up left would find the first requests in it.
+TEST_F(Serving, WarmUpPromptsAreNotThoseThatAreMeasured) {
+  const Json changes = {
+      {"methods", {{{"name", "auto"}, {"options", {{"reuse_prefill", true}, {"retain", true}}}}}},
+      {"workload", "grid"},
+      {"warmup", 8},
+      {"settings",
+       {{"shared_tokens", 0},
+        {"user_tokens", 200},
+        {"user_tokens_most", nullptr},
+        {"output_tokens_most", nullptr},
+        {"max_batch", 12}}}};
+  const Measurement run = measured(changes).at(0);
+  EXPECT_LT(value_of(run, "reused_tokens"), 24) << "by chance alone";
+}
+
+TEST_F(Serving, HiddenPrefixesAreFoundAndNotDeclared) {
+  const std::vector<Measurement> runs = measured({{"settings", {{"prefixes", "hidden"}}}});
+  EXPECT_EQ(value_of(runs[1], "reused_tokens"), 0) << "nothing was declared";
+  EXPECT_GT(value_of(runs[3], "reused_tokens"), 0) << "found while requests run";
+  EXPECT_EQ(value_of(runs[4], "reused_tokens"), 0);
+}
+
+// Far more requests than it serves: it ends before all were sent.
+TEST_F(Serving, AQueueThatOnlyGrowsEndsAShortRunToo) {
+  const Json changes = {{"methods", {"paged"}},
+                        {"settings",
+                         {{"requests", 200},
+                          {"arrivals", "constant"},
+                          {"rate_rps", 100.0},
+                          {"most_in_flight", nullptr},
+                          {"max_batch", 4},
+                          {"modelled_step_ms", 20.0}}}};
+  const Measurement run = measured(changes).at(0);
+  EXPECT_EQ(value_of(run, "is_valid"), 0);
+  EXPECT_NE(run.answers.at("reasons").at(0).get<std::string>().find("only grew"),
+            std::string::npos);
 }
 
 TEST_F(Serving, ARunThatIsTooShortIsInvalid) {

@@ -22,7 +22,7 @@ struct LoadCommand {
   ExperimentOptions chosen;
   std::string label = "server";
   server::LoadOptions server;
-  bool primes = false;
+  bool primes = false, repeats_prompts = false;
 };
 
 // Of the machine that the load comes from: what it could compute says nothing of the server.
@@ -49,7 +49,7 @@ void load(const LoadCommand& command) {
       server::for_server(load_chosen_experiment(chosen), command.label);
   const auto kind = experiments::make_kind(experiment.kind.name, context);
   server::LoadKind load_kind(plans_of(*kind, experiment, chosen.file), command.server,
-                             command.primes);
+                             command.primes, command.repeats_prompts);
   const std::string default_out =
       "out/" + experiment.name + "/" + experiment.scale + "/" + command.label;
   const experiments::RunOptions options{.out = chosen.out.empty() ? default_out : chosen.out,
@@ -82,6 +82,8 @@ void add_server_options(CLI::App& command, LoadCommand& options) {
                    "send prompts as text, to servers that take no token ids");
   command.add_flag("--prime", options.primes,
                    "have the workload's prefixes computed before the first request");
+  command.add_flag("--same-prompts", options.repeats_prompts,
+                   "at all points of a sweep, whatever the server keeps of the point before");
   command
       .add_option("--connections", options.server.most_connections,
                   "most requests under way at once (default: 512)")

@@ -10,6 +10,7 @@
 namespace reprise::server {
 namespace {
 
+constexpr double kAtOnce_s = 0.1;
 constexpr const char* kGivenUp = "given up with the run";
 constexpr size_t kLongestErrorBody = 64 << 10;
 
@@ -88,6 +89,7 @@ struct CompletionClient::State {
   ServerUrl url;
   const experiments::serving::Clock& clock;
   httplib::Client client;
+  bool is_kept = false;  // the connection has served a request
 };
 
 CompletionClient::CompletionClient(const ServerPlace& place,
@@ -124,7 +126,14 @@ Exchange CompletionClient::complete(const std::string& body, const std::atomic<b
   httplib::Error error = httplib::Error::Success;
   if (cancel) return given_up(s.clock.now_s());
   exchange.sent_s = last_s = s.clock.now_s();
-  const bool is_ok = s.client.send(request, response, error);
+  bool is_ok = s.client.send(request, response, error);
+  // A server may close a kept connection while a request is on its way to it: nobody has read that.
+  const bool failed_at_once = !is_ok && s.clock.now_s() - exchange.sent_s < kAtOnce_s;
+  if (failed_at_once && s.is_kept && exchange.status == 0 && !cancel) {
+    s.client.stop();
+    is_ok = s.client.send(request, response, error);
+  }
+  s.is_kept = is_ok;
   exchange.end_s = s.clock.now_s();
   const bool is_whole = is_ok || stream.is_done();  // closed behind the end: all was said
   exchange.answer = stream.take();

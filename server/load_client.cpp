@@ -32,10 +32,21 @@ struct Job {
   bool is_prefix = false;
 };
 
+// A server may put one token before those that it is sent; one that reads others, or fewer, was not
+// asked what is being measured.
+std::string prompt_fault(const Job& job, const CompletionAnswer& answer) {
+  const int64_t sent = std::ssize(job.request.prompt);
+  if (answer.prompt_tokens < 0 || answer.prompt_tokens == sent || answer.prompt_tokens == sent + 1)
+    return "";
+  return fmt::format("the server counts {} tokens in a prompt of {}", answer.prompt_tokens, sent);
+}
+
 // What a server made of a request, as events: its tokens, then its end.
-std::vector<TargetEvent> events_of(const Job& job, Exchange exchange, bool is_cancelled) {
+std::vector<TargetEvent> events_of(const Job& job, Exchange exchange, bool sends_text,
+                                   bool is_cancelled) {
   std::vector<TargetEvent> events;
   CompletionAnswer& answer = exchange.answer;
+  if (exchange.error.empty() && !sends_text) exchange.error = prompt_fault(job, answer);
   const auto came = std::ssize(answer.token_s);
   const int64_t wanted = job.request.output_tokens;
   if (exchange.error.empty() && came != wanted)
@@ -54,8 +65,10 @@ std::vector<TargetEvent> events_of(const Job& job, Exchange exchange, bool is_ca
     end.reason = exchange.error;
   }
   end.sent_s = exchange.sent_s;
-  if (answer.cached_tokens >= 0)
-    end.cached_tokens = std::min(answer.cached_tokens, std::ssize(job.request.prompt));
+  end.prompt_tokens = answer.prompt_tokens;
+  const int64_t prompt =
+      answer.prompt_tokens >= 0 ? answer.prompt_tokens : std::ssize(job.request.prompt);
+  if (answer.cached_tokens >= 0) end.cached_tokens = std::min(answer.cached_tokens, prompt);
   events.push_back(std::move(end));
   return events;
 }
@@ -184,7 +197,8 @@ class ServerTarget final : public serving::Target {
     if (job.is_prefix) {
       if (!exchange.error.empty() && !is_cancelled_) prefix_error_ = exchange.error;
     } else {
-      std::vector<TargetEvent> events = events_of(job, std::move(exchange), is_cancelled_);
+      std::vector<TargetEvent> events =
+          events_of(job, std::move(exchange), options_.sends_text, is_cancelled_);
       std::move(events.begin(), events.end(), std::back_inserter(events_));
     }
     if (--under_way_ == 0) is_cancelled_ = false;

@@ -3,14 +3,27 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "core/base/visible.h"
 #include "experiments/serving/metrics.h"
 #include "experiments/serving/run.h"
+#include "results/hash.h"
 #include "results/manifest.h"
 
 namespace reprise::server {
 
 namespace serving = experiments::serving;
+
+namespace {
+
+// A server cannot be made to forget the prompts of the point before.
+uint64_t seed_of_point(const experiments::Group& group) {
+  Json axes = Json::object();
+  for (const auto& [name, value] : group.axes) axes[name] = value.json();
+  return random_bits(group.seeds.prompts, results::hash_bytes(axes.dump()), 0) >> 32;
+}
+
+}  // namespace
 
 experiments::Experiment for_server(experiments::Experiment experiment, const std::string& label) {
   if (!results::is_figure_name(label))
@@ -23,8 +36,12 @@ experiments::Experiment for_server(experiments::Experiment experiment, const std
   return experiment;
 }
 
-LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool primes)
-    : plans_(plans), options_(std::move(options)), primes_(primes) {}
+LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool primes,
+                   bool repeats_prompts)
+    : plans_(plans),
+      options_(std::move(options)),
+      primes_(primes),
+      repeats_prompts_(repeats_prompts) {}
 
 void LoadKind::check(const experiments::Group& group) {
   REPRISE_CHECK(group.methods.size() == 1, "{} methods on one server", group.methods.size());
@@ -38,7 +55,9 @@ experiments::MemoryNeed LoadKind::memory_need(const experiments::Group&) {
 std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group& group,
                                                         const Json&,
                                                         const std::atomic<bool>& stop) {
-  serving::ServingPlan plan = plans_.plan(group);
+  experiments::Group asked = group;
+  if (!repeats_prompts_) asked.seeds.prompts = seed_of_point(group);
+  serving::ServingPlan plan = plans_.plan(asked);
   options_.tokenizer = plan.tokenizer;
   const serving::SteadyClock clock;
   const ServerFacts facts = ask_server(options_, {plan.source->request(0).prompt.front()}, clock);
@@ -52,6 +71,7 @@ std::vector<experiments::Measurement> LoadKind::measure(const experiments::Group
   measured.resolved["server"] = {{"url", options_.place.url},
                                  {"model", visible(facts.model.substr(0, 1000), "")},
                                  {"prompts", options_.sends_text ? "text" : "token ids"},
+                                 {"prompts_seed", asked.seeds.prompts},
                                  {"takes_extensions", facts.takes_extensions},
                                  {"tells_cached_tokens", facts.tells_cached_tokens}};
   return {std::move(measured)};

@@ -23,8 +23,10 @@ namespace reprise::server {
 class LoadKind final : public experiments::Kind {
  public:
   // `plans` must outlive it. The options' tokenizer is the plan's. `primes`: the source's prefixes
-  // are computed before the first request.
-  LoadKind(experiments::serving::PlansServing& plans, LoadOptions options, bool primes = false);
+  // are computed before the first request. `repeats_prompts`: the points of a sweep have the same
+  // prompts, which a server that keeps them then finds; else each has a seed of its own for them.
+  LoadKind(experiments::serving::PlansServing& plans, LoadOptions options, bool primes = false,
+           bool repeats_prompts = false);
 
   void check(const experiments::Group& group) override;
   [[nodiscard]] experiments::MemoryNeed memory_need(const experiments::Group& group) override;
@@ -35,7 +37,7 @@ class LoadKind final : public experiments::Kind {
  private:
   experiments::serving::PlansServing& plans_;
   LoadOptions options_;
-  bool primes_;
+  bool primes_, repeats_prompts_;
 };
 
 }  // namespace reprise::server

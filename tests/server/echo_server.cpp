@@ -160,6 +160,7 @@ void EchoServer::serve(int socket) {
 // False where the peer has gone, or the answer breaks off.
 bool EchoServer::write_answer(int socket, const EchoRequest& request,
                               const EchoAnswer& answer) const {
+  if (answer.hangs_up) return false;
   if (!write_bytes(socket, fmt::format("HTTP/1.1 {} Echo\r\nContent-Type: text/event-stream\r\n"
                                        "Transfer-Encoding: chunked\r\n\r\n",
                                        answer.status)))

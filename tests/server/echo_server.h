@@ -27,6 +27,7 @@ struct EchoAnswer {
   int status = 200;
   std::vector<EchoPiece> pieces;  // of the body, each a chunk of the transfer
   bool breaks_off = false;        // the connection is closed without the last chunk
+  bool hangs_up = false;          // the connection is closed without a word
 };
 
 class EchoServer {

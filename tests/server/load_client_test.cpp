@@ -184,6 +184,27 @@ TEST(LoadClient, AClosedLoopKeepsItsConnections) {
   EXPECT_EQ(server.requests(), 40);
 }
 
+// A server closes the connection that a request is just being sent on: it is sent again, once.
+TEST(LoadClient, AKeptConnectionThatHasEndedIsMadeAnew) {
+  std::atomic<int> hung_up = 0;
+  EchoServer server(serving_model([&](const EchoRequest& request) {
+    if (request.number % 5 != 3) return completion(3, 0, 0);
+    ++hung_up;
+    return EchoAnswer{.hangs_up = true};
+  }));
+  const serving::SteadyClock clock;
+  const auto target = make_server_target(options_for(server), {.model = "echo"}, clock);
+  serving::EvenSource source;
+  source.count = 12;
+  const workloads::ArrivalSchedule closed = {.intended_s = std::vector<double>(12, 0.0),
+                                             .most_in_flight = 1};
+  const serving::RunResult result = serving::run(
+      *target, source, closed, {.rules = {.least_duration_s = 0, .least_requests = 1}}, clock);
+  EXPECT_TRUE(result.verdict.is_valid());
+  EXPECT_GE(hung_up, 2);
+  EXPECT_EQ(server.requests(), 12 + hung_up);
+}
+
 TEST(LoadClient, RequestsBeyondTheConnectionsWaitAndAreSentLate) {
   EchoServer server(all_tokens(0.02, 0));
   LoadOptions options = options_for(server);

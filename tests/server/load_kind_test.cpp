@@ -115,10 +115,24 @@ TEST_F(LoadKindTest, WritesTheRecordsOfAServerAsOfAnyMethod) {
     EXPECT_EQ(record["metrics"]["reused_tokens"]["value"], 120.0);
     EXPECT_GT(record["metrics"]["throughput_rps"]["value"], 0.0);
   }
+  const auto seed = [&](size_t i) {
+    return outcome.records[i]["settings"]["resolved"]["server"]["prompts_seed"].get<uint64_t>();
+  };
+  EXPECT_NE(seed(0), seed(1)) << "the second point would find the first one's prompts";
   EXPECT_NO_THROW((void)results::read_folder(out_));
   EXPECT_EQ(observer_.found, 0);
   (void)run(server.url());  // goes on where it was: nothing is left to do
   EXPECT_EQ(observer_.found, 2);
+}
+
+TEST_F(LoadKindTest, AServerThatReadsAnotherPromptHasFailed) {
+  EchoServer server([](const EchoRequest& request) {
+    if (request.path == "/v1/models") return model_list();
+    return completion(max_tokens_of(request), 0.002, 0.001, Telling::kTokenIds, 1, 3, 0);
+  });
+  const Json answers = run(server.url()).records.at(0)["answers"];
+  EXPECT_EQ(answers["verdict"], "INVALID");
+  EXPECT_NE(answers["reasons"].dump().find("counts 3 tokens in a prompt of"), std::string::npos);
 }
 
 TEST_F(LoadKindTest, AServerThatIsDownIsNamed) {

@@ -80,8 +80,8 @@ def figures_of(record):
     for name, part in METRICS.items():
         value = metrics[name].get(part) if part != "value" else metrics[name]["value"]
         figures[name if part == "value" else f"{name}.{part}"] = value
-    figures["verdict"] = record["answers"]["verdict"]
-    figures["errors"] = metrics["errors"]["value"]
+    if record["answers"]["verdict"] != "VALID":
+        raise SystemExit(f"{record['settings']['requested']}: INVALID: {record['answers']['reasons']}")
     if "cached_token_share" in metrics:
         figures["cached_token_share"] = metrics["cached_token_share"]["value"]
     return figures
@@ -99,7 +99,7 @@ def summary_of(rounds, names):
                 if not isinstance(values[0], (int, float)):
                     continue
                 own[metric] = statistics.median(values)
-                if name != names[0] and metric not in ("errors", "cached_token_share"):
+                if name != names[0] and metric != "cached_token_share":
                     ratios = sorted(one[name][shared][metric] / one[names[0]][shared][metric] for one in rounds)
                     own[f"{metric}_over_ours"] = {"median": statistics.median(ratios), "lowest": ratios[0], "highest": ratios[-1]}
     return summary

@@ -173,7 +173,7 @@ class HttpFront::Parser final : private httplib::Server {
     } catch (const ApiError& error) {
       refuse(here.connection, error);
     }
-    reserved_bytes_ -= std::exchange(here.reserved_bytes, 0);
+    release_all_but(0, here);
     const Connection::Fault fault = here.connection.fault();
     if (!was_served && fault != Connection::Fault::kNone && fault != Connection::Fault::kBroken &&
         here.connection.has_read() && !here.connection.has_written())
@@ -250,7 +250,14 @@ class HttpFront::Parser final : private httplib::Server {
                      "again later");
   }
 
+  // Of what was reserved, all but so many bytes.
+  void release_all_but(size_t bytes, Here& here) {
+    const size_t kept = std::min(bytes, here.reserved_bytes);
+    reserved_bytes_ -= std::exchange(here.reserved_bytes, kept) - kept;
+  }
+
   void answer(const httplib::Request& request, httplib::Response& response) {
+    release_all_but(request.body.size(), *here_);
     HttpAnswer made;
     try {
       made = handler_.answer({.method = request.method,

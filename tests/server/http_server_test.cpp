@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include "server/api_error.h"
@@ -308,6 +309,35 @@ TEST(HttpServer, ClosingEndsThoughClientsComeAgain) {
   ends = true;
   for (std::thread& client : clients) client.join();
   EXPECT_LE(unanswered, kClients);
+}
+
+// While it is read, a body that does not say its size counts as the largest.
+TEST(HttpServer, AChunkedBodyThatWasReadCountsWithItsSize) {
+  Metrics metrics;
+  std::promise<void> release;
+  std::atomic<bool> is_waiting = false;
+  const std::shared_future<void> released = release.get_future().share();
+  const HttpHandler handler = {.check = [](const HttpHead&) {},
+                               .answer =
+                                   [&](const HttpCall& call) {
+                                     if (call.path == "/wait") {
+                                       is_waiting = true;
+                                       released.wait();
+                                     }
+                                     return HttpAnswer{.body = call.body};
+                                   }};
+  HttpServer server("127.0.0.1", 0, {.most_body_bytes = 1000, .all_body_bytes = 2000}, handler,
+                    metrics);
+  const auto chunked = [](const std::string& path) {
+    return "POST " + path + " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+  };
+  RawClient waiting(server.port()), other(server.port());
+  waiting.send(chunked("/wait"));
+  while (!is_waiting) std::this_thread::sleep_for(milliseconds(1));
+  other.send(chunked("/now"));
+  EXPECT_EQ(other.answer().status, 200);
+  release.set_value();
+  EXPECT_EQ(waiting.answer().body, "abc");
 }
 
 TEST(HttpServer, AnAddressThatIsTakenIsNamed) {

@@ -14,6 +14,7 @@
 #include "core/device/memory.h"
 #include "core/engine/engine.h"
 #include "experiments/kinds/bench.h"
+#include "server/descriptors.h"
 #include "server/served_model.h"
 
 namespace reprise::app {
@@ -125,6 +126,26 @@ server::ServerOptions server_options(const ServeOptions& options) {
   return made;
 }
 
+// Fewer connections where the system has no descriptors for as many: one that is open would wait
+// for a descriptor, or its answer fail for want of one.
+void fit_connections(server::HttpLimits& http) {
+  constexpr int kEach = 2;  // its socket, and the event of an answer under way
+  const int64_t wanted = server::kOtherDescriptors + int64_t{kEach} * http.most_connections;
+  const int64_t given = server::raise_descriptor_limit(wanted);
+  if (given >= wanted) return;
+  const int64_t fitting = (given - server::kOtherDescriptors) / kEach;
+  if (fitting < 1)
+    raise(
+        "the system gives {} file descriptors, a server takes {} at least: raise the limit with "
+        "ulimit -n",
+        given, server::kOtherDescriptors + kEach);
+  note(
+      "note: --max-connections {} takes {} file descriptors, the system gives {} (ulimit -n): at "
+      "most {} connections are taken\n",
+      http.most_connections, wanted, given, fitting);
+  http.most_connections = static_cast<int>(fitting);
+}
+
 void tell_start(const server::ServedModel& model, const ServeOptions& options,
                 const ChosenModel& chosen, const engine::Engine& engine, int port) {
   const kv::BlockPool& pool = engine.pool();
@@ -160,6 +181,7 @@ void default_method(const model::ModelConfig& config, ModelOptions& model) {
 void run(ServeOptions options, const CommonOptions& common) {
   (void)server_options(options);  // what is wrong with them is told before the model is loaded
   (void)swap_options(options);
+  fit_connections(options.serving.http);
   const Context context = make_context(common);
   const ChosenModel chosen = choose_model(options.model);
   default_method(chosen.config, options.model);

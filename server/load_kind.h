@@ -23,7 +23,8 @@ namespace reprise::server {
 class LoadKind final : public experiments::Kind {
  public:
   // `plans` must outlive it. The options' tokenizer is the plan's. `primes`: the source's prefixes
-  // are computed before the first request.
+  // are computed before the first request. Raises the process's limit of file descriptors where
+  // that many connections take it, and throws Error where the system gives fewer.
   LoadKind(experiments::serving::PlansServing& plans, LoadOptions options, bool primes = false);
 
   void check(const experiments::Group& group) override;

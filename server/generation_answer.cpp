@@ -88,7 +88,7 @@ std::string GenerationAnswer::take(const Piece& piece) {
   if (piece.error_status != 0) throw ApiError(piece.error_status, piece.error);
   std::string text = part.choice.push(piece);
   part.logprobs.add(piece);
-  if (part.choice.was_cut()) ticket_.cancel(index);  // whose end tells what was cached
+  if (part.choice.was_cut()) ticket_.stop(index);  // whose end tells what was cached
   return text;
 }
 

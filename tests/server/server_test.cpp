@@ -279,6 +279,16 @@ TEST_F(ServerTest, ModelsHealthAndMetrics) {
     EXPECT_NE(metrics.body.find(line), std::string::npos) << line << " not in\n" << metrics.body;
 }
 
+TEST_F(ServerTest, AnAnswerThatAStopTextEndsCountsAsStopped) {
+  Json body = greedy(kPrompt, 450);
+  body["stop"] = wanted(kPrompt, 12).substr(0, 4);
+  ASSERT_EQ(server_.complete(body).json()["choices"][0]["finish_reason"], "stop");
+  ASSERT_TRUE(server_.server().service().wait_idle(seconds(20)));
+  const std::string metrics = get(server_.port(), "/metrics").body;
+  EXPECT_NE(metrics.find("reprise_requests_total{outcome=\"stop\"} 1"), std::string::npos)
+      << metrics;
+}
+
 TEST_F(ServerTest, AClientThatGoesAwayIsForgotten) {
   for (const bool is_stream : {true, false}) {
     RawClient client(server_.port());

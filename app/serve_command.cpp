@@ -171,11 +171,9 @@ void serve(const ServeOptions& options, server::ServedModel& model, const Chosen
 
 // Who serves without having chosen a method wants prompts' heads kept, as other servers do. Where
 // angles depend on a prompt's length, equal heads have different keys.
-void default_method(const model::ModelConfig& config, ModelOptions& model) {
-  const bool is_chosen =
-      model.method != ServeOptions().model.method || !model.method_options.empty();
-  if (!is_chosen && config.rotary.scaling != model::RopeScaling::kDynamic)
-    model.method_options = R"({"reuse_prefill": true, "retain": true})";
+void default_method(const model::ModelConfig& config, ServeOptions& options) {
+  if (!options.has_chosen_method && config.rotary.scaling != model::RopeScaling::kDynamic)
+    options.model.method_options = R"({"reuse_prefill": true, "retain": true})";
 }
 
 void run(ServeOptions options, const CommonOptions& common) {
@@ -184,7 +182,7 @@ void run(ServeOptions options, const CommonOptions& common) {
   fit_connections(options.serving.http);
   const Context context = make_context(common);
   const ChosenModel chosen = choose_model(options.model);
-  default_method(chosen.config, options.model);
+  default_method(chosen.config, options);
   auto method = make_chosen_method(options.model, chosen.config);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(chosen.place);
   server::ServedModel model =
@@ -207,7 +205,11 @@ void add_serve_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("serve", "Serve a model to OpenAI's clients, by HTTP");
   add_serve_options(*command, *options);
   const auto common = add_common_options(*command);
-  command->callback([options, common] { run(*options, *common); });
+  command->callback([options, common, command] {
+    options->has_chosen_method =
+        command->count("--method") + command->count("--method-options") > 0;
+    run(*options, *common);
+  });
 }
 
 }  // namespace reprise::app

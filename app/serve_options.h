@@ -12,6 +12,8 @@ namespace reprise::app {
 
 struct ServeOptions {
   ModelOptions model = {.method = "auto"};
+  // --method or --method-options was given, whatever it says.
+  bool has_chosen_method = false;
   std::string served_name;    // "": the checkpoint's folder
   std::string chat_template;  // "": as the checkpoint says
   std::string api_key, api_key_file;

@@ -175,6 +175,23 @@ TEST_F(ServeCommand, ARestartUnderLoadLosesWithAReason) {
   EXPECT_EQ(running->end(SIGTERM), 0);
 }
 
+TEST_F(ServeCommand, OnlyWhoChoosesNoMethodGetsPromptsKept) {
+  const auto cached = [&](const std::vector<std::string>& more) {
+    std::filesystem::create_directories(dir_ / "server");
+    Running running(dir_ / "server", more);
+    Json body = greedy(2, false);
+    body["prompt"] = std::vector<int>(200, 5);
+    Json answer;
+    for (int i = 0; i < 2; ++i)
+      answer = server::post(running.port(), "/v1/completions", body).json();
+    EXPECT_EQ(running.end(SIGTERM), 0);
+    return answer["usage"]["prompt_tokens_details"]["cached_tokens"].get<int64_t>();
+  };
+  EXPECT_GT(cached({}), 0);
+  EXPECT_EQ(cached({"--method", "auto"}), 0);
+  EXPECT_EQ(cached({"--method-options", "{}"}), 0);
+}
+
 TEST_F(ServeCommand, DescriptorsAreThereForAllConnections) {
   std::filesystem::create_directories(dir_ / "server");
   Running running(dir_ / "server", {"--max-connections", "120"}, "ulimit -S -n 64");

@@ -106,7 +106,8 @@ std::string GenerationAnswer::whole(int socket) {
   for (size_t i = 0; i < parts_.size(); ++i)
     choices.push_back(whole_choice(head_, static_cast<int32_t>(i), parts_[i].text,
                                    parts_[i].choice.finish_reason(), parts_[i].logprobs.take()));
-  return whole_answer(head_, choices, usage()).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return whole_answer(head_, std::move(choices), usage())
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 bool GenerationAnswer::write_piece(const Piece& piece, const HttpWrite& write) {

@@ -37,7 +37,8 @@ void add_serve_options(CLI::App& command, ServeOptions& options);
 // What becomes of requests that give back their cache. Throws Error for options that do nothing.
 engine::SwapOptions swap_options(const ServeOptions& options);
 
-// The key of --api-key or --api-key-file, "": none. Throws Error for both, and for an empty one.
+// The key of --api-key or --api-key-file, "": none. Throws Error for both, and for one that
+// is empty or no client could send.
 std::string api_key_of(const ServeOptions& options);
 
 }  // namespace reprise::app

@@ -254,6 +254,9 @@ TEST_F(ServerTest, ErrorsSayWhatIsWrongInTheApisForm) {
   form.send(
       "POST /v1/completions HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}");
   EXPECT_EQ(form.answer().status, 415);
+  RawClient untyped(server_.port());  // as any web page may send it
+  untyped.send("POST /v1/completions HTTP/1.1\r\nContent-Length: 15\r\n\r\n{\"prompt\": \"a\"}");
+  EXPECT_EQ(untyped.answer().status, 415);
 }
 
 TEST_F(ServerTest, ModelsHealthAndMetrics) {

@@ -49,7 +49,9 @@ class SlowCrowd {
     if (i % 3 == 0) {  // headers without an end
       (void)client.send("POST /v1/completions HTTP/1.1\r\nX: ");
     } else if (i % 3 == 1) {  // a body without an end
-      (void)client.send("POST /v1/completions HTTP/1.1\r\nContent-Length: 10000\r\n\r\n");
+      (void)client.send(
+          "POST /v1/completions HTTP/1.1\r\nContent-Type: application/json\r\n"
+          "Content-Length: 10000\r\n\r\n");
     } else if (i % 30 != 2) {  // asks again and again and reads nothing
       for (int j = 0; j < 50; ++j) (void)client.send(get_text("/metrics"));
     } else {  // the same of a stream: few, since who waits for the engine's work waits for a reason

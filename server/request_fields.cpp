@@ -78,6 +78,9 @@ void read_stops(JsonObject& object, GenerationRequest& request) {
 void read_stream(JsonObject& object, GenerationRequest& request) {
   request.is_stream = read_flag(object, "stream");
   if (!object.has("stream_options")) return;
+  if (!request.is_stream)
+    refuse(400, "stream_options",
+           "stream_options needs stream to be true: leave it out, or ask for a stream");
   field("stream_options", [&] {
     JsonObject options = object.object("stream_options");
     request.includes_usage = options.boolean("include_usage", false);

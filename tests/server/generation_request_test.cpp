@@ -171,6 +171,16 @@ TEST_F(GenerationRequestTest, LogprobsOfAWholeAnswerAreBounded) {
                       "400 top_logprobs: the answer would hold up to 252000 ");
 }
 
+TEST_F(GenerationRequestTest, OptionsOfAStreamNeedAStream) {
+  for (const char* more : {"", R"(, "stream": false)"})
+    EXPECT_EQ(
+        refusal(fmt::format(R"({{"prompt": "a", "stream_options": {{"include_usage": true}}{}}})",
+                            more)),
+        "400 stream_options: stream_options needs stream to be true: leave it out, or ask for a "
+        "stream");
+  EXPECT_EQ(refusal(R"({"prompt": "a", "stream_options": null})"), "");
+}
+
 TEST_F(GenerationRequestTest, ChatsAreWrittenByTheTemplate) {
   const GenerationRequest request = read_chat(
       R"({"messages": [{"role": "system", "content": "S"},

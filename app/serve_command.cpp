@@ -73,9 +73,18 @@ struct NamedPrefix {
 std::vector<NamedPrefix> prefixes_of(const ServeOptions& options,
                                      const server::ServedModel& model) {
   std::vector<NamedPrefix> prefixes;
-  if (!options.prefix_file.empty())
-    prefixes.push_back(
-        {"--prefix-file", server::text_prefix(model, read_text(options.prefix_file))});
+  if (!options.prefix_file.empty()) {
+    const std::string text = read_text(options.prefix_file);
+    if (text.empty())
+      raise("--prefix-file {} is empty: put a text into it, or leave the option out",
+            options.prefix_file);
+    prefixes.push_back({"--prefix-file", server::text_prefix(model, text)});
+    if (prefixes.back().tokens.empty())
+      raise(
+          "--prefix-file {}: the text is too short for a token that every prompt beginning with "
+          "it has: give a longer one, or leave the option out",
+          options.prefix_file);
+  }
   if (!options.system_file.empty()) {
     std::string system = read_text(options.system_file);
     if (system.ends_with('\n')) system.pop_back();  // the file's, not the message's

@@ -231,6 +231,8 @@ TEST_F(ServeCommand, WhatMakesNoSenseIsRefused) {
   expect_refused({"serve", "--model", "quickstart", "--api-key", "a", "--api-key-file", "b"},
                  {"one of --api-key and --api-key-file"});
   expect_refused({"serve", "--model", "quickstart", "--api-key", "a%41"}, {"--api-key", "\"%\""});
+  expect_refused({"serve", "--model", "quickstart", "--prefix-file", "/dev/null"},
+                 {"--prefix-file /dev/null is empty"});
   expect_refused({"serve", "--model", "quickstart", "--host", "no.such.host.invalid"},
                  {"no.such.host.invalid"});
   expect_refused({"serve", "--model", "quickstart", "--scheduler", "first_came"},

@@ -13,6 +13,7 @@
 #include "app/unit_option.h"
 #include "core/device/memory.h"
 #include "core/engine/engine.h"
+#include "core/kv/block_pool.h"
 #include "experiments/kinds/bench.h"
 #include "server/descriptors.h"
 #include "server/served_model.h"
@@ -49,8 +50,11 @@ int32_t sequence_tokens(const ServeOptions& options, const model::ModelConfig& c
 
 int64_t bytes_needed(const reuse::PoolNeed& need, const ChosenModel& chosen) {
   const model::ModelConfig& config = chosen.config;
-  return int64_t{2} * need.num_blocks * need.block_tokens * config.layers * config.kv_heads *
-         config.head_dim * static_cast<int64_t>(size_of(chosen.kv_dtype));
+  return need.num_blocks * kv::block_bytes({.layers = config.layers,
+                                            .kv_heads = config.kv_heads,
+                                            .head_dim = config.head_dim,
+                                            .dtype = chosen.kv_dtype,
+                                            .block_tokens = need.block_tokens});
 }
 
 // 0: as much as the method needs.

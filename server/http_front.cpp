@@ -77,10 +77,16 @@ const char* reason_of(int status) {
   }
 }
 
+// Whether the client is told when to come again.
+bool has_retry_after(int status) { return status == 429 || status == 503; }
+
+constexpr const char* kRetryAfter_s = "1";
+
 // An answer that ends the connection.
 std::string closing_answer(const ApiError& error) {
   const std::string body = error.json();
-  const char* retry = error.status() == 429 || error.status() == 503 ? "Retry-After: 1\r\n" : "";
+  const std::string retry =
+      has_retry_after(error.status()) ? fmt::format("Retry-After: {}\r\n", kRetryAfter_s) : "";
   return fmt::format(
       "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{}Connection: "
       "close\r\n\r\n{}",
@@ -266,7 +272,7 @@ class HttpFront::Parser final : private httplib::Server {
                               .socket = here_->connection.socket()});
     } catch (const ApiError& error) {
       made = {.status = error.status(), .body = error.json()};
-      if (made.status == 429 || made.status == 503) made.headers = {{"Retry-After", "1"}};
+      if (has_retry_after(made.status)) made.headers = {{"Retry-After", kRetryAfter_s}};
     } catch (const PeerGone&) {  // nobody reads this; the status is for the metrics
       made = {.status = 499, .body = ApiError(499, "the client has gone").json()};
       here_->closes = true;

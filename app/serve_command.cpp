@@ -13,7 +13,9 @@
 #include "app/unit_option.h"
 #include "core/device/memory.h"
 #include "core/engine/engine.h"
+#include "core/kv/block_pool.h"
 #include "experiments/kinds/bench.h"
+#include "server/descriptors.h"
 #include "server/served_model.h"
 
 namespace reprise::app {
@@ -48,8 +50,11 @@ int32_t sequence_tokens(const ServeOptions& options, const model::ModelConfig& c
 
 int64_t bytes_needed(const reuse::PoolNeed& need, const ChosenModel& chosen) {
   const model::ModelConfig& config = chosen.config;
-  return int64_t{2} * need.num_blocks * need.block_tokens * config.layers * config.kv_heads *
-         config.head_dim * static_cast<int64_t>(size_of(chosen.kv_dtype));
+  return need.num_blocks * kv::block_bytes({.layers = config.layers,
+                                            .kv_heads = config.kv_heads,
+                                            .head_dim = config.head_dim,
+                                            .dtype = chosen.kv_dtype,
+                                            .block_tokens = need.block_tokens});
 }
 
 // 0: as much as the method needs.
@@ -72,9 +77,18 @@ struct NamedPrefix {
 std::vector<NamedPrefix> prefixes_of(const ServeOptions& options,
                                      const server::ServedModel& model) {
   std::vector<NamedPrefix> prefixes;
-  if (!options.prefix_file.empty())
-    prefixes.push_back(
-        {"--prefix-file", server::text_prefix(model, read_text(options.prefix_file))});
+  if (!options.prefix_file.empty()) {
+    const std::string text = read_text(options.prefix_file);
+    if (text.empty())
+      raise("--prefix-file {} is empty: put a text into it, or leave the option out",
+            options.prefix_file);
+    prefixes.push_back({"--prefix-file", server::text_prefix(model, text)});
+    if (prefixes.back().tokens.empty())
+      raise(
+          "--prefix-file {}: the text is too short for a token that every prompt beginning with "
+          "it has: give a longer one, or leave the option out",
+          options.prefix_file);
+  }
   if (!options.system_file.empty()) {
     std::string system = read_text(options.system_file);
     if (system.ends_with('\n')) system.pop_back();  // the file's, not the message's
@@ -125,6 +139,26 @@ server::ServerOptions server_options(const ServeOptions& options) {
   return made;
 }
 
+// Fewer connections where the system has no descriptors for as many: one that is open would wait
+// for a descriptor, or its answer fail for want of one.
+void fit_connections(server::HttpLimits& http) {
+  constexpr int kEach = 2;  // its socket, and the event of an answer under way
+  const int64_t wanted = server::kOtherDescriptors + int64_t{kEach} * http.most_connections;
+  const int64_t given = server::raise_descriptor_limit(wanted);
+  if (given >= wanted) return;
+  const int64_t fitting = (given - server::kOtherDescriptors) / kEach;
+  if (fitting < 1)
+    raise(
+        "the system gives {} file descriptors, a server takes {} at least: raise the limit with "
+        "ulimit -n",
+        given, server::kOtherDescriptors + kEach);
+  note(
+      "note: --max-connections {} takes {} file descriptors, the system gives {} (ulimit -n): at "
+      "most {} connections are taken\n",
+      http.most_connections, wanted, given, fitting);
+  http.most_connections = static_cast<int>(fitting);
+}
+
 void tell_start(const server::ServedModel& model, const ServeOptions& options,
                 const ChosenModel& chosen, const engine::Engine& engine, int port) {
   const kv::BlockPool& pool = engine.pool();
@@ -150,19 +184,18 @@ void serve(const ServeOptions& options, server::ServedModel& model, const Chosen
 
 // Who serves without having chosen a method wants prompts' heads kept, as other servers do. Where
 // angles depend on a prompt's length, equal heads have different keys.
-void default_method(const model::ModelConfig& config, ModelOptions& model) {
-  const bool is_chosen =
-      model.method != ServeOptions().model.method || !model.method_options.empty();
-  if (!is_chosen && config.rotary.scaling != model::RopeScaling::kDynamic)
-    model.method_options = R"({"reuse_prefill": true, "retain": true})";
+void default_method(const model::ModelConfig& config, ServeOptions& options) {
+  if (!options.has_chosen_method && config.rotary.scaling != model::RopeScaling::kDynamic)
+    options.model.method_options = R"({"reuse_prefill": true, "retain": true})";
 }
 
 void run(ServeOptions options, const CommonOptions& common) {
   (void)server_options(options);  // what is wrong with them is told before the model is loaded
   (void)swap_options(options);
+  fit_connections(options.serving.http);
   const Context context = make_context(common);
   const ChosenModel chosen = choose_model(options.model);
-  default_method(chosen.config, options.model);
+  default_method(chosen.config, options);
   auto method = make_chosen_method(options.model, chosen.config);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(chosen.place);
   server::ServedModel model =
@@ -185,7 +218,11 @@ void add_serve_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("serve", "Serve a model to OpenAI's clients, by HTTP");
   add_serve_options(*command, *options);
   const auto common = add_common_options(*command);
-  command->callback([options, common] { run(*options, *common); });
+  command->callback([options, common, command] {
+    options->has_chosen_method =
+        command->count("--method") + command->count("--method-options") > 0;
+    run(*options, *common);
+  });
 }
 
 }  // namespace reprise::app

@@ -12,6 +12,8 @@ namespace reprise::app {
 
 struct ServeOptions {
   ModelOptions model = {.method = "auto"};
+  // --method or --method-options was given, whatever it says.
+  bool has_chosen_method = false;
   std::string served_name;    // "": the checkpoint's folder
   std::string chat_template;  // "": as the checkpoint says
   std::string api_key, api_key_file;
@@ -35,7 +37,8 @@ void add_serve_options(CLI::App& command, ServeOptions& options);
 // What becomes of requests that give back their cache. Throws Error for options that do nothing.
 engine::SwapOptions swap_options(const ServeOptions& options);
 
-// The key of --api-key or --api-key-file, "": none. Throws Error for both, and for an empty one.
+// The key of --api-key or --api-key-file, "": none. Throws Error for both, and for one that
+// is empty or no client could send.
 std::string api_key_of(const ServeOptions& options);
 
 }  // namespace reprise::app

@@ -91,8 +91,9 @@ Json LogprobList::completion_form() {
 }
 
 Json whole_choice(const AnswerHead& head, int32_t index, const std::string& text,
-                  const std::string& finish_reason, const Json& logprobs) {
-  Json choice = {{"index", index}, {"finish_reason", finish_reason}, {"logprobs", logprobs}};
+                  const std::string& finish_reason, Json logprobs) {
+  Json choice = {{"index", index}, {"finish_reason", finish_reason}};
+  choice["logprobs"] = std::move(logprobs);
   if (head.is_chat)
     choice["message"] = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
   else
@@ -100,9 +101,9 @@ Json whole_choice(const AnswerHead& head, int32_t index, const std::string& text
   return choice;
 }
 
-Json whole_answer(const AnswerHead& head, const Json& choices, const Usage& usage) {
+Json whole_answer(const AnswerHead& head, Json choices, const Usage& usage) {
   Json answer = with_head(head, head.is_chat ? "chat.completion" : "text_completion");
-  answer["choices"] = choices;
+  answer["choices"] = std::move(choices);
   answer["usage"] = usage_json(usage);
   return answer;
 }

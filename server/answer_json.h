@@ -47,8 +47,8 @@ class LogprobList {
 
 // A choice of a whole answer.
 Json whole_choice(const AnswerHead& head, int32_t index, const std::string& text,
-                  const std::string& finish_reason, const Json& logprobs);
-Json whole_answer(const AnswerHead& head, const Json& choices, const Usage& usage);
+                  const std::string& finish_reason, Json logprobs);
+Json whole_answer(const AnswerHead& head, Json choices, const Usage& usage);
 
 // The "data: {...}\n\n" of a stream. `finish_reason` "": the choice goes on. With `has_usage`, the
 // client asked for an event of the usage, so that the others say null.

@@ -44,6 +44,7 @@ class Connection {
   // tells its own end, whoever reads on meets a fault.
   void begin_body(size_t most_bytes, bool tells_its_end);
 
+  [[nodiscard]] bool is_in_body() const { return is_body_; }
   // At most `size` bytes, at least one; 0: there are no more. -1: see fault().
   ssize_t read(char* out, size_t size);
   // All of them, or -1.

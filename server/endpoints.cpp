@@ -126,10 +126,13 @@ void Endpoints::check(const HttpHead& head) const {
                        ? "this server asks for an API key: Authorization: Bearer KEY"
                        : "the API key is not the server's",
                    "", "invalid_api_key");
-  if (head.method == "POST" && !head.content_type.empty() &&
-      head.content_type != "application/json")
-    throw ApiError(415, fmt::format("a body of type {}: give application/json",
-                                    head.content_type.substr(0, 100)));
+  // Browsers let a page send this type to another server only where that server agrees, and this
+  // one never does; a body without a type they would bring to a server of the user's own machine.
+  if (head.method == "POST" && head.content_type != "application/json")
+    throw ApiError(415, fmt::format("a body {}: give Content-Type: application/json",
+                                    head.content_type.empty()
+                                        ? "without a type"
+                                        : "of type " + head.content_type.substr(0, 100)));
 }
 
 HttpAnswer Endpoints::answer(const HttpCall& call) {

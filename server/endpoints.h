@@ -27,7 +27,7 @@ class Endpoints {
   ~Endpoints();
 
   // Throws ApiError: 404 for another path, 405 for another method of a path, 401 without the key,
-  // 415 for a body that says it is no JSON.
+  // 415 for a body that does not say that it is JSON.
   void check(const HttpHead& head) const;
   // Throws ApiError, and PeerGone.
   HttpAnswer answer(const HttpCall& call);

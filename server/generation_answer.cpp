@@ -88,7 +88,7 @@ std::string GenerationAnswer::take(const Piece& piece) {
   if (piece.error_status != 0) throw ApiError(piece.error_status, piece.error);
   std::string text = part.choice.push(piece);
   part.logprobs.add(piece);
-  if (part.choice.was_cut()) ticket_.cancel(index);  // whose end tells what was cached
+  if (part.choice.was_cut()) ticket_.stop(index);  // whose end tells what was cached
   return text;
 }
 
@@ -106,7 +106,8 @@ std::string GenerationAnswer::whole(int socket) {
   for (size_t i = 0; i < parts_.size(); ++i)
     choices.push_back(whole_choice(head_, static_cast<int32_t>(i), parts_[i].text,
                                    parts_[i].choice.finish_reason(), parts_[i].logprobs.take()));
-  return whole_answer(head_, choices, usage()).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return whole_answer(head_, std::move(choices), usage())
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 bool GenerationAnswer::write_piece(const Piece& piece, const HttpWrite& write) {

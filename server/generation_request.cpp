@@ -140,6 +140,7 @@ GenerationRequest read_completion(const std::string& body, const ServedModel& mo
   read_completion_extras(object, request);
   request.prompts = read_prompts(object, model);
   check_lengths(request, model, "prompt");
+  check_logprobs(request, "logprobs");
   tell_unknown(object, model);
   return request;
 }
@@ -153,6 +154,7 @@ GenerationRequest read_chat(const std::string& body, const ServedModel& model) {
   request.prompts = {chat_prompt(object, model)};
   read_chat_length(object, model, request);
   check_lengths(request, model, "messages");
+  check_logprobs(request, "top_logprobs");
   tell_unknown(object, model);
   return request;
 }

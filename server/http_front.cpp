@@ -1,7 +1,8 @@
 // cpp-httplib parses requests and writes answers; sockets, threads and bounds are our own. The
 // library as Debian 12 has it bounds neither the number of headers nor the bytes of a chunked or
-// compressed body, starts a client's time anew with each byte, and stops listening for good at the
-// first connection that was aborted before it was accepted.
+// compressed body, starts a client's time anew with each byte, stops listening for good at the
+// first connection that was aborted before it was accepted, and is loose about where a request
+// ends: what it leaves of one it would read as the next.
 #include "server/http_front.h"
 
 #include <fmt/format.h>
@@ -14,20 +15,28 @@
 #include <utility>
 
 #include "server/api_error.h"
+#include "server/head_lines.h"
 
 namespace reprise::server {
 namespace {
 
-// The library's view of a connection.
+// The library's view of a connection during one request, whose head it keeps as it was sent.
 class ConnectionStream final : public httplib::Stream {
  public:
   explicit ConnectionStream(Connection& connection) : connection_(connection) {}
+
+  [[nodiscard]] const HeadLines& head() const { return head_; }
 
   [[nodiscard]] bool is_readable() const override { return true; }
   [[nodiscard]] bool is_writable() const override {
     return connection_.fault() == Connection::Fault::kNone;
   }
-  ssize_t read(char* out, size_t size) override { return connection_.read(out, size); }
+  // Throws ApiError for a line of the head that is refused.
+  ssize_t read(char* out, size_t size) override {
+    const ssize_t count = connection_.read(out, size);
+    if (count > 0 && !connection_.is_in_body()) head_.take({out, static_cast<size_t>(count)});
+    return count;
+  }
   ssize_t write(const char* bytes, size_t size) override { return connection_.write(bytes, size); }
   void get_remote_ip_and_port(std::string& /*ip*/, int& port) const override { port = 0; }
   void get_local_ip_and_port(std::string& /*ip*/, int& port) const override { port = 0; }
@@ -36,6 +45,7 @@ class ConnectionStream final : public httplib::Stream {
 
  private:
   Connection& connection_;
+  HeadLines head_;
 };
 
 const char* reason_of(int status) {
@@ -67,10 +77,16 @@ const char* reason_of(int status) {
   }
 }
 
+// Whether the client is told when to come again.
+bool has_retry_after(int status) { return status == 429 || status == 503; }
+
+constexpr const char* kRetryAfter_s = "1";
+
 // An answer that ends the connection.
 std::string closing_answer(const ApiError& error) {
   const std::string body = error.json();
-  const char* retry = error.status() == 429 || error.status() == 503 ? "Retry-After: 1\r\n" : "";
+  const std::string retry =
+      has_retry_after(error.status()) ? fmt::format("Retry-After: {}\r\n", kRetryAfter_s) : "";
   return fmt::format(
       "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{}Connection: "
       "close\r\n\r\n{}",
@@ -157,12 +173,13 @@ class HttpFront::Parser final : private httplib::Server {
     ConnectionStream stream(here.connection);
     bool is_over = false, was_served = false;
     try {
-      was_served = process_request(stream, is_closing, is_over,
-                                   [&](httplib::Request& request) { admit(request, here); });
+      was_served = process_request(stream, is_closing, is_over, [&](httplib::Request& request) {
+        admit(request, stream.head(), here);
+      });
     } catch (const ApiError& error) {
       refuse(here.connection, error);
     }
-    reserved_bytes_ -= std::exchange(here.reserved_bytes, 0);
+    release_all_but(0, here);
     const Connection::Fault fault = here.connection.fault();
     if (!was_served && fault != Connection::Fault::kNone && fault != Connection::Fault::kBroken &&
         here.connection.has_read() && !here.connection.has_written())
@@ -179,7 +196,7 @@ class HttpFront::Parser final : private httplib::Server {
   }
 
   // Between the headers and the body: refuses what need not be read, and bounds what will be.
-  void admit(httplib::Request& request, Here& here) {
+  void admit(httplib::Request& request, const HeadLines& head, Here& here) {
     handler_.check({.method = request.method,
                     .path = request.path,
                     .authorization = request.get_header_value("Authorization"),
@@ -189,22 +206,38 @@ class HttpFront::Parser final : private httplib::Server {
     // Answers are small or come token by token: nothing to compress, and no parts to ask for.
     request.headers.erase("Accept-Encoding");
     request.ranges.clear();
-    const bool is_chunked = lower(request.get_header_value("Transfer-Encoding")) == "chunked";
-    const size_t length = body_length(request, is_chunked);
+    const bool is_chunked = !head.encodings().empty();
+    const size_t length = body_length(request.method, head);
+    if (is_chunked) {
+      // The library takes whatever follows a chunk for the end of all, and would read on behind it.
+      request.headers.erase("Connection");
+      request.set_header("Connection", "close");
+      here.closes = true;
+    }
     // Chunks bring bytes of their own.
     const size_t on_wire = is_chunked ? length + length / 2 : length;
     reserve(on_wire, here);
     here.connection.begin_body(on_wire, is_chunked);
   }
 
-  [[nodiscard]] size_t body_length(const httplib::Request& request, bool is_chunked) const {
-    const size_t lengths = request.get_header_value_count("Content-Length");
-    const bool is_encoded = request.has_header("Transfer-Encoding");
-    if (lengths > 1 || (lengths == 1 && is_encoded) || (is_encoded && !is_chunked))
+  // At most so many bytes: of a chunked body it is the bound. Throws ApiError where two readers
+  // could find two ends.
+  [[nodiscard]] size_t body_length(const std::string& method, const HeadLines& head) const {
+    const bool is_chunked = !head.encodings().empty();
+    if (head.lengths().size() + head.encodings().size() > 1 ||
+        (is_chunked && lower(head.encodings()[0]) != "chunked"))
       throw ApiError(400, "give one Content-Length, or Transfer-Encoding: chunked");
-    if (is_chunked) return limits_.most_body_bytes;
-    if (lengths == 0) return 0;
-    const std::string text = request.get_header_value("Content-Length");
+    const size_t length = is_chunked               ? limits_.most_body_bytes
+                          : head.lengths().empty() ? 0
+                                                   : read_length(head.lengths()[0]);
+    // The library reads none of a GET or HEAD, and nothing here has a use for others'.
+    if (length > 0 && method != "POST")
+      throw ApiError(400, fmt::format("a body with the method {}: leave it out, or POST it",
+                                      method.substr(0, 20)));
+    return length;
+  }
+
+  [[nodiscard]] size_t read_length(const std::string& text) const {
     uint64_t length = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
     const bool is_number = error == std::errc() && end == text.data() + text.size();
@@ -223,7 +256,14 @@ class HttpFront::Parser final : private httplib::Server {
                      "again later");
   }
 
+  // Of what was reserved, all but so many bytes.
+  void release_all_but(size_t bytes, Here& here) {
+    const size_t kept = std::min(bytes, here.reserved_bytes);
+    reserved_bytes_ -= std::exchange(here.reserved_bytes, kept) - kept;
+  }
+
   void answer(const httplib::Request& request, httplib::Response& response) {
+    release_all_but(request.body.size(), *here_);
     HttpAnswer made;
     try {
       made = handler_.answer({.method = request.method,
@@ -232,7 +272,7 @@ class HttpFront::Parser final : private httplib::Server {
                               .socket = here_->connection.socket()});
     } catch (const ApiError& error) {
       made = {.status = error.status(), .body = error.json()};
-      if (made.status == 429 || made.status == 503) made.headers = {{"Retry-After", "1"}};
+      if (has_retry_after(made.status)) made.headers = {{"Retry-After", kRetryAfter_s}};
     } catch (const PeerGone&) {  // nobody reads this; the status is for the metrics
       made = {.status = 499, .body = ApiError(499, "the client has gone").json()};
       here_->closes = true;

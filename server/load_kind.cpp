@@ -9,6 +9,7 @@
 #include "experiments/serving/run.h"
 #include "results/hash.h"
 #include "results/manifest.h"
+#include "server/descriptors.h"
 
 namespace reprise::server {
 
@@ -41,7 +42,16 @@ LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool prime
     : plans_(plans),
       options_(std::move(options)),
       primes_(primes),
-      repeats_prompts_(repeats_prompts) {}
+      repeats_prompts_(repeats_prompts) {
+  const int64_t wanted = kOtherDescriptors + options_.most_connections;
+  const int64_t given = raise_descriptor_limit(wanted);
+  // Fewer connections would be another load than was asked for.
+  if (given < wanted)
+    raise(
+        "--connections {} takes {} file descriptors, the system gives {}: give fewer, or raise the "
+        "limit with ulimit -n",
+        options_.most_connections, wanted, given);
+}
 
 void LoadKind::check(const experiments::Group& group) {
   REPRISE_CHECK(group.methods.size() == 1, "{} methods on one server", group.methods.size());

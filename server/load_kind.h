@@ -25,6 +25,8 @@ class LoadKind final : public experiments::Kind {
   // `plans` must outlive it. The options' tokenizer is the plan's. `primes`: the source's prefixes
   // are computed before the first request. `repeats_prompts`: the points of a sweep have the same
   // prompts, which a server that keeps them then finds; else each has a seed of its own for them.
+  // Raises the process's limit of file descriptors where the connections take it, and throws Error
+  // where the system gives fewer.
   LoadKind(experiments::serving::PlansServing& plans, LoadOptions options, bool primes = false,
            bool repeats_prompts = false);
 

@@ -32,5 +32,8 @@ void tell_unknown(const JsonObject& object, const ServedModel& model);
 // Throws ApiError, with the numbers, for a prompt that leaves no room for `max_tokens`.
 void check_lengths(const GenerationRequest& request, const ServedModel& model,
                    const std::string& prompt_field);
+// Throws ApiError, with the numbers, for a whole answer of more log probabilities than are put
+// together: `field_name` is what asked for them.
+void check_logprobs(const GenerationRequest& request, const std::string& field_name);
 
 }  // namespace reprise::server

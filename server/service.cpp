@@ -11,10 +11,12 @@ Ticket::Ticket(Service& service, std::vector<engine::RequestId> ids, std::shared
     : service_(&service), ids_(std::move(ids)), reply_(std::move(reply)) {}
 
 Ticket::~Ticket() {
-  if (!ids_.empty()) service_->cancel(ids_);
+  if (!ids_.empty()) service_->cancel(ids_, "cancelled");
 }
 
-void Ticket::cancel(size_t choice) const { service_->cancel(std::span(ids_).subspan(choice, 1)); }
+void Ticket::stop(size_t choice) const {
+  service_->cancel(std::span(ids_).subspan(choice, 1), "stop");
+}
 
 Service::Service(engine::Engine& engine, const ServiceOptions& options, Metrics& metrics)
     : state_(std::make_unique<State>(engine, options, metrics)) {}
@@ -86,9 +88,9 @@ void Service::end_all(int status, const std::string& reason) {
   state_->work.notify_one();
 }
 
-void Service::cancel(std::span<const engine::RequestId> ids) {
+void Service::cancel(std::span<const engine::RequestId> ids, const std::string& outcome) {
   const std::scoped_lock lock(state_->mutex);
-  state_->cancels.insert(state_->cancels.end(), ids.begin(), ids.end());
+  for (const engine::RequestId id : ids) state_->cancels.push_back({id, outcome});
   state_->work.notify_one();
 }
 

@@ -32,8 +32,10 @@ class Ticket {
   ~Ticket();
 
   [[nodiscard]] Reply& reply() const { return *reply_; }
-  // Ends a choice that needs no more tokens.
-  void cancel(size_t choice) const;
+  // Ends a choice that needs no more tokens, since a stop text was found in it. The metrics count
+  // it as stopped; one whose last token the engine has drawn before it hears of this, as it ended
+  // there.
+  void stop(size_t choice) const;
 
  private:
   Service* service_;
@@ -66,7 +68,7 @@ class Service {
 
  private:
   friend class Ticket;
-  void cancel(std::span<const engine::RequestId> ids);
+  void cancel(std::span<const engine::RequestId> ids, const std::string& outcome);
 
   struct State;
   std::unique_ptr<State> state_;

@@ -44,11 +44,11 @@ bool Service::State::take_orders() {
   });
   if (stops && in_flight == 0) return false;
   std::vector<Incoming> requests = std::exchange(incoming, {});
-  const std::vector<engine::RequestId> ends = std::exchange(cancels, {});
+  const std::vector<Cancel> ends = std::exchange(cancels, {});
   const EndAll all = std::exchange(end_all, {});
   lock.unlock();
   for (Incoming& one : requests) start(std::move(one));
-  for (const engine::RequestId id : ends) engine.cancel(id);
+  for (const Cancel& one : ends) cancel(one);
   if (all.status != 0) fail_all(all.status, all.reason);
   return true;
 }
@@ -57,6 +57,14 @@ void Service::State::start(Incoming one) {
   const engine::RequestId id = one.request.id;
   flights.emplace(id, std::move(one.flight));
   engine.submit(std::move(one.request));
+}
+
+void Service::State::cancel(const Cancel& one) {
+  const auto found = flights.find(one.id);
+  if (found == flights.end()) return;  // has ended by itself
+  // The first order counts: once it was answered, every request of an answer is cancelled.
+  if (found->second.outcome.empty()) found->second.outcome = one.outcome;
+  engine.cancel(one.id);  // the next step tells of it
 }
 
 void Service::State::step() {
@@ -98,8 +106,10 @@ void Service::State::finish(const engine::TokenEvent& last, Flight& flight, Piec
   using engine::FinishReason;
   piece.cached_tokens = last.cached_tokens;
   std::string outcome = engine::name_of(last.finish);
-  if (flight.error_status != 0) {
+  if (!flight.outcome.empty() &&
+      (last.finish == FinishReason::kCancelled || flight.error_status != 0))
     outcome = flight.outcome;
+  if (flight.error_status != 0) {
     piece.error_status = flight.error_status;
     piece.error = flight.error;
   } else if (last.finish == FinishReason::kRefused) {
@@ -121,9 +131,9 @@ void Service::State::fail(engine::RequestId id, int status, const std::string& o
   const auto found = flights.find(id);
   if (found == flights.end()) return;
   Flight& flight = found->second;
-  if (flight.error_status == 0) {
-    flight.error_status = status;
+  if (flight.outcome.empty()) {
     flight.outcome = outcome;
+    flight.error_status = status;
     flight.error = reason;
   }
   engine.cancel(id);  // the next step tells of it

@@ -22,13 +22,18 @@ struct Service::State {
     int32_t alternatives = -1;
     int64_t prompt_tokens = 0, generated = 0;
     std::vector<float> logits;  // [vocab] of the row that the next token is drawn from
-    // Why the service ended it, "": it did not.
-    std::string outcome, error;
-    int error_status = 0;
+    // How the service ended it, "": it did not.
+    std::string outcome;
+    std::string error;     // what its reader is told, with a status
+    int error_status = 0;  // 0: no error
   };
   struct Incoming {
     engine::Request request;
     Flight flight;
+  };
+  struct Cancel {
+    engine::RequestId id = 0;
+    std::string outcome;
   };
   struct EndAll {
     int status = 0;  // 0: nobody asked
@@ -41,15 +46,15 @@ struct Service::State {
   const int64_t total_kv_bytes;
 
   std::mutex mutex;
-  std::condition_variable work;            // for the engine's thread
-  std::condition_variable idle;            // in_flight fell to 0
-  std::vector<Incoming> incoming;          // guarded by mutex
-  std::vector<engine::RequestId> cancels;  // guarded by mutex
-  EndAll end_all;                          // guarded by mutex
-  int32_t in_flight = 0;                   // guarded by mutex; requests handed over and not ended
-  engine::RequestId next_id = 0;           // guarded by mutex
-  bool refuses_new = false;                // guarded by mutex
-  bool stops = false;                      // guarded by mutex
+  std::condition_variable work;    // for the engine's thread
+  std::condition_variable idle;    // in_flight fell to 0
+  std::vector<Incoming> incoming;  // guarded by mutex
+  std::vector<Cancel> cancels;     // guarded by mutex
+  EndAll end_all;                  // guarded by mutex
+  int32_t in_flight = 0;           // guarded by mutex; requests handed over and not ended
+  engine::RequestId next_id = 0;   // guarded by mutex
+  bool refuses_new = false;        // guarded by mutex
+  bool stops = false;              // guarded by mutex
 
   // Of the engine's thread alone.
   std::unordered_map<engine::RequestId, Flight> flights;
@@ -62,6 +67,7 @@ struct Service::State {
   // False: it is time to stop.
   bool take_orders();
   void start(Incoming one);
+  void cancel(const Cancel& one);
   void step();
   void tell(const engine::TokenEvent& event);
   void finish(const engine::TokenEvent& last, Flight& flight, Piece piece);

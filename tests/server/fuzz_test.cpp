@@ -35,8 +35,9 @@ const std::vector<std::string>& valid_requests() {
         post_text("/v1/completions", completion),
         post_text("/v1/completions", R"({"prompt": "a", "max_tokens": 1})",
                   "Authorization: Bearer x\r\nExpect: 100-continue\r\n"),
-        "POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-        "1f\r\n{\"prompt\": \"a\", \"max_tokens\": 1\r\n1\r\n}\r\n0\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n1f\r\n{\"prompt\": \"a\", \"max_tokens\": "
+        "1\r\n1\r\n}\r\n0\r\n\r\n",
         get_text("/v1/models"),
         get_text("/metrics", "Range: bytes=0-10\r\n"),
         get_text("/health", "Accept-Encoding: gzip, br\r\nConnection: keep-alive\r\n")};

@@ -151,6 +151,36 @@ TEST_F(GenerationRequestTest, LengthsAreToldWithTheNumbers) {
   expect_refused(R"({"prompt": "a", "model": "gpt-4"})", "404 model: the model \"gpt-4\"");
 }
 
+TEST_F(GenerationRequestTest, LogprobsOfAWholeAnswerAreBounded) {
+  model_.max_sequence_tokens = 5000;
+  model_.most_choices = 128;
+  const auto body = [](int n, int tokens, int alternatives, const std::string& more = "") {
+    return fmt::format(R"({{"prompt": [5], "n": {}, "max_tokens": {}, "logprobs": {}{}}})", n,
+                       tokens, alternatives, more);
+  };
+  EXPECT_EQ(refusal(body(1, 4096, 20)), "");
+  EXPECT_EQ(refusal(body(32, 4096, 0)), "");
+  EXPECT_EQ(refusal(body(33, 4096, 0)),
+            "400 logprobs: the answer would hold up to 135168 log probabilities (33 choices x 4096 "
+            "tokens x 1), at most 131072 are put together: ask for fewer, or for a stream");
+  expect_refused(body(128, 4000, 20), "400 logprobs: ");
+  EXPECT_EQ(refusal(body(128, 4000, 20, R"(, "stream": true)")), "");
+  EXPECT_EQ(refusal(R"({"prompt": [5], "n": 128, "max_tokens": 4000})"), "");
+  expect_chat_refused(R"({"messages": [{"role": "user", "content": "a"}], "n": 3, "logprobs": true,
+                          "max_tokens": 4000, "top_logprobs": 20})",
+                      "400 top_logprobs: the answer would hold up to 252000 ");
+}
+
+TEST_F(GenerationRequestTest, OptionsOfAStreamNeedAStream) {
+  for (const char* more : {"", R"(, "stream": false)"})
+    EXPECT_EQ(
+        refusal(fmt::format(R"({{"prompt": "a", "stream_options": {{"include_usage": true}}{}}})",
+                            more)),
+        "400 stream_options: stream_options needs stream to be true: leave it out, or ask for a "
+        "stream");
+  EXPECT_EQ(refusal(R"({"prompt": "a", "stream_options": null})"), "");
+}
+
 TEST_F(GenerationRequestTest, ChatsAreWrittenByTheTemplate) {
   const GenerationRequest request = read_chat(
       R"({"messages": [{"role": "system", "content": "S"},

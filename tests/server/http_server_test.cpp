@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include "server/api_error.h"
@@ -13,7 +14,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr HttpLimits kSmall = {.most_connections = 4,
+// Tests open connections one after another, and the server learns a moment later that one has
+// ended.
+constexpr HttpLimits kSmall = {.most_connections = 32,
                                .most_body_bytes = 1000,
                                .most_header_bytes = 2000,
                                .most_headers = 10,
@@ -90,7 +93,62 @@ TEST_F(HttpServerTest, ChunkedBodiesAreRead) {
   client.send(
       "POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n"
       "0\r\n\r\n");
-  EXPECT_EQ(client.answer().body, "POST abcde");
+  const RawAnswer answer = client.answer();
+  EXPECT_EQ(answer.body, "POST abcde");
+  EXPECT_NE(answer.head.find("Connection: close"), std::string::npos) << answer.head;
+  EXPECT_EQ(client.receive(), "");
+}
+
+// Whoever stands in front of the server must not see another end of a request than the server does:
+// what lies behind would be a request that nobody sent.
+TEST_F(HttpServerTest, HeadsThatTwoReadersMayReadDifferentlyAreRefused) {
+  const std::string inner = get_text("/inner");
+  const std::string length = fmt::format("Content-Length: {}", inner.size());
+  const std::string chunked = "Transfer-Encoding: chunked";
+  const std::string get = "GET /a HTTP/1.1\r\n", post = "POST /a HTTP/1.1\r\n";
+  const std::vector<std::string> heads = {
+      get + length + "\r\n\r\n",
+      "HEAD /a HTTP/1.1\r\n" + length + "\r\n\r\n",
+      "DELETE /a HTTP/1.1\r\n" + chunked + "\r\n\r\n",
+      get + chunked + "\r\n\r\n0\r\n\r\n",
+      post + fmt::format("Content-Length : {}\r\n\r\n", inner.size()),
+      post + " " + length + "\r\n\r\n",
+      post + "X: y\r\n\t" + length + "\r\n\r\n",
+      post + length + "\n\r\n",
+      post + "X: y\n" + length + "\r\n\r\n",
+      post + "X: y\r" + length + "\r\n\r\n",
+      post + "Content-Length\r\n\r\n",
+      post + "Content-Length:\r\n\r\n",
+      post + "Content-Length: %30\r\n\r\n",
+      post + length + "\r\nContent-Length: 0\r\n\r\n",
+      post + "Content-Length: 0\r\n" + chunked + "\r\n\r\n0\r\n\r\n",
+      post + chunked + "\r\n" + chunked + "\r\n\r\n0\r\n\r\n",
+      post + chunked + "\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+      post + "Transfer-Encoding: chunke%64\r\n\r\n0\r\n\r\n"};
+  for (const std::string& head : heads) {
+    RawClient client(port());
+    client.send(head + inner);
+    EXPECT_EQ(client.answer().status, 400) << head;
+    EXPECT_EQ(client.answer().status, 0) << head;  // closed
+  }
+  EXPECT_EQ(answered_, 0);
+}
+
+TEST_F(HttpServerTest, ARequestWithoutABodyMaySaySo) {
+  RawClient client(port());
+  client.send(get_text("/a", "Content-Length: 0\r\n") + get_text("/a", "X:\r\nY: \xC3\xA9\tz\r\n"));
+  EXPECT_EQ(client.answer().status, 200);
+  EXPECT_EQ(client.answer().status, 200);
+}
+
+// The library takes whatever follows a chunk for its end.
+TEST_F(HttpServerTest, NothingBehindChunksIsReadAsARequest) {
+  RawClient client(port());
+  client.send("POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n" +
+              get_text("/inner"));
+  (void)client.answer();
+  EXPECT_EQ(client.answer().status, 0);
+  EXPECT_LE(answered_, 1);
 }
 
 TEST_F(HttpServerTest, ErrorsHaveTheApisForm) {
@@ -190,7 +248,7 @@ TEST_F(HttpServerTest, WhoDoesNotReadIsCutOff) {
 
 TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
   std::vector<std::unique_ptr<RawClient>> clients;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < kSmall.most_connections; ++i) {
     clients.push_back(std::make_unique<RawClient>(port()));
     clients.back()->send(get_text("/echo"));
     EXPECT_EQ(clients.back()->answer().status, 200);
@@ -251,6 +309,35 @@ TEST(HttpServer, ClosingEndsThoughClientsComeAgain) {
   ends = true;
   for (std::thread& client : clients) client.join();
   EXPECT_LE(unanswered, kClients);
+}
+
+// While it is read, a body that does not say its size counts as the largest.
+TEST(HttpServer, AChunkedBodyThatWasReadCountsWithItsSize) {
+  Metrics metrics;
+  std::promise<void> release;
+  std::atomic<bool> is_waiting = false;
+  const std::shared_future<void> released = release.get_future().share();
+  const HttpHandler handler = {.check = [](const HttpHead&) {},
+                               .answer =
+                                   [&](const HttpCall& call) {
+                                     if (call.path == "/wait") {
+                                       is_waiting = true;
+                                       released.wait();
+                                     }
+                                     return HttpAnswer{.body = call.body};
+                                   }};
+  HttpServer server("127.0.0.1", 0, {.most_body_bytes = 1000, .all_body_bytes = 2000}, handler,
+                    metrics);
+  const auto chunked = [](const std::string& path) {
+    return "POST " + path + " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+  };
+  RawClient waiting(server.port()), other(server.port());
+  waiting.send(chunked("/wait"));
+  while (!is_waiting) std::this_thread::sleep_for(milliseconds(1));
+  other.send(chunked("/now"));
+  EXPECT_EQ(other.answer().status, 200);
+  release.set_value();
+  EXPECT_EQ(waiting.answer().body, "abc");
 }
 
 TEST(HttpServer, AnAddressThatIsTakenIsNamed) {

@@ -2,6 +2,7 @@
 #include "server/load_kind.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -153,6 +154,32 @@ TEST_F(LoadKindTest, AServerThatIsDownIsNamed) {
 TEST_F(LoadKindTest, AnExperimentWithoutRequestsIsAnError) {
   plans_.count = 0;
   EXPECT_THROW((void)run("http://127.0.0.1:9"), Error);
+}
+
+TEST_F(LoadKindTest, DescriptorsAreThereForAllConnections) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  if (before.rlim_max < 300) GTEST_SKIP() << "the hard limit of descriptors is below 300";
+  const rlimit few{100, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  rlimit now{};
+  (void)LoadKind(plans_, {.most_connections = 20});
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
+  EXPECT_EQ(now.rlim_cur, 100u);  // enough
+  (void)LoadKind(plans_, {.most_connections = 200});
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
+  EXPECT_EQ(now.rlim_cur, before.rlim_max);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  if (before.rlim_max == RLIM_INFINITY) return;
+  const auto too_many = static_cast<int64_t>(before.rlim_max);
+  try {
+    (void)LoadKind(plans_, {.most_connections = too_many});
+    FAIL() << "as many connections as descriptors";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(fmt::format("--connections {}", too_many)),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST_F(LoadKindTest, TheServersNameMustNameAFolder) {

@@ -17,11 +17,13 @@ using std::chrono::milliseconds;
 
 class ServeCommand : public CommandLine {
  protected:
-  // A server on the shipped model; waits until it says where.
+  // A server on the shipped model; waits until it says where. `limit`: said to the shell before,
+  // such as "ulimit -n 100".
   class Running {
    public:
-    Running(const std::filesystem::path& dir, std::vector<std::string> more)
-        : process_(words(std::move(more)), dir) {
+    Running(const std::filesystem::path& dir, std::vector<std::string> more,
+            const std::string& limit = "")
+        : process_(words(std::move(more), limit), dir) {
       for (int i = 0; i < 600 && port_ == 0; ++i) {
         std::this_thread::sleep_for(milliseconds(50));
         const std::string out = process_.out();
@@ -37,13 +39,16 @@ class ServeCommand : public CommandLine {
     }
     [[nodiscard]] std::string err() const { return process_.err(); }
 
-   private:
-    static std::vector<std::string> words(std::vector<std::string> more) {
+    static std::vector<std::string> words(std::vector<std::string> more, const std::string& limit) {
       std::vector<std::string> all = {REPRISE_PROGRAM, "serve", "--model", "quickstart",
                                       "--port",        "0",     "--dtype", "f32"};
+      if (!limit.empty())
+        all.insert(all.begin(), {"/bin/sh", "-c", limit + R"( && exec "$@")", "sh"});
       all.insert(all.end(), more.begin(), more.end());
       return all;
     }
+
+   private:
     Subprocess process_;
     int port_ = 0;
   };
@@ -170,12 +175,64 @@ TEST_F(ServeCommand, ARestartUnderLoadLosesWithAReason) {
   EXPECT_EQ(running->end(SIGTERM), 0);
 }
 
+TEST_F(ServeCommand, OnlyWhoChoosesNoMethodGetsPromptsKept) {
+  const auto cached = [&](const std::vector<std::string>& more) {
+    std::filesystem::create_directories(dir_ / "server");
+    Running running(dir_ / "server", more);
+    Json body = greedy(2, false);
+    body["prompt"] = std::vector<int>(200, 5);
+    Json answer;
+    for (int i = 0; i < 2; ++i)
+      answer = server::post(running.port(), "/v1/completions", body).json();
+    EXPECT_EQ(running.end(SIGTERM), 0);
+    return answer["usage"]["prompt_tokens_details"]["cached_tokens"].get<int64_t>();
+  };
+  EXPECT_GT(cached({}), 0);
+  EXPECT_EQ(cached({"--method", "auto"}), 0);
+  EXPECT_EQ(cached({"--method-options", "{}"}), 0);
+}
+
+TEST_F(ServeCommand, DescriptorsAreThereForAllConnections) {
+  std::filesystem::create_directories(dir_ / "server");
+  Running running(dir_ / "server", {"--max-connections", "120"}, "ulimit -S -n 64");
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 120; ++i) {
+    clients.push_back(std::make_unique<RawClient>(running.port()));
+    clients.back()->send(server::get_text("/health"));
+    ASSERT_EQ(clients.back()->answer().status, 200) << i;
+  }
+  clients.back()->send(server::post_text("/v1/completions", greedy(2, false).dump()));
+  EXPECT_EQ(clients.back()->answer().status, 200);
+  EXPECT_EQ(running.err().find("--max-connections"), std::string::npos) << running.err();
+  EXPECT_EQ(running.end(SIGTERM), 0);
+}
+
+TEST_F(ServeCommand, WhereDescriptorsAreFewConnectionsAreFewer) {
+  std::filesystem::create_directories(dir_ / "server");
+  Running running(dir_ / "server", {"--max-connections", "120"}, "ulimit -n 100");
+  EXPECT_NE(running.err().find("--max-connections 120"), std::string::npos) << running.err();
+  EXPECT_NE(running.err().find("18 connections"), std::string::npos) << running.err();
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 19; ++i) {
+    clients.push_back(std::make_unique<RawClient>(running.port()));
+    clients.back()->send(server::get_text("/health"));
+    EXPECT_EQ(clients.back()->answer().status, i < 18 ? 200 : 503) << i;
+  }
+  EXPECT_EQ(running.end(SIGTERM), 0);
+  Subprocess refused(Running::words({}, "ulimit -n 65"), dir_);
+  EXPECT_EQ(refused.wait(), 1);
+  EXPECT_NE(refused.err().find("ulimit"), std::string::npos) << refused.err();
+}
+
 TEST_F(ServeCommand, WhatMakesNoSenseIsRefused) {
   expect_refused({"serve", "--model", "quickstart", "--port", "70000"}, {"70000", "0 to 65535"});
   expect_refused({"serve", "--model", "quickstart", "--chat-template", "llama2"},
                  {"unknown chat template \"llama2\"", "did you mean \"llama-2\""});
   expect_refused({"serve", "--model", "quickstart", "--api-key", "a", "--api-key-file", "b"},
                  {"one of --api-key and --api-key-file"});
+  expect_refused({"serve", "--model", "quickstart", "--api-key", "a%41"}, {"--api-key", "\"%\""});
+  expect_refused({"serve", "--model", "quickstart", "--prefix-file", "/dev/null"},
+                 {"--prefix-file /dev/null is empty"});
   expect_refused({"serve", "--model", "quickstart", "--host", "no.such.host.invalid"},
                  {"no.such.host.invalid"});
   expect_refused({"serve", "--model", "quickstart", "--scheduler", "first_came"},

@@ -254,6 +254,9 @@ TEST_F(ServerTest, ErrorsSayWhatIsWrongInTheApisForm) {
   form.send(
       "POST /v1/completions HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}");
   EXPECT_EQ(form.answer().status, 415);
+  RawClient untyped(server_.port());  // as any web page may send it
+  untyped.send("POST /v1/completions HTTP/1.1\r\nContent-Length: 15\r\n\r\n{\"prompt\": \"a\"}");
+  EXPECT_EQ(untyped.answer().status, 415);
 }
 
 TEST_F(ServerTest, ModelsHealthAndMetrics) {
@@ -277,6 +280,16 @@ TEST_F(ServerTest, ModelsHealthAndMetrics) {
                                   std::string("reprise_requests_running 0"),
                                   std::string("# TYPE reprise_queue_seconds histogram")})
     EXPECT_NE(metrics.body.find(line), std::string::npos) << line << " not in\n" << metrics.body;
+}
+
+TEST_F(ServerTest, AnAnswerThatAStopTextEndsCountsAsStopped) {
+  Json body = greedy(kPrompt, 450);
+  body["stop"] = wanted(kPrompt, 12).substr(0, 4);
+  ASSERT_EQ(server_.complete(body).json()["choices"][0]["finish_reason"], "stop");
+  ASSERT_TRUE(server_.server().service().wait_idle(seconds(20)));
+  const std::string metrics = get(server_.port(), "/metrics").body;
+  EXPECT_NE(metrics.find("reprise_requests_total{outcome=\"stop\"} 1"), std::string::npos)
+      << metrics;
 }
 
 TEST_F(ServerTest, AClientThatGoesAwayIsForgotten) {

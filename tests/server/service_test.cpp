@@ -126,10 +126,15 @@ TEST_F(ServiceTest, ATicketThatEndsCancelsItsRequests) {
 TEST_F(ServiceTest, OneChoiceCanBeEndedAlone) {
   make({});
   const Ticket ticket = service_->submit({request({1, 2}, 3000), request({1, 2}, 30)});
-  ticket.cancel(0);
+  ticket.stop(0);
   const std::vector<Piece> pieces = all_pieces(ticket, 2);
   EXPECT_LT(tokens_of(pieces, 0).size(), 3000u);
   EXPECT_EQ(tokens_of(pieces, 1).size(), 30u);
+  const std::string metrics = metrics_.text();
+  for (const char* line : {"reprise_requests_total{outcome=\"stop\"} 1",
+                           "reprise_requests_total{outcome=\"length\"} 1"})
+    EXPECT_NE(metrics.find(line), std::string::npos) << metrics;
+  EXPECT_EQ(metrics.find("cancelled"), std::string::npos) << metrics;
 }
 
 TEST_F(ServiceTest, AReaderThatTakesNothingIsCutOffAndHoldsNobodyUp) {

@@ -56,11 +56,13 @@ serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::Reuse
 }
 
 // A backlog below a few batches may be no more than a burst; half of a short run's requests are
-// none.
+// none. Runs of fewer than five windows of the least size are soon over and go on to their end.
 serving::GrowthRule growth_rule(int64_t requests, int64_t max_batch) {
+  constexpr int64_t kLeastWindow = 16;
   const serving::GrowthRule usual;
-  return {.window_arrivals = std::clamp<int64_t>(requests / 10, 4, usual.window_arrivals),
-          .least_backlog = std::min(4 * max_batch, std::max<int64_t>(requests / 2, 8))};
+  return {
+      .window_arrivals = std::clamp<int64_t>(requests / 10, kLeastWindow, usual.window_arrivals),
+      .least_backlog = std::min(4 * max_batch, requests / 2)};
 }
 
 }  // namespace

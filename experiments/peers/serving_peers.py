@@ -31,7 +31,7 @@ def servers_of(options):
     if options.llama_server:
         servers["llama-server"] = [str(options.llama_server), "-m", str(options.gguf), "--port", str(PORT), "-t",
                                    str(options.threads), "-tb", str(options.threads), "-np", str(options.slots), "-c",
-                                   str(options.slots * 4096), "-ctk", "bf16", "-ctv", "bf16", "-fa", "on", "-b", "2048",
+                                   str(options.slots * 4096), "-fa", "on", "-b", "2048",
                                    "-ub", "512", *options.llama_options.split()]
     if options.openvino:
         servers["openvino"] = [sys.executable, str(HERE / "openvino_server.py"), "--model", str(options.openvino), "--port",
@@ -147,11 +147,17 @@ def main():
             for shared, figures in one[name].items():
                 print(f"round {number + 1}, {name}, {shared} shared: {figures}", flush=True)
         rounds.append({name: one[name] for name in names})
+        write_report(options, servers, rounds)
+    print(json.dumps(summary_of(rounds, names), indent=1))
+
+
+def write_report(options, servers, rounds):
+    """After each round: what was measured is kept."""
+    names = list(servers)
     report = {"what": "experiments/peers/serving_peers.py", "scale": options.scale, "threads": options.threads,
               "cpu": cpu_name(), "versions": versions_of(options), "commands": {n: [os.path.basename(w) for w in c] for n, c in
                                                                               servers.items()},
               "rounds": rounds, "summary": summary_of(rounds, names)}
-    print(json.dumps(report["summary"], indent=1))
     if options.out:
         options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -14,7 +14,6 @@
 #include "core/device/memory.h"
 #include "core/engine/engine.h"
 #include "core/kv/block_pool.h"
-#include "experiments/kinds/bench.h"
 #include "server/descriptors.h"
 #include "server/served_model.h"
 
@@ -97,6 +96,7 @@ std::vector<NamedPrefix> prefixes_of(const ServeOptions& options,
   return prefixes;
 }
 
+// But for what becomes of requests that give back their cache.
 engine::EngineOptions engine_options(const ServeOptions& options, const ChosenModel& chosen,
                                      const reuse::ReuseMethod& method, int32_t max_tokens,
                                      const std::vector<NamedPrefix>& prefixes) {
@@ -110,8 +110,6 @@ engine::EngineOptions engine_options(const ServeOptions& options, const ChosenMo
   made.step_tokens = options.prefill_chunk;
   made.scheduler = engine::make_scheduler(options.scheduler);
   made.kv_budget_bytes = kv_budget_of(options, bytes_needed(method.pool_need(made.limits), chosen));
-  made.swap = swap_options(options);
-  made.clock_ns = experiments::now_ns;
   return made;
 }
 
@@ -169,12 +167,12 @@ void tell_start(const server::ServedModel& model, const ServeOptions& options,
   flush_output();
 }
 
-void serve(const ServeOptions& options, server::ServedModel& model, const ChosenModel& chosen,
-           engine::Engine& engine) {
+void serve(const ServeOptions& options, const server::ServerOptions& serving,
+           server::ServedModel& model, const ChosenModel& chosen, engine::Engine& engine) {
   UnknownFields unknown;
   model.on_unknown_field = [&](const std::string& name) { unknown.tell(name); };
   const std::atomic<bool>& stop = watch_interrupts();
-  server::Server server(engine, model, server_options(options));
+  server::Server server(engine, model, serving);
   tell_start(model, options, chosen, engine, server.port());
   constexpr std::chrono::milliseconds kLook{50};  // a signal's handler can wake nobody
   while (!stop) std::this_thread::sleep_for(kLook);
@@ -190,9 +188,10 @@ void default_method(const model::ModelConfig& config, ServeOptions& options) {
 }
 
 void run(ServeOptions options, const CommonOptions& common) {
-  (void)server_options(options);  // what is wrong with them is told before the model is loaded
-  (void)swap_options(options);
-  fit_connections(options.serving.http);
+  // What is wrong with them is told before the model is loaded.
+  server::ServerOptions serving = server_options(options);
+  const engine::SwapOptions swap = swap_options(options);
+  fit_connections(serving.http);
   const Context context = make_context(common);
   const ChosenModel chosen = choose_model(options.model);
   default_method(chosen.config, options);
@@ -204,11 +203,12 @@ void run(ServeOptions options, const CommonOptions& common) {
   model.max_sequence_tokens = sequence_tokens(options, chosen.config);
   const std::vector<NamedPrefix> prefixes = prefixes_of(options, model);
   const auto decoder = load_chosen(chosen, options.model, context);
-  const engine::EngineOptions made =
+  engine::EngineOptions made =
       engine_options(options, chosen, *method, model.max_sequence_tokens, prefixes);
+  made.swap = swap;
   engine::Engine engine(context, *decoder, std::move(method), made);
   compute_prefixes(engine, prefixes);
-  serve(options, model, chosen, engine);
+  serve(options, serving, model, chosen, engine);
 }
 
 }  // namespace

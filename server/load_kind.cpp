@@ -17,7 +17,8 @@ namespace serving = experiments::serving;
 
 namespace {
 
-// A server cannot be made to forget the prompts of the point before.
+// A server cannot be made to forget the prompts of the point before. Not by the group's id, which
+// has the server's name in it: all servers are asked the same.
 uint64_t seed_of_point(const experiments::Group& group) {
   Json axes = Json::object();
   for (const auto& [name, value] : group.axes) axes[name] = value.json();

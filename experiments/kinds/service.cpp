@@ -43,14 +43,14 @@ std::unique_ptr<const serving::Clock> clock_of(
   return std::make_unique<serving::SteadyClock>();
 }
 
-// What the method promises to find of a request's prompt, where `prefixes` were announced.
+// What the method promises to find of a request's prompt.
 serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::ReusePromise& promise,
-                               const std::vector<workloads::DeclaredPrefix>& prefixes) {
+                               const std::vector<workloads::DeclaredPrefix>& announced) {
   const int64_t most = std::ssize(request.prompt) - 1;  // the last token is always computed
   serving::ReuseBounds bounds;
-  if (promise.declared && request.prefix >= 0 && !prefixes.empty())
+  if (promise.declared && request.prefix >= 0 && !announced.empty())
     bounds.least = bounds.most =
-        std::min<int64_t>(most, std::ssize(prefixes[static_cast<size_t>(request.prefix)].tokens));
+        std::min<int64_t>(most, std::ssize(announced[static_cast<size_t>(request.prefix)].tokens));
   if (promise.found) bounds.most = std::max(bounds.most, std::min(most, request.shared_tokens));
   return bounds;
 }
@@ -125,16 +125,14 @@ std::unique_ptr<engine::Engine> Service::make_engine(const MethodChoice& method,
 }
 
 serving::RunResult Service::run(const std::atomic<bool>& stop) {
-  static const std::vector<workloads::DeclaredPrefix> kNone;
-  const std::vector<workloads::DeclaredPrefix> prefixes = source_.prefixes();
+  std::vector<workloads::DeclaredPrefix> announced;
+  if (declares_prefixes(group_)) announced = source_.prefixes();
   const reuse::ReusePromise promise = engine_->method().promise();
   serving::RunOptions options = run_options_of(group_, source_, config_);
   // The engine takes requests between two steps: a late one tells of its load, not of ours.
   options.rules.most_late_share = 1;
-  options.primes = declares_prefixes(group_) && !prefixes.empty();
-  options.reuse = [&](const ServingRequest& r) {
-    return bounds_of(r, promise, options.primes ? prefixes : kNone);
-  };
+  options.primes = !announced.empty();
+  options.reuse = [&](const ServingRequest& r) { return bounds_of(r, promise, announced); };
   options.stop = &stop;
   const serving::SteadyClock real;
   const double begin_s = real.now_s();

@@ -64,6 +64,18 @@ serving::RunResult run_even(const LoadOptions& options, const ServerFacts& facts
   return serving::run(*target, source, schedule, run_options, clock);
 }
 
+// Users who send their next request once the last is answered.
+serving::RunResult run_closed(const LoadOptions& options, int64_t count, int64_t users) {
+  const serving::SteadyClock clock;
+  const auto target = make_server_target(options, {.model = "echo"}, clock);
+  serving::EvenSource source;
+  source.count = count;
+  const workloads::ArrivalSchedule closed = {
+      .intended_s = std::vector<double>(static_cast<size_t>(count), 0.0), .most_in_flight = users};
+  return serving::run(*target, source, closed,
+                      {.rules = {.least_duration_s = 0, .least_requests = 1}}, clock);
+}
+
 TEST(ServerUrl, IsReadStrictly) {
   EXPECT_EQ(parse_server_url("http://127.0.0.1:8000").api, "/v1");
   EXPECT_EQ(parse_server_url("http://127.0.0.1:8000/").origin, "http://127.0.0.1:8000");
@@ -171,14 +183,7 @@ TEST(LoadClient, ARunHasTheTimesTheServerWroteAt) {
 
 TEST(LoadClient, AClosedLoopKeepsItsConnections) {
   EchoServer server(all_tokens(0.002, 0));
-  const serving::SteadyClock clock;
-  const auto target = make_server_target(options_for(server), {.model = "echo"}, clock);
-  serving::EvenSource source;
-  source.count = 40;
-  const workloads::ArrivalSchedule closed = {.intended_s = std::vector<double>(40, 0.0),
-                                             .most_in_flight = 3};
-  const serving::RunResult result = serving::run(
-      *target, source, closed, {.rules = {.least_duration_s = 0, .least_requests = 1}}, clock);
+  const serving::RunResult result = run_closed(options_for(server), 40, 3);
   EXPECT_TRUE(result.verdict.is_valid());
   EXPECT_LE(server.connections(), 3);
   EXPECT_EQ(server.requests(), 40);
@@ -192,14 +197,7 @@ TEST(LoadClient, AKeptConnectionThatHasEndedIsMadeAnew) {
     ++hung_up;
     return EchoAnswer{.hangs_up = true};
   }));
-  const serving::SteadyClock clock;
-  const auto target = make_server_target(options_for(server), {.model = "echo"}, clock);
-  serving::EvenSource source;
-  source.count = 12;
-  const workloads::ArrivalSchedule closed = {.intended_s = std::vector<double>(12, 0.0),
-                                             .most_in_flight = 1};
-  const serving::RunResult result = serving::run(
-      *target, source, closed, {.rules = {.least_duration_s = 0, .least_requests = 1}}, clock);
+  const serving::RunResult result = run_closed(options_for(server), 12, 1);
   EXPECT_TRUE(result.verdict.is_valid());
   EXPECT_GE(hung_up, 2);
   EXPECT_EQ(server.requests(), 12 + hung_up);

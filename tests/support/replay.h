@@ -12,6 +12,7 @@
 #include "core/base/random.h"
 #include "core/engine/engine.h"
 #include "core/engine/step_time_model.h"
+#include "methods/registry.h"
 
 namespace reprise::testing {
 
@@ -101,6 +102,20 @@ inline engine::EngineOptions replay_options(const ReplayTrace& trace,
       .max_sequence_tokens = trace.head_tokens + trace.most_own_tokens + trace.most_new_tokens};
   options.clock_ns = [clock = std::move(clock)] { return clock->now_ns(); };
   return options;
+}
+
+// Of a method that finds prefixes and keeps them, in front of a server of some 1,400 requests a
+// second.
+inline engine::Engine replay_engine(const ReplayTrace& trace,
+                                    const std::shared_ptr<engine::VirtualClock>& clock,
+                                    const std::string& policy) {
+  return {{.threads = 1},
+          std::make_unique<engine::StepTimeModel>(
+              replay_config(),
+              engine::StepTimes{.step_s = 2e-3, .row_s = 8e-6, .context_token_s = 1e-7}, clock),
+          methods::make_method("chunk_attention",
+                               Json::parse(R"({"reuse_prefill": true, "retain": true})")),
+          replay_options(trace, clock, policy)};
 }
 
 }  // namespace reprise::testing

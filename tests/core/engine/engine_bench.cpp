@@ -122,13 +122,7 @@ void Replay(benchmark::State& state, const std::string& policy) {
   for (auto _ : state) {
     const testing::ReplayTrace trace{.requests = state.range(0), .rate_rps = 1400};
     const auto clock = std::make_shared<VirtualClock>();
-    Engine engine({.threads = 1},
-                  std::make_unique<StepTimeModel>(
-                      testing::replay_config(),
-                      StepTimes{.step_s = 2e-3, .row_s = 8e-6, .context_token_s = 1e-7}, clock),
-                  methods::make_method("chunk_attention",
-                                       Json::parse(R"({"reuse_prefill": true, "retain": true})")),
-                  testing::replay_options(trace, clock, policy));
+    Engine engine = testing::replay_engine(trace, clock, policy);
     const testing::ReplayCount count = testing::replay(engine, *clock, trace);
     state.counters["most_waiting"] = static_cast<double>(count.most_waiting);
     state.counters["steps"] = static_cast<double>(count.steps);

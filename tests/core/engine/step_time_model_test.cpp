@@ -130,13 +130,7 @@ TEST(Replay, LongTracesRunInBoundedMemory) {
     SCOPED_TRACE(policy);
     const auto clock = std::make_shared<VirtualClock>();
     ReplayTrace trace{.requests = 10'000, .rate_rps = 1400};
-    Engine engine({.threads = 1},
-                  std::make_unique<StepTimeModel>(
-                      testing::replay_config(),
-                      StepTimes{.step_s = 2e-3, .row_s = 8e-6, .context_token_s = 1e-7}, clock),
-                  methods::make_method("chunk_attention",
-                                       Json::parse(R"({"reuse_prefill": true, "retain": true})")),
-                  testing::replay_options(trace, clock, policy));
+    Engine engine = testing::replay_engine(trace, clock, policy);
     const ReplayCount few = testing::replay(engine, *clock, trace);
     EXPECT_EQ(few.served, trace.requests);
     const int64_t before_kib = resident_kib();

@@ -60,6 +60,19 @@ class Serving : public KindOnTinyModel {
     return fmt::format("{}", fmt::join(problems.list(), "\n"));
   }
 
+  // Prompts of `user_tokens` that share nothing, one method, and the settings besides.
+  static Json unshared(int64_t user_tokens, const Json& settings) {
+    Json changes = {{"methods", {"paged"}},
+                    {"workload", "grid"},
+                    {"settings",
+                     {{"shared_tokens", 0},
+                      {"user_tokens", user_tokens},
+                      {"user_tokens_most", nullptr},
+                      {"output_tokens_most", nullptr}}}};
+    changes["settings"].update(settings);
+    return changes;
+  }
+
   // Faster than any that the test runs on.
   const Json machine_ = {{"limits", {{"f32_gflop_s", 1e6}, {"dram_read_gb_s", 1e5}}}};
 };
@@ -120,20 +133,13 @@ TEST_F(Serving, AnOpenLoopCountsFromTheIntendedArrival) {
 
 // Four requests of 40 tokens at once, none shared, and 5 tokens to generate: every time follows.
 TEST_F(Serving, ModelledStepsTakeWhatTheModelSays) {
-  const Json changes = {{"methods", {"paged"}},
-                        {"workload", "grid"},
-                        {"settings",
-                         {{"shared_tokens", 0},
-                          {"user_tokens", 40},
-                          {"user_tokens_most", nullptr},
-                          {"output_tokens", 5},
-                          {"output_tokens_most", nullptr},
-                          {"requests", 4},
-                          {"most_in_flight", 4},
-                          {"prefill_chunk", 160},
-                          {"least_requests", 4},
-                          {"modelled_step_ms", 2.0},
-                          {"modelled_row_us", 100.0}}}};
+  const Json changes = unshared(40, {{"output_tokens", 5},
+                                     {"requests", 4},
+                                     {"most_in_flight", 4},
+                                     {"prefill_chunk", 160},
+                                     {"least_requests", 4},
+                                     {"modelled_step_ms", 2.0},
+                                     {"modelled_row_us", 100.0}});
   const Measurement run = measured(changes).at(0);
   // 160 rows, then 4 for each token.
   EXPECT_NEAR(value_of(run, "ttft_ms"), 2 + 16, 1e-6);
@@ -161,24 +167,17 @@ TEST_F(Serving, ModelledArrivalsAreMetOnTheirClock) {
 // A server that takes one request at a time for 10 ms each: with arrivals one behind the other it
 // keeps up with 100 a second.
 TEST_F(Serving, FindsTheHighestRateOfAServiceLevel) {
-  const Json changes = {{"methods", {"paged"}},
-                        {"workload", "grid"},
-                        {"settings",
-                         {{"shared_tokens", 0},
-                          {"user_tokens", 8},
-                          {"user_tokens_most", nullptr},
-                          {"output_tokens", 1},
-                          {"output_tokens_most", nullptr},
-                          {"requests", 2000},
-                          {"arrivals", "constant"},
-                          {"rate_rps", 3.0},
-                          {"most_in_flight", nullptr},
-                          {"max_batch", 1},
-                          {"modelled_step_ms", 10.0},
-                          {"slo_ttft_ms", 20.0},
-                          {"search", "highest_rate"},
-                          {"search_trials", 1},
-                          {"search_resolution", 0.02}}}};
+  const Json changes = unshared(8, {{"output_tokens", 1},
+                                    {"requests", 2000},
+                                    {"arrivals", "constant"},
+                                    {"rate_rps", 3.0},
+                                    {"most_in_flight", nullptr},
+                                    {"max_batch", 1},
+                                    {"modelled_step_ms", 10.0},
+                                    {"slo_ttft_ms", 20.0},
+                                    {"search", "highest_rate"},
+                                    {"search_trials", 1},
+                                    {"search_resolution", 0.02}});
   const Measurement run = measured(changes).at(0);
   EXPECT_NEAR(value_of(run, "highest_rps"), 100, 3);
   EXPECT_GT(value_of(run, "above_rps"), value_of(run, "highest_rps"));
@@ -191,23 +190,16 @@ TEST_F(Serving, FindsTheHighestRateOfAServiceLevel) {
 // 40 requests are too few for ten seconds at 100 a second, and for the 99th percentile: trials have
 // more, and together they are enough.
 TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsRateNeeds) {
-  const Json changes = {{"methods", {"paged"}},
-                        {"workload", "grid"},
-                        {"settings",
-                         {{"shared_tokens", 0},
-                          {"user_tokens", 8},
-                          {"user_tokens_most", nullptr},
-                          {"output_tokens", 1},
-                          {"output_tokens_most", nullptr},
-                          {"requests", 40},
-                          {"arrivals", "poisson"},
-                          {"rate_rps", 20.0},
-                          {"most_in_flight", nullptr},
-                          {"least_duration_s", 10.0},
-                          {"modelled_step_ms", 1.0},
-                          {"slo_ttft_ms", 3.0},
-                          {"search", "highest_rate"},
-                          {"search_resolution", 0.2}}}};
+  const Json changes = unshared(8, {{"output_tokens", 1},
+                                    {"requests", 40},
+                                    {"arrivals", "poisson"},
+                                    {"rate_rps", 20.0},
+                                    {"most_in_flight", nullptr},
+                                    {"least_duration_s", 10.0},
+                                    {"modelled_step_ms", 1.0},
+                                    {"slo_ttft_ms", 3.0},
+                                    {"search", "highest_rate"},
+                                    {"search_resolution", 0.2}});
   const Measurement run = measured(changes).at(0);
   EXPECT_GT(value_of(run, "highest_rps"), 50);
   EXPECT_EQ(value_of(run, "is_valid"), 1);

@@ -52,7 +52,7 @@ Ticket Service::submit(std::vector<engine::Request> requests, int32_t alternativ
   for (int32_t choice = 0; choice < count; ++choice) {
     engine::Request& request = requests[static_cast<size_t>(choice)];
     request.id = s.next_id++;
-    request.arrival_ns = s.now_ns();  // the engine sees it when its step has ended
+    request.arrival_ns = s.engine.now_ns();  // the engine sees it when its step has ended
     ids.push_back(request.id);
     const auto prompt_tokens = std::ssize(request.prompt);
     if (alternatives >= 0) request.logits = engine::LogitsMode::kDrawn;

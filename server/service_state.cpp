@@ -1,7 +1,6 @@
 #include "server/service_state.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "core/engine/sampling.h"
@@ -21,13 +20,6 @@ Service::State::State(engine::Engine& e, const ServiceOptions& o, Metrics& m)
   });
   metrics.standing(0, 0, engine.pool().used_bytes(), total_kv_bytes);
   thread = std::thread([this] { run(); });
-}
-
-int64_t Service::State::now_ns() const {
-  if (const auto& clock = engine.options().clock_ns) return clock();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 void Service::State::run() {

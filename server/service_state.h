@@ -62,7 +62,6 @@ struct Service::State {
 
   State(engine::Engine& e, const ServiceOptions& o, Metrics& m);
 
-  [[nodiscard]] int64_t now_ns() const;  // of the engine's clock
   void run();
   // False: it is time to stop.
   bool take_orders();

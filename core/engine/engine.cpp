@@ -177,5 +177,6 @@ const kv::BlockPool& Engine::pool() const { return state_->pool; }
 const SwapStats& Engine::swap_stats() const { return state_->swap.stats(); }
 reuse::ReuseMethod& Engine::method() { return *state_->method; }
 const EngineOptions& Engine::options() const { return state_->options; }
+int64_t Engine::now_ns() const { return state_->now(); }
 
 }  // namespace reprise::engine

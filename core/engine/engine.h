@@ -121,6 +121,8 @@ class Engine {
   [[nodiscard]] const SwapStats& swap_stats() const;
   [[nodiscard]] reuse::ReuseMethod& method();
   [[nodiscard]] const EngineOptions& options() const;
+  // By the engine's clock: what arrivals and deadlines are compared with.
+  [[nodiscard]] int64_t now_ns() const;
 
  private:
   struct State;

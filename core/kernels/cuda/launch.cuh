@@ -1,0 +1,107 @@
+// How kernels are started and how they get shared memory: the same source for nvcc and for the
+// emulator of tests/cuda_on_cpu (REPRISE_CUDA_ON_CPU).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "core/base/error.h"
+
+#ifdef REPRISE_CUDA_ON_CPU
+#include <cuda_on_cpu.h>
+#endif
+
+namespace reprise::kernels::cuda {
+
+// What a launch is, and its name in errors.
+struct LaunchShape {
+  const char* name = "";
+  dim3 grid;                // blocks; a grid without blocks runs nothing
+  dim3 block;               // threads
+  size_t shared_bytes = 0;  // dynamic shared memory of a block, see dynamic_shared()
+};
+
+// A device call that failed becomes an Error with its name and the runtime's own words.
+inline void check_cuda(cudaError_t code, const char* call) {
+  if (code != cudaSuccess)
+    raise("{} failed on the CUDA device: {} ({})", call, cudaGetErrorString(code),
+          cudaGetErrorName(code));
+}
+
+namespace detail {
+
+inline void check_launch(cudaError_t code, const LaunchShape& shape) {
+  if (code == cudaSuccess) return;
+  raise(
+      "the CUDA kernel {} could not start with a grid of {} x {} x {} blocks, {} x {} x {} threads "
+      "each, and {} bytes of dynamic shared memory: {} ({})",
+      shape.name, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
+      shape.block.z, shape.shared_bytes, cudaGetErrorString(code), cudaGetErrorName(code));
+}
+
+}  // namespace detail
+
+// Starts kernel<<<grid, block, shared_bytes, stream>>>(args...) and returns; arguments are converted
+// to the kernel's parameters and copied. Throws Error naming kernel and shape where it cannot start;
+// a fault of the kernel itself comes with the stream's next synchronization. Under the emulator the
+// grid has run when this returns, and a fault throws cuda_on_cpu::Fault.
+template <typename... Parameters, typename... Arguments>
+void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parameters...),
+            Arguments&&... args) {
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments));
+  if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
+#ifdef REPRISE_CUDA_ON_CPU
+  static_cast<void>(stream);
+  cuda_on_cpu::launch<Parameters...>({shape.name, shape.grid, shape.block, shape.shared_bytes},
+                                     kernel, std::forward<Arguments>(args)...);
+#else
+  constexpr size_t kWithoutAsking = 48 << 10;  // more must be asked for, on every architecture
+  if (shape.shared_bytes > kWithoutAsking)
+    detail::check_launch(
+        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shape.shared_bytes)),
+        shape);
+  cudaLaunchConfig_t config{};
+  config.gridDim = shape.grid;
+  config.blockDim = shape.block;
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = stream;
+  detail::check_launch(
+      cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(std::forward<Arguments>(args))...),
+      shape);
+#endif
+}
+
+// The block's dynamic shared memory, aligned to 128 bytes; LaunchShape::shared_bytes of it.
+template <typename T>
+__device__ __forceinline__ T* dynamic_shared() {
+#ifdef REPRISE_CUDA_ON_CPU
+  return static_cast<T*>(cuda_on_cpu::dynamic_shared());
+#else
+  extern __shared__ __align__(128) unsigned char reprise_dynamic_shared[];
+  return reinterpret_cast<T*>(reprise_dynamic_shared);
+#endif
+}
+
+template <typename T>
+struct SharedType {
+  using type = T;
+};
+
+}  // namespace reprise::kernels::cuda
+
+// Declares a variable of the block in a kernel: REPRISE_SHARED(float[32], sums); its bytes are
+// undefined until written.
+#ifdef REPRISE_CUDA_ON_CPU
+#define REPRISE_SHARED(type_, name)           \
+  static constexpr char name##_key = 0;       \
+  auto& name = cuda_on_cpu::shared_variable<  \
+      typename ::reprise::kernels::cuda::SharedType<type_>::type>(&name##_key)
+#else
+#define REPRISE_SHARED(type_, name) \
+  __shared__ typename ::reprise::kernels::cuda::SharedType<type_>::type name
+#endif

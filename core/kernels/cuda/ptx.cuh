@@ -1,0 +1,232 @@
+// The PTX instructions that the kernels use, one function each; nothing else holds inline assembly.
+//
+// Every function has two bodies. nvcc compiles the instruction; with REPRISE_CUDA_ON_CPU a C++
+// compiler calls the emulator of tests/cuda_on_cpu, which does what the PTX manual says and reports
+// what it forbids. Pointers "to shared memory" are ordinary (generic) pointers into it.
+//
+// Fragments of a warp's matrices: lane = threadIdx.x % 32 of a warp whose 32 lanes all take part,
+// g = lane / 4, t = lane % 4. A register holds two 16-bit elements, the first in its lower half.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#ifdef REPRISE_CUDA_ON_CPU
+#include <cuda_on_cpu.h>
+#endif
+
+namespace reprise::kernels::cuda {
+
+inline constexpr unsigned kAllLanes = 0xffffffffu;
+inline constexpr int kWarp = 32;
+
+// The two 16-bit types that tensor cores multiply.
+template <typename T>
+inline constexpr bool is_half_like =
+    std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>;
+
+#ifndef REPRISE_CUDA_ON_CPU
+// The 32-bit address that shared-memory instructions take.
+__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+#endif
+
+// ---- Asynchronous copies: cp.async (PTX ISA, "Data Movement and Conversion: cp.async") ----
+
+// Starts to copy kBytes (4, 8 or 16) from global to shared memory; both addresses are multiples of
+// kBytes. Only the first `source_bytes` are read, the rest of the target becomes 0: with 0 bytes
+// `global` need not point anywhere. 16 bytes bypass L1 (.cg). The target holds the bytes, for the
+// thread that copied, only after it waited for the copy's group; for others after a barrier then.
+template <int kBytes>
+__device__ __forceinline__ void copy_async(void* shared, const void* global,
+                                           int source_bytes = kBytes) {
+  static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::copy_async(shared, global, kBytes, source_bytes);
+#else
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(shared_address(shared)),
+                 "l"(global), "r"(source_bytes)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;\n" ::"r"(shared_address(shared)),
+                 "l"(global), "n"(kBytes), "r"(source_bytes)
+                 : "memory");
+  }
+#endif
+}
+
+// Puts the copies this thread started since its last commit into a group (maybe an empty one).
+__device__ __forceinline__ void copy_async_commit() {
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::copy_async_commit();
+#else
+  asm volatile("cp.async.commit_group;\n" ::: "memory");
+#endif
+}
+
+// Waits until at most the kPending latest groups of this thread are still under way.
+template <int kPending>
+__device__ __forceinline__ void copy_async_wait() {
+  static_assert(kPending >= 0);
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::copy_async_wait(kPending);
+#else
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(kPending) : "memory");
+#endif
+}
+
+// ---- Matrices from shared memory: ldmatrix (PTX ISA, "Warp Level Matrix Instructions") ----
+
+// Loads kMatrices (1, 2 or 4) matrices of 8 x 8 16-bit elements. Row r of matrix i are the 16 bytes
+// at the pointer that lane 8 i + r passes, a multiple of 16; pointers of lanes from 8 * kMatrices on
+// are not read. Register i of lane (g, t) then holds elements (g, 2 t) and (g, 2 t + 1) of matrix i.
+template <int kMatrices>
+__device__ __forceinline__ void load_matrices(uint32_t (&registers)[kMatrices],
+                                              const void* shared_row) {
+  static_assert(kMatrices == 1 || kMatrices == 2 || kMatrices == 4);
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::load_matrices(registers, kMatrices, shared_row, /*is_transposed=*/false);
+#else
+  const uint32_t row = shared_address(shared_row);
+  if constexpr (kMatrices == 1) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];\n"
+                 : "=r"(registers[0])
+                 : "r"(row)
+                 : "memory");
+  } else if constexpr (kMatrices == 2) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];\n"
+                 : "=r"(registers[0]), "=r"(registers[1])
+                 : "r"(row)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+                 : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]), "=r"(registers[3])
+                 : "r"(row)
+                 : "memory");
+  }
+#endif
+}
+
+// The same, but register i of lane (g, t) holds elements (2 t, g) and (2 t + 1, g) of matrix i: what
+// load_matrices() would give of the transposed one.
+template <int kMatrices>
+__device__ __forceinline__ void load_matrices_transposed(uint32_t (&registers)[kMatrices],
+                                                         const void* shared_row) {
+  static_assert(kMatrices == 1 || kMatrices == 2 || kMatrices == 4);
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::load_matrices(registers, kMatrices, shared_row, /*is_transposed=*/true);
+#else
+  const uint32_t row = shared_address(shared_row);
+  if constexpr (kMatrices == 1) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];\n"
+                 : "=r"(registers[0])
+                 : "r"(row)
+                 : "memory");
+  } else if constexpr (kMatrices == 2) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];\n"
+                 : "=r"(registers[0]), "=r"(registers[1])
+                 : "r"(row)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+                 : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]), "=r"(registers[3])
+                 : "r"(row)
+                 : "memory");
+  }
+#endif
+}
+
+// ---- Matrix products: mma.sync.m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16") ----
+
+// C += A B of one warp; A [16, 16] and B [16, 8] of T (__nv_bfloat16 or __half), C [16, 8] f32.
+//   a[0]  A(g,     2 t), A(g,     2 t + 1)        a[2]  A(g,     2 t + 8), A(g,     2 t + 9)
+//   a[1]  A(g + 8, 2 t), A(g + 8, 2 t + 1)        a[3]  A(g + 8, 2 t + 8), A(g + 8, 2 t + 9)
+//   b[0]  B(2 t, g), B(2 t + 1, g)                b[1]  B(2 t + 8, g), B(2 t + 9, g)
+//   c[0]  C(g, 2 t)   c[1]  C(g, 2 t + 1)         c[2]  C(g + 8, 2 t)   c[3]  C(g + 8, 2 t + 1)
+// So load_matrices<4>() gives `a` where its four matrices are A's quarters in the order upper left,
+// lower left, upper right, lower right; and load_matrices<2>() gives `b` from the rows of B's
+// transpose [8, 16] (left, right half), load_matrices_transposed<2>() from B's own rows (upper,
+// lower half). Products are exact, the order and rounding of the sum are the hardware's.
+template <typename T>
+__device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[4],
+                                             const uint32_t (&b)[2]) {
+  static_assert(is_half_like<T>);
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::multiply_add_m16n8k16(c, a, b, /*is_bf16=*/std::is_same_v<T, __nv_bfloat16>);
+#else
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  } else {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+#endif
+}
+
+// ---- Single values ----
+
+// 2^x to 2^-22 relative; results below 2^-126 are 0, NaN stays (ex2.approx.ftz.f32).
+__device__ __forceinline__ float exp2_approx(float x) {
+#ifdef REPRISE_CUDA_ON_CPU
+  return cuda_on_cpu::exp2_approx(x);
+#else
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(y) : "f"(x));
+  return y;
+#endif
+}
+
+// 16 bytes that are read once: past L1, and never written by this kernel (ld.global.nc). The
+// address is a multiple of 16.
+__device__ __forceinline__ uint4 load_once(const void* global) {
+#ifdef REPRISE_CUDA_ON_CPU
+  return cuda_on_cpu::load_global_16(global);
+#else
+  uint4 value;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(global));
+  return value;
+#endif
+}
+
+// Two numbers rounded to T (nearest even) in one register, `low` in its lower half, and back.
+template <typename T>
+__device__ __forceinline__ uint32_t pack_pair(float low, float high) {
+  static_assert(is_half_like<T>);
+#ifdef REPRISE_CUDA_ON_CPU
+  return cuda_on_cpu::pack_pair(low, high, /*is_bf16=*/std::is_same_v<T, __nv_bfloat16>);
+#else
+  uint32_t pair;
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(pair) : "f"(high), "f"(low));
+  } else {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;\n" : "=r"(pair) : "f"(high), "f"(low));
+  }
+  return pair;
+#endif
+}
+
+template <typename T>
+__device__ __forceinline__ float2 unpack_pair(uint32_t pair) {
+  static_assert(is_half_like<T>);
+  if constexpr (std::is_same_v<T, __nv_bfloat16>)
+    return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
+  return {__half2float(__ushort_as_half(static_cast<unsigned short>(pair & 0xffffu))),
+          __half2float(__ushort_as_half(static_cast<unsigned short>(pair >> 16)))};
+}
+
+}  // namespace reprise::kernels::cuda

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/kernels/attention.h"
@@ -17,11 +18,6 @@ constexpr int64_t kEnoughTasks = 32;
 // many lanes compute a key sooner than they merge. (One thread of a Xeon with AVX512-BF16: parts of
 // 1024 keys cost 8 lanes 1.01 and 64 lanes 1.02 to 1.04 of an unsplit item.)
 constexpr int64_t kLeastKeysFewLanes = 1024, kLeastKeysManyLanes = 2048;
-
-struct KeyRange {
-  int32_t first = 0, end = 0;
-  [[nodiscard]] int64_t count() const { return std::max(0, end - first); }
-};
 
 // One item as the schedule sees it.
 struct ItemShape {
@@ -47,10 +43,19 @@ class Builder {
       total_keys_ += shape.seen.count();
     }
     share_keys_ = std::max<int64_t>(1, tasks_keys / kEnoughTasks);
-    cut_into_parts();
+    cut_into_parts(cpu::kKeyTile, [&](size_t, const ItemShape& shape) { return tasks_parts(shape); });
     task_lanes_ = lanes_per_task();
     for (size_t part = 0; part < out_.parts.size(); ++part)
       append_tasks(static_cast<int32_t>(part));
+    index_merged_rows();
+  }
+
+  void cut(const ItemCuts& cuts) {
+    REPRISE_CHECK(cuts.parts.size() == plan_.items.size() && cuts.key_tile > 0,
+                  "cuts of {} items for {}, key tiles of {}", cuts.parts.size(),
+                  plan_.items.size(), cuts.key_tile);
+    cut_into_parts(cuts.key_tile,
+                   [&](size_t item, const ItemShape&) { return int64_t{cuts.parts[item]}; });
     index_merged_rows();
   }
 
@@ -59,41 +64,29 @@ class Builder {
     ItemShape shape{.item = item,
                     .segment = plan_.segment_of(item),
                     .lanes = (item.end_row - item.first_row) * out_.group};
-    shape.seen = seen_keys(item, shape.segment);
+    shape.seen = seen_keys(plan_, item, item.first_row, item.end_row, params_.window);
     return shape;
   }
 
-  [[nodiscard]] KeyRange seen_keys(const kv::WorkItem& item, const kv::Segment& segment) const {
-    KeyRange seen{.first = 0, .end = segment.tokens};
-    if (item.mask == kv::Mask::kCausal) {
-      const int64_t last_sees =
-          static_cast<int64_t>(item.visible) + item.end_row - item.first_row - 1;
-      seen.end = static_cast<int32_t>(std::clamp<int64_t>(last_sees, 0, segment.tokens));
-    }
-    if (params_.window > 0) {
-      const auto rows = plan_.row_positions.begin();
-      const int64_t earliest =
-          *std::min_element(rows + item.first_row, rows + item.end_row) - params_.window + 1;
-      seen.first = static_cast<int32_t>(
-          std::clamp<int64_t>(earliest - segment.first_position, 0, segment.tokens));
-    }
-    return seen;
+  // Of an item that the CPU's tasks compute.
+  [[nodiscard]] int64_t tasks_parts(const ItemShape& shape) const {
+    const int64_t least =
+        shape.lanes <= cpu::kFewLanes ? kLeastKeysFewLanes : kLeastKeysManyLanes;
+    return std::max<int64_t>(1, shape.seen.count() / std::max(least, share_keys_));
   }
 
-  void cut_into_parts() {
+  template <typename PartsOf>
+  void cut_into_parts(int64_t key_tile, PartsOf&& parts_of_item) {
     out_.part_begin.assign(1, 0);
     for (size_t i = 0; i < plan_.items.size(); ++i) {
       const ItemShape shape = shape_of(plan_.items[i]);
       // Parts begin where key tiles do, which are counted from the begin of the first block.
       const int32_t skipped = shape.segment.skipped;
-      const int64_t first_tile = (skipped + shape.seen.first) / cpu::kKeyTile;
-      const int64_t tiles =
-          (skipped + shape.seen.end + cpu::kKeyTile - 1) / cpu::kKeyTile - first_tile;
-      const int64_t least =
-          shape.lanes <= cpu::kFewLanes ? kLeastKeysFewLanes : kLeastKeysManyLanes;
-      const int64_t count = std::max<int64_t>(1, shape.seen.count() / std::max(least, share_keys_));
+      const int64_t first_tile = (skipped + shape.seen.first) / key_tile;
+      const int64_t tiles = (skipped + shape.seen.end + key_tile - 1) / key_tile - first_tile;
+      const int64_t count = parts_of_item(i, shape);
       const auto border = [&](int64_t part) {
-        const int64_t key = (first_tile + tiles * part / count) * cpu::kKeyTile - skipped;
+        const int64_t key = (first_tile + tiles * part / count) * key_tile - skipped;
         return static_cast<int32_t>(key);
       };
       const bool is_alone = results_ == RowResults::kFinished && count == 1 && has_no_other(shape);
@@ -227,11 +220,9 @@ class Builder {
   std::vector<int32_t> merged_items_;  // by_position() of one row
 };
 
-}  // namespace
-
-void AttentionSchedule::build(const kv::AttentionPlan& plan, int64_t query_heads,
-                              const AttentionParams& params, const Context& context,
-                              RowResults results) {
+// An empty schedule for the plan's heads.
+void start_empty(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
+                 AttentionSchedule& out) {
   const int64_t kv_heads = plan.kv_heads();
   if (kv_heads <= 0 || query_heads % kv_heads != 0)
     raise_shape("{} query heads cannot share {} kv heads evenly", query_heads, kv_heads);
@@ -239,15 +230,47 @@ void AttentionSchedule::build(const kv::AttentionPlan& plan, int64_t query_heads
     raise_shape("head_dim {} is larger than the {} the attention kernels allow", plan.head_dim(),
                 cpu::kMaxHeadDim);
   const bool has_slopes = !params.alibi.slopes.empty();
-  heads = query_heads;
-  units = has_slopes ? query_heads : kv_heads;
-  group = query_heads / units;
-  entries = 0;
-  parts.clear();
-  tasks.clear();
-  merged_rows.clear();
-  merge_entries.clear();
+  out.heads = query_heads;
+  out.units = has_slopes ? query_heads : kv_heads;
+  out.group = query_heads / out.units;
+  out.entries = 0;
+  out.parts.clear();
+  out.tasks.clear();
+  out.merged_rows.clear();
+  out.merge_entries.clear();
+}
+
+}  // namespace
+
+KeyRange seen_keys(const kv::AttentionPlan& plan, const kv::WorkItem& item, int32_t first_row,
+                   int32_t end_row, int64_t window) {
+  const kv::Segment& segment = plan.segment_of(item);
+  KeyRange seen{.first = 0, .end = segment.tokens};
+  if (item.mask == kv::Mask::kCausal) {
+    const int64_t last_sees = static_cast<int64_t>(item.visible) + end_row - item.first_row - 1;
+    seen.end = static_cast<int32_t>(std::clamp<int64_t>(last_sees, 0, segment.tokens));
+  }
+  if (window > 0) {
+    const auto rows = plan.row_positions.begin();
+    const int64_t earliest = *std::min_element(rows + first_row, rows + end_row) - window + 1;
+    seen.first = static_cast<int32_t>(
+        std::clamp<int64_t>(earliest - segment.first_position, 0, segment.tokens));
+  }
+  return seen;
+}
+
+void AttentionSchedule::build(const kv::AttentionPlan& plan, int64_t query_heads,
+                              const AttentionParams& params, const Context& context,
+                              RowResults results) {
+  start_empty(plan, query_heads, params, *this);
   Builder(plan, params, context, results, *this).build();
+}
+
+void AttentionSchedule::cut(const kv::AttentionPlan& plan, int64_t query_heads,
+                            const AttentionParams& params, const ItemCuts& cuts,
+                            RowResults results) {
+  start_empty(plan, query_heads, params, *this);
+  Builder(plan, params, {}, results, *this).cut(cuts);
 }
 
 }  // namespace reprise::kernels

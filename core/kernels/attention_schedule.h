@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/device/context.h"
@@ -37,6 +38,23 @@ struct ScheduleTask {
   int32_t lanes = 0;  // of each unit
 };
 
+// Keys [first, end) of a segment, by their number in it.
+struct KeyRange {
+  int32_t first = 0, end = 0;
+  [[nodiscard]] int64_t count() const { return end > first ? end - first : 0; }
+};
+
+// Keys of the item's segment that any of the rows [first_row, end_row) may see, which are rows of
+// the plan and the item's. `window` as in AttentionParams.
+KeyRange seen_keys(const kv::AttentionPlan& plan, const kv::WorkItem& item, int32_t first_row,
+                   int32_t end_row, int64_t window);
+
+// How the kernels of another device want the items cut.
+struct ItemCuts {
+  std::span<const int32_t> parts;  // [items]  of each, > 0 and at most its key tiles
+  int32_t key_tile = 0;            // parts meet where tiles of so many keys do, see build()
+};
+
 // Plain arrays without pointers: what a device uploads once for all layers.
 //
 // A task is what fits one worker's caches, so a node that many rows share makes few of them where
@@ -62,6 +80,9 @@ struct AttentionSchedule {
   // or are too large.
   void build(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
              const Context& context, RowResults results = RowResults::kFinished);
+  // The same with parts as `cuts` says, and no tasks: how they are made of parts is the device's.
+  void cut(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
+           const ItemCuts& cuts, RowResults results = RowResults::kFinished);
 };
 
 }  // namespace reprise::kernels

@@ -1,0 +1,50 @@
+#include "core/kernels/cuda/attention.cuh"
+
+#include "core/base/error.h"
+
+namespace reprise::kernels::cuda {
+
+void DeviceAttention::begin(const kv::AttentionPlan& plan, int64_t heads,
+                            const AttentionParams& params, const GpuModel& gpu,
+                            cudaStream_t stream, RowResults results, const TileOverride& wanted) {
+  schedule_.build(plan, heads, params, gpu, results, wanted);
+  head_dim_ = plan.head_dim();
+  image_.set(schedule_, plan, params);
+  const UploadImage::Changes changes = image_.changes();
+  arrays_.reserve(changes.needed_bytes, stream);
+  // From pageable memory: the copy has left it when the call returns, so the next step may write.
+  for (const UploadImage::Copy& copy : changes.copies)
+    check_cuda(cudaMemcpyAsync(arrays_.as<std::byte>() + copy.offset, copy.bytes.data(),
+                               copy.bytes.size(), cudaMemcpyHostToDevice, stream),
+               "copying the attention schedule");
+  const auto entries = static_cast<size_t>(schedule_.cut.entries);
+  o_.reserve(entries * static_cast<size_t>(head_dim_) * sizeof(float), stream);
+  m_.reserve(entries * sizeof(float), stream);
+  n_.reserve(entries * sizeof(float), stream);
+}
+
+void DeviceAttention::run(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
+                          cudaStream_t stream) {
+  REPRISE_CHECK(q.row_stride % 8 == 0 && reinterpret_cast<uintptr_t>(q.data) % 16 == 0,
+                "queries at {}, rows {} elements apart: 16 bytes are read at a time", q.data,
+                q.row_stride);
+  AttentionCall call = image_.call(arrays_.data());
+  call.layer = layer;
+  call.q = q.data;
+  call.q_dtype = q.dtype;
+  call.q_row_stride = q.row_stride;
+  call.out = out.data;
+  call.out_dtype = out.dtype;
+  call.partial_o = o_.as<float>();
+  call.partial_m = m_.as<float>();
+  call.partial_n = n_.as<float>();
+  for (const TileLaunch& tiles : schedule_.launches) {
+    if (tiles.dtype == DType::kBF16) {
+      launch_tiles<__nv_bfloat16>(call, tiles, head_dim_, stream);
+    } else {
+      launch_tiles<__half>(call, tiles, head_dim_, stream);
+    }
+  }
+}
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,64 @@
+// Attention of a step on a device: the schedule and the partial results that its layers share.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/kernels/cuda/schedule.h"
+#include "core/kernels/cuda/schedule_memory.cuh"
+
+namespace reprise::kernels::cuda {
+
+// Runs the tasks of one launch; T is the cache's type. Throws Error where it cannot start.
+template <typename T>
+void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
+                  cudaStream_t stream);
+extern template void launch_tiles<__nv_bfloat16>(const AttentionCall&, const TileLaunch&, int64_t,
+                                                 cudaStream_t);
+extern template void launch_tiles<__half>(const AttentionCall&, const TileLaunch&, int64_t,
+                                          cudaStream_t);
+
+// Query rows of one layer on the device, after rotary embedding.
+struct DeviceQueries {
+  const void* data = nullptr;  // element (row, head, c) at row * row_stride + head * head_dim + c
+  DType dtype = DType::kF32;   // any; multiplied in the cache's type
+  int64_t row_stride = 0;      // elements, a multiple of 8; data is aligned to 16 bytes
+};
+
+struct DeviceOutput {
+  void* data = nullptr;       // [rows, heads, head_dim], aligned to 8 bytes
+  DType dtype = DType::kF32;  // any
+};
+
+// Like AttentionWorkspace on the CPU: made once, grown on first use and then kept.
+class DeviceAttention {
+ public:
+  // Schedules a step and copies what of its arrays differs from the step before. Throws as
+  // StepSchedule::build(), and Error where the device's memory is short. All calls of a workspace
+  // use one stream.
+  void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
+             const GpuModel& gpu, cudaStream_t stream,
+             RowResults results = RowResults::kFinished, const TileOverride& wanted = {});
+
+  // One layer of the step: rows that one part computes whole are finished in `out`, of the others
+  // every part leaves partial results, laid out as kernels::Partials, for merge().
+  // out may be null where the schedule finishes none.
+  void run(int64_t layer, const DeviceQueries& q, const DeviceOutput& out, cudaStream_t stream);
+
+  [[nodiscard]] const StepSchedule& schedule() const { return schedule_; }
+  [[nodiscard]] ScheduleImage::Merge merge() const { return image_.merge(arrays_.data()); }
+  [[nodiscard]] const float* partial_o() const { return o_.as<float>(); }
+  [[nodiscard]] const float* partial_m() const { return m_.as<float>(); }
+  [[nodiscard]] const float* partial_n() const { return n_.as<float>(); }
+
+ private:
+  StepSchedule schedule_;
+  ScheduleImage image_;
+  int64_t head_dim_ = 0;
+  StreamMemory arrays_, o_, m_, n_;
+};
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,89 @@
+// A step's attention as the device runs it: which tile computes what, and how the arrays that say
+// so get to the device.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/kernels/attention_schedule.h"
+#include "core/kernels/cuda/attention_task.h"
+#include "core/kernels/cuda/tiles.h"
+#include "core/kernels/cuda/schedule_upload.h"
+
+namespace reprise::kernels::cuda {
+
+// Tasks of one tile shape and cache dtype: one launch, of a block for each task and kv head.
+struct TileLaunch {
+  int32_t shape = 0;  // place in kTileShapes
+  DType dtype = DType::kBF16;
+  int32_t first_task = 0, end_task = 0;
+};
+
+// Computed once for a step from its plan, then used by every layer.
+struct StepSchedule {
+  AttentionSchedule cut;             // parts and how they are merged; it has no tasks
+  std::vector<AttentionTask> tasks;  // launch by launch, those of most keys first
+  std::vector<TileLaunch> launches;  // in the order of kTileShapes, then of dtypes
+  double estimate_us = 0.0;          // of one layer, by the cost model
+
+  // For query rows of `heads` heads. The plan must be finished. Throws ShapeError for head sizes
+  // that are not compiled or heads that do not go together, and Error for a cache of f32 or one
+  // that is not aligned to 16 bytes: the kernel copies 16 bytes at a time.
+  void build(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
+             const GpuModel& gpu, RowResults results = RowResults::kFinished,
+             const TileOverride& wanted = {});
+};
+
+// What the tiles make of the step: keys read by each lane tile anew, whole tiles of products and
+// exponentials, partial results written and read. Queries and output as least_work() has them.
+AttentionWork tiled_work(const StepSchedule& schedule, const kv::AttentionPlan& plan,
+                         const WorkDtypes& dtypes = {});
+
+// The step's arrays in one run of device memory.
+class ScheduleImage {
+ public:
+  // Takes the arrays over; what differs from before is what changes() then names. The plan's caches
+  // are named by their device addresses, as the plan has them.
+  void set(const StepSchedule& schedule, const kv::AttentionPlan& plan,
+           const AttentionParams& params);
+  // See UploadImage.
+  [[nodiscard]] UploadImage::Changes changes() { return image_.changes(); }
+
+  // The step's part of a call, for arrays at `device` + their offsets.
+  [[nodiscard]] AttentionCall call(const void* device) const;
+
+  // How partial results are merged, as AttentionSchedule has it.
+  struct Merge {
+    const int32_t* rows = nullptr;     // [merged]
+    const int32_t* begin = nullptr;    // [merged + 1]
+    const int64_t* entries = nullptr;  // of each merged row's parts, head 0
+    int32_t merged = 0;
+  };
+  [[nodiscard]] Merge merge(const void* device) const;
+
+ private:
+  enum Section : uint8_t {
+    kTasks,
+    kCaches,
+    kBlockOffsets,
+    kRowPositions,
+    kSlopes,
+    kMergedRows,
+    kMergeBegin,
+    kMergeEntries,
+    kSections
+  };
+  template <typename T>
+  const T* at(const void* device, Section section) const {
+    return reinterpret_cast<const T*>(static_cast<const std::byte*>(device) +
+                                      image_.offset(section));
+  }
+
+  UploadImage image_{kSections};
+  std::vector<DeviceCache> caches_;
+  AttentionCall call_;  // all but addresses
+  int32_t merged_ = 0;
+};
+
+}  // namespace reprise::kernels::cuda

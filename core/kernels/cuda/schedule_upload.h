@@ -1,0 +1,55 @@
+// Arrays that live on a device and change a little from step to step: what of them has to be copied
+// again.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace reprise::kernels::cuda {
+
+// Sections of bytes in one run of device memory. A section keeps room to grow: while all fit, a
+// change is copied in place, from its first differing byte to its last one; an array that only grew
+// is appended to, and one that is the same costs nothing. [ChunkAttention §3.3 copies its tree's
+// context only when it changes]
+class UploadImage {
+ public:
+  static constexpr size_t kAlignment = 256;
+
+  explicit UploadImage(size_t sections) : sections_(sections) {}
+
+  void set(size_t section, std::span<const std::byte> bytes);
+  template <typename T>
+  void set(size_t section, std::span<const T> values) {
+    set(section, std::as_bytes(values));
+  }
+
+  struct Copy {
+    size_t offset = 0;                 // from the begin of the device memory
+    std::span<const std::byte> bytes;  // until the next set()
+  };
+  struct Changes {
+    size_t needed_bytes = 0;  // of the device memory
+    bool has_moved = false;   // offsets are new: nothing of what is on the device counts
+    std::vector<Copy> copies;
+  };
+  // What to copy so that the device has what was set; the next call starts from there.
+  Changes changes();
+
+  // From the begin of the device memory, as of the last changes().
+  [[nodiscard]] size_t offset(size_t section) const { return sections_[section].offset; }
+
+ private:
+  struct Section {
+    std::vector<std::byte> bytes;
+    size_t offset = 0, capacity = 0;
+    size_t first_change = 0, end_change = 0;  // none where they are equal
+  };
+  void move_sections();
+
+  std::vector<Section> sections_;
+  size_t needed_bytes_ = 0;
+  bool must_move_ = true;
+};
+
+}  // namespace reprise::kernels::cuda

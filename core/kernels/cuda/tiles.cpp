@@ -1,0 +1,179 @@
+#include "core/kernels/cuda/tiles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "core/base/error.h"
+
+namespace reprise::kernels::cuda {
+namespace {
+
+constexpr std::array<int32_t, 3> kTilesSm80 = {0, 2, 3};
+constexpr std::array<int32_t, 3> kTilesSm90 = {1, 2, 3};
+
+// Neither is measured: a launch more, for the merge, is taken to cost what launches commonly do, and
+// a part has two key tiles at least, one of them on its way while the other is computed.
+constexpr double kMergeLaunchUs = 3.0;
+constexpr int64_t kLeastTilesOfPart = 2;
+constexpr int32_t kMostParts = 64;
+
+constexpr int64_t kKvBytes = 2;  // of an element: bf16 or f16
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// One item with its shape chosen.
+struct CostedItem {
+  int64_t lane_tiles = 1;
+  int64_t most_parts = 1;
+  int64_t partial_bytes = 0;  // of a part: written and read again
+  double block_us = 0.0;      // SM time of one of its lane tiles, for one kv head
+};
+
+struct Costs {
+  std::vector<CostedItem> items;
+  double all_us = 0.0;      // SM time of all blocks together
+  double longest_us = 0.0;  // of one block
+  int64_t resident = 1;     // blocks of an SM, where the longest runs
+};
+
+int32_t cheapest_shape(const ItemLoad& item, const StepShape& step, const GpuModel& gpu) {
+  int32_t best = -1;
+  double best_us = 0.0;
+  for (const int32_t index : tiles_of(gpu.architecture)) {
+    const double us = item_us(item, kTileShapes[static_cast<size_t>(index)], step, gpu);
+    if (best >= 0 && us >= best_us) continue;
+    best = index;
+    best_us = us;
+  }
+  return best;
+}
+
+Costs costs_of(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
+               const StepShape& step, const GpuModel& gpu) {
+  Costs costs;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const TileShape& shape = kTileShapes[static_cast<size_t>(shapes[i])];
+    CostedItem item{
+        .lane_tiles = ceil_div(items[i].lanes, shape.lanes),
+        .most_parts = std::max<int64_t>(1, items[i].key_tiles / kLeastTilesOfPart),
+        .partial_bytes = 2 * items[i].lanes * step.kv_heads * (step.head_dim + 2) * 4};
+    const double all_us = item_us(items[i], shape, step, gpu);
+    item.block_us = all_us / static_cast<double>(item.lane_tiles);
+    costs.all_us += all_us * static_cast<double>(step.kv_heads);
+    if (item.block_us > costs.longest_us) {
+      costs.longest_us = item.block_us;
+      costs.resident = resident_blocks(shape, step.head_dim, gpu);
+    }
+    costs.items.push_back(item);
+  }
+  return costs;
+}
+
+int32_t parts_for(const CostedItem& item, double share_us) {
+  const auto wanted = static_cast<int64_t>(std::llround(item.block_us / share_us));
+  return static_cast<int32_t>(std::clamp<int64_t>(wanted, 1, item.most_parts));
+}
+
+// Time of the step where blocks take `share_us` of an SM each: whole waves of them, and what the
+// partial results cost.
+double step_us(const Costs& costs, double share_us, const GpuModel& gpu) {
+  const double slots = static_cast<double>(gpu.sms * costs.resident);
+  const double waves = std::ceil(costs.all_us / (share_us * slots) - 1e-9);
+  double us = waves * share_us * static_cast<double>(costs.resident);
+  bool is_split = false;
+  for (const CostedItem& item : costs.items) {
+    const int32_t parts = parts_for(item, share_us);
+    if (parts == 1) continue;
+    is_split = true;
+    us += static_cast<double>(parts * item.partial_bytes) / gpu.dram_bytes_per_us();
+  }
+  return is_split ? us + kMergeLaunchUs : us;
+}
+
+void choose_parts(const Costs& costs, const GpuModel& gpu, TileChoice& choice) {
+  double best_share = costs.longest_us;
+  choice.estimate_us = step_us(costs, best_share, gpu);
+  for (int32_t parts = 2; parts <= kMostParts; ++parts) {
+    const double share = costs.longest_us / parts, us = step_us(costs, share, gpu);
+    if (us >= choice.estimate_us) continue;
+    choice.estimate_us = us;
+    best_share = share;
+  }
+  for (size_t i = 0; i < costs.items.size(); ++i)
+    choice.parts[i] = parts_for(costs.items[i], best_share);
+}
+
+}  // namespace
+
+void require_head_dim(int64_t head_dim) {
+  if (std::find(kHeadDims.begin(), kHeadDims.end(), head_dim) != kHeadDims.end()) return;
+  std::string known;
+  for (const int dim : kHeadDims) known += (known.empty() ? "" : ", ") + std::to_string(dim);
+  raise_shape(
+      "head_dim {}: the CUDA attention kernel is compiled for {}; use --device cpu, or add the size "
+      "to kHeadDims in core/kernels/cuda/tiles.h",
+      head_dim, known);
+}
+
+std::string text_of(const TileShape& shape) {
+  return fmt::format("{}x{}:{}x{}:{}", shape.lanes, shape.keys, shape.lane_warps, shape.key_warps,
+                     shape.stages);
+}
+
+int32_t parse_tile(std::string_view text) {
+  std::string known;
+  for (size_t i = 0; i < kTileShapes.size(); ++i) {
+    if (text_of(kTileShapes[i]) == text) return static_cast<int32_t>(i);
+    known += (i == 0 ? "" : ", ") + text_of(kTileShapes[i]);
+  }
+  raise("attention tile \"{}\" is not compiled; known, as lanes x keys : warps : stages: {}", text,
+        known);
+}
+
+std::span<const int32_t> tiles_of(Architecture architecture) {
+  if (architecture == Architecture::kSm80) return kTilesSm80;
+  return kTilesSm90;
+}
+
+int64_t resident_blocks(const TileShape& shape, int64_t head_dim, const GpuModel& gpu) {
+  constexpr int64_t kReserved = 1 << 10;  // of a block's shared memory, by the driver
+  const int64_t fitting = gpu.shared_bytes / (shape.shared_bytes(head_dim) + kReserved);
+  return std::clamp<int64_t>(fitting, 1, shape.blocks);
+}
+
+double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& step,
+               const GpuModel& gpu) {
+  const double lane_tiles = static_cast<double>(ceil_div(item.lanes, shape.lanes));
+  const double key_tiles = std::ceil(item.mean_keys / shape.keys);
+  const auto bytes = static_cast<double>(2 * shape.keys * step.head_dim * kKvBytes);
+  const auto pairs = static_cast<double>(shape.lanes * shape.keys);
+  const double sms = gpu.sms;
+  const double computing_us =
+      sms * std::max(4.0 * pairs * static_cast<double>(step.head_dim) / gpu.flops_per_us(),
+                     pairs / gpu.exponentials_per_us());
+  const double first_us = std::max(sms * bytes / gpu.dram_bytes_per_us(), computing_us);
+  const double further_us = std::max(sms * bytes / gpu.l2_bytes_per_us(), computing_us);
+  return key_tiles * (first_us + (lane_tiles - 1.0) * further_us);
+}
+
+TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step,
+                        const GpuModel& gpu, const TileOverride& wanted) {
+  TileChoice choice;
+  choice.parts.assign(items.size(), 1);
+  for (const ItemLoad& item : items)
+    choice.shapes.push_back(wanted.shape ? *wanted.shape : cheapest_shape(item, step, gpu));
+  const Costs costs = costs_of(items, choice.shapes, step, gpu);
+  if (costs.all_us == 0.0) return choice;  // nobody sees a key
+  if (wanted.parts == 0) {
+    choose_parts(costs, gpu, choice);
+    return choice;
+  }
+  for (size_t i = 0; i < items.size(); ++i)
+    choice.parts[i] = static_cast<int32_t>(
+        std::clamp<int64_t>(wanted.parts, 1, std::max<int64_t>(1, items[i].key_tiles)));
+  choice.estimate_us = step_us(costs, costs.longest_us / wanted.parts, gpu);
+  return choice;
+}
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,101 @@
+// The tiles that the attention kernel is compiled for, and which of them a step uses: one table for
+// each architecture, and a cost model that works with data sheets alone.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/kernels/cuda/roofline.h"
+
+namespace reprise::kernels::cuda {
+
+// A block of threads computes `lanes` lanes (see attention_task.h) against `keys` keys at a time.
+// Its warps stand in a grid: each has 16 lanes and keys / key_warps keys of every tile. With
+// several key warps a tile's keys are split within the block, and their results are merged in
+// shared memory at the end.
+struct TileShape {
+  int32_t lanes = 0, keys = 0;
+  int32_t lane_warps = 0, key_warps = 0;  // lane_warps * 16 == lanes
+  int32_t stages = 0;  // tiles in shared memory: one computed with, the others on their way
+  int32_t blocks = 0;  // of an SM at least, as far as registers go: the compiler keeps to it
+
+  bool operator==(const TileShape&) const = default;
+  [[nodiscard]] constexpr int32_t threads() const { return 32 * lane_warps * key_warps; }
+  // Rows are padded by 16 bytes: then 8 rows of any head size that is a multiple of 16 lie in
+  // different banks, as ldmatrix reads them.
+  [[nodiscard]] constexpr int64_t shared_bytes(int64_t head_dim) const {
+    return int64_t{stages} * 2 * keys * (head_dim + 8) * 2;
+  }
+};
+
+// What is compiled; the kernel's source names shapes by their place here.
+inline constexpr std::array<TileShape, 4> kTileShapes = {{
+    {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 2, .blocks = 2},
+    {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 3, .blocks = 2},
+    {.lanes = 64, .keys = 64, .lane_warps = 4, .key_warps = 1, .stages = 2, .blocks = 2},
+    {.lanes = 128, .keys = 64, .lane_warps = 8, .key_warps = 1, .stages = 2, .blocks = 1},
+}};
+// Where parts of an item meet; all shapes compute as many keys at a time.
+inline constexpr int32_t kKeyTile = 64;
+// Head sizes that are compiled: that of the shipped model, and those of Llama, Falcon, MPT, Phi and
+// their like.
+inline constexpr std::array<int, 5> kHeadDims = {32, 64, 80, 96, 128};
+// Throws ShapeError, naming the sizes there are, for any other.
+void require_head_dim(int64_t head_dim);
+
+// "16x64:1x4:2": lanes x keys : warps along each : stages.
+std::string text_of(const TileShape& shape);
+// The place in kTileShapes. Throws Error, naming what there is, for a shape that is not compiled.
+int32_t parse_tile(std::string_view text);
+
+// The shapes an architecture chooses from (places in kTileShapes). sm_90 has the shared memory for a
+// third stage in two blocks of head size 128; sm_80 has not.
+std::span<const int32_t> tiles_of(Architecture architecture);
+
+// Blocks of a shape that an SM holds at once.
+int64_t resident_blocks(const TileShape& shape, int64_t head_dim, const GpuModel& gpu);
+
+// An item of a plan, as the cost model sees it.
+struct ItemLoad {
+  int64_t lanes = 0;        // of a kv head
+  int64_t keys = 0;         // that any lane sees
+  double mean_keys = 0.0;   // that a lane tile sees on average: about half under a causal mask
+  int64_t key_tiles = 0;    // tiles of kKeyTile keys, as AttentionSchedule counts them
+};
+
+// What the items of a step have in common.
+struct StepShape {
+  int64_t kv_heads = 0, head_dim = 0;
+};
+
+// In place of what the model would choose, for tuning.
+struct TileOverride {
+  std::optional<int32_t> shape;  // for all items
+  int32_t parts = 0;             // of every item, as far as it has key tiles; 0: as the model says
+};
+
+struct TileChoice {
+  std::vector<int32_t> shapes;  // [items]  places in kTileShapes
+  std::vector<int32_t> parts;   // [items]
+  double estimate_us = 0.0;     // of the step's attention by the model, without launches
+};
+
+// SM time in microseconds of all lane tiles of an item against its keys, for one kv head: for each
+// key tile the longest of its bytes (the first lane tile's from memory, the others' from L2), its
+// products and its exponentials.
+double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& step,
+               const GpuModel& gpu);
+
+// The cheapest shape of each item, and parts so that the blocks fill the machine evenly: the item
+// that takes longest is cut into 1, 2, ... 64 and the others into parts of that time; each further
+// part pays for writing and reading its partial results. [ChunkAttention §3.2 cuts by sequence]
+TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step,
+                        const GpuModel& gpu, const TileOverride& wanted = {});
+
+}  // namespace reprise::kernels::cuda

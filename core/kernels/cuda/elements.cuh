@@ -1,0 +1,44 @@
+// Elements of tensors in a kernel: CUDA's types for ours, and conversion through f32.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/base/dtype.h"
+
+namespace reprise::kernels::cuda {
+
+// Rounds to nearest even; NaN stays one.
+template <typename T>
+__device__ __forceinline__ T rounded_to(float value) {
+  return static_cast<T>(value);
+}
+
+// Calls fn(T{}) with the device's type of `dtype`.
+template <typename Fn>
+decltype(auto) visit_device_dtype(DType dtype, Fn&& fn) {
+  switch (dtype) {
+    case DType::kBF16:
+      return fn(__nv_bfloat16{});
+    case DType::kF16:
+      return fn(__half{});
+    case DType::kF32:
+      break;
+  }
+  return fn(float{});
+}
+
+// Blocks of `threads` that give each of `items` a thread of its own.
+inline unsigned blocks_for(int64_t items, int threads) {
+  return static_cast<unsigned>((items + threads - 1) / threads);
+}
+
+// Of the thread's item in such a grid.
+__device__ __forceinline__ int64_t item_index() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,26 @@
+// Rows of a table by token id, on the device.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/base/dtype.h"
+
+namespace reprise::kernels::cuda {
+
+// As kernels::EmbeddingCall, with pointers of the device:
+//   out[r] = table[ids[r]], or out[r] += table[ids[r]] with `accumulate`
+// An id that is not in [0, entries) makes its row NaN: a kernel cannot throw.
+struct Embedding {
+  const void* table = nullptr;  // [entries, cols] of dtype
+  DType dtype = DType::kF32;
+  int64_t entries = 0, cols = 0;
+  const int32_t* ids = nullptr;  // [rows]
+  int64_t rows = 0;
+  float* out = nullptr;  // [rows, cols]
+  bool accumulate = false;
+};
+void embedding(const Embedding& call, cudaStream_t stream);
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,24 @@
+// Stores new keys and values into a KV cache on the device.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/kv/plan.h"
+
+namespace reprise::kernels::cuda {
+
+// kernels::write_kv(), with pointers of the device.
+struct KvWrite {
+  kv::CacheView cache;                 // cache 0 of the plan; f32, bf16 or f16
+  const int64_t* row_slots = nullptr;  // [rows]  element offsets in the cache, or kv::kNoSlot
+  int64_t rows = 0, layer = 0;
+  // Row r at data + r * row_stride, [kv_heads, head_dim] f32; keys may be null: values alone.
+  const float* keys = nullptr;
+  const float* values = nullptr;
+  int64_t row_stride = 0;
+};
+void write_kv(const KvWrite& write, cudaStream_t stream);
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,143 @@
+// The block that runs: its threads as fibers, where they wait for each other, and its memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/cuda_on_cpu/fiber.h"
+#include "tests/cuda_on_cpu/include/cuda_on_cpu.h"
+#include "tests/cuda_on_cpu/shared_memory.h"
+
+namespace cuda_on_cpu {
+
+// One cp.async that is not yet waited for.
+struct AsyncCopy {
+  void* to;
+  const void* from;
+  size_t bytes, source_bytes;
+};
+
+// Where a thread is in the program, put into words only for a report.
+struct Place {
+  std::source_location where{};
+  const void* code = nullptr;  // instead of `where`: an address behind the call
+
+  // "at FILE:LINE", or how to find the line of `code`.
+  [[nodiscard]] std::string text() const;
+};
+
+struct Thread {
+  enum class State : uint8_t { kReady, kWaiting, kDone };
+
+  int number = 0;
+  uint3 index;
+  Fiber fiber;
+  State state = State::kDone;
+  const char* waits_for = "";  // for reports
+  Place waits_at;
+  bool in_emulator = false;  // its accesses are the emulator's own
+  std::vector<AsyncCopy> open_copies;               // since the last commit
+  std::deque<std::vector<AsyncCopy>> copy_groups;  // oldest first
+
+  [[nodiscard]] int warp() const { return number / 32; }
+  [[nodiscard]] int lane() const { return number % 32; }
+  [[nodiscard]] uint32_t lane_bit() const { return 1u << lane(); }
+};
+
+// What the lanes of one warp do together: each passes its operands by address, and the last to come
+// computes for all.
+struct Together {
+  const char* name = "";  // lanes that meet must do the same ...
+  bool is_aligned = false;  // ... at the same place, and all 32 of the warp
+  Place place;
+  uint32_t mask = 0;
+  // Called once, with the operands of the lanes in `lanes`; others are null.
+  void (*compute)(std::span<void* const, 32> operands, uint32_t lanes) = nullptr;
+};
+
+class Block {
+ public:
+  Block(const Launch& launch, void* parameters, size_t parameter_bytes,
+        void (*call)(void* parameters));
+
+  // The one that runs; null outside kernels.
+  static Block* running();
+
+  // Throws Fault.
+  void run(uint3 index, Order order);
+
+  // ---- From within a thread ----
+
+  [[nodiscard]] Thread& thread() { return *current_; }
+  [[nodiscard]] Toucher toucher(int thread_number) const;
+  SharedMemory& shared() { return shared_; }
+  [[nodiscard]] bool is_parameter(const void* address, size_t bytes) const;
+  [[nodiscard]] bool is_own_stack(const void* address, size_t bytes) const;
+  [[nodiscard]] bool is_any_stack(const void* address) const;
+
+  // Ends the launch with a Fault; the thread does not go on.
+  [[noreturn]] void report(FaultKind kind, const std::string& text);
+  void report_if(const MaybeFinding& finding, const std::string& doing);
+
+  void barrier(const std::source_location& where);
+  // Returns when all lanes of the mask that have not returned have come and compute() has run.
+  void meet(const Together& together, void* operands);
+  // All lanes of the thread's warp are ordered with each other.
+  void order_warp() { ++warp_syncs_[static_cast<size_t>(thread().warp())]; }
+  [[nodiscard]] uint32_t lanes_left(int warp) const;
+
+ private:
+  struct Meeting {
+    Together together;
+    uint32_t arrived = 0;
+    std::array<void*, 32> operands{};
+  };
+
+  static void enter_thread();
+  void wait(const char* what, const Place& place);
+  void finish_thread();
+  void check_mask(const Together& together, uint32_t left);
+  size_t meeting_for(const Together& together);
+  void finish_meeting(size_t warp, size_t index);
+  [[nodiscard]] bool resume_ready(Order order);
+  void resume(Thread& thread);
+  [[nodiscard]] std::string waiting_threads() const;
+  [[nodiscard]] int count(Thread::State state) const;
+
+  Launch launch_;
+  void* parameters_;
+  size_t parameter_bytes_;
+  void (*call_)(void*);
+  uint3 index_;
+  std::vector<Thread> threads_;
+  std::span<std::byte> stacks_;
+  SharedMemory& shared_;
+  Thread* current_ = nullptr;
+  std::vector<uint32_t> warp_syncs_;           // [warps]
+  std::vector<std::vector<Meeting>> meetings_;  // [warps]  not yet complete
+  size_t at_barrier_ = 0;  // threads that wait at __syncthreads(), all at barrier_where_
+  std::source_location barrier_where_;
+  std::optional<Fault> fault_;
+};
+
+// While it lives, accesses of the thread are the emulator's own and go unchecked.
+class InEmulator {
+ public:
+  InEmulator() : thread_(Block::running()->thread()) { thread_.in_emulator = true; }
+  ~InEmulator() { thread_.in_emulator = false; }
+  InEmulator(const InEmulator&) = delete;
+  InEmulator& operator=(const InEmulator&) = delete;
+
+ private:
+  Thread& thread_;
+};
+
+}  // namespace cuda_on_cpu

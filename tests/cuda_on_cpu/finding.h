@@ -1,0 +1,17 @@
+// What a check of memory found wrong, before it is known which kernel and thread it was.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tests/cuda_on_cpu/fault.h"
+
+namespace cuda_on_cpu {
+
+struct Finding {
+  FaultKind kind;
+  std::string text;
+};
+using MaybeFinding = std::optional<Finding>;
+
+}  // namespace cuda_on_cpu

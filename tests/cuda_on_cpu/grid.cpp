@@ -1,0 +1,44 @@
+// Launches: what no device would start is refused, then the blocks run in order.
+#include <fmt/core.h>
+
+#include "tests/cuda_on_cpu/block.h"
+
+namespace cuda_on_cpu {
+namespace {
+
+Order order = Order::kForward;
+
+// [CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"]
+void check_shape(const Launch& launch) {
+  const dim3 &g = launch.grid, &b = launch.block;
+  const uint64_t threads = uint64_t{b.x} * b.y * b.z;
+  std::string problem;
+  if (threads == 0 || threads > 1024 || b.z > 64)
+    problem = fmt::format("{} x {} x {} threads a block: at least 1, at most 1024, 64 in z", b.x,
+                          b.y, b.z);
+  if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535)
+    problem = fmt::format("a grid of {} x {} x {} blocks: at least 1, at most 2^31 - 1, 65535 and "
+                          "65535",
+                          g.x, g.y, g.z);
+  if (launch.shared_bytes > SharedMemory::kMostBytes)
+    problem = fmt::format("{} bytes of shared memory: at most {}", launch.shared_bytes,
+                          SharedMemory::kMostBytes);
+  if (!problem.empty())
+    throw Fault(FaultKind::kLaunch, fmt::format("{}: kernel {}: {}", name_of(FaultKind::kLaunch),
+                                                launch.name, problem));
+}
+
+}  // namespace
+
+void set_order(Order wanted) { order = wanted; }
+
+void run_grid(const Launch& launch, void* parameters, size_t parameter_bytes,
+              void (*call)(void* parameters)) {
+  check_shape(launch);
+  Block block(launch, parameters, parameter_bytes, call);
+  for (unsigned z = 0; z < launch.grid.z; ++z)
+    for (unsigned y = 0; y < launch.grid.y; ++y)
+      for (unsigned x = 0; x < launch.grid.x; ++x) block.run({x, y, z}, order);
+}
+
+}  // namespace cuda_on_cpu

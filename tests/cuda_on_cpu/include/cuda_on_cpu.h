@@ -1,0 +1,67 @@
+// The emulator as core/kernels/cuda/ptx.cuh and launch.cuh call it. One launch runs at a time, on the
+// calling thread: block after block, each thread of a block a fiber.
+//
+// Sources that hold kernels are compiled with -fsanitize=thread,alignment and linked without the
+// sanitizers' runtime: their hooks are the emulator's, and check every access to memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+
+#include "tests/cuda_on_cpu/fault.h"
+#include "tests/cuda_on_cpu/vector_types.h"
+
+namespace cuda_on_cpu {
+
+struct Launch {
+  const char* name = "";
+  dim3 grid, block;
+  size_t shared_bytes = 0;  // dynamic
+};
+
+// In which order the threads of a block are resumed; a kernel's result must not depend on it.
+enum class Order : uint8_t { kForward, kBackward };
+void set_order(Order order);
+
+// Runs call(parameters) in every thread of the grid. `parameters` are readable by the kernel, as a
+// device's parameters are. Throws Fault on the first thing reported; what the kernel has written by
+// then stays.
+void run_grid(const Launch& launch, void* parameters, size_t parameter_bytes,
+              void (*call)(void* parameters));
+
+template <typename... Parameters, typename... Arguments>
+void launch(const Launch& shape, void (*kernel)(Parameters...), Arguments&&... args) {
+  struct Call {
+    void (*kernel)(Parameters...);
+    std::tuple<Parameters...> parameters;
+  } call{kernel, {static_cast<Parameters>(std::forward<Arguments>(args))...}};
+  run_grid(shape, &call, sizeof call, [](void* state) {
+    const Call& in_thread = *static_cast<const Call*>(state);
+    std::apply(in_thread.kernel, in_thread.parameters);
+  });
+}
+
+// ---- Inside a kernel ----
+
+// Start of the block's dynamic shared memory.
+void* dynamic_shared();
+// The block's variable of this key; made, unwritten, by the first thread that asks.
+void* shared_variable(const void* key, size_t bytes, size_t alignment);
+template <typename T>
+T& shared_variable(const void* key) {
+  return *static_cast<T*>(shared_variable(key, sizeof(T), alignof(T)));
+}
+
+// See the functions of ptx.cuh.
+void copy_async(void* shared, const void* global, int bytes, int source_bytes);
+void copy_async_commit();
+void copy_async_wait(int most_pending);
+void load_matrices(uint32_t* registers, int matrices, const void* shared_row, bool is_transposed);
+void multiply_add_m16n8k16(float* c, const uint32_t* a, const uint32_t* b, bool is_bf16);
+float exp2_approx(float x);
+uint4 load_global_16(const void* global);
+uint32_t pack_pair(float low, float high, bool is_bf16);
+
+}  // namespace cuda_on_cpu

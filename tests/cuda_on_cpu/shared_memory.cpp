@@ -1,0 +1,166 @@
+#include "tests/cuda_on_cpu/shared_memory.h"
+
+#include <fmt/core.h>
+
+namespace cuda_on_cpu {
+namespace {
+
+constexpr size_t kAlignment = 128;
+constexpr size_t kMargin = 64;  // behind each variable: belongs to none
+constexpr size_t kCapacity = SharedMemory::kMostBytes + (32 << 10);
+
+size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+SharedMemory::SharedMemory()
+    : storage_(std::make_unique<std::byte[]>(kCapacity + kAlignment)), bytes_(kCapacity) {}
+
+std::byte* SharedMemory::memory() const {
+  const auto start = reinterpret_cast<uintptr_t>(storage_.get());
+  return storage_.get() + (rounded_up(start, kAlignment) - start);
+}
+
+void SharedMemory::start_block(size_t dynamic_bytes, uint32_t barriers) {
+  for (size_t i = 0; i < used_; ++i) bytes_[i].copier = kNobody;
+  regions_.assign(1, {nullptr, 0, dynamic_bytes});
+  used_ = rounded_up(dynamic_bytes + kMargin, kAlignment);
+  static_bytes_ = 0;
+  first_barriers_ = barriers;
+}
+
+std::byte* SharedMemory::variable(const void* key, size_t bytes, size_t alignment) {
+  for (const Region& region : regions_)
+    if (region.key == key) return memory() + region.begin;
+  const size_t begin = rounded_up(used_, alignment);
+  static_bytes_ = rounded_up(static_bytes_, alignment) + bytes;
+  if (static_bytes_ > kMostStaticBytes || regions_[0].bytes + static_bytes_ > kMostBytes ||
+      begin + bytes + kMargin > kCapacity)
+    return nullptr;
+  regions_.push_back({key, begin, bytes});
+  used_ = begin + bytes + kMargin;
+  return memory() + begin;
+}
+
+bool SharedMemory::contains(const void* address) const {
+  const auto* byte = static_cast<const std::byte*>(address);
+  return byte >= memory() && byte < memory() + kCapacity;
+}
+
+size_t SharedMemory::offset_of(const void* address) const {
+  return static_cast<size_t>(static_cast<const std::byte*>(address) - memory());
+}
+
+const SharedMemory::Region* SharedMemory::region_of(size_t offset, size_t bytes) const {
+  for (const Region& region : regions_)
+    if (region.begin <= offset && offset + bytes <= region.begin + region.bytes) return &region;
+  return nullptr;
+}
+
+std::string SharedMemory::name_of(size_t offset) const {
+  const Region* nearest = &regions_[0];
+  for (const Region& region : regions_)
+    if (region.begin <= offset) nearest = &region;
+  return fmt::format("byte {} of {} of {} bytes", offset - nearest->begin,
+                     nearest->key == nullptr ? "the dynamic shared memory" : "a shared variable",
+                     nearest->bytes);
+}
+
+MaybeFinding SharedMemory::check_bounds(const void* address, size_t bytes) const {
+  const size_t offset = offset_of(address);
+  if (region_of(offset, bytes) != nullptr) return std::nullopt;
+  return Finding{FaultKind::kOutOfBounds, name_of(offset)};
+}
+
+MaybeFinding SharedMemory::check_read(size_t offset, const Toucher& who) const {
+  const Byte& byte = bytes_[offset];
+  if (byte.copier != kNobody)
+    return Finding{FaultKind::kInFlight,
+                   fmt::format("{}: thread {} has not waited for its copy there", name_of(offset),
+                               byte.copier)};
+  if (byte.write.barriers < first_barriers_)
+    return Finding{FaultKind::kUninitialized, name_of(offset)};
+  if (byte.write.thread == who.thread || byte.write.barriers < who.barriers) return std::nullopt;
+  if (byte.write.warp() == who.warp() && byte.write.warp_syncs < who.warp_syncs)
+    return std::nullopt;
+  return Finding{FaultKind::kRace,
+                 fmt::format("{}: thread {} wrote it, with no barrier in between", name_of(offset),
+                             byte.write.thread)};
+}
+
+MaybeFinding SharedMemory::check_write(size_t offset, const Toucher& who, bool is_atomic) const {
+  const Byte& byte = bytes_[offset];
+  if (byte.copier != kNobody)
+    return Finding{FaultKind::kInFlight,
+                   fmt::format("{}: thread {} has not waited for its copy there", name_of(offset),
+                               byte.copier)};
+  if (byte.write.barriers == who.barriers && byte.write.thread != who.thread &&
+      !(byte.write.warp() == who.warp() && byte.write.warp_syncs < who.warp_syncs) &&
+      !(is_atomic && byte.was_atomic))
+    return Finding{FaultKind::kRace,
+                   fmt::format("{}: thread {} wrote it too, with no barrier in between",
+                               name_of(offset), byte.write.thread)};
+  if (byte.read_barriers != who.barriers) return std::nullopt;
+  const uint32_t own_warp = 1u << who.warp(), own_lane = 1u << who.lane();
+  const bool other_warps = (byte.reader_warps & ~own_warp) != 0;
+  const bool other_lanes = byte.last_reader / 32 == who.warp() &&
+                           byte.read_warp_syncs == who.warp_syncs &&
+                           (byte.reader_lanes & ~own_lane) != 0;
+  if (!other_warps && !other_lanes) return std::nullopt;
+  return Finding{FaultKind::kRace,
+                 fmt::format("{}: read by others, thread {} the last, with no barrier in between",
+                             name_of(offset), byte.last_reader)};
+}
+
+void SharedMemory::remember_read(Byte& byte, const Toucher& who) {
+  const uint32_t warp = 1u << who.warp(), lane = 1u << who.lane();
+  const bool is_first = byte.read_barriers != who.barriers;
+  const bool same_run = !is_first && byte.last_reader / 32 == who.warp() &&
+                        byte.read_warp_syncs == who.warp_syncs;
+  byte.reader_warps = is_first ? warp : byte.reader_warps | warp;
+  byte.reader_lanes = same_run ? byte.reader_lanes | lane : lane;
+  byte.read_barriers = who.barriers;
+  byte.read_warp_syncs = who.warp_syncs;
+  byte.last_reader = who.thread;
+}
+
+MaybeFinding SharedMemory::touch(const void* address, size_t bytes, Touch how,
+                                 const Toucher& who) {
+  if (MaybeFinding finding = check_bounds(address, bytes)) return finding;
+  const size_t begin = offset_of(address);
+  for (size_t i = begin; i < begin + bytes; ++i) {
+    if (how != Touch::kWrite && bytes_[i].write.barriers < first_barriers_)
+      return check_read(i, who);
+    if (MaybeFinding finding = how == Touch::kRead ? check_read(i, who)
+                                                   : check_write(i, who, how == Touch::kAtomic))
+      return finding;
+    if (how == Touch::kRead) {
+      remember_read(bytes_[i], who);
+    } else {
+      bytes_[i].write = who;
+      bytes_[i].was_atomic = how == Touch::kAtomic;
+    }
+  }
+  return std::nullopt;
+}
+
+MaybeFinding SharedMemory::begin_copy(const void* address, size_t bytes, const Toucher& who) {
+  if (MaybeFinding finding = check_bounds(address, bytes)) return finding;
+  const size_t begin = offset_of(address);
+  for (size_t i = begin; i < begin + bytes; ++i) {
+    if (MaybeFinding finding = check_write(i, who, /*is_atomic=*/false)) return finding;
+    bytes_[i].copier = who.thread;
+  }
+  return std::nullopt;
+}
+
+void SharedMemory::end_copy(const void* address, size_t bytes, const Toucher& who) {
+  const size_t begin = offset_of(address);
+  for (size_t i = begin; i < begin + bytes; ++i) {
+    bytes_[i].copier = kNobody;
+    bytes_[i].write = who;
+    bytes_[i].was_atomic = false;
+  }
+}
+
+}  // namespace cuda_on_cpu

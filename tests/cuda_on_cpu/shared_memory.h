@@ -1,0 +1,82 @@
+// A block's shared memory, and beside every byte who touched it last: reads of what was never
+// written, races, and bytes that an asynchronous copy may write at any moment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/cuda_on_cpu/finding.h"
+
+namespace cuda_on_cpu {
+
+// When and by whom memory is touched. Two accesses are ordered where a __syncthreads() lies between
+// them, or both are of one warp and a __syncwarp() of all its lanes does.
+struct Toucher {
+  int thread = 0;
+  uint32_t barriers = 0;    // of all blocks so far, one for each start of a block; counts from 1
+  uint32_t warp_syncs = 0;  // of the thread's warp
+
+  [[nodiscard]] int warp() const { return thread / 32; }
+  [[nodiscard]] int lane() const { return thread % 32; }
+};
+
+enum class Touch : uint8_t { kRead, kWrite, kAtomic };
+
+class SharedMemory {
+ public:
+  static constexpr size_t kMostBytes = 227 << 10;  // of a block on compute capability 9.0
+  static constexpr size_t kMostStaticBytes = 48 << 10;
+
+  SharedMemory();
+
+  // Forgets everything: nothing is written, and there are `dynamic_bytes` and no variables.
+  // `barriers` is greater than any Toucher's before.
+  void start_block(size_t dynamic_bytes, uint32_t barriers);
+
+  [[nodiscard]] std::byte* dynamic() { return memory(); }
+  // Null where the block has no room for it.
+  std::byte* variable(const void* key, size_t bytes, size_t alignment);
+
+  [[nodiscard]] bool contains(const void* address) const;
+  // Checks the access and remembers it.
+  MaybeFinding touch(const void* address, size_t bytes, Touch how, const Toucher& who);
+  // An asynchronous copy begins: a write that is over only with end_copy().
+  MaybeFinding begin_copy(const void* address, size_t bytes, const Toucher& who);
+  void end_copy(const void* address, size_t bytes, const Toucher& who);
+
+ private:
+  static constexpr int kNobody = -1;
+  struct Byte {
+    Toucher write;            // the last one; before the block's start: never written
+    uint32_t read_barriers = 0, read_warp_syncs = 0;
+    uint32_t reader_warps = 0;  // since the last barrier
+    uint32_t reader_lanes = 0;  // of the last reader's warp since its last __syncwarp()
+    int last_reader = kNobody;
+    int copier = kNobody;  // whose asynchronous copy is under way
+    bool was_atomic = false;
+  };
+  struct Region {
+    const void* key;
+    size_t begin, bytes;
+  };
+
+  [[nodiscard]] std::byte* memory() const;
+  [[nodiscard]] size_t offset_of(const void* address) const;
+  [[nodiscard]] const Region* region_of(size_t offset, size_t bytes) const;
+  [[nodiscard]] std::string name_of(size_t offset) const;
+  [[nodiscard]] MaybeFinding check_bounds(const void* address, size_t bytes) const;
+  [[nodiscard]] MaybeFinding check_read(size_t offset, const Toucher& who) const;
+  [[nodiscard]] MaybeFinding check_write(size_t offset, const Toucher& who, bool is_atomic) const;
+  void remember_read(Byte& byte, const Toucher& who);
+
+  std::unique_ptr<std::byte[]> storage_;
+  std::vector<Byte> bytes_;
+  std::vector<Region> regions_;  // the dynamic part, then the variables
+  size_t used_ = 0, static_bytes_ = 0;
+  uint32_t first_barriers_ = 0;  // of this block
+};
+
+}  // namespace cuda_on_cpu

@@ -1,6 +1,7 @@
 #include "core/kernels/cuda/attention.cuh"
 
 #include "core/base/error.h"
+#include "core/kernels/cuda/merge.cuh"
 
 namespace reprise::kernels::cuda {
 
@@ -25,6 +26,28 @@ void DeviceAttention::begin(const kv::AttentionPlan& plan, int64_t heads,
 
 void DeviceAttention::run(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
                           cudaStream_t stream) {
+  run_parts(layer, q, out, stream);
+  merge_parts(out, stream);
+}
+
+void DeviceAttention::merge_parts(const DeviceOutput& out, cudaStream_t stream) {
+  const ScheduleImage::Merge merge = image_.merge(arrays_.data());
+  merge_partials({.rows = merge.rows,
+                  .begin = merge.begin,
+                  .entries = merge.entries,
+                  .merged = merge.merged,
+                  .o = o_.as<float>(),
+                  .m = m_.as<float>(),
+                  .n = n_.as<float>(),
+                  .heads = schedule_.cut.heads,
+                  .head_dim = head_dim_,
+                  .out = out.data,
+                  .out_dtype = out.dtype},
+                 stream);
+}
+
+void DeviceAttention::run_parts(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
+                                cudaStream_t stream) {
   REPRISE_CHECK(q.row_stride % 8 == 0 && reinterpret_cast<uintptr_t>(q.data) % 16 == 0,
                 "queries at {}, rows {} elements apart: 16 bytes are read at a time", q.data,
                 q.row_stride);

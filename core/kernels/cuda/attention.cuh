@@ -43,16 +43,16 @@ class DeviceAttention {
              const GpuModel& gpu, cudaStream_t stream,
              RowResults results = RowResults::kFinished, const TileOverride& wanted = {});
 
-  // One layer of the step: rows that one part computes whole are finished in `out`, of the others
-  // every part leaves partial results, laid out as kernels::Partials, for merge().
-  // out may be null where the schedule finishes none.
+  // out = softmax(scale * q k^T + bias + mask) v for one layer of the step, as kernels::attention().
   void run(int64_t layer, const DeviceQueries& q, const DeviceOutput& out, cudaStream_t stream);
 
+  // The two halves of it. The first finishes the rows that one part computes whole and leaves
+  // partial results of the others, laid out as kernels::Partials; the second merges these.
+  void run_parts(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
+                 cudaStream_t stream);
+  void merge_parts(const DeviceOutput& out, cudaStream_t stream);
+
   [[nodiscard]] const StepSchedule& schedule() const { return schedule_; }
-  [[nodiscard]] ScheduleImage::Merge merge() const { return image_.merge(arrays_.data()); }
-  [[nodiscard]] const float* partial_o() const { return o_.as<float>(); }
-  [[nodiscard]] const float* partial_m() const { return m_.as<float>(); }
-  [[nodiscard]] const float* partial_n() const { return n_.as<float>(); }
 
  private:
   StepSchedule schedule_;

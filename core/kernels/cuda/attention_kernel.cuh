@@ -112,7 +112,8 @@ __device__ __forceinline__ void store_lanes(const AttentionCall& call, const Att
 // What the key warps of a block leave to each other in shared memory, where the ring was.
 template <class Tile>
 struct KeyWarpSums {
-  static constexpr int kPitch = Tile::kHeadDim + 4;
+  // 8 floats more than a multiple of 16: the 16 threads of a half warp store pairs to all 32 banks.
+  static constexpr int kPitch = Tile::kHeadDim + 8;
   static constexpr int kWarps = Tile::kKeyWarps;
 
   float o[kWarps][Tile::kLanes][kPitch];

@@ -1,8 +1,10 @@
 #include "core/kernels/cuda/schedule.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -56,7 +58,6 @@ ItemLoad load_of(const kv::AttentionPlan& plan, const kv::WorkItem& item, int64_
   const KeyRange first = seen_keys(plan, item, item.first_row, item.first_row + 1, window);
   const KeyRange last = seen_keys(plan, item, item.end_row - 1, item.end_row, window);
   return {.lanes = (item.end_row - item.first_row) * group,
-          .keys = seen.count(),
           // Masks and windows move evenly along the rows of an item.
           .mean_keys = 0.5 * static_cast<double>(first.count() + last.count()),
           .key_tiles = ceil_div(segment.skipped + seen.end, kKeyTile) -

@@ -2,14 +2,15 @@
 // so get to the device.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "core/kernels/attention_schedule.h"
 #include "core/kernels/cuda/attention_task.h"
-#include "core/kernels/cuda/tiles.h"
 #include "core/kernels/cuda/schedule_upload.h"
+#include "core/kernels/cuda/tiles.h"
 
 namespace reprise::kernels::cuda {
 

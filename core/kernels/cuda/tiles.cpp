@@ -17,6 +17,8 @@ constexpr std::array<int32_t, 3> kTilesSm90 = {1, 2, 3};
 constexpr double kMergeLaunchUs = 3.0;
 constexpr int64_t kLeastTilesOfPart = 2;
 constexpr int32_t kMostParts = 64;
+// Below this the model says nothing: the coarser cut has fewer partial results.
+constexpr double kAsGood = 1.03;
 
 constexpr int64_t kKvBytes = 2;  // of an element: bf16 or f16
 
@@ -92,16 +94,15 @@ double step_us(const Costs& costs, double share_us, const GpuModel& gpu) {
 }
 
 void choose_parts(const Costs& costs, const GpuModel& gpu, TileChoice& choice) {
-  double best_share = costs.longest_us;
-  choice.estimate_us = step_us(costs, best_share, gpu);
-  for (int32_t parts = 2; parts <= kMostParts; ++parts) {
-    const double share = costs.longest_us / parts, us = step_us(costs, share, gpu);
-    if (us >= choice.estimate_us) continue;
-    choice.estimate_us = us;
-    best_share = share;
-  }
+  std::array<double, kMostParts> us{};  // of 1, 2, ... parts of the longest item
+  for (int32_t parts = 1; parts <= kMostParts; ++parts)
+    us[static_cast<size_t>(parts - 1)] = step_us(costs, costs.longest_us / parts, gpu);
+  const double good_us = kAsGood * *std::min_element(us.begin(), us.end());
+  const auto chosen = std::find_if(us.begin(), us.end(), [&](double one) { return one <= good_us; });
+  choice.estimate_us = *chosen;
+  const double share = costs.longest_us / static_cast<double>(chosen - us.begin() + 1);
   for (size_t i = 0; i < costs.items.size(); ++i)
-    choice.parts[i] = parts_for(costs.items[i], best_share);
+    choice.parts[i] = parts_for(costs.items[i], share);
 }
 
 }  // namespace

@@ -64,7 +64,6 @@ int64_t resident_blocks(const TileShape& shape, int64_t head_dim, const GpuModel
 // An item of a plan, as the cost model sees it.
 struct ItemLoad {
   int64_t lanes = 0;        // of a kv head
-  int64_t keys = 0;         // that any lane sees
   double mean_keys = 0.0;   // that a lane tile sees on average: about half under a causal mask
   int64_t key_tiles = 0;    // tiles of kKeyTile keys, as AttentionSchedule counts them
 };
@@ -94,7 +93,8 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
 
 // The cheapest shape of each item, and parts so that the blocks fill the machine evenly: the item
 // that takes longest is cut into 1, 2, ... 64 and the others into parts of that time; each further
-// part pays for writing and reading its partial results. [ChunkAttention §3.2 cuts by sequence]
+// part pays for writing and reading its partial results. Of cuts that the model has within 3 % of
+// the best, the coarsest.   [ChunkAttention §3.2 splits by chunks and by sequences]
 TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step,
                         const GpuModel& gpu, const TileOverride& wanted = {});
 

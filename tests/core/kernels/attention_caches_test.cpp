@@ -60,26 +60,8 @@ TEST(AttentionCaches, RandomPlansOverSeveralCachesMatchTheReference) {
     for (int count = pick(2, 3), i = 0; i < count; ++i)
       caches.emplace_back(kAllDtypes[(seed + static_cast<uint64_t>(i)) % 3], 16, pick(2, 4),
                           kv_heads, pick(1, 90), head_dim, seed * 10 + static_cast<uint64_t>(i));
-    kv::AttentionPlan plan;
-    plan.begin(caches[0].view);
-    for (size_t i = 1; i < caches.size(); ++i) plan.add_cache(caches[i].view);
-    const int rows = pick(1, 40);
-    for (int row = 0; row < rows; ++row) testing::add_row(plan, 400 + row);
-    for (int segments = pick(2, 8); segments > 0; --segments) {
-      const int cache = pick(0, static_cast<int>(caches.size()) - 1);
-      const int32_t id =
-          testing::add_segment(plan, caches[static_cast<size_t>(cache)], pick(0, 260), pick(0, 90),
-                               [&] { return static_cast<int64_t>(pick(0, 15)); });
-      plan.segments.back().cache = cache;
-      const int first = pick(0, rows - 1), end = pick(first + 1, rows);
-      const bool causal = pick(0, 2) == 0;
-      plan.items.push_back({.segment = id,
-                            .first_row = first,
-                            .end_row = end,
-                            .mask = causal ? kv::Mask::kCausal : kv::Mask::kNone,
-                            .visible = causal ? pick(-2, 250) : 0});
-    }
-    plan.finish();
+    const kv::AttentionPlan plan = testing::random_plan_over(caches, pick);
+    const int rows = plan.rows();
     AttentionParams params{.scale = 1.0f / std::sqrt(static_cast<float>(head_dim))};
     if (pick(0, 3) == 0) params.window = pick(1, 500);
     std::vector<float> slopes;

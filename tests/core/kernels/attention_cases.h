@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "core/device/tensor.h"
@@ -93,6 +94,33 @@ inline kv::AttentionPlan causal_plan(const RandomCache& cache, int32_t past, int
                         .end_row = rows,
                         .mask = kv::Mask::kCausal,
                         .visible = past + 1});
+  plan.finish();
+  return plan;
+}
+
+// Up to 40 rows, of which random ranges read segments of random caches, masked or not; some rows may
+// read nothing. pick(low, high) draws a number.
+template <typename Pick>
+kv::AttentionPlan random_plan_over(std::span<const RandomCache> caches, Pick&& pick) {
+  kv::AttentionPlan plan;
+  plan.begin(caches[0].view);
+  for (size_t i = 1; i < caches.size(); ++i) plan.add_cache(caches[i].view);
+  const int rows = pick(1, 40);
+  for (int row = 0; row < rows; ++row) add_row(plan, 400 + row);
+  for (int segments = pick(2, 8); segments > 0; --segments) {
+    const int cache = pick(0, static_cast<int>(caches.size()) - 1);
+    const int32_t id =
+        add_segment(plan, caches[static_cast<size_t>(cache)], pick(0, 260), pick(0, 90),
+                    [&] { return static_cast<int64_t>(pick(0, 15)); });
+    plan.segments.back().cache = cache;
+    const int first = pick(0, rows - 1), end = pick(first + 1, rows);
+    const bool causal = pick(0, 2) == 0;
+    plan.items.push_back({.segment = id,
+                          .first_row = first,
+                          .end_row = end,
+                          .mask = causal ? kv::Mask::kCausal : kv::Mask::kNone,
+                          .visible = causal ? pick(-2, 250) : 0});
+  }
   plan.finish();
   return plan;
 }

@@ -1,0 +1,20 @@
+# The attention kernel: its arithmetic on the host, and the kernel itself by the emulator.
+set(kernels ${CMAKE_SOURCE_DIR}/core/kernels/cuda)
+if(NOT TARGET reprise_attention_plans)
+  reprise_library(reprise_attention_plans
+    SOURCES ${kernels}/roofline.cpp ${kernels}/schedule.cpp ${kernels}/schedule_upload.cpp ${kernels}/tiles.cpp
+    LINK reprise_kernels)
+endif()
+foreach(name roofline step_schedule tiles)
+  reprise_test(cuda_attention_${name}_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/attention_${name}_test.cpp
+               LINK reprise_attention_plans)
+endforeach()
+if(TARGET reprise_row_kernels_on_cpu)
+  reprise_kernels_on_cpu(reprise_attention_on_cpu
+    SOURCES ${kernels}/attention.cu ${kernels}/attention_bf16.cu ${kernels}/attention_f16.cu
+    LINK reprise_attention_plans reprise_row_kernels_on_cpu)
+  reprise_test(cuda_attention_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/attention_test.cpp
+               LINK reprise_attention_on_cpu reprise_reference)
+  reprise_test(cuda_attention_extremes_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/attention_extremes_test.cpp
+               LINK reprise_attention_on_cpu reprise_reference)
+endif()

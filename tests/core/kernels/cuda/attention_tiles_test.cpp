@@ -1,0 +1,139 @@
+#include "core/kernels/cuda/tiles.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+
+namespace reprise::kernels::cuda {
+namespace {
+
+constexpr GpuModel kGpus[] = {kA100, kH100, kH200};
+constexpr StepShape kLlama = {.kv_heads = 32, .head_dim = 128};
+
+ItemLoad item_of(int64_t lanes, int64_t keys) {
+  return {.lanes = lanes,
+          .mean_keys = static_cast<double>(keys),
+          .key_tiles = (keys + kKeyTile - 1) / kKeyTile};
+}
+
+int32_t lanes_chosen(const ItemLoad& item, const GpuModel& gpu) {
+  const TileChoice choice = choose_tiles({&item, 1}, kLlama, gpu);
+  return kTileShapes[static_cast<size_t>(choice.shapes[0])].lanes;
+}
+
+// What the kernel's source relies on.
+TEST(CudaTiles, EveryShapeIsOneTheKernelCanHave) {
+  for (const TileShape& shape : kTileShapes) {
+    EXPECT_EQ(shape.lanes, 16 * shape.lane_warps) << text_of(shape);
+    EXPECT_EQ(shape.keys, kKeyTile) << text_of(shape);
+    EXPECT_EQ(shape.keys % (16 * shape.key_warps), 0) << text_of(shape);
+    EXPECT_LE(shape.threads(), 1024) << text_of(shape);
+    EXPECT_LE(shape.threads() * shape.blocks * 255, 65536) << text_of(shape) << ": registers";
+  }
+  for (const int dim : kHeadDims) EXPECT_EQ(dim % 16, 0);
+}
+
+// The table promises what an SM holds: shared memory for as many blocks as registers allow.
+TEST(CudaTiles, EveryShapeOfAnArchitectureFitsItsSharedMemory) {
+  for (const GpuModel& gpu : kGpus)
+    for (const int32_t index : tiles_of(gpu.architecture))
+      for (const int dim : kHeadDims) {
+        const TileShape& shape = kTileShapes[static_cast<size_t>(index)];
+        EXPECT_LE(shape.shared_bytes(dim), gpu.shared_block_bytes) << text_of(shape);
+        EXPECT_EQ(resident_blocks(shape, dim, gpu), shape.blocks)
+            << text_of(shape) << " of head size " << dim << " on " << gpu.name;
+      }
+  // Three stages of head size 128 twice: 2 * (3 * 2 * 64 * 136 * 2 + 1024) bytes.
+  EXPECT_EQ(resident_blocks(kTileShapes[1], 128, kA100), 1);
+}
+
+TEST(CudaTiles, FewLanesGetSmallTilesAndManyLargeOnes) {
+  for (const GpuModel& gpu : kGpus) {
+    EXPECT_EQ(lanes_chosen(item_of(1, 4096), gpu), 16) << gpu.name;
+    EXPECT_EQ(lanes_chosen(item_of(16, 4096), gpu), 16) << gpu.name;
+    EXPECT_EQ(lanes_chosen(item_of(32, 4096), gpu), 64) << gpu.name;
+    EXPECT_EQ(lanes_chosen(item_of(128, 4096), gpu), 128) << gpu.name;
+    EXPECT_EQ(lanes_chosen(item_of(4096, 4096), gpu), 128) << gpu.name;
+  }
+}
+
+TEST(CudaTiles, PartsFillAnEmptyMachineAndLeaveAFullOneAlone) {
+  for (const GpuModel& gpu : kGpus) {
+    // One sequence of 8 kv heads: 8 blocks for hundreds of slots.
+    const std::vector<ItemLoad> one = {item_of(4, 32768)};
+    const StepShape few_heads{.kv_heads = 8, .head_dim = 128};
+    const TileChoice alone = choose_tiles(one, few_heads, gpu);
+    EXPECT_GE(8 * alone.parts[0], gpu.sms) << gpu.name;
+    // 64 of 32: each slot has several blocks.
+    const std::vector<ItemLoad> many(64, item_of(1, 2048));
+    for (const int32_t parts : choose_tiles(many, kLlama, gpu).parts) EXPECT_LE(parts, 2);
+    // Short ones are not worth a merge.
+    const std::vector<ItemLoad> short_ones = {item_of(1, 100)};
+    EXPECT_EQ(choose_tiles(short_ones, few_heads, gpu).parts[0], 1);
+  }
+}
+
+// A long sequence among short ones would be waited for by all.
+TEST(CudaTiles, TheLongItemIsCutAndTheShortOnesAreNot) {
+  std::vector<ItemLoad> items(8, item_of(1, 256));
+  items[3] = item_of(1, 65536);
+  const TileChoice choice = choose_tiles(items, {.kv_heads = 4, .head_dim = 64}, kH100);
+  EXPECT_GT(choice.parts[3], 16);
+  for (size_t i = 0; i < items.size(); ++i)
+    if (i != 3) EXPECT_EQ(choice.parts[i], 1);
+}
+
+TEST(CudaTiles, PartsHaveKeyTilesOfTheirOwn) {
+  for (const int64_t keys : {1, 64, 65, 128, 129, 300, 5000})
+    for (const int64_t lanes : {1, 20, 100}) {
+      const ItemLoad item = item_of(lanes, keys);
+      for (const int32_t wanted : {0, 1, 3, 1000}) {
+        const TileChoice choice = choose_tiles({&item, 1}, {.kv_heads = 1, .head_dim = 128}, kH200,
+                                               {.parts = wanted});
+        EXPECT_GE(choice.parts[0], 1);
+        EXPECT_LE(choice.parts[0], item.key_tiles);
+        if (wanted > 0) EXPECT_EQ(choice.parts[0], std::min<int64_t>(wanted, item.key_tiles));
+      }
+    }
+}
+
+TEST(CudaTiles, AnOverrideIsTakenAsItIs) {
+  const std::vector<ItemLoad> items = {item_of(1, 500), item_of(500, 500)};
+  for (size_t shape = 0; shape < kTileShapes.size(); ++shape)
+    for (const int32_t chosen :
+         choose_tiles(items, kLlama, kA100, {.shape = static_cast<int32_t>(shape)}).shapes)
+      EXPECT_EQ(chosen, static_cast<int32_t>(shape));
+}
+
+// By hand: A100, 1 lane, 4096 keys of d 128, one kv head: 2 * 4096 * 128 * 2 bytes at 2039 GB/s / 108.
+TEST(CudaTiles, TheCostOfAnItemIsItsSlowestPart) {
+  const StepShape step{.kv_heads = 1, .head_dim = 128};
+  EXPECT_NEAR(item_us(item_of(1, 4096), kTileShapes[0], step, kA100),
+              2.0 * 4096 * 128 * 2 / (2039e3 / 108), 1e-6);
+  // 128 lanes on an H200: 4 * 128 * 64 * 128 FLOPs of each of 64 tiles at 989.4 TFLOP/s / 132, or
+  // 32 KiB at 4800 GB/s / 132; or 128 * 64 exponentials at 16 a clock.
+  const double bytes_us = 32768 / (4800e3 / 132), exp_us = 128 * 64 / (16 * 1.83e3);
+  EXPECT_GT(bytes_us, exp_us);
+  EXPECT_NEAR(item_us(item_of(128, 4096), kTileShapes[3], step, kH200), 64 * bytes_us, 1e-6);
+  // The second tile of lanes finds the keys in L2.
+  EXPECT_NEAR(item_us(item_of(256, 4096), kTileShapes[3], step, kH200),
+              64 * (bytes_us + std::max(exp_us, 4.0 * 128 * 64 * 128 / (989.4e6 / 132))), 1e-6);
+  EXPECT_EQ(item_us(item_of(4, 0), kTileShapes[0], step, kA100), 0.0);
+}
+
+TEST(CudaTiles, NamesAreReadBackAndUnknownOnesSayWhatThereIs) {
+  for (size_t i = 0; i < kTileShapes.size(); ++i)
+    EXPECT_EQ(parse_tile(text_of(kTileShapes[i])), static_cast<int32_t>(i));
+  EXPECT_EQ(text_of(kTileShapes[0]), "16x64:1x4:2");
+  try {
+    parse_tile("32x64:2x2:2");
+    FAIL() << "not compiled";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("64x64:4x1:2"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(require_head_dim(72), ShapeError);
+  EXPECT_NO_THROW(require_head_dim(80));
+}
+
+}  // namespace
+}  // namespace reprise::kernels::cuda

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
+
 namespace reprise::kernels::cuda {
 namespace {
 
@@ -17,6 +19,21 @@ int64_t visible_pairs(const kv::AttentionPlan& plan, const kv::WorkItem& item, i
 
 std::string_view name_of(Architecture architecture) {
   return architecture == Architecture::kSm80 ? "sm_80" : "sm_90";
+}
+
+GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms) {
+  if (major < 8)
+    raise(
+        "{} has compute capability {}.{}; the CUDA kernels need 8.0 (A100) or later: use --device cpu",
+        device_name, major, minor);
+  GpuModel model = major == 8 ? kA100 : kH100;
+  if (device_name.find("H200") != std::string_view::npos) model = kH200;
+  if (major == 8 && minor != 0) {  // A10, L4 and their like ("Technical Specifications per CC")
+    model.shared_bytes = 100 << 10;
+    model.shared_block_bytes = 99 << 10;
+  }
+  model.sms = sms;
+  return model;
 }
 
 AttentionWork least_work(const kv::AttentionPlan& plan, int64_t heads,

@@ -58,6 +58,11 @@ inline constexpr GpuModel kH200 = {.name = "H200",
                                    .shared_bytes = 228 << 10,
                                    .shared_block_bytes = 227 << 10};
 
+// The model for a device as the CUDA runtime describes it, with its own number of SMs; of those above
+// the nearest where it is none of them. Throws Error below compute capability 8.0, which has neither
+// cp.async nor the products the kernels are made of.
+GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms);
+
 // What one layer's attention moves and computes.
 struct AttentionWork {
   double kv_bytes = 0;

@@ -221,9 +221,9 @@ void ScheduleImage::set(const StepSchedule& schedule, const kv::AttentionPlan& p
   const bool has_slopes = !params.alibi.slopes.empty(), is_rounded = params.alibi.rounded_to_bf16;
   call_ = {.heads = static_cast<int32_t>(schedule.cut.heads),
            .kv_heads = static_cast<int32_t>(plan.kv_heads()),
-           // No position is as far as that from another.
+           // No two positions are so far apart; and positions can be added to it.
            .window = static_cast<int32_t>(
-               std::min<int64_t>(params.window, std::numeric_limits<int32_t>::max())),
+               std::min<int64_t>(params.window, std::numeric_limits<int32_t>::max() / 2)),
            .scale_log2 = static_cast<float>(params.scale * kLog2E),
            .alibi_log2 =
                has_slopes ? static_cast<float>(is_rounded ? kLog2E * params.alibi.factor : kLog2E)

@@ -18,3 +18,5 @@ if(TARGET reprise_row_kernels_on_cpu)
   reprise_test(cuda_attention_extremes_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/attention_extremes_test.cpp
                LINK reprise_attention_on_cpu reprise_reference)
 endif()
+add_executable(cuda_attention_roofline_table ${CMAKE_CURRENT_LIST_DIR}/attention_roofline_table.cpp)
+target_link_libraries(cuda_attention_roofline_table PRIVATE reprise_options reprise_attention_plans)

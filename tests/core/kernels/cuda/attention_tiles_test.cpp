@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "core/base/error.h"
 
 namespace reprise::kernels::cuda {
@@ -119,6 +123,18 @@ TEST(CudaTiles, TheCostOfAnItemIsItsSlowestPart) {
   EXPECT_NEAR(item_us(item_of(256, 4096), kTileShapes[3], step, kH200),
               64 * (bytes_us + std::max(exp_us, 4.0 * 128 * 64 * 128 / (989.4e6 / 132))), 1e-6);
   EXPECT_EQ(item_us(item_of(4, 0), kTileShapes[0], step, kA100), 0.0);
+}
+
+TEST(CudaTiles, ADeviceGetsTheNearestModel) {
+  EXPECT_EQ(gpu_model("NVIDIA A100-SXM4-80GB", 8, 0, 108).name, kA100.name);
+  EXPECT_EQ(gpu_model("NVIDIA H100 80GB HBM3", 9, 0, 132).name, kH100.name);
+  EXPECT_EQ(gpu_model("NVIDIA H200", 9, 0, 132).name, kH200.name);
+  EXPECT_EQ(gpu_model("NVIDIA H100 PCIe", 9, 0, 114).sms, 114);
+  EXPECT_THROW(gpu_model("Tesla V100", 7, 0, 80), Error);
+  const GpuModel l4 = gpu_model("NVIDIA L4", 8, 9, 58);
+  for (const int32_t index : tiles_of(l4.architecture))
+    for (const int dim : kHeadDims)
+      EXPECT_LE(kTileShapes[static_cast<size_t>(index)].shared_bytes(dim), l4.shared_block_bytes);
 }
 
 TEST(CudaTiles, NamesAreReadBackAndUnknownOnesSayWhatThereIs) {

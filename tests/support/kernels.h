@@ -21,6 +21,13 @@ inline constexpr double kUnitBf16 = 0x1p-8;
 // What flushing one product or result to zero may lose.
 inline constexpr double kSmallestNormal = 0x1p-126;
 
+// What rounding a number of this magnitude to `dtype` may change; nothing where it is f32 already.
+inline double rounding_bound(DType dtype, double magnitude) {
+  if (dtype == DType::kF32) return 0.0;
+  const double of_subnormals = dtype == DType::kF16 ? 0x1p-25 : 0.0;
+  return epsilon_of(dtype) / 2 * magnitude + of_subnormals;
+}
+
 inline std::vector<Isa> available_isas() {
   std::vector<Isa> isas;
   for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16})
@@ -38,6 +45,7 @@ inline std::vector<float> random_values(int64_t count, uint64_t seed, DType dtyp
   for (float& value : values) {
     value = normal(random);
     if (dtype == DType::kBF16) value = bf16(value);
+    if (dtype == DType::kF16) value = f16(value);
   }
   return values;
 }

@@ -27,7 +27,7 @@ __device__ __forceinline__ float activate(float x) {
     return 0.5f * x * erfcf(-0.70710678118f * x);  // 1 + erf would cancel for negative x
   } else {
     // (1 + tanh u) / 2 = sigmoid(2 u)
-    return x * sigmoid(1.59576912161f * (x + 0.044715f * x * x * x));
+    return x * sigmoid(1.59576912161f * fmaf(x * x * x, 0.044715f, x));
   }
 }
 

@@ -6,16 +6,15 @@
 #include <limits>
 
 #include "core/kernels/reference/activation.h"
+#include "tests/core/kernels/activation_bounds.h"
 #include "tests/support/kernels.h"
 
 namespace reprise::kernels {
 namespace {
 
+using reprise::testing::activation_bounds;
 using reprise::testing::available_isas;
 using reprise::testing::expect_within;
-using reprise::testing::kSmallestNormal;
-using reprise::testing::kUnitBf16;
-using reprise::testing::kUnitF32;
 using reprise::testing::random_values;
 using reprise::testing::tensor_of;
 using reprise::testing::values_of;
@@ -28,27 +27,6 @@ const char* name(ActivationKind kind) {
                                          : "gelu_tanh";
 }
 
-// f32 roundings are u = 2^-24 each. An exponential e^-z has the rounding of its argument (z, three
-// roundings on the way to it) and 4 u of its own; below 2^-126 it is 0. So
-//   silu       z = |x|:           |y| (3 |x| + 10) u       + |x| 2^-126
-//   gelu_tanh  z = 1.6 |x + ...|: |y| (6 z + 14) u         + |x| 2^-126  (z itself takes three
-//   more) gelu       x (1 + erf) / 2:   the header promises erf to 2e-7; three roundings of
-//   magnitude |x|
-double bound_of(ActivationKind kind, double x, double y) {
-  const double magnitude = std::abs(x);
-  switch (kind) {
-    case ActivationKind::kSilu:
-      return std::abs(y) * (3 * magnitude + 10) * kUnitF32 + magnitude * kSmallestNormal;
-    case ActivationKind::kGelu:
-      return magnitude / 2 * 2e-7 + 3 * magnitude * kUnitF32;
-    case ActivationKind::kGeluTanh: {
-      const double z = 1.6 * (magnitude + 0.044715 * std::pow(magnitude, 3));
-      return std::abs(y) * (6 * std::min(z, 200.0) + 14) * kUnitF32 + magnitude * kSmallestNormal;
-    }
-  }
-  return 0.0;
-}
-
 void check(ActivationKind kind, bool is_gated, DType dtype, const std::vector<float>& x,
            int64_t rows, int64_t cols) {
   const Tensor input = tensor_of(x, dtype);
@@ -59,19 +37,7 @@ void check(ActivationKind kind, bool is_gated, DType dtype, const std::vector<fl
                       .rows = rows,
                       .cols = cols};
   const std::vector<double> want = reference::activation(call);
-  const std::vector<float> values = values_of(input);
-  std::vector<double> bound;
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t i = 0; i < cols; ++i) {
-      const float* at = values.data() + row * cols * (is_gated ? 2 : 1) + i;
-      const double gate = static_cast<double>(at[0]);
-      const double up = is_gated ? std::abs(static_cast<double>(at[cols])) : 1.0;
-      const double y = std::abs(want[static_cast<size_t>(row * cols + i)]);
-      double b = bound_of(kind, gate, reference::activate(kind, gate)) * up + kUnitF32 * y +
-                 kSmallestNormal;
-      if (dtype == DType::kBF16) b += kUnitBf16 * (y + b);
-      bound.push_back(b);
-    }
+  const std::vector<double> bound = activation_bounds(call, values_of(input), want);
   for (Isa isa : available_isas()) {
     Tensor out(dtype, {rows * cols});
     call.out = out.data();

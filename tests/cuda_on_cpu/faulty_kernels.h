@@ -1,0 +1,26 @@
+// Tiny kernels that each do one thing a device forbids, and their like that do it right.
+#pragma once
+
+#include <span>
+
+#include "tests/cuda_on_cpu/fault.h"
+
+namespace reprise::kernels::cuda::faulty {
+
+using cuda_on_cpu::FaultKind;
+
+struct FaultyKernel {
+  const char* name;
+  FaultKind kind;
+  const char* says;  // part of the report
+  void (*run)();
+};
+std::span<const FaultyKernel> faulty_kernels();
+
+struct CleanKernel {
+  const char* name;
+  void (*run)();
+};
+std::span<const CleanKernel> clean_kernels();
+
+}  // namespace reprise::kernels::cuda::faulty

@@ -1,0 +1,58 @@
+// What each device function gives, lane by lane: kernels that call it and bring the results back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace reprise::kernels::cuda::intrinsics {
+
+enum class Shuffle : uint8_t { kIndex, kUp, kDown, kXor };
+// [32]  lane whose value each lane of a full warp receives.
+std::vector<int> shuffled_lanes(Shuffle shuffle, int operand, int width);
+
+struct Votes {
+  std::vector<uint32_t> ballot, any, all;  // [32]  of each lane
+};
+// Lane i votes bit i of `votes`.
+Votes votes(uint32_t votes);
+
+// [32][matrices]  registers of load_matrices<matrices>() from 8 x 8 matrices one after the other in
+// shared memory, row-major, whose element e (counted over all) is e.
+std::vector<uint32_t> loaded_matrices(int matrices, bool is_transposed);
+
+// One warp's c + a b: [32][4] each of a's and c's registers, [32][2] of b's.
+struct Product {
+  std::vector<uint32_t> a, b;
+  std::vector<float> c;
+};
+std::vector<float> product(const Product& product, bool is_bf16);
+
+// A [16, 16] times B [16, 8], 16-bit elements, as a kernel goes about it: rows to shared memory by
+// copy_async, fragments by load_matrices. [16, 8] row-major.
+std::vector<float> whole_product(const std::vector<uint16_t>& a, const std::vector<uint16_t>& b,
+                                 bool is_bf16);
+
+// What copy_async<bytes> makes of 16 bytes of 0xee from the bytes 1, 2, ... 16.
+std::vector<uint8_t> copied(int bytes, int source_bytes);
+
+std::vector<float> exp2_of(const std::vector<float>& x);
+// Pairs (x[2 i], x[2 i + 1]) in one register each, and what comes back from it.
+struct Packed {
+  std::vector<uint32_t> pairs;
+  std::vector<float> unpacked;
+};
+Packed packed(const std::vector<float>& x, bool is_bf16);
+
+// [gridDim][blockDim] in linear order: x, y, z of the thread and of the block, one after the other.
+std::vector<std::array<unsigned, 6>> indices(std::array<unsigned, 3> grid,
+                                             std::array<unsigned, 3> block);
+
+struct Atomics {
+  int sum = 0, largest = 0;
+  float float_sum = 0.0f;
+};
+// Over threads 0 .. threads - 1 of some blocks, starting from 0.
+Atomics atomics(int threads);
+
+}  // namespace reprise::kernels::cuda::intrinsics

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Puts seeded faults into the CUDA kernels, one at a time, and expects their tests on the CPU to fail.
+
+Run as: mutate.py BUILD [--only TEXT], after the tests were built by ninja. A fault of mutations.json names the file, the
+text to find there (once) and what to put in its place, the test that must fail, and for a header the .cu file to compile
+with it. Nothing of the tree is written: the changed file lies in a temporary folder that comes first among the include
+paths, and its object comes before the library that holds the right one.
+"""
+import argparse
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+COMPILE_LIMIT_S, TEST_LIMIT_S = 300, 120
+
+
+def mutated(text, fault):
+    """`text` with the fault in it; ValueError unless it has one place for it."""
+    found = text.count(fault["find"])
+    if found != 1:
+        raise ValueError(f'{fault["name"]}: {fault["file"]} has {fault["find"]!r} {found} times, not once')
+    return text.replace(fault["find"], fault["replace"])
+
+
+def without_output(arguments):
+    """The compiler's arguments but for -o FILE, and for those of dependency files (-MD, -MT FILE, -MF FILE)."""
+    kept, skip = [], False
+    for argument in arguments:
+        if skip:
+            skip = False
+        elif argument in ("-o", "-MT", "-MF", "-c"):
+            skip = argument != "-c"
+        elif argument != "-MD":
+            kept.append(argument)
+    return kept
+
+
+def compile_command(commands, source):
+    """Arguments that compiled `source` of the tree, without source and output."""
+    for entry in commands:
+        if pathlib.Path(entry["file"]) == ROOT / source:
+            arguments = without_output(shlex.split(entry["command"]))
+            return [a for a in arguments if a != entry["file"]]
+    raise ValueError(f"{source} is not in compile_commands.json of the build: configure it with the tests")
+
+
+def link_command(build, test):
+    """Arguments that linked the test program, without its name."""
+    listed = subprocess.run(["ninja", "-C", build, "-t", "commands", f"bin/{test}"], check=True, text=True,
+                            capture_output=True).stdout
+    last = [line for line in listed.splitlines() if f" -o bin/{test} " in line][-1]
+    arguments = shlex.split(last)
+    arguments = [a for a in arguments if a not in (":", "&&")]
+    at = arguments.index("-o")
+    return arguments[:at] + arguments[at + 2:]
+
+
+def survives(build, commands, fault, folder):
+    """Whether the test passes with the fault in; None where the fault does not compile."""
+    changed = folder / fault["file"]
+    changed.parent.mkdir(parents=True)
+    changed.write_text(mutated((ROOT / fault["file"]).read_text(), fault))
+    source = fault.get("source", fault["file"])
+    source_path = changed if source == fault["file"] else ROOT / source
+    if source_path != changed:  # its own folder would come before the include paths
+        source_path = folder / source
+        source_path.parent.mkdir(parents=True, exist_ok=True)
+        source_path.write_text((ROOT / source).read_text())
+    arguments = compile_command(commands, source)
+    compiler = [i for i, a in enumerate(arguments) if not a.endswith("ccache")][0]
+    compiled = arguments[compiler:compiler + 1] + ["-I", str(folder)] + arguments[compiler + 1:]
+    # A fault may leave a variable unused.
+    made = subprocess.run(compiled + ["-Wno-error", "-w", "-c", str(source_path), "-o", str(folder / "mutant.o")],
+                          cwd=build, timeout=COMPILE_LIMIT_S, capture_output=True, text=True)
+    if made.returncode != 0:
+        print(made.stderr, file=sys.stderr)
+        return None
+    linked = link_command(build, fault["test"])
+    first_object = [i for i, a in enumerate(linked) if a.endswith(".o")][0]
+    linked[first_object:first_object] = [str(folder / "mutant.o")]
+    program = folder / fault["test"]
+    subprocess.run(linked + ["-o", str(program)], cwd=build, check=True, timeout=COMPILE_LIMIT_S)
+    try:
+        return subprocess.run([str(program), "--gtest_brief=1", "--gtest_fail_fast"], timeout=TEST_LIMIT_S,
+                              capture_output=True).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--only", default="", help="faults whose name holds this text")
+    options = parser.parse_args()
+    build = options.build.resolve()
+    commands = json.loads((build / "compile_commands.json").read_text())
+    faults = [f for f in json.loads((HERE / "mutations.json").read_text()) if options.only in f["name"]]
+    for test in sorted({f["test"] for f in faults}):
+        if subprocess.run([str(build / "bin" / test), "--gtest_brief=1"], timeout=TEST_LIMIT_S,
+                          capture_output=True).returncode != 0:
+            print(f"{test} fails without any fault")
+            return 1
+    bad = 0
+    for fault in faults:
+        with tempfile.TemporaryDirectory() as folder:
+            outcome = survives(build, commands, fault, pathlib.Path(folder))
+        verdict = {True: "NOT CAUGHT", False: "caught", None: "DOES NOT COMPILE"}[outcome]
+        bad += outcome is not False
+        print(f'{verdict:>16}  {fault["name"]}', flush=True)
+    print(f"{len(faults)} faults, {len(faults) - bad} caught")
+    return 1 if bad or not faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -118,7 +118,7 @@ __device__ __forceinline__ void copy_keys(const AttentionCall& call, const Atten
     if (key < task.end_key) {
       const unsigned at = static_cast<unsigned>(task.skipped + key);
       const unsigned block_tokens = static_cast<unsigned>(task.block_tokens);
-      element = call.block_offsets[task.first_block + static_cast<int>(at / block_tokens)] +
+      element = __ldg(call.block_offsets + task.first_block + at / block_tokens) +
                 static_cast<int64_t>(at % block_tokens) * Tile::kHeadDim + column;
       bytes = 16;
     }

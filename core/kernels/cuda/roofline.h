@@ -28,6 +28,8 @@ struct GpuModel {
   [[nodiscard]] double exponentials_per_us() const { return 16.0 * sms * clock_ghz * 1e3; }
   // L2: 5120 bytes in a clock (A100's white paper; none is published for H100, taken to be as many).
   [[nodiscard]] double l2_bytes_per_us() const { return 5120.0 * clock_ghz * 1e3; }
+  // Shared memory: 32 banks of 4 bytes in a clock of an SM (programming guide, "Shared Memory").
+  [[nodiscard]] double shared_bytes_per_us() const { return 128.0 * sms * clock_ghz * 1e3; }
   [[nodiscard]] double dram_bytes_per_us() const { return dram_gb_s * 1e3; }
   [[nodiscard]] double flops_per_us() const { return half_tflop_s * 1e6; }
 };

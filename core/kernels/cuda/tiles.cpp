@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
+#include <set>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -12,11 +15,13 @@ namespace {
 constexpr std::array<int32_t, 3> kTilesSm80 = {0, 2, 3};
 constexpr std::array<int32_t, 3> kTilesSm90 = {1, 2, 3};
 
-// Neither is measured: a launch more, for the merge, is taken to cost what launches commonly do, and
-// a part has two key tiles at least, one of them on its way while the other is computed.
-constexpr double kMergeLaunchUs = 3.0;
+// None of these is measured yet. A launch more (another tile shape, the merge) is taken to cost what
+// launches commonly do; a part has two key tiles at least, one of them on its way while the other is
+// computed.
+constexpr double kLaunchUs = 3.0;
 constexpr int64_t kLeastTilesOfPart = 2;
-constexpr int32_t kMostParts = 64;
+constexpr double kOverlapLoss = 0.1;  // share of the shorter times that the longest does not hide
+constexpr int64_t kMostParts = 64;
 // Below this the model says nothing: the coarser cut has fewer partial results.
 constexpr double kAsGood = 1.03;
 
@@ -37,6 +42,7 @@ struct Costs {
   double all_us = 0.0;      // SM time of all blocks together
   double longest_us = 0.0;  // of one block
   int64_t resident = 1;     // blocks of an SM, where the longest runs
+  int64_t most_parts = 1;   // of the longest
 };
 
 int32_t cheapest_shape(const ItemLoad& item, const StepShape& step, const GpuModel& gpu) {
@@ -51,6 +57,36 @@ int32_t cheapest_shape(const ItemLoad& item, const StepShape& step, const GpuMod
   return best;
 }
 
+double all_us(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
+              const StepShape& step, const GpuModel& gpu) {
+  double us = 0.0;
+  for (size_t i = 0; i < items.size(); ++i)
+    us += item_us(items[i], kTileShapes[static_cast<size_t>(shapes[i])], step, gpu);
+  return us * static_cast<double>(step.kv_heads);
+}
+
+// Of the whole machine, launches included.
+double shapes_us(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
+                 const StepShape& step, const GpuModel& gpu) {
+  const auto launches = std::set<int32_t>(shapes.begin(), shapes.end()).size();
+  return all_us(items, shapes, step, gpu) / gpu.sms + kLaunchUs * static_cast<double>(launches);
+}
+
+std::vector<int32_t> cheapest_shapes(std::span<const ItemLoad> items, const StepShape& step,
+                                     const GpuModel& gpu) {
+  std::vector<int32_t> best;
+  for (const ItemLoad& item : items) best.push_back(cheapest_shape(item, step, gpu));
+  double best_us = shapes_us(items, best, step, gpu);
+  for (const int32_t shape : tiles_of(gpu.architecture)) {
+    std::vector<int32_t> one(items.size(), shape);
+    const double us = shapes_us(items, one, step, gpu);
+    if (us >= best_us) continue;
+    best = std::move(one);
+    best_us = us;
+  }
+  return best;
+}
+
 Costs costs_of(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
                const StepShape& step, const GpuModel& gpu) {
   Costs costs;
@@ -60,15 +96,16 @@ Costs costs_of(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
         .lane_tiles = ceil_div(items[i].lanes, shape.lanes),
         .most_parts = std::max<int64_t>(1, items[i].key_tiles / kLeastTilesOfPart),
         .partial_bytes = 2 * items[i].lanes * step.kv_heads * (step.head_dim + 2) * 4};
-    const double all_us = item_us(items[i], shape, step, gpu);
-    item.block_us = all_us / static_cast<double>(item.lane_tiles);
-    costs.all_us += all_us * static_cast<double>(step.kv_heads);
+    item.block_us =
+        item_us(items[i], shape, step, gpu) / static_cast<double>(item.lane_tiles);
     if (item.block_us > costs.longest_us) {
       costs.longest_us = item.block_us;
       costs.resident = resident_blocks(shape, step.head_dim, gpu);
+      costs.most_parts = item.most_parts;
     }
     costs.items.push_back(item);
   }
+  costs.all_us = all_us(items, shapes, step, gpu);
   return costs;
 }
 
@@ -90,13 +127,13 @@ double step_us(const Costs& costs, double share_us, const GpuModel& gpu) {
     is_split = true;
     us += static_cast<double>(parts * item.partial_bytes) / gpu.dram_bytes_per_us();
   }
-  return is_split ? us + kMergeLaunchUs : us;
+  return is_split ? us + kLaunchUs : us;
 }
 
 void choose_parts(const Costs& costs, const GpuModel& gpu, TileChoice& choice) {
-  std::array<double, kMostParts> us{};  // of 1, 2, ... parts of the longest item
-  for (int32_t parts = 1; parts <= kMostParts; ++parts)
-    us[static_cast<size_t>(parts - 1)] = step_us(costs, costs.longest_us / parts, gpu);
+  std::vector<double> us;  // of 1, 2, ... parts of the longest item
+  for (int64_t parts = 1; parts <= std::min(kMostParts, costs.most_parts); ++parts)
+    us.push_back(step_us(costs, costs.longest_us / static_cast<double>(parts), gpu));
   const double good_us = kAsGood * *std::min_element(us.begin(), us.end());
   const auto chosen = std::find_if(us.begin(), us.end(), [&](double one) { return one <= good_us; });
   choice.estimate_us = *chosen;
@@ -149,21 +186,26 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
   const double key_tiles = std::ceil(item.mean_keys / shape.keys);
   const auto bytes = static_cast<double>(2 * shape.keys * step.head_dim * kKvBytes);
   const auto pairs = static_cast<double>(shape.lanes * shape.keys);
-  const double sms = gpu.sms;
-  const double computing_us =
-      sms * std::max(4.0 * pairs * static_cast<double>(step.head_dim) / gpu.flops_per_us(),
-                     pairs / gpu.exponentials_per_us());
-  const double first_us = std::max(sms * bytes / gpu.dram_bytes_per_us(), computing_us);
-  const double further_us = std::max(sms * bytes / gpu.l2_bytes_per_us(), computing_us);
-  return key_tiles * (first_us + (lane_tiles - 1.0) * further_us);
+  const auto tile_us = [&](double memory_us) {
+    const std::array<double, 4> us = {
+        memory_us, 4.0 * pairs * static_cast<double>(step.head_dim) / gpu.flops_per_us(),
+        pairs / gpu.exponentials_per_us(),
+        // Written once, read by each row of warps.
+        bytes * (1 + shape.lane_warps) / gpu.shared_bytes_per_us()};
+    const double longest = *std::max_element(us.begin(), us.end());
+    const double sum = std::accumulate(us.begin(), us.end(), 0.0);
+    return gpu.sms * (longest + kOverlapLoss * (sum - longest));
+  };
+  return key_tiles * (tile_us(bytes / gpu.dram_bytes_per_us()) +
+                      (lane_tiles - 1.0) * tile_us(bytes / gpu.l2_bytes_per_us()));
 }
 
 TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step,
                         const GpuModel& gpu, const TileOverride& wanted) {
   TileChoice choice;
   choice.parts.assign(items.size(), 1);
-  for (const ItemLoad& item : items)
-    choice.shapes.push_back(wanted.shape ? *wanted.shape : cheapest_shape(item, step, gpu));
+  choice.shapes = wanted.shape ? std::vector<int32_t>(items.size(), *wanted.shape)
+                               : cheapest_shapes(items, step, gpu);
   const Costs costs = costs_of(items, choice.shapes, step, gpu);
   if (costs.all_us == 0.0) return choice;  // nobody sees a key
   if (wanted.parts == 0) {

@@ -87,11 +87,13 @@ struct TileChoice {
 
 // SM time in microseconds of all lane tiles of an item against its keys, for one kv head: for each
 // key tile the longest of its bytes (the first lane tile's from memory, the others' from L2), its
-// products and its exponentials.
+// products, its exponentials and what passes through shared memory; and a tenth of the other three,
+// since the four do not overlap perfectly.
 double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& step,
                const GpuModel& gpu);
 
-// The cheapest shape of each item, and parts so that the blocks fill the machine evenly: the item
+// The cheapest shape of each item, or one for all where that saves more in launches than it costs;
+// and parts so that the blocks fill the machine evenly: the item
 // that takes longest is cut into 1, 2, ... 64 and the others into parts of that time; each further
 // part pays for writing and reading its partial results. Of cuts that the model has within 3 % of
 // the best, the coarsest.   [ChunkAttention §3.2 splits by chunks and by sequences]

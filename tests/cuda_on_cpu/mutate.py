@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts seeded faults into the CUDA kernels, one at a time, and expects their tests on the CPU to fail.
 
-Run as: mutate.py BUILD [--only TEXT], after the tests were built by ninja. A fault of mutations.json names the file, the
+Run as: mutate.py BUILD [--only TEXT] [--faults FILE], after the tests were built by ninja. A fault of mutations.json names the file, the
 text to find there (once) and what to put in its place, the test that must fail, and for a header the .cu file to compile
 with it. Nothing of the tree is written: the changed file lies in a temporary folder that comes first among the include
 paths, and its object comes before the library that holds the right one.
@@ -96,10 +96,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", default="", help="faults whose name holds this text")
+    parser.add_argument("--faults", type=pathlib.Path, default=HERE / "mutations.json", help="in place of mutations.json")
     options = parser.parse_args()
     build = options.build.resolve()
     commands = json.loads((build / "compile_commands.json").read_text())
-    faults = [f for f in json.loads((HERE / "mutations.json").read_text()) if options.only in f["name"]]
+    faults = [f for f in json.loads(options.faults.read_text()) if options.only in f["name"]]
     for test in sorted({f["test"] for f in faults}):
         if subprocess.run([str(build / "bin" / test), "--gtest_brief=1"], timeout=TEST_LIMIT_S,
                           capture_output=True).returncode != 0:

@@ -20,3 +20,12 @@ if(TARGET reprise_row_kernels_on_cpu)
 endif()
 add_executable(cuda_attention_roofline_table ${CMAKE_CURRENT_LIST_DIR}/attention_roofline_table.cpp)
 target_link_libraries(cuda_attention_roofline_table PRIVATE reprise_options reprise_attention_plans)
+# Seeded faults, as cuda_mutations.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(TARGET cuda_attention_test AND Python3_FOUND)
+  add_custom_target(cuda_attention_mutations
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/cuda_on_cpu/mutate.py ${CMAKE_BINARY_DIR}
+            --faults ${CMAKE_CURRENT_LIST_DIR}/attention_mutations.json
+    DEPENDS cuda_attention_test cuda_attention_extremes_test
+    USES_TERMINAL)
+endif()

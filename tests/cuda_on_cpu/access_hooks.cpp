@@ -1,6 +1,8 @@
 // The calls that GCC puts before every load and store (-fsanitize=thread) and before accesses whose
 // address may be unaligned for their type (-fsanitize=alignment), turned into the emulator's checks.
 // Outside kernels they do nothing.
+#include <fmt/core.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -11,7 +13,8 @@ namespace {
 
 void check(const void* address, size_t bytes, size_t alignment, Touch how, const void* code) {
   Block* block = Block::running();
-  if (block == nullptr || block->thread().in_emulator) return;
+  if (block == nullptr || !block->is_in_kernel()) return;
+  if (block->is_own_stack(address, bytes)) return;  // most are
   const InEmulator in_emulator;
   check_access({address, bytes, alignment, how, {.code = code}});
 }
@@ -26,15 +29,14 @@ struct TypeMismatch {
   unsigned char log2_alignment;
 };
 
-void report_unaligned(const TypeMismatch& mismatch, uintptr_t address, const void* code) {
+void report_unaligned(const TypeMismatch& mismatch, uintptr_t address) {
   Block* block = Block::running();
-  if (block == nullptr || block->thread().in_emulator) return;
+  if (block == nullptr || !block->is_in_kernel()) return;
   const InEmulator in_emulator;
-  const size_t alignment = size_t{1} << mismatch.log2_alignment;
   block->report(FaultKind::kUnaligned,
-                "uses address " + std::to_string(address) + " where a multiple of " +
-                    std::to_string(alignment) + " is needed, at " + mismatch.place.file + ":" +
-                    std::to_string(mismatch.place.line) + " " + Place{.code = code}.text());
+                fmt::format("uses {:#x} where a multiple of {} is needed, at {}:{}", address,
+                            size_t{1} << mismatch.log2_alignment, mismatch.place.file,
+                            mismatch.place.line));
 }
 
 }  // namespace
@@ -77,7 +79,7 @@ void __tsan_write_range(void* address, size_t bytes) {
 
 void __ubsan_handle_type_mismatch_v1(const void* data, void* address) {
   cuda_on_cpu::report_unaligned(*static_cast<const cuda_on_cpu::TypeMismatch*>(data),
-                                reinterpret_cast<uintptr_t>(address), __builtin_return_address(0));
+                                reinterpret_cast<uintptr_t>(address));
 }
 void __ubsan_handle_type_mismatch_v1_abort(const void* data, void* address) {
   __ubsan_handle_type_mismatch_v1(data, address);

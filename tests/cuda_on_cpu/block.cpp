@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -25,7 +26,7 @@ constexpr size_t kMostThreads = 1024;
 Block* running_block = nullptr;
 uint32_t barriers_so_far = 0;  // of all blocks, so that shared memory need not be cleared
 
-// Of all blocks, one after the other; pages are taken when they are touched.
+// A stack for each thread of a block, the same for all blocks; pages are taken when they are touched.
 std::span<std::byte> all_stacks() {
   static std::byte* const stacks = [] {
     void* memory = mmap(nullptr, kStackBytes * kMostThreads, PROT_READ | PROT_WRITE,

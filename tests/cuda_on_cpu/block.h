@@ -68,7 +68,7 @@ class Block {
   Block(const Launch& launch, void* parameters, size_t parameter_bytes,
         void (*call)(void* parameters));
 
-  // The one that runs; null outside kernels.
+  // The one that runs; null outside launches.
   static Block* running();
 
   // Throws Fault.
@@ -77,6 +77,8 @@ class Block {
   // ---- From within a thread ----
 
   [[nodiscard]] Thread& thread() { return *current_; }
+  // Whether a thread runs the kernel's own code just now.
+  [[nodiscard]] bool is_in_kernel() const { return current_ != nullptr && !current_->in_emulator; }
   [[nodiscard]] Toucher toucher(int thread_number) const;
   SharedMemory& shared() { return shared_; }
   [[nodiscard]] bool is_parameter(const void* address, size_t bytes) const;

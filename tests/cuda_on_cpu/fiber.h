@@ -1,6 +1,7 @@
 // A function on a stack of its own that stops in the middle and goes on later.
 #pragma once
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cstddef>
@@ -21,7 +22,9 @@ class Fiber {
   void leave();
 
  private:
-  ucontext_t inside_{}, outside_{};
+  ucontext_t start_{};
+  jmp_buf inside_{}, outside_{};
+  bool is_started_ = false;
 };
 
 }  // namespace cuda_on_cpu

@@ -53,7 +53,7 @@ T update_atomically(T* address, const Update& update, const void* code) {
 
 void check_access(const Access& access) {
   Block& block = *Block::running();
-  if (block.is_own_stack(access.address, access.bytes)) return;
+  if (block.is_own_stack(access.address, access.bytes)) return;  // atomics, reads by PTX
   if (reinterpret_cast<uintptr_t>(access.address) % access.alignment != 0)
     block.report(FaultKind::kUnaligned,
                  fmt::format("{} at {}, which is no multiple of {}", text_of(access),

@@ -78,8 +78,7 @@ MaybeFinding SharedMemory::check_read(size_t offset, const Toucher& who) const {
     return Finding{FaultKind::kInFlight,
                    fmt::format("{}: thread {} has not waited for its copy there", name_of(offset),
                                byte.copier)};
-  if (byte.write.barriers < first_barriers_)
-    return Finding{FaultKind::kUninitialized, name_of(offset)};
+  if (is_unwritten(offset)) return Finding{FaultKind::kUninitialized, name_of(offset)};
   if (byte.write.thread == who.thread || byte.write.barriers < who.barriers) return std::nullopt;
   if (byte.write.warp() == who.warp() && byte.write.warp_syncs < who.warp_syncs)
     return std::nullopt;
@@ -129,16 +128,16 @@ MaybeFinding SharedMemory::touch(const void* address, size_t bytes, Touch how,
   if (MaybeFinding finding = check_bounds(address, bytes)) return finding;
   const size_t begin = offset_of(address);
   for (size_t i = begin; i < begin + bytes; ++i) {
-    if (how != Touch::kWrite && bytes_[i].write.barriers < first_barriers_)
-      return check_read(i, who);
-    if (MaybeFinding finding = how == Touch::kRead ? check_read(i, who)
-                                                   : check_write(i, who, how == Touch::kAtomic))
+    const bool is_atomic = how == Touch::kAtomic;
+    if (MaybeFinding finding =
+            how == Touch::kRead ? check_read(i, who) : check_write(i, who, is_atomic))
       return finding;
+    if (is_atomic && is_unwritten(i)) return Finding{FaultKind::kUninitialized, name_of(i)};
     if (how == Touch::kRead) {
       remember_read(bytes_[i], who);
     } else {
       bytes_[i].write = who;
-      bytes_[i].was_atomic = how == Touch::kAtomic;
+      bytes_[i].was_atomic = is_atomic;
     }
   }
   return std::nullopt;

@@ -67,6 +67,9 @@ class SharedMemory {
   [[nodiscard]] size_t offset_of(const void* address) const;
   [[nodiscard]] const Region* region_of(size_t offset, size_t bytes) const;
   [[nodiscard]] std::string name_of(size_t offset) const;
+  [[nodiscard]] bool is_unwritten(size_t offset) const {
+    return bytes_[offset].write.barriers < first_barriers_;
+  }
   [[nodiscard]] MaybeFinding check_bounds(const void* address, size_t bytes) const;
   [[nodiscard]] MaybeFinding check_read(size_t offset, const Toucher& who) const;
   [[nodiscard]] MaybeFinding check_write(size_t offset, const Toucher& who, bool is_atomic) const;

@@ -55,8 +55,8 @@ void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parame
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
 #ifdef REPRISE_CUDA_ON_CPU
   static_cast<void>(stream);
-  cuda_on_cpu::launch<Parameters...>({shape.name, shape.grid, shape.block, shape.shared_bytes},
-                                     kernel, std::forward<Arguments>(args)...);
+  cuda_on_cpu::launch({shape.name, shape.grid, shape.block, shape.shared_bytes}, kernel,
+                      std::forward<Arguments>(args)...);
 #else
   constexpr size_t kWithoutAsking = 48 << 10;  // more must be asked for, on every architecture
   if (shape.shared_bytes > kWithoutAsking)

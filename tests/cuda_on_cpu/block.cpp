@@ -72,6 +72,7 @@ Block::Block(const Launch& launch, void* parameters, size_t parameter_bytes, voi
       parameters_(parameters),
       parameter_bytes_(parameter_bytes),
       call_(call),
+      since_{.launch = barriers_so_far + 1},
       threads_(size_t{launch.block.x} * launch.block.y * launch.block.z),
       stacks_(all_stacks()),
       shared_(shared_memory()),
@@ -86,7 +87,8 @@ void Block::run(uint3 index, Order order) {
   ::blockIdx = index;
   ::blockDim = launch_.block;
   ::gridDim = launch_.grid;
-  shared_.start_block(launch_.shared_bytes, ++barriers_so_far);
+  since_.block = ++barriers_so_far;
+  shared_.start_block(launch_.shared_bytes, barriers_so_far);
   for (size_t i = 0; i < threads_.size(); ++i) {
     Thread& thread = threads_[i];
     const auto number = static_cast<unsigned>(i);

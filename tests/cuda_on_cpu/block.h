@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/cuda_on_cpu/buffers.h"
 #include "tests/cuda_on_cpu/fiber.h"
 #include "tests/cuda_on_cpu/include/cuda_on_cpu.h"
 #include "tests/cuda_on_cpu/shared_memory.h"
@@ -63,6 +64,7 @@ struct Together {
   void (*compute)(std::span<void* const, 32> operands, uint32_t lanes) = nullptr;
 };
 
+// One object for a launch: it runs the blocks one after the other.
 class Block {
  public:
   Block(const Launch& launch, void* parameters, size_t parameter_bytes,
@@ -80,6 +82,7 @@ class Block {
   // Whether a thread runs the kernel's own code just now.
   [[nodiscard]] bool is_in_kernel() const { return current_ != nullptr && !current_->in_emulator; }
   [[nodiscard]] Toucher toucher(int thread_number) const;
+  [[nodiscard]] const Since& since() const { return since_; }
   SharedMemory& shared() { return shared_; }
   [[nodiscard]] bool is_parameter(const void* address, size_t bytes) const;
   [[nodiscard]] bool is_own_stack(const void* address, size_t bytes) const;
@@ -119,6 +122,7 @@ class Block {
   size_t parameter_bytes_;
   void (*call_)(void*);
   uint3 index_;
+  Since since_;
   std::vector<Thread> threads_;
   std::span<std::byte> stacks_;
   SharedMemory& shared_;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kAlignment = 256;
 constexpr size_t kMargin = 1024;  // before and behind each buffer
+constexpr size_t kMostFreedBytes = 64 << 20;  // kept
 
 size_t rounded_up(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -26,8 +27,8 @@ void* Buffers::allocate(size_t bytes) {
   if (memory == nullptr) return nullptr;
   char* start = memory + kMargin;
   std::memset(start, 0xff, bytes);
-  const int number = static_cast<int>(buffers_.size()) + 1;
-  buffers_[reinterpret_cast<uintptr_t>(start)] = {.bytes = bytes, .number = number};
+  buffers_[reinterpret_cast<uintptr_t>(start)] = {
+      .bytes = bytes, .number = ++made_, .is_freed = false, .writes = {}};
   return start;
 }
 
@@ -35,12 +36,25 @@ bool Buffers::release(void* start) {
   const auto found = buffers_.find(reinterpret_cast<uintptr_t>(start));
   if (found == buffers_.end() || found->second.is_freed) return false;
   found->second.is_freed = true;
+  found->second.writes = {};
+  freed_.push_back(found);
+  freed_bytes_ += found->second.bytes;
+  while (freed_bytes_ > kMostFreedBytes) forget_oldest();
   return true;
 }
 
-MaybeFinding Buffers::check(const void* pointer, size_t bytes) const {
+void Buffers::forget_oldest() {
+  const auto oldest = freed_.front();
+  freed_.pop_front();
+  freed_bytes_ -= oldest->second.bytes;
+  if (last_ == oldest) last_ = buffers_.end();
+  std::free(reinterpret_cast<char*>(oldest->first) - kMargin);
+  buffers_.erase(oldest);
+}
+
+MaybeFinding Buffers::check(const void* pointer, size_t bytes) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
-  const auto holds = [&](Map::const_iterator at) {
+  const auto holds = [&](Map::iterator at) {
     return at->first <= address && address + bytes <= at->first + at->second.bytes;
   };
   if (last_ == buffers_.end() || !holds(last_)) {
@@ -53,6 +67,29 @@ MaybeFinding Buffers::check(const void* pointer, size_t bytes) const {
   if (last_->second.is_freed)
     return Finding{FaultKind::kFreed, fmt::format("byte {} of buffer {}, which is freed",
                                                   address - last_->first, last_->second.number)};
+  return std::nullopt;
+}
+
+MaybeFinding Buffers::touch(const void* pointer, size_t bytes, Touch how, const Toucher& who,
+                            const Since& since) {
+  if (MaybeFinding finding = check(pointer, bytes)) return finding;
+  Buffer& buffer = last_->second;
+  if (how == Touch::kRead && buffer.writes.empty()) return std::nullopt;
+  buffer.writes.resize(buffer.bytes);
+  const size_t begin = reinterpret_cast<uintptr_t>(pointer) - last_->first;
+  for (size_t i = begin; i < begin + bytes; ++i) {
+    Written& written = buffer.writes[i];
+    const bool of_this_launch = written.by.barriers >= since.launch;
+    const bool of_other_block = of_this_launch && written.by.barriers < since.block;
+    const bool both_atomic = how == Touch::kAtomic && written.was_atomic;
+    if (of_this_launch && !both_atomic && (of_other_block || !who.comes_after(written.by)))
+      return Finding{FaultKind::kRace,
+                     fmt::format("byte {} of buffer {}: thread {} of {} wrote it in the same launch, "
+                                 "with no barrier in between",
+                                 i, buffer.number, written.by.thread,
+                                 of_other_block ? "another block" : "the block")};
+    if (how != Touch::kRead) written = {who, how == Touch::kAtomic};
+  }
   return std::nullopt;
 }
 

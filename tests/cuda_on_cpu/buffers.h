@@ -1,14 +1,24 @@
-// The device's global memory: which bytes belong to which cudaMalloc.
+// The device's global memory: which bytes belong to which cudaMalloc, and which thread of a launch
+// wrote them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tests/cuda_on_cpu/finding.h"
+#include "tests/cuda_on_cpu/toucher.h"
 
 namespace cuda_on_cpu {
+
+// Toucher::barriers at the start of the launch that runs and of its present block: what an earlier
+// launch did is ordered, what another block of this one did is not.
+struct Since {
+  uint32_t launch = 0, block = 0;
+};
 
 class Buffers {
  public:
@@ -17,24 +27,40 @@ class Buffers {
 
   // Null where the host has not the memory. Every byte is 0xff.
   void* allocate(size_t bytes);
-  // False unless `start` is the start of a buffer in use.
+  // False unless `start` is the start of a buffer in use. Its memory is kept for a while, so that
+  // whoever still uses it is found.
   bool release(void* start);
 
   // Whether [address, address + bytes) lies in one buffer in use.
-  [[nodiscard]] MaybeFinding check(const void* address, size_t bytes) const;
+  [[nodiscard]] MaybeFinding check(const void* address, size_t bytes);
+  // The same for an access of a kernel, which is remembered: a race where another thread wrote there
+  // since the launch began and nothing orders the two. (A write after another's read goes unseen,
+  // until the threads run in the other order.)
+  MaybeFinding touch(const void* address, size_t bytes, Touch how, const Toucher& who,
+                     const Since& since);
 
  private:
+  struct Written {
+    Toucher by;
+    bool was_atomic = false;
+  };
   struct Buffer {
     size_t bytes = 0;
     int number = 0;  // counted from 1, for reports
     bool is_freed = false;
+    std::vector<Written> writes;  // [bytes]  of kernels; empty before the first one
   };
   using Map = std::map<uintptr_t, Buffer>;
 
   [[nodiscard]] std::string nearest_to(uintptr_t address) const;
 
-  Map buffers_;  // by their start; a freed one stays, and so does its memory
-  mutable Map::const_iterator last_ = buffers_.end();  // that an access was in
+  void forget_oldest();
+
+  Map buffers_;  // by their start, freed ones too
+  int made_ = 0;
+  std::deque<Map::iterator> freed_;  // oldest first
+  size_t freed_bytes_ = 0;
+  Map::iterator last_ = buffers_.end();  // that an access was in
 };
 
 }  // namespace cuda_on_cpu

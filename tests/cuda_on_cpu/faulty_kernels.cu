@@ -17,11 +17,11 @@ constexpr int kFloats = 64;  // of the buffer that a kernel is given, all 1
 using Kernel = void (*)(float* data, int n);
 
 // Runs it with n = 32, so that compilers know no index.
-template <Kernel kKernel, unsigned kThreads, unsigned kSharedFloats = 64>
+template <Kernel kKernel, unsigned kThreads, unsigned kSharedFloats = 64, unsigned kBlocks = 1>
 void run() {
   const DeviceArray<float> data(std::vector<float>(kFloats, 1.0f));
   launch({.name = "tiny",
-          .grid = dim3(2),
+          .grid = dim3(kBlocks),
           .block = dim3(kThreads),
           .shared_bytes = kSharedFloats * sizeof(float)},
          nullptr, kKernel, data.data(), 32);
@@ -41,6 +41,23 @@ __global__ void write_unaligned(float* data, int n) {
 __global__ void load_once_unaligned(float* data, int n) { data[0] = __uint_as_float(load_once(data + n + 1).x); }
 __global__ void load_once_past_end(float* data, int n) { data[0] = __uint_as_float(load_once(data + 2 * n).x); }
 __global__ void read_two(float* data, int n) { data[n] += 1.0f; }
+__global__ void all_write(float* data, int n) { data[n] = static_cast<float>(threadIdx.x); }
+__global__ void read_what_another_wrote(float* data, int n) {
+  const int t = static_cast<int>(threadIdx.x);
+  data[t] = 1.0f;
+  data[n + t] = data[n - 1 - t];
+}
+
+__global__ void write_own(float* data, int n) {
+  if (static_cast<int>(threadIdx.x) < 2 * n) data[threadIdx.x] = 1.0f;
+}
+__global__ void barrier_between(float* data, int n) {
+  const int t = static_cast<int>(threadIdx.x);
+  data[t] = 1.0f;
+  __syncthreads();
+  data[n + t] = data[n - 1 - t];
+}
+__global__ void atomics_of_blocks(float* data, int n) { atomicAdd(&data[n], 1.0f); }
 
 void read_freed() {
   float* data = nullptr;
@@ -334,6 +351,9 @@ constexpr FaultyKernel kFaulty[] = {
     {"write_unaligned", kUnaligned, "multiple of 16", run<write_unaligned, 1>},
     {"load_once_unaligned", kUnaligned, "multiple of 16", run<load_once_unaligned, 1>},
     {"load_once_past_end", kOutOfBounds, "reads 16 bytes", run<load_once_past_end, 1>},
+    {"all_write", kRace, "wrote it in the same launch", run<all_write, 2>},
+    {"all_blocks_write", kRace, "of another block", run<all_write, 1, 64, 2>},
+    {"read_what_another_wrote", kRace, "with no barrier", run<read_what_another_wrote, 32>},
     {"read_freed", kFreed, "which is freed", read_freed},
     {"write_host_memory", kOutOfBounds, "reads 4 bytes", write_host_memory},
     {"copy_past_end", kOutOfBounds, "cudaMemcpy to the device", copy_past_end},
@@ -342,7 +362,7 @@ constexpr FaultyKernel kFaulty[] = {
     {"variable_past_end", kOutOfBounds, "byte 128 of a shared variable of 128 bytes",
      run<variable_past_end, 1>},
     {"read_never_written", kUninitialized, "byte 128", run<read_never_written, 32>},
-    {"read_of_earlier_block", kUninitialized, "block (1, 0, 0)", run<read_of_earlier_block, 1>},
+    {"read_of_earlier_block", kUninitialized, "block (1, 0, 0)", run<read_of_earlier_block, 1, 64, 2>},
     {"write_write", kRace, "wrote it too", run<write_write, 2>},
     {"write_read", kRace, "with no barrier in between", run<write_read, 32>},
     {"read_write", kRace, "read by others", run<read_write, 64>},
@@ -387,7 +407,9 @@ constexpr CleanKernel kClean[] = {
     {"half_a_warp_votes", run<half_a_warp_votes, 32>},
     {"copies_in_place", run<copies_in_place, 32>},
     {"one_thread", run<read_two, 1>},
-    {"most_threads", run<read_two, 1024>},
+    {"most_threads", run<write_own, 1024>},
+    {"barrier_between", run<barrier_between, 32>},
+    {"atomics_of_blocks", run<atomics_of_blocks, 64, 64, 3>},
     {"most_shared_memory", run<read_two, 1, 58112>},
 };
 

@@ -58,8 +58,8 @@ void check_access(const Access& access) {
     block.report(FaultKind::kUnaligned,
                  fmt::format("{} at {}, which is no multiple of {}", text_of(access),
                              fmt::ptr(access.address), access.alignment));
+  const Toucher who = block.toucher(block.thread().number);
   if (block.shared().contains(access.address)) {
-    const Toucher who = block.toucher(block.thread().number);
     const MaybeFinding finding =
         block.shared().touch(access.address, access.bytes, access.how, who);
     if (finding) block.report_if(finding, text_of(access));
@@ -70,7 +70,8 @@ void check_access(const Access& access) {
   if (access.how == Touch::kRead && (block.is_parameter(access.address, access.bytes) ||
                                      is_constant(access.address)))
     return;
-  if (const MaybeFinding finding = Buffers::all().check(access.address, access.bytes))
+  if (const MaybeFinding finding = Buffers::all().touch(access.address, access.bytes, access.how,
+                                                        who, block.since()))
     block.report_if(finding, text_of(access));
 }
 
@@ -92,6 +93,7 @@ void copy_async(void* shared, const void* global, int bytes, int source_bytes) {
   const InEmulator in_emulator;
   Block& block = *Block::running();
   const Place place{.code = __builtin_return_address(0)};
+  const Toucher who = block.toucher(block.thread().number);
   const auto size = static_cast<size_t>(bytes), source = static_cast<size_t>(source_bytes);
   const std::string doing = fmt::format("copies {} of {} bytes asynchronously", source, size);
   if (source > size) block.report(FaultKind::kOutOfBounds, doing + " " + place.text());
@@ -103,10 +105,10 @@ void copy_async(void* shared, const void* global, int bytes, int source_bytes) {
       block.report(FaultKind::kUnaligned, fmt::format("{} {}: {} is no multiple of {}", doing,
                                                       place.text(), fmt::ptr(end), size));
   if (source > 0)
-    if (const MaybeFinding finding = Buffers::all().check(global, source))
+    if (const MaybeFinding finding =
+            Buffers::all().touch(global, source, Touch::kRead, who, block.since()))
       block.report_if(finding, doing + " " + place.text());
-  const MaybeFinding finding =
-      block.shared().begin_copy(shared, size, block.toucher(block.thread().number));
+  const MaybeFinding finding = block.shared().begin_copy(shared, size, who);
   if (finding) block.report_if(finding, doing + " " + place.text());
   block.thread().open_copies.push_back({shared, global, size, source});
 }

@@ -29,8 +29,8 @@ cudaError_t cudaDeviceSynchronize();
 
 // Aligned to 256 bytes; what lies 1 KiB before and behind belongs to no buffer. 0 bytes: null.
 cudaError_t cudaMalloc(void** pointer, size_t bytes);
-// The memory is kept, so that whoever still uses it is found. cudaErrorInvalidValue unless it is
-// the start of a buffer that is not yet freed, or null.
+// The memory is kept for a while, so that whoever still uses it is found. cudaErrorInvalidValue
+// unless it is the start of a buffer that is not yet freed, or null.
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);

@@ -79,9 +79,7 @@ MaybeFinding SharedMemory::check_read(size_t offset, const Toucher& who) const {
                    fmt::format("{}: thread {} has not waited for its copy there", name_of(offset),
                                byte.copier)};
   if (is_unwritten(offset)) return Finding{FaultKind::kUninitialized, name_of(offset)};
-  if (byte.write.thread == who.thread || byte.write.barriers < who.barriers) return std::nullopt;
-  if (byte.write.warp() == who.warp() && byte.write.warp_syncs < who.warp_syncs)
-    return std::nullopt;
+  if (who.comes_after(byte.write)) return std::nullopt;
   return Finding{FaultKind::kRace,
                  fmt::format("{}: thread {} wrote it, with no barrier in between", name_of(offset),
                              byte.write.thread)};
@@ -93,9 +91,7 @@ MaybeFinding SharedMemory::check_write(size_t offset, const Toucher& who, bool i
     return Finding{FaultKind::kInFlight,
                    fmt::format("{}: thread {} has not waited for its copy there", name_of(offset),
                                byte.copier)};
-  if (byte.write.barriers == who.barriers && byte.write.thread != who.thread &&
-      !(byte.write.warp() == who.warp() && byte.write.warp_syncs < who.warp_syncs) &&
-      !(is_atomic && byte.was_atomic))
+  if (!who.comes_after(byte.write) && !(is_atomic && byte.was_atomic))
     return Finding{FaultKind::kRace,
                    fmt::format("{}: thread {} wrote it too, with no barrier in between",
                                name_of(offset), byte.write.thread)};

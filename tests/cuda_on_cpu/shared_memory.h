@@ -9,21 +9,9 @@
 #include <vector>
 
 #include "tests/cuda_on_cpu/finding.h"
+#include "tests/cuda_on_cpu/toucher.h"
 
 namespace cuda_on_cpu {
-
-// When and by whom memory is touched. Two accesses are ordered where a __syncthreads() lies between
-// them, or both are of one warp and a __syncwarp() of all its lanes does.
-struct Toucher {
-  int thread = 0;
-  uint32_t barriers = 0;    // of all blocks so far, one for each start of a block; counts from 1
-  uint32_t warp_syncs = 0;  // of the thread's warp
-
-  [[nodiscard]] int warp() const { return thread / 32; }
-  [[nodiscard]] int lane() const { return thread % 32; }
-};
-
-enum class Touch : uint8_t { kRead, kWrite, kAtomic };
 
 class SharedMemory {
  public:

@@ -1,5 +1,8 @@
-// An array in device memory, for tests: made of host values, read back as such.
+// An array in device memory, for tests: made of host values, read back as such. The device is the
+// emulator, or a real one where the toolkit's headers come first.
 #pragma once
+
+#include <cuda_runtime.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -7,14 +10,13 @@
 
 #include "core/base/dtype.h"
 #include "core/base/error.h"
-#include "tests/cuda_on_cpu/runtime_api.h"
 
 namespace cuda_on_cpu {
 
 template <typename T>
 class DeviceArray {
  public:
-  // Unwritten: every byte 0xff.
+  // Unwritten: under the emulator every byte is 0xff.
   explicit DeviceArray(size_t count) : count_(count) {
     REPRISE_CHECK(cudaMalloc(&data_, count * sizeof(T)) == cudaSuccess);
   }

@@ -1,6 +1,7 @@
 #include "core/kernels/cuda/attention.cuh"
 
 #include "core/base/error.h"
+#include "core/kernels/cuda/launch.cuh"
 #include "core/kernels/cuda/merge.cuh"
 
 namespace reprise::kernels::cuda {
@@ -62,11 +63,8 @@ void DeviceAttention::run_parts(int64_t layer, const DeviceQueries& q, const Dev
   call.partial_m = m_.as<float>();
   call.partial_n = n_.as<float>();
   for (const TileLaunch& tiles : schedule_.launches) {
-    if (tiles.dtype == DType::kBF16) {
-      launch_tiles<__nv_bfloat16>(call, tiles, head_dim_, stream);
-    } else {
-      launch_tiles<__half>(call, tiles, head_dim_, stream);
-    }
+    const bool is_bf16 = tiles.dtype == DType::kBF16;  // the schedule refuses f32
+    (is_bf16 ? launch_bf16_tiles : launch_f16_tiles)(call, tiles, head_dim_, stream);
   }
 }
 

@@ -1,8 +1,6 @@
 // Attention of a step on a device: the schedule and the partial results that its layers share.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -12,14 +10,12 @@
 
 namespace reprise::kernels::cuda {
 
-// Runs the tasks of one launch; T is the cache's type. Throws Error where it cannot start.
-template <typename T>
-void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
-                  cudaStream_t stream);
-extern template void launch_tiles<__nv_bfloat16>(const AttentionCall&, const TileLaunch&, int64_t,
-                                                 cudaStream_t);
-extern template void launch_tiles<__half>(const AttentionCall&, const TileLaunch&, int64_t,
-                                          cudaStream_t);
+// Runs the tasks of one launch, over caches of one type; a source each. Throws Error where it cannot
+// start.
+void launch_bf16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
+                       cudaStream_t stream);
+void launch_f16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
+                      cudaStream_t stream);
 
 // Query rows of one layer on the device, after rotary embedding.
 struct DeviceQueries {

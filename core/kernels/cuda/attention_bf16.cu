@@ -1,8 +1,11 @@
-// Attention over a cache of bf16.
+// Attention over caches of bf16.
 #include "core/kernels/cuda/attention_launch.cuh"
 
 namespace reprise::kernels::cuda {
 
-template void launch_tiles<__nv_bfloat16>(const AttentionCall&, const TileLaunch&, int64_t, cudaStream_t);
+void launch_bf16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
+                      cudaStream_t stream) {
+  launch_tiles<__nv_bfloat16>(call, tiles, head_dim, stream);
+}
 
 }  // namespace reprise::kernels::cuda

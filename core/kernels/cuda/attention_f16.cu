@@ -1,8 +1,11 @@
-// Attention over a cache of f16.
+// Attention over caches of f16.
 #include "core/kernels/cuda/attention_launch.cuh"
 
 namespace reprise::kernels::cuda {
 
-template void launch_tiles<__half>(const AttentionCall&, const TileLaunch&, int64_t, cudaStream_t);
+void launch_f16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
+                      cudaStream_t stream) {
+  launch_tiles<__half>(call, tiles, head_dim, stream);
+}
 
 }  // namespace reprise::kernels::cuda

@@ -24,6 +24,7 @@ void with_shape(int shape, std::index_sequence<kIndices...>, Use&& use) {
 
 }  // namespace detail
 
+// T is the caches' type.
 template <typename T>
 void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
                   cudaStream_t stream) {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "core/kernels/cuda/launch.cuh"
+#include "core/base/error.h"
 
 namespace reprise::kernels::cuda {
 

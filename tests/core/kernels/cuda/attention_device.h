@@ -1,4 +1,4 @@
-// Runs attention on the emulated device for a plan over host caches.
+// Runs attention on the device, emulated or real, for a plan over host caches.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -54,7 +54,8 @@ struct Run {
   TileOverride tiles;
 };
 
-// [rows, heads * head_dim] of the step that `device` has begun. What nobody writes is NaN.
+// [rows, heads * head_dim] of the step that `device` has begun. What nobody writes is NaN where
+// the device is emulated.
 inline std::vector<float> run_layer(DeviceAttention& device, const kv::AttentionPlan& plan,
                                     const std::vector<float>& q, const Run& run) {
   const int64_t row = run.heads * plan.head_dim();

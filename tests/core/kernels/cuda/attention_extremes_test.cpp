@@ -6,9 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include <cuda_on_cpu.h>
-
 #include "tests/core/kernels/cuda/attention_device.h"
+#ifdef REPRISE_CUDA_ON_CPU
+#include <cuda_on_cpu.h>
+#endif
 
 namespace reprise::kernels::cuda {
 namespace {
@@ -19,12 +20,6 @@ using testing::Run;
 
 constexpr DType kHalfDtypes[] = {DType::kBF16, DType::kF16};
 constexpr int64_t kDim = 32;
-
-// Forward again when a test ends, however it ends.
-struct WithOrder {
-  explicit WithOrder(cuda_on_cpu::Order order) { cuda_on_cpu::set_order(order); }
-  ~WithOrder() { cuda_on_cpu::set_order(cuda_on_cpu::Order::kForward); }
-};
 
 void fill_rows(Tensor& tensor, int64_t first, int64_t end, float value) {
   visit_dtype(tensor.dtype(), [&](auto tag) {
@@ -221,6 +216,13 @@ TEST(CudaAttentionExtremes, WhatIsNotOfTheSegmentDoesNotMatter) {
     }
 }
 
+#ifdef REPRISE_CUDA_ON_CPU
+// Forward again when a test ends, however it ends.
+struct WithOrder {
+  explicit WithOrder(cuda_on_cpu::Order order) { cuda_on_cpu::set_order(order); }
+  ~WithOrder() { cuda_on_cpu::set_order(cuda_on_cpu::Order::kForward); }
+};
+
 TEST(CudaAttentionExtremes, ResultDoesNotDependOnTheOrderOfThreads) {
   for (const int32_t shape : all_shapes()) {
     const RandomCache cache(DType::kBF16, 1, 1, 2, 200, kDim, 3);
@@ -233,6 +235,7 @@ TEST(CudaAttentionExtremes, ResultDoesNotDependOnTheOrderOfThreads) {
     EXPECT_EQ(run(plan, cache, q, settings), forward);
   }
 }
+#endif
 
 }  // namespace
 }  // namespace reprise::kernels::cuda

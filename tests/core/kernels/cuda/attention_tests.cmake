@@ -18,6 +18,13 @@ if(TARGET reprise_row_kernels_on_cpu)
   reprise_test(cuda_attention_extremes_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/attention_extremes_test.cpp
                LINK reprise_attention_on_cpu reprise_reference)
 endif()
+if(REPRISE_CUDA)
+  foreach(name attention attention_extremes)
+    reprise_test(cuda_device_${name}_test SOURCES device_main.cpp ${CMAKE_CURRENT_LIST_DIR}/${name}_test.cpp
+                 LINK reprise_cuda_kernels reprise_reference LABELS gpu)
+    set_tests_properties(cuda_device_${name}_test PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
+endif()
 add_executable(cuda_attention_roofline_table ${CMAKE_CURRENT_LIST_DIR}/attention_roofline_table.cpp)
 target_link_libraries(cuda_attention_roofline_table PRIVATE reprise_options reprise_attention_plans)
 # Seeded faults, as cuda_mutations.

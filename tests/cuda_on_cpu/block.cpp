@@ -61,7 +61,7 @@ bool lies_in(const void* address, size_t bytes, const void* begin, size_t size) 
 std::string Place::text() const {
   if (code == nullptr) return fmt::format("at {}:{}", where.file_name(), where.line());
   Dl_info info{};
-  if (dladdr(code, &info) == 0) return fmt::format("at {}", fmt::ptr(code));
+  if (dladdr(code, &info) == 0) return fmt::format("at {}", code);
   const auto offset =
       reinterpret_cast<uintptr_t>(code) - reinterpret_cast<uintptr_t>(info.dli_fbase);
   return fmt::format("(line: addr2line -Cfie {} {:#x})", info.dli_fname, offset - 1);

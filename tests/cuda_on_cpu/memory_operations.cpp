@@ -57,7 +57,7 @@ void check_access(const Access& access) {
   if (reinterpret_cast<uintptr_t>(access.address) % access.alignment != 0)
     block.report(FaultKind::kUnaligned,
                  fmt::format("{} at {}, which is no multiple of {}", text_of(access),
-                             fmt::ptr(access.address), access.alignment));
+                             access.address, access.alignment));
   const Toucher who = block.toucher(block.thread().number);
   if (block.shared().contains(access.address)) {
     const MaybeFinding finding =
@@ -103,7 +103,7 @@ void copy_async(void* shared, const void* global, int bytes, int source_bytes) {
   for (const void* end : {static_cast<const void*>(shared), global})
     if (reinterpret_cast<uintptr_t>(end) % size != 0)
       block.report(FaultKind::kUnaligned, fmt::format("{} {}: {} is no multiple of {}", doing,
-                                                      place.text(), fmt::ptr(end), size));
+                                                      place.text(), end, size));
   if (source > 0)
     if (const MaybeFinding finding =
             Buffers::all().touch(global, source, Touch::kRead, who, block.since()))

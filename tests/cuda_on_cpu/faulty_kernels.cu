@@ -178,8 +178,8 @@ __global__ void some_return(float* data, int n) {
   __syncthreads();
   data[threadIdx.x] = 0.0f;
 }
-__global__ void last_returns(float* data, int n) {
-  if (static_cast<int>(threadIdx.x) == 2 * n - 1) return;
+__global__ void first_return(float* data, int n) {
+  if (static_cast<int>(threadIdx.x) < n) return;
   __syncthreads();
   data[threadIdx.x] = 0.0f;
 }
@@ -207,6 +207,7 @@ __global__ void lanes_do_two_things(float* data, int n) {
 __global__ void two_masks(float* data, int n) {
   const unsigned mask = static_cast<int>(threadIdx.x) < n / 2 ? kAllLanes : 0xffff0000u;
   data[threadIdx.x] = static_cast<float>(__ballot_sync(mask, 1));
+  __syncwarp();
 }
 __global__ void wait_for_each_other(float* data, int n) {
   if (static_cast<int>(threadIdx.x) < n / 2) {
@@ -302,12 +303,13 @@ __global__ void wait_but_no_barrier(float* data, int n) {
   copy_async_wait<0>();
   data[n + threadIdx.x] = shared[threadIdx.x ^ 1u];
 }
+// Thread n - 1 comes to the barrier last and goes on at once, so n - 2 is the last to read.
 __global__ void copy_over_what_is_read(float* data, int n) {
   float* shared = dynamic_shared<float>();
   shared[threadIdx.x] = 1.0f;
   __syncthreads();
   data[n + threadIdx.x] = shared[0];
-  if (static_cast<int>(threadIdx.x) == n - 1) copy_async<4>(shared, data);
+  if (static_cast<int>(threadIdx.x) == n - 2) copy_async<4>(shared, data);
 }
 __global__ void copy_unaligned(float* data, int n) {
   copy_async<16>(dynamic_shared<float>(), data + n + 1);
@@ -370,8 +372,8 @@ constexpr FaultyKernel kFaulty[] = {
     {"warp_barrier_between_warps", kRace, "with no barrier in between", run<warp_barrier_between_warps, 64>},
     {"atomic_and_plain", kRace, "updates atomically", run<atomic_and_plain, 32>},
     {"local_of_another", kOutOfBounds, "beyond its own local memory", run<local_of_another, 2>},
-    {"some_return", kBarrier, "returned", run<some_return, 64>},
-    {"last_returns", kBarrier, "returns while others wait", run<last_returns, 64>},
+    {"some_return", kBarrier, "returns while others wait", run<some_return, 64>},
+    {"first_return", kBarrier, "can no longer reach", run<first_return, 64>},
     {"two_barriers", kBarrier, "while others wait at the one", run<two_barriers, 64>},
     {"lane_not_in_mask", kWarp, "thread (31, 0, 0)", run<lane_not_in_mask, 32>},
     {"lane_reads_outside", kWarp, "reads lane 31", run<lane_reads_outside, 32>},

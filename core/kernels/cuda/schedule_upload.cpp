@@ -15,10 +15,10 @@ void UploadImage::set(size_t section, std::span<const std::byte> bytes) {
   Section& old = sections_[section];
   if (bytes.size() > old.capacity) must_move_ = true;
   const size_t common = std::min(old.bytes.size(), bytes.size());
-  const auto begin = bytes.begin(), old_begin = old.bytes.begin();
+  const auto begin = bytes.begin();
   const auto common_end = begin + static_cast<std::ptrdiff_t>(common);
   const auto first =
-      static_cast<size_t>(std::mismatch(begin, common_end, old_begin).first - begin);
+      static_cast<size_t>(std::mismatch(begin, common_end, old.bytes.begin()).first - begin);
   size_t end = bytes.size();
   if (end <= old.bytes.size())
     while (end > first && bytes[end - 1] == old.bytes[end - 1]) --end;

@@ -42,7 +42,7 @@ class DevicePlan {
   std::list<cuda_on_cpu::DeviceArray<uint8_t>> copies_;
 };
 
-struct Run {
+struct AttentionRun {
   int64_t heads = 1;
   AttentionParams params;
   int64_t layer = 0;
@@ -57,7 +57,7 @@ struct Run {
 // [rows, heads * head_dim] of the step that `device` has begun. What nobody writes is NaN where
 // the device is emulated.
 inline std::vector<float> run_layer(DeviceAttention& device, const kv::AttentionPlan& plan,
-                                    const std::vector<float>& q, const Run& run) {
+                                    const std::vector<float>& q, const AttentionRun& run) {
   const int64_t row = run.heads * plan.head_dim();
   const cuda_on_cpu::DeviceNumbers queries(q, run.q_dtype);
   const cuda_on_cpu::DeviceNumbers out(static_cast<size_t>(plan.rows() * row), run.out_dtype);
@@ -71,7 +71,7 @@ inline std::vector<float> run_layer(DeviceAttention& device, const kv::Attention
 
 inline std::vector<float> run_attention(const kv::AttentionPlan& plan,
                                         std::span<const RandomCache> caches,
-                                        const std::vector<float>& q, const Run& run) {
+                                        const std::vector<float>& q, const AttentionRun& run) {
   const DevicePlan on_device(plan, caches);
   DeviceAttention device;
   device.begin(on_device.plan(), run.heads, run.params, run.gpu, nullptr, run.results, run.tiles);
@@ -95,7 +95,7 @@ inline std::vector<float> queries_for(int64_t count, uint64_t seed, DType kv_dty
 // to 2^-22: 2^-14 of each weight is more than both. The output's own rounding is relative.
 inline std::vector<double> bounds(const kv::AttentionPlan& plan,
                                   std::span<const RandomCache> caches, const std::vector<float>& q,
-                                  const Run& run, const std::vector<double>& want) {
+                                  const AttentionRun& run, const std::vector<double>& want) {
   kv::AttentionPlan positive = plan;
   std::vector<Tensor> values;
   double unit = 0.0;
@@ -122,7 +122,7 @@ inline std::vector<double> bounds(const kv::AttentionPlan& plan,
 
 // Queries are drawn for the run and rounded to the first cache's type, which the others share.
 inline void expect_reference(const kv::AttentionPlan& plan, std::span<const RandomCache> caches,
-                             const Run& run, uint64_t seed, const std::string& what) {
+                             const AttentionRun& run, uint64_t seed, const std::string& what) {
   const int64_t row = run.heads * plan.head_dim();
   const int64_t stride = run.row_stride == 0 ? row : run.row_stride;
   const std::vector<float> q =

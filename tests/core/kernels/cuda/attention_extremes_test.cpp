@@ -16,7 +16,7 @@ namespace {
 
 using testing::all_shapes;
 using testing::RandomCache;
-using testing::Run;
+using testing::AttentionRun;
 
 constexpr DType kHalfDtypes[] = {DType::kBF16, DType::kF16};
 constexpr int64_t kDim = 32;
@@ -47,7 +47,7 @@ kv::AttentionPlan full_plan(const RandomCache& cache, int32_t tokens, int32_t ro
 }
 
 std::vector<float> run(const kv::AttentionPlan& plan, const RandomCache& cache,
-                       const std::vector<float>& q, const Run& settings) {
+                       const std::vector<float>& q, const AttentionRun& settings) {
   return testing::run_attention(plan, {&cache, 1}, q, settings);
 }
 
@@ -110,7 +110,7 @@ TEST(CudaAttentionExtremes, RowsThatSeeNothingAreZeroAmongRowsThatSee) {
                      .mask = kv::Mask::kCausal,
                      .visible = -5});
       plan.finish();
-      Run settings{.params = {.scale = 0.2f, .window = 140}, .tiles = {.shape = shape}};
+      AttentionRun settings{.params = {.scale = 0.2f, .window = 140}, .tiles = {.shape = shape}};
       const auto q = testing::queries_for(40 * kDim, 4, dtype);
       const auto want = reference::attention(
           plan, 0, {.data = q.data(), .row_stride = kDim, .heads = 1}, settings.params);
@@ -175,7 +175,7 @@ TEST(CudaAttentionExtremes, NanReachesTheRowsThatSeeItAlone) {
   for (const DType dtype : kHalfDtypes)
     for (const int32_t shape : all_shapes())
       for (const int32_t parts : {1, 2}) {
-        const Run settings{.params = {.scale = 0.25f}, .tiles = {.shape = shape, .parts = parts}};
+        const AttentionRun settings{.params = {.scale = 0.25f}, .tiles = {.shape = shape, .parts = parts}};
         RandomCache cache(dtype, 1, 1, 1, kTokens, kDim, 3);
         std::vector<float> q = testing::queries_for(kRows * kDim, 1, dtype);
         q[kDim + 3] = kNan;
@@ -206,7 +206,7 @@ TEST(CudaAttentionExtremes, WhatIsNotOfTheSegmentDoesNotMatter) {
       plan.segments[0].tokens = 70;
       plan.finish();
       const auto q = testing::queries_for(2 * kDim, 1, dtype);
-      const Run settings{.params = {.scale = 0.25f}, .tiles = {.shape = shape}};
+      const AttentionRun settings{.params = {.scale = 0.25f}, .tiles = {.shape = shape}};
       const auto want = run(plan, cache, q, settings);
       for (Tensor* tensor : {&cache.keys, &cache.values}) {
         fill_rows(*tensor, 0, 20, kNan);
@@ -228,7 +228,7 @@ TEST(CudaAttentionExtremes, ResultDoesNotDependOnTheOrderOfThreads) {
     const RandomCache cache(DType::kBF16, 1, 1, 2, 200, kDim, 3);
     const kv::AttentionPlan plan = kernels::testing::causal_plan(cache, 180, 20);
     const auto q = testing::queries_for(20 * 4 * kDim, 5, DType::kBF16);
-    const Run settings{
+    const AttentionRun settings{
         .heads = 4, .params = {.scale = 0.2f}, .tiles = {.shape = shape, .parts = 2}};
     const auto forward = run(plan, cache, q, settings);
     const WithOrder backward(cuda_on_cpu::Order::kBackward);

@@ -13,7 +13,7 @@ namespace {
 using testing::all_shapes;
 using testing::expect_reference;
 using testing::RandomCache;
-using testing::Run;
+using testing::AttentionRun;
 
 constexpr DType kHalfDtypes[] = {DType::kBF16, DType::kF16};
 
@@ -34,7 +34,7 @@ TEST(CudaAttention, EveryCompiledKernelMatchesTheReference) {
     for (const int dim : kHeadDims)
       for (const int32_t shape : all_shapes()) {
         const RandomCache cache(dtype, 1, 2, 2, 100, dim, ++seed);
-        const Run run{.heads = 6, .params = plain(dim), .layer = 1, .tiles = {.shape = shape}};
+        const AttentionRun run{.heads = 6, .params = plain(dim), .layer = 1, .tiles = {.shape = shape}};
         expect_reference(kernels::testing::causal_plan(cache, 67, 33), one(cache), run, seed,
                          name(dtype, dim, shape));
       }
@@ -52,8 +52,9 @@ TEST(CudaAttention, CausalPrefillMatchesTheReferenceAtEveryEdge) {
                                      {1, 65},
                                      {5, 63},
                                      {30, 130}}) {
-      const RandomCache cache(kHalfDtypes[++seed % 2], 1, 1, 1, past + rows, 32, seed);
-      const Run run{.heads = 1, .params = plain(32), .tiles = {.shape = shape}};
+      ++seed;
+      const RandomCache cache(kHalfDtypes[seed % 2], 1, 1, 1, past + rows, 32, seed);
+      const AttentionRun run{.heads = 1, .params = plain(32), .tiles = {.shape = shape}};
       expect_reference(kernels::testing::causal_plan(cache, past, rows), one(cache), run, seed,
                        "past " + std::to_string(past) + " rows " + std::to_string(rows) + " " +
                            name(cache.view.dtype, 32, shape));
@@ -83,7 +84,7 @@ TEST(CudaAttention, RandomPlansMatchTheReference) {
     std::vector<float> slopes;
     for (int64_t head = 0; head < heads; ++head)
       slopes.push_back(0.5f / static_cast<float>(head + 1));
-    Run run{.heads = heads, .params = plain(dim), .layer = 1, .gpu = seed % 3 == 0 ? kA100 : kH100};
+    AttentionRun run{.heads = heads, .params = plain(dim), .layer = 1, .gpu = seed % 3 == 0 ? kA100 : kH100};
     run.row_stride = (heads + 2 * kv_heads) * dim;  // inside a fused projection
     if (pick(0, 3) == 0) run.params.window = pick(1, 500);
     if (pick(0, 3) == 0) run.params.alibi = {.slopes = slopes};
@@ -111,7 +112,7 @@ TEST(CudaAttention, PlansMayMixTypesOfCaches) {
   const int32_t own = kernels::testing::add_segment(plan, caches[0], 50, 70, [&] { return block++; });
   plan.add_item({.segment = own, .first_row = 2, .end_row = 3});
   plan.finish();
-  const Run run{.heads = 2, .params = plain(64)};
+  const AttentionRun run{.heads = 2, .params = plain(64)};
   DeviceAttention device;
   device.begin(testing::DevicePlan(plan, caches).plan(), run.heads, run.params, run.gpu, nullptr);
   EXPECT_EQ(device.schedule().launches.size(), 2u);
@@ -122,7 +123,7 @@ TEST(CudaAttention, SlidingWindowHidesOldKeys) {
   for (const int32_t shape : all_shapes())
     for (const int64_t window : {1, 7, 64, 150}) {
       const RandomCache cache(kHalfDtypes[window % 2], 1, 1, 1, 200, 32, 7);
-      Run run{.heads = 2, .params = plain(32), .tiles = {.shape = shape}};
+      AttentionRun run{.heads = 2, .params = plain(32), .tiles = {.shape = shape}};
       run.params.window = window;
       const std::string what = "window " + std::to_string(window);
       expect_reference(kernels::testing::causal_plan(cache, 140, 60), one(cache), run, 11, what);
@@ -136,7 +137,7 @@ TEST(CudaAttention, AlibiAddsADistancePenaltyPerHead) {
     for (const bool rounded : {false, true})
       for (const auto& [past, rows] : {std::pair{150, 1}, {3, 70}}) {
         const RandomCache cache(dtype, 1, 1, 2, past + rows, 64, 13);
-        Run run{.heads = 4, .params = plain(64)};
+        AttentionRun run{.heads = 4, .params = plain(64)};
         run.params.alibi = {
             .slopes = slopes, .rounded_to_bf16 = rounded, .factor = run.params.scale};
         expect_reference(kernels::testing::causal_plan(cache, past, rows), one(cache), run, 17,
@@ -164,7 +165,7 @@ TEST(CudaAttention, QueriesAndOutputMayHaveAnyType) {
         // Numbers that both 16-bit types hold: multiples of 2^-4 below 8.
         std::vector<float> values = kernels::testing::random_queries(10 * 4 * 64, 9);
         for (float& value : values) value = std::round(value * 16.0f) / 16.0f;
-        const Run run{.heads = 4, .params = plain(64), .q_dtype = q, .out_dtype = out};
+        const AttentionRun run{.heads = 4, .params = plain(64), .q_dtype = q, .out_dtype = out};
         const auto want = reference::attention(
             plan, 0, {.data = values.data(), .row_stride = 4 * 64, .heads = 4}, run.params);
         reprise::testing::expect_within(testing::run_attention(plan, one(cache), values, run), want,
@@ -188,7 +189,7 @@ TEST(CudaAttention, PartsMergeToTheWhole) {
       plan.segments.back().tokens -= 9;
       plan.add_item({.segment = id, .first_row = 0, .end_row = 3});
       plan.finish();
-      const Run run{
+      const AttentionRun run{
           .heads = 4, .params = plain(64), .tiles = {.shape = shape, .parts = parts}};
       DeviceAttention device;
       device.begin(testing::DevicePlan(plan, one(cache)).plan(), 4, run.params, run.gpu, nullptr,
@@ -219,7 +220,7 @@ TEST(CudaAttention, AStepAfterAStepCopiesWhatChangedAlone) {
     }
     plan.finish();
     const testing::DevicePlan on_device(plan, one(cache));
-    const Run run{.heads = 2, .params = plain(32)};
+    const AttentionRun run{.heads = 2, .params = plain(32)};
     device.begin(on_device.plan(), run.heads, run.params, run.gpu, nullptr);
     const auto q = testing::queries_for(4 * 2 * 32, static_cast<uint64_t>(step), DType::kF16);
     EXPECT_EQ(testing::run_layer(device, plan, q, run),

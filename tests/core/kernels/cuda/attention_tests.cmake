@@ -13,6 +13,8 @@ if(TARGET reprise_row_kernels_on_cpu)
   reprise_kernels_on_cpu(reprise_attention_on_cpu
     SOURCES ${kernels}/attention.cu ${kernels}/attention_bf16.cu ${kernels}/attention_f16.cu
     LINK reprise_attention_plans reprise_row_kernels_on_cpu)
+  # It holds no kernel, and throws: the emulator has no hooks for tables of virtual functions.
+  set_source_files_properties(${kernels}/attention.cu PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all")
   reprise_test(cuda_attention_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/attention_test.cpp
                LINK reprise_attention_on_cpu reprise_reference)
   reprise_test(cuda_attention_extremes_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/attention_extremes_test.cpp

@@ -4,10 +4,11 @@ add_library(reprise_options INTERFACE)
 set(options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -Werror
             -fno-math-errno -fno-trapping-math)
 target_compile_options(reprise_options INTERFACE "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${options}>>")
-# nvcc passes the host's warnings on; its own are errors too.
+# nvcc passes the host's warnings on; its own are errors too. fmt 9 takes nvcc for a compiler without constexpr, and then
+# fails where it checks format strings in C++20.
 string(REPLACE ";" "," host_options "${options}")
 target_compile_options(reprise_options INTERFACE
-  "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=${host_options}>>")
+  "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-DFMT_USE_CONSTEXPR=1;-Xcompiler=${host_options}>>")
 target_compile_features(reprise_options INTERFACE cxx_std_20)
 target_include_directories(reprise_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
                            $<INSTALL_INTERFACE:include/reprise>)

@@ -43,7 +43,8 @@ class Builder {
       total_keys_ += shape.seen.count();
     }
     share_keys_ = std::max<int64_t>(1, tasks_keys / kEnoughTasks);
-    cut_into_parts(cpu::kKeyTile, [&](size_t, const ItemShape& shape) { return tasks_parts(shape); });
+    cut_into_parts(cpu::kKeyTile,
+                   [&](size_t, const ItemShape& shape) { return tasks_parts(shape); });
     task_lanes_ = lanes_per_task();
     for (size_t part = 0; part < out_.parts.size(); ++part)
       append_tasks(static_cast<int32_t>(part));
@@ -52,8 +53,8 @@ class Builder {
 
   void cut(const ItemCuts& cuts) {
     REPRISE_CHECK(cuts.parts.size() == plan_.items.size() && cuts.key_tile > 0,
-                  "cuts of {} items for {}, key tiles of {}", cuts.parts.size(),
-                  plan_.items.size(), cuts.key_tile);
+                  "cuts of {} items for {}, key tiles of {}", cuts.parts.size(), plan_.items.size(),
+                  cuts.key_tile);
     cut_into_parts(cuts.key_tile,
                    [&](size_t item, const ItemShape&) { return int64_t{cuts.parts[item]}; });
     index_merged_rows();
@@ -70,8 +71,7 @@ class Builder {
 
   // Of an item that the CPU's tasks compute.
   [[nodiscard]] int64_t tasks_parts(const ItemShape& shape) const {
-    const int64_t least =
-        shape.lanes <= cpu::kFewLanes ? kLeastKeysFewLanes : kLeastKeysManyLanes;
+    const int64_t least = shape.lanes <= cpu::kFewLanes ? kLeastKeysFewLanes : kLeastKeysManyLanes;
     return std::max<int64_t>(1, shape.seen.count() / std::max(least, share_keys_));
   }
 

@@ -7,8 +7,8 @@
 namespace reprise::kernels::cuda {
 
 void DeviceAttention::begin(const kv::AttentionPlan& plan, int64_t heads,
-                            const AttentionParams& params, const GpuModel& gpu,
-                            cudaStream_t stream, RowResults results, const TileOverride& wanted) {
+                            const AttentionParams& params, const GpuModel& gpu, cudaStream_t stream,
+                            RowResults results, const TileOverride& wanted) {
   schedule_.build(plan, heads, params, gpu, results, wanted);
   head_dim_ = plan.head_dim();
   image_.set(schedule_, plan, params);

@@ -10,8 +10,8 @@
 
 namespace reprise::kernels::cuda {
 
-// Runs the tasks of one launch, over caches of one type; a source each. Throws Error where it cannot
-// start.
+// Runs the tasks of one launch, over caches of one type; a source each. Throws Error where it
+// cannot start.
 void launch_bf16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
                        cudaStream_t stream);
 void launch_f16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
@@ -36,10 +36,11 @@ class DeviceAttention {
   // StepSchedule::build(), and Error where the device's memory is short. All calls of a workspace
   // use one stream.
   void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
-             const GpuModel& gpu, cudaStream_t stream,
-             RowResults results = RowResults::kFinished, const TileOverride& wanted = {});
+             const GpuModel& gpu, cudaStream_t stream, RowResults results = RowResults::kFinished,
+             const TileOverride& wanted = {});
 
-  // out = softmax(scale * q k^T + bias + mask) v for one layer of the step, as kernels::attention().
+  // out = softmax(scale * q k^T + bias + mask) v for one layer of the step, as
+  // kernels::attention().
   void run(int64_t layer, const DeviceQueries& q, const DeviceOutput& out, cudaStream_t stream);
 
   // The two halves of it. The first finishes the rows that one part computes whole and leaves

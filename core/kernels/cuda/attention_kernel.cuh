@@ -46,9 +46,8 @@ template <class Tile>
 __device__ __forceinline__ LaneOutput lane_output(const AttentionCall& call,
                                                   const AttentionTask& task, int row, int head) {
   LaneOutput out;
-  const int64_t first = task.is_alone != 0
-                            ? static_cast<int64_t>(task.first_row) * call.heads
-                            : task.first_entry;
+  const int64_t first =
+      task.is_alone != 0 ? static_cast<int64_t>(task.first_row) * call.heads : task.first_entry;
   out.entry = first + static_cast<int64_t>(row) * call.heads + head;
   out.element = out.entry * Tile::kHeadDim;
   return out;
@@ -65,8 +64,7 @@ __device__ __forceinline__ void store_pair(void* data, DType dtype, int64_t elem
           pack_pair<__nv_bfloat16>(a, b);
       break;
     case DType::kF16:
-      *reinterpret_cast<uint32_t*>(static_cast<__half*>(data) + element) =
-          pack_pair<__half>(a, b);
+      *reinterpret_cast<uint32_t*>(static_cast<__half*>(data) + element) = pack_pair<__half>(a, b);
       break;
   }
 }
@@ -157,9 +155,8 @@ __device__ __forceinline__ void merge_sums(const AttentionCall& call, const Atte
       a += weight * sums.o[warp][lane][column];
       b += weight * sums.o[warp][lane][column + 1];
     }
-    const LaneOutput to =
-        lane_output<Tile>(call, task, (task.first_lane + lane) / group,
-                          kv_head * group + (task.first_lane + lane) % group);
+    const LaneOutput to = lane_output<Tile>(call, task, (task.first_lane + lane) / group,
+                                            kv_head * group + (task.first_lane + lane) % group);
     store_columns(call, task, to, column, a, b, n);
     if (column == 0) store_sums(call, task, to, m, n);
   }

@@ -45,11 +45,11 @@ struct AttentionCall {
   const int64_t* block_offsets = nullptr;  // [blocks]  elements, of the plan
   const int32_t* row_positions = nullptr;  // [rows]
   int32_t heads = 0, kv_heads = 0;
-  int32_t window = 0;                    // 0: none; else q_position - k_position < window is seen
-  float scale_log2 = 0.0f;               // scale * log2(e)
-  const float* alibi_slopes = nullptr;   // [heads]; null: no bias
-  float alibi_log2 = 0.0f;               // log2(e), times AlibiView::factor if rounded
-  bool alibi_is_rounded = false;         // to bf16, see AlibiView
+  int32_t window = 0;                   // 0: none; else q_position - k_position < window is seen
+  float scale_log2 = 0.0f;              // scale * log2(e)
+  const float* alibi_slopes = nullptr;  // [heads]; null: no bias
+  float alibi_log2 = 0.0f;              // log2(e), times AlibiView::factor if rounded
+  bool alibi_is_rounded = false;        // to bf16, see AlibiView
 
   // The layer.
   int64_t layer = 0;

@@ -37,9 +37,9 @@ struct AttentionTile {
   static constexpr int kThreads = kTileShapes[kShape].threads();
   static constexpr int kWarpKeys = kKeys / kKeyWarps;
 
-  static constexpr int kChunk = 8;                    // elements of a 16-byte copy
-  static constexpr int kChunks = kHeadDim / kChunk;   // of a row
-  static constexpr int kPitch = kHeadDim + kChunk;    // from row to row in shared memory
+  static constexpr int kChunk = 8;                   // elements of a 16-byte copy
+  static constexpr int kChunks = kHeadDim / kChunk;  // of a row
+  static constexpr int kPitch = kHeadDim + kChunk;   // from row to row in shared memory
   static constexpr int kTileElements = kKeys * kPitch;
   static constexpr int kStageElements = 2 * kTileElements;  // keys, then values
   static constexpr size_t kSharedBytes =
@@ -78,8 +78,7 @@ __device__ __forceinline__ ThreadLane thread_lane(const AttentionCall& call,
   if (lane >= task.lanes) return out;
   out.position = call.row_positions[task.first_row + out.row];
   out.low = task.first_key;
-  if (call.window > 0)
-    out.low = max(out.low, out.position - call.window + 1 - task.first_position);
+  if (call.window > 0) out.low = max(out.low, out.position - call.window + 1 - task.first_position);
   out.high = min(task.end_key, task.visible + out.row);
   if (call.alibi_slopes == nullptr) return out;
   const float slope = call.alibi_slopes[out.head];
@@ -207,9 +206,9 @@ __device__ __forceinline__ void begin_state(WarpState<Tile>& state,
   }
 }
 
-// scores = q k^T. B(k, n) of the product is dimension k of key n, so the keys' rows are those of its
-// transpose; four matrices at a time are two fragments: dimensions 0-7 and 8-15 of keys 0-7, then of
-// keys 8-15.
+// scores = q k^T. B(k, n) of the product is dimension k of key n, so the keys' rows are those of
+// its transpose; four matrices at a time are two fragments: dimensions 0-7 and 8-15 of keys 0-7,
+// then of keys 8-15.
 template <class Tile>
 __device__ __forceinline__ void multiply_keys(const WarpState<Tile>& state,
                                               const typename Tile::T* keys,
@@ -251,8 +250,8 @@ __device__ __forceinline__ void finish_scores(const AttentionCall& call, const A
     for (int j = 0; j < Tile::kWarpKeys / 8; ++j) {
       REPRISE_UNROLL
       for (int i = 0; i < 4; ++i)
-        scores[j][i] += alibi_bias(call, lanes[i / 2],
-                                   task.first_position + first_of_thread + 8 * j + i % 2);
+        scores[j][i] +=
+            alibi_bias(call, lanes[i / 2], task.first_position + first_of_thread + 8 * j + i % 2);
     }
   }
   const bool sees_all = max(lanes[0].low, lanes[1].low) <= first &&

@@ -24,7 +24,8 @@ std::string_view name_of(Architecture architecture) {
 GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms) {
   if (major < 8)
     raise(
-        "{} has compute capability {}.{}; the CUDA kernels need 8.0 (A100) or later: use --device cpu",
+        "{} has compute capability {}.{}; the CUDA kernels need 8.0 (A100) or later: use --device "
+        "cpu",
         device_name, major, minor);
   GpuModel model = major == 8 ? kA100 : kH100;
   if (device_name.find("H200") != std::string_view::npos) model = kH200;
@@ -44,8 +45,7 @@ AttentionWork least_work(const kv::AttentionPlan& plan, int64_t heads,
                      .output_bytes = row_elements * static_cast<double>(size_of(dtypes.output))};
   for (const kv::WorkItem& item : plan.items) {
     const kv::CacheView& cache = plan.cache_of(plan.segment_of(item));
-    const int64_t keys =
-        seen_keys(plan, item, item.first_row, item.end_row, params.window).count();
+    const int64_t keys = seen_keys(plan, item, item.first_row, item.end_row, params.window).count();
     const auto pairs = static_cast<double>(visible_pairs(plan, item, params.window) * heads);
     work.kv_bytes += 2.0 * static_cast<double>(keys * plan.kv_heads()) * head_dim *
                      static_cast<double>(size_of(cache.dtype));

@@ -26,7 +26,8 @@ struct GpuModel {
 
   // 2^x: 16 results in a clock of an SM (programming guide, "Arithmetic Instructions").
   [[nodiscard]] double exponentials_per_us() const { return 16.0 * sms * clock_ghz * 1e3; }
-  // L2: 5120 bytes in a clock (A100's white paper; none is published for H100, taken to be as many).
+  // L2: 5120 bytes in a clock (A100's white paper; none is published for H100, taken to be as
+  // many).
   [[nodiscard]] double l2_bytes_per_us() const { return 5120.0 * clock_ghz * 1e3; }
   // Shared memory: 32 banks of 4 bytes in a clock of an SM (programming guide, "Shared Memory").
   [[nodiscard]] double shared_bytes_per_us() const { return 128.0 * sms * clock_ghz * 1e3; }
@@ -60,9 +61,9 @@ inline constexpr GpuModel kH200 = {.name = "H200",
                                    .shared_bytes = 228 << 10,
                                    .shared_block_bytes = 227 << 10};
 
-// The model for a device as the CUDA runtime describes it, with its own number of SMs; of those above
-// the nearest where it is none of them. Throws Error below compute capability 8.0, which has neither
-// cp.async nor the products the kernels are made of.
+// The model for a device as the CUDA runtime describes it, with its own number of SMs; of those
+// above the nearest where it is none of them. Throws Error below compute capability 8.0, which has
+// neither cp.async nor the products the kernels are made of.
 GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms);
 
 // What one layer's attention moves and computes.

@@ -20,7 +20,8 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 void require_cache(const kv::CacheView& cache) {
   if (cache.dtype == DType::kF32)
     raise(
-        "a KV cache of f32 on device cuda: its attention kernel multiplies bf16 or f16 alone; choose "
+        "a KV cache of f32 on device cuda: its attention kernel multiplies bf16 or f16 alone; "
+        "choose "
         "one of these for the cache, or --device cpu");
   const auto address = [](const void* data) {
     return static_cast<int64_t>(reinterpret_cast<uintptr_t>(data));
@@ -28,7 +29,8 @@ void require_cache(const kv::CacheView& cache) {
   if ((address(cache.keys) | address(cache.values)) % kCopyBytes != 0 ||
       (cache.layer_stride | cache.head_stride) % kCopyElements != 0)
     raise(
-        "a KV cache on device cuda must be aligned to {} bytes; its keys are at {}, its values at {}, "
+        "a KV cache on device cuda must be aligned to {} bytes; its keys are at {}, its values at "
+        "{}, "
         "layers {} and heads {} elements apart",
         kCopyBytes, cache.keys, cache.values, cache.layer_stride, cache.head_stride);
 }
@@ -108,8 +110,7 @@ class TaskWriter {
             .lanes = static_cast<int32_t>(lanes),
             .first_key = std::max(part.first_key, seen.first),
             .end_key = std::min(part.end_key, seen.end),
-            .visible =
-                item.mask == kv::Mask::kCausal ? item.visible : AttentionTask::kAllVisible,
+            .visible = item.mask == kv::Mask::kCausal ? item.visible : AttentionTask::kAllVisible,
             .first_position = segment.first_position,
             .cache = segment.cache,
             .first_block = segment.first_block,
@@ -168,8 +169,8 @@ void StepSchedule::build(const kv::AttentionPlan& plan, int64_t heads,
   std::vector<ItemLoad> loads;
   for (const kv::WorkItem& item : plan.items)
     loads.push_back(load_of(plan, item, heads / plan.kv_heads(), params.window));
-  const TileChoice choice = choose_tiles(
-      loads, {.kv_heads = plan.kv_heads(), .head_dim = plan.head_dim()}, gpu, wanted);
+  const TileChoice choice =
+      choose_tiles(loads, {.kv_heads = plan.kv_heads(), .head_dim = plan.head_dim()}, gpu, wanted);
   estimate_us = choice.estimate_us;
   cut.cut(plan, heads, params, {.parts = choice.parts, .key_tile = kKeyTile}, results);
   TaskWriter(plan, params.window, choice, *this).write();

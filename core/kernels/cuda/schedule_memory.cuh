@@ -37,7 +37,8 @@ class StreamMemory {
     const cudaError_t code = cudaMallocAsync(&data, bytes, stream);
     if (code != cudaSuccess)
       raise(
-          "the CUDA device has no {:.3f} GiB for attention's schedule and partial results: {}; use a "
+          "the CUDA device has no {:.3f} GiB for attention's schedule and partial results: {}; use "
+          "a "
           "smaller batch, context or model",
           static_cast<double>(bytes) / 0x1p30, cudaGetErrorString(code));
     data_ = data;

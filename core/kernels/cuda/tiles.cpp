@@ -15,9 +15,9 @@ namespace {
 constexpr std::array<int32_t, 3> kTilesSm80 = {0, 2, 3};
 constexpr std::array<int32_t, 3> kTilesSm90 = {1, 2, 3};
 
-// None of these is measured yet. A launch more (another tile shape, the merge) is taken to cost what
-// launches commonly do; a part has two key tiles at least, one of them on its way while the other is
-// computed.
+// None of these is measured yet. A launch more (another tile shape, the merge) is taken to cost
+// what launches commonly do; a part has two key tiles at least, one of them on its way while the
+// other is computed.
 constexpr double kLaunchUs = 3.0;
 constexpr int64_t kLeastTilesOfPart = 2;
 constexpr double kOverlapLoss = 0.1;  // share of the shorter times that the longest does not hide
@@ -92,12 +92,10 @@ Costs costs_of(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
   Costs costs;
   for (size_t i = 0; i < items.size(); ++i) {
     const TileShape& shape = kTileShapes[static_cast<size_t>(shapes[i])];
-    CostedItem item{
-        .lane_tiles = ceil_div(items[i].lanes, shape.lanes),
-        .most_parts = std::max<int64_t>(1, items[i].key_tiles / kLeastTilesOfPart),
-        .partial_bytes = 2 * items[i].lanes * step.kv_heads * (step.head_dim + 2) * 4};
-    item.block_us =
-        item_us(items[i], shape, step, gpu) / static_cast<double>(item.lane_tiles);
+    CostedItem item{.lane_tiles = ceil_div(items[i].lanes, shape.lanes),
+                    .most_parts = std::max<int64_t>(1, items[i].key_tiles / kLeastTilesOfPart),
+                    .partial_bytes = 2 * items[i].lanes * step.kv_heads * (step.head_dim + 2) * 4};
+    item.block_us = item_us(items[i], shape, step, gpu) / static_cast<double>(item.lane_tiles);
     if (item.block_us > costs.longest_us) {
       costs.longest_us = item.block_us;
       costs.resident = resident_blocks(shape, step.head_dim, gpu);
@@ -135,7 +133,8 @@ void choose_parts(const Costs& costs, const GpuModel& gpu, TileChoice& choice) {
   for (int64_t parts = 1; parts <= std::min(kMostParts, costs.most_parts); ++parts)
     us.push_back(step_us(costs, costs.longest_us / static_cast<double>(parts), gpu));
   const double good_us = kAsGood * *std::min_element(us.begin(), us.end());
-  const auto chosen = std::find_if(us.begin(), us.end(), [&](double one) { return one <= good_us; });
+  const auto chosen =
+      std::find_if(us.begin(), us.end(), [&](double one) { return one <= good_us; });
   choice.estimate_us = *chosen;
   const double share = costs.longest_us / static_cast<double>(chosen - us.begin() + 1);
   for (size_t i = 0; i < costs.items.size(); ++i)
@@ -149,7 +148,8 @@ void require_head_dim(int64_t head_dim) {
   std::string known;
   for (const int dim : kHeadDims) known += (known.empty() ? "" : ", ") + std::to_string(dim);
   raise_shape(
-      "head_dim {}: the CUDA attention kernel is compiled for {}; use --device cpu, or add the size "
+      "head_dim {}: the CUDA attention kernel is compiled for {}; use --device cpu, or add the "
+      "size "
       "to kHeadDims in core/kernels/cuda/tiles.h",
       head_dim, known);
 }
@@ -200,8 +200,8 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
                       (lane_tiles - 1.0) * tile_us(bytes / gpu.l2_bytes_per_us()));
 }
 
-TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step,
-                        const GpuModel& gpu, const TileOverride& wanted) {
+TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, const GpuModel& gpu,
+                        const TileOverride& wanted) {
   TileChoice choice;
   choice.parts.assign(items.size(), 1);
   choice.shapes = wanted.shape ? std::vector<int32_t>(items.size(), *wanted.shape)

@@ -54,8 +54,8 @@ std::string text_of(const TileShape& shape);
 // The place in kTileShapes. Throws Error, naming what there is, for a shape that is not compiled.
 int32_t parse_tile(std::string_view text);
 
-// The shapes an architecture chooses from (places in kTileShapes). sm_90 has the shared memory for a
-// third stage in two blocks of head size 128; sm_80 has not.
+// The shapes an architecture chooses from (places in kTileShapes). sm_90 has the shared memory for
+// a third stage in two blocks of head size 128; sm_80 has not.
 std::span<const int32_t> tiles_of(Architecture architecture);
 
 // Blocks of a shape that an SM holds at once.
@@ -63,9 +63,9 @@ int64_t resident_blocks(const TileShape& shape, int64_t head_dim, const GpuModel
 
 // An item of a plan, as the cost model sees it.
 struct ItemLoad {
-  int64_t lanes = 0;        // of a kv head
-  double mean_keys = 0.0;   // that a lane tile sees on average: about half under a causal mask
-  int64_t key_tiles = 0;    // tiles of kKeyTile keys, as AttentionSchedule counts them
+  int64_t lanes = 0;       // of a kv head
+  double mean_keys = 0.0;  // that a lane tile sees on average: about half under a causal mask
+  int64_t key_tiles = 0;   // tiles of kKeyTile keys, as AttentionSchedule counts them
 };
 
 // What the items of a step have in common.
@@ -97,7 +97,7 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
 // that takes longest is cut into 1, 2, ... 64 and the others into parts of that time; each further
 // part pays for writing and reading its partial results. Of cuts that the model has within 3 % of
 // the best, the coarsest.   [ChunkAttention §3.2 splits by chunks and by sequences]
-TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step,
-                        const GpuModel& gpu, const TileOverride& wanted = {});
+TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, const GpuModel& gpu,
+                        const TileOverride& wanted = {});
 
 }  // namespace reprise::kernels::cuda

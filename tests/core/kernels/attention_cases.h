@@ -98,8 +98,8 @@ inline kv::AttentionPlan causal_plan(const RandomCache& cache, int32_t past, int
   return plan;
 }
 
-// Up to 40 rows, of which random ranges read segments of random caches, masked or not; some rows may
-// read nothing. pick(low, high) draws a number.
+// Up to 40 rows, of which random ranges read segments of random caches, masked or not; some rows
+// may read nothing. pick(low, high) draws a number.
 template <typename Pick>
 kv::AttentionPlan random_plan_over(std::span<const RandomCache> caches, Pick&& pick) {
   kv::AttentionPlan plan;
@@ -109,9 +109,8 @@ kv::AttentionPlan random_plan_over(std::span<const RandomCache> caches, Pick&& p
   for (int row = 0; row < rows; ++row) add_row(plan, 400 + row);
   for (int segments = pick(2, 8); segments > 0; --segments) {
     const int cache = pick(0, static_cast<int>(caches.size()) - 1);
-    const int32_t id =
-        add_segment(plan, caches[static_cast<size_t>(cache)], pick(0, 260), pick(0, 90),
-                    [&] { return static_cast<int64_t>(pick(0, 15)); });
+    const int32_t id = add_segment(plan, caches[static_cast<size_t>(cache)], pick(0, 260),
+                                   pick(0, 90), [&] { return static_cast<int64_t>(pick(0, 15)); });
     plan.segments.back().cache = cache;
     const int first = pick(0, rows - 1), end = pick(first + 1, rows);
     const bool causal = pick(0, 2) == 0;

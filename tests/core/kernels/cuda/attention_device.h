@@ -107,15 +107,16 @@ inline std::vector<double> bounds(const kv::AttentionPlan& plan,
     unit = std::max(unit, roundoff(plan.caches[i].dtype));
   }
   const int64_t row = run.heads * plan.head_dim();
-  std::vector<double> bound = reference::attention(
-      positive, run.layer,
-      {.data = q.data(),
-       .row_stride = run.row_stride == 0 ? row : run.row_stride,
-       .heads = run.heads},
-      run.params);
+  std::vector<double> bound =
+      reference::attention(positive, run.layer,
+                           {.data = q.data(),
+                            .row_stride = run.row_stride == 0 ? row : run.row_stride,
+                            .heads = run.heads},
+                           run.params);
   for (size_t i = 0; i < bound.size(); ++i) {
     bound[i] = (unit + 0x1p-14) * bound[i] + 0x1p-20;
-    if (run.out_dtype != DType::kF32) bound[i] += 1.01 * roundoff(run.out_dtype) * std::abs(want[i]);
+    if (run.out_dtype != DType::kF32)
+      bound[i] += 1.01 * roundoff(run.out_dtype) * std::abs(want[i]);
   }
   return bound;
 }

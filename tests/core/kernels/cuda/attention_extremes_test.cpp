@@ -1,5 +1,5 @@
-// Softmax at its edges, through the attention kernel: ties, scores that overflow a naive exponential,
-// rows and tiles that see nothing, NaN; and that order and parts leave the bits alone.
+// Softmax at its edges, through the attention kernel: ties, scores that overflow a naive
+// exponential, rows and tiles that see nothing, NaN; and that order and parts leave the bits alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace reprise::kernels::cuda {
 namespace {
 
 using testing::all_shapes;
-using testing::RandomCache;
 using testing::AttentionRun;
+using testing::RandomCache;
 
 constexpr DType kHalfDtypes[] = {DType::kBF16, DType::kF16};
 constexpr int64_t kDim = 32;
@@ -88,7 +88,8 @@ TEST(CudaAttentionExtremes, HugeScoreTakesAllTheWeight) {
               run(full_plan(cache, kTokens, 2), cache, constant_queries(2, sign * 2000.0f),
                   {.params = {.scale = 1.0f}, .tiles = {.shape = shape}});
           for (size_t i = 0; i < got.size(); ++i)
-            ASSERT_EQ(got[i], value_at(cache.values, winner * kDim + static_cast<int64_t>(i) % kDim))
+            ASSERT_EQ(got[i],
+                      value_at(cache.values, winner * kDim + static_cast<int64_t>(i) % kDim))
                 << name_of(dtype) << " winner " << winner;
         }
 }
@@ -104,11 +105,8 @@ TEST(CudaAttentionExtremes, RowsThatSeeNothingAreZeroAmongRowsThatSee) {
         kernels::testing::add_row(plan, row % 3 == 0 ? 500 : 4 * row);
       const int32_t id =
           kernels::testing::add_segment(plan, cache, 150, 0, [] { return int64_t{0}; });
-      plan.add_item({.segment = id,
-                     .first_row = 0,
-                     .end_row = 40,
-                     .mask = kv::Mask::kCausal,
-                     .visible = -5});
+      plan.add_item(
+          {.segment = id, .first_row = 0, .end_row = 40, .mask = kv::Mask::kCausal, .visible = -5});
       plan.finish();
       AttentionRun settings{.params = {.scale = 0.2f, .window = 140}, .tiles = {.shape = shape}};
       const auto q = testing::queries_for(40 * kDim, 4, dtype);
@@ -145,9 +143,9 @@ TEST(CudaAttentionExtremes, EmptyPlansSegmentsAndItemListsAreFine) {
   EXPECT_TRUE(run(empty, cache, q, {}).empty());
   for (const int32_t shape : all_shapes())
     for (const RowResults results : {RowResults::kFinished, RowResults::kPartial})
-      EXPECT_EQ(run(full_plan(cache, 0, 2), cache, q,
-                    {.results = results, .tiles = {.shape = shape}}),
-                std::vector<float>(2 * kDim, 0.0f));
+      EXPECT_EQ(
+          run(full_plan(cache, 0, 2), cache, q, {.results = results, .tiles = {.shape = shape}}),
+          std::vector<float>(2 * kDim, 0.0f));
 }
 
 // Two parts whose scores are thousands apart: the smaller must vanish, not turn into NaN.
@@ -161,8 +159,8 @@ TEST(CudaAttentionExtremes, MergeOfPartsFarApartKeepsTheLarger) {
       const std::vector<float> q = constant_queries(3, 1.0f);
       const auto want = reference::attention(
           plan, 0, {.data = q.data(), .row_stride = kDim, .heads = 1}, {.scale = 1.0f});
-      const auto got = run(plan, cache, q,
-                           {.params = {.scale = 1.0f}, .tiles = {.shape = shape, .parts = 2}});
+      const auto got =
+          run(plan, cache, q, {.params = {.scale = 1.0f}, .tiles = {.shape = shape, .parts = 2}});
       for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 4.0 * 128 * 0x1p-24);
     }
 }
@@ -175,7 +173,8 @@ TEST(CudaAttentionExtremes, NanReachesTheRowsThatSeeItAlone) {
   for (const DType dtype : kHalfDtypes)
     for (const int32_t shape : all_shapes())
       for (const int32_t parts : {1, 2}) {
-        const AttentionRun settings{.params = {.scale = 0.25f}, .tiles = {.shape = shape, .parts = parts}};
+        const AttentionRun settings{.params = {.scale = 0.25f},
+                                    .tiles = {.shape = shape, .parts = parts}};
         RandomCache cache(dtype, 1, 1, 1, kTokens, kDim, 3);
         std::vector<float> q = testing::queries_for(kRows * kDim, 1, dtype);
         q[kDim + 3] = kNan;

@@ -1,6 +1,6 @@
-// Prints, for steps of known shapes, what their attention moves and computes at least, what the tiles
-// make of it, and the least time of both on each GPU: a JSON object a line. Arithmetic alone, no
-// device.
+// Prints, for steps of known shapes, what their attention moves and computes at least, what the
+// tiles make of it, and the least time of both on each GPU: a JSON object a line. Arithmetic alone,
+// no device.
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -44,7 +44,8 @@ constexpr Step kSteps[] = {
 
 int32_t add_segment(kv::AttentionPlan& plan, int32_t tokens, int32_t first_position) {
   constexpr int32_t kBlockTokens = 16;
-  const std::vector<int64_t> blocks(static_cast<size_t>((tokens + kBlockTokens - 1) / kBlockTokens));
+  const std::vector<int64_t> blocks(
+      static_cast<size_t>((tokens + kBlockTokens - 1) / kBlockTokens));
   return plan.add_segment(
       {.block_tokens = kBlockTokens, .tokens = tokens, .first_position = first_position}, blocks);
 }

@@ -49,8 +49,8 @@ TEST(CudaRoofline, MasksAndWindowsTakeWhatTheyHide) {
   EXPECT_EQ(least_work(decode, 1, {.window = 10}).kv_bytes, 2 * 10 * 32 * 2);
 }
 
-// By hand: 4 * 128 * 32 heads * 2048 * 2049 / 2 FLOPs of a prompt of 2048 tokens; 16 MiB of keys and
-// values each, as much of queries and output.
+// By hand: 4 * 128 * 32 heads * 2048 * 2049 / 2 FLOPs of a prompt of 2048 tokens; 16 MiB of keys
+// and values each, as much of queries and output.
 TEST(CudaRoofline, PrefillIsLimitedByProductsAndDecodeByMemory) {
   RandomCache cache(DType::kBF16, 1, 1, 1, 2048, 128, 1);
   cache.view.kv_heads = 32;  // arithmetic alone: no key is read
@@ -82,8 +82,7 @@ TEST(CudaRoofline, WhatTilesAddIsWholeTilesAndPartialResults) {
     EXPECT_GE(tiled.kv_bytes, least.kv_bytes);
     EXPECT_GE(tiled.flops, least.flops);
     EXPECT_GE(tiled.exponentials, least.exponentials);
-    EXPECT_EQ(tiled.partial_bytes,
-              2.0 * static_cast<double>(schedule.cut.entries) * (64 + 2) * 4);
+    EXPECT_EQ(tiled.partial_bytes, 2.0 * static_cast<double>(schedule.cut.entries) * (64 + 2) * 4);
     EXPECT_GE(schedule.cut.entries, 2 * 32 * 8) << "every row has two parts at least";
     EXPECT_GE(roofline_of(tiled, gpu).least_us(), roofline_of(least, gpu).least_us());
   }

@@ -11,9 +11,9 @@ namespace reprise::kernels::cuda {
 namespace {
 
 using testing::all_shapes;
+using testing::AttentionRun;
 using testing::expect_reference;
 using testing::RandomCache;
-using testing::AttentionRun;
 
 constexpr DType kHalfDtypes[] = {DType::kBF16, DType::kF16};
 
@@ -34,7 +34,8 @@ TEST(CudaAttention, EveryCompiledKernelMatchesTheReference) {
     for (const int dim : kHeadDims)
       for (const int32_t shape : all_shapes()) {
         const RandomCache cache(dtype, 1, 2, 2, 100, dim, ++seed);
-        const AttentionRun run{.heads = 6, .params = plain(dim), .layer = 1, .tiles = {.shape = shape}};
+        const AttentionRun run{
+            .heads = 6, .params = plain(dim), .layer = 1, .tiles = {.shape = shape}};
         expect_reference(kernels::testing::causal_plan(cache, 67, 33), one(cache), run, seed,
                          name(dtype, dim, shape));
       }
@@ -61,8 +62,9 @@ TEST(CudaAttention, CausalPrefillMatchesTheReferenceAtEveryEdge) {
     }
 }
 
-// Private and shared segments in blocks of any size, with their first tokens left out or not, masks,
-// windows, slopes, grouped heads; in one or several caches; whole, or in as many parts as drawn.
+// Private and shared segments in blocks of any size, with their first tokens left out or not,
+// masks, windows, slopes, grouped heads; in one or several caches; whole, or in as many parts as
+// drawn.
 TEST(CudaAttention, RandomPlansMatchTheReference) {
   for (uint64_t seed = 1; seed <= 24; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -84,7 +86,8 @@ TEST(CudaAttention, RandomPlansMatchTheReference) {
     std::vector<float> slopes;
     for (int64_t head = 0; head < heads; ++head)
       slopes.push_back(0.5f / static_cast<float>(head + 1));
-    AttentionRun run{.heads = heads, .params = plain(dim), .layer = 1, .gpu = seed % 3 == 0 ? kA100 : kH100};
+    AttentionRun run{
+        .heads = heads, .params = plain(dim), .layer = 1, .gpu = seed % 3 == 0 ? kA100 : kH100};
     run.row_stride = (heads + 2 * kv_heads) * dim;  // inside a fused projection
     if (pick(0, 3) == 0) run.params.window = pick(1, 500);
     if (pick(0, 3) == 0) run.params.alibi = {.slopes = slopes};
@@ -109,7 +112,8 @@ TEST(CudaAttention, PlansMayMixTypesOfCaches) {
   plan.segments.back().cache = 1;
   plan.add_item({.segment = shared, .first_row = 0, .end_row = 5});
   int64_t block = 0;
-  const int32_t own = kernels::testing::add_segment(plan, caches[0], 50, 70, [&] { return block++; });
+  const int32_t own =
+      kernels::testing::add_segment(plan, caches[0], 50, 70, [&] { return block++; });
   plan.add_item({.segment = own, .first_row = 2, .end_row = 3});
   plan.finish();
   const AttentionRun run{.heads = 2, .params = plain(64)};
@@ -140,9 +144,9 @@ TEST(CudaAttention, AlibiAddsADistancePenaltyPerHead) {
         AttentionRun run{.heads = 4, .params = plain(64)};
         run.params.alibi = {
             .slopes = slopes, .rounded_to_bf16 = rounded, .factor = run.params.scale};
-        expect_reference(kernels::testing::causal_plan(cache, past, rows), one(cache), run, 17,
-                         std::string("rounded ") + (rounded ? "yes" : "no") + " rows " +
-                             std::to_string(rows));
+        expect_reference(
+            kernels::testing::causal_plan(cache, past, rows), one(cache), run, 17,
+            std::string("rounded ") + (rounded ? "yes" : "no") + " rows " + std::to_string(rows));
       }
 }
 
@@ -151,8 +155,9 @@ TEST(CudaAttention, ManyHeadsMayShareOneKvHead) {
   for (const int32_t shape : all_shapes()) {
     const RandomCache cache(DType::kBF16, 3, 1, 1, 32, 64, 5);
     kv::AttentionPlan plan = kernels::testing::causal_plan(cache, 88, 2);
-    expect_reference(plan, one(cache), {.heads = 71, .params = plain(64), .tiles = {.shape = shape}},
-                     6, name(DType::kBF16, 64, shape));
+    expect_reference(plan, one(cache),
+                     {.heads = 71, .params = plain(64), .tiles = {.shape = shape}}, 6,
+                     name(DType::kBF16, 64, shape));
   }
 }
 
@@ -168,10 +173,10 @@ TEST(CudaAttention, QueriesAndOutputMayHaveAnyType) {
         const AttentionRun run{.heads = 4, .params = plain(64), .q_dtype = q, .out_dtype = out};
         const auto want = reference::attention(
             plan, 0, {.data = values.data(), .row_stride = 4 * 64, .heads = 4}, run.params);
-        reprise::testing::expect_within(testing::run_attention(plan, one(cache), values, run), want,
-                                        testing::bounds(plan, one(cache), values, run, want),
-                                        std::string(name_of(q)) + " to " +
-                                            std::string(name_of(out)));
+        reprise::testing::expect_within(
+            testing::run_attention(plan, one(cache), values, run), want,
+            testing::bounds(plan, one(cache), values, run, want),
+            std::string(name_of(q)) + " to " + std::string(name_of(out)));
       }
 }
 
@@ -184,7 +189,8 @@ TEST(CudaAttention, PartsMergeToTheWhole) {
       plan.begin(cache.view);
       for (int row = 0; row < 3; ++row) kernels::testing::add_row(plan, 300);
       int64_t block = 0;
-      const int32_t id = kernels::testing::add_segment(plan, cache, 300, 0, [&] { return block++; });
+      const int32_t id =
+          kernels::testing::add_segment(plan, cache, 300, 0, [&] { return block++; });
       plan.segments.back().skipped = 9;
       plan.segments.back().tokens -= 9;
       plan.add_item({.segment = id, .first_row = 0, .end_row = 3});

@@ -85,8 +85,7 @@ TEST(CudaTiles, TheLongItemIsCutAndTheShortOnesAreNot) {
   items[3] = item_of(1, 65536);
   const TileChoice choice = choose_tiles(items, {.kv_heads = 4, .head_dim = 64}, kH100);
   EXPECT_GT(choice.parts[3], 16);
-  for (size_t i = 0; i < items.size(); ++i)
-    EXPECT_EQ(choice.parts[i] == 1, i != 3) << i;
+  for (size_t i = 0; i < items.size(); ++i) EXPECT_EQ(choice.parts[i] == 1, i != 3) << i;
 }
 
 TEST(CudaTiles, PartsHaveKeyTilesOfTheirOwn) {
@@ -94,12 +93,11 @@ TEST(CudaTiles, PartsHaveKeyTilesOfTheirOwn) {
     for (const int64_t lanes : {1, 20, 100}) {
       const ItemLoad item = item_of(lanes, keys);
       for (const int32_t wanted : {0, 1, 3, 1000}) {
-        const TileChoice choice = choose_tiles({&item, 1}, {.kv_heads = 1, .head_dim = 128}, kH200,
-                                               {.parts = wanted});
+        const TileChoice choice =
+            choose_tiles({&item, 1}, {.kv_heads = 1, .head_dim = 128}, kH200, {.parts = wanted});
         EXPECT_GE(choice.parts[0], 1);
         EXPECT_LE(choice.parts[0], item.key_tiles);
-        EXPECT_TRUE(wanted == 0 ||
-                    choice.parts[0] == std::min<int64_t>(wanted, item.key_tiles));
+        EXPECT_TRUE(wanted == 0 || choice.parts[0] == std::min<int64_t>(wanted, item.key_tiles));
       }
     }
 }
@@ -120,22 +118,22 @@ double overlapped(std::array<double, 4> us) {
 
 TEST(CudaTiles, TheCostOfAnItemIsItsSlowestPartAndATenthOfTheOthers) {
   const StepShape step{.kv_heads = 1, .head_dim = 128};
-  // A100, 1 lane in a tile of 16, 64 key tiles of 2 * 64 * 128 * 2 bytes: 2039 GB/s, 312 TFLOP/s and
-  // 1.41 GHz over 108 SMs; the bytes are written to shared memory once and read once.
+  // A100, 1 lane in a tile of 16, 64 key tiles of 2 * 64 * 128 * 2 bytes: 2039 GB/s, 312 TFLOP/s
+  // and 1.41 GHz over 108 SMs; the bytes are written to shared memory once and read once.
   EXPECT_NEAR(item_us(item_of(1, 4096), kTileShapes[0], step, kA100),
               64 * overlapped({32768 / (2039e3 / 108), 4.0 * 16 * 64 * 128 / (312e6 / 108),
                                16 * 64 / (16 * 1410.0), 2 * 32768 / (128 * 1410.0)}),
               1e-6);
   // H200, 128 lanes: eight rows of warps read each tile.
-  const double product_us = 4.0 * 128 * 64 * 128 / (989.4e6 / 132), exp_us = 128 * 64 / (16 * 1830.0),
-               shared_us = 9 * 32768 / (128 * 1830.0);
+  const double product_us = 4.0 * 128 * 64 * 128 / (989.4e6 / 132),
+               exp_us = 128 * 64 / (16 * 1830.0), shared_us = 9 * 32768 / (128 * 1830.0);
   const double first_us = overlapped({32768 / (4800e3 / 132), product_us, exp_us, shared_us});
   EXPECT_NEAR(item_us(item_of(128, 4096), kTileShapes[3], step, kH200), 64 * first_us, 1e-6);
   // The second tile of lanes finds the keys in L2: 5120 bytes a clock for 132 SMs.
   const double second_us =
       overlapped({32768 / (5120 * 1830.0 / 132), product_us, exp_us, shared_us});
-  EXPECT_NEAR(item_us(item_of(256, 4096), kTileShapes[3], step, kH200),
-              64 * (first_us + second_us), 1e-6);
+  EXPECT_NEAR(item_us(item_of(256, 4096), kTileShapes[3], step, kH200), 64 * (first_us + second_us),
+              1e-6);
   EXPECT_EQ(item_us(item_of(4, 0), kTileShapes[0], step, kA100), 0.0);
 }
 

@@ -1,6 +1,6 @@
 // The calls that GCC puts before every load and store (-fsanitize=thread) and before accesses whose
-// address may be unaligned for their type (-fsanitize=alignment), turned into the emulator's checks.
-// Outside kernels they do nothing.
+// address may be unaligned for their type (-fsanitize=alignment), turned into the emulator's
+// checks. Outside kernels they do nothing.
 #include <fmt/core.h>
 
 #include <cstddef>
@@ -33,10 +33,10 @@ void report_unaligned(const TypeMismatch& mismatch, uintptr_t address) {
   Block* block = Block::running();
   if (block == nullptr || !block->is_in_kernel()) return;
   const InEmulator in_emulator;
-  block->report(FaultKind::kUnaligned,
-                fmt::format("uses {:#x} where a multiple of {} is needed, at {}:{}", address,
-                            size_t{1} << mismatch.log2_alignment, mismatch.place.file,
-                            mismatch.place.line));
+  block->report(
+      FaultKind::kUnaligned,
+      fmt::format("uses {:#x} where a multiple of {} is needed, at {}:{}", address,
+                  size_t{1} << mismatch.log2_alignment, mismatch.place.file, mismatch.place.line));
 }
 
 }  // namespace
@@ -50,18 +50,18 @@ void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 
-#define CUDA_ON_CPU_HOOKS(bytes)                                                            \
-  void __tsan_read##bytes(void* address) {                                                  \
-    cuda_on_cpu::check(address, bytes, bytes, Touch::kRead, __builtin_return_address(0));   \
-  }                                                                                         \
-  void __tsan_write##bytes(void* address) {                                                 \
-    cuda_on_cpu::check(address, bytes, bytes, Touch::kWrite, __builtin_return_address(0));  \
-  }                                                                                         \
-  void __tsan_unaligned_read##bytes(void* address) {                                        \
-    cuda_on_cpu::check(address, bytes, 1, Touch::kRead, __builtin_return_address(0));       \
-  }                                                                                         \
-  void __tsan_unaligned_write##bytes(void* address) {                                       \
-    cuda_on_cpu::check(address, bytes, 1, Touch::kWrite, __builtin_return_address(0));      \
+#define CUDA_ON_CPU_HOOKS(bytes)                                                           \
+  void __tsan_read##bytes(void* address) {                                                 \
+    cuda_on_cpu::check(address, bytes, bytes, Touch::kRead, __builtin_return_address(0));  \
+  }                                                                                        \
+  void __tsan_write##bytes(void* address) {                                                \
+    cuda_on_cpu::check(address, bytes, bytes, Touch::kWrite, __builtin_return_address(0)); \
+  }                                                                                        \
+  void __tsan_unaligned_read##bytes(void* address) {                                       \
+    cuda_on_cpu::check(address, bytes, 1, Touch::kRead, __builtin_return_address(0));      \
+  }                                                                                        \
+  void __tsan_unaligned_write##bytes(void* address) {                                      \
+    cuda_on_cpu::check(address, bytes, 1, Touch::kWrite, __builtin_return_address(0));     \
   }
 CUDA_ON_CPU_HOOKS(1)
 CUDA_ON_CPU_HOOKS(2)

@@ -26,7 +26,8 @@ constexpr size_t kMostThreads = 1024;
 Block* running_block = nullptr;
 uint32_t barriers_so_far = 0;  // of all blocks, so that shared memory need not be cleared
 
-// A stack for each thread of a block, the same for all blocks; pages are taken when they are touched.
+// A stack for each thread of a block, the same for all blocks; pages are taken when they are
+// touched.
 std::span<std::byte> all_stacks() {
   static std::byte* const stacks = [] {
     void* memory = mmap(nullptr, kStackBytes * kMostThreads, PROT_READ | PROT_WRITE,
@@ -42,9 +43,7 @@ SharedMemory& shared_memory() {
   return memory;
 }
 
-std::string text_of(uint3 index) {
-  return fmt::format("({}, {}, {})", index.x, index.y, index.z);
-}
+std::string text_of(uint3 index) { return fmt::format("({}, {}, {})", index.x, index.y, index.z); }
 
 bool is_same_place(const std::source_location& a, const std::source_location& b) {
   return a.line() == b.line() && a.column() == b.column() &&
@@ -150,8 +149,7 @@ void Block::finish_thread() {
     if ((meeting.together.mask & self.lane_bit()) == 0) continue;
     if (meeting.together.is_aligned)
       report(FaultKind::kWarp, fmt::format("returns while lanes of its warp wait for it in {} {}",
-                                           meeting.together.name,
-                                           meeting.together.place.text()));
+                                           meeting.together.name, meeting.together.place.text()));
     if (meeting.arrived == (meeting.together.mask & lanes_left(self.warp())))
       finish_meeting(static_cast<size_t>(self.warp()), i);
   }
@@ -169,8 +167,8 @@ std::string Block::waiting_threads() const {
   int waiting = 0;
   for (const Thread& thread : threads_)
     if (thread.state == Thread::State::kWaiting && ++waiting <= kMost)
-      text += fmt::format("{}thread {} for {} {}", waiting == 1 ? "" : ", ",
-                          text_of(thread.index), thread.waits_for, thread.waits_at.text());
+      text += fmt::format("{}thread {} for {} {}", waiting == 1 ? "" : ", ", text_of(thread.index),
+                          thread.waits_for, thread.waits_at.text());
   return waiting > kMost ? fmt::format("{} and {} more", text, waiting - kMost) : text;
 }
 
@@ -186,8 +184,7 @@ bool Block::is_parameter(const void* address, size_t bytes) const {
 
 bool Block::is_own_stack(const void* address, size_t bytes) const {
   return lies_in(address, bytes,
-                 stacks_.data() + static_cast<size_t>(current_->number) * kStackBytes,
-                 kStackBytes);
+                 stacks_.data() + static_cast<size_t>(current_->number) * kStackBytes, kStackBytes);
 }
 
 bool Block::is_any_stack(const void* address) const {

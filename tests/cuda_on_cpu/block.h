@@ -44,8 +44,8 @@ struct Thread {
   State state = State::kDone;
   const char* waits_for = "";  // for reports
   Place waits_at;
-  bool in_emulator = false;  // its accesses are the emulator's own
-  std::vector<AsyncCopy> open_copies;               // since the last commit
+  bool in_emulator = false;                        // its accesses are the emulator's own
+  std::vector<AsyncCopy> open_copies;              // since the last commit
   std::deque<std::vector<AsyncCopy>> copy_groups;  // oldest first
 
   [[nodiscard]] int warp() const { return number / 32; }
@@ -56,7 +56,7 @@ struct Thread {
 // What the lanes of one warp do together: each passes its operands by address, and the last to come
 // computes for all.
 struct Together {
-  const char* name = "";  // lanes that meet must do the same ...
+  const char* name = "";    // lanes that meet must do the same ...
   bool is_aligned = false;  // ... at the same place, and all 32 of the warp
   Place place;
   uint32_t mask = 0;
@@ -127,7 +127,7 @@ class Block {
   std::span<std::byte> stacks_;
   SharedMemory& shared_;
   Thread* current_ = nullptr;
-  std::vector<uint32_t> warp_syncs_;           // [warps]
+  std::vector<uint32_t> warp_syncs_;            // [warps]
   std::vector<std::vector<Meeting>> meetings_;  // [warps]  not yet complete
   size_t at_barrier_ = 0;  // threads that wait at __syncthreads(), all at barrier_where_
   std::source_location barrier_where_;

@@ -9,7 +9,7 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr size_t kAlignment = 256;
-constexpr size_t kMargin = 1024;  // before and behind each buffer
+constexpr size_t kMargin = 1024;              // before and behind each buffer
 constexpr size_t kMostFreedBytes = 64 << 20;  // kept
 
 size_t rounded_up(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -83,11 +83,12 @@ MaybeFinding Buffers::touch(const void* pointer, size_t bytes, Touch how, const 
     const bool of_other_block = of_this_launch && written.by.barriers < since.block;
     const bool both_atomic = how == Touch::kAtomic && written.was_atomic;
     if (of_this_launch && !both_atomic && (of_other_block || !who.comes_after(written.by)))
-      return Finding{FaultKind::kRace,
-                     fmt::format("byte {} of buffer {}: thread {} of {} wrote it in the same launch, "
-                                 "with no barrier in between",
-                                 i, buffer.number, written.by.thread,
-                                 of_other_block ? "another block" : "the block")};
+      return Finding{
+          FaultKind::kRace,
+          fmt::format("byte {} of buffer {}: thread {} of {} wrote it in the same launch, "
+                      "with no barrier in between",
+                      i, buffer.number, written.by.thread,
+                      of_other_block ? "another block" : "the block")};
     if (how != Touch::kRead) written = {who, how == Touch::kAtomic};
   }
   return std::nullopt;

@@ -33,9 +33,9 @@ class Buffers {
 
   // Whether [address, address + bytes) lies in one buffer in use.
   [[nodiscard]] MaybeFinding check(const void* address, size_t bytes);
-  // The same for an access of a kernel, which is remembered: a race where another thread wrote there
-  // since the launch began and nothing orders the two. (A write after another's read goes unseen,
-  // until the threads run in the other order.)
+  // The same for an access of a kernel, which is remembered: a race where another thread wrote
+  // there since the launch began and nothing orders the two. (A write after another's read goes
+  // unseen, until the threads run in the other order.)
   MaybeFinding touch(const void* address, size_t bytes, Touch how, const Toucher& who,
                      const Since& since);
 

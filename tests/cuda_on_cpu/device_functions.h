@@ -65,8 +65,8 @@ T __shfl_sync(unsigned mask, T value, int source, int width = 32,
 template <typename T>
 T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32,
                  std::source_location where = std::source_location::current()) {
-  return cuda_on_cpu::shuffle_value(cuda_on_cpu::Shuffle::kUp, mask, value,
-                                    static_cast<int>(delta), width, where);
+  return cuda_on_cpu::shuffle_value(cuda_on_cpu::Shuffle::kUp, mask, value, static_cast<int>(delta),
+                                    width, where);
 }
 template <typename T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32,
@@ -115,19 +115,13 @@ inline int __ffs(int bits) {
 }
 
 // Rounded once; the device's is within 2 units in the last place.
-inline float rsqrtf(float x) {
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x)));
-}
+inline float rsqrtf(float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); }
 inline float __frcp_rn(float x) { return 1.0f / x; }
 inline float __fdividef(float x, float y) { return x / y; }
 
 template <typename T>
-  requires std::is_arithmetic_v<T>
-constexpr T min(T a, T b) {
-  return b < a ? b : a;
-}
+requires std::is_arithmetic_v<T>
+constexpr T min(T a, T b) { return b < a ? b : a; }
 template <typename T>
-  requires std::is_arithmetic_v<T>
-constexpr T max(T a, T b) {
-  return a < b ? b : a;
-}
+requires std::is_arithmetic_v<T>
+constexpr T max(T a, T b) { return a < b ? b : a; }

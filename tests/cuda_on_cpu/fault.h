@@ -1,4 +1,5 @@
-// What the emulator reports: the first thing a kernel does that a device forbids or leaves undefined.
+// What the emulator reports: the first thing a kernel does that a device forbids or leaves
+// undefined.
 #pragma once
 
 #include <cstdint>

@@ -20,25 +20,22 @@ class BothOrders : public ::testing::TestWithParam<Order> {
 };
 
 TEST_P(BothOrders, RightKernelsRun) {
-  for (const CleanKernel& kernel : clean_kernels())
-    try {
+  for (const CleanKernel& kernel : clean_kernels()) try {
       kernel.run();
     } catch (const Fault& fault) {
       ADD_FAILURE() << kernel.name << ": " << fault.what();
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, BothOrders,
-                         ::testing::Values(Order::kForward, Order::kBackward));
+INSTANTIATE_TEST_SUITE_P(Faults, BothOrders, ::testing::Values(Order::kForward, Order::kBackward));
 
 TEST(Faults, EachIsReportedByItsNameAndPlace) {
-  for (const FaultyKernel& kernel : faulty_kernels())
-    try {
+  for (const FaultyKernel& kernel : faulty_kernels()) try {
       kernel.run();
       ADD_FAILURE() << kernel.name << ": no report";
     } catch (const Fault& fault) {
-      EXPECT_STREQ(name_of(fault.kind()), name_of(kernel.kind)) << kernel.name << ": "
-                                                                << fault.what();
+      EXPECT_STREQ(name_of(fault.kind()), name_of(kernel.kind))
+          << kernel.name << ": " << fault.what();
       EXPECT_NE(std::string(fault.what()).find(kernel.says), std::string::npos)
           << kernel.name << ": " << fault.what();
     }

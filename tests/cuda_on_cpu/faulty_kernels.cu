@@ -30,7 +30,9 @@ void run() {
 // ---- Global memory ----
 
 __global__ void read_past_end(float* data, int n) { data[threadIdx.x] = data[2 * n]; }
-__global__ void write_before_begin(float* data, int n) { data[static_cast<int>(threadIdx.x) - n] = 1; }
+__global__ void write_before_begin(float* data, int n) {
+  data[static_cast<int>(threadIdx.x) - n] = 1;
+}
 __global__ void read_unaligned(float* data, int n) {
   const float4 four = *reinterpret_cast<const float4*>(data + n + 1);
   data[0] = four.w;
@@ -38,8 +40,12 @@ __global__ void read_unaligned(float* data, int n) {
 __global__ void write_unaligned(float* data, int n) {
   *reinterpret_cast<float4*>(data + n + 2) = {1, 2, 3, 4};
 }
-__global__ void load_once_unaligned(float* data, int n) { data[0] = __uint_as_float(load_once(data + n + 1).x); }
-__global__ void load_once_past_end(float* data, int n) { data[0] = __uint_as_float(load_once(data + 2 * n).x); }
+__global__ void load_once_unaligned(float* data, int n) {
+  data[0] = __uint_as_float(load_once(data + n + 1).x);
+}
+__global__ void load_once_past_end(float* data, int n) {
+  data[0] = __uint_as_float(load_once(data + 2 * n).x);
+}
 __global__ void read_two(float* data, int n) { data[n] += 1.0f; }
 __global__ void all_write(float* data, int n) { data[n] = static_cast<float>(threadIdx.x); }
 __global__ void read_what_another_wrote(float* data, int n) {
@@ -97,7 +103,9 @@ __global__ void read_of_earlier_block(float* data, int n) {
   if (blockIdx.x == 0) shared[n] = data[0];
   data[0] = shared[n];
 }
-__global__ void write_write(float*, int n) { dynamic_shared<float>()[n] = static_cast<float>(threadIdx.x); }
+__global__ void write_write(float*, int n) {
+  dynamic_shared<float>()[n] = static_cast<float>(threadIdx.x);
+}
 __global__ void write_read(float* data, int n) {
   float* shared = dynamic_shared<float>();
   shared[threadIdx.x] = 0.0f;
@@ -364,12 +372,14 @@ constexpr FaultyKernel kFaulty[] = {
     {"variable_past_end", kOutOfBounds, "byte 128 of a shared variable of 128 bytes",
      run<variable_past_end, 1>},
     {"read_never_written", kUninitialized, "byte 128", run<read_never_written, 32>},
-    {"read_of_earlier_block", kUninitialized, "block (1, 0, 0)", run<read_of_earlier_block, 1, 64, 2>},
+    {"read_of_earlier_block", kUninitialized, "block (1, 0, 0)",
+     run<read_of_earlier_block, 1, 64, 2>},
     {"write_write", kRace, "wrote it too", run<write_write, 2>},
     {"write_read", kRace, "with no barrier in between", run<write_read, 32>},
     {"read_write", kRace, "read by others", run<read_write, 64>},
     {"shuffle_between", kRace, "wrote it", run<shuffle_between, 32>},
-    {"warp_barrier_between_warps", kRace, "with no barrier in between", run<warp_barrier_between_warps, 64>},
+    {"warp_barrier_between_warps", kRace, "with no barrier in between",
+     run<warp_barrier_between_warps, 64>},
     {"atomic_and_plain", kRace, "updates atomically", run<atomic_and_plain, 32>},
     {"local_of_another", kOutOfBounds, "beyond its own local memory", run<local_of_another, 2>},
     {"some_return", kBarrier, "returns while others wait", run<some_return, 64>},

@@ -17,9 +17,10 @@ void check_shape(const Launch& launch) {
     problem = fmt::format("{} x {} x {} threads a block: at least 1, at most 1024, 64 in z", b.x,
                           b.y, b.z);
   if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535)
-    problem = fmt::format("a grid of {} x {} x {} blocks: at least 1, at most 2^31 - 1, 65535 and "
-                          "65535",
-                          g.x, g.y, g.z);
+    problem = fmt::format(
+        "a grid of {} x {} x {} blocks: at least 1, at most 2^31 - 1, 65535 and "
+        "65535",
+        g.x, g.y, g.z);
   if (launch.shared_bytes > SharedMemory::kMostBytes)
     problem = fmt::format("{} bytes of shared memory: at most {}", launch.shared_bytes,
                           SharedMemory::kMostBytes);

@@ -204,9 +204,7 @@ std::vector<std::array<unsigned, 6>> indices(std::array<unsigned, 3> grid,
 Atomics atomics(int threads) {
   const DeviceArray<int> sum(std::vector<int>{0}), largest(std::vector<int>{0});
   const DeviceArray<float> float_sum(std::vector<float>{0.0f});
-  launch({.name = "atomics",
-          .grid = dim3(static_cast<unsigned>(threads / 4)),
-          .block = dim3(4)},
+  launch({.name = "atomics", .grid = dim3(static_cast<unsigned>(threads / 4)), .block = dim3(4)},
          nullptr, add_up, sum.data(), largest.data(), float_sum.data());
   return {sum.values()[0], largest.values()[0], float_sum.values()[0]};
 }

@@ -16,8 +16,8 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// The manual's own steps for shfl.sync, with the operand c that CUDA makes of a width: 32 - width in
-// bits 8 to 12 (a mask), and the clamp, which is 0 for .up and 31 else.
+// The manual's own steps for shfl.sync, with the operand c that CUDA makes of a width: 32 - width
+// in bits 8 to 12 (a mask), and the clamp, which is 0 for .up and 31 else.
 int source_by_manual(Shuffle shuffle, int lane, int b, int width) {
   const int segment_mask = 32 - width, clamp = shuffle == Shuffle::kUp ? 0 : 31;
   const int highest = (lane & segment_mask) | (clamp & ~segment_mask);
@@ -102,9 +102,7 @@ Element place_in_c(size_t lane, size_t i) {
   return {i < 2 ? group : group + 8, in_group * 2 + (i & 1)};
 }
 
-uint16_t bits_of(float value, bool is_bf16) {
-  return is_bf16 ? bf16(value).bits : f16(value).bits;
-}
+uint16_t bits_of(float value, bool is_bf16) { return is_bf16 ? bf16(value).bits : f16(value).bits; }
 
 struct Matrices {
   std::vector<float> a, b, c;  // [16, 16], [16, 8], [16, 8], row-major
@@ -222,16 +220,23 @@ TEST(Intrinsics, PowersOfTwoAreWithinTheManualsError) {
 
 // [PTX ISA, cvt.rn: ties to even; NaN becomes 0x7fff; f16 overflows to infinity]
 TEST(Intrinsics, PairsAreRoundedToNearestEven) {
-  const std::vector<float> x = {1.0f,         -2.0f,        1.0f + 0x1p-8f, 1.0f + 0x1.8p-7f,
-                                1.0f + 0x1p-11f, 1.0f + 0x1.8p-10f, 65520.0f, 65519.0f,
-                                kNan,         -kInf,        0x1p-25f,       0x1.8p-25f};
+  const std::vector<float> x = {1.0f,
+                                -2.0f,
+                                1.0f + 0x1p-8f,
+                                1.0f + 0x1.8p-7f,
+                                1.0f + 0x1p-11f,
+                                1.0f + 0x1.8p-10f,
+                                65520.0f,
+                                65519.0f,
+                                kNan,
+                                -kInf,
+                                0x1p-25f,
+                                0x1.8p-25f};
   const Packed to_bf16 = packed(x, true), to_f16 = packed(x, false);
-  EXPECT_EQ(to_bf16.pairs,
-            (std::vector<uint32_t>{0xc0003f80u, 0x3f823f80u, 0x3f803f80u, 0x47804780u, 0xff807fffu,
-                                   0x33403300u}));
-  EXPECT_EQ(to_f16.pairs,
-            (std::vector<uint32_t>{0xc0003c00u, 0x3c0c3c04u, 0x3c023c00u, 0x7bff7c00u, 0xfc007fffu,
-                                   0x00010000u}));
+  EXPECT_EQ(to_bf16.pairs, (std::vector<uint32_t>{0xc0003f80u, 0x3f823f80u, 0x3f803f80u,
+                                                  0x47804780u, 0xff807fffu, 0x33403300u}));
+  EXPECT_EQ(to_f16.pairs, (std::vector<uint32_t>{0xc0003c00u, 0x3c0c3c04u, 0x3c023c00u, 0x7bff7c00u,
+                                                 0xfc007fffu, 0x00010000u}));
   for (const Packed* got : {&to_bf16, &to_f16})
     for (size_t i = 0; i < x.size(); ++i) {
       const auto bits = static_cast<uint16_t>(got->pairs[i / 2] >> (16 * (i % 2)));

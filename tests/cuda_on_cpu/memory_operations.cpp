@@ -67,11 +67,11 @@ void check_access(const Access& access) {
   }
   if (block.is_any_stack(access.address))
     block.report(FaultKind::kOutOfBounds, text_of(access) + ", beyond its own local memory");
-  if (access.how == Touch::kRead && (block.is_parameter(access.address, access.bytes) ||
-                                     is_constant(access.address)))
+  if (access.how == Touch::kRead &&
+      (block.is_parameter(access.address, access.bytes) || is_constant(access.address)))
     return;
-  if (const MaybeFinding finding = Buffers::all().touch(access.address, access.bytes, access.how,
-                                                        who, block.since()))
+  if (const MaybeFinding finding =
+          Buffers::all().touch(access.address, access.bytes, access.how, who, block.since()))
     block.report_if(finding, text_of(access));
 }
 
@@ -102,8 +102,8 @@ void copy_async(void* shared, const void* global, int bytes, int source_bytes) {
                  fmt::format("{} to where is no shared memory {}", doing, place.text()));
   for (const void* end : {static_cast<const void*>(shared), global})
     if (reinterpret_cast<uintptr_t>(end) % size != 0)
-      block.report(FaultKind::kUnaligned, fmt::format("{} {}: {} is no multiple of {}", doing,
-                                                      place.text(), end, size));
+      block.report(FaultKind::kUnaligned,
+                   fmt::format("{} {}: {} is no multiple of {}", doing, place.text(), end, size));
   if (source > 0)
     if (const MaybeFinding finding =
             Buffers::all().touch(global, source, Touch::kRead, who, block.since()))

@@ -15,9 +15,9 @@ using cuda_on_cpu::Fault;
 
 void check_device_end(const void* address, size_t bytes, const char* call) {
   if (const auto finding = Buffers::all().check(address, bytes))
-    throw Fault(finding->kind, fmt::format("{}: {} of {} bytes: {}",
-                                           cuda_on_cpu::name_of(finding->kind), call, bytes,
-                                           finding->text));
+    throw Fault(finding->kind,
+                fmt::format("{}: {} of {} bytes: {}", cuda_on_cpu::name_of(finding->kind), call,
+                            bytes, finding->text));
 }
 
 }  // namespace

@@ -4,11 +4,7 @@
 
 #include <cstddef>
 
-enum cudaError_t {
-  cudaSuccess = 0,
-  cudaErrorInvalidValue = 1,
-  cudaErrorMemoryAllocation = 2
-};
+enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2 };
 
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,

@@ -80,9 +80,8 @@ MaybeFinding SharedMemory::check_read(size_t offset, const Toucher& who) const {
                                byte.copier)};
   if (is_unwritten(offset)) return Finding{FaultKind::kUninitialized, name_of(offset)};
   if (who.comes_after(byte.write)) return std::nullopt;
-  return Finding{FaultKind::kRace,
-                 fmt::format("{}: thread {} wrote it, with no barrier in between", name_of(offset),
-                             byte.write.thread)};
+  return Finding{FaultKind::kRace, fmt::format("{}: thread {} wrote it, with no barrier in between",
+                                               name_of(offset), byte.write.thread)};
 }
 
 MaybeFinding SharedMemory::check_write(size_t offset, const Toucher& who, bool is_atomic) const {
@@ -110,8 +109,8 @@ MaybeFinding SharedMemory::check_write(size_t offset, const Toucher& who, bool i
 void SharedMemory::remember_read(Byte& byte, const Toucher& who) {
   const uint32_t warp = 1u << who.warp(), lane = 1u << who.lane();
   const bool is_first = byte.read_barriers != who.barriers;
-  const bool same_run = !is_first && byte.last_reader / 32 == who.warp() &&
-                        byte.read_warp_syncs == who.warp_syncs;
+  const bool same_run =
+      !is_first && byte.last_reader / 32 == who.warp() && byte.read_warp_syncs == who.warp_syncs;
   byte.reader_warps = is_first ? warp : byte.reader_warps | warp;
   byte.reader_lanes = same_run ? byte.reader_lanes | lane : lane;
   byte.read_barriers = who.barriers;
@@ -119,8 +118,7 @@ void SharedMemory::remember_read(Byte& byte, const Toucher& who) {
   byte.last_reader = who.thread;
 }
 
-MaybeFinding SharedMemory::touch(const void* address, size_t bytes, Touch how,
-                                 const Toucher& who) {
+MaybeFinding SharedMemory::touch(const void* address, size_t bytes, Touch how, const Toucher& who) {
   if (MaybeFinding finding = check_bounds(address, bytes)) return finding;
   const size_t begin = offset_of(address);
   for (size_t i = begin; i < begin + bytes; ++i) {

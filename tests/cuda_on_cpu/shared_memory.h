@@ -38,7 +38,7 @@ class SharedMemory {
  private:
   static constexpr int kNobody = -1;
   struct Byte {
-    Toucher write;            // the last one; before the block's start: never written
+    Toucher write;  // the last one; before the block's start: never written
     uint32_t read_barriers = 0, read_warp_syncs = 0;
     uint32_t reader_warps = 0;  // since the last barrier
     uint32_t reader_lanes = 0;  // of the last reader's warp since its last __syncwarp()

@@ -77,9 +77,10 @@ struct MatrixOperand {
 
 void check_row(const void* row, int lane, int matrix) {
   Block& block = *Block::running();
-  const std::string doing = fmt::format("ldmatrix reads row {} of matrix {} at the address of lane "
-                                        "{}",
-                                        lane % 8, matrix, lane);
+  const std::string doing = fmt::format(
+      "ldmatrix reads row {} of matrix {} at the address of lane "
+      "{}",
+      lane % 8, matrix, lane);
   if (!block.shared().contains(row))
     block.report(FaultKind::kOutOfBounds, doing + ", which is not in shared memory");
   if (reinterpret_cast<uintptr_t>(row) % 16 != 0)
@@ -147,8 +148,7 @@ void compute_product(Operands operands, uint32_t /*lanes*/) {
       const int row = g + (i / 2 % 2) * 8, column = 2 * t + i % 2 + (i / 4) * 8;
       a[row][column] = half_of<T>(own.a[i / 2], i % 2);
     }
-    for (int i = 0; i < 4; ++i)
-      b[2 * t + i % 2 + (i / 2) * 8][g] = half_of<T>(own.b[i / 2], i % 2);
+    for (int i = 0; i < 4; ++i) b[2 * t + i % 2 + (i / 2) * 8][g] = half_of<T>(own.b[i / 2], i % 2);
   });
   for_lanes(kAllLanes, [&](int lane) {
     const auto& own = operand<ProductOperand>(operands, lane);
@@ -233,16 +233,16 @@ void __syncthreads(std::source_location where) {
 
 void __syncwarp(unsigned mask, std::source_location where) {
   const InEmulator in_emulator;
-  Block::running()->meet(
-      {.name = "__syncwarp",
-       .place = {where},
-       .mask = mask,
-       .compute =
-           [](std::span<void* const, 32>, uint32_t lanes) {
-             Block& block = *Block::running();
-             if (lanes == block.lanes_left(block.thread().warp())) block.order_warp();
-           }},
-      nullptr);
+  Block::running()->meet({.name = "__syncwarp",
+                          .place = {where},
+                          .mask = mask,
+                          .compute =
+                              [](std::span<void* const, 32>, uint32_t lanes) {
+                                Block& block = *Block::running();
+                                if (lanes == block.lanes_left(block.thread().warp()))
+                                  block.order_warp();
+                              }},
+                         nullptr);
 }
 
 unsigned __ballot_sync(unsigned mask, int predicate, std::source_location where) {

@@ -44,10 +44,10 @@ inline void check_launch(cudaError_t code, const LaunchShape& shape) {
 
 }  // namespace detail
 
-// Starts kernel<<<grid, block, shared_bytes, stream>>>(args...) and returns; arguments are converted
-// to the kernel's parameters and copied. Throws Error naming kernel and shape where it cannot start;
-// a fault of the kernel itself comes with the stream's next synchronization. Under the emulator the
-// grid has run when this returns, and a fault throws cuda_on_cpu::Fault.
+// Starts kernel<<<grid, block, shared_bytes, stream>>>(args...) and returns; arguments are
+// converted to the kernel's parameters and copied. Throws Error naming kernel and shape where it
+// cannot start; a fault of the kernel itself comes with the stream's next synchronization. Under
+// the emulator the grid has run when this returns, and a fault throws cuda_on_cpu::Fault.
 template <typename... Parameters, typename... Arguments>
 void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parameters...),
             Arguments&&... args) {
@@ -60,18 +60,18 @@ void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parame
 #else
   constexpr size_t kWithoutAsking = 48 << 10;  // more must be asked for, on every architecture
   if (shape.shared_bytes > kWithoutAsking)
-    detail::check_launch(
-        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                             cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shape.shared_bytes)),
-        shape);
+    detail::check_launch(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              static_cast<int>(shape.shared_bytes)),
+                         shape);
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream;
   detail::check_launch(
-      cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(std::forward<Arguments>(args))...),
+      cudaLaunchKernelEx(&config, kernel,
+                         static_cast<Parameters>(std::forward<Arguments>(args))...),
       shape);
 #endif
 }
@@ -97,10 +97,11 @@ struct SharedType {
 // Declares a variable of the block in a kernel: REPRISE_SHARED(float[32], sums); its bytes are
 // undefined until written.
 #ifdef REPRISE_CUDA_ON_CPU
-#define REPRISE_SHARED(type_, name)           \
-  static constexpr char name##_key = 0;       \
-  auto& name = cuda_on_cpu::shared_variable<  \
-      typename ::reprise::kernels::cuda::SharedType<type_>::type>(&name##_key)
+#define REPRISE_SHARED(type_, name)                                                             \
+  static constexpr char name##_key = 0;                                                         \
+  auto& name =                                                                                  \
+      cuda_on_cpu::shared_variable<typename ::reprise::kernels::cuda::SharedType<type_>::type>( \
+          &name##_key)
 #else
 #define REPRISE_SHARED(type_, name) \
   __shared__ typename ::reprise::kernels::cuda::SharedType<type_>::type name

@@ -34,8 +34,8 @@ struct Parts {
 
 // Grid: merged * heads (row, head), 4 warps of a block for 4 of them. Lane l owns dimensions l, l +
 // 32, ...; every lane works out the weights for itself, from loads that are one for the warp. Reads
-// parts * (head_dim + 2) floats from memory or L2, where they were just written, and writes head_dim
-// elements: bandwidth is the limit.
+// parts * (head_dim + 2) floats from memory or L2, where they were just written, and writes
+// head_dim elements: bandwidth is the limit.
 template <typename Out>
 __global__ void __launch_bounds__(kThreads) merge_rows(const MergeCall call) {
   const int64_t index = item_index() / kWarp;
@@ -65,9 +65,8 @@ void merge_partials(const MergeCall& call, cudaStream_t stream) {
   const LaunchShape shape{.name = "merge_partials",
                           .grid = dim3(blocks_for(call.merged * call.heads * kWarp, kThreads)),
                           .block = dim3(kThreads)};
-  visit_device_dtype(call.out_dtype, [&](auto zero) {
-    launch(shape, stream, merge_rows<decltype(zero)>, call);
-  });
+  visit_device_dtype(call.out_dtype,
+                     [&](auto zero) { launch(shape, stream, merge_rows<decltype(zero)>, call); });
 }
 
 }  // namespace reprise::kernels::cuda

@@ -13,9 +13,9 @@ namespace {
 
 constexpr int kMostThreads = 256;
 
-// Grid: rows. Block: up to 256 threads, thread t owns columns t, t + threads, ... Shared memory: 128
-// bytes. Moves 4 cols bytes in and cols elements out from memory, whose bandwidth is the limit; the
-// second and third reading of a row hit the L1 cache (32 KiB for 8192 columns).
+// Grid: rows. Block: up to 256 threads, thread t owns columns t, t + threads, ... Shared memory:
+// 128 bytes. Moves 4 cols bytes in and cols elements out from memory, whose bandwidth is the limit;
+// the second and third reading of a row hit the L1 cache (32 KiB for 8192 columns).
 template <typename Out>
 __global__ void __launch_bounds__(kMostThreads) norm_rows(const NormCall call) {
   const float* x = call.x + blockIdx.x * call.cols;
@@ -46,9 +46,8 @@ void norm(const NormCall& call, cudaStream_t stream) {
   const LaunchShape shape{.name = "norm",
                           .grid = dim3(static_cast<unsigned>(call.rows)),
                           .block = dim3(static_cast<unsigned>(warps * kWarp))};
-  visit_device_dtype(call.out_dtype, [&](auto zero) {
-    launch(shape, stream, norm_rows<decltype(zero)>, call);
-  });
+  visit_device_dtype(call.out_dtype,
+                     [&](auto zero) { launch(shape, stream, norm_rows<decltype(zero)>, call); });
 }
 
 }  // namespace reprise::kernels::cuda

@@ -26,8 +26,7 @@ inline constexpr int kWarp = 32;
 
 // The two 16-bit types that tensor cores multiply.
 template <typename T>
-inline constexpr bool is_half_like =
-    std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>;
+inline constexpr bool is_half_like = std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>;
 
 #ifndef REPRISE_CUDA_ON_CPU
 // The 32-bit address that shared-memory instructions take.
@@ -84,8 +83,9 @@ __device__ __forceinline__ void copy_async_wait() {
 // ---- Matrices from shared memory: ldmatrix (PTX ISA, "Warp Level Matrix Instructions") ----
 
 // Loads kMatrices (1, 2 or 4) matrices of 8 x 8 16-bit elements. Row r of matrix i are the 16 bytes
-// at the pointer that lane 8 i + r passes, a multiple of 16; pointers of lanes from 8 * kMatrices on
-// are not read. Register i of lane (g, t) then holds elements (g, 2 t) and (g, 2 t + 1) of matrix i.
+// at the pointer that lane 8 i + r passes, a multiple of 16; pointers of lanes from 8 * kMatrices
+// on are not read. Register i of lane (g, t) then holds elements (g, 2 t) and (g, 2 t + 1) of
+// matrix i.
 template <int kMatrices>
 __device__ __forceinline__ void load_matrices(uint32_t (&registers)[kMatrices],
                                               const void* shared_row) {
@@ -113,8 +113,8 @@ __device__ __forceinline__ void load_matrices(uint32_t (&registers)[kMatrices],
 #endif
 }
 
-// The same, but register i of lane (g, t) holds elements (2 t, g) and (2 t + 1, g) of matrix i: what
-// load_matrices() would give of the transposed one.
+// The same, but register i of lane (g, t) holds elements (2 t, g) and (2 t + 1, g) of matrix i:
+// what load_matrices() would give of the transposed one.
 template <int kMatrices>
 __device__ __forceinline__ void load_matrices_transposed(uint32_t (&registers)[kMatrices],
                                                          const void* shared_row) {

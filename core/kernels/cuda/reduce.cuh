@@ -16,7 +16,8 @@ __device__ __forceinline__ float warp_sum(float value) {
 }
 
 // Of all threads, for all threads; all of the block call it, and it has whole warps. Two in one
-// kernel share their 32 floats of shared memory, so the first barrier comes before they are written.
+// kernel share their 32 floats of shared memory, so the first barrier comes before they are
+// written.
 __device__ __forceinline__ float block_sum(float value) {
   REPRISE_SHARED(float[kWarp], sums);
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;

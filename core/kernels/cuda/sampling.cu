@@ -54,8 +54,7 @@ __global__ void __launch_bounds__(kMostThreads) pick_largest(const GreedyTokens 
   if (warp != 0) return;
   best = lane < step / kWarp ? bests[lane] : Candidate{-INFINITY, call.vocab};
   best = best_of_warp(best);
-  if (lane == 0)
-    call.tokens[blockIdx.x] = is_nan(best.logit) ? GreedyTokens::kNotANumber : best.id;
+  if (lane == 0) call.tokens[blockIdx.x] = is_nan(best.logit) ? GreedyTokens::kNotANumber : best.id;
 }
 
 }  // namespace

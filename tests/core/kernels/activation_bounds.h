@@ -44,9 +44,8 @@ inline std::vector<double> activation_bounds(const kernels::ActivationCall& call
       const double gate = static_cast<double>(at[0]);
       const double up = call.is_gated ? std::abs(static_cast<double>(at[call.cols])) : 1.0;
       const double y = std::abs(want[static_cast<size_t>(row * call.cols + i)]);
-      double b =
-          bound_of(call.kind, gate, kernels::reference::activate(call.kind, gate)) * up +
-          kUnitF32 * y + kSmallestNormal;
+      double b = bound_of(call.kind, gate, kernels::reference::activate(call.kind, gate)) * up +
+                 kUnitF32 * y + kSmallestNormal;
       b += rounding_bound(call.dtype, y + b);
       bounds.push_back(b);
     }

@@ -15,7 +15,8 @@ namespace reprise::testing {
 //   the mean is off by d <= r mean|x|;
 //   the variance, a sum of squares, by r relative, and by d^2;
 //   1 / sqrt halves that, and the products and the bias add four roundings of their own.
-inline std::vector<double> norm_bounds(const kernels::NormCall& call, const std::vector<double>& want) {
+inline std::vector<double> norm_bounds(const kernels::NormCall& call,
+                                       const std::vector<double>& want) {
   const double r = (static_cast<double>(call.cols) / 4 + 8) * kUnitF32;
   std::vector<double> bound;
   for (int64_t row = 0; row < call.rows; ++row) {

@@ -109,8 +109,9 @@ TEST(CudaActivation, PlainOutputMayReplaceTheInput) {
   for (ActivationKind kind : kKinds) {
     const std::vector<float> x = random_values(3 * 121, 1);
     const DeviceNumbers in_place(x, DType::kF32);
-    cuda::activation({.kind = kind, .x = in_place.data(), .out = in_place.data(), .rows = 3, .cols = 121},
-                     nullptr);
+    cuda::activation(
+        {.kind = kind, .x = in_place.data(), .out = in_place.data(), .rows = 3, .cols = 121},
+        nullptr);
     EXPECT_EQ(in_place.values(), run({kind, false, DType::kF32, 3, 121}, x));
   }
 }

@@ -28,8 +28,8 @@ struct Shape {
 };
 
 float rounded(float value, DType dtype) {
-  return visit_dtype(dtype,
-                     [&](auto tag) { return static_cast<float>(static_cast<decltype(tag)>(value)); });
+  return visit_dtype(
+      dtype, [&](auto tag) { return static_cast<float>(static_cast<decltype(tag)>(value)); });
 }
 
 struct Slot {
@@ -50,8 +50,8 @@ void check(const Shape& shape, const std::vector<Slot>& slots, bool has_keys) {
     row_slots.push_back(block < 0 ? kv::kNoSlot : shape.at(block, 0, 0, token));
     if (block < 0) continue;
     for (int64_t i = 0; i < width; ++i) {
-      const auto to = static_cast<size_t>(
-          shape.at(block, kLayer, i / shape.head_dim, token) + i % shape.head_dim);
+      const auto to = static_cast<size_t>(shape.at(block, kLayer, i / shape.head_dim, token) +
+                                          i % shape.head_dim);
       const auto from = static_cast<size_t>(static_cast<int64_t>(row) * stride + i);
       if (has_keys) want_keys[to] = rounded(rows[from], shape.dtype);
       want_values[to] = rounded(rows[from + static_cast<size_t>(width)], shape.dtype);

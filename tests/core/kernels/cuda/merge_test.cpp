@@ -76,8 +76,8 @@ std::vector<float> run(const Partials& p, DType dtype) {
   return out.values();
 }
 
-// With d = |m_i - m|, a weight is off by 3 d u from its argument and by 4 u from ex2.approx; sums of
-// P terms by P u, and the inverse and two products by three more.
+// With d = |m_i - m|, a weight is off by 3 d u from its argument and by 4 u from ex2.approx; sums
+// of P terms by P u, and the inverse and two products by three more.
 struct Definition {
   std::vector<double> want, bound;
 };
@@ -113,8 +113,7 @@ Definition merged(const Partials& p, DType dtype) {
           sum += weight(i) * o;
           magnitude += weight(i) * std::abs(o);
         }
-        const auto at = static_cast<size_t>(
-            (p.merged_rows[row] * p.heads + head) * p.head_dim + c);
+        const auto at = static_cast<size_t>((p.merged_rows[row] * p.heads + head) * p.head_dim + c);
         d.want[at] = n == 0.0 ? 0.0 : sum / n;
         const double error = n == 0.0 ? 0.0 : magnitude / n * relative;
         d.bound[at] = error + rounding_bound(dtype, std::abs(d.want[at]) + error);

@@ -86,8 +86,7 @@ TEST(CudaNorm, LargeAndSmallMagnitudesMatchTheReference) {
 TEST(CudaNorm, OutputMayReplaceTheInput) {
   const std::vector<float> x = random_values(4 * 70, 1), weight = random_values(70, 2);
   for (bool is_rms : {true, false}) {
-    NormCall call{
-        .is_rms = is_rms, .weight = weight.data(), .x = x.data(), .rows = 4, .cols = 70};
+    NormCall call{.is_rms = is_rms, .weight = weight.data(), .x = x.data(), .rows = 4, .cols = 70};
     const std::vector<float> apart = run(call);
     const DeviceArray<float> in_place(x), device_weight(weight);
     call.weight = device_weight.data();

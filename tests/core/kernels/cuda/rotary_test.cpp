@@ -71,8 +71,9 @@ void check(const Heads& h, const std::vector<int32_t>& positions, const std::str
       for (int64_t c = 0; c < h.half; ++c) {
         const auto a = static_cast<size_t>(row * h.row_stride + head * h.head_dim + c);
         const size_t b = a + static_cast<size_t>(h.half);
-        bound[a] = bound[b] = 4 * kUnitF32 * (std::abs(static_cast<double>(data[a])) +
-                                              std::abs(static_cast<double>(data[b])));
+        bound[a] = bound[b] =
+            4 * kUnitF32 *
+            (std::abs(static_cast<double>(data[a])) + std::abs(static_cast<double>(data[b])));
       }
   expect_within(device.values(), want, bound, what);
 }

@@ -55,15 +55,19 @@ AttentionWork least_work(const kv::AttentionPlan& plan, int64_t heads,
   return work;
 }
 
-double Roofline::least_us() const { return std::max({memory_us, product_us, exponential_us}); }
+double Roofline::least_us() const {
+  return std::max({memory_us, l2_us, product_us, exponential_us});
+}
 
 std::string_view Roofline::limit() const {
   if (least_us() == memory_us) return "memory";
+  if (least_us() == l2_us) return "L2";
   return least_us() == product_us ? "products" : "exponentials";
 }
 
 Roofline roofline_of(const AttentionWork& work, const GpuModel& gpu) {
   return {.memory_us = work.bytes() / gpu.dram_bytes_per_us(),
+          .l2_us = (work.bytes() + work.reread_bytes) / gpu.l2_bytes_per_us(),
           .product_us = work.flops / gpu.flops_per_us(),
           .exponential_us = work.exponentials / gpu.exponentials_per_us()};
 }

@@ -69,13 +69,14 @@ GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms);
 // What one layer's attention moves and computes.
 struct AttentionWork {
   double kv_bytes = 0;
+  double reread_bytes = 0;  // keys and values once more, for further tiles of lanes: from L2
   double query_bytes = 0;
   double output_bytes = 0;
   double partial_bytes = 0;  // partial results written, and read again by the merge
   double flops = 0;          // of both products, a multiplication and an addition each
   double exponentials = 0;
 
-  [[nodiscard]] double bytes() const {
+  [[nodiscard]] double bytes() const {  // from and to memory
     return kv_bytes + query_bytes + output_bytes + partial_bytes;
   }
 };
@@ -94,10 +95,10 @@ AttentionWork least_work(const kv::AttentionPlan& plan, int64_t heads,
 
 // The time each limit takes by itself; the least is the longest of them.
 struct Roofline {
-  double memory_us = 0, product_us = 0, exponential_us = 0;
+  double memory_us = 0, l2_us = 0, product_us = 0, exponential_us = 0;
 
   [[nodiscard]] double least_us() const;
-  [[nodiscard]] std::string_view limit() const;  // "memory", "products", "exponentials"
+  [[nodiscard]] std::string_view limit() const;  // "memory", "L2", "products", "exponentials"
 };
 Roofline roofline_of(const AttentionWork& work, const GpuModel& gpu);
 

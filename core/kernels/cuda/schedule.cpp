@@ -177,14 +177,13 @@ void StepSchedule::build(const kv::AttentionPlan& plan, int64_t heads,
 }
 
 AttentionWork tiled_work(const StepSchedule& schedule, const kv::AttentionPlan& plan,
-                         const WorkDtypes& dtypes) {
+                         const AttentionParams& params, const WorkDtypes& dtypes) {
   const auto head_dim = static_cast<double>(plan.head_dim());
   const auto kv_heads = static_cast<double>(plan.kv_heads());
-  const auto elements = static_cast<double>(schedule.cut.heads * plan.rows()) * head_dim;
-  AttentionWork work{
-      .query_bytes = elements * static_cast<double>(size_of(dtypes.query)),
-      .output_bytes = elements * static_cast<double>(size_of(dtypes.output)),
-      .partial_bytes = 2.0 * static_cast<double>(schedule.cut.entries) * (head_dim + 2.0) * 4.0};
+  AttentionWork work = least_work(plan, schedule.cut.heads, params, dtypes);
+  work.partial_bytes = 2.0 * static_cast<double>(schedule.cut.entries) * (head_dim + 2.0) * 4.0;
+  work.flops = work.exponentials = 0.0;
+  double read_bytes = 0.0;
   for (const TileLaunch& launch : schedule.launches) {
     const TileShape& shape = kTileShapes[static_cast<size_t>(launch.shape)];
     for (int32_t i = launch.first_task; i < launch.end_task; ++i) {
@@ -192,12 +191,13 @@ AttentionWork tiled_work(const StepSchedule& schedule, const kv::AttentionPlan& 
       const int64_t keys = std::max(0, task.end_key - task.first_key);
       const auto pairs =
           static_cast<double>(ceil_div(keys, shape.keys) * shape.keys * shape.lanes) * kv_heads;
-      work.kv_bytes += 2.0 * static_cast<double>(keys) * kv_heads * head_dim *
-                       static_cast<double>(size_of(launch.dtype));
+      read_bytes += 2.0 * static_cast<double>(keys) * kv_heads * head_dim *
+                    static_cast<double>(size_of(launch.dtype));
       work.flops += 4.0 * head_dim * pairs;
       work.exponentials += pairs;
     }
   }
+  work.reread_bytes = read_bytes - work.kv_bytes;
   return work;
 }
 

@@ -36,10 +36,11 @@ struct StepSchedule {
              const TileOverride& wanted = {});
 };
 
-// What the tiles make of the step: keys read by each lane tile anew, whole tiles of products and
-// exponentials, partial results written and read. Queries and output as least_work() has them.
+// What the tiles make of the step: keys read by each lane tile anew (which L2 is taken to hold from
+// the first time), whole tiles of products and exponentials, partial results written and read. The
+// rest is as least_work() has it.
 AttentionWork tiled_work(const StepSchedule& schedule, const kv::AttentionPlan& plan,
-                         const WorkDtypes& dtypes = {});
+                         const AttentionParams& params, const WorkDtypes& dtypes = {});
 
 // The step's arrays in one run of device memory.
 class ScheduleImage {

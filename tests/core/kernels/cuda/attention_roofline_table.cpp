@@ -86,12 +86,14 @@ double rounded(double value) { return std::round(value * 100.0) / 100.0; }
 Json work_json(const AttentionWork& work, const GpuModel& gpu) {
   const Roofline roofline = roofline_of(work, gpu);
   return {{"kv_bytes", work.kv_bytes},
+          {"reread_bytes", work.reread_bytes},
           {"query_bytes", work.query_bytes},
           {"output_bytes", work.output_bytes},
           {"partial_bytes", work.partial_bytes},
           {"flops", work.flops},
           {"exponentials", work.exponentials},
           {"memory_us", rounded(roofline.memory_us)},
+          {"l2_us", rounded(roofline.l2_us)},
           {"product_us", rounded(roofline.product_us)},
           {"exponential_us", rounded(roofline.exponential_us)},
           {"least_us", rounded(roofline.least_us())},
@@ -114,7 +116,7 @@ void print(const Step& step, const GpuModel& gpu) {
                      {"model", step.heads.model},
                      {"gpu", gpu.name},
                      {"least", work_json(least_work(plan, step.heads.heads, {}), gpu)},
-                     {"tiled", work_json(tiled_work(schedule, plan), gpu)},
+                     {"tiled", work_json(tiled_work(schedule, plan, {}), gpu)},
                      {"launches", launches_json(schedule, step.heads.kv_heads)},
                      {"estimate_us", rounded(schedule.estimate_us)}};
   std::printf("%s\n", line.dump().c_str());

@@ -78,8 +78,9 @@ TEST(CudaRoofline, WhatTilesAddIsWholeTilesAndPartialResults) {
   for (const GpuModel& gpu : {kA100, kH100, kH200}) {
     StepSchedule schedule;
     schedule.build(plan, 8, {}, gpu);
-    const AttentionWork tiled = tiled_work(schedule, plan);
-    EXPECT_GE(tiled.kv_bytes, least.kv_bytes);
+    const AttentionWork tiled = tiled_work(schedule, plan, {});
+    EXPECT_EQ(tiled.kv_bytes, least.kv_bytes);
+    EXPECT_GE(tiled.reread_bytes, 0.0);
     EXPECT_GE(tiled.flops, least.flops);
     EXPECT_GE(tiled.exponentials, least.exponentials);
     EXPECT_EQ(tiled.partial_bytes, 2.0 * static_cast<double>(schedule.cut.entries) * (64 + 2) * 4);
@@ -89,11 +90,14 @@ TEST(CudaRoofline, WhatTilesAddIsWholeTilesAndPartialResults) {
   // 128 lanes a kv head in one tile, whole: 1000 keys are 16 tiles of 64.
   StepSchedule whole;
   whole.build(plan, 8, {}, kA100, RowResults::kFinished, {.shape = 3, .parts = 1});
-  EXPECT_EQ(tiled_work(whole, plan).kv_bytes, least.kv_bytes);
-  EXPECT_EQ(tiled_work(whole, plan).exponentials, 2.0 * 128 * (16 * 64 + 32 * 64));
+  EXPECT_EQ(tiled_work(whole, plan, {}).reread_bytes, 0.0);
+  EXPECT_EQ(tiled_work(whole, plan, {}).exponentials, 2.0 * 128 * (16 * 64 + 32 * 64));
   // In tiles of 16 lanes the shared keys are read eight times.
   whole.build(plan, 8, {}, kA100, RowResults::kFinished, {.shape = 0, .parts = 1});
-  EXPECT_EQ(tiled_work(whole, plan).kv_bytes, 2 * (8 * 1000 + 32 * 20) * 2 * 64 * 2);
+  const AttentionWork small = tiled_work(whole, plan, {});
+  EXPECT_EQ(small.reread_bytes, 2 * 7 * 1000 * 2 * 64 * 2);
+  EXPECT_NEAR(roofline_of(small, kA100).l2_us, (small.bytes() + small.reread_bytes) / 7219200,
+              1e-9);
 }
 
 }  // namespace

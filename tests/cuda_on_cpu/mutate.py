@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Puts seeded faults into the CUDA kernels, one at a time, and expects their tests on the CPU to fail.
 
-Run as: mutate.py BUILD [--only TEXT] [--faults FILE], after the tests were built by ninja. A fault of mutations.json names the file, the
-text to find there (once) and what to put in its place, the test that must fail, and for a header the .cu file to compile
-with it. Nothing of the tree is written: the changed file lies in a temporary folder that comes first among the include
-paths, and its object comes before the library that holds the right one.
+Run as: mutate.py BUILD [--only TEXT] [--faults FILE], after the tests were built by ninja. A fault of mutations.json names
+the file, the text to find there (once) and what to put in its place, the test that must fail, and for a header the .cu
+file to compile with it. Nothing of the tree is written: the changed file lies in a temporary folder that comes first
+among the include paths, and its object comes before the library that holds the right one.
 """
 import argparse
 import json
@@ -66,32 +66,36 @@ def outcome_of(build, commands, fault):
         return survives(build, commands, fault, pathlib.Path(folder))
 
 
-def survives(build, commands, fault, folder):
+def compiles(build, commands, fault, folder):
+    """Makes folder/mutant.o of the source with the fault in it or in a header."""
     changed = folder / fault["file"]
     changed.parent.mkdir(parents=True)
     changed.write_text(mutated((ROOT / fault["file"]).read_text(), fault))
     source = fault.get("source", fault["file"])
-    source_path = changed if source == fault["file"] else ROOT / source
-    if source_path != changed:  # its own folder would come before the include paths
-        source_path = folder / source
-        source_path.parent.mkdir(parents=True, exist_ok=True)
-        source_path.write_text((ROOT / source).read_text())
+    if source != fault["file"]:  # a copy, for the source's own folder would come before the include paths
+        (folder / source).parent.mkdir(parents=True, exist_ok=True)
+        (folder / source).write_text((ROOT / source).read_text())
     arguments = compile_command(commands, source)
     compiler = [i for i, a in enumerate(arguments) if not a.endswith("ccache")][0]
-    compiled = arguments[compiler:compiler + 1] + ["-I", str(folder)] + arguments[compiler + 1:]
-    # A fault may leave a variable unused.
-    made = subprocess.run(compiled + ["-Wno-error", "-w", "-c", str(source_path), "-o", str(folder / "mutant.o")],
-                          cwd=build, timeout=COMPILE_LIMIT_S, capture_output=True, text=True)
+    command = [arguments[compiler], "-I", folder, *arguments[compiler + 1:],
+               "-w",  # a fault may leave a variable unused
+               "-c", folder / source, "-o", folder / "mutant.o"]
+    made = subprocess.run(command, cwd=build, timeout=COMPILE_LIMIT_S, capture_output=True, text=True)
     if made.returncode != 0:
         print(made.stderr, file=sys.stderr)
+    return made.returncode == 0
+
+
+def survives(build, commands, fault, folder):
+    if not compiles(build, commands, fault, folder):
         return None
     linked = link_command(build, fault["test"])
     first_object = [i for i, a in enumerate(linked) if a.endswith(".o")][0]
-    linked[first_object:first_object] = [str(folder / "mutant.o")]
+    linked[first_object:first_object] = [folder / "mutant.o"]
     program = folder / fault["test"]
-    subprocess.run(linked + ["-o", str(program)], cwd=build, check=True, timeout=COMPILE_LIMIT_S)
+    subprocess.run([*linked, "-o", program], cwd=build, check=True, timeout=COMPILE_LIMIT_S)
     try:
-        return subprocess.run([str(program), "--gtest_brief=1", "--gtest_fail_fast"], timeout=TEST_LIMIT_S,
+        return subprocess.run([program, "--gtest_brief=1", "--gtest_fail_fast"], timeout=TEST_LIMIT_S,
                               capture_output=True).returncode == 0
     except subprocess.TimeoutExpired:
         return False

@@ -11,7 +11,7 @@
 namespace reprise::kernels::cuda {
 
 // Move-only; unwritten. What was there is freed behind the work that the stream has by then, so
-// kernels that still read it are not waited for.
+// kernels that still read it are not waited for. The stream outlives the memory.
 class StreamMemory {
  public:
   StreamMemory() = default;

@@ -1,12 +1,24 @@
 // Launches: what no device would start is refused, then the blocks run in order.
 #include <fmt/core.h>
 
+#include <cstdlib>
+#include <cstring>
+
+#include "core/base/error.h"
 #include "tests/cuda_on_cpu/block.h"
 
 namespace cuda_on_cpu {
 namespace {
 
-Order order = Order::kForward;
+Order order_of_environment() {
+  const char* wanted = std::getenv("CUDA_ON_CPU_ORDER");
+  if (wanted == nullptr || std::strcmp(wanted, "forward") == 0) return Order::kForward;
+  REPRISE_CHECK(std::strcmp(wanted, "backward") == 0,
+                "CUDA_ON_CPU_ORDER is {}: it must be forward or backward", wanted);
+  return Order::kBackward;
+}
+
+Order order = order_of_environment();
 
 // [CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"]
 void check_shape(const Launch& launch) {

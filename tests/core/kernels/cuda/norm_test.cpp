@@ -10,10 +10,6 @@
 #include "tests/cuda_on_cpu/device_array.h"
 #include "tests/support/kernels.h"
 
-#ifdef REPRISE_CUDA_ON_CPU
-#include <cuda_on_cpu.h>
-#endif
-
 namespace reprise::kernels {
 namespace {
 
@@ -123,18 +119,6 @@ TEST(CudaNorm, NoRowsAndNoColumnsWriteNothing) {
           nullptr);
   EXPECT_EQ(out.values(), std::vector<float>{5.0f});
 }
-
-#ifdef REPRISE_CUDA_ON_CPU
-TEST(CudaNorm, ResultDoesNotDependOnTheOrderOfThreads) {
-  const std::vector<float> x = random_values(2 * 600, 1), weight = random_values(600, 2);
-  const NormCall call{
-      .is_rms = false, .weight = weight.data(), .x = x.data(), .rows = 2, .cols = 600};
-  const std::vector<float> forward = run(call);
-  cuda_on_cpu::set_order(cuda_on_cpu::Order::kBackward);
-  EXPECT_EQ(run(call), forward);
-  cuda_on_cpu::set_order(cuda_on_cpu::Order::kForward);
-}
-#endif
 
 }  // namespace
 }  // namespace reprise::kernels

@@ -1,6 +1,7 @@
 // The device's schedule and the upload of its arrays.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <random>
@@ -57,7 +58,7 @@ TEST(UploadImage, ADeviceThatCopiesTheChangesHasWhatWasSet) {
     if (random() % 3 == 0) continue;  // several sets before a copy
     mirror.copy(image.changes());
     for (size_t i = 0; i < now.size(); ++i)
-      ASSERT_EQ(std::memcmp(mirror.data() + image.offset(i), now[i].data(), now[i].size()), 0)
+      ASSERT_TRUE(std::equal(now[i].begin(), now[i].end(), mirror.data() + image.offset(i)))
           << "section " << i << " step " << step;
   }
 }

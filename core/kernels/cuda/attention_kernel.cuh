@@ -8,8 +8,12 @@
 //   64 lanes   shared segments [ChunkAttention's chunks, RelayAttention's system segment] with the
 //              rows of a batch, and the uncached tokens of short prompts: keys are read once for 64
 //              lanes, and the products cost less than the bytes.
-//   128 lanes  prefill and large batches: the products are the limit; each key that reaches shared
-//              memory serves 128 lanes.
+//   128 lanes  prefill and large batches: each key that reaches shared memory serves 128 lanes, so
+//   the
+//              products are the limit, or what feeds them: eight warps of 16 lanes each read the
+//              whole tile, 9 * 4 K d bytes through shared memory where A100 multiplies as fast as
+//              that and H100 twice as fast. (Products of 64 rows that read shared memory
+//              themselves, wgmma of sm_90a, are not used yet.)
 //
 // A block, of one task and one kv head:
 //   ring       keys and values of the next stages - 1 tiles are under way (cp.async) while one is

@@ -8,8 +8,7 @@
 //   64 lanes   shared segments [ChunkAttention's chunks, RelayAttention's system segment] with the
 //              rows of a batch, and the uncached tokens of short prompts: keys are read once for 64
 //              lanes, and the products cost less than the bytes.
-//   128 lanes  prefill and large batches: each key that reaches shared memory serves 128 lanes, so
-//   the
+//   128 lanes  prefill and large batches: each key that reaches shared memory serves 128 lanes. The
 //              products are the limit, or what feeds them: eight warps of 16 lanes each read the
 //              whole tile, 9 * 4 K d bytes through shared memory where A100 multiplies as fast as
 //              that and H100 twice as fast. (Products of 64 rows that read shared memory

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Puts seeded faults into the CUDA kernels, one at a time, and expects their tests on the CPU to fail.
 
-Run as: mutate.py BUILD [--only TEXT] [--faults FILE], after the tests were built by ninja. A fault of mutations.json names
-the file, the text to find there (once) and what to put in its place, the test that must fail, and for a header the .cu
-file to compile with it. Nothing of the tree is written: the changed file lies in a temporary folder that comes first
-among the include paths, and its object comes before the library that holds the right one.
+Run as: mutate.py BUILD [--only TEXT] [--faults FILE] [--look], after the tests were built by ninja. A fault of
+mutations.json names the file, the text to find there (once) and what to put in its place, the test that must fail, and
+for a header the .cu file to compile with it. Nothing of the tree is written: the changed file lies in a temporary folder
+that comes first among the include paths, and its object comes before the library that holds the right one.
 """
 import argparse
 import json
@@ -106,10 +106,15 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", default="", help="faults whose name holds this text")
     parser.add_argument("--faults", type=pathlib.Path, default=HERE / "mutations.json", help="in place of mutations.json")
+    parser.add_argument("--look", action="store_true", help="only see that every fault has its place in the kernels")
     options = parser.parse_args()
     build = options.build.resolve()
-    commands = json.loads((build / "compile_commands.json").read_text())
     faults = [f for f in json.loads(options.faults.read_text()) if options.only in f["name"]]
+    for fault in faults:  # all of them first: the others take long
+        mutated((ROOT / fault["file"]).read_text(), fault)
+    if options.look:
+        return 0 if faults else 1
+    commands = json.loads((build / "compile_commands.json").read_text())
     bad, tests = 0, set()
     for fault in faults:
         if fault["test"] not in tests:  # what changes nothing passes: then a failure is the fault's

@@ -170,8 +170,8 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& m
       rates[m].push_back(throughput_rps(result.log));
       if (repetition > 0) continue;
       measurements.push_back(service.measurement(result, machine));
+      if (step_times_of(group)) continue;  // its tokens mean nothing
       if (m == 0) first = std::move(result.log);
-      if (step_times_of(group)) continue;
       if (const auto equal = equal_requests(m == 0 ? first : result.log, first))
         measurements.back().set(kEqualTokens, *equal);
     }

@@ -2,7 +2,10 @@
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)            # libfmt-dev
 find_package(nlohmann_json REQUIRED)  # nlohmann-json3-dev
-find_package(dnnl REQUIRED)           # libdnnl-dev
+set(dnnl_VERSION none)
+if(REPRISE_ONEDNN)
+  find_package(dnnl REQUIRED)         # libdnnl-dev
+endif()
 find_package(PkgConfig REQUIRED)      # pkg-config
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)                      # libhwy-dev
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)     # libsentencepiece-dev

@@ -1,14 +1,18 @@
 # How this tree declares its targets, so that each folder's CMakeLists.txt is a list of files.
 add_library(reprise_options INTERFACE)
 # Designated initializers name what differs from the defaults; the rest is meant to be left out.
-set(options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -Werror
-            -fno-math-errno -fno-trapping-math)
+set(options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -fno-math-errno -fno-trapping-math)
+set(cuda_options -DFMT_USE_CONSTEXPR=1)
+if(REPRISE_WARNINGS_AS_ERRORS)
+  list(APPEND options -Werror)
+  list(APPEND cuda_options -Werror=all-warnings)
+endif()
 target_compile_options(reprise_options INTERFACE "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${options}>>")
-# nvcc passes the host's warnings on; its own are errors too. fmt 9 takes nvcc for a compiler without constexpr, and then
+# nvcc passes the host's warnings on, and has its own. fmt 9 takes nvcc for a compiler without constexpr, and then
 # fails where it checks format strings in C++20.
 string(REPLACE ";" "," host_options "${options}")
 target_compile_options(reprise_options INTERFACE
-  "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-DFMT_USE_CONSTEXPR=1;-Xcompiler=${host_options}>>")
+  "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options};-Xcompiler=${host_options}>>")
 target_compile_features(reprise_options INTERFACE cxx_std_20)
 target_include_directories(reprise_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
                            $<INSTALL_INTERFACE:include/reprise>)
@@ -54,6 +58,9 @@ function(reprise_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE reprise_options ${ARG_LINK} GTest::gtest_main GTest::gtest)
   add_test(NAME ${name} COMMAND ${name})
+  if("gpu" IN_LIST ARG_LABELS)
+    add_dependencies(gpu ${name})
+  endif()
   # libtorch's OpenMP teams (the baselines' tests) would spin beside other tests.
   set(environment "OMP_WAIT_POLICY=passive")
   if(REPRISE_SANITIZE MATCHES "thread")
@@ -66,12 +73,15 @@ function(reprise_test name)
   target_compile_definitions(${name} PRIVATE REPRISE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 endfunction()
 
-# reprise_benchmark(name SOURCES ... LINK ...): one Google Benchmark program.
+# reprise_benchmark(name SOURCES ... LINK ... [LABELS gpu]): one Google Benchmark program.
 function(reprise_benchmark name)
   if(NOT REPRISE_BENCHMARKS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE reprise_options ${ARG_LINK} benchmark::benchmark)
+  if("gpu" IN_LIST ARG_LABELS)
+    add_dependencies(gpu ${name})
+  endif()
 endfunction()

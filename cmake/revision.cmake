@@ -1,5 +1,6 @@
 # Writes the git revision into OUTPUT, touching the file only when it changed, so that a build without
-# a new commit compiles nothing. Run as: cmake -DSOURCE_DIR=... -DOUTPUT=... -P revision.cmake
+# a new commit compiles nothing. Run as: cmake -DSOURCE_DIR=... -DOUTPUT=... [-DREVISION=...] -P revision.cmake
+# REVISION is that of a tree without git, with a + behind it where files differ from it.
 set(revision "unknown")
 set(dirty 0)
 find_program(GIT_PROGRAM git)
@@ -13,6 +14,12 @@ if(GIT_PROGRAM)
     if(changes)
       set(dirty 1)
     endif()
+  endif()
+endif()
+if(revision STREQUAL "unknown" AND REVISION)
+  string(REGEX MATCH "^[0-9a-f]+" revision "${REVISION}")
+  if(REVISION MATCHES "[+]$")
+    set(dirty 1)
   endif()
 endif()
 set(text "#pragma once\n#define REPRISE_REVISION \"${revision}\"\n#define REPRISE_REVISION_DIRTY ${dirty}\n")

@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# Packs what a build needs beyond nvcc, g++, CMake, ninja and Python: the sources of the libraries that
+# cmake/dependencies.cmake finds, for a GPU machine without their packages and without a network. There, tools/gpu_run.sh
+# unpacks it and builds with -DREPRISE_THIRD_PARTY=FOLDER (cmake/third_party.cmake).
+#
+#   tools/gpu_pack.sh [--sources FOLDER] [--limit-mib N] [OUT.tar.gz]      default: out/gpu_pack.tar.gz
+#
+#   --sources    where each library's source package is, or is downloaded and unpacked to: FOLDER/PACKAGE/...
+#                (default: build/gpu_pack_sources)
+#   --limit-mib  refuse a larger pack (default: 40)
+#   --list       print what is packed, a line each: folder in the pack, Debian's source package, its parts
+#
+# The libraries are those of Debian or Ubuntu as this machine's apt knows them, their patches included. oneDNN is not
+# among them: the build there does without. Also packed: MANIFEST (folder, package, version), each library's copyright,
+# and the tree's revision with a checksum of each of its files, since the tree travels without its git history.
+set -euo pipefail
+tree=$(cd "$(dirname "$0")/.." && pwd)
+readonly tree
+
+die() { echo "gpu_pack.sh: $*" >&2; exit 1; }
+
+libraries() {
+  cat <<'END'
+benchmark      benchmark       include src
+cli11          cli11           include
+eigen          eigen3          Eigen
+fmt            fmtlib          include src
+googletest     googletest      googletest/include googletest/src
+highway        highway         hwy
+httplib        cpp-httplib     httplib.h
+nlohmann_json  nlohmann-json3  include
+pcre2          pcre2           src
+prometheus     prometheus-cpp  core/include core/src
+pugixml        pugixml         src
+sentencepiece  sentencepiece   src third_party
+utf8proc       utf8proc        utf8proc.c utf8proc.h utf8proc_data.c
+xxhash         xxhash          xxhash.c xxhash.h xxh3.h
+END
+}
+
+sources=$tree/build/gpu_pack_sources limit_mib=40 out=$tree/out/gpu_pack.tar.gz
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --sources | --limit-mib) [ $# -ge 2 ] || die "$1 needs a value" ;;
+  esac
+  case "$1" in
+    --sources) mkdir -p "$2"; sources=$(cd "$2" && pwd); shift ;;
+    --limit-mib) limit_mib=$2; shift ;;
+    --list) libraries; exit 0 ;;
+    --help | -h) sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    -*) die "unknown option \"$1\"; --help lists them" ;;
+    *) out=$(realpath -m "$1") ;;
+  esac
+  shift
+done
+
+# ---- Source packages, by apt with a list of its own: this machine's apt need not know deb-src ------------------------
+
+apt() {   # apt-get with its state below $sources
+  local state=$sources/.apt program=$1
+  shift
+  "$program" -o Dir::Etc::SourceList="$state/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+    -o Dir::State::Lists="$state/lists" -o Dir::Cache="$state/cache" -o APT::Sandbox::User=root "$@"
+}
+
+list_source_repositories() {   # the distribution's own among those that apt reads
+  apt-get indextargets --format '$(ORIGIN)|$(SIGNED_BY)|$(REPO_URI)|$(CODENAME)|$(COMPONENT)' 'Created-By: Packages' |
+    awk -F'|' '($1 == "Debian" || $1 == "Ubuntu") && ($5 == "main" || $5 == "universe") {
+      print "deb-src " ($2 == "" ? "" : "[signed-by=" $2 "] ") $3 " " $4 " " $5 }' | sort -u
+}
+
+has_list=false
+prepare_apt() {
+  ! $has_list || return 0
+  has_list=true
+  command -v apt-get >/dev/null && command -v dpkg-source >/dev/null ||
+    die "downloading source packages takes apt-get and dpkg-dev; or name a folder with them unpacked: --sources"
+  mkdir -p "$sources/.apt/lists/partial" "$sources/.apt/cache/archives/partial"
+  list_source_repositories >"$sources/.apt/sources.list"
+  [ -s "$sources/.apt/sources.list" ] ||
+    die "apt knows no repository of Debian or Ubuntu here; run \"apt-get update\" first"
+  apt apt-get update -qq
+}
+
+fetch() {   # of one source package, patches applied
+  local package=$1 folder
+  prepare_apt
+  folder=$(mktemp -d "$sources/.fetch.XXXXXX")
+  (cd "$folder" && apt apt-get source -qq --only-source "$package" >log 2>&1) ||
+    { tail -5 "$folder/log" >&2; die "the source package $package could not be downloaded"; }
+  find "$folder" -maxdepth 1 -type f -delete
+  mv "$folder"/* "$sources/$package"
+  rmdir "$folder"
+}
+
+# ---- The pack --------------------------------------------------------------------------------------------------------
+
+version_of() {   # of an unpacked source package, "unknown" without Debian's changelog
+  sed -n '1s/^[^(]*(\(.*\)).*/\1/p' "$sources/$1/debian/changelog" 2>/dev/null | grep . || echo unknown
+}
+
+pack_library() {   # folder, package, parts...
+  local folder=$1 package=$2 part
+  shift 2
+  [ -d "$sources/$package" ] || fetch "$package"
+  for part in "$@"; do
+    if [ ! -e "$sources/$package/$part" ]; then
+      [ "$part" != xxh3.h ] || continue   # older versions have it beside xxhash.h
+      die "the source package $package ($(version_of "$package")) has no $part, which is to be packed"
+    fi
+    mkdir -p "$stage/$folder/$(dirname "$part")"
+    cp -r "$sources/$package/$part" "$stage/$folder/$part"
+  done
+  if [ -e "$sources/$package/debian/copyright" ]; then
+    cp "$sources/$package/debian/copyright" "$stage/$folder/COPYRIGHT"
+  fi
+  echo "$folder $package $(version_of "$package")" >>"$stage/MANIFEST"
+}
+
+# What of the tree is measured there: its revision, and every tracked file as it is here.
+pack_revision() {
+  cd "$tree"
+  git rev-parse HEAD >"$stage/revision"
+  git ls-files -z | while IFS= read -r -d '' file; do [ ! -f "$file" ] || printf '%s\0' "$file"; done |
+    xargs -0 sha256sum >"$stage/tree.sha256"
+  git diff --quiet HEAD || echo "modified" >>"$stage/revision"
+}
+
+main() {
+  stage=$(mktemp -d)
+  trap 'rm -rf "$stage"' EXIT
+  while read -r folder package parts; do
+    # shellcheck disable=SC2086  # parts are words
+    pack_library "$folder" "$package" $parts </dev/null
+  done < <(libraries)
+  pack_revision
+  mkdir -p "$(dirname "$out")"
+  case "$out" in
+    *.tar.gz) tar -C "$stage" --sort=name --owner=0 --group=0 -czf "$out" . ;;
+    *.tar.zst) tar -C "$stage" --sort=name --owner=0 --group=0 --zstd -cf "$out" . ;;
+    *) die "$out: a pack is named .tar.gz or .tar.zst" ;;
+  esac
+  local bytes
+  bytes=$(stat -c %s "$out")
+  if [ "$bytes" -gt $((limit_mib << 20)) ]; then
+    rm "$out"
+    die "the pack has $bytes bytes, more than --limit-mib $limit_mib; pack less of: $(du -sm "$stage"/* | sort -rn | head -3 | tr '\n\t' ', ')"
+  fi
+  echo "$out: $(wc -l <"$stage/MANIFEST") libraries, $((bytes >> 10)) KiB, revision $(tr '\n' ' ' <"$stage/revision")"
+}
+
+main

@@ -39,6 +39,10 @@ std::string limit_text(const BenchmarkResult& result) {
       return "f32";
     case Limit::kBf16:
       return "bf16";
+    case Limit::kDeviceRead:
+      return "GPU DRAM";
+    case Limit::kDeviceHalf:
+      return "GPU bf16";
   }
   return "-";
 }

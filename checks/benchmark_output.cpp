@@ -43,7 +43,9 @@ Repetition repetition_of(JsonObject& run, const std::string& source) {
           .time_s = seconds_of(run, source),
           .cpu_share = cpu_share_of(run),
           .bytes_per_s = rate_of(run, "B/s"),
-          .flop_per_s = rate_of(run, "FLOP/s")};
+          .flop_per_s = rate_of(run, "FLOP/s"),
+          .device_bytes_per_s = rate_of(run, "device B/s"),
+          .device_flop_per_s = rate_of(run, "device FLOP/s")};
 }
 
 }  // namespace

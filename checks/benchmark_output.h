@@ -18,6 +18,9 @@ struct Repetition {
   // took its place, unless the benchmark waits for something by itself.
   double cpu_share = 1;
   std::optional<double> bytes_per_s, flop_per_s;  // counters "B/s" and "FLOP/s"
+  // Of a benchmark that runs on a GPU: what the GPU reaches, measured in the same process. Counters
+  // "device B/s" and "device FLOP/s".
+  std::optional<double> device_bytes_per_s, device_flop_per_s;
 };
 
 // The repetitions in `text`, aggregates left out. `source` names the program in errors. Throws

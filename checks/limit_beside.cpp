@@ -11,9 +11,11 @@ Sample sample_beside_limit(const Bench& bench, const Benchmark& benchmark, const
                            Limit limit) {
   constexpr double kProbe_s = 0.02;
   const auto start = std::chrono::steady_clock::now();
-  const double before = bench.probe.measure(limit, kProbe_s);
+  const bool is_own = is_device_limit(limit);
+  const double before = is_own ? 0.0 : bench.probe.measure(limit, kProbe_s);
   const Run run = run_benchmark(benchmark, plan, bench.stop);
-  const double value = std::max(before, bench.probe.measure(limit, kProbe_s));
+  const double value = is_own ? device_limit(run.fastest, limit)
+                              : std::max(before, bench.probe.measure(limit, kProbe_s));
   return {
       .time_s = run.fastest.time_s,
       .cpu_share = run.fastest.cpu_share,

@@ -8,7 +8,8 @@ namespace reprise::checks {
 struct Sample {
   double time_s = 0;
   double cpu_share = 1;    // see Repetition
-  double limit = 0;        // GB/s or GFLOP/s: the better of one measured before and one after
+  double limit = 0;        // GB/s or GFLOP/s: the better of one measured before and one after, or
+                           // a device's as the run itself measured it
   double limit_share = 0;  // that the run reached
   double wall_s = 0;       // of everything
 };

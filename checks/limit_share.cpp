@@ -5,7 +5,6 @@
 namespace reprise::checks {
 namespace {
 
-
 Limit memory_limit(double bytes_per_s, const MachineLimits& machine) {
   constexpr double kAbove = 1.5;
   for (const Limit limit : {Limit::kDramRead, Limit::kL3Read})
@@ -13,7 +12,20 @@ Limit memory_limit(double bytes_per_s, const MachineLimits& machine) {
   return Limit::kL2Read;
 }
 
-bool is_flop_limit(Limit limit) { return limit == Limit::kF32 || limit == Limit::kBf16; }
+bool is_flop_limit(Limit limit) {
+  return limit == Limit::kF32 || limit == Limit::kBf16 || limit == Limit::kDeviceHalf;
+}
+
+// Throws Error where the benchmark did not set it.
+double counter(const std::optional<double>& value, const char* name, const Repetition& repetition,
+               Limit limit) {
+  if (!value.has_value())
+    raise(
+        "benchmark {} has no counter \"{}\", so its share of {} is unknown. Set the counter in the "
+        "benchmark, or leave it out with --filter.",
+        repetition.name, name, name_of(limit));
+  return *value;
+}
 
 }  // namespace
 
@@ -21,27 +33,38 @@ std::optional<Limit> nearest_limit(const Repetition& repetition, const MachineLi
   std::optional<Limit> nearest;
   double best = 0;
   const auto offer = [&](Limit limit) {
-    const double share = limit_share(repetition, limit, value_of(machine, limit));
+    const double value =
+        is_device_limit(limit) ? device_limit(repetition, limit) : value_of(machine, limit);
+    const double share = limit_share(repetition, limit, value);
     if (share > best) {
       best = share;
       nearest = limit;
     }
   };
+  if (repetition.device_bytes_per_s.has_value() || repetition.device_flop_per_s.has_value()) {
+    if (repetition.bytes_per_s.has_value()) offer(Limit::kDeviceRead);
+    if (repetition.flop_per_s.has_value()) offer(Limit::kDeviceHalf);
+    return nearest;
+  }
   if (repetition.bytes_per_s.has_value()) offer(memory_limit(*repetition.bytes_per_s, machine));
   if (repetition.flop_per_s.has_value())
     offer(repetition.label == "f32" ? Limit::kF32 : Limit::kBf16);
   return nearest;
 }
 
+double device_limit(const Repetition& repetition, Limit limit) {
+  const double rate =
+      is_flop_limit(limit)
+          ? counter(repetition.device_flop_per_s, "device FLOP/s", repetition, limit)
+          : counter(repetition.device_bytes_per_s, "device B/s", repetition, limit);
+  return rate * 1e-9;
+}
+
 double limit_share(const Repetition& repetition, Limit limit, double limit_value) {
-  const std::optional<double>& rate =
-      is_flop_limit(limit) ? repetition.flop_per_s : repetition.bytes_per_s;
-  if (!rate.has_value())
-    raise(
-        "benchmark {} has no counter \"{}\", so its share of {} is unknown. Set the counter in the "
-        "benchmark, or leave it out with --filter.",
-        repetition.name, is_flop_limit(limit) ? "FLOP/s" : "B/s", name_of(limit));
-  return *rate * 1e-9 / limit_value;
+  const double rate = is_flop_limit(limit)
+                          ? counter(repetition.flop_per_s, "FLOP/s", repetition, limit)
+                          : counter(repetition.bytes_per_s, "B/s", repetition, limit);
+  return rate * 1e-9 / limit_value;
 }
 
 }  // namespace reprise::checks

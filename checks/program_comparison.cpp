@@ -29,7 +29,9 @@ class ProgramComparison : public Comparison {
   void begin_rounds() override { limit_ = nearest_limit(*fastest_, bench_.machine); }
 
   void run_round() override {
-    const double limit_value = limit_.has_value() ? bench_.probe.measure(*limit_, 0.0) : 0.0;
+    const bool has_own = limit_.has_value() && is_device_limit(*limit_);
+    const double measured =
+        limit_.has_value() && !has_own ? bench_.probe.measure(*limit_, 0.0) : 0.0;
     const bool candidate_first =
         (random_bits(seed_, 0, static_cast<uint64_t>(differences_.size())) & 1u) != 0;
     Run runs[2];  // baseline, candidate
@@ -40,7 +42,8 @@ class ProgramComparison : public Comparison {
       sides_[side].times_s.push_back(fastest.time_s);
       sides_[side].cpu_shares.push_back(fastest.cpu_share);
       if (limit_.has_value())
-        sides_[side].limit_shares.push_back(limit_share(fastest, *limit_, limit_value));
+        sides_[side].limit_shares.push_back(
+            limit_share(fastest, *limit_, has_own ? device_limit(fastest, *limit_) : measured));
     }
     differences_.push_back(std::log(runs[1].fastest.time_s / runs[0].fastest.time_s));
   }

@@ -30,11 +30,15 @@ constexpr LimitField kLimitFields[] = {
     {Limit::kL3Read, "l3_read_gb_s", &MachineLimits::l3_read_gb_s},
     {Limit::kL2Read, "l2_read_gb_s", &MachineLimits::l2_read_gb_s},
     {Limit::kF32, "f32_gflop_s", &MachineLimits::f32_gflop_s},
-    {Limit::kBf16, "bf16_gflop_s", &MachineLimits::bf16_gflop_s}};
+    {Limit::kBf16, "bf16_gflop_s", &MachineLimits::bf16_gflop_s},
+    {Limit::kDeviceRead, "device_read_gb_s", &MachineLimits::device_read_gb_s},
+    {Limit::kDeviceHalf, "device_half_gflop_s", &MachineLimits::device_half_gflop_s}};
 
 Json limits_json(const MachineLimits& limits) {
   Json json;
-  for (const LimitField& field : kLimitFields) json[field.name] = limits.*field.value;
+  for (const LimitField& field : kLimitFields)
+    if (!is_device_limit(field.limit) || limits.*field.value > 0)
+      json[field.name] = limits.*field.value;
   json["probe_s"] = limits.elapsed_s;
   return json;
 }

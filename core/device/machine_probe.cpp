@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/device/cpu/probe.h"
 #include "core/device/memory.h"
 
@@ -107,6 +108,9 @@ double MachineProbe::sample(Limit limit) const {
       return context_.isa == Isa::kAvx512Bf16
                  ? flop_rate(context_, [] { return cpu::dot_bf16(kRounds); })
                  : flop_rate(context_, f32);
+    case Limit::kDeviceRead:
+    case Limit::kDeviceHalf:
+      REPRISE_CHECK(false, "{} asked of the processor's probe", name_of(limit));
   }
   return 0.0;
 }

@@ -16,10 +16,15 @@ struct MachineLimits {
   double f32_gflop_s = 0;     // all threads, fused multiply-add in registers
   double bf16_gflop_s =
       0;  // all threads, bf16 dot product in registers; f32 rate where the processor has none
+  // Of a GPU: its memory read, and bf16 products with f32 sums; 0 where none was measured. Who uses
+  // one measures it (core/kernels/cuda/device_probe.h), not the probe below.
+  double device_read_gb_s = 0;
+  double device_half_gflop_s = 0;
   double elapsed_s = 0;  // that the probe took (below 3 s)
 };
 
-enum class Limit : uint8_t { kDramRead, kL3Read, kL2Read, kF32, kBf16 };
+enum class Limit : uint8_t { kDramRead, kL3Read, kL2Read, kF32, kBf16, kDeviceRead, kDeviceHalf };
+[[nodiscard]] constexpr bool is_device_limit(Limit limit) { return limit >= Limit::kDeviceRead; }
 // The name in records, which is that of the field above: "dram_read_gb_s", "f32_gflop_s", ...
 std::string_view name_of(Limit limit);
 // Throws Error for an unknown name.
@@ -32,7 +37,8 @@ class MachineProbe {
  public:
   // Fills several times all the L3 there is (hundreds of MiB, some 0.1 s).
   explicit MachineProbe(const Context& context);
-  // GB/s or GFLOP/s: the best of at least three trials, and of as many as begin within `budget_s`.
+  // GB/s or GFLOP/s of a limit that is no device's: the best of at least three trials, and of as
+  // many as begin within `budget_s`.
   [[nodiscard]] double measure(Limit limit, double budget_s) const;
   // One trial, some milliseconds, as slow as the moment is: to be taken beside a piece of work,
   // whose share of the limit is then the median of such ratios. One of kDramRead also leaves

@@ -28,7 +28,7 @@ TEST(BenchmarkOutput, KeepsRepetitionsAndDropsAggregates) {
         {"name": "Read/8", "run_name": "Read/8", "run_type": "iteration", "real_time": 2.5,
          "cpu_time": 9, "time_unit": "ms", "B/s": 4e9, "label": "f32"},
         {"name": "Read/8", "run_name": "Read/8", "run_type": "iteration", "real_time": 2.0,
-         "time_unit": "us", "FLOP/s": 7e9},
+         "time_unit": "us", "FLOP/s": 7e9, "device B/s": 3e12, "device FLOP/s": 8e14},
         {"name": "Read/8_mean", "run_name": "Read/8", "run_type": "aggregate", "real_time": 1,
          "time_unit": "ms"}]})",
       "bin/read_bench");
@@ -40,6 +40,9 @@ TEST(BenchmarkOutput, KeepsRepetitionsAndDropsAggregates) {
   EXPECT_FALSE(runs[0].flop_per_s.has_value());
   EXPECT_DOUBLE_EQ(runs[1].time_s, 2e-6);
   EXPECT_EQ(runs[1].flop_per_s, 7e9);
+  EXPECT_FALSE(runs[0].device_bytes_per_s.has_value());
+  EXPECT_EQ(runs[1].device_bytes_per_s, 3e12);
+  EXPECT_EQ(runs[1].device_flop_per_s, 8e14);
 }
 
 TEST(BenchmarkOutput, KnowsTheUnitsOfTime) {

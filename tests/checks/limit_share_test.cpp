@@ -7,7 +7,6 @@
 namespace reprise::checks {
 namespace {
 
-
 constexpr MachineLimits kMachine{.dram_read_gb_s = 60,
                                  .l3_read_gb_s = 200,
                                  .l2_read_gb_s = 400,
@@ -27,6 +26,39 @@ TEST(NearestLimit, BytesFasterThanDramCanComeFromACache) {
   EXPECT_EQ(nearest_limit({.bytes_per_s = 150e9}, kMachine), Limit::kL3Read);
   EXPECT_EQ(nearest_limit({.bytes_per_s = 350e9}, kMachine), Limit::kL2Read);
   EXPECT_EQ(nearest_limit({.bytes_per_s = 900e9}, kMachine), Limit::kL2Read);
+}
+
+// Its own counters say what the GPU reaches; the processor's limits have nothing to do with it.
+TEST(NearestLimit, OfAGpuIsTheGpus) {
+  const Repetition decode{.bytes_per_s = 2400e9,
+                          .flop_per_s = 40e12,
+                          .device_bytes_per_s = 3000e9,
+                          .device_flop_per_s = 800e12};
+  EXPECT_EQ(nearest_limit(decode, kMachine), Limit::kDeviceRead);
+  EXPECT_DOUBLE_EQ(device_limit(decode, Limit::kDeviceRead), 3000);
+  EXPECT_DOUBLE_EQ(limit_share(decode, Limit::kDeviceRead, 3000), 0.8);
+  const Repetition prefill{.bytes_per_s = 300e9,
+                           .flop_per_s = 400e12,
+                           .device_bytes_per_s = 3000e9,
+                           .device_flop_per_s = 800e12};
+  EXPECT_EQ(nearest_limit(prefill, kMachine), Limit::kDeviceHalf);
+  EXPECT_DOUBLE_EQ(device_limit(prefill, Limit::kDeviceHalf), 800e3);
+  EXPECT_DOUBLE_EQ(limit_share(prefill, Limit::kDeviceHalf, 800e3), 0.5);
+  const Repetition row{.bytes_per_s = 900e9, .device_bytes_per_s = 3000e9};
+  EXPECT_EQ(nearest_limit(row, kMachine), Limit::kDeviceRead);
+}
+
+TEST(NearestLimit, AGpusMissingCounterIsNamed) {
+  const Repetition half_told{
+      .name = "Half", .bytes_per_s = 1e9, .flop_per_s = 1e12, .device_bytes_per_s = 3e12};
+  try {
+    (void)nearest_limit(half_told, kMachine);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("Half has no counter \"device FLOP/s\""),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(NearestLimit, NeedsACounter) { EXPECT_EQ(nearest_limit({}, kMachine), std::nullopt); }

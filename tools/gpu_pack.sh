@@ -120,7 +120,7 @@ pack_library() {   # folder, package, parts...
 # What of the tree is measured there: its revision, and every tracked file as it is here.
 pack_revision() {
   cd "$tree"
-  git rev-parse HEAD >"$stage/revision"
+  git rev-parse HEAD >"$stage/revision" 2>/dev/null || die "$tree is no git checkout, whose revision records would name"
   git ls-files -z | while IFS= read -r -d '' file; do [ ! -f "$file" ] || printf '%s\0' "$file"; done |
     xargs -0 sha256sum >"$stage/tree.sha256"
   git diff --quiet HEAD || echo "modified" >>"$stage/revision"

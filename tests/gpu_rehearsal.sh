@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Rehearses the first minutes on a GPU machine: a bare Debian or Ubuntu in a temporary folder, with g++, CMake, Ninja,
+# Python and this machine's CUDA Toolkit, and nothing else; no network, no git, no library of ours. There it unpacks the
+# tree and a pack, and runs tools/gpu_run.sh, which must build everything and then end at the first call that needs a
+# device, with an error that says so.
+#
+#   tests/gpu_rehearsal.sh [--suite NAME] [--mirror URL] [--pack FILE] [--cuda FOLDER] [--cache FOLDER] [--keep]
+#
+#   --suite   of the bare system: bookworm (default), trixie, noble, jammy, ...
+#   --mirror  where its packages come from (default: the distribution's own)
+#   --pack    of tools/gpu_pack.sh (default: one is made)
+#   --cuda    the toolkit to lend (default: /usr/local/cuda)
+#   --cache   keep package archives in this folder between runs
+#   --keep    leave the folder behind and say where it is
+#
+# Needs root, debootstrap, and the right to mount and chroot. Exit status: 0 it went as it must, 1 it did not, 2 a wrong
+# option, 77 this machine does not allow the rehearsal.
+set -euo pipefail
+tree=$(cd "$(dirname "$0")/.." && pwd)
+readonly tree
+
+die() { echo "gpu_rehearsal.sh: $*" >&2; exit 2; }
+fails() { echo "gpu_rehearsal.sh: $*" >&2; exit 1; }
+not_here() { echo "gpu_rehearsal.sh: not possible on this machine: $*" >&2; exit 77; }
+
+suite=bookworm mirror="" pack="" cuda=/usr/local/cuda cache="" keeps=false
+parse_options() {
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      --suite | --mirror | --pack | --cuda | --cache) [ $# -ge 2 ] || die "$1 needs a value" ;;
+    esac
+    case "$1" in
+      --suite) suite=$2; shift ;;
+      --mirror) mirror=$2; shift ;;
+      --pack) pack=$(realpath "$2"); shift ;;
+      --cuda) cuda=$2; shift ;;
+      --cache) mkdir -p "$2"; cache=$(realpath "$2"); shift ;;
+      --keep) keeps=true ;;
+      --help | -h) sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+      *) die "unknown option \"$1\"; --help lists them" ;;
+    esac
+    shift
+  done
+  cuda=$(realpath "$cuda")
+  if [ -z "$mirror" ]; then
+    case "$suite" in
+      noble | jammy | plucky | questing) mirror=http://archive.ubuntu.com/ubuntu ;;
+      *) mirror=http://deb.debian.org/debian ;;
+    esac
+  fi
+}
+
+check_machine() {
+  [ "$(id -u)" -eq 0 ] || not_here "it takes root to mount and to change the root"
+  local program
+  for program in debootstrap chroot unshare git; do
+    command -v "$program" >/dev/null || not_here "there is no $program (apt-get install debootstrap util-linux git)"
+  done
+  unshare --mount --pid --fork --propagation private mount -t tmpfs none /mnt 2>/dev/null ||
+    not_here "mounting in a namespace of its own is not allowed"
+  [ -x "$cuda/bin/nvcc" ] || not_here "there is no CUDA Toolkit in $cuda"
+}
+
+make_root() {
+  local options=(--variant=minbase --include=g++,make,cmake,ninja-build,python3)
+  case "$mirror" in */ubuntu*) options+=(--components=main,universe) ;; esac
+  if [ -n "$cache" ]; then
+    mkdir -p "$cache/archives"
+    options+=(--cache-dir="$cache/archives")
+  fi
+  # A suite younger than this debootstrap is made like the others of its distribution.
+  local scripts=/usr/share/debootstrap/scripts script=()
+  if [ ! -e "$scripts/$suite" ]; then
+    case "$mirror" in */ubuntu*) script=("$scripts/gutsy") ;; *) script=("$scripts/sid") ;; esac
+  fi
+  case "$mirror" in
+    */ubuntu*) [ -e /usr/share/keyrings/ubuntu-archive-keyring.gpg ] || options+=(--no-check-gpg) ;;
+  esac
+  debootstrap "${options[@]}" "$suite" "$root" "$mirror" "${script[@]}" >"$root.log" 2>&1 ||
+    { tail -5 "$root.log" >&2; not_here "debootstrap failed"; }
+}
+
+# A machine that has one of the libraries would not show that the pack suffices.
+check_bareness() {
+  local header found
+  for header in fmt/core.h nlohmann/json.hpp CLI/CLI.hpp gtest/gtest.h benchmark/benchmark.h hwy/highway.h \
+    sentencepiece_processor.h pcre2.h utf8proc.h pugixml.hpp httplib.h prometheus/registry.h xxhash.h dnnl.hpp; do
+    found=$(find "$root/usr" -path "*/include/$header" -not -path "$root/usr/local/cuda/*" -print -quit)
+    [ -z "$found" ] || fails "the root is not bare: it has $found"
+  done
+}
+
+run_inside() {   # within the namespaces; what there is of a network is shut out
+  make_root
+  check_bareness
+  mkdir -p "$root$cuda" "$root/tree/out"
+  mount --bind "$cuda" "$root$cuda"
+  mount -o remount,bind,ro "$root$cuda"
+  [ "$cuda" = /usr/local/cuda ] || ln -sfn "$cuda" "$root/usr/local/cuda"
+  mount -t proc proc "$root/proc"
+  mount -t tmpfs tmpfs "$root/dev/shm" 2>/dev/null || true
+  (cd "$tree" && git ls-files -z | while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
+    tar --null -T - -c) | tar -x -C "$root/tree"
+  cp "$pack" "$root/tree/out/gpu_pack.tar.gz"
+  unshare --net chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
+    bash -c 'cd /tree && tools/gpu_run.sh /result 1' </dev/null
+}
+
+# What summary.json has to say: everything built, and the device missing is the first thing that goes wrong.
+check_result() {
+  python3 - "$root/result" <<'END'
+import json, pathlib, sys
+out = pathlib.Path(sys.argv[1])
+summary, log = json.loads((out / "summary.json").read_text()), (out / "log.txt").read_text(errors="replace")
+build, smoke = summary["stages"]
+print(json.dumps({step["step"]: [step["state"], step.get("wall_s")] for step in build["steps"] + smoke["steps"]}))
+if build["state"] != "passed":
+    sys.exit(f"the build {build['state']}:\n{log[-6000:]}")
+device, tests = smoke["steps"]
+if device["state"] != "failed" or "CUDA device" not in log[log.rindex("==== 1 device"):]:
+    sys.exit(f"the first call that needs a device ended otherwise than by saying so:\n{log[-3000:]}")
+if tests["state"] != "not run" or "device" not in tests["why"]:
+    sys.exit(f"without a device the tests were {tests}")
+if len(list(out.iterdir())) > 8:
+    sys.exit(f"more files than come back: {sorted(path.name for path in out.iterdir())}")
+END
+}
+
+folder="" child=""
+clean_up() {
+  trap '' INT TERM HUP
+  if [ -n "$child" ]; then kill -KILL "$child" 2>/dev/null || true; wait "$child" 2>/dev/null || true; fi
+  [ -n "$folder" ] || return 0
+  if $keeps; then echo "gpu_rehearsal.sh: kept in $folder" >&2; else rm -rf --one-file-system "$folder"; fi
+}
+
+main() {
+  parse_options "$@"
+  check_machine
+  trap clean_up EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  folder=$(mktemp -d "${TMPDIR:-/var/tmp}/reprise_gpu.XXXXXX")
+  root=$folder/root
+  if [ -z "$pack" ]; then
+    pack=$folder/pack.tar.gz
+    "$tree/tools/gpu_pack.sh" "$pack"
+  fi
+  export root pack
+  local status=0
+  unshare --mount --pid --fork --kill-child --propagation private bash "$0" --inside "$root" "$pack" "$@" &
+  child=$!
+  wait "$child" || status=$?
+  child=""
+  [ "$status" -ne 77 ] || exit 77
+  [ -e "$root/result/summary.json" ] || fails "tools/gpu_run.sh ended with status $status and left no summary.json"
+  [ "$status" -ne 0 ] || fails "without a device tools/gpu_run.sh ended with status 0"
+  check_result || fails "see above"
+  echo "Rehearsed on a bare $suite: all is built there, and the missing device is named."
+}
+
+if [ "${1:-}" = --inside ]; then
+  root=$2
+  given=$3
+  shift 3
+  parse_options "$@"
+  pack=$given
+  run_inside
+else
+  main "$@"
+fi

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""gpu_run_test.py FOLDER: what tools/gpu_run.py makes of stages that pass, fail and take too long."""
+import json
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+
+TREE = pathlib.Path(sys.argv.pop(1)).resolve()
+sys.path.insert(0, str(TREE / "tools"))
+import gpu_run  # noqa: E402  (the folder is an argument)
+from gpu_stages import Stage, Step, all_stages, shell  # noqa: E402
+
+
+class GpuRun(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.out = self.folder / "out"
+
+    def run_stages(self, *stages):
+        """The exit status, summary.json and log.txt."""
+        run = gpu_run.Run(self.out, {"revision": "abc"})
+        for stage in stages:
+            run.stage(stage)
+        status = run.finish()
+        return status, json.loads((self.out / "summary.json").read_text()), (self.out / "log.txt").read_text()
+
+    def step(self, name, text, **more):
+        return Step(name, shell(text), **more)
+
+    def test_a_stage_that_fails_leaves_its_log_and_the_next_goes_on(self):
+        status, summary, log = self.run_stages(
+            Stage("1", "fails", 60, [self.step("bad", "echo what went wrong; exit 3"), self.step("after", "echo still here")]),
+            Stage("2", "passes", 60, [self.step("good", "echo fine")]))
+        self.assertEqual(status, 1)
+        self.assertFalse(summary["passed"])
+        first, second = summary["stages"]
+        self.assertEqual([step["state"] for step in first["steps"]], ["failed", "passed"])
+        self.assertEqual(first["steps"][0]["why"], "ended with status 3")
+        self.assertEqual((first["state"], second["state"]), ("failed", "passed"))
+        self.assertIn("==== 1 bad: failed", log)
+        self.assertIn("what went wrong", log)
+        self.assertIn("still here", log)
+
+    def test_all_passing_is_status_0(self):
+        status, summary, _ = self.run_stages(Stage("1", "passes", 60, [self.step("left out", "exit 3", accepted=(0, 3))]))
+        self.assertEqual(status, 0)
+        self.assertTrue(summary["passed"])
+
+    def test_nothing_goes_on_without_what_all_need(self):
+        status, summary, _ = self.run_stages(
+            Stage("1", "smoke", 60, [self.step("device", "exit 1", needed_by_all=True), self.step("tests", "true")]),
+            Stage("2", "kernels", 60, [self.step("bench", "true")]))
+        self.assertEqual(status, 1)
+        later = [summary["stages"][0]["steps"][1], summary["stages"][1]["steps"][0]]
+        for step in later:
+            self.assertEqual((step["state"], step["why"]), ("not run", "1 device failed"))
+        self.assertEqual(summary["stages"][1]["state"], "failed")
+
+    def test_a_step_that_takes_too_long_is_stopped_with_all_it_started(self):
+        marker = self.folder / "survived"
+        start = time.monotonic()
+        _, summary, log = self.run_stages(
+            Stage("1", "slow", 1.5, [self.step("hangs", f"echo begun; (sleep 4; touch {marker}) & sleep 60"),
+                                     self.step("after", "true")]))
+        self.assertLess(time.monotonic() - start, 20)
+        hangs, after = summary["stages"][0]["steps"]
+        self.assertEqual(hangs["state"], "out of time")
+        self.assertEqual((after["state"], after["why"]), ("not run", "the stage's time is used up"))
+        self.assertIn("begun", log)
+        time.sleep(max(0.0, start + 5 - time.monotonic()))
+        self.assertFalse(marker.exists(), "what the step had started went on")
+
+    def test_a_steps_own_limit_leaves_time_to_the_next(self):
+        _, summary, _ = self.run_stages(
+            Stage("1", "slow", 60, [self.step("hangs", "sleep 60", most_s=1), self.step("after", "true")]))
+        self.assertEqual([step["state"] for step in summary["stages"][0]["steps"]], ["out of time", "passed"])
+
+    def test_records_are_kept_a_line_each_with_their_step(self):
+        lines, whole = self.folder / "lines.jsonl", self.folder / "whole.json"
+        _, summary, _ = self.run_stages(Stage("3", "records", 60, [
+            self.step("lines", f"printf '{{\"a\": 1}}\\n{{\"a\": 2}}\\n' >{lines}", records=lines),
+            self.step("whole", f"printf '{{\\n \"b\": 3\\n}}\\n' >{whole}; exit 1", records=whole)]))
+        kept = [json.loads(line) for line in (self.out / "3.jsonl").read_text().splitlines()]
+        self.assertEqual(kept, [{"step": "lines", "record": {"a": 1}}, {"step": "lines", "record": {"a": 2}},
+                                {"step": "whole", "record": {"b": 3}}])
+        self.assertEqual([step["records"] for step in summary["stages"][0]["steps"]], [2, 1])
+
+    def test_a_step_without_its_records_has_failed(self):
+        missing, broken = self.folder / "missing.json", self.folder / "broken.json"
+        missing.write_text('{"from": "an earlier run"}')
+        _, summary, _ = self.run_stages(Stage("2", "records", 60, [
+            self.step("missing", "true", records=missing), self.step("broken", f"echo '{{' >{broken}", records=broken)]))
+        for step in summary["stages"][0]["steps"]:
+            self.assertEqual(step["state"], "failed")
+            self.assertIn("no records", step["why"])
+
+    def test_a_program_that_is_not_there_is_named(self):
+        _, summary, log = self.run_stages(Stage("2", "absent", 60, [Step("bench", ["/no/such/bench"])]))
+        self.assertEqual(summary["stages"][0]["steps"][0]["status"], 127)
+        self.assertIn("/no/such/bench cannot be started", log)
+
+    def test_long_logs_keep_their_beginning_and_end(self):
+        _, _, log = self.run_stages(Stage("1", "chatty", 60, [
+            self.step("chatty", "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last")]))
+        self.assertLess(len(log), 300_000)
+        for part in ("first", "last", "bytes left out"):
+            self.assertIn(part, log)
+
+    def test_out_never_has_more_files_than_come_back(self):
+        class Options:
+            arch, jobs, revision = "90a-real", 2, "abc"
+        stages = all_stages(TREE, self.folder / "build", self.folder / "pack.tar.gz", Options())
+        self.assertEqual([stage.key for stage in stages], ["build", "1", "2", "3", "4"])
+        self.assertLessEqual(stages[0].budget_s + stages[1].budget_s, 240, "the first minutes are the build and stage 1")
+        with_records = [stage for stage in stages if any(step.records for step in stage.steps)]
+        self.assertLessEqual(2 + len(with_records), 8)
+        for stage in stages[1:]:
+            self.assertLessEqual(stage.budget_s, 570, "a call of the machine takes ten minutes at most")
+
+    def test_experiments_that_the_stages_run_are_there(self):
+        class Options:
+            arch, jobs, revision = "90a-real", 2, "abc"
+        for stage in all_stages(TREE, self.folder, self.folder / "pack", Options()):
+            for step in stage.steps:
+                if "run" in step.command:
+                    name = step.command[step.command.index("run") + 1]
+                    self.assertTrue((TREE / "experiments" / f"{name}.json").is_file(), name)
+
+
+unittest.main()

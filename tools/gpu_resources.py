@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Compiles every CUDA kernel anew and prints what it takes of a thread, a block and an SM: a JSON object a line.
+
+    tools/gpu_resources.py BUILD [--arch sm_80 sm_90a] [--file NAME] [--no-spills] >results/measurements/cuda_resources.jsonl
+
+BUILD is a build folder with REPRISE_CUDA; its compile_commands.json says how each .cu file is compiled. ptxas tells
+registers, bytes of stack, of registers that are stored there and loaded again (spills), and static shared memory; the
+kernel's PTX tells the threads of its largest block (__launch_bounds__); the program cuda_attention_roofline_table tells
+the dynamic shared memory of the attention kernels. From these follow the blocks that an SM holds, by the rules of the
+CUDA programming guide ("Technical Specifications per Compute Capability"). --no-spills: exit 1 if any kernel has spills.
+"""
+import argparse
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\S+)'")
+PROPERTIES = re.compile(r"Function properties for (\S+)")
+STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
+PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\([^)]*\)([^{]*)\{")
+MOST_THREADS = re.compile(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+
+# Of an SM: warps, blocks, KiB of shared memory. All have 65536 registers in four quarters, given to a warp in units of
+# 256; shared memory is given in units of 128 bytes, 1 KiB of a block to the system.
+SMS = {"80": (64, 32, 164), "86": (48, 16, 100), "87": (48, 16, 164), "89": (48, 24, 100), "90": (64, 32, 228)}
+
+
+def rounded_up(value, unit):
+    return -(-value // unit) * unit
+
+
+def parse_ptxas(lines):
+    """A dictionary for each kernel, names mangled. Functions that a kernel calls have a stack of their own, which
+    ptxas prints under the kernel too: only the kernel's own line counts."""
+    kernels, function = [], None
+    for line in lines:
+        if found := ENTRY.search(line):
+            kernels.append({"kernel": found[1], "arch": found[2]})
+        elif found := PROPERTIES.search(line):
+            function = found[1]
+        elif kernels and (found := STACK.search(line)):
+            if function in (None, kernels[-1]["kernel"]):
+                kernels[-1].update(zip(("stack_bytes", "spill_store_bytes", "spill_load_bytes"), map(int, found.groups())))
+        elif kernels and (found := USED.search(line)):
+            kernels[-1].update(registers=int(found[1]), static_shared_bytes=int(found[2] or 0))
+    return kernels
+
+
+def parse_ptx(text):
+    """The threads of the largest block of each kernel that says so."""
+    threads = {}
+    for name, attributes in PTX_ENTRY.findall(text):
+        if found := MOST_THREADS.search(attributes):
+            x, y, z = (int(number or 1) for number in found.groups())
+            threads[name] = x * y * z
+    return threads
+
+
+def occupancy(arch, threads, registers, shared_bytes):
+    """Blocks that an SM holds at once, what holds it to them, and the share of its warps that they are."""
+    most_warps, most_blocks, shared_kib = SMS[re.sub(r"\D", "", arch)]
+    warps = -(-threads // 32)
+    warps_by_registers = 4 * (65536 // 4 // rounded_up(registers * 32, 256))
+    limits = {"warps": most_warps // warps, "blocks": most_blocks, "registers": warps_by_registers // warps,
+              "shared memory": (shared_kib << 10) // rounded_up(shared_bytes + 1024, 128)}
+    limit = min(limits, key=limits.get)
+    return {"blocks_of_sm": limits[limit], "limited_by": limit, "occupancy": round(limits[limit] * warps / most_warps, 3)}
+
+
+def demangled(names):
+    return subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True,
+                          check=True).stdout.splitlines()
+
+
+def command_for(entry, arch, folder):
+    """The build's own command with one architecture, ptxas's report, and the PTX kept in `folder`."""
+    words, command = shlex.split(entry["command"]), []
+    while words:
+        word = words.pop(0)
+        if word in ("-o", "-gencode", "-arch", "-MF", "-MT", "-MQ"):
+            words.pop(0)
+        elif not re.match(r"--?(generate-code|gencode|arch|MD)\b|-M", word):
+            command.append(word)
+    compute = arch.replace("sm_", "compute_")
+    return command + [f"-gencode=arch={compute},code={arch}", "-Xptxas", "-v", "--keep", f"--keep-dir={folder}", "-o",
+                      f"{folder}/kernels.o"]
+
+
+def compiled(entry, arch):
+    """The kernels of a source for an architecture."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = subprocess.run(command_for(entry, arch, folder), cwd=entry["directory"], capture_output=True, text=True)
+        if result.returncode != 0:
+            sys.exit(f"{entry['file']} does not compile for {arch}:\n{result.stderr[-3000:]}")
+        threads = {}
+        for path in pathlib.Path(folder).glob("*.ptx"):
+            threads.update(parse_ptx(path.read_text(encoding="utf-8")))
+    kernels = parse_ptxas(result.stderr.splitlines() + result.stdout.splitlines())
+    for kernel in kernels:
+        kernel.update(file=pathlib.Path(entry["file"]).name, block_threads=threads.get(kernel["kernel"], 1024))
+    return kernels
+
+
+def dynamic_shared(build):
+    """Pairs (pattern of a kernel's name, bytes)."""
+    lines = subprocess.run([build / "bin/cuda_attention_roofline_table", "--tiles"], capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    tiles = [json.loads(line) for line in lines]
+    return [(re.compile(tile["kernel"]), tile["dynamic_shared_bytes"], tile["tile"]) for tile in tiles]
+
+
+def complete(kernel, name, tiles):
+    """The kernel's line: readable name, dynamic shared memory, occupancy."""
+    kernel = {"kernel": name.replace("reprise::kernels::cuda::", "").replace("(anonymous namespace)::", ""), **{
+        key: value for key, value in kernel.items() if key != "kernel"}, "dynamic_shared_bytes": 0}
+    for pattern, shared, tile in tiles:
+        if pattern.search(kernel["kernel"]):
+            kernel.update(dynamic_shared_bytes=shared, tile=tile)
+    kernel.update(occupancy(kernel["arch"], kernel["block_threads"], kernel["registers"],
+                            kernel["static_shared_bytes"] + kernel["dynamic_shared_bytes"]))
+    return kernel
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--arch", nargs="+", default=["sm_80", "sm_90a"])
+    parser.add_argument("--file", help="only sources whose name holds this")
+    parser.add_argument("--no-spills", action="store_true")
+    options = parser.parse_args()
+    entries = [entry for entry in json.loads((options.build / "compile_commands.json").read_text(encoding="utf-8"))
+               if "/core/" in entry["file"] and entry["file"].endswith(".cu") and (options.file or "") in entry["file"]]
+    if not entries:
+        sys.exit(f"{options.build} compiles no .cu file of core/: configure it with -DREPRISE_CUDA=ON")
+    tiles, spilled = dynamic_shared(options.build), []
+    for entry in sorted(entries, key=lambda entry: entry["file"]):
+        for arch in options.arch:
+            kernels = compiled(entry, arch)
+            for kernel, name in zip(kernels, demangled([kernel["kernel"] for kernel in kernels])):
+                line = complete(kernel, name, tiles)
+                print(json.dumps(line), flush=True)
+                if line["spill_store_bytes"] + line["spill_load_bytes"] > 0:
+                    spilled.append(line)
+    if options.no_spills and spilled:
+        sys.exit(f"{len(spilled)} kernels spill registers, first {spilled[0]['kernel']} for {spilled[0]['arch']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Builds, tests and measures on a GPU machine, in stages, and leaves records: gpu_run.py OUT [STAGE...]
+
+Stages: 1 smoke and correctness, 2 kernels, 3 the papers' tables, 4 whole models; by default all. What they run is built
+first (once; 4 minutes with stage 1). tools/gpu_stages.py says what each does and how long it may take. A stage that fails
+or runs out of time leaves its log, and the next goes on; without a build or a device nothing else can.
+
+OUT gets at most seven files: summary.json, log.txt (what every step printed, shortened), and STAGE.jsonl with the records
+of each stage, one a line with the step that made it. Both are written as the stages go on.
+The libraries come from the pack that tools/gpu_pack.sh makes where there is a network. Exit status: 0 if all passed.
+"""
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+
+import gpu_stages
+
+TREE = pathlib.Path(__file__).resolve().parent.parent
+MOST_LOG_BYTES = 256 << 10   # of a step: its beginning and its end
+
+
+def killed(process):
+    """Ends a step with everything that it started."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def run_command(command, log, limit_s):
+    """Its exit status, or None where it took longer than `limit_s`. What it prints goes to the file `log`."""
+    with open(log, "wb") as out:
+        try:
+            process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=out,
+                                       stderr=subprocess.STDOUT, start_new_session=True, cwd=TREE)
+        except OSError as error:
+            out.write(f"{command[0]} cannot be started: {error}\n".encode())
+            return 127
+        try:
+            return process.wait(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            killed(process)
+            return None
+
+
+def shortened(data):
+    if len(data) <= MOST_LOG_BYTES:
+        return data
+    head, tail = MOST_LOG_BYTES // 4, MOST_LOG_BYTES * 3 // 4
+    return data[:head] + f"\n[... {len(data) - head - tail} bytes left out ...]\n".encode() + data[-tail:]
+
+
+def records_of(path):
+    """The records in a file: one a line in .jsonl, else one for the whole file. Raises ValueError."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [json.loads(text)]
+
+
+class Run:
+    """Runs stages and writes OUT."""
+
+    def __init__(self, out, facts):
+        self.out = out
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.summary = {**facts, "passed": False, "stages": []}
+        self.log = open(out / "log.txt", "wb")
+        self.hopeless = None   # why nothing else makes sense
+
+    def save(self):
+        part = self.out / "summary.json.part"
+        part.write_text(json.dumps(self.summary, indent=1) + "\n", encoding="utf-8")
+        part.replace(self.out / "summary.json")
+
+    def keep_records(self, stage, step):
+        """Into the stage's file; how many. A file that is missing or no JSON is why the step failed."""
+        records = records_of(step.records)
+        with open(self.out / f"{stage.key}.jsonl", "a", encoding="utf-8") as file:
+            for record in records:
+                file.write(json.dumps({"step": step.name, "record": record}) + "\n")
+        return len(records)
+
+    def outcome(self, stage, step, limit_s):
+        """The step's line of the summary."""
+        result = {"step": step.name, "command": shlex.join(str(word) for word in step.command)}
+        log = self.out / "log.txt.step"
+        start = time.monotonic()
+        if step.records:
+            step.records.unlink(missing_ok=True)   # another run's
+        status = run_command(step.command, log, limit_s)
+        result.update(wall_s=round(time.monotonic() - start, 2), status=status)
+        if status is None:
+            result.update(state="out of time", why=f"stopped after {limit_s:.0f} s")
+        elif status not in step.accepted:
+            result.update(state="failed", why=f"ended with status {status}")
+        else:
+            result.update(state="passed")
+        if step.records:
+            try:
+                result["records"] = self.keep_records(stage, step)
+            except (OSError, ValueError) as error:
+                if result["state"] == "passed":
+                    result.update(state="failed", why=f"no records: {error}")
+        self.log.write(f"==== {stage.key} {step.name}: {result['state']} in {result['wall_s']} s\n"
+                       f"==== {result['command']}\n".encode() + shortened(log.read_bytes()) + b"\n")
+        self.log.flush()
+        log.unlink()
+        return result
+
+    def stage(self, stage):
+        print(f"stage {stage.key}: {stage.title} ({stage.budget_s:.0f} s)", flush=True)
+        line = {"stage": stage.key, "title": stage.title, "budget_s": stage.budget_s, "state": "passed", "steps": []}
+        self.summary["stages"].append(line)
+        (self.out / f"{stage.key}.jsonl").unlink(missing_ok=True)
+        start = time.monotonic()
+        for step in stage.steps:
+            left_s = stage.budget_s - (time.monotonic() - start)
+            if self.hopeless or left_s < 1:
+                result = {"step": step.name, "state": "not run", "why": self.hopeless or "the stage's time is used up"}
+            else:
+                result = self.outcome(stage, step, min(left_s, step.most_s or left_s))
+            line["steps"].append(result)
+            if result["state"] != "passed":
+                line["state"] = "failed"
+                if step.needed_by_all and not self.hopeless:
+                    self.hopeless = f"{stage.key} {step.name} {result['state']}"
+            print(f"  {step.name}: {result['state']}{', ' + result['why'] if 'why' in result else ''}", flush=True)
+            line["wall_s"] = round(time.monotonic() - start, 2)
+            self.save()
+
+    def finish(self):
+        self.summary["passed"] = all(stage["state"] == "passed" for stage in self.summary["stages"])
+        self.save()
+        self.log.close()
+        return 0 if self.summary["passed"] else 1
+
+
+def revision_of(pack):
+    """The packed revision, with a + behind it where the tree's files are not those of the pack."""
+    with tarfile.open(pack) as archive:
+        words = archive.extractfile("./revision").read().decode().split()
+        sums = archive.extractfile("./tree.sha256").read().decode().splitlines()
+    differs = len(words) > 1
+    for line in sums:
+        digest, name = line.split("  ", 1)
+        path = TREE / name
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            print(f"{name} is not as it was when the pack was made", file=sys.stderr)
+            differs = True
+            break
+    return words[0] + ("+" if differs else "")
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("stages", nargs="*", help="of 1 2 3 4; by default all")
+    parser.add_argument("--pack", type=pathlib.Path, default=TREE / "out/gpu_pack.tar.gz")
+    parser.add_argument("--build", type=pathlib.Path, default=TREE / "build/gpu", help="where to build")
+    parser.add_argument("--arch", help="CMAKE_CUDA_ARCHITECTURES; by default the device's own")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.stages) - {"1", "2", "3", "4"})
+    if unknown:
+        parser.error(f"there is no stage {unknown[0]}: 1, 2, 3 and 4 are")
+    if not options.pack.is_file():
+        parser.error(f"there is no pack {options.pack}: make it with tools/gpu_pack.sh where there is a network, and "
+                     "carry it along or name it with --pack")
+    options.stages = options.stages or ["1", "2", "3", "4"]
+    return options
+
+
+def main():
+    options = parse(sys.argv[1:])
+    toolkit = pathlib.Path("/usr/local/cuda/bin")
+    if toolkit.is_dir():
+        os.environ["PATH"] += os.pathsep + str(toolkit)
+    options.arch = options.arch or gpu_stages.architecture()
+    options.revision = revision_of(options.pack)
+    run = Run(options.out.resolve(), {"revision": options.revision, "arch": options.arch})
+    for stage in gpu_stages.all_stages(TREE, options.build.resolve(), options.pack.resolve(), options):
+        if stage.key in ["build", *options.stages]:
+            run.stage(stage)
+    sys.exit(run.finish())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""What tools/gpu_run.py does on a GPU machine: stages of steps, each with a time budget."""
+import dataclasses
+import pathlib
+import shutil
+import subprocess
+
+
+@dataclasses.dataclass
+class Step:
+    """One command. `records` is a file that it leaves: JSON, or a record a line; kept in the stage's own file."""
+    name: str
+    command: list
+    records: pathlib.Path | None = None
+    accepted: tuple = (0,)      # exit statuses
+    needed_by_all: bool = False   # after it fails, nothing else makes sense
+    most_s: float | None = None   # of the stage's budget; none: all that is left
+
+
+@dataclasses.dataclass
+class Stage:
+    key: str
+    title: str
+    budget_s: float
+    steps: list
+
+
+def architecture():
+    """The device's own, as CMake names it; Hopper's where nothing says. 90a: with wgmma and setmaxnreg."""
+    try:
+        found = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], capture_output=True,
+                               text=True, check=True, timeout=60).stdout.split()[0].replace(".", "")
+    except (OSError, subprocess.SubprocessError, IndexError):
+        found = "90"
+    return ("90a" if found == "90" else found) + "-real"
+
+
+def shell(text):
+    return ["bash", "-c", text]
+
+
+def facts_step():
+    return Step("facts", shell("nvidia-smi; nvcc --version; g++ --version; cmake --version; ninja --version; nproc; "
+                               "free -g; python3 -c 'import torch; print(torch.__version__, torch.version.cuda)'; true"),
+                most_s=60)
+
+
+def build_stage(tree, build, pack, options):
+    """Unpacks, configures and compiles what the other stages run: 3 of the 4 minutes that the first one may take."""
+    unpacked = build / "third_party"
+    configure = ["cmake", "-S", tree, "-B", build, "-G", "Ninja" if shutil.which("ninja") else "Unix Makefiles",
+                 "-DCMAKE_BUILD_TYPE=Release", "-DREPRISE_CUDA=ON", f"-DCMAKE_CUDA_ARCHITECTURES={options.arch}",
+                 f"-DREPRISE_THIRD_PARTY={unpacked}", "-DREPRISE_TORCH=OFF", "-DREPRISE_WARNINGS_AS_ERRORS=OFF",
+                 f"-DREPRISE_REVISION={options.revision}"]
+    return Stage("build", "what the stages run, for this device only", 180, [
+        facts_step(),
+        Step("unpack", shell(f"rm -rf '{unpacked}' && mkdir -p '{unpacked}' && tar -xf '{pack}' -C '{unpacked}'"),
+             needed_by_all=True),
+        Step("configure", configure, needed_by_all=True),
+        Step("compile", ["cmake", "--build", build, "--target", "gpu", "-j", str(options.jobs)], needed_by_all=True),
+    ])
+
+
+def smoke_stage(build):
+    return Stage("1", "smoke and correctness", 60, [
+        Step("device", shell(f"'{build}/bin/reprise' probe --device cuda --json >'{build}/machine.json'"),
+             build / "machine.json", needed_by_all=True),
+        Step("tests", ["ctest", "--test-dir", build, "-L", "gpu", "-j", "4", "--output-on-failure", "--no-tests=error"]),
+    ])
+
+
+def kernels_stage(tree, build):
+    def bench(name):
+        out = build / f"{name}.json"
+        return Step(name, [build / "bin" / name, "--benchmark_min_time=0.1", "--benchmark_out_format=json",
+                           f"--benchmark_out={out}"], out, most_s=120)
+    against = build / "against_torch.jsonl"
+    return Stage("2", "kernels against limits and against PyTorch", 300, [
+        bench("cuda_attention_bench"),
+        bench("cuda_rows_bench"),
+        Step("against_torch", ["python3", tree / "tools/gpu_against_torch.py", build / "bin/cuda_attention_bench", against],
+             against),
+    ])
+
+
+def experiment(build, name, *options, most_s=None):
+    """`reprise run` of a shipped experiment; 3 and 4 are statuses of a run that left out points or figures."""
+    out = build / "records" / name.replace("/", "_")
+    command = [build / "bin/reprise", "run", name, "--device", "cuda", "--scale", "paper", "--out", out, *options]
+    return Step(name, command, out / "records.jsonl", accepted=(0, 3, 4), most_s=most_s)
+
+
+def tables_stage(build):
+    half = ("--set", "dtypes=bf16")
+    return Stage("3", "the papers' tables and figures of one attention layer", 480, [
+        experiment(build, "chunk_attention/table3", *half, most_s=240),
+        experiment(build, "chunk_attention/fig3", *half, most_s=120),
+        experiment(build, "chunk_attention/fig4", *half, most_s=120),
+        experiment(build, "relay_attention/fig1_fig5", *half, most_s=120),
+    ])
+
+
+def models_stage(build):
+    half = ("--set", "dtypes=bf16")
+    return Stage("4", "whole models", 540, [
+        experiment(build, "shared_prefix/end_to_end", *half, most_s=180),
+        experiment(build, "chunk_attention/table4", *half, most_s=180),
+        experiment(build, "relay_attention/fig8", *half, most_s=180),
+        experiment(build, "prompt_cache/ttft", *half, most_s=180),
+    ])
+
+
+def all_stages(tree, build, pack, options):
+    return [build_stage(tree, build, pack, options), smoke_stage(build), kernels_stage(tree, build), tables_stage(build),
+            models_stage(build)]

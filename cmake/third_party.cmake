@@ -88,6 +88,7 @@ packed_library(httplib ALIAS PkgConfig::HTTPLIB INCLUDE httplib LINK Threads::Th
 packed_library(prometheus ALIAS PkgConfig::PROMETHEUS
                SOURCES prometheus/core/src/*.cc prometheus/core/src/detail/*.cc
                INCLUDE prometheus/core/include ${made}/prometheus
+               PRIVATE_INCLUDE prometheus/core/src
                LINK Threads::Threads)
 packed_library(xxhash ALIAS PkgConfig::XXHASH SOURCES xxhash/xxhash.c INCLUDE xxhash)
 set(CLI11_INCLUDE_DIR ${pack}/cli11/include)

@@ -103,7 +103,7 @@ run_inside() {   # within the namespaces; what there is of a network is shut out
     tar --null -T - -c) | tar -x -C "$root/tree"
   cp "$pack" "$root/tree/out/gpu_pack.tar.gz"
   unshare --net chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
-    bash -c 'cd /tree && tools/gpu_run.sh /result 1' </dev/null
+    bash -c 'cd /tree && tools/gpu_run.sh /result 1 --patience 20' </dev/null
 }
 
 # What summary.json has to say: everything built, and the device missing is the first thing that goes wrong.

@@ -76,6 +76,7 @@ def kernels_stage(tree, build):
     against = build / "against_torch.jsonl"
     return Stage("2", "kernels against limits and against PyTorch", 300, [
         bench("cuda_attention_bench"),
+        bench("cuda_gemm_bench"),
         bench("cuda_rows_bench"),
         Step("against_torch", ["python3", tree / "tools/gpu_against_torch.py", build / "bin/cuda_attention_bench", against],
              against),

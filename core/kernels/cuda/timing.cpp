@@ -1,0 +1,45 @@
+#include "core/kernels/cuda/timing.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/device/cuda/check.h"
+#include "core/kernels/cuda/probe_kernels.cuh"
+
+namespace reprise::kernels::cuda {
+
+size_t l2_bytes(const reprise::cuda::CudaDevice& device) {
+  int bytes = 0;
+  reprise::cuda::check_cuda(
+      cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device.facts().ordinal),
+      "cudaDeviceGetAttribute");
+  return static_cast<size_t>(bytes);
+}
+
+DeviceTimer::DeviceTimer(std::shared_ptr<reprise::cuda::CudaDevice> device, Cache cache)
+    : device_(std::move(device)),
+      cache_(cache),
+      blocks_(ReadWords::full_grid(device_->facts().sms)) {
+  if (cache_ == Cache::kWarm) return;
+  constexpr size_t kTimesL2 = 4, kLeastBytes = size_t{64} << 20;
+  read_ = Buffer(device_, std::max(kTimesL2 * l2_bytes(*device_), kLeastBytes));
+  sums_ = Buffer(device_, size_t{blocks_} * ReadWords::kThreads * sizeof(uint32_t));
+}
+
+void DeviceTimer::begin() {
+  if (cache_ == Cache::kCold)
+    read_words({.data = read_.data(),
+                .words = static_cast<int64_t>(read_.bytes() / ReadWords::kWordBytes),
+                .blocks = blocks_,
+                .sums = sums_.as<uint32_t>()},
+               device_->stream());
+  begin_.record(device_->stream());
+}
+
+double DeviceTimer::end_ms() {
+  end_.record(device_->stream());
+  end_.wait();
+  return end_.ms_since(begin_);
+}
+
+}  // namespace reprise::kernels::cuda

@@ -64,9 +64,14 @@ apt() {   # apt-get with its state below $sources
 }
 
 list_source_repositories() {   # the distribution's own among those that apt reads
-  apt-get indextargets --format '$(ORIGIN)|$(SIGNED_BY)|$(REPO_URI)|$(CODENAME)|$(COMPONENT)' 'Created-By: Packages' |
-    awk -F'|' '($1 == "Debian" || $1 == "Ubuntu") && ($5 == "main" || $5 == "universe") {
-      print "deb-src " ($2 == "" ? "" : "[signed-by=" $2 "] ") $3 " " $4 " " $5 }' | sort -u
+  apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)|$(CODENAME)|$(COMPONENT)' 'Created-By: Packages' |
+    while IFS='|' read -r origin uri suite component; do
+      case "$origin/$component" in
+        Debian/main | Ubuntu/main | Ubuntu/universe)
+          keyring=/usr/share/keyrings/${origin,,}-archive-keyring.gpg   # else apt's own keys are asked
+          echo "deb-src $([ ! -e "$keyring" ] || echo "[signed-by=$keyring]") $uri $suite $component" ;;
+      esac
+    done | sort -u
 }
 
 has_list=false
@@ -82,11 +87,15 @@ prepare_apt() {
   apt apt-get update -qq
 }
 
-fetch() {   # of one source package, patches applied
-  local package=$1 folder
+# One source package, patches applied: the newest, or that of a suite whose mirror has its files.
+fetch() {
+  local package=$1 folder wanted
   prepare_apt
   folder=$(mktemp -d "$sources/.fetch.XXXXXX")
-  (cd "$folder" && apt apt-get source -qq --only-source "$package" >log 2>&1) ||
+  for wanted in "$package" $(awk -v package="$package" '{print package "/" $(NF - 1)}' "$sources/.apt/sources.list"); do
+    if (cd "$folder" && apt apt-get source -qq --only-source "$wanted" >>log 2>&1); then break; fi
+  done
+  [ -n "$(find "$folder" -mindepth 1 -maxdepth 1 -type d)" ] ||
     { tail -5 "$folder/log" >&2; die "the source package $package could not be downloaded"; }
   find "$folder" -maxdepth 1 -type f -delete
   mv "$folder"/* "$sources/$package"

@@ -2,8 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <cstdlib>
 #include <cstring>
+
+#include "tests/cuda_on_cpu/arena.h"
 
 namespace cuda_on_cpu {
 namespace {
@@ -22,13 +23,15 @@ Buffers& Buffers::all() {
 }
 
 void* Buffers::allocate(size_t bytes) {
-  auto* memory =
-      static_cast<char*>(std::aligned_alloc(kAlignment, rounded_up(bytes) + 2 * kMargin));
+  auto* memory = static_cast<char*>(Arena::all().take(rounded_up(bytes) + 2 * kMargin));
   if (memory == nullptr) return nullptr;
   char* start = memory + kMargin;
+  const OpenMemory open;
   std::memset(start, 0xff, bytes);
   buffers_[reinterpret_cast<uintptr_t>(start)] = {
       .bytes = bytes, .number = ++made_, .is_freed = false, .writes = {}};
+  ++used_;
+  used_bytes_ += bytes;
   return start;
 }
 
@@ -36,6 +39,8 @@ bool Buffers::release(void* start) {
   const auto found = buffers_.find(reinterpret_cast<uintptr_t>(start));
   if (found == buffers_.end() || found->second.is_freed) return false;
   found->second.is_freed = true;
+  --used_;
+  used_bytes_ -= found->second.bytes;
   found->second.writes = {};
   freed_.push_back(found);
   freed_bytes_ += found->second.bytes;
@@ -48,8 +53,17 @@ void Buffers::forget_oldest() {
   freed_.pop_front();
   freed_bytes_ -= oldest->second.bytes;
   if (last_ == oldest) last_ = buffers_.end();
-  std::free(reinterpret_cast<char*>(oldest->first) - kMargin);
+  Arena::all().drop(reinterpret_cast<char*>(oldest->first) - kMargin,
+                    rounded_up(oldest->second.bytes) + 2 * kMargin);
   buffers_.erase(oldest);
+}
+
+bool Buffers::overlaps(const void* pointer, size_t bytes) const {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  const auto above = buffers_.lower_bound(address + bytes);
+  if (above == buffers_.begin()) return false;
+  const auto below = std::prev(above);
+  return address < below->first + below->second.bytes;
 }
 
 MaybeFinding Buffers::check(const void* pointer, size_t bytes) {

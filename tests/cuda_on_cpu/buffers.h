@@ -31,6 +31,11 @@ class Buffers {
   // whoever still uses it is found.
   bool release(void* start);
 
+  [[nodiscard]] int64_t used() const { return used_; }  // buffers
+  [[nodiscard]] size_t used_bytes() const { return used_bytes_; }
+
+  // Whether any byte of [address, address + bytes) is a buffer's, in use or freed.
+  [[nodiscard]] bool overlaps(const void* address, size_t bytes) const;
   // Whether [address, address + bytes) lies in one buffer in use.
   [[nodiscard]] MaybeFinding check(const void* address, size_t bytes);
   // The same for an access of a kernel, which is remembered: a race where another thread wrote
@@ -58,6 +63,8 @@ class Buffers {
 
   Map buffers_;  // by their start, freed ones too
   int made_ = 0;
+  int64_t used_ = 0;
+  size_t used_bytes_ = 0;
   std::deque<Map::iterator> freed_;  // oldest first
   size_t freed_bytes_ = 0;
   Map::iterator last_ = buffers_.end();  // that an access was in

@@ -24,6 +24,8 @@ const char* name_of(FaultKind kind) {
       return "deadlock";
     case FaultKind::kLaunch:
       return "launch";
+    case FaultKind::kCall:
+      return "call of the runtime API";
   }
   return "";
 }

@@ -18,7 +18,8 @@ enum class FaultKind : uint8_t {
   kBarrier,        // __syncthreads() that not all threads of the block reach
   kWarp,           // a warp operation whose lanes do not do the same
   kDeadlock,       // every thread that is left waits
-  kLaunch          // a grid, block or shared memory that no device takes
+  kLaunch,         // a grid, block or shared memory that no device takes
+  kCall            // of the runtime API, that no device takes
 };
 
 // "out of bounds", "race" and so on.

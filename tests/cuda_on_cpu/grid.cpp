@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "tests/cuda_on_cpu/arena.h"
 #include "tests/cuda_on_cpu/block.h"
 
 namespace cuda_on_cpu {
@@ -48,6 +49,7 @@ void set_order(Order wanted) { order = wanted; }
 void run_grid(const Launch& launch, void* parameters, size_t parameter_bytes,
               void (*call)(void* parameters)) {
   check_shape(launch);
+  const OpenMemory open;
   Block block(launch, parameters, parameter_bytes, call);
   for (unsigned z = 0; z < launch.grid.z; ++z)
     for (unsigned y = 0; y < launch.grid.y; ++y)

@@ -1,10 +1,21 @@
 // The part of CUDA's runtime API that the backend calls, for one device whose memory is the host's.
-// Streams run what they are given at once. Fresh memory is all 0xff: NaN in every number format.
+// Streams do what they are given when somebody waits for it, the default stream does it at once.
+// Fresh memory is all 0xff: NaN in every number format. What a device would take badly is a Fault,
+// at the call: an end of a copy that is not in the memory its kind says, freed memory, a destroyed
+// stream or event, a call that no capture allows.
 #pragma once
 
 #include <cstddef>
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2 };
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorNotReady = 600
+};
 
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,
@@ -13,14 +24,44 @@ enum cudaMemcpyKind {
   cudaMemcpyDeviceToDevice = 3
 };
 
+enum cudaStreamCaptureMode {
+  cudaStreamCaptureModeGlobal = 0,
+  cudaStreamCaptureModeThreadLocal = 1,
+  cudaStreamCaptureModeRelaxed = 2
+};
+
 inline constexpr unsigned cudaStreamNonBlocking = 1;
+inline constexpr unsigned cudaEventDefault = 0;
+inline constexpr unsigned cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaHostAllocDefault = 0;
 
 struct CudaOnCpuStream;
 using cudaStream_t = CudaOnCpuStream*;
+struct CudaOnCpuEvent;
+using cudaEvent_t = CudaOnCpuEvent*;
+struct CudaOnCpuGraph;
+using cudaGraph_t = CudaOnCpuGraph*;
+struct CudaOnCpuGraphExec;
+using cudaGraphExec_t = CudaOnCpuGraphExec*;
+
+struct cudaDeviceProp {
+  char name[256];
+  int major, minor;
+  int multiProcessorCount;
+  size_t totalGlobalMem;
+  int l2CacheSize;
+};
 
 const char* cudaGetErrorName(cudaError_t code);
 const char* cudaGetErrorString(cudaError_t code);
+// The code of the last call that failed, which is then forgotten; a launch would report it.
 cudaError_t cudaGetLastError();
+
+cudaError_t cudaGetDeviceCount(int* devices);
+cudaError_t cudaSetDevice(int ordinal);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int ordinal);
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDeviceSynchronize();
 
 // Aligned to 256 bytes; what lies 1 KiB before and behind belongs to no buffer. 0 bytes: null.
@@ -30,8 +71,13 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes);
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* all_bytes);
+// Page-locked memory of the host.
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* pointer);
 
-// Device ends must lie inside one buffer: else Fault, kOutOfBounds or kFreed.
+// Device ends must lie inside one buffer, host ends outside of all: else Fault, kOutOfBounds or
+// kFreed.
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);
@@ -41,6 +87,25 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stre
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+// Of the host's clock. cudaErrorInvalidValue for events without time or that were never recorded.
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end);
+
+// While a stream captures, launches, copies and memsets in it are recorded; allocations, and copies
+// and waits for it, are Faults.
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph,
+                                 unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t ready, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t ready);
 
 template <typename T>
 cudaError_t cudaMalloc(T** pointer, size_t bytes) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/device/cuda/check.h"
 
 #ifdef REPRISE_CUDA_ON_CPU
 #include <cuda_on_cpu.h>
@@ -24,12 +25,7 @@ struct LaunchShape {
   size_t shared_bytes = 0;  // dynamic shared memory of a block, see dynamic_shared()
 };
 
-// A device call that failed becomes an Error with its name and the runtime's own words.
-inline void check_cuda(cudaError_t code, const char* call) {
-  if (code != cudaSuccess)
-    raise("{} failed on the CUDA device: {} ({})", call, cudaGetErrorString(code),
-          cudaGetErrorName(code));
-}
+using reprise::cuda::check_cuda;
 
 namespace detail {
 
@@ -47,15 +43,15 @@ inline void check_launch(cudaError_t code, const LaunchShape& shape) {
 // Starts kernel<<<grid, block, shared_bytes, stream>>>(args...) and returns; arguments are
 // converted to the kernel's parameters and copied. Throws Error naming kernel and shape where it
 // cannot start; a fault of the kernel itself comes with the stream's next synchronization. Under
-// the emulator the grid has run when this returns, and a fault throws cuda_on_cpu::Fault.
+// the emulator the grid has run when this returns, unless the stream records a graph, and a fault
+// throws cuda_on_cpu::Fault.
 template <typename... Parameters, typename... Arguments>
 void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parameters...),
             Arguments&&... args) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments));
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
 #ifdef REPRISE_CUDA_ON_CPU
-  static_cast<void>(stream);
-  cuda_on_cpu::launch({shape.name, shape.grid, shape.block, shape.shared_bytes}, kernel,
+  cuda_on_cpu::launch({shape.name, shape.grid, shape.block, shape.shared_bytes}, stream, kernel,
                       std::forward<Arguments>(args)...);
 #else
   constexpr size_t kWithoutAsking = 48 << 10;  // more must be asked for, on every architecture

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tests/cuda_on_cpu/fault.h"
+#include "tests/cuda_on_cpu/machine.h"
 #include "tests/cuda_on_cpu/vector_types.h"
 
 namespace cuda_on_cpu {
@@ -33,14 +34,17 @@ void run_grid(const Launch& launch, void* parameters, size_t parameter_bytes,
               void (*call)(void* parameters));
 
 template <typename... Parameters, typename... Arguments>
-void launch(const Launch& shape, void (*kernel)(Parameters...), Arguments&&... args) {
+void launch(const Launch& shape, cudaStream_t stream, void (*kernel)(Parameters...),
+            Arguments&&... args) {
   struct Call {
     void (*kernel)(Parameters...);
     std::tuple<Parameters...> parameters;
   } call{kernel, {static_cast<Parameters>(std::forward<Arguments>(args))...}};
-  run_grid(shape, &call, sizeof call, [](void* state) {
-    const Call& in_thread = *static_cast<const Call*>(state);
-    std::apply(in_thread.kernel, in_thread.parameters);
+  run_in(stream, [shape, call]() mutable {
+    run_grid(shape, &call, sizeof call, [](void* state) {
+      const Call& in_thread = *static_cast<const Call*>(state);
+      std::apply(in_thread.kernel, in_thread.parameters);
+    });
   });
 }
 

@@ -105,9 +105,33 @@ int64_t AlignedBuffer::live_bytes() { return g_live_bytes.load(); }
 int64_t AlignedBuffer::peak_bytes() { return g_peak_bytes.load(); }
 void AlignedBuffer::reset_peak() { g_peak_bytes.store(g_live_bytes.load()); }
 
-Buffer::Buffer(Device device, size_t bytes) : device_(device) {
-  require_device(device, "memory");
-  host_ = AlignedBuffer(bytes);
+Buffer::Buffer(std::shared_ptr<DeviceRuntime> runtime, size_t bytes) {
+  if (runtime == nullptr) {
+    host_ = AlignedBuffer(bytes);
+    return;
+  }
+  data_ = runtime->allocate(bytes);
+  bytes_ = bytes;
+  runtime_ = std::move(runtime);
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : host_(std::move(other.host_)),
+      runtime_(std::move(other.runtime_)),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  Buffer moved(std::move(other));
+  std::swap(host_, moved.host_);
+  std::swap(runtime_, moved.runtime_);
+  std::swap(data_, moved.data_);
+  std::swap(bytes_, moved.bytes_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (runtime_ != nullptr) runtime_->release(data_, bytes_);
 }
 
 }  // namespace reprise

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "core/device/device.h"
+#include "core/device/device_runtime.h"
 
 namespace reprise {
 
@@ -56,22 +58,37 @@ class AlignedBuffer {
 };
 
 // Memory of any device; move-only, zero-filled. data() of another device than the CPU's is an
-// address there. Throws Error, naming the device, where the build has none of it, and as
-// AlignedBuffer does.
+// address there. Throws Error as AlignedBuffer and DeviceRuntime::allocate() do.
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(Device device, size_t bytes);
+  // Of the runtime's device; of the CPU where it is null.
+  Buffer(std::shared_ptr<DeviceRuntime> runtime, size_t bytes);
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
 
-  [[nodiscard]] Device device() const { return device_; }
-  [[nodiscard]] size_t bytes() const { return host_.bytes(); }
-  [[nodiscard]] bool empty() const { return host_.empty(); }
-  [[nodiscard]] void* data() { return host_.data(); }
-  [[nodiscard]] const void* data() const { return host_.data(); }
+  [[nodiscard]] Device device() const {
+    return runtime_ != nullptr ? runtime_->device() : Device::kCpu;
+  }
+  [[nodiscard]] size_t bytes() const { return runtime_ != nullptr ? bytes_ : host_.bytes(); }
+  [[nodiscard]] bool empty() const { return bytes() == 0; }
+  [[nodiscard]] void* data() { return runtime_ != nullptr ? data_ : host_.data(); }
+  [[nodiscard]] const void* data() const { return runtime_ != nullptr ? data_ : host_.data(); }
+  template <typename T>
+  [[nodiscard]] T* as() {
+    return static_cast<T*>(data());
+  }
+  template <typename T>
+  [[nodiscard]] const T* as() const {
+    return static_cast<const T*>(data());
+  }
 
  private:
-  Device device_ = Device::kCpu;
   AlignedBuffer host_;
+  std::shared_ptr<DeviceRuntime> runtime_;  // of what follows
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
 };
 
 }  // namespace reprise

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <type_traits>
 
 #include "core/base/threads.h"
 #include "core/device/cpu.h"
 #include "core/device/device.h"
+#include "core/device/device_runtime.h"
 #include "core/device/fetch_setting.h"
 
 namespace reprise {
@@ -19,6 +21,7 @@ struct Context {
   Device device = Device::kCpu;  // where weights, caches and kernels are
   // How attention over bf16 and over other keys fetches ahead, where few rows read them (decode).
   FetchSetting fetch_bf16, fetch_f32;
+  std::shared_ptr<DeviceRuntime> runtime;  // of `device`; null: the CPU's
 
   // All cores this process may run on, best instruction set; fetching ahead as the environment
   // variable REPRISE_FETCH says, or else by default. Throws Error where it says nonsense.

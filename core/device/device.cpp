@@ -8,8 +8,7 @@ std::string_view name_of(Device device) { return device == Device::kCpu ? "cpu" 
 
 void require_device(Device device, std::string_view what) {
   if (device == Device::kCpu) return;
-  raise("{} on device {}: this build has no CUDA; use --device cpu, or build with the CUDA toolkit",
-        what, name_of(device));
+  raise("{} on device {}: it runs on the CPU alone; use --device cpu", what, name_of(device));
 }
 
 }  // namespace reprise

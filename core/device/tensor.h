@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -64,10 +65,19 @@ struct TensorView {
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(DType dtype, Shape shape, Device device = Device::kCpu)
-      : buffer_(device, static_cast<size_t>(shape.elements()) * size_of(dtype)),
+  // Of the runtime's device; of the CPU where it is null.
+  Tensor(DType dtype, Shape shape, std::shared_ptr<DeviceRuntime> runtime = nullptr)
+      : buffer_(std::move(runtime), static_cast<size_t>(shape.elements()) * size_of(dtype)),
         dtype_(dtype),
         shape_(shape) {}
+
+  // The same values in the runtime's memory. This one is the CPU's.
+  [[nodiscard]] Tensor copy_to(const std::shared_ptr<DeviceRuntime>& runtime) const {
+    REPRISE_CHECK(device() == Device::kCpu && runtime != nullptr);
+    Tensor copy(dtype_, shape_, runtime);
+    if (!empty()) runtime->copy_in(copy.data(), data(), bytes());
+    return copy;
+  }
 
   [[nodiscard]] DType dtype() const { return dtype_; }
   [[nodiscard]] const Shape& shape() const { return shape_; }

@@ -17,7 +17,8 @@ class Event {
     kTime    // ms_since() may be asked
   };
 
-  explicit Event(Use use = Use::kOrder);
+  Event() : Event(Use::kOrder) {}
+  explicit Event(Use use);
   Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
   Event& operator=(Event&& other) noexcept {
     std::swap(event_, other.event_);

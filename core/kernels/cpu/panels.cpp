@@ -32,7 +32,7 @@ Panels::Panels(int64_t rows, int64_t cols, WeightFormat format, const Weight::Fi
   const int64_t per_word = dtype == DType::kF32 ? 1 : 2;
   words_ = round_up(cols, 16 * per_word) / per_word;
   data_ =
-      Buffer(context.device, static_cast<size_t>(panels() * words_ * kOutputs) * sizeof(uint32_t));
+      Buffer(context.runtime, static_cast<size_t>(panels() * words_ * kOutputs) * sizeof(uint32_t));
   const size_t row_bytes = static_cast<size_t>(words_) * sizeof(uint32_t);
   const size_t filled_bytes = static_cast<size_t>(cols) * size_of(dtype);
   const auto workers = static_cast<size_t>(std::max(1, context.threads));

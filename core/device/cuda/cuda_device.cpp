@@ -1,0 +1,108 @@
+#include "core/device/cuda/cuda_device.h"
+
+#include <cuda_runtime.h>
+
+#include "core/device/cuda/check.h"
+
+namespace reprise::cuda {
+namespace {
+
+constexpr int kLeastMajor = 8;  // cp.async, and tensor cores that multiply bf16
+
+std::string version_text(int version) {  // 13020 is 13.2
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+[[noreturn]] void refuse_driver() {
+  int driver = 0, runtime = 0;
+  static_cast<void>(cudaDriverGetVersion(&driver));
+  static_cast<void>(cudaRuntimeGetVersion(&runtime));
+  raise(
+      "the NVIDIA driver is too old for this build: it knows CUDA {}, and the build needs {}. "
+      "Update the driver, or build with a CUDA Toolkit of at most {}",
+      version_text(driver), version_text(runtime), version_text(driver));
+}
+
+int count_devices() {
+  int devices = 0;
+  const cudaError_t code = cudaGetDeviceCount(&devices);
+  // Without any driver the runtime says so in these words too, and knows of version 0.
+  if (code == cudaErrorInsufficientDriver) {
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0) refuse_driver();
+    devices = 0;
+  } else if (code != cudaErrorNoDevice) {
+    check_cuda(code, "cudaGetDeviceCount");
+  }
+  return devices;
+}
+
+}  // namespace
+
+DeviceFacts require_cuda_device(int ordinal) {
+  const int devices = count_devices();
+  if (devices == 0)
+    raise(
+        "there is no CUDA device: no NVIDIA driver is loaded, or CUDA_VISIBLE_DEVICES hides every "
+        "GPU. nvidia-smi lists them; use --device cpu without one");
+  if (ordinal < 0 || ordinal >= devices)
+    raise("there is no CUDA device {}: this machine has {}, counted from 0", ordinal, devices);
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
+  if (properties.major < kLeastMajor)
+    raise(
+        "{} has compute capability {}.{}, and the kernels need 8.0 (A100) or later: use another "
+        "GPU, or --device cpu",
+        properties.name, properties.major, properties.minor);
+  return {.name = properties.name,
+          .ordinal = ordinal,
+          .major = properties.major,
+          .minor = properties.minor,
+          .sms = properties.multiProcessorCount,
+          .memory_bytes = static_cast<int64_t>(properties.totalGlobalMem)};
+}
+
+namespace {
+
+// What is made after it is made on the device.
+DeviceFacts select(int ordinal) {
+  DeviceFacts facts = require_cuda_device(ordinal);
+  check_cuda(cudaSetDevice(ordinal), "cudaSetDevice");
+  return facts;
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(const CudaOptions& options)
+    : facts_(select(options.ordinal)), memory_(options.budget_bytes), graphs_(stream_.get()) {}
+
+// Blocks are freed while nothing uses them.
+CudaDevice::~CudaDevice() { static_cast<void>(cudaStreamSynchronize(stream_.get())); }
+
+void* CudaDevice::allocate(size_t bytes) {
+  require_no_recording("allocates memory");
+  void* data = memory_.take(bytes);
+  if (bytes == 0) return data;
+  const cudaError_t code = cudaMemsetAsync(data, 0, bytes, stream_.get());
+  if (code != cudaSuccess) memory_.give(data, bytes);
+  check_cuda(code, "cudaMemsetAsync");
+  return data;
+}
+
+void CudaDevice::release(void* data, size_t bytes) noexcept { memory_.give(data, bytes); }
+
+void CudaDevice::copy_in(void* to, const void* host, size_t bytes) {
+  require_no_recording("copies from the host");
+  staging_.copy_in(to, host, bytes, stream_.get());
+}
+
+void CudaDevice::copy_out(void* host, const void* from, size_t bytes) {
+  require_no_recording("copies to the host");
+  staging_.copy_out(host, from, bytes, stream_.get());
+}
+
+void CudaDevice::require_no_recording(const char* what) const {
+  REPRISE_CHECK(!graphs_.is_recording(), "work that is recorded for a CUDA graph {}", what);
+}
+
+}  // namespace reprise::cuda

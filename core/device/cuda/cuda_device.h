@@ -1,0 +1,64 @@
+// One CUDA device as the runtime uses it: a stream, memory, staging and graphs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/device/cuda/graphs.h"
+#include "core/device/cuda/memory_pool.h"
+#include "core/device/cuda/staging.h"
+#include "core/device/cuda/stream.h"
+#include "core/device/device_runtime.h"
+
+namespace reprise::cuda {
+
+struct DeviceFacts {
+  std::string name;  // as the driver names it: "NVIDIA H100 80GB HBM3"
+  int ordinal = 0;
+  int major = 0, minor = 0;  // compute capability
+  int sms = 0;
+  int64_t memory_bytes = 0;
+};
+
+// Throws Error, each with its remedy: no device, a driver older than the toolkit that this build
+// was made with, no device of this number, compute capability below 8.0.
+DeviceFacts require_cuda_device(int ordinal);
+
+struct CudaOptions {
+  int ordinal = 0;           // among those that CUDA_VISIBLE_DEVICES leaves
+  int64_t budget_bytes = 0;  // the most memory that is taken of it; 0: all there is
+};
+
+// All but the kernels, which know more than a device.
+class CudaDevice : public DeviceRuntime {
+ public:
+  explicit CudaDevice(const CudaOptions& options);
+  ~CudaDevice() override;
+
+  [[nodiscard]] Device device() const final { return Device::kCuda; }
+  [[nodiscard]] void* allocate(size_t bytes) final;
+  void release(void* data, size_t bytes) noexcept final;
+  [[nodiscard]] int64_t available_bytes() const final { return memory_.available_bytes(); }
+  void copy_in(void* to, const void* host, size_t bytes) final;
+  void copy_out(void* host, const void* from, size_t bytes) final;
+  void synchronize() final { stream_.synchronize(); }
+  void run_repeatedly(const WorkKey& key, const std::function<void()>& work) final {
+    graphs_.run(key, work);
+  }
+
+  [[nodiscard]] const DeviceFacts& facts() const { return facts_; }
+  [[nodiscard]] cudaStream_t stream() const { return stream_.get(); }
+  [[nodiscard]] const MemoryPool& memory() const { return memory_; }
+  [[nodiscard]] const Graphs& graphs() const { return graphs_; }
+
+ private:
+  void require_no_recording(const char* what) const;
+
+  DeviceFacts facts_;  // first: it says whether there is a device
+  MemoryPool memory_;
+  Stream stream_;
+  Staging staging_;
+  Graphs graphs_;
+};
+
+}  // namespace reprise::cuda

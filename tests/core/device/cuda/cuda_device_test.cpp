@@ -1,0 +1,113 @@
+#include "core/device/cuda/cuda_device.h"
+
+#include "core/device/buffer.h"
+#include "core/device/memory.h"
+#include "tests/core/device/cuda/on_cpu.h"
+
+namespace reprise::cuda {
+namespace {
+
+using cuda_on_cpu::machine;
+
+using CudaDeviceTest = OnCpu;
+
+void expect_refused(const std::vector<std::string>& parts, int ordinal = 0) {
+  const std::string text = error_of([&] { (void)require_cuda_device(ordinal); });
+  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST_F(CudaDeviceTest, WhatAMachineLacksIsNamedWithItsRemedy) {
+  machine().devices = 0;
+  expect_refused({"no CUDA device", "nvidia-smi", "--device cpu"});
+  machine() = {};
+  machine().driver_version = 12040;
+  expect_refused({"driver is too old", "knows CUDA 12.4", "needs 13.0", "Update"});
+  machine().driver_version = 0;  // as the runtime says it where no driver is there at all
+  expect_refused({"no CUDA device"});
+  machine() = {};
+  machine().major = 7;
+  machine().minor = 5;
+  expect_refused({"compute capability 7.5", "8.0"});
+  machine() = {};
+  expect_refused({"no CUDA device 1", "has 1"}, 1);
+  expect_refused({"no CUDA device -1"}, -1);
+}
+
+TEST_F(CudaDeviceTest, FactsAreTheDevices) {
+  const BareDevice device;
+  EXPECT_EQ(device.facts().major, 9);
+  EXPECT_EQ(device.facts().memory_bytes, int64_t{1} << 30);
+  EXPECT_FALSE(device.facts().name.empty());
+  EXPECT_EQ(device.device(), Device::kCuda);
+}
+
+TEST_F(CudaDeviceTest, BuffersOfTheDeviceAreZeroAndCopiedBothWays) {
+  const auto device = std::make_shared<BareDevice>();
+  // One piece of staging, several, and more than there are.
+  for (const size_t count : {size_t{1}, size_t{1000}, Staging::kPieceBytes / 2,
+                             (Staging::kPieces + 3) * Staging::kPieceBytes / sizeof(int) + 5}) {
+    Buffer buffer(device, count * sizeof(int));
+    EXPECT_EQ(buffer.device(), Device::kCuda);
+    EXPECT_EQ(buffer.bytes(), count * sizeof(int));
+    std::vector<int> host(count, 7);
+    device->copy_out(host.data(), buffer.data(), buffer.bytes());
+    EXPECT_EQ(host, std::vector<int>(count, 0));
+    std::vector<int> values = counted(count);
+    device->copy_in(buffer.data(), values.data(), buffer.bytes());
+    std::fill(values.begin(), values.end(), -1);  // the call has taken them
+    device->copy_out(host.data(), buffer.data(), buffer.bytes());
+    EXPECT_EQ(host, counted(count)) << count;
+  }
+}
+
+TEST_F(CudaDeviceTest, ABufferThatIsMovedIsGivenBackOnce) {
+  const auto device = std::make_shared<BareDevice>();
+  Buffer a(device, 1000);
+  const void* data = a.data();
+  Buffer b(std::move(a));
+  EXPECT_TRUE(a.empty());  // NOLINT: what a move leaves is part of the promise
+  EXPECT_EQ(b.data(), data);
+  Buffer c(device, 10);
+  c = std::move(b);
+  EXPECT_EQ(c.data(), data);
+  EXPECT_EQ(device->memory().used_bytes(), static_cast<int64_t>(size_class(1000)));
+  c = Buffer();
+  EXPECT_EQ(device->memory().used_bytes(), 0);
+}
+
+TEST_F(CudaDeviceTest, ABufferOutlivesWhoeverOpenedItsDevice) {
+  Buffer buffer;
+  {
+    const auto device = std::make_shared<BareDevice>();
+    buffer = Buffer(device, 100);
+  }
+  EXPECT_EQ(buffer.bytes(), 100u);
+}
+
+TEST_F(CudaDeviceTest, WhatDoesNotFitIsNamedWithNeedAndHave) {
+  machine().memory_bytes = size_t{1} << 20;
+  const auto device = std::make_shared<BareDevice>();
+  try {
+    const Buffer buffer(device, size_t{3} << 30);
+    FAIL() << "no error";
+  } catch (const MemoryError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("has not 3.000 GiB more"), std::string::npos) << text;
+    EXPECT_NE(text.find("0.001 GiB are available"), std::string::npos) << text;
+    EXPECT_EQ(error.need_bytes(), 3.0 * 0x1p30);
+  }
+}
+
+using CudaDeviceDeathTest = OnCpu;
+TEST_F(CudaDeviceDeathTest, RecordedWorkMayNeitherAllocateNorCopy) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  BareDevice device;
+  const auto twice = [&](const std::function<void()>& work) {
+    device.run_repeatedly({1}, work);
+    device.run_repeatedly({1}, work);
+  };
+  EXPECT_DEATH(twice([&] { device.release(device.allocate(8), 8); }), "allocates memory");
+}
+
+}  // namespace
+}  // namespace reprise::cuda

@@ -1,0 +1,36 @@
+#include "core/device/cuda/staging.h"
+
+#include "tests/core/device/cuda/on_cpu.h"
+
+namespace reprise::cuda {
+namespace {
+
+using StagingTest = OnCpu;
+
+// More small copies than there are pieces, with nobody waiting in between: each piece is read
+// before it is written anew.
+TEST_F(StagingTest, PiecesAreNotOverwrittenBeforeTheyAreRead) {
+  constexpr size_t kCopies = 3 * Staging::kPieces + 5;
+  const Stream stream;
+  Staging staging;
+  int* device = nullptr;
+  ASSERT_EQ(cudaMalloc(&device, kCopies * sizeof(int)), cudaSuccess);
+  for (size_t i = 0; i < kCopies; ++i) {
+    const int value = static_cast<int>(i) * 3;
+    staging.copy_in(device + i, &value, sizeof value, stream.get());
+  }
+  std::vector<int> host(kCopies);
+  staging.copy_out(host.data(), device, kCopies * sizeof(int), stream.get());
+  for (size_t i = 0; i < kCopies; ++i) ASSERT_EQ(host[i], static_cast<int>(i) * 3);
+  ASSERT_EQ(cudaFree(device), cudaSuccess);
+}
+
+TEST_F(StagingTest, NothingIsCopiedOfNothing) {
+  const Stream stream;
+  Staging staging;
+  staging.copy_in(nullptr, nullptr, 0, stream.get());
+  staging.copy_out(nullptr, nullptr, 0, stream.get());
+}
+
+}  // namespace
+}  // namespace reprise::cuda

@@ -70,7 +70,7 @@ packed_library(sentencepiece ALIAS PkgConfig::SENTENCEPIECE
                        sentencepiece/third_party/protobuf-lite/*.cc sentencepiece/third_party/absl/flags/*.cc
                EXCLUDE ".*_main.cc|.*_test.cc|testharness.cc"
                INCLUDE sentencepiece/src
-               PRIVATE_INCLUDE ${made}/sentencepiece sentencepiece/src/builtin_pb sentencepiece/third_party
+               PRIVATE_INCLUDE ${made}/sentencepiece sentencepiece sentencepiece/src/builtin_pb sentencepiece/third_party
                                sentencepiece/third_party/protobuf-lite
                PRIVATE_DEFINES HAVE_PTHREAD=1 _USE_INTERNAL_STRING_VIEW
                LINK Threads::Threads)

@@ -126,13 +126,13 @@ pack_library() {   # folder, package, parts...
   echo "$folder $package $(version_of "$package")" >>"$stage/MANIFEST"
 }
 
-# What of the tree is measured there: its revision, and every tracked file as it is here.
+# What of the tree is measured there: its revision, and every file as it is here that git tracks or would.
 pack_revision() {
   cd "$tree"
   git rev-parse HEAD >"$stage/revision" 2>/dev/null || die "$tree is no git checkout, whose revision records would name"
-  git ls-files -z | while IFS= read -r -d '' file; do [ ! -f "$file" ] || printf '%s\0' "$file"; done |
+  git ls-files -z --cached --others --exclude-standard | sort -zu | while IFS= read -r -d '' file; do [ ! -f "$file" ] || printf '%s\0' "$file"; done |
     xargs -0 sha256sum >"$stage/tree.sha256"
-  git diff --quiet HEAD || echo "modified" >>"$stage/revision"
+  [ -z "$(git status --porcelain)" ] || echo "modified" >>"$stage/revision"
 }
 
 main() {

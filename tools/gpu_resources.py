@@ -91,6 +91,11 @@ def command_for(entry, arch, folder):
                       f"{folder}/kernels.o"]
 
 
+def is_kernel_source(entry):
+    """Not those that the emulator of tests/cuda_on_cpu compiles as C++."""
+    return "/core/" in entry["file"] and entry["file"].endswith(".cu") and " -x cu " in entry["command"]
+
+
 def compiled(entry, arch):
     """The kernels of a source for an architecture."""
     with tempfile.TemporaryDirectory() as folder:
@@ -134,7 +139,7 @@ def main():
     parser.add_argument("--no-spills", action="store_true")
     options = parser.parse_args()
     entries = [entry for entry in json.loads((options.build / "compile_commands.json").read_text(encoding="utf-8"))
-               if "/core/" in entry["file"] and entry["file"].endswith(".cu") and (options.file or "") in entry["file"]]
+               if is_kernel_source(entry) and (options.file or "") in entry["file"]]
     if not entries:
         sys.exit(f"{options.build} compiles no .cu file of core/: configure it with -DREPRISE_CUDA=ON")
     tiles, spilled = dynamic_shared(options.build), []

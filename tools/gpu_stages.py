@@ -47,7 +47,8 @@ def facts_step():
 def build_stage(tree, build, pack, options):
     """Unpacks, configures and compiles what the other stages run: 3 of the 4 minutes that the first one may take."""
     unpacked = build / "third_party"
-    configure = ["cmake", "-S", tree, "-B", build, "-G", "Ninja" if shutil.which("ninja") else "Unix Makefiles",
+    has_ninja = shutil.which("ninja") is not None
+    configure = ["cmake", "-S", tree, "-B", build, "-G", "Ninja" if has_ninja else "Unix Makefiles",
                  "-DCMAKE_BUILD_TYPE=Release", "-DREPRISE_CUDA=ON", f"-DCMAKE_CUDA_ARCHITECTURES={options.arch}",
                  f"-DREPRISE_THIRD_PARTY={unpacked}", "-DREPRISE_TORCH=OFF", "-DREPRISE_WARNINGS_AS_ERRORS=OFF",
                  f"-DREPRISE_REVISION={options.revision}"]
@@ -56,7 +57,9 @@ def build_stage(tree, build, pack, options):
         Step("unpack", shell(f"rm -rf '{unpacked}' && mkdir -p '{unpacked}' && tar -xf '{pack}' -C '{unpacked}'"),
              needed_by_all=True),
         Step("configure", configure, needed_by_all=True),
-        Step("compile", ["cmake", "--build", build, "--target", "gpu", "-j", str(options.jobs)], needed_by_all=True),
+        # What does not compile does not keep the rest from being built and run.
+        Step("compile", ["cmake", "--build", build, "--target", "gpu", "-j", str(options.jobs), "--",
+                         *(["-k", "0"] if has_ninja else ["-k"])]),
     ])
 
 

@@ -36,6 +36,13 @@ class Product {
   std::unique_ptr<const Primitive> primitive_;
 };
 
+// Null where oneDNN has no fast implementation for this processor and packing. Throws Error where it
+// fails otherwise.
+[[nodiscard]] std::shared_ptr<const Product> make_product(const ProductShape& shape);
+
+// False in a build without oneDNN (REPRISE_ONEDNN): then every product is null.
+[[nodiscard]] bool products_are_built_in();
+
 // Whether bf16 products compute with AMX here: its tiles do several times the arithmetic of
 // AVX-512.
 [[nodiscard]] bool product_uses_amx();
@@ -54,7 +61,7 @@ class ProductCache {
   ~ProductCache();
   [[nodiscard]] size_t size() const;  // <= capacity
   [[nodiscard]] bool holds(const ProductShape& shape) const;
-  // Made if it is new. Null where oneDNN has no fast implementation for this processor and packing.
+  // Made if it is new; null as make_product() says.
   std::shared_ptr<const Product> get(const ProductShape& shape);
 
  private:

@@ -81,7 +81,8 @@ class Torch:
         self.q = random(shape.sequences, shape.heads, shape.queries, shape.head_dim)
         self.k = random(shape.sequences, shape.kv_heads, shape.keys, shape.head_dim)
         self.v = random(shape.sequences, shape.kv_heads, shape.keys, shape.head_dim)
-        self.flushed = torch.empty(4 * torch.cuda.get_device_properties(0).L2_cache_size, dtype=torch.uint8, device="cuda")
+        # Read before each sample: written, its lines would have to be written back by what is timed.
+        self.flushing = torch.zeros(torch.cuda.get_device_properties(0).L2_cache_size, dtype=torch.float32, device="cuda")
 
     def mask(self):
         if not self.shape.is_prefill:
@@ -99,7 +100,7 @@ class Torch:
         begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         times = []
         for _ in range(SAMPLES):
-            self.flushed.zero_()
+            self.flushing.sum()
             begin.record()
             self.attention()
             end.record()

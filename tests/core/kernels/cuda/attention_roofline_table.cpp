@@ -1,85 +1,25 @@
 // Prints, for steps of known shapes, what their attention moves and computes at least, what the
-// tiles make of it, and the least time of both on each GPU: a JSON object a line. Arithmetic alone,
-// no device.
+// tiles make of it, and the least time of both on each GPU; then the same of the row kernels: a
+// JSON object a line. With --tiles: the dynamic shared memory of each compiled attention kernel,
+// for tools/gpu_resources.py. Arithmetic alone, no device.
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "core/base/json.h"
 #include "core/kernels/cuda/schedule.h"
+#include "tests/core/kernels/cuda/attention_steps.h"
+#include "tests/core/kernels/cuda/row_cases.h"
 
 namespace reprise::kernels::cuda {
 namespace {
 
-struct Heads {
-  const char* model;
-  int64_t heads, kv_heads, head_dim;
-};
-constexpr Heads kLlama2 = {"llama-2-7b", 32, 32, 128};
-constexpr Heads kLlama3 = {"llama-3-8b", 32, 8, 128};
-constexpr Heads kFalcon = {"falcon-7b", 71, 1, 64};
+using testing::kSteps;
+using testing::Step;
 
-// `rows` sequences that share `shared` tokens and have `own` more each, in blocks of 16; in prefill
-// one sequence's own tokens are the rows.
-struct Step {
-  const char* what;
-  Heads heads;
-  int32_t rows, shared, own;
-  bool is_prefill = false;
-};
-constexpr Step kSteps[] = {
-    {"prefill of 2048 tokens", kLlama2, 2048, 0, 2048, true},
-    {"prefill of 2048 tokens", kLlama3, 2048, 0, 2048, true},
-    {"prefill of 256 tokens after 2048 cached ones", kLlama2, 256, 2048, 256, true},
-    {"decode of 32 sequences, nothing shared", kLlama2, 32, 0, 4096},
-    {"decode of 32 sequences, half of the prompt shared", kLlama2, 32, 2048, 2048},
-    {"decode of 32 sequences, the prompt shared", kLlama2, 32, 4096, 64},
-    {"decode of 32 sequences, nothing shared", kLlama3, 32, 0, 4096},
-    {"decode of 32 sequences, the prompt shared", kLlama3, 32, 4096, 64},
-    {"decode of 32 sequences, nothing shared", kFalcon, 32, 0, 2048},
-    {"decode of one sequence", kLlama3, 1, 0, 32768},
-};
-
-int32_t add_segment(kv::AttentionPlan& plan, int32_t tokens, int32_t first_position) {
-  constexpr int32_t kBlockTokens = 16;
-  const std::vector<int64_t> blocks(
-      static_cast<size_t>((tokens + kBlockTokens - 1) / kBlockTokens));
-  return plan.add_segment(
-      {.block_tokens = kBlockTokens, .tokens = tokens, .first_position = first_position}, blocks);
-}
-
-kv::AttentionPlan plan_of(const Step& step) {
-  kv::AttentionPlan plan;
-  plan.begin({.dtype = DType::kBF16,
-              .device = Device::kCuda,
-              .kv_heads = step.heads.kv_heads,
-              .head_dim = step.heads.head_dim});
-  for (int32_t row = 0; row < step.rows; ++row) {
-    const int32_t position = step.shared + (step.is_prefill ? row : step.own - 1);
-    plan.row_positions.push_back(position);
-    plan.row_lengths.push_back(position + 1);
-    plan.row_slots.push_back(kv::kNoSlot);
-  }
-  if (step.shared > 0)
-    plan.add_item(
-        {.segment = add_segment(plan, step.shared, 0), .first_row = 0, .end_row = step.rows});
-  if (step.is_prefill) {
-    plan.add_item({.segment = add_segment(plan, step.own, step.shared),
-                   .first_row = 0,
-                   .end_row = step.rows,
-                   .mask = kv::Mask::kCausal,
-                   .visible = 1});
-  } else {
-    for (int32_t row = 0; row < step.rows; ++row)
-      plan.add_item({.segment = add_segment(plan, step.own, step.shared),
-                     .first_row = row,
-                     .end_row = row + 1});
-  }
-  plan.finish();
-  return plan;
-}
+constexpr GpuModel kGpus[] = {kA100, kH100, kH200};
 
 double rounded(double value) { return std::round(value * 100.0) / 100.0; }
 
@@ -109,7 +49,7 @@ Json launches_json(const StepSchedule& schedule, int64_t kv_heads) {
 }
 
 void print(const Step& step, const GpuModel& gpu) {
-  const kv::AttentionPlan plan = plan_of(step);
+  const kv::AttentionPlan plan = plan_of(step, cache_of(step));
   StepSchedule schedule;
   schedule.build(plan, step.heads.heads, {}, gpu);
   const Json line = {{"what", step.what},
@@ -122,11 +62,38 @@ void print(const Step& step, const GpuModel& gpu) {
   std::printf("%s\n", line.dump().c_str());
 }
 
+void print(const testing::RowCase& row_case) {
+  Json line = {{"kernel", row_case.name},
+               {"what", row_case.what},
+               {"rows", row_case.rows},
+               {"bytes", row_case.bytes}};
+  for (const GpuModel& gpu : kGpus)
+    line["least_us"][gpu.name] = rounded(row_case.bytes / gpu.dram_bytes_per_us());
+  std::printf("%s\n", line.dump().c_str());
+}
+
+// Names as a demangler writes them: AttentionTile<type, head size, place in kTileShapes>.
+void print_tiles() {
+  for (size_t shape = 0; shape < kTileShapes.size(); ++shape)
+    for (const int head_dim : kHeadDims) {
+      const Json line = {{"kernel", "AttentionTile<[^,]*, " + std::to_string(head_dim) + ", " +
+                                        std::to_string(shape) + ">"},
+                         {"tile", text_of(kTileShapes[shape])},
+                         {"dynamic_shared_bytes", kTileShapes[shape].shared_bytes(head_dim)}};
+      std::printf("%s\n", line.dump().c_str());
+    }
+}
+
 }  // namespace
 }  // namespace reprise::kernels::cuda
 
-int main() {
+int main(int argc, char** argv) {
   using namespace reprise::kernels::cuda;
+  if (argc > 1 && std::string_view(argv[1]) == "--tiles") {
+    print_tiles();
+    return 0;
+  }
   for (const Step& step : kSteps)
-    for (const GpuModel& gpu : {kA100, kH100, kH200}) print(step, gpu);
+    for (const GpuModel& gpu : kGpus) print(step, gpu);
+  for (const testing::RowCase& row_case : testing::row_cases()) print(row_case);
 }

@@ -1,0 +1,118 @@
+// Steps of known models, of which rooflines are computed and kernels are measured: the papers'
+// sizes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/kv/plan.h"
+
+namespace reprise::kernels::cuda::testing {
+
+struct Heads {
+  const char* model;
+  int64_t heads, kv_heads, head_dim;
+};
+inline constexpr Heads kLlama2 = {"llama-2-7b", 32, 32, 128};
+inline constexpr Heads kLlama3 = {"llama-3-8b", 32, 8, 128};
+inline constexpr Heads kFalcon = {"falcon-7b", 71, 1, 64};
+
+// `rows` sequences that share `shared` tokens and have `own` more each, in blocks of 16; in prefill
+// one sequence's own tokens are the rows.
+struct Step {
+  const char* what;
+  Heads heads;
+  int32_t rows, shared, own;
+  bool is_prefill = false;
+};
+inline constexpr Step kSteps[] = {
+    {"prefill of 2048 tokens", kLlama2, 2048, 0, 2048, true},
+    {"prefill of 2048 tokens", kLlama3, 2048, 0, 2048, true},
+    {"prefill of 256 tokens after 2048 cached ones", kLlama2, 256, 2048, 256, true},
+    {"decode of 32 sequences, nothing shared", kLlama2, 32, 0, 4096},
+    {"decode of 32 sequences, half of the prompt shared", kLlama2, 32, 2048, 2048},
+    {"decode of 32 sequences, the prompt shared", kLlama2, 32, 4096, 64},
+    {"decode of 32 sequences, nothing shared", kLlama3, 32, 0, 4096},
+    {"decode of 32 sequences, the prompt shared", kLlama3, 32, 4096, 64},
+    {"decode of 32 sequences, nothing shared", kFalcon, 32, 0, 2048},
+    {"decode of one sequence", kLlama3, 1, 0, 32768},
+};
+inline constexpr int32_t kBlockTokens = 16;
+
+// "prefill/llama-2-7b/rows:2048/shared:0/own:2048": what tools/gpu_against_torch.py reads.
+inline std::string name_of(const Step& step) {
+  return std::string(step.is_prefill ? "prefill/" : "decode/") + step.heads.model +
+         "/heads:" + std::to_string(step.heads.heads) +
+         "/kv_heads:" + std::to_string(step.heads.kv_heads) +
+         "/head_dim:" + std::to_string(step.heads.head_dim) + "/rows:" + std::to_string(step.rows) +
+         "/shared:" + std::to_string(step.shared) + "/own:" + std::to_string(step.own);
+}
+
+// Elements of a block in a cache of one layer: [kv_heads, block_tokens, head_dim].
+inline int64_t block_elements(const Step& step) {
+  return step.heads.kv_heads * kBlockTokens * step.heads.head_dim;
+}
+
+inline int32_t blocks_of(int32_t tokens) { return (tokens + kBlockTokens - 1) / kBlockTokens; }
+
+inline int32_t blocks_of(const Step& step) {
+  return blocks_of(step.shared) + (step.is_prefill ? 1 : step.rows) * blocks_of(step.own);
+}
+
+// The step's plan over `cache`, whose blocks_of(step) blocks its segments take in random order, as
+// those of a pool are that has been in use.
+inline kv::AttentionPlan plan_of(const Step& step, const kv::CacheView& cache) {
+  std::vector<int64_t> places(static_cast<size_t>(blocks_of(step)));
+  std::iota(places.begin(), places.end(), 0);
+  std::shuffle(places.begin(), places.end(), std::mt19937_64(1));
+  auto next = places.begin();
+  kv::AttentionPlan plan;
+  plan.begin(cache);
+  const auto add_segment = [&](int32_t tokens, int32_t first_position) {
+    std::vector<int64_t> offsets;
+    for (int32_t i = 0; i < blocks_of(tokens); ++i)
+      offsets.push_back(*next++ * block_elements(step));
+    return plan.add_segment(
+        {.block_tokens = kBlockTokens, .tokens = tokens, .first_position = first_position},
+        offsets);
+  };
+  for (int32_t row = 0; row < step.rows; ++row) {
+    const int32_t position = step.shared + (step.is_prefill ? row : step.own - 1);
+    plan.row_positions.push_back(position);
+    plan.row_lengths.push_back(position + 1);
+    plan.row_slots.push_back(kv::kNoSlot);
+  }
+  if (step.shared > 0)
+    plan.add_item({.segment = add_segment(step.shared, 0), .first_row = 0, .end_row = step.rows});
+  if (step.is_prefill) {
+    plan.add_item({.segment = add_segment(step.own, step.shared),
+                   .first_row = 0,
+                   .end_row = step.rows,
+                   .mask = kv::Mask::kCausal,
+                   .visible = 1});
+  } else {
+    for (int32_t row = 0; row < step.rows; ++row)
+      plan.add_item(
+          {.segment = add_segment(step.own, step.shared), .first_row = row, .end_row = row + 1});
+  }
+  plan.finish();
+  return plan;
+}
+
+// Of memory that is laid out as plan_of() has it, or of none: arithmetic needs no addresses.
+inline kv::CacheView cache_of(const Step& step, void* keys = nullptr, void* values = nullptr) {
+  return {.keys = keys,
+          .values = values,
+          .dtype = DType::kBF16,
+          .device = Device::kCuda,
+          .layer_stride = block_elements(step),
+          .head_stride = kBlockTokens * step.heads.head_dim,
+          .kv_heads = step.heads.kv_heads,
+          .head_dim = step.heads.head_dim};
+}
+
+}  // namespace reprise::kernels::cuda::testing

@@ -74,8 +74,9 @@ class Tensor {
   // The same values in the runtime's memory. This one is the CPU's.
   [[nodiscard]] Tensor copy_to(const std::shared_ptr<DeviceRuntime>& runtime) const {
     REPRISE_CHECK(device() == Device::kCpu && runtime != nullptr);
+    if (empty()) return {};
     Tensor copy(dtype_, shape_, runtime);
-    if (!empty()) runtime->copy_in(copy.data(), data(), bytes());
+    runtime->copy_in(copy.data(), data(), bytes());
     return copy;
   }
 

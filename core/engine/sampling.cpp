@@ -113,16 +113,19 @@ void validate(const SamplingOptions& options) {
   if (options.top_k < 0) raise("top_k is {}, it must be 0 (all) or more", options.top_k);
 }
 
+double draw_unit(const SamplingOptions& options, RequestId request, int32_t index) {
+  const int64_t stream = options.stream < 0 ? request : options.stream;
+  return random_unit(options.seed, static_cast<uint64_t>(stream), static_cast<uint64_t>(index));
+}
+
 int32_t sample(std::span<const float> logits, const SamplingOptions& options, RequestId request,
                int32_t index) {
   const int32_t best = greedy(logits, request);
   if (options.temperature == 0.0 || options.top_k == 1) return best;
-  const int64_t stream = options.stream < 0 ? request : options.stream;
   Candidates candidates(logits, options.temperature,
                         static_cast<double>(logits[static_cast<size_t>(best)]));
   if (options.top_k > 0) candidates.keep_most_probable(static_cast<size_t>(options.top_k));
-  return candidates.draw(options.top_p, random_unit(options.seed, static_cast<uint64_t>(stream),
-                                                    static_cast<uint64_t>(index)));
+  return candidates.draw(options.top_p, draw_unit(options, request, index));
 }
 
 void sample_rows(std::span<const SampleRow> rows, std::span<int32_t> tokens,

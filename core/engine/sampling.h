@@ -29,6 +29,9 @@ class BadLogits : public Error {
 int32_t sample(std::span<const float> logits, const SamplingOptions& options, RequestId request,
                int32_t index);
 
+// Where in [0, 1) the draw of such a token falls.
+double draw_unit(const SamplingOptions& options, RequestId request, int32_t index);
+
 // One row of a batch of draws.
 struct SampleRow {
   std::span<const float> logits;  // [vocab]

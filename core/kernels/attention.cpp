@@ -168,6 +168,7 @@ void merge_partials(const AttentionSchedule& schedule, const Partials& partials,
 
 void attention(const AttentionStep& step, int64_t layer, const QueryView& q, const OutputView& out,
                AttentionWorkspace& workspace, const Context& context) {
+  require_device(context.device, "attention apart from a model's step");
   run_tasks({.step = step, .layer = layer, .q = q}, &out, workspace, context);
   if (!step.schedule.merged_rows.empty())
     merge_partials(step.schedule, workspace.partials, out, context);
@@ -184,6 +185,7 @@ void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
 void partial_attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                        const AttentionParams& params, AttentionWorkspace& workspace,
                        const Context& context) {
+  require_device(context.device, "partial attention");
   workspace.schedule.build(plan, q.heads, params, context, RowResults::kPartial);
   const AttentionStep step{.plan = plan, .schedule = workspace.schedule, .params = params};
   run_tasks({.step = step, .layer = layer, .q = q}, nullptr, workspace, context);

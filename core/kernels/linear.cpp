@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/kernels/cpu/panels.h"
 #include "core/kernels/cpu/product_onednn.h"
+#include "core/kernels/device_kernels.h"
 #include "core/kernels/weight_store.h"
 
 namespace reprise::kernels {
@@ -19,7 +20,10 @@ Weight::~Weight() = default;
 Weight::Weight(int64_t rows, int64_t cols, WeightFormat format, const FillRows& fill,
                const Context& context) {
   REPRISE_CHECK(rows > 0 && cols > 0, "[{}, {}]", rows, cols);
-  require_device(context.device, "a linear layer");
+  if (DeviceKernels* device = device_kernels(context, "a linear layer")) {
+    store_ = device->make_weight(rows, cols, format, fill, context);
+    return;
+  }
   if (format != WeightFormat::kF32 && format != WeightFormat::kBF16)
     raise("weights cannot be held in {} on device {}: load the model with dtype f32 or bf16",
           name_of(format), name_of(context.device));

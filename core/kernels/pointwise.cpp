@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/activation.h"
+#include "core/kernels/device_kernels.h"
 #include "core/kernels/for_rows.h"
 #include "core/kernels/kv_write.h"
 #include "core/kernels/norm.h"
@@ -18,26 +19,30 @@ constexpr int64_t kFloat = sizeof(float);
 }  // namespace
 
 void NormCall::run(const Context& context) const {
-  require_device(context.device, "a norm");
+  if (DeviceKernels* device = device_kernels(context, "a norm")) return device->norm(*this);
   for_rows(context, rows, cols * kFloat,
            [&](int64_t row) { cpu::norm_row(*this, row, context.isa); });
 }
 
 void ActivationCall::run(const Context& context) const {
-  require_device(context.device, "an activation");
+  if (DeviceKernels* device = device_kernels(context, "an activation"))
+    return device->activation(*this);
   for_rows(context, rows, cols * kFloat,
            [&](int64_t row) { cpu::activation_row(*this, row, context.isa); });
 }
 
 void RotaryCall::run(const Context& context) const {
-  require_device(context.device, "rotary embedding");
   REPRISE_CHECK(2 * half <= head_dim && heads * head_dim <= row_stride);
+  if (DeviceKernels* device = device_kernels(context, "rotary embedding"))
+    return device->rotary(*this);
   for_rows(context, rows, row_stride * kFloat,
            [&](int64_t row) { cpu::rotary_row(*this, row, context.isa); });
 }
 
 void rotary_angles(std::span<const int32_t> positions, std::span<const float> inverse_frequency,
                    float* cos, float* sin, const Context& context) {
+  if (DeviceKernels* device = device_kernels(context, "rotary angles"))
+    return device->rotary_angles(positions, inverse_frequency, cos, sin);
   const auto half = static_cast<int64_t>(inverse_frequency.size());
   // A sine and cosine cost about 40 ns: count them as the bytes a core moves in that time.
   constexpr int64_t kBytesPerAngle = 1024;

@@ -6,6 +6,7 @@
 #include "core/kernels/combine_rows.h"
 #include "core/kernels/cpu/pointwise.h"
 #include "core/kernels/cpu/weighted_sum.h"
+#include "core/kernels/device_kernels.h"
 #include "core/kernels/embedding.h"
 #include "core/kernels/for_rows.h"
 #include "core/kernels/gather_rows.h"
@@ -41,8 +42,9 @@ void move_up(const GatherRowsCall& call, const Context& context) {
 }  // namespace
 
 void EmbeddingCall::run(const Context& context) const {
-  require_device(context.device, "an embedding");
   REPRISE_CHECK(weight == nullptr || !accumulate, "a head's rows are not added up");
+  if (DeviceKernels* device = device_kernels(context, "an embedding"))
+    return device->embedding(*this);
   const int64_t entries = weight != nullptr ? weight->rows() : table.shape[0];
   const int64_t cols = weight != nullptr ? weight->cols() : table.shape[1];
   for_rows(context, static_cast<int64_t>(ids.size()), cols * kFloat, [&](int64_t row) {
@@ -58,17 +60,18 @@ void EmbeddingCall::run(const Context& context) const {
 }
 
 void ClipCall::run(const Context& context) const {
-  require_device(context.device, "clipping");
   REPRISE_CHECK(limit > 0.0f, "limit {}", limit);
+  if (DeviceKernels* device = device_kernels(context, "clipping")) return device->clip(*this);
   for_rows(context, rows, cols * kFloat,
            [&](int64_t row) { cpu::clip(data + row * cols, cols, limit, context.isa); });
 }
 
 void CombineRowsCall::run(const Context& context) const {
-  require_device(context.device, "adding rows");
   const auto pairs = static_cast<size_t>(rows * per_row);
   REPRISE_CHECK(places.size() == pairs && weights.size() == pairs, "{} places, {} weights of {}",
                 places.size(), weights.size(), pairs);
+  if (DeviceKernels* device = device_kernels(context, "adding rows"))
+    return device->combine_rows(*this);
   for_rows(context, rows, (per_row + 1) * cols * kFloat, [&](int64_t row) {
     for (int64_t s = 0; s < per_row; ++s) {
       const auto at = static_cast<size_t>(row * per_row + s);
@@ -83,15 +86,16 @@ void CombineRowsCall::run(const Context& context) const {
 }
 
 void GatherRowsCall::run(const Context& context) const {
-  require_device(context.device, "picking rows");
+  DeviceKernels* device = device_kernels(context, "picking rows");
   if (in == out) {
     for (size_t i = 0; i < rows.size(); ++i)
       REPRISE_CHECK(rows[i] >= 0 && (i == 0 || rows[i] > rows[i - 1]),
                     "rows that move in place must ascend: {} at {}", rows[i], i);
-    if (!rows.empty() && static_cast<size_t>(rows.back()) + 1 > rows.size())
-      move_up(*this, context);
-    return;
+    if (rows.empty() || static_cast<size_t>(rows.back()) + 1 == rows.size()) return;  // as it is
+    if (device != nullptr) return device->gather_rows(*this);
+    return move_up(*this, context);
   }
+  if (device != nullptr) return device->gather_rows(*this);
   for_rows(context, static_cast<int64_t>(rows.size()), row_bytes, [&](int64_t i) {
     std::memcpy(static_cast<char*>(out) + i * row_bytes,
                 static_cast<const char*>(in) + rows[static_cast<size_t>(i)] * row_bytes,

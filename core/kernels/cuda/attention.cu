@@ -25,6 +25,24 @@ void DeviceAttention::begin(const kv::AttentionPlan& plan, int64_t heads,
   n_.reserve(entries * sizeof(float), stream);
 }
 
+void DeviceAttention::append_key(std::vector<uint64_t>& key) const {
+  const AttentionCall call = image_.call(arrays_.data());
+  const ScheduleImage::Merge merge = image_.merge(arrays_.data());
+  for (const void* address :
+       {static_cast<const void*>(call.tasks), static_cast<const void*>(call.caches),
+        static_cast<const void*>(call.block_offsets), static_cast<const void*>(call.row_positions),
+        static_cast<const void*>(call.alibi_slopes), static_cast<const void*>(row_slots()),
+        static_cast<const void*>(merge.rows), static_cast<const void*>(merge.begin),
+        static_cast<const void*>(merge.entries), static_cast<const void*>(o_.data()),
+        static_cast<const void*>(m_.data()), static_cast<const void*>(n_.data())})
+    key.push_back(reinterpret_cast<uint64_t>(address));
+  key.push_back(static_cast<uint64_t>(merge.merged));
+  for (const TileLaunch& tiles : schedule_.launches)
+    key.push_back(static_cast<uint64_t>(tiles.shape) << 40 |
+                  static_cast<uint64_t>(tiles.dtype) << 32 |
+                  static_cast<uint64_t>(tiles.end_task - tiles.first_task));
+}
+
 void DeviceAttention::run(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
                           cudaStream_t stream) {
   run_parts(layer, q, out, stream);

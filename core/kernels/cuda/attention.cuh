@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "core/kernels/cuda/schedule.h"
 #include "core/kernels/cuda/schedule_memory.cuh"
@@ -50,6 +51,12 @@ class DeviceAttention {
   void merge_parts(const DeviceOutput& out, cudaStream_t stream);
 
   [[nodiscard]] const StepSchedule& schedule() const { return schedule_; }
+  // [rows]  of the step's plan, on the device
+  [[nodiscard]] const int64_t* row_slots() const { return image_.row_slots(arrays_.data()); }
+  // Appends what the launches of run() depend on beside its arguments: shapes, numbers of blocks
+  // and addresses. Steps where it is the same start the same kernels; what the arrays hold may
+  // differ.
+  void append_key(std::vector<uint64_t>& key) const;
 
  private:
   StepSchedule schedule_;

@@ -11,13 +11,6 @@
 #include "core/kernels/cuda/ptx.cuh"
 #include "core/kernels/cuda/tiles.h"
 
-// Arrays of a thread are registers only where every index is known when the kernel is compiled.
-#ifdef REPRISE_CUDA_ON_CPU
-#define REPRISE_UNROLL
-#else
-#define REPRISE_UNROLL _Pragma("unroll")
-#endif
-
 namespace reprise::kernels::cuda {
 
 inline constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();

@@ -19,6 +19,14 @@
 #include <cuda_on_cpu.h>
 #endif
 
+// Before a loop: arrays of a thread are registers only where every index is known when the kernel
+// is compiled.
+#ifdef REPRISE_CUDA_ON_CPU
+#define REPRISE_UNROLL
+#else
+#define REPRISE_UNROLL _Pragma("unroll")
+#endif
+
 namespace reprise::kernels::cuda {
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;

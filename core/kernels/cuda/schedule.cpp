@@ -213,6 +213,7 @@ void ScheduleImage::set(const StepSchedule& schedule, const kv::AttentionPlan& p
   image_.set(kCaches, std::span(std::as_const(caches_)));
   image_.set(kBlockOffsets, std::span(plan.block_offsets));
   image_.set(kRowPositions, std::span(plan.row_positions));
+  image_.set(kRowSlots, std::span(plan.row_slots));
   image_.set(kSlopes, params.alibi.slopes);
   image_.set(kMergedRows, std::span(schedule.cut.merged_rows));
   image_.set(kMergeBegin, std::span(schedule.cut.merge_begin));

@@ -64,12 +64,18 @@ class ScheduleImage {
   };
   [[nodiscard]] Merge merge(const void* device) const;
 
+  // [rows]  where the plan's rows write their keys and values
+  [[nodiscard]] const int64_t* row_slots(const void* device) const {
+    return at<int64_t>(device, kRowSlots);
+  }
+
  private:
   enum Section : uint8_t {
     kTasks,
     kCaches,
     kBlockOffsets,
     kRowPositions,
+    kRowSlots,
     kSlopes,
     kMergedRows,
     kMergeBegin,

@@ -1,0 +1,40 @@
+// Matrix products on the device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/base/dtype.h"
+#include "core/device/cuda/cuda_device.h"
+
+namespace reprise::kernels::cuda {
+
+//   out [m, n] = x [m, k] w^T + bias, or out += with `accumulate`; all row-major, of the device
+//   x, w [n, k]  of one dtype
+//   bias [n]     of out_dtype, or null
+//   out          f32, or the dtype of x and w
+// Sums accumulate in f32 and are rounded once, behind the bias.
+struct GemmCall {
+  const void* x = nullptr;
+  const void* w = nullptr;
+  DType dtype = DType::kBF16;
+  int64_t m = 0, n = 0, k = 0;
+  const void* bias = nullptr;
+  void* out = nullptr;
+  DType out_dtype = DType::kF32;
+  bool accumulate = false;
+};
+
+// What a library keeps between products: handles, chosen algorithms, scratch memory.
+class Gemm {
+ public:
+  virtual ~Gemm() = default;
+  // m, n and k are positive. In the device's stream. Throws Error naming shape and dtypes where the
+  // library has nothing for them. The same call gives the same bits.
+  virtual void run(const GemmCall& call) = 0;
+};
+
+// `device` outlives it.
+std::unique_ptr<Gemm> make_gemm(reprise::cuda::CudaDevice& device);
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,68 @@
+#include "core/kernels/cuda/step_attention_cuda.h"
+
+#include "core/base/error.h"
+#include "core/kernels/cuda/attention.cuh"
+#include "core/kernels/cuda/kv_write.cuh"
+
+namespace reprise::kernels::cuda {
+namespace {
+
+class CudaStepAttention final : public StepAttention {
+ public:
+  explicit CudaStepAttention(reprise::cuda::CudaDevice& device)
+      : device_(device),
+        gpu_(gpu_model(device.facts().name, device.facts().major, device.facts().minor,
+                       device.facts().sms)) {}
+
+  void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params) override {
+    for (const kv::CacheView& cache : plan.caches)
+      if (cache.device != Device::kCuda)
+        raise(
+            "a plan with a cache in the memory of device {} on device cuda: methods that keep "
+            "prefixes of their own (prompt_cache) run on the CPU alone",
+            name_of(cache.device));
+    if (plan.rows() > 0)
+      REPRISE_CHECK(!plan.caches.empty(), "{} rows, but no cache to write them to", plan.rows());
+    cache_ = plan.caches.empty() ? kv::CacheView{} : plan.caches[0];
+    rows_ = plan.rows();
+    attention_.begin(plan, heads, params, gpu_, device_.stream());
+  }
+
+  void write_kv(int64_t layer, const float* keys, const float* values,
+                int64_t row_stride) override {
+    cuda::write_kv({.cache = cache_,
+                    .row_slots = attention_.row_slots(),
+                    .rows = rows_,
+                    .layer = layer,
+                    .keys = keys,
+                    .values = values,
+                    .row_stride = row_stride},
+                   device_.stream());
+  }
+
+  void attend(int64_t layer, const QueryView& q, const OutputView& out) override {
+    attention_.run(layer, {.data = q.data, .dtype = DType::kF32, .row_stride = q.row_stride},
+                   {.data = out.data, .dtype = out.dtype}, device_.stream());
+  }
+
+  void append_key(WorkKey& key) const override {
+    key.push_back(reinterpret_cast<uint64_t>(cache_.keys));
+    key.push_back(static_cast<uint64_t>(rows_));
+    attention_.append_key(key);
+  }
+
+ private:
+  reprise::cuda::CudaDevice& device_;
+  GpuModel gpu_;
+  kv::CacheView cache_;
+  int64_t rows_ = 0;
+  DeviceAttention attention_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepAttention> make_step_attention(reprise::cuda::CudaDevice& device) {
+  return std::make_unique<CudaStepAttention>(device);
+}
+
+}  // namespace reprise::kernels::cuda

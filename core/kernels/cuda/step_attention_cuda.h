@@ -1,0 +1,14 @@
+// The attention of a step on a CUDA device.
+#pragma once
+
+#include <memory>
+
+#include "core/device/cuda/cuda_device.h"
+#include "core/kernels/step_attention.h"
+
+namespace reprise::kernels::cuda {
+
+// `device` outlives it.
+std::unique_ptr<StepAttention> make_step_attention(reprise::cuda::CudaDevice& device);
+
+}  // namespace reprise::kernels::cuda

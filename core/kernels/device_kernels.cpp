@@ -1,0 +1,15 @@
+#include "core/kernels/device_kernels.h"
+
+#include "core/base/error.h"
+
+namespace reprise::kernels {
+
+DeviceKernels* device_kernels(const Context& context, std::string_view operation) {
+  if (context.device == Device::kCpu) return nullptr;
+  if (context.runtime == nullptr)
+    raise("{} on device {}: no such device was opened; use --device cpu, or a build with CUDA",
+          operation, name_of(context.device));
+  return &context.runtime->kernels();
+}
+
+}  // namespace reprise::kernels

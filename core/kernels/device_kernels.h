@@ -1,0 +1,54 @@
+// What a device other than the CPU computes: one function for each front of core/kernels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/device/context.h"
+#include "core/kernels/activation.h"
+#include "core/kernels/clip.h"
+#include "core/kernels/combine_rows.h"
+#include "core/kernels/embedding.h"
+#include "core/kernels/gather_rows.h"
+#include "core/kernels/norm.h"
+#include "core/kernels/rotary.h"
+#include "core/kernels/routing.h"
+#include "core/kernels/sampling.h"
+#include "core/kernels/step_attention.h"
+#include "core/kernels/weight_store.h"
+
+namespace reprise::kernels {
+
+// Every call keeps the promise of the front it belongs to. Pointers are the device's, spans are the
+// host's and may be changed when the call returns; arguments were checked.
+class DeviceKernels {
+ public:
+  virtual ~DeviceKernels() = default;
+
+  virtual void norm(const NormCall& call) = 0;
+  virtual void activation(const ActivationCall& call) = 0;
+  virtual void rotary(const RotaryCall& call) = 0;
+  // `frequencies` is the host's; cos and sin are the device's.
+  virtual void rotary_angles(std::span<const int32_t> positions, std::span<const float> frequencies,
+                             float* cos, float* sin) = 0;
+  virtual void embedding(const EmbeddingCall& call) = 0;
+  virtual void clip(const ClipCall& call) = 0;
+  virtual void gather_rows(const GatherRowsCall& call) = 0;
+  virtual void combine_rows(const CombineRowsCall& call) = 0;
+  virtual void sample(const SampleCall& call) = 0;
+
+  // A matrix in the device's form; see Weight.
+  [[nodiscard]] virtual std::unique_ptr<WeightStore> make_weight(int64_t rows, int64_t cols,
+                                                                 WeightFormat format,
+                                                                 const Weight::FillRows& fill,
+                                                                 const Context& context) = 0;
+  [[nodiscard]] virtual std::unique_ptr<StepAttention> make_step_attention() = 0;
+};
+
+// Those of the context's device, for an operation named in errors ("a norm"); null on the CPU.
+// Throws Error where the context names a device and has no runtime of it.
+DeviceKernels* device_kernels(const Context& context, std::string_view operation);
+
+}  // namespace reprise::kernels

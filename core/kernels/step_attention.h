@@ -1,0 +1,36 @@
+// The attention of one step, for all its layers, on the device that computes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/device/context.h"
+#include "core/kernels/attention.h"
+#include "core/kv/plan.h"
+
+namespace reprise::kernels {
+
+// Made once, and kept from step to step: what a step grows, the next one uses.
+class StepAttention {
+ public:
+  virtual ~StepAttention() = default;
+
+  // Before the first layer: schedules the plan, and brings what layers share to the device. Plan
+  // and slopes are borrowed until the next call. Throws as AttentionSchedule::build(), and where
+  // the device cannot do it: on CUDA ShapeError for head sizes that are not compiled, and Error for
+  // an f32 cache.
+  virtual void begin(const kv::AttentionPlan& plan, int64_t heads,
+                     const AttentionParams& params) = 0;
+  // kernels::write_kv() of the step's plan.
+  virtual void write_kv(int64_t layer, const float* keys, const float* values,
+                        int64_t row_stride) = 0;
+  // kernels::attention() of the step's plan.
+  virtual void attend(int64_t layer, const QueryView& q, const OutputView& out) = 0;
+  // Appends what the launches of write_kv() and attend() depend on beside their arguments: steps
+  // where it is the same start the same kernels, see DeviceRuntime::run_repeatedly().
+  virtual void append_key(WorkKey& key) const = 0;
+};
+
+std::unique_ptr<StepAttention> make_step_attention(const Context& context);
+
+}  // namespace reprise::kernels

@@ -42,7 +42,8 @@ kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method, const reuse:
       .dtype = options.kv_dtype,
       .block_tokens = need.block_tokens,
       .num_blocks = options.num_blocks > 0 ? options.num_blocks : need.num_blocks,
-      .has_memory = executor.uses_cache()};
+      .has_memory = executor.uses_cache(),
+      .runtime = executor.runtime()};
   if (options.kv_budget_bytes == 0) return pool;
   const int32_t most = blocks_in_budget(method, pool, options);
   pool.num_blocks = options.num_blocks > 0 ? std::min(options.num_blocks, most) : most;

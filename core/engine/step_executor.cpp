@@ -1,12 +1,23 @@
 #include "core/engine/step_executor.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace reprise::engine {
 
 void DecoderExecutor::execute(const StepWork& work, std::span<int32_t> tokens) {
+  const bool is_elsewhere = decoder_.runtime() != nullptr;
   logits_.resize(work.logit_rows.size() * static_cast<size_t>(config().vocab));
+  is_copied_ = !is_elsewhere;
   decoder_.forward(
       {.ids = work.ids, .plan = work.plan, .logit_rows = work.logit_rows, .policy = policy_.get()},
-      {.logits = logits_});
+      {.logits = is_elsewhere ? std::span<float>() : std::span(logits_),
+       .leaves_logits = is_elsewhere});
+  if (is_elsewhere) return sample_on_device(work, tokens);
+  sample_on_host(work, tokens);
+}
+
+void DecoderExecutor::sample_on_host(const StepWork& work, std::span<int32_t> tokens) {
   sampled_.clear();
   for (const TokenDraw& draw : work.draws)
     sampled_.push_back({.logits = logits(draw.wanted),
@@ -16,7 +27,37 @@ void DecoderExecutor::execute(const StepWork& work, std::span<int32_t> tokens) {
   sample_rows(sampled_, tokens, context_);
 }
 
+void DecoderExecutor::sample_on_device(const StepWork& work, std::span<int32_t> tokens) {
+  rules_.clear();
+  for (const TokenDraw& draw : work.draws)
+    rules_.push_back({.temperature = draw.options->temperature,
+                      .top_p = draw.options->top_p,
+                      .unit = draw_unit(*draw.options, draw.request, draw.index),
+                      .row = draw.wanted,
+                      .top_k = draw.options->top_k});
+  Context there = context_;
+  there.runtime = decoder_.runtime();
+  there.device = there.runtime->device();
+  kernels::SampleCall{.logits = decoder_.device_logits(),
+                      .vocab = config().vocab,
+                      .rules = rules_,
+                      .tokens = tokens}
+      .run(there);
+  for (size_t i = 0; i < work.draws.size(); ++i)
+    if (tokens[i] == kernels::SampleCall::kNotANumber) report_bad_logits(work.draws[i]);
+}
+
+void DecoderExecutor::report_bad_logits(const TokenDraw& draw) const {
+  const std::span<const float> row = logits(draw.wanted);
+  const auto bad = std::find_if(row.begin(), row.end(), [](float x) { return std::isnan(x); });
+  throw BadLogits(draw.request, static_cast<size_t>(bad - row.begin()));
+}
+
 std::span<const float> DecoderExecutor::logits(int32_t n) const {
+  if (!is_copied_ && !logits_.empty())
+    decoder_.runtime()->copy_out(logits_.data(), decoder_.device_logits(),
+                                 logits_.size() * sizeof(float));
+  is_copied_ = true;
   const auto vocab = static_cast<size_t>(config().vocab);
   return std::span(logits_).subspan(static_cast<size_t>(n) * vocab, vocab);
 }

@@ -8,6 +8,7 @@
 
 #include "core/device/context.h"
 #include "core/engine/sampling.h"
+#include "core/kernels/sampling.h"
 #include "core/model/network/decoder.h"
 #include "core/model/network/layer_policy.h"
 
@@ -36,6 +37,8 @@ class StepExecutor {
   [[nodiscard]] virtual const model::ModelConfig& config() const = 0;
   // Whether it reads and writes keys and values; else the engine's cache has no memory.
   [[nodiscard]] virtual bool uses_cache() const = 0;
+  // Of the device whose memory the cache has to be in; null: the CPU.
+  [[nodiscard]] virtual std::shared_ptr<DeviceRuntime> runtime() const { return nullptr; }
   // Computes all rows, then draws tokens [work.draws]. Throws Error where that fails: the step is
   // then tried again, or given up, as if nothing had happened.
   virtual void execute(const StepWork& work, std::span<int32_t> tokens) = 0;
@@ -44,7 +47,8 @@ class StepExecutor {
   [[nodiscard]] virtual std::span<const float> logits(int32_t n) const = 0;
 };
 
-// The network itself.
+// The network itself. Where it computes on another device than the CPU, tokens are drawn there too,
+// and logits are copied when somebody looks at them.
 class DecoderExecutor final : public StepExecutor {
  public:
   // `decoder` must outlive it. `policy` may be null: all layers compute.
@@ -54,6 +58,9 @@ class DecoderExecutor final : public StepExecutor {
 
   [[nodiscard]] const model::ModelConfig& config() const override { return decoder_.config(); }
   [[nodiscard]] bool uses_cache() const override { return true; }
+  [[nodiscard]] std::shared_ptr<DeviceRuntime> runtime() const override {
+    return decoder_.runtime();
+  }
   // Throws Error also for logits that are NaN.
   void execute(const StepWork& work, std::span<int32_t> tokens) override;
   [[nodiscard]] std::span<const float> logits(int32_t n) const override;
@@ -62,8 +69,14 @@ class DecoderExecutor final : public StepExecutor {
   Context context_;
   model::Decoder& decoder_;
   std::shared_ptr<model::LayerPolicy> policy_;
-  std::vector<float> logits_;       // [logit_rows, vocab]
-  std::vector<SampleRow> sampled_;  // [draws]
+  void sample_on_host(const StepWork& work, std::span<int32_t> tokens);
+  void sample_on_device(const StepWork& work, std::span<int32_t> tokens);
+  [[noreturn]] void report_bad_logits(const TokenDraw& draw) const;
+
+  mutable std::vector<float> logits_;       // [logit_rows, vocab]
+  mutable bool is_copied_ = true;           // logits_ are those of the latest step
+  std::vector<SampleRow> sampled_;          // [draws]
+  std::vector<kernels::SampleRule> rules_;  // [draws]
 };
 
 }  // namespace reprise::engine

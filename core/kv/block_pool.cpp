@@ -34,8 +34,8 @@ BlockPool::BlockPool(const BlockPoolOptions& options) : options_(options) {
 void BlockPool::take_memory() {
   const BlockPoolOptions& options = options_;
   try {
-    keys_ = AlignedBuffer(storage_bytes(options));
-    values_ = AlignedBuffer(storage_bytes(options));
+    keys_ = Buffer(options.runtime, storage_bytes(options));
+    values_ = Buffer(options.runtime, storage_bytes(options));
   } catch (const Error& error) {
     raise(
         "the KV cache needs {:.3f} GiB ({} blocks of {} tokens, {} layers, {} kv heads of {}, {}): "
@@ -70,7 +70,7 @@ CacheView BlockPool::view() const {
   return {.keys = const_cast<void*>(keys_.data()),
           .values = const_cast<void*>(values_.data()),
           .dtype = options_.dtype,
-          .device = Device::kCpu,
+          .device = options_.runtime != nullptr ? options_.runtime->device() : Device::kCpu,
           .layer_stride = options_.kv_heads * head_stride,
           .head_stride = head_stride,
           .kv_heads = options_.kv_heads,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/device/buffer.h"
@@ -17,6 +18,7 @@ struct BlockPoolOptions {
   // Without: blocks are counted and have places, but nothing lies there (view() is of null): for
   // plans that nobody computes.
   bool has_memory = true;
+  std::shared_ptr<DeviceRuntime> runtime = nullptr;  // whose memory it is; null: the CPU's
 };
 
 // Of keys and values of one block, all layers.
@@ -51,7 +53,7 @@ class BlockPool {
   void take_memory();
 
   BlockPoolOptions options_;
-  AlignedBuffer keys_, values_;
+  Buffer keys_, values_;
   std::vector<int32_t> users_;
   std::vector<int32_t> free_;  // stack: the most recently freed block is the warmest
   int32_t peak_used_ = 0;

@@ -105,7 +105,8 @@ struct AttentionPlan {
   void clear();
   // clear(), and `own` is cache 0, which the step's rows are written to.
   void begin(const CacheView& own);
-  // Each returns the index of what it appended.
+  // Each returns the index of what it appended. Throws Error for a cache on another device than the
+  // first.
   int32_t add_cache(const CacheView& cache);
   // `blocks` are the element offsets of the segment's blocks in its cache; first_block is filled
   // in.

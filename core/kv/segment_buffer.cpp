@@ -56,6 +56,7 @@ SegmentBuffer gather_segment(const AttentionPlan& plan, int32_t segment_index, i
                              DType dtype) {
   const Segment& segment = plan.segments.at(static_cast<size_t>(segment_index));
   const CacheView& cache = plan.caches.at(static_cast<size_t>(segment.cache));
+  require_device(cache.device, "a copy of a segment");
   SegmentBuffer gathered({.layers = layers,
                           .kv_heads = cache.kv_heads,
                           .tokens = segment.tokens,

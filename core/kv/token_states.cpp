@@ -27,6 +27,7 @@ void for_each_stretch(const SegmentShape& shape, int32_t first_token, const Toke
 
 SegmentBuffer copy_out(const CacheView& cache, int64_t layers, std::span<const TokenRun> runs,
                        const Context& context) {
+  require_device(cache.device, "a copy of keys and values");
   const int32_t first_token = runs.front().first_token;
   SegmentBuffer states({.layers = layers,
                         .kv_heads = cache.kv_heads,
@@ -48,6 +49,7 @@ SegmentBuffer copy_out(const CacheView& cache, int64_t layers, std::span<const T
 
 void copy_back(const SegmentBuffer& states, int32_t first_token, std::span<const TokenRun> runs,
                const CacheView& cache, const Context& context) {
+  require_device(cache.device, "a copy of keys and values");
   const SegmentShape& shape = states.shape;
   REPRISE_CHECK(cache.dtype == shape.dtype && cache.kv_heads == shape.kv_heads &&
                     cache.head_dim == shape.head_dim,

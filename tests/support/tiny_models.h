@@ -14,8 +14,9 @@
 namespace reprise::testing {
 
 // The shape's config.json with few layers, heads, dimensions and tokens; what makes the family
-// (norms, biases, block style, positions, windows, grouping) stays.
-inline Json scaled_down(const std::string& shape) {
+// (norms, biases, block style, positions, windows, grouping) stays. Heads are smaller than any real
+// ones unless a size is wanted.
+inline Json scaled_down(const std::string& shape, int64_t wanted_head_dim = 0) {
   Json json = read_json(std::filesystem::path(REPRISE_SOURCE_DIR) / "models" / "shapes" /
                         (shape + ".json"));
   json["vocab_size"] = 97;
@@ -24,12 +25,13 @@ inline Json scaled_down(const std::string& shape) {
   if (json["model_type"] == "mpt") {
     json["n_layers"] = 2;
     json["n_heads"] = 6;  // not a power of two: the slopes of ALiBi interleave
-    json["d_model"] = 6 * 16;
+    json["d_model"] = 6 * (wanted_head_dim > 0 ? wanted_head_dim : 16);
     return json;
   }
   json["num_hidden_layers"] = 2;
   // An odd number where the original has one (Falcon-7B), else four; groups of two where it groups.
-  const int64_t heads = json["num_attention_heads"], head_dim = 20;
+  const int64_t heads = json["num_attention_heads"];
+  const int64_t head_dim = wanted_head_dim > 0 ? wanted_head_dim : 20;
   const int64_t few = heads % 2 == 1 ? 5 : 4;
   const auto shrink_kv = [&](const char* key) {
     if (json.contains(key)) json[key] = json[key] == heads ? few : few / 2;

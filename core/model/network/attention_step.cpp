@@ -4,13 +4,13 @@
 
 #include "core/base/error.h"
 #include "core/kernels/clip.h"
-#include "core/kernels/kv_write.h"
 #include "core/kernels/rotary.h"
 #include "core/model/network/positions.h"
 
 namespace reprise::model {
 
-AttentionStep::AttentionStep(Network& network) : network_(network) {
+AttentionStep::AttentionStep(Network& network)
+    : network_(network), step_(kernels::make_step_attention(network.context)) {
   const ModelConfig& config = network.config;
   params_.scale = static_cast<float>(config.attention_scale);
   params_.window = config.sliding_window;
@@ -29,7 +29,7 @@ AttentionStep::AttentionStep(Network& network) : network_(network) {
 
 void AttentionStep::begin(const StepInput& step) {
   kept_ = {};
-  schedule_.build(step.plan, network_.config.heads, params_, network_.context);
+  step_->begin(step.plan, network_.config.heads, params_);
   if (network_.config.position == PositionScheme::kRotary) prepare_angles(step.plan);
 }
 
@@ -39,10 +39,8 @@ void AttentionStep::attend(int64_t layer, const StepInput& step, const LayerChoi
       project_qkv(layer, step);
       if (choice.keep_map || choice.show_map || step.score_bias != nullptr)
         return attend_by_map(layer, step, choice);
-      kernels::attention({.plan = step.plan, .schedule = schedule_, .params = params_}, layer,
-                         queries(),
-                         {.data = network_.buffers.attended.data(), .dtype = network_.dtype},
-                         workspace_, network_.context);
+      step_->attend(layer, queries(),
+                    {.data = network_.buffers.attended.data(), .dtype = network_.dtype});
       return;
     case LayerAction::kReuseMap:
       project_values(layer, step);
@@ -90,7 +88,7 @@ void AttentionStep::project_qkv(int64_t layer, const StepInput& step) {
                         .sin = network_.buffers.sin.as<float>()}
         .run(network_.context);
   const float* keys = qkv + config.q_dim();
-  kernels::write_kv(step.plan, layer, keys, keys + config.kv_dim(), qkv_dim(), network_.context);
+  step_->write_kv(layer, keys, keys + config.kv_dim(), qkv_dim());
 }
 
 void AttentionStep::project_values(int64_t layer, const StepInput& step) {
@@ -100,15 +98,16 @@ void AttentionStep::project_values(int64_t layer, const StepInput& step) {
   network_.linear_rows(network_.layer(layer)[Part::kQkv], config.q_dim() + config.kv_dim(),
                        qkv_dim(), network_.buffers.normed.data(), rows, values);
   clip(values, rows, config.kv_dim());
-  kernels::write_kv(step.plan, layer, /*keys=*/nullptr, values, config.kv_dim(), network_.context);
+  step_->write_kv(layer, /*keys=*/nullptr, values, config.kv_dim());
 }
 
 void AttentionStep::attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice) {
   const ModelConfig& config = network_.config;
   const int64_t rows = step.plan.rows(), keys = kernels::most_keys(step.plan);
+  require_device(network_.context.device, "an attention map");
   const float* biases = nullptr;
   if (step.score_bias != nullptr) {
-    grow(biases_, config.heads * rows, keys, DType::kF32);
+    grow(biases_, config.heads * rows, keys, DType::kF32, network_.context);
     const float* qkv = network_.buffers.qkv.as<float>();
     step.score_bias->fill(layer, step,
                           {.q = qkv,
@@ -118,7 +117,7 @@ void AttentionStep::attend_by_map(int64_t layer, const StepInput& step, const La
                           {biases_.as<float>(), static_cast<size_t>(config.heads * rows * keys)});
     biases = biases_.as<float>();
   }
-  grow(map_, config.heads * rows, keys, DType::kF32);
+  grow(map_, config.heads * rows, keys, DType::kF32, network_.context);
   kept_ = {};  // the memory is taken by this layer's map
   kernels::attention_map(step.plan, layer, queries(), params_, biases, map_.as<float>(),
                          network_.context);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/kernels/attention.h"
 #include "core/kernels/attention_map.h"
+#include "core/kernels/step_attention.h"
 #include "core/model/network/layer_policy.h"
 #include "core/model/network/network.h"
 
@@ -24,6 +26,8 @@ class AttentionStep {
   void fill_cache(int64_t layer, const StepInput& step, const LayerChoice& choice);
   // buffers.residual += output projection of the first `rows` attended rows.
   void project_out(int64_t layer, int64_t rows);
+  // See StepAttention.
+  void append_key(WorkKey& key) const { step_->append_key(key); }
 
  private:
   void project_qkv(int64_t layer, const StepInput& step);
@@ -40,12 +44,11 @@ class AttentionStep {
   Network& network_;
   std::vector<float> slopes_;
   kernels::AttentionParams params_;
-  kernels::AttentionSchedule schedule_;  // of the step's plan, for all layers
   std::vector<float> frequencies_;
   int64_t frequencies_length_ = -1;
-  kernels::AttentionWorkspace workspace_;
-  AlignedBuffer map_, biases_;  // [heads, rows, keys] f32
-  kernels::RowMap kept_;        // the last map that a layer of this step kept; no rows: none
+  std::unique_ptr<kernels::StepAttention> step_;  // of the plan of a step, for all layers
+  Buffer map_, biases_;                           // [heads, rows, keys] f32
+  kernels::RowMap kept_;  // the last map that a layer of this step kept; no rows: none
 };
 
 }  // namespace reprise::model

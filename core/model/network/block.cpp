@@ -77,9 +77,9 @@ void Block::join_attention(int64_t layer, int64_t rows, bool has_attention) {
 }
 
 void Block::add_mlp(int64_t layer, int64_t rows) {
-  const AlignedBuffer& x = network_.config.block == BlockStyle::kParallelTwoNorms
-                               ? network_.buffers.normed_mlp
-                               : network_.buffers.normed;
+  const Buffer& x = network_.config.block == BlockStyle::kParallelTwoNorms
+                        ? network_.buffers.normed_mlp
+                        : network_.buffers.normed;
   mlp_->add(network_.layer(layer), x.data(), rows, network_.buffers.residual.as<float>());
   if (network_.config.block == BlockStyle::kPostNorm)
     norm_residual(network_.layer(layer)[Part::kNorm2], rows);

@@ -29,21 +29,33 @@ class Transformer final : public Decoder {
   [[nodiscard]] DType dtype() const override { return network_.dtype; }
   [[nodiscard]] int64_t weight_bytes() const override { return network_.weights.bytes(); }
   [[nodiscard]] int64_t touched_experts() const override { return block_.touched_experts(); }
+  [[nodiscard]] std::shared_ptr<DeviceRuntime> runtime() const override {
+    return network_.context.runtime;
+  }
+  [[nodiscard]] const float* device_logits() const override { return logits_.as<float>(); }
 
   void forward(const StepInput& step, const StepOutput& output) override {
     check(step, output);
     if (step.ids.empty()) return;
-    network_.buffers.prepare(network_.config, network_.dtype, step.plan.rows());
+    network_.buffers.prepare(network_.config, network_.dtype, step.plan.rows(), network_.context);
     block_.prepare(step.plan.rows());
     embed_.run(step);
     block_.begin(step);
-    const int64_t last = network_.config.layers - 1;
-    for (int64_t layer = 0; layer < last; ++layer) block_.run(layer, step, nullptr);
     // Of the last layer, other rows only need their keys and values: nothing reads what follows.
     const std::span<const int32_t> wanted = wanted_rows(step);
-    block_.run(last, step, &wanted);
-    if (!step.hidden_rows.empty()) show_hidden(wanted, step.hidden_rows, output.hidden);
-    if (!step.logit_rows.empty()) run_head(wanted, step.logit_rows, output.logits);
+    prepare_logits(step);
+    const auto compute = [&] {
+      run_blocks(step, wanted);
+      if (!step.hidden_rows.empty()) show_hidden(wanted, step.hidden_rows, output.hidden);
+      if (!step.logit_rows.empty()) run_head(wanted, step.logit_rows, logits_of(output));
+    };
+    if (comes_again(step)) {
+      network_.context.runtime->run_repeatedly(key_of(step), compute);
+    } else {
+      compute();
+    }
+    if (network_.context.runtime != nullptr && !output.logits.empty())
+      network_.copy_out(logits_.data(), output.logits.data(), output.logits.size_bytes());
   }
 
  private:
@@ -63,7 +75,11 @@ class Transformer final : public Decoder {
     const auto elements = [](std::span<const int32_t> wanted, int64_t cols) {
       return wanted.size() * static_cast<size_t>(cols);
     };
-    REPRISE_CHECK(output.logits.size() == elements(step.logit_rows, network_.config.vocab) &&
+    REPRISE_CHECK(!output.leaves_logits || (output.logits.empty() && runtime() != nullptr),
+                  "logits cannot stay where nobody reads them");
+    const size_t logits =
+        output.leaves_logits ? 0 : elements(step.logit_rows, network_.config.vocab);
+    REPRISE_CHECK(output.logits.size() == logits &&
                       output.hidden.size() == elements(step.hidden_rows, network_.config.hidden),
                   "room for {} logits and {} hidden values", output.logits.size(),
                   output.hidden.size());
@@ -87,27 +103,65 @@ class Transformer final : public Decoder {
     return places_;
   }
 
+  void run_blocks(const StepInput& step, std::span<const int32_t> wanted) {
+    const int64_t last = network_.config.layers - 1;
+    for (int64_t layer = 0; layer < last; ++layer) block_.run(layer, step, nullptr);
+    block_.run(last, step, &wanted);
+  }
+
+  // A decode step on another device: it computes logits of all rows, and needs nothing of the host
+  // on the way. With experts it does: rows are sorted there.
+  [[nodiscard]] bool comes_again(const StepInput& step) const {
+    return runtime() != nullptr && step.logit_rows.size() == step.ids.size() &&
+           step.hidden_rows.empty() && step.policy == nullptr && step.score_bias == nullptr &&
+           network_.config.expert_layers() == 0;
+  }
+
+  // What such a step starts kernels with: how many rows, in which buffers (they only ever grow),
+  // and how attention is cut.
+  [[nodiscard]] WorkKey key_of(const StepInput& step) const {
+    WorkKey key = {step.ids.size(), static_cast<uint64_t>(network_.buffers.rows),
+                   reinterpret_cast<uint64_t>(logits_.data())};
+    block_.append_key(key);
+    return key;
+  }
+
+  // On another device logits and hidden states are made in its memory, and copied.
+  void prepare_logits(const StepInput& step) {
+    if (runtime() == nullptr) return;
+    grow(logits_, std::ssize(step.logit_rows), network_.config.vocab, DType::kF32,
+         network_.context);
+  }
+  float* logits_of(const StepOutput& output) {
+    return runtime() != nullptr ? logits_.as<float>() : output.logits.data();
+  }
+
   void show_hidden(std::span<const int32_t> kept, std::span<const int32_t> rows,
                    std::span<float> out) {
+    const auto count = static_cast<int64_t>(rows.size());
+    float* to = out.data();
+    if (runtime() != nullptr) {
+      grow(hidden_, count, network_.config.hidden, DType::kF32, network_.context);
+      to = hidden_.as<float>();
+    }
     kernels::GatherRowsCall{.in = network_.buffers.residual.data(),
-                            .out = out.data(),
+                            .out = to,
                             .row_bytes = network_.config.hidden * int64_t{sizeof(float)},
                             .rows = places(kept, rows)}
         .run(network_.context);
     const LoadedPart& norm = network_.weights.model[Part::kFinalNorm];
-    if (!norm.values.empty())
-      network_.norm(norm, out.data(), static_cast<int64_t>(rows.size()), out.data(), DType::kF32);
+    if (!norm.values.empty()) network_.norm(norm, to, count, to, DType::kF32);
+    if (runtime() != nullptr) network_.copy_out(to, out.data(), out.size_bytes());
   }
 
-  void run_head(std::span<const int32_t> kept, std::span<const int32_t> rows,
-                std::span<float> out) {
+  void run_head(std::span<const int32_t> kept, std::span<const int32_t> rows, float* out) {
     Activations& buffers = network_.buffers;
     if (rows.size() != kept.size())
       network_.move_rows(buffers.residual, network_.config.hidden, DType::kF32, places(kept, rows));
     const auto count = static_cast<int64_t>(rows.size());
     network_.norm(network_.weights.model[Part::kFinalNorm], buffers.residual.as<float>(), count,
                   buffers.normed.data(), network_.dtype);
-    network_.linear(network_.weights.model[Part::kHead], buffers.normed.data(), count, out.data(),
+    network_.linear(network_.weights.model[Part::kHead], buffers.normed.data(), count, out,
                     DType::kF32);
   }
 
@@ -115,6 +169,7 @@ class Transformer final : public Decoder {
   Embed embed_;
   Block block_;
   std::vector<int32_t> wanted_, places_;  // of the step under way
+  Buffer logits_, hidden_;                // of another device than the CPU
 };
 
 }  // namespace

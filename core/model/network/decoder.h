@@ -38,6 +38,11 @@ class Decoder {
   // config().max_positions are computed as asked, rotary and ALiBi extrapolate; whoever measures or
   // generates decides whether that is meant.
   virtual void forward(const StepInput& input, const StepOutput& output) = 0;
+
+  // Of the device that computes, where plans and their caches have to lie; null: the CPU.
+  [[nodiscard]] virtual std::shared_ptr<DeviceRuntime> runtime() const { return nullptr; }
+  // [logit_rows, vocab] of the last forward() on that device, until the next; null on the CPU.
+  [[nodiscard]] virtual const float* device_logits() const { return nullptr; }
 };
 
 // Loads a Hugging Face folder, or makes random weights at its or a shipped shape.

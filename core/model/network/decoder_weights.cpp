@@ -6,10 +6,15 @@
 namespace reprise::model {
 namespace {
 
-std::vector<float> read_vector(const WeightSource& source, const TensorSpec& spec) {
-  std::vector<float> values(static_cast<size_t>(spec.rows * spec.cols));
+// Where the context computes.
+Tensor placed(Tensor tensor, const Context& context) {
+  return context.runtime != nullptr ? tensor.copy_to(context.runtime) : std::move(tensor);
+}
+
+Tensor read_vector(const WeightSource& source, const TensorSpec& spec, const Context& context) {
+  Tensor values(DType::kF32, {spec.rows * spec.cols});
   source.read_rows(spec, 0, spec.rows, DType::kF32, values.data());
-  return values;
+  return placed(std::move(values), context);
 }
 
 kernels::Weight read_matrix(const WeightSource& source, const TensorSpec& spec, WeightFormat format,
@@ -23,7 +28,7 @@ kernels::Weight read_matrix(const WeightSource& source, const TensorSpec& spec, 
 
 Tensor read_table(const WeightSource& source, const TensorSpec& spec, DType dtype,
                   const Context& context) {
-  Tensor tensor(dtype, {spec.rows, spec.cols}, context.device);
+  Tensor tensor(dtype, {spec.rows, spec.cols});
   constexpr int64_t kRows = 64;
   parallel_for(context, (spec.rows + kRows - 1) / kRows, [&](int64_t index, int) {
     const int64_t first = index * kRows, end = std::min(spec.rows, first + kRows);
@@ -31,17 +36,20 @@ Tensor read_table(const WeightSource& source, const TensorSpec& spec, DType dtyp
                      static_cast<char*>(tensor.data()) +
                          static_cast<size_t>(first * spec.cols) * size_of(dtype));
   });
-  return tensor;
+  return placed(std::move(tensor), context);
 }
 
-void require_memory(const ModelConfig& config, WeightFormat format) {
+void require_memory(const ModelConfig& config, WeightFormat format, const Context& context) {
+  const bool is_host = context.runtime == nullptr;
   const int64_t need = config.parameters() * static_cast<int64_t>(size_of(input_dtype(format)));
-  const int64_t have = available_bytes();
-  if (have > 0 && need > have)
+  const int64_t have = is_host ? available_bytes() : context.runtime->available_bytes();
+  if ((have > 0 || !is_host) && need > have)
     raise(
-        "{}: the weights need {:.2f} GiB in {} and {:.2f} GiB are available: use a smaller model{}",
+        "{}: the weights need {:.2f} GiB in {} and {:.2f} GiB are available{}: use a smaller "
+        "model{}",
         config.name, static_cast<double>(need) / 0x1p30, name_of(format),
         static_cast<double>(have) / 0x1p30,
+        is_host ? "" : fmt::format(" on device {}", name_of(context.device)),
         format == WeightFormat::kF32 && need / 2 <= have ? " or --dtype bf16" : "");
 }
 
@@ -70,7 +78,7 @@ int64_t DecoderWeights::bytes() const {
 
 DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source,
                             WeightFormat format, const Context& context) {
-  require_memory(config, format);
+  require_memory(config, format, context);
   DecoderWeights weights;
   weights.layers.resize(static_cast<size_t>(config.layers));
   for (const TensorSpec& spec : canonical_tensors(config)) {
@@ -79,9 +87,9 @@ DecoderWeights load_weights(const ModelConfig& config, const WeightSource& sourc
     const bool is_tied = role.part == Part::kEmbedding && config.tied_embeddings;
     LoadedPart& part = weights.set_of(role)[is_tied ? Part::kHead : role.part];
     if (role.is_bias) {
-      part.bias = read_vector(source, spec);
+      part.bias = read_vector(source, spec, context);
     } else if (kind_of(role.part) == PartKind::kNorm) {
-      part.values = read_vector(source, spec);
+      part.values = read_vector(source, spec, context);
     } else if (kind_of(role.part) == PartKind::kTable && !is_tied) {
       part.table = read_table(source, spec, input_dtype(format), context);
     } else {

@@ -13,10 +13,10 @@ namespace reprise::model {
 
 // One part of a model as it was loaded; which field holds its weight depends on the part's kind.
 struct LoadedPart {
-  Tensor table;               // kTable: [rows, cols] in the model's dtype
-  kernels::Weight matrix;     // kMatrix
-  std::vector<float> values;  // kNorm
-  std::vector<float> bias;    // empty: none
+  Tensor table;            // kTable: [rows, cols] in the model's dtype
+  kernels::Weight matrix;  // kMatrix
+  Tensor values;           // kNorm: [cols] f32
+  Tensor bias;             // [rows] f32; empty: none
 };
 
 class PartSet {

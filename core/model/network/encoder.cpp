@@ -62,12 +62,13 @@ void Encoder::make_room(int64_t tokens) {
   const ModelConfig& config = model_.config();
   if (keys_.empty() || keys_.shape()[1] < tokens) {
     const Shape shape = {config.kv_heads, std::max<int64_t>(tokens, 1), config.head_dim};
-    keys_ = Tensor(model_.dtype(), shape);
-    values_ = Tensor(model_.dtype(), shape);
+    keys_ = Tensor(model_.dtype(), shape, model_.runtime());
+    values_ = Tensor(model_.dtype(), shape, model_.runtime());
   }
   plan_.caches = {{.keys = keys_.data(),
                    .values = values_.data(),
                    .dtype = model_.dtype(),
+                   .device = keys_.device(),
                    .layer_stride = 0,  // every layer writes over the one before
                    .head_stride = keys_.shape()[1] * config.head_dim,
                    .kv_heads = config.kv_heads,

@@ -13,9 +13,9 @@ namespace reprise::model {
 void Experts::prepare(int64_t rows) {
   const ExpertsConfig& experts = network_.config.experts;
   const int64_t pairs = rows * experts.per_token, hidden = network_.config.hidden;
-  grow(logits_, rows, experts.count, DType::kF32);
-  grow(picked_, pairs, hidden, network_.dtype);
-  grow(made_, pairs, hidden, DType::kF32);
+  grow(logits_, rows, experts.count, DType::kF32, network_.context);
+  grow(picked_, pairs, hidden, network_.dtype, network_.context);
+  grow(made_, pairs, hidden, DType::kF32, network_.context);
   // All rows of a step may choose one expert.
   feed_forward_.prepare(rows, std::max(experts.intermediate, experts.shared_intermediate));
 }
@@ -25,15 +25,25 @@ void Experts::route(const PartSet& layer, const void* x, int64_t rows) {
   network_.linear(layer[Part::kRouter], x, rows, logits_.data(), DType::kF32);
   chosen_.resize(static_cast<size_t>(rows * experts.per_token));
   weights_.resize(chosen_.size());
-  kernels::RoutingCall{.logits = logits_.as<float>(),
+  Context host = network_.context;
+  host.device = Device::kCpu;
+  kernels::RoutingCall{.logits = logits(rows * experts.count).data(),
                        .rows = rows,
                        .experts = experts.count,
                        .per_row = experts.per_token,
                        .normalized = experts.norm_top_k,
                        .chosen = chosen_.data(),
                        .weights = weights_.data()}
-      .run(network_.context);
+      .run(host);
   kernels::group_by_expert(chosen_, experts.per_token, experts.count, groups_);
+}
+
+std::span<const float> Experts::logits(int64_t count) {
+  const auto elements = static_cast<size_t>(count);
+  if (network_.context.device == Device::kCpu) return {logits_.as<float>(), elements};
+  on_host_.resize(elements);
+  network_.copy_out(logits_.data(), on_host_.data(), elements * sizeof(float));
+  return on_host_;
 }
 
 void Experts::add(const PartSet& layer, const void* x, int64_t rows, float* residual) {
@@ -71,8 +81,8 @@ void Experts::add(const PartSet& layer, const void* x, int64_t rows, float* resi
 void Experts::add_shared(const PartSet& layer, const void* x, int64_t rows, float* residual) {
   feed_forward_.run(layer[Part::kSharedUp], layer[Part::kSharedDown], x, rows, made_.as<float>(),
                     /*accumulate=*/false);
-  auto* gate = logits_.as<float>();
-  network_.linear(layer[Part::kSharedGate], x, rows, gate, DType::kF32);
+  network_.linear(layer[Part::kSharedGate], x, rows, logits_.data(), DType::kF32);
+  const std::span<const float> gate = logits(rows);
   weights_.resize(static_cast<size_t>(rows));
   for (size_t r = 0; r < weights_.size(); ++r) weights_[r] = 1.0f / (1.0f + std::exp(-gate[r]));
   groups_.places.resize(static_cast<size_t>(rows));  // every row, once

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/device/buffer.h"
@@ -27,16 +28,19 @@ class Experts {
 
  private:
   void route(const PartSet& layer, const void* x, int64_t rows);
+  // The first `count` of logits_, on the host: another device is waited for.
+  std::span<const float> logits(int64_t count);
   void add_shared(const PartSet& layer, const void* x, int64_t rows, float* residual);
 
   Network& network_;
   FeedForward feed_forward_;
-  AlignedBuffer logits_;         // [rows, experts] f32; then the shared expert's gate [rows]
+  Buffer logits_;                // [rows, experts] f32; then the shared expert's gate [rows]
+  std::vector<float> on_host_;   // the same, where rows are sorted by expert
   std::vector<int32_t> chosen_;  // [rows, per_token]
   std::vector<float> weights_;   // [rows, per_token]
   kernels::ExpertGroups groups_;
-  AlignedBuffer picked_;  // [pairs, hidden]  rows of x, expert by expert
-  AlignedBuffer made_;    // [pairs, hidden] f32  what the experts made of them
+  Buffer picked_;  // [pairs, hidden]  rows of x, expert by expert
+  Buffer made_;    // [pairs, hidden] f32  what the experts made of them
   int64_t touched_ = 0;
 };
 

@@ -20,8 +20,8 @@ kernels::ActivationKind kind_of(Activation activation) {
 }  // namespace
 
 void FeedForward::prepare(int64_t rows, int64_t width) {
-  grow(up_, rows, width * (network_.config.gated_mlp ? 2 : 1), network_.dtype);
-  grow(activated_, rows, width, network_.dtype);
+  grow(up_, rows, width * (network_.config.gated_mlp ? 2 : 1), network_.dtype, network_.context);
+  grow(activated_, rows, width, network_.dtype, network_.context);
 }
 
 void FeedForward::run(const LoadedPart& up, const LoadedPart& down, const void* x, int64_t rows,

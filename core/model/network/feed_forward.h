@@ -22,8 +22,8 @@ class FeedForward {
 
  private:
   Network& network_;
-  AlignedBuffer up_;         // [rows, width, twice if gated]
-  AlignedBuffer activated_;  // [rows, width]
+  Buffer up_;         // [rows, width, twice if gated]
+  Buffer activated_;  // [rows, width]
 };
 
 }  // namespace reprise::model

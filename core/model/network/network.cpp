@@ -1,22 +1,23 @@
 #include "core/model/network/network.h"
 
+#include <cstring>
+
 #include "core/kernels/gather_rows.h"
 #include "core/kernels/norm.h"
 
 namespace reprise::model {
 namespace {
 
-const float* or_null(const std::vector<float>& values) {
-  return values.empty() ? nullptr : values.data();
-}
+const float* or_null(const Tensor& values) { return values.empty() ? nullptr : values.as<float>(); }
 
 }  // namespace
 
-void Activations::prepare(const ModelConfig& config, DType dtype, int64_t wanted_rows) {
+void Activations::prepare(const ModelConfig& config, DType dtype, int64_t wanted_rows,
+                          const Context& context) {
   if (wanted_rows <= rows) return;
   rows = 0;  // until all are made: an allocation may throw
-  const auto make = [&](AlignedBuffer& buffer, int64_t cols, DType type) {
-    buffer = AlignedBuffer(static_cast<size_t>(wanted_rows * cols) * size_of(type));
+  const auto make = [&](Buffer& buffer, int64_t cols, DType type) {
+    buffer = Buffer(context.runtime, static_cast<size_t>(wanted_rows * cols) * size_of(type));
   };
   make(residual, config.hidden, DType::kF32);
   make(normed, config.hidden, dtype);
@@ -34,7 +35,7 @@ void Network::norm(const LoadedPart& part, const float* x, int64_t rows, void* o
                    DType out_dtype) const {
   kernels::NormCall{.is_rms = config.norm == Norm::kRms,
                     .epsilon = static_cast<float>(config.norm_epsilon),
-                    .weight = part.values.data(),
+                    .weight = part.values.as<float>(),
                     .bias = or_null(part.bias),
                     .x = x,
                     .out = out,
@@ -57,12 +58,14 @@ void Network::linear(const LoadedPart& part, const void* x, int64_t rows, void* 
 
 void Network::linear_rows(const LoadedPart& part, int64_t first, int64_t end, const void* x,
                           int64_t rows, float* out) {
-  kernels::LinearCall{
-      .x = x, .m = rows, .bias = part.bias.empty() ? nullptr : part.bias.data() + first, .out = out}
+  kernels::LinearCall{.x = x,
+                      .m = rows,
+                      .bias = part.bias.empty() ? nullptr : part.bias.as<float>() + first,
+                      .out = out}
       .run(part.matrix.rows(first, end), linear_workspace, context);
 }
 
-void Network::move_rows(AlignedBuffer& buffer, int64_t cols, DType type,
+void Network::move_rows(Buffer& buffer, int64_t cols, DType type,
                         std::span<const int32_t> rows) const {
   kernels::GatherRowsCall{.in = buffer.data(),
                           .out = buffer.data(),
@@ -71,9 +74,14 @@ void Network::move_rows(AlignedBuffer& buffer, int64_t cols, DType type,
       .run(context);
 }
 
-void grow(AlignedBuffer& buffer, int64_t rows, int64_t cols, DType dtype) {
+void Network::copy_out(const void* from, void* host, size_t bytes) const {
+  if (context.runtime != nullptr) return context.runtime->copy_out(host, from, bytes);
+  std::memcpy(host, from, bytes);
+}
+
+void grow(Buffer& buffer, int64_t rows, int64_t cols, DType dtype, const Context& context) {
   const size_t bytes = static_cast<size_t>(rows * cols) * size_of(dtype);
-  if (buffer.bytes() < bytes) buffer = AlignedBuffer(bytes);
+  if (buffer.bytes() < bytes) buffer = Buffer(context.runtime, bytes);
 }
 
 }  // namespace reprise::model

@@ -12,17 +12,18 @@
 
 namespace reprise::model {
 
-// Activations of a step, sized for the most rows seen so far.
+// Activations of a step, sized for the most rows seen so far, in the memory of the context's
+// device.
 struct Activations {
   int64_t rows = 0;
-  AlignedBuffer residual;    // [rows, hidden] f32
-  AlignedBuffer normed;      // [rows, hidden]  what attention reads; then the MLP
-  AlignedBuffer normed_mlp;  // [rows, hidden]  what the MLP reads, parallel blocks with two norms
-  AlignedBuffer qkv;         // [rows, q + 2 kv] f32
-  AlignedBuffer attended;    // [rows, q]
-  AlignedBuffer cos, sin;    // [rows, rotated pairs] f32
+  Buffer residual;    // [rows, hidden] f32
+  Buffer normed;      // [rows, hidden]  what attention reads; then the MLP
+  Buffer normed_mlp;  // [rows, hidden]  what the MLP reads, parallel blocks with two norms
+  Buffer qkv;         // [rows, q + 2 kv] f32
+  Buffer attended;    // [rows, q]
+  Buffer cos, sin;    // [rows, rotated pairs] f32
 
-  void prepare(const ModelConfig& config, DType dtype, int64_t wanted_rows);
+  void prepare(const ModelConfig& config, DType dtype, int64_t wanted_rows, const Context& context);
 };
 
 struct Network {
@@ -45,11 +46,13 @@ struct Network {
   void linear_rows(const LoadedPart& part, int64_t first, int64_t end, const void* x, int64_t rows,
                    float* out);
   // Moves the given rows, which ascend, to the front of a buffer of [rows, cols].
-  void move_rows(AlignedBuffer& buffer, int64_t cols, DType type,
-                 std::span<const int32_t> rows) const;
+  void move_rows(Buffer& buffer, int64_t cols, DType type, std::span<const int32_t> rows) const;
+  // Copies to the host what the context's device holds; waits for it.
+  void copy_out(const void* from, void* host, size_t bytes) const;
 };
 
-// Grows `buffer` to hold [rows, cols]; what it held is lost if it grows.
-void grow(AlignedBuffer& buffer, int64_t rows, int64_t cols, DType dtype);
+// Grows `buffer` to hold [rows, cols] in the memory of the context's device; what it held is lost
+// if it grows.
+void grow(Buffer& buffer, int64_t rows, int64_t cols, DType dtype, const Context& context);
 
 }  // namespace reprise::model

@@ -23,8 +23,10 @@ struct StepInput {
 };
 
 struct StepOutput {
-  std::span<float> logits;  // [logit_rows, vocab] f32, row-major
+  std::span<float> logits;  // [logit_rows, vocab] f32, row-major; see leaves_logits
   std::span<float> hidden;  // [hidden_rows, hidden] f32, row-major, after the final norm
+  // Logits stay where they are computed, see Decoder::device_logits(): `logits` is empty.
+  bool leaves_logits = false;
 };
 
 }  // namespace reprise::model

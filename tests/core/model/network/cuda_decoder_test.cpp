@@ -1,0 +1,280 @@
+// Whole models on the device: the same logits as the CPU's, step for step, and the same tokens.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/kernels/cuda/backend.h"
+#include "tests/cuda_on_cpu/machine.h"
+#include "tests/support/max_difference.h"
+#include "tests/support/reference_decoder.h"
+#include "tests/support/run_model.h"
+#include "tests/support/run_requests.h"
+#include "tests/support/tiny_models.h"
+
+namespace reprise::model {
+namespace {
+
+using reprise::testing::all_logits;
+using reprise::testing::counted;
+using reprise::testing::max_difference;
+using reprise::testing::random_decoder;
+using reprise::testing::ReferenceDecoder;
+using reprise::testing::scaled_down;
+
+constexpr int32_t kVocab = 97;
+constexpr DType kCache = DType::kF16;  // where the CPU is compared with: it rounds finest
+
+// One shape of each family, of each block style and way to tell positions; head sizes that the
+// kernels are compiled for.
+struct Shape {
+  const char* name;
+  int64_t head_dim;
+};
+constexpr Shape kShapes[] = {{"llama-2-7b", 32},       {"llama-3-8b", 64}, {"mistral-7b", 32},
+                             {"falcon-7b", 64},        {"falcon-40b", 32}, {"falcon-rw-1b", 64},
+                             {"mpt-7b", 32},           {"mpt-30b", 64},    {"phi-2", 80},
+                             {"qwen1.5-moe-a2.7b", 32}};
+
+std::vector<int32_t> some_ids(int32_t count, int32_t seed = 3) {
+  std::vector<int32_t> ids;
+  for (int32_t i = 0; i < count; ++i) ids.push_back((i * i * 7 + seed) % kVocab);
+  return ids;
+}
+
+// With weights and activations in f32, what the device loses is the rounding of queries, keys,
+// values and softmax weights to the cache's type. Bf16StaysNearTheReference has 0.28 for a walk of
+// all roundings in bf16, of which those of attention are half; and f16 rounds 8 times as finely.
+double bound_of(DType cache) { return cache == DType::kBF16 ? 0.14 : 0.14 / 8; }
+
+class CudaModel : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    before_ = cuda_on_cpu::alive();
+    device_ = kernels::cuda::open_cuda();
+    context_.device = Device::kCuda;
+    context_.runtime = device_;
+  }
+  void TearDown() override {
+    decoder_.reset();
+    context_.runtime = nullptr;
+    EXPECT_EQ(device_->memory().used_bytes(), 0);
+    device_.reset();
+    EXPECT_EQ(cuda_on_cpu::alive(), before_) << "something was not given back";
+    cuda_on_cpu::machine() = {};
+  }
+  Decoder& load(const Json& config, DType dtype) {
+    decoder_ = random_decoder(config, context_, dtype);
+    return *decoder_;
+  }
+
+  cuda_on_cpu::Alive before_;
+  std::shared_ptr<cuda::CudaDevice> device_;
+  Context context_ = Context::machine();
+  std::unique_ptr<Decoder> decoder_;
+};
+
+class CudaFamily : public CudaModel, public ::testing::WithParamInterface<Shape> {
+ protected:
+  [[nodiscard]] Json config() const { return scaled_down(GetParam().name, GetParam().head_dim); }
+};
+
+TEST_P(CudaFamily, LogitsMatchTheReferenceWholeAndInChunks) {
+  Decoder& decoder = load(config(), DType::kF32);
+  const std::vector<int32_t> ids = some_ids(23);
+  for (const DType cache : {DType::kBF16, DType::kF16}) {
+    ReferenceDecoder reference(decoder.config(), *random_weights(decoder.config(), 1));
+    reference.cache_dtype = cache;
+    const std::vector<double> want = reference.logits(ids, counted(23));
+    for (const int32_t chunk : {23, 1, 7})
+      EXPECT_LE(max_difference(all_logits(decoder, ids, chunk, cache), want), bound_of(cache))
+          << "chunk " << chunk << ", cache in " << name_of(cache);
+  }
+}
+
+// As Bf16StaysNearTheReference of the CPU, whose bound this is; and as near to the CPU's own.
+TEST_P(CudaFamily, NarrowWeightsStayNearTheReferenceAndTheCpu) {
+  Decoder& decoder = load(config(), DType::kBF16);
+  const std::vector<int32_t> ids = some_ids(23);
+  const std::vector<double> want =
+      ReferenceDecoder(decoder.config(), *random_weights(decoder.config(), 1))
+          .logits(ids, counted(23));
+  const auto on_cpu = random_decoder(config(), Context::machine(), DType::kBF16);
+  const std::vector<float> cpu = all_logits(*on_cpu, ids, 23, DType::kBF16);
+  for (const int32_t chunk : {23, 1}) {
+    const std::vector<float> got = all_logits(decoder, ids, chunk, DType::kBF16);
+    EXPECT_LE(max_difference(got, want), 0.28) << "chunk " << chunk;
+    EXPECT_LE(max_difference(got, cpu), 0.28) << "chunk " << chunk;
+  }
+}
+
+// What an engine made of its requests: tokens, and the logits that each was drawn from.
+struct Drawn {
+  std::map<engine::RequestId, std::vector<int32_t>> tokens;
+  std::map<std::pair<engine::RequestId, int32_t>, std::vector<float>> logits;
+};
+
+// Three requests that share a prefix, and a fourth that joins later and does not.
+Drawn generate(Decoder& decoder, const std::string& method, const Context& context) {
+  const std::vector<int32_t> prefix = some_ids(18);
+  std::vector<reprise::testing::Arrival> arrivals;
+  for (int32_t i = 0; i < 4; ++i) {
+    engine::Request request{.id = i, .max_new_tokens = 5, .logits = engine::LogitsMode::kDrawn};
+    if (i < 3) request.prompt = prefix;
+    for (const int32_t id : some_ids(3 + i, 11 * i)) request.prompt.push_back(id);
+    arrivals.push_back({.step = i < 3 ? 0 : 2, .request = request});
+  }
+  engine::Engine engine = reprise::testing::make_engine(decoder, {.name = method}, arrivals, 4, 64,
+                                                        context, kCache, {prefix});
+  Drawn drawn;
+  engine.observe_logits([&](const engine::LogitsRow& row) {
+    drawn.logits[{row.request, row.index}] = {row.logits.begin(), row.logits.end()};
+  });
+  drawn.tokens = run_requests(engine, arrivals, {prefix}).tokens;
+  return drawn;
+}
+
+// Greedy tokens go different ways where two logits are nearly equal: until then all are compared,
+// and where they part the CPU's own two logits lie within twice the bound.
+void expect_alike(const Drawn& got, const Drawn& want, double bound, const std::string& what) {
+  size_t compared = 0;
+  for (const auto& [request, tokens] : want.tokens) {
+    if (request < 0 || !got.tokens.contains(request)) continue;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      const auto index = static_cast<int32_t>(i);
+      const std::vector<float>& cpu = want.logits.at({request, index});
+      EXPECT_LE(max_difference(got.logits.at({request, index}), cpu), bound)
+          << what << ": token " << i << " of request " << request;
+      ++compared;
+      const int32_t other = got.tokens.at(request).at(i);
+      if (other == tokens[i]) continue;
+      EXPECT_LE(cpu[static_cast<size_t>(tokens[i])] - cpu[static_cast<size_t>(other)], 2 * bound);
+      break;
+    }
+  }
+  EXPECT_GE(compared, 12u) << what << ": of 20";
+}
+
+TEST_F(CudaModel, EveryExactMethodGeneratesWhatTheCpuDoes) {
+  const Json config = scaled_down("llama-3-8b", 32);
+  Decoder& decoder = load(config, DType::kF32);
+  const auto on_cpu = random_decoder(config, Context::machine());
+  for (const std::string& method : reprise::testing::exact_methods())
+    expect_alike(generate(decoder, method, context_), generate(*on_cpu, method, Context::machine()),
+                 bound_of(kCache), method);
+}
+
+TEST_P(CudaFamily, SharedPlansGenerateWhatTheCpuDoes) {
+  Decoder& decoder = load(config(), DType::kF32);
+  const auto on_cpu = random_decoder(config(), Context::machine());
+  for (const char* method : {"paged", "chunk_attention"})
+    expect_alike(generate(decoder, method, context_), generate(*on_cpu, method, Context::machine()),
+                 bound_of(kCache), method);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, CudaFamily, ::testing::ValuesIn(kShapes), [](const auto& param) {
+  std::string name = param.param.name;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name;
+});
+
+// Steps of one row whose plan keeps its shape are recorded once and then replayed, with the same
+// logits as when every kernel is started by itself.
+TEST_F(CudaModel, DecodeStepsOfOneShapeAreReplayed) {
+  Decoder& decoder = load(scaled_down("llama-2-7b", 32), DType::kBF16);
+  const std::vector<int32_t> ids = some_ids(20);
+  const std::vector<float> replayed = all_logits(decoder, ids, 1, DType::kBF16);
+  EXPECT_GE(device_->graphs().replays(), 10);
+  EXPECT_LE(device_->graphs().recordings(), 5);
+  // In chunks of two rows of which one is the last: every step is another, and none comes again.
+  const int64_t replays = device_->graphs().replays();
+  const std::vector<float> whole = all_logits(decoder, ids, 20, DType::kBF16);
+  EXPECT_EQ(device_->graphs().replays(), replays);
+  EXPECT_LE(max_difference(replayed, whole), 0.28);
+}
+
+TEST_F(CudaModel, SampledTokensAreThoseOfTheSameLogitsOnTheCpu) {
+  Decoder& decoder = load(scaled_down("llama-2-7b", 32), DType::kBF16);
+  const engine::SamplingOptions sampling{.temperature = 0.8, .top_p = 0.9, .top_k = 20, .seed = 5};
+  engine::Engine engine(context_, decoder, methods::make_method("paged", {}),
+                        {.limits = {.max_batch = 2, .max_sequence_tokens = 40},
+                         .kv_dtype = DType::kBF16,
+                         .step_tokens = 32});
+  std::map<std::pair<engine::RequestId, int32_t>, int32_t> want;
+  engine.observe_logits([&](const engine::LogitsRow& row) {
+    want[{row.request, row.index}] = engine::sample(row.logits, sampling, row.request, row.index);
+  });
+  for (int32_t id = 0; id < 2; ++id)
+    engine.submit({.id = id,
+                   .prompt = some_ids(7, id),
+                   .max_new_tokens = 12,
+                   .sampling = sampling,
+                   .logits = engine::LogitsMode::kDrawn});
+  const std::vector<engine::TokenEvent> events = engine.run();
+  engine::require_served(events);
+  EXPECT_EQ(events.size(), 24u);
+  for (const engine::TokenEvent& event : events)
+    EXPECT_EQ(event.token, (want.at({event.request, event.index})));
+}
+
+TEST_F(CudaModel, HiddenStatesComeBackFromTheDevice) {
+  const Json config = scaled_down("llama-2-7b", 32);
+  Decoder& decoder = load(config, DType::kF32);
+  const std::vector<int32_t> ids = some_ids(9), wanted = {0, 3, 8}, logit_rows = {3, 5};
+  const auto hidden = static_cast<size_t>(decoder.config().hidden);
+  ReferenceDecoder reference(decoder.config(), *random_weights(decoder.config(), 1));
+  reference.cache_dtype = DType::kBF16;
+  const std::vector<double> all = reference.hidden(ids, counted(9));
+  kv::BlockPool pool({.layers = decoder.config().layers,
+                      .kv_heads = decoder.config().kv_heads,
+                      .head_dim = decoder.config().head_dim,
+                      .dtype = DType::kBF16,
+                      .block_tokens = 9,
+                      .num_blocks = 1,
+                      .runtime = device_});
+  kv::AttentionPlan plan;
+  plan.begin(pool.view());
+  const std::vector<int32_t> positions = counted(9);
+  const reuse::StepSequence part{
+      .id = 0, .first_row = 0, .rows = 9, .first_token = 0, .positions = positions, .length = 9};
+  reuse::append_rows(part, plan);
+  for (int32_t row = 0; row < 9; ++row)
+    plan.row_slots[static_cast<size_t>(row)] = pool.offset_of(0, row);
+  reuse::append_contiguous_reads(part, pool.offset_of(0), plan);
+  plan.finish();
+  std::vector<float> states(wanted.size() * hidden), logits(logit_rows.size() * kVocab);
+  decoder.forward({.ids = ids, .plan = plan, .logit_rows = logit_rows, .hidden_rows = wanted},
+                  {.logits = logits, .hidden = states});
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_LE(
+        max_difference(std::span(states).subspan(i * hidden, hidden),
+                       std::span(all).subspan(static_cast<size_t>(wanted[i]) * hidden, hidden)),
+        bound_of(DType::kBF16));
+}
+
+TEST_F(CudaModel, AModelThatDoesNotFitIsNamedWithNeedAndHave) {
+  cuda_on_cpu::machine().memory_bytes = size_t{40} << 20;
+  device_.reset();
+  context_.runtime = nullptr;
+  device_ = kernels::cuda::open_cuda();
+  context_.runtime = device_;
+  Json config = scaled_down("llama-2-7b", 32);
+  config["vocab_size"] = 200'000;
+  try {
+    (void)load(config, DType::kBF16);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    for (const char* part : {"the weights need", "are available on device cuda"})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
+TEST_F(CudaModel, AnF32CacheIsRefused) {
+  Decoder& decoder = load(scaled_down("llama-2-7b", 32), DType::kF32);
+  EXPECT_THROW((void)all_logits(decoder, some_ids(4), 4, DType::kF32), Error);
+}
+
+}  // namespace
+}  // namespace reprise::model

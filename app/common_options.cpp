@@ -4,6 +4,7 @@
 
 #include "app/number_option.h"
 #include "core/base/error.h"
+#include "core/kernels/open_device.h"
 
 namespace reprise::app {
 namespace {
@@ -28,14 +29,14 @@ Context make_context(const CommonOptions& options) {
   if (options.device != "cpu" && options.device != "cuda")
     raise("--device {}: {}", options.device,
           unknown_name("device", options.device, std::vector<std::string>{"cpu", "cuda"}));
-  if (options.device == "cuda")
-    raise("--device cuda: this build has no CUDA backend. Use --device cpu, which is the default.");
   if (options.threads < 0 || options.threads > kMostThreads)
     raise("--threads {}: give a number from 1 to {}, or leave it out to use all {} cores",
           options.threads, kMostThreads, cpu_facts().logical_cores);
   Context context = Context::machine();
   if (options.threads > 0) context.threads = options.threads;
   if (!options.isa.empty()) context.isa = parse_isa(options.isa);
+  context.device = options.device == "cuda" ? Device::kCuda : Device::kCpu;
+  context.runtime = kernels::open_device(context.device);
   return context;
 }
 

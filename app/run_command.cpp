@@ -10,6 +10,7 @@
 #include "app/output.h"
 #include "core/device/machine_probe.h"
 #include "core/kernels/fetch_calibration.h"
+#include "core/kernels/measure_device.h"
 #include "experiments/framework/check_groups.h"
 #include "experiments/framework/shard.h"
 #include "experiments/framework/sweep.h"
@@ -38,9 +39,14 @@ experiments::Shard shard_of(const RunCommand& command) {
   return experiments::shard_of_rank([](const char* name) { return std::getenv(name); });
 }
 
-Json measured_machine(const Context& context) {
+// The device, if one computes, and then the processor and its memory.
+Json measured_machine(Context context) {
+  const Json device = kernels::measure_device(context.runtime);
+  context.device = Device::kCpu;
+  context.runtime = nullptr;
   Json machine = machine_json(context, machine_limits(context));
   machine["fetch"] = kernels::calibrate_fetch(context);
+  if (!device.is_null()) machine["device"] = device;
   return machine;
 }
 
@@ -55,7 +61,7 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .out = chosen.out.empty() ? "out/" + experiment.name + "/" + experiment.scale : chosen.out,
       .fresh = chosen.fresh,
       .mix = chosen.mix,
-      .settings = {.context = context, .device = Device::kCpu},
+      .settings = {.context = context, .device = context.device},
       .measure_machine = [&] { return measured_machine(context); },
       .sources = experiments::sources_of(experiment),
       .shard = shard};

@@ -18,3 +18,23 @@ set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 find_package(CUDAToolkit REQUIRED)
+
+# A toolkit without cuBLAS, as some machines have it, and the wheel nvidia-cublas, which PyTorch brings: a library without
+# the name that linkers look for, and its headers.
+if(NOT TARGET CUDA::cublasLt)
+  execute_process(
+    COMMAND python3 -c "import importlib.util as u; s = u.find_spec('nvidia'); print(';'.join(s.submodule_search_locations) if s else '', end='')"
+    OUTPUT_VARIABLE wheels ERROR_QUIET)
+  set(version ${CUDAToolkit_VERSION_MAJOR})
+  find_path(REPRISE_CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${wheels} PATH_SUFFIXES cu${version}/include cublas/include)
+  find_library(REPRISE_CUBLASLT_LIBRARY NAMES cublasLt libcublasLt.so.${version} HINTS ${wheels}
+               PATH_SUFFIXES cu${version}/lib cublas/lib)
+  if(NOT REPRISE_CUBLASLT_INCLUDE_DIR OR NOT REPRISE_CUBLASLT_LIBRARY)
+    message(FATAL_ERROR "REPRISE_CUDA is ON, but cuBLASLt was found neither in the toolkit (${CUDAToolkit_LIBRARY_DIR}) nor among "
+                        "python3's packages. Install libcublas-dev of CUDA ${version}, or the wheel nvidia-cublas.")
+  endif()
+  message(STATUS "cuBLASLt: ${REPRISE_CUBLASLT_LIBRARY}")
+  add_library(CUDA::cublasLt UNKNOWN IMPORTED)
+  set_target_properties(CUDA::cublasLt PROPERTIES IMPORTED_LOCATION ${REPRISE_CUBLASLT_LIBRARY}
+                        INTERFACE_INCLUDE_DIRECTORIES ${REPRISE_CUBLASLT_INCLUDE_DIR})
+endif()

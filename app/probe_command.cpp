@@ -7,6 +7,7 @@
 #include "app/output.h"
 #include "core/device/machine_probe.h"
 #include "core/kernels/fetch_calibration.h"
+#include "core/kernels/measure_device.h"
 #include "results/table.h"
 
 namespace reprise::app {
@@ -27,6 +28,34 @@ void print_facts(const Context& context, const MachineLimits& limits) {
   table.row({"bf16 dot product", results::short_number(limits.bf16_gflop_s), "GFLOP/s"});
   print("{}\nmeasured in {:.1f} s; each figure is the best of several trials\n", table.text(),
         limits.elapsed_s);
+}
+
+void print_device(const Json& device) {
+  const Json& state = device["state"];
+  print("{}, compute capability {}, {} SMs, {:.1f} GiB\n", device["name"].get<std::string>(),
+        device["compute_capability"].get<std::string>(), device["sms"].get<int>(),
+        device["memory_bytes"].get<double>() / 0x1p30);
+  if (state.contains("absent"))
+    print("clocks unknown: {}\n\n", state["absent"].get<std::string>());
+  else
+    print("SM clock {} of {} MHz, {:.0f} of {:.0f} W, held down by: {}\n\n",
+          state["sm_mhz"].get<int>(), state["most_sm_mhz"].get<int>(),
+          state["power_w"].get<double>(), state["power_limit_w"].get<double>(),
+          state["throttled_by"].empty() ? "nothing" : state["throttled_by"].dump());
+  results::Table table;
+  table.column("limit of the GPU");
+  table.column("measured", results::Table::Align::kRight);
+  table.column("unit");
+  const auto row = [&](const char* what, const char* key, const char* unit) {
+    table.row({what, results::short_number(device["limits"][key].get<double>()), unit});
+  };
+  row("memory, copied", "copy_gb_s", "GB/s");
+  row("memory, read", "read_gb_s", "GB/s");
+  row("L2, read", "l2_read_gb_s", "GB/s");
+  row("bf16 product", "half_tflop_s", "TFLOP/s");
+  row("a further kernel", "launch_us", "us");
+  row("a kernel and waiting for it", "round_trip_us", "us");
+  print("{}\n", table.text());
 }
 
 // What attention of few rows over keys in memory reached.
@@ -53,13 +82,18 @@ void add_probe_command(CLI::App& app) {
   command->add_flag("--json", *is_json, "print the facts and limits as records keep them");
   const auto common = add_common_options(*command);
   command->callback([is_json, common] {
-    const Context context = make_context(*common);
+    Context context = make_context(*common);
+    const Json device = kernels::measure_device(context.runtime);
+    context.device = Device::kCpu;  // whose limits come next
+    context.runtime = nullptr;
     const MachineLimits limits = probe_machine(context);
     if (*is_json) {
       Json machine = machine_json(context, limits);
       machine["fetch"] = kernels::calibrate_fetch(context);
+      if (!device.is_null()) machine["device"] = device;
       write_output(machine.dump(2) + "\n");
     } else {
+      if (!device.is_null()) print_device(device);
       print_facts(context, limits);
       print_fetch(context);
     }

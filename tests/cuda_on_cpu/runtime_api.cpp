@@ -61,8 +61,10 @@ void check_host_end(const void* address, size_t bytes, const char* call) {
 void check_ends(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  (to_device ? check_device_end : check_host_end)(to, bytes, "the target of a copy");
-  (from_device ? check_device_end : check_host_end)(from, bytes, "the source of a copy");
+  (to_device ? check_device_end : check_host_end)(
+      to, bytes, to_device ? "cudaMemcpy to the device" : "cudaMemcpy to the host");
+  (from_device ? check_device_end : check_host_end)(
+      from, bytes, from_device ? "cudaMemcpy from the device" : "cudaMemcpy from the host");
 }
 
 // Ends may have been freed since the copy was given.

@@ -4,12 +4,14 @@
 # tree and a pack, and runs tools/gpu_run.sh, which must build everything and then end at the first call that needs a
 # device, with an error that says so.
 #
-#   tests/gpu_rehearsal.sh [--suite NAME] [--mirror URL] [--pack FILE] [--cuda FOLDER] [--cache FOLDER] [--keep]
+#   tests/gpu_rehearsal.sh [--suite NAME] [--mirror URL] [--pack FILE] [--cuda FOLDER] [--jobs N]
+#                          [--cache FOLDER] [--keep]
 #
 #   --suite   of the bare system: bookworm (default), trixie, noble, jammy, ...
 #   --mirror  where its packages come from (default: the distribution's own)
 #   --pack    of tools/gpu_pack.sh (default: one is made)
 #   --cuda    the toolkit to lend (default: /usr/local/cuda)
+#   --jobs    compilers at once (default: one a core)
 #   --cache   keep package archives in this folder between runs
 #   --keep    leave the folder behind and say where it is
 #
@@ -23,17 +25,18 @@ die() { echo "gpu_rehearsal.sh: $*" >&2; exit 2; }
 fails() { echo "gpu_rehearsal.sh: $*" >&2; exit 1; }
 not_here() { echo "gpu_rehearsal.sh: not possible on this machine: $*" >&2; exit 77; }
 
-suite=bookworm mirror="" pack="" cuda=/usr/local/cuda cache="" keeps=false
+suite=bookworm mirror="" pack="" cuda=/usr/local/cuda jobs=$(nproc) cache="" keeps=false
 parse_options() {
   while [ $# -gt 0 ]; do
     case "$1" in
-      --suite | --mirror | --pack | --cuda | --cache) [ $# -ge 2 ] || die "$1 needs a value" ;;
+      --suite | --mirror | --pack | --cuda | --jobs | --cache) [ $# -ge 2 ] || die "$1 needs a value" ;;
     esac
     case "$1" in
       --suite) suite=$2; shift ;;
       --mirror) mirror=$2; shift ;;
       --pack) pack=$(realpath "$2"); shift ;;
       --cuda) cuda=$2; shift ;;
+      --jobs) jobs=$2; shift ;;
       --cache) mkdir -p "$2"; cache=$(realpath "$2"); shift ;;
       --keep) keeps=true ;;
       --help | -h) sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
@@ -99,11 +102,11 @@ run_inside() {   # within the namespaces; what there is of a network is shut out
   [ "$cuda" = /usr/local/cuda ] || ln -sfn "$cuda" "$root/usr/local/cuda"
   mount -t proc proc "$root/proc"
   mount -t tmpfs tmpfs "$root/dev/shm" 2>/dev/null || true
-  (cd "$tree" && git ls-files -z | while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
+  (cd "$tree" && git ls-files -z --cached --others --exclude-standard | sort -zu | while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
     tar --null -T - -c) | tar -x -C "$root/tree"
   cp "$pack" "$root/tree/out/gpu_pack.tar.gz"
   unshare --net chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
-    bash -c 'cd /tree && tools/gpu_run.sh /result 1 --patience 20' </dev/null
+    /tree/tools/gpu_run.sh /result 1 --patience 20 --jobs "$jobs" </dev/null
 }
 
 # What summary.json has to say: everything built, and the device missing is the first thing that goes wrong.

@@ -52,12 +52,13 @@ void load(const LoadCommand& command) {
                              command.primes, command.repeats_prompts);
   const std::string default_out =
       "out/" + experiment.name + "/" + experiment.scale + "/" + command.label;
-  const experiments::RunOptions options{.out = chosen.out.empty() ? default_out : chosen.out,
-                                        .fresh = chosen.fresh,
-                                        .mix = chosen.mix,
-                                        .settings = {.context = context, .device = Device::kCpu},
-                                        .measure_machine = client_machine,
-                                        .sources = experiments::sources_of(experiment)};
+  experiments::RunOptions options;
+  options.out = chosen.out.empty() ? default_out : chosen.out;
+  options.fresh = chosen.fresh;
+  options.mix = chosen.mix;
+  options.settings.context = context;
+  options.measure_machine = client_machine;
+  options.sources = experiments::sources_of(experiment);
   const auto groups = experiments::expand(experiment, options.settings);
   const Json manifest = checked_plan(experiment, options, groups, chosen);
   measure_and_show(experiment, options, load_kind, manifest, chosen);

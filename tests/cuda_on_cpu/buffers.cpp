@@ -10,8 +10,9 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr size_t kAlignment = 256;
-constexpr size_t kMargin = 1024;              // before and behind each buffer
-constexpr size_t kMostFreedBytes = 64 << 20;  // kept
+constexpr size_t kMargin = 1024;  // before and behind each buffer
+constexpr size_t kMostFreedBytes =
+    8 << 20;  // kept: each page counts when memory is opened and closed
 
 size_t rounded_up(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 

@@ -44,11 +44,14 @@ if(TARGET reprise_attention_on_cpu)
     SOURCES ${kernels}/backend.cpp ${kernels}/device_weight.cpp ${kernels}/open_device.cpp ${kernels}/step_attention_cuda.cpp
             ${CMAKE_SOURCE_DIR}/tests/cuda_on_cpu/gemm.cpp
     LINK reprise_cuda_device_on_cpu reprise_attention_on_cpu)
+  reprise_test(cuda_linear_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/linear_test.cpp LINK reprise_cuda_on_cpu)
 endif()
 if(TARGET reprise_row_kernels_on_cpu)
   reprise_test(cuda_draw_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/draw_test.cpp LINK reprise_row_kernels_on_cpu reprise_engine)
 endif()
 if(REPRISE_CUDA)
+  reprise_test(cuda_device_linear_test SOURCES device_main.cpp ${CMAKE_CURRENT_LIST_DIR}/linear_test.cpp LINK reprise_cuda_kernels LABELS gpu)
+  set_tests_properties(cuda_device_linear_test PROPERTIES SKIP_RETURN_CODE 77)
   reprise_test(cuda_device_draw_test SOURCES device_main.cpp ${CMAKE_CURRENT_LIST_DIR}/draw_test.cpp
                LINK reprise_cuda_kernels reprise_engine LABELS gpu)
   set_tests_properties(cuda_device_draw_test PROPERTIES SKIP_RETURN_CODE 77)

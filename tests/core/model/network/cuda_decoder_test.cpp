@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/kernels/cuda/backend.h"
-#include "tests/cuda_on_cpu/machine.h"
+#include "tests/core/kernels/cuda/device_context.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/reference_decoder.h"
 #include "tests/support/run_model.h"
@@ -22,7 +21,11 @@ using reprise::testing::random_decoder;
 using reprise::testing::ReferenceDecoder;
 using reprise::testing::scaled_down;
 
-constexpr int32_t kVocab = 97;
+constexpr int32_t kVocab = 104;
+
+// Of so small models no thread has work for long.
+Context one_thread() { return {.threads = 1, .isa = best_isa()}; }
+
 constexpr DType kCache = DType::kF16;  // where the CPU is compared with: it rounds finest
 
 // One shape of each family, of each block style and way to tell positions; head sizes that the
@@ -47,64 +50,69 @@ std::vector<int32_t> some_ids(int32_t count, int32_t seed = 3) {
 // all roundings in bf16, of which those of attention are half; and f16 rounds 8 times as finely.
 double bound_of(DType cache) { return cache == DType::kBF16 ? 0.14 : 0.14 / 8; }
 
-class CudaModel : public ::testing::Test {
+// Sizes are multiples of 8, which matrix products are fast for and sure to be there.
+Json small_model(const char* shape, int64_t head_dim) {
+  Json json = scaled_down(shape, head_dim);
+  json["vocab_size"] = kVocab;
+  for (const auto& [key, value] : {std::pair{"intermediate_size", 96},
+                                   {"moe_intermediate_size", 40},
+                                   {"shared_expert_intermediate_size", 56}})
+    if (json.contains(key)) json[key] = value;
+  return json;
+}
+
+class CudaModel : public reprise::testing::OnDevice {
  protected:
-  void SetUp() override {
-    before_ = cuda_on_cpu::alive();
-    device_ = kernels::cuda::open_cuda();
-    context_.device = Device::kCuda;
-    context_.runtime = device_;
-  }
   void TearDown() override {
     decoder_.reset();
-    context_.runtime = nullptr;
-    EXPECT_EQ(device_->memory().used_bytes(), 0);
-    device_.reset();
-    EXPECT_EQ(cuda_on_cpu::alive(), before_) << "something was not given back";
-    cuda_on_cpu::machine() = {};
+    OnDevice::TearDown();
   }
   Decoder& load(const Json& config, DType dtype) {
     decoder_ = random_decoder(config, context_, dtype);
     return *decoder_;
   }
 
-  cuda_on_cpu::Alive before_;
-  std::shared_ptr<cuda::CudaDevice> device_;
-  Context context_ = Context::machine();
   std::unique_ptr<Decoder> decoder_;
 };
 
 class CudaFamily : public CudaModel, public ::testing::WithParamInterface<Shape> {
  protected:
-  [[nodiscard]] Json config() const { return scaled_down(GetParam().name, GetParam().head_dim); }
+  [[nodiscard]] Json config() const { return small_model(GetParam().name, GetParam().head_dim); }
 };
 
+// With weights and activations in f32, what the device loses is the rounding of queries, keys,
+// values and softmax weights to the type of the cache: as much as the reference loses when it
+// rounds them to bf16, and an eighth of it in f16. Twice that, since both are maxima of walks.
 TEST_P(CudaFamily, LogitsMatchTheReferenceWholeAndInChunks) {
   Decoder& decoder = load(config(), DType::kF32);
   const std::vector<int32_t> ids = some_ids(23);
-  for (const DType cache : {DType::kBF16, DType::kF16}) {
-    ReferenceDecoder reference(decoder.config(), *random_weights(decoder.config(), 1));
-    reference.cache_dtype = cache;
-    const std::vector<double> want = reference.logits(ids, counted(23));
+  ReferenceDecoder reference(decoder.config(), *random_weights(decoder.config(), 1));
+  const std::vector<double> want = reference.logits(ids, counted(23));
+  reference.cache_dtype = DType::kBF16;
+  reference.bf16_products = true;
+  const double loss = max_difference(reference.logits(ids, counted(23)), want);
+  for (const DType cache : {DType::kBF16, DType::kF16})
     for (const int32_t chunk : {23, 1, 7})
-      EXPECT_LE(max_difference(all_logits(decoder, ids, chunk, cache), want), bound_of(cache))
+      EXPECT_LE(max_difference(all_logits(decoder, ids, chunk, cache), want),
+                2.0 * loss * (cache == DType::kBF16 ? 1.0 : 0.125))
           << "chunk " << chunk << ", cache in " << name_of(cache);
-  }
 }
 
-// As Bf16StaysNearTheReference of the CPU, whose bound this is; and as near to the CPU's own.
+// The device rounds where the CPU does, so both deviate from the reference alike: as maxima of
+// walks of the same length, one by twice as much as the other at most.
 TEST_P(CudaFamily, NarrowWeightsStayNearTheReferenceAndTheCpu) {
   Decoder& decoder = load(config(), DType::kBF16);
   const std::vector<int32_t> ids = some_ids(23);
   const std::vector<double> want =
       ReferenceDecoder(decoder.config(), *random_weights(decoder.config(), 1))
           .logits(ids, counted(23));
-  const auto on_cpu = random_decoder(config(), Context::machine(), DType::kBF16);
+  const auto on_cpu = random_decoder(config(), one_thread(), DType::kBF16);
   const std::vector<float> cpu = all_logits(*on_cpu, ids, 23, DType::kBF16);
+  const double deviation = max_difference(cpu, want);
   for (const int32_t chunk : {23, 1}) {
     const std::vector<float> got = all_logits(decoder, ids, chunk, DType::kBF16);
-    EXPECT_LE(max_difference(got, want), 0.28) << "chunk " << chunk;
-    EXPECT_LE(max_difference(got, cpu), 0.28) << "chunk " << chunk;
+    EXPECT_LE(max_difference(got, want), 2.0 * deviation) << "chunk " << chunk;
+    EXPECT_LE(max_difference(got, cpu), 3.0 * deviation) << "chunk " << chunk;
   }
 }
 
@@ -156,19 +164,19 @@ void expect_alike(const Drawn& got, const Drawn& want, double bound, const std::
 }
 
 TEST_F(CudaModel, EveryExactMethodGeneratesWhatTheCpuDoes) {
-  const Json config = scaled_down("llama-3-8b", 32);
+  const Json config = small_model("llama-3-8b", 32);
   Decoder& decoder = load(config, DType::kF32);
-  const auto on_cpu = random_decoder(config, Context::machine());
+  const auto on_cpu = random_decoder(config, one_thread());
   for (const std::string& method : reprise::testing::exact_methods())
-    expect_alike(generate(decoder, method, context_), generate(*on_cpu, method, Context::machine()),
+    expect_alike(generate(decoder, method, context_), generate(*on_cpu, method, one_thread()),
                  bound_of(kCache), method);
 }
 
 TEST_P(CudaFamily, SharedPlansGenerateWhatTheCpuDoes) {
   Decoder& decoder = load(config(), DType::kF32);
-  const auto on_cpu = random_decoder(config(), Context::machine());
+  const auto on_cpu = random_decoder(config(), one_thread());
   for (const char* method : {"paged", "chunk_attention"})
-    expect_alike(generate(decoder, method, context_), generate(*on_cpu, method, Context::machine()),
+    expect_alike(generate(decoder, method, context_), generate(*on_cpu, method, one_thread()),
                  bound_of(kCache), method);
 }
 
@@ -182,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CudaFamily, ::testing::ValuesIn(kShapes), [](co
 // Steps of one row whose plan keeps its shape are recorded once and then replayed, with the same
 // logits as when every kernel is started by itself.
 TEST_F(CudaModel, DecodeStepsOfOneShapeAreReplayed) {
-  Decoder& decoder = load(scaled_down("llama-2-7b", 32), DType::kBF16);
+  Decoder& decoder = load(small_model("llama-2-7b", 32), DType::kBF16);
   const std::vector<int32_t> ids = some_ids(20);
   const std::vector<float> replayed = all_logits(decoder, ids, 1, DType::kBF16);
   EXPECT_GE(device_->graphs().replays(), 10);
@@ -195,7 +203,7 @@ TEST_F(CudaModel, DecodeStepsOfOneShapeAreReplayed) {
 }
 
 TEST_F(CudaModel, SampledTokensAreThoseOfTheSameLogitsOnTheCpu) {
-  Decoder& decoder = load(scaled_down("llama-2-7b", 32), DType::kBF16);
+  Decoder& decoder = load(small_model("llama-2-7b", 32), DType::kBF16);
   const engine::SamplingOptions sampling{.temperature = 0.8, .top_p = 0.9, .top_k = 20, .seed = 5};
   engine::Engine engine(context_, decoder, methods::make_method("paged", {}),
                         {.limits = {.max_batch = 2, .max_sequence_tokens = 40},
@@ -219,7 +227,7 @@ TEST_F(CudaModel, SampledTokensAreThoseOfTheSameLogitsOnTheCpu) {
 }
 
 TEST_F(CudaModel, HiddenStatesComeBackFromTheDevice) {
-  const Json config = scaled_down("llama-2-7b", 32);
+  const Json config = small_model("llama-2-7b", 32);
   Decoder& decoder = load(config, DType::kF32);
   const std::vector<int32_t> ids = some_ids(9), wanted = {0, 3, 8}, logit_rows = {3, 5};
   const auto hidden = static_cast<size_t>(decoder.config().hidden);
@@ -254,12 +262,8 @@ TEST_F(CudaModel, HiddenStatesComeBackFromTheDevice) {
 }
 
 TEST_F(CudaModel, AModelThatDoesNotFitIsNamedWithNeedAndHave) {
-  cuda_on_cpu::machine().memory_bytes = size_t{40} << 20;
-  device_.reset();
-  context_.runtime = nullptr;
-  device_ = kernels::cuda::open_cuda();
-  context_.runtime = device_;
-  Json config = scaled_down("llama-2-7b", 32);
+  open({.budget_bytes = int64_t{40} << 20});
+  Json config = small_model("llama-2-7b", 32);
   config["vocab_size"] = 200'000;
   try {
     (void)load(config, DType::kBF16);
@@ -272,7 +276,7 @@ TEST_F(CudaModel, AModelThatDoesNotFitIsNamedWithNeedAndHave) {
 }
 
 TEST_F(CudaModel, AnF32CacheIsRefused) {
-  Decoder& decoder = load(scaled_down("llama-2-7b", 32), DType::kF32);
+  Decoder& decoder = load(small_model("llama-2-7b", 32), DType::kF32);
   EXPECT_THROW((void)all_logits(decoder, some_ids(4), 4, DType::kF32), Error);
 }
 

@@ -58,8 +58,8 @@ inline void time_on_device(benchmark::State& state, double bytes, double flops,
   bench.device->synchronize();
   for (auto _ : state) state.SetIterationTime(1e-3 * timer.ms_of(work));
   const auto rate = benchmark::Counter::kIsIterationInvariantRate;
-  const double least_s = std::max(bytes / (1e9 * bench.limits.read_gb_s),
-                                  flops / (1e12 * bench.limits.half_tflop_s));
+  const double least_s =
+      std::max(bytes / (1e9 * bench.limits.read_gb_s), flops / (1e12 * bench.limits.half_tflop_s));
   state.counters["of limit"] = benchmark::Counter(least_s, rate);  // least time / time
   state.counters["B/s"] = benchmark::Counter(bytes, rate);
   state.counters["device B/s"] = 1e9 * bench.limits.read_gb_s;

@@ -71,16 +71,20 @@ def smoke_stage(build):
     ])
 
 
+def bench(build, program, group=""):
+    """A benchmark program, or those of its benchmarks whose names begin with `group`."""
+    name = f"{program}_{group}" if group else program
+    out = build / f"{name}.json"
+    return Step(name, [build / "bin" / program, f"--benchmark_filter=^{group}", "--benchmark_min_time=0.1",
+                       "--benchmark_out_format=json", f"--benchmark_out={out}"], out, most_s=120)
+
+
 def kernels_stage(tree, build):
-    def bench(name):
-        out = build / f"{name}.json"
-        return Step(name, [build / "bin" / name, "--benchmark_min_time=0.1", "--benchmark_out_format=json",
-                           f"--benchmark_out={out}"], out, most_s=120)
     against = build / "against_torch.jsonl"
     return Stage("2", "kernels against limits and against PyTorch", 300, [
-        bench("cuda_attention_bench"),
-        bench("cuda_gemm_bench"),
-        bench("cuda_rows_bench"),
+        bench(build, "cuda_attention_bench", "attention"),
+        bench(build, "cuda_gemm_bench"),
+        bench(build, "cuda_rows_bench"),
         Step("against_torch", ["python3", tree / "tools/gpu_against_torch.py", build / "bin/cuda_attention_bench", against],
              against),
     ])
@@ -94,13 +98,8 @@ def experiment(build, name, *options, most_s=None):
 
 
 def tables_stage(build):
-    half = ("--set", "dtypes=bf16")
-    return Stage("3", "the papers' tables and figures of one attention layer", 480, [
-        experiment(build, "chunk_attention/table3", *half, most_s=240),
-        experiment(build, "chunk_attention/fig3", *half, most_s=120),
-        experiment(build, "chunk_attention/fig4", *half, most_s=120),
-        experiment(build, "relay_attention/fig1_fig5", *half, most_s=120),
-    ])
+    """By benchmarks: experiments of kind attention run on the CPU alone."""
+    return Stage("3", "the papers' tables of one attention layer", 240, [bench(build, "cuda_attention_bench", "table3")])
 
 
 def models_stage(build):

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include <cmath>
+#include <string>
 
 #include "core/kernels/cuda/attention.cuh"
 #include "tests/core/kernels/cuda/attention_steps.h"
@@ -54,15 +55,19 @@ void time_step(benchmark::State& state, const Step& step) {
   state.SetLabel("bf16");
 }
 
+void add(const std::string& group, const Step& step) {
+  benchmark::RegisterBenchmark((group + "/" + name_of(step)).c_str(),
+                               [step](benchmark::State& state) { time_step(state, step); })
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
 }  // namespace
 }  // namespace reprise::kernels::cuda::testing
 
 int main(int argc, char** argv) {
   using namespace reprise::kernels::cuda::testing;
-  for (const Step& step : kSteps)
-    benchmark::RegisterBenchmark(("attention/" + name_of(step)).c_str(),
-                                 [&step](benchmark::State& state) { time_step(state, step); })
-        ->UseManualTime()
-        ->Unit(benchmark::kMicrosecond);
+  for (const Step& step : kSteps) add("attention", step);
+  for (const Step& step : table3_steps()) add("table3", step);
   return run_benchmarks(argc, argv);
 }

@@ -28,6 +28,9 @@ struct Step {
   Heads heads;
   int32_t rows, shared, own;
   bool is_prefill = false;
+  // False: each sequence reads the shared blocks for itself, as paged attention does that maps the
+  // same blocks several times (ChunkAttention's PagedAttn*). `shared` is a multiple of 16 then.
+  bool reads_shared_once = true;
 };
 inline constexpr Step kSteps[] = {
     {"prefill of 2048 tokens", kLlama2, 2048, 0, 2048, true},
@@ -43,13 +46,33 @@ inline constexpr Step kSteps[] = {
 };
 inline constexpr int32_t kBlockTokens = 16;
 
+// [ChunkAttention, table 3]: 32 sequences with prompts of 1024 to 4096 tokens, of which parts are
+// shared, and a block of new tokens each. Nothing shared is the paper's vLLM at that length.
+inline std::vector<Step> table3_steps() {
+  std::vector<Step> steps;
+  for (const int32_t prompt : {1024, 2048, 4096})
+    for (const int32_t percent : {0, 50, 75, 100})
+      for (const bool once : {true, false}) {
+        const int32_t shared = prompt * percent / 100;
+        if (shared == 0 && !once) continue;
+        steps.push_back({.what = "ChunkAttention table 3",
+                         .heads = kLlama2,
+                         .rows = 32,
+                         .shared = shared,
+                         .own = prompt - shared + kBlockTokens,
+                         .reads_shared_once = once});
+      }
+  return steps;
+}
+
 // "prefill/llama-2-7b/rows:2048/shared:0/own:2048": what tools/gpu_against_torch.py reads.
 inline std::string name_of(const Step& step) {
   return std::string(step.is_prefill ? "prefill/" : "decode/") + step.heads.model +
          "/heads:" + std::to_string(step.heads.heads) +
          "/kv_heads:" + std::to_string(step.heads.kv_heads) +
          "/head_dim:" + std::to_string(step.heads.head_dim) + "/rows:" + std::to_string(step.rows) +
-         "/shared:" + std::to_string(step.shared) + "/own:" + std::to_string(step.own);
+         "/shared:" + std::to_string(step.shared) + "/own:" + std::to_string(step.own) +
+         (step.reads_shared_once ? "" : "/paged");
 }
 
 // Elements of a block in a cache of one layer: [kv_heads, block_tokens, head_dim].
@@ -72,19 +95,37 @@ inline kv::AttentionPlan plan_of(const Step& step, const kv::CacheView& cache) {
   auto next = places.begin();
   kv::AttentionPlan plan;
   plan.begin(cache);
-  const auto add_segment = [&](int32_t tokens, int32_t first_position) {
+  const auto take_blocks = [&](int32_t tokens) {
     std::vector<int64_t> offsets;
     for (int32_t i = 0; i < blocks_of(tokens); ++i)
       offsets.push_back(*next++ * block_elements(step));
+    return offsets;
+  };
+  const auto add_segment = [&](int32_t tokens, int32_t first_position) {
     return plan.add_segment(
         {.block_tokens = kBlockTokens, .tokens = tokens, .first_position = first_position},
-        offsets);
+        take_blocks(tokens));
   };
   for (int32_t row = 0; row < step.rows; ++row) {
     const int32_t position = step.shared + (step.is_prefill ? row : step.own - 1);
     plan.row_positions.push_back(position);
     plan.row_lengths.push_back(position + 1);
     plan.row_slots.push_back(kv::kNoSlot);
+  }
+  if (!step.reads_shared_once) {
+    const std::vector<int64_t> shared = take_blocks(step.shared);
+    for (int32_t row = 0; row < step.rows; ++row) {
+      std::vector<int64_t> offsets = shared;
+      for (const int64_t offset : take_blocks(step.own)) offsets.push_back(offset);
+      plan.add_item({.segment = plan.add_segment({.block_tokens = kBlockTokens,
+                                                  .tokens = step.shared + step.own,
+                                                  .first_position = 0},
+                                                 offsets),
+                     .first_row = row,
+                     .end_row = row + 1});
+    }
+    plan.finish();
+    return plan;
   }
   if (step.shared > 0)
     plan.add_item({.segment = add_segment(step.shared, 0), .first_row = 0, .end_row = step.rows});

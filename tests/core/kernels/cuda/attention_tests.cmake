@@ -5,7 +5,7 @@ if(NOT TARGET reprise_attention_plans)
     SOURCES ${kernels}/roofline.cpp ${kernels}/schedule.cpp ${kernels}/schedule_upload.cpp ${kernels}/tiles.cpp
     LINK reprise_kernels)
 endif()
-foreach(name roofline step_schedule tiles)
+foreach(name roofline step_schedule steps tiles)
   reprise_test(cuda_attention_${name}_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/attention_${name}_test.cpp
                LINK reprise_attention_plans)
 endforeach()

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Tries what README.md promises a new user: installs the smallest Debian 12 (or another system) into a temporary folder, copies the
-# repository into it as committed, runs README's own commands there, and prints how long each part took. Nothing
-# stays behind, whichever way it ends: all mounts live in a mount namespace of its own, which ends with it.
+# Tries what README.md promises a new user: installs the smallest Debian 12 (or another system) into a temporary
+# folder, copies the repository into it as committed, runs README's own commands there, and prints how long each part
+# took. Nothing stays behind, whichever way it ends: all mounts live in a mount namespace of its own, which ends with it.
 #
-#   tests/fresh_machine.sh [--user root|plain|both] [--steps run,test] [--cache FOLDER] [--mirror URL] [--keep]
-#                          [--suite NAME]
+#   tests/fresh_machine.sh [--user root|plain|both] [--steps run,test] [--suite NAME] [--mirror URL] [--cache FOLDER]
+#                          [--keep]
 #
 #   --user     who types the commands: root, a plain user who may use sudo, or one after the other, each in a
 #              root of its own (default: both)

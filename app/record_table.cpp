@@ -1,6 +1,7 @@
 #include "app/record_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -208,7 +209,8 @@ Tables tables_of(const results::ResultsFolder& folder, const std::vector<std::st
   return tables;
 }
 
-// For programs: one number in a cell, with all its digits.
+// For programs: one number in a cell, with all its digits; the last column names the metrics that
+// tables star.
 std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
                    const std::vector<std::string>& metrics, const Json& papers) {
   Table table;
@@ -218,19 +220,23 @@ std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::
     for (const Json& paper : papers)
       if (paper_has(paper, name)) table.column(name + " " + paper["label"].get<std::string>());
   }
+  table.column("noisy");
   for (const Json& record : folder.records) {
     std::vector<std::string> cells;
     const auto add = [&](const Json& value) {
       cells.push_back(value.is_null() ? "" : cell_text(value));
     };
     for (const std::string& key : keys) cells.push_back(setting_text(record, key));
+    std::vector<std::string> starred;
     for (const std::string& name : metrics) {
       const Json metric = results::shown_metric(record["metrics"], name);
+      if (!metric.is_null() && is_starred(metric)) starred.push_back(name);
       for (const char* key : {"value", "q1", "q3"})
         add(metric.is_null() ? Json() : metric.value(key, Json()));
       for (const Json& paper : papers)
         if (paper_has(paper, name)) add(paper_value(paper, record, name));
     }
+    cells.push_back(fmt::format("{}", fmt::join(starred, " ")));
     table.row(std::move(cells));
   }
   return table.csv();

@@ -142,11 +142,16 @@ struct Measurement {
   Json answers = Json::object();   // outputs: hashes of generated tokens, agreement
   Json memory = Json::object();    // {name: bytes}
   Json core_use = Json::object();  // what the processor gave, sample by sample; of timed kinds
+  // {"count", "of"} where samples lost their cores to other programs: see Undisturbed. What is
+  // sampled from then on, and what follows from it, is marked.
+  Json disturbed = {};
 
   // A metric that is one number.
   void set(const MetricInfo& metric, double value);
   // A metric that is the median of numbers that are not kept, with their quartiles; at least one.
   void summarize(const MetricInfo& metric, const std::vector<double>& values);
+  // The same of numbers that follow from the samples' times.
+  void summarize_timed(const MetricInfo& metric, const std::vector<double>& values);
   // A metric that follows from another, fn(that), strictly up or down: a rate from a time. Its
   // median and its spread are fn of that one's.
   template <typename Fn>

@@ -119,7 +119,6 @@ class AttentionRun {
                     {"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
                     {"process_peak_bytes", peak_resident_bytes()}};
       one.resolved = resolved_of(*operators_[m]);
-      samples_[m].taking.add_to(one);
       all.push_back(std::move(one));
     }
     return all;

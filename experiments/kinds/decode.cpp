@@ -112,6 +112,7 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
                                      .touched_experts = std::llround(touched_experts)});
   const MemoryLimit limit = memory_limit(machine, bytes);
 
+  samples.taking.add_to(out);
   out.sample(kStepMs, samples.step_ms);
   out.sample(kPrefillMs, samples.prefill_ms);
   out.set(kPrefixMs, lane.prefix_ms);
@@ -130,7 +131,7 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
     for (size_t step = 0; step < samples.step_ms.size(); ++step)
       ratios.push_back(bytes / (samples.step_ms[step] * 1e6) / samples.steps_beside_gb_s[step]);
     out.summarize(kBesideGbS, samples.beside_gb_s);
-    out.summarize(kMemoryBesideRatio, ratios);
+    out.summarize_timed(kMemoryBesideRatio, ratios);
   }
   const double flop = decode_flop(decoder.config(), batch, context);
   if (const double most = gflop_limit(machine, group.dtype); most > 0)
@@ -139,7 +140,6 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
   out.resolved = resolved_settings(engine, decoder);
   out.resolved["memory_limit_level"] = limit.level;
   out.memory = memory_of(engine);
-  samples.taking.add_to(out);
   return out;
 }
 

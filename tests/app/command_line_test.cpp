@@ -216,7 +216,7 @@ TEST_F(PlotCommandLine, FormatsForProgramsHaveStandardOutputForThemselves) {
   EXPECT_EQ(Json::parse(json.out).size(), 2u);
   const Outcome csv =
       reprise({"plot", out(), "--out", figures(), "--format", "csv", "--metrics", "ttft_ms"});
-  EXPECT_TRUE(csv.out.starts_with("prompt_tokens,method,ttft_ms,ttft_ms_q1,ttft_ms_q3\r\n"))
+  EXPECT_TRUE(csv.out.starts_with("prompt_tokens,method,ttft_ms,ttft_ms_q1,ttft_ms_q3,noisy\r\n"))
       << csv.out;
   expect_refused({"plot", out(), "--format", "cvs"}, {"did you mean \"csv\""});
   expect_refused({"plot", out(), "--metrics", "ttft"}, {"did you mean \"ttft_ms\""});

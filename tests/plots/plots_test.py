@@ -308,6 +308,19 @@ class PlotTest(unittest.TestCase):
         self.assertNotIn("hatched", remark)
         self.assertIn("Fastest: P paged, RA relay_attention; grey where they tie.", remark)
 
+    def test_noisy_points_of_a_line_are_starred(self):
+        import lines
+        run = manifest()
+        spec = run["plots"][0]
+
+        def stars_of(metric):
+            records = [one | {"metrics": one["metrics"] | {"ttft_ms": one["metrics"]["ttft_ms"] | metric}} for one in RECORDS]
+            figure, _ = lines.draw(document(records, run), spec)
+            legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+            return sum(text.get_text() == "*" for plot in figure.axes for text in plot.texts), "noisy" in legend
+        self.assertEqual(stars_of({}), (0, False))
+        self.assertEqual(stars_of({"disturbed": {"count": 1, "of": 3}}), (len(RECORDS), True))
+
     def test_a_long_title_of_a_map_is_broken(self):
         import heat_map
         run = attention_manifest(family="map", rows="batch", name="map")

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -68,6 +69,16 @@ CLI::Validator dtype_name() {
         } catch (const Error& error) {
           return std::string(error.what());
         }
+      },
+      "");
+}
+
+CLI::Validator one_of(const std::string& what, const std::vector<std::string>& names) {
+  return CLI::Validator(
+      [what, names](std::string& text) {
+        return std::find(names.begin(), names.end(), text) == names.end()
+                   ? unknown_name(what, text, names)
+                   : std::string();
       },
       "");
 }

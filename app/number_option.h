@@ -23,6 +23,9 @@ CLI::Validator seed_number();
 // The name of a dtype: see parse_dtype().
 CLI::Validator dtype_name();
 
+// One of these words; else the error names the nearest ("unknown mode ...").
+CLI::Validator one_of(const std::string& what, const std::vector<std::string>& names);
+
 // A name or path: anything but nothing.
 CLI::Validator not_empty();
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "app/number_option.h"
 #include "app/output.h"
 #include "app/record_columns.h"
 #include "core/base/error.h"
@@ -89,8 +90,8 @@ std::string footnotes(const std::vector<Json>& records, const std::vector<std::s
 std::vector<std::string> split(const std::string& names) {
   std::vector<std::string> parts;
   std::istringstream stream(names);
-  for (std::string part; std::getline(stream, part, ',');)
-    if (!part.empty()) parts.push_back(part);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  if (names.ends_with(',')) parts.emplace_back();
   return parts;
 }
 
@@ -100,8 +101,11 @@ std::vector<std::string> wanted_metrics(const results::ResultsFolder& folder,
   const std::vector<std::string> known = all_metrics(folder);
   if (wanted == "all") return known;
   const std::vector<std::string> names = split(wanted);
-  if (names.empty()) raise("--metrics is empty; name some of: {}", fmt::join(known, ", "));
   for (const std::string& name : names) {
+    if (name.empty())
+      raise("--metrics {} has an empty name; name some of: {}", wanted, fmt::join(known, ", "));
+    if (std::count(names.begin(), names.end(), name) > 1)
+      raise("--metrics {} names {} twice", wanted, name);
     const std::string metric = results::split_metric_name(name).metric;
     if (std::find(known.begin(), known.end(), metric) == known.end())
       raise("--metrics: {}", unknown_name("metric", metric, known));
@@ -342,8 +346,10 @@ std::string missing_note(const std::vector<results::MissingPoints>& missing) {
 void add_table_options(CLI::App& command, TableOptions& options) {
   command.add_option("--format", options.format,
                      "of the results: table, csv, markdown or json (default: table)");
-  command.add_option("--metrics", options.metrics,
-                     "metrics to show, as a,b; or all (default: the experiment's, as many as fit)");
+  command
+      .add_option("--metrics", options.metrics,
+                  "metrics to show, as a,b; or all (default: the experiment's, as many as fit)")
+      ->check(not_empty());
 }
 
 TableFormat parse_table_format(const std::string& name) {

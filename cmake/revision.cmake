@@ -2,6 +2,7 @@
 # a new commit compiles nothing. Run as: cmake -DSOURCE_DIR=... -DOUTPUT=... -P revision.cmake
 set(revision "unknown")
 set(dirty 0)
+set(changes_hash "")  # tells two modified trees of one revision apart
 find_program(GIT_PROGRAM git)
 if(GIT_PROGRAM)
   execute_process(COMMAND ${GIT_PROGRAM} rev-parse HEAD WORKING_DIRECTORY ${SOURCE_DIR}
@@ -12,10 +13,15 @@ if(GIT_PROGRAM)
                     WORKING_DIRECTORY ${SOURCE_DIR} OUTPUT_VARIABLE changes ERROR_QUIET)
     if(changes)
       set(dirty 1)
+      execute_process(COMMAND ${GIT_PROGRAM} diff HEAD --binary WORKING_DIRECTORY ${SOURCE_DIR}
+                      OUTPUT_VARIABLE difference ERROR_QUIET)
+      string(SHA256 changes_hash "${difference}")
+      string(SUBSTRING "${changes_hash}" 0 12 changes_hash)
     endif()
   endif()
 endif()
-set(text "#pragma once\n#define REPRISE_REVISION \"${revision}\"\n#define REPRISE_REVISION_DIRTY ${dirty}\n")
+set(text "#pragma once\n#define REPRISE_REVISION \"${revision}\"\n#define REPRISE_REVISION_DIRTY ${dirty}
+#define REPRISE_REVISION_CHANGES \"${changes_hash}\"\n")
 set(old "")
 if(EXISTS ${OUTPUT})
   file(READ ${OUTPUT} old)

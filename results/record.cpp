@@ -169,10 +169,11 @@ std::string text_fault(const Json& object, const char* part, const char* key) {
 std::string origin_fault(const Json& record) {
   if (std::string fault = machine_fault(record["machine"]); !fault.empty()) return fault;
   for (const auto& [part, key] :
-       {std::pair{"provenance", "revision"}, std::pair{"provenance", "compiler"},
-        std::pair{"provenance", "flags"}, std::pair{"experiment", "name"},
-        std::pair{"experiment", "kind"}, std::pair{"experiment", "scale"},
-        std::pair{"experiment", "paper"}, std::pair{"experiment", "figure"}})
+       {std::pair{"provenance", "revision"}, std::pair{"provenance", "changes"},
+        std::pair{"provenance", "compiler"}, std::pair{"provenance", "flags"},
+        std::pair{"experiment", "name"}, std::pair{"experiment", "kind"},
+        std::pair{"experiment", "scale"}, std::pair{"experiment", "paper"},
+        std::pair{"experiment", "figure"}})
     if (std::string fault = text_fault(record[part], part, key); !fault.empty()) return fault;
   if (!record["provenance"].value("dirty", Json(false)).is_boolean())
     return fmt::format("provenance.dirty must be true or false, found {}",

@@ -220,6 +220,10 @@ TEST_F(PlotCommandLine, FormatsForProgramsHaveStandardOutputForThemselves) {
       << csv.out;
   expect_refused({"plot", out(), "--format", "cvs"}, {"did you mean \"csv\""});
   expect_refused({"plot", out(), "--metrics", "ttft"}, {"did you mean \"ttft_ms\""});
+  expect_refused({"plot", out(), "--metrics", ""}, {"--metrics", "it is empty"});
+  expect_refused({"plot", out(), "--metrics", "ttft_ms,,tpot_ms"}, {"an empty name"});
+  expect_refused({"plot", out(), "--metrics", "ttft_ms,"}, {"an empty name"});
+  expect_refused({"plot", out(), "--metrics", "ttft_ms,ttft_ms"}, {"names ttft_ms twice"});
 }
 
 TEST_F(PlotCommandLine, RunIsNotContinuedWithAnotherModelOfTheSameName) {

@@ -1,40 +1,47 @@
 #include "core/model/network/encoder.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/base/error.h"
 
 namespace reprise::model {
 
-Encoder::Encoder(Decoder& model) : model_(model) {
-  if (model.config().is_causal)
-    raise("{} is a decoder, whose tokens see earlier ones alone: encode with bert or roberta",
-          model.config().name);
-}
-
-void Encoder::encode(std::span<const EncoderText> texts, std::span<float> hidden,
-                     LayerPolicy* policy) {
+void Encoder::encode(const EncodeStep& step, std::span<float> hidden) {
   plan_.clear();
   ids_.clear();
   token_types_.clear();
   int64_t tokens = 0;
-  for (const EncoderText& text : texts) tokens += static_cast<int64_t>(text.ids.size());
+  for (const EncoderText& text : step.texts) tokens += static_cast<int64_t>(text.ids.size());
   make_room(tokens);
-  for (const EncoderText& text : texts)
+  for (const EncoderText& text : step.texts)
     if (!text.ids.empty()) append(text);
   plan_.finish();
-  rows_.resize(ids_.size());
-  std::iota(rows_.begin(), rows_.end(), 0);
+  choose_rows(step.hidden_of);
   model_.forward({.ids = ids_,
                   .plan = plan_,
                   .hidden_rows = rows_,
                   .token_types = token_types_,
-                  .policy = policy},
+                  .policy = step.policy},
                  {.hidden = hidden});
 }
 
-// A text is one block of the scratch cache, and one item without a mask.
+void Encoder::choose_rows(HiddenOf hidden_of) {
+  rows_.clear();
+  for (const kv::WorkItem& text : plan_.items)
+    switch (hidden_of) {
+      case HiddenOf::kEveryToken:
+        for (int32_t row = text.first_row; row < text.end_row; ++row) rows_.push_back(row);
+        break;
+      case HiddenOf::kFirstToken:
+        rows_.push_back(text.first_row);
+        break;
+      case HiddenOf::kLastToken:
+        rows_.push_back(text.end_row - 1);
+        break;
+    }
+}
+
+// A text is one block of the scratch cache, and one item.
 void Encoder::append(const EncoderText& text) {
   REPRISE_CHECK(text.token_types.empty() || text.token_types.size() == text.ids.size(),
                 "{} token types for {} ids", text.token_types.size(), text.ids.size());
@@ -46,7 +53,9 @@ void Encoder::append(const EncoderText& text) {
   token_types_.resize(ids_.size(), 0);
   plan_.items.push_back({.segment = static_cast<int32_t>(plan_.segments.size()),
                          .first_row = first,
-                         .end_row = first + count});
+                         .end_row = first + count,
+                         .mask = model_.config().is_causal ? kv::Mask::kCausal : kv::Mask::kNone,
+                         .visible = 1});
   plan_.segments.push_back({.first_block = static_cast<int32_t>(plan_.block_offsets.size()),
                             .block_tokens = count,
                             .tokens = count});

@@ -14,7 +14,7 @@ function(reprise_libraries_below target found)
 endfunction()
 
 set(libraries "")
-foreach(library reprise_methods reprise_prompt_cache reprise_engine reprise_tokenizer)
+foreach(library reprise_methods reprise_prompt_cache reprise_engine reprise_sentence reprise_tokenizer)
   reprise_libraries_below(${library} libraries)
 endforeach()
 list(REMOVE_DUPLICATES libraries)

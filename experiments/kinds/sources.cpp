@@ -47,7 +47,8 @@ Json model_sources(const ModelChoice& choice) {
   const fs::path path = resolve_path(choice.model);
   std::error_code error;
   Json sources = Json::object();
-  for (const char* name : {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt"})
+  for (const char* name : {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt",
+                           "modules.json", "1_Pooling/config.json", "sentence_bert_config.json"})
     if (fs::is_regular_file(path / name, error)) sources[name] = hash_of_file(path / name);
   for (const model::ShippedShape& shape : model::shape_texts())
     if (shape.name == choice.model && sources.empty())
@@ -65,12 +66,13 @@ Json file_source(const fs::path& path) {
   return {{"bytes", facts.st_size}, {"modified", facts.st_mtime}};
 }
 
-// The JSON files of a folder by their names.
+// The JSON files and tables of a folder by their names.
 Json folder_sources(const fs::path& folder) {
   Json files = Json::object();
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
-    if (const std::string end = entry.path().extension(); end == ".json" || end == ".jsonl")
+    if (const std::string end = entry.path().extension();
+        end == ".json" || end == ".jsonl" || end == ".tsv")
       files[entry.path().filename().string()] = file_source(entry.path());
   return files;
 }

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/tokenizer/json_tokenizer.h"
+#include "core/tokenizer/older_files.h"
 #include "core/tokenizer/sentence_piece.h"
 #include "core/tokenizer/tokenizer_config.h"
 
@@ -31,7 +32,7 @@ bool is_rank_file(std::string_view bytes) {
 
 std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& path) {
   const std::string bytes = read_file(path, kMaxFileBytes);
-  const auto config = tokenizer::read_tokenizer_config(path.parent_path());
+  auto config = tokenizer::read_tokenizer_config(path.parent_path());
   const size_t first = bytes.find_first_not_of(" \t\r\n");
   if (path.extension() == ".json" || (first != std::string::npos && bytes[first] == '{'))
     return std::make_unique<tokenizer::JsonTokenizer>(parse_json(bytes, path.string()),
@@ -41,6 +42,8 @@ std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& path) {
         "{} is a list of tiktoken ranks (Llama 3's original release), which does not say how text "
         "is cut; use the tokenizer.json of the same checkpoint",
         path.string());
+  // DeBERTa's second and third version, whose tokens stand around a text as BERT's do.
+  if (path.filename() == "spm.model") config.surrounding = {"[CLS]", "[SEP]"};
   return std::make_unique<tokenizer::SentencePieceTokenizer>(bytes, path.string(), config);
 }
 
@@ -59,11 +62,15 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path, error))
     raise("no tokenizer at {}: neither a folder nor a file", path.string());
   if (!std::filesystem::is_directory(path, error)) return load_file(path);
-  for (const char* name : {"tokenizer.json", "tokenizer.model"})
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "spm.model"})
     if (std::filesystem::exists(path / name, error)) return load_file(path / name);
+  if (const auto older = tokenizer::read_older_files(path))
+    return std::make_unique<tokenizer::JsonTokenizer>(older->json, older->source.string(),
+                                                      tokenizer::read_tokenizer_config(path));
   raise(
-      "{} has neither tokenizer.json nor tokenizer.model; save the tokenizer in the \"fast\" form "
-      "to get a tokenizer.json",
+      "{} has neither tokenizer.json nor tokenizer.model, nor an older form of them (spm.model, "
+      "vocab.txt, vocab.json with merges.txt); save the tokenizer in the \"fast\" form to get a "
+      "tokenizer.json",
       path.string());
 }
 

@@ -62,7 +62,7 @@ TEST_F(Embedders, TheVectorIsTheMeanOfTheStates) {
   const Loaded loaded(dir_.path());
   Embedder embedder(*loaded.model, *loaded.tokenizer, {});
   const std::vector<float> vector = embedder.embed(Texts{"a b c"});
-  const std::vector<int32_t> ids = {1, 4, 5, 6, 2};
+  const std::vector<int32_t> ids = {2, 4, 5, 6, 3};
   std::vector<float> states(5 * 32), want(32, 0.0f);
   const model::EncoderText text{.ids = ids};
   model::Encoder(*loaded.model).encode({.texts = {&text, 1}}, states);
@@ -108,7 +108,7 @@ TEST_F(Embedders, DecodersGiveTheirLastState) {
   EXPECT_EQ(settings.pooling.text(), "lasttoken, not normalized");
   Embedder embedder(*loaded.model, *loaded.tokenizer, settings);
   const std::vector<float> two = embedder.embed(Texts{"a", "b c"});
-  const std::vector<int32_t> ids = {1, 5, 6, 2};
+  const std::vector<int32_t> ids = {2, 5, 6, 3};
   std::vector<float> states(4 * 32);
   const model::EncoderText text{.ids = ids};
   model::Encoder(*loaded.model).encode({.texts = {&text, 1}}, states);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/core/tokenizer/tokenizer_testing.h"
 
 namespace reprise::sentence {
 
@@ -31,30 +32,16 @@ inline void write_bert_config(const model::TempDir& dir) {
     "max_position_embeddings": 24, "type_vocab_size": 2, "torch_dtype": "float32"})");
 }
 
-// Words a to h and ##a to ##h, in lower case, between [CLS] and [SEP].
+// Words a to h and ##a to ##h, in lower case, from 4 and 12 on, between [CLS] 2 and [SEP] 3.
 inline std::string bert_tokenizer_json() {
-  Json vocab = {{"[UNK]", 0}, {"[CLS]", 1}, {"[SEP]", 2}, {"[PAD]", 3}};
+  Json json = tokenizer::bert_json();
+  Json& vocab = json["model"]["vocab"];
+  vocab = {{"[PAD]", 0}, {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}};
   for (int i = 0; i < 8; ++i) {
-    vocab[std::string(1, static_cast<char>('a' + i))] = 4 + i;
-    vocab[std::string("##") + static_cast<char>('a' + i)] = 12 + i;
+    const std::string letter(1, static_cast<char>('a' + i));
+    vocab[letter] = 4 + i;
+    vocab["##" + letter] = 12 + i;
   }
-  Json json = Json::parse(R"({
-    "version": "1.0", "truncation": null, "padding": null,
-    "added_tokens": [
-      {"id": 0, "content": "[UNK]", "special": true, "single_word": false, "lstrip": false,
-       "rstrip": false, "normalized": false},
-      {"id": 1, "content": "[CLS]", "special": true, "single_word": false, "lstrip": false,
-       "rstrip": false, "normalized": false},
-      {"id": 2, "content": "[SEP]", "special": true, "single_word": false, "lstrip": false,
-       "rstrip": false, "normalized": false}],
-    "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
-                   "strip_accents": null, "lowercase": true},
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
-    "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 2], "cls": ["[CLS]", 1]},
-    "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
-    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
-              "max_input_chars_per_word": 100, "vocab": {}}})");
-  json["model"]["vocab"] = vocab;
   return json.dump();
 }
 

@@ -27,26 +27,26 @@ class TextForms : public testing::Test {
 };
 
 TEST_F(TextForms, SpecialTokensStandAroundATextAndAPromptInside) {
-  EXPECT_EQ(tokens("a b").ids, (Ids{1, 4, 5, 2}));
+  EXPECT_EQ(tokens("a b").ids, (Ids{2, 4, 5, 3}));
   EXPECT_EQ(tokens("a b").given, 4);
   const TextForm form{.prompt = Prompt::parse("c {text} d", "--prompt")};
-  EXPECT_EQ(tokens("a", form).ids, (Ids{1, 6, 4, 7, 2}));
-  EXPECT_EQ(tokens("[SEP]", form).ids, (Ids{1, 6, 2, 7, 2}));  // as transformers reads it
+  EXPECT_EQ(tokens("a", form).ids, (Ids{2, 6, 4, 7, 3}));
+  EXPECT_EQ(tokens("[SEP]", form).ids, (Ids{2, 6, 3, 7, 3}));  // as transformers reads it
 }
 
 TEST_F(TextForms, ALongTextLosesItsEndAndKeepsItsSpecialTokens) {
   const TextTokens cut = tokens("a b c d", {.most_tokens = 4});
-  EXPECT_EQ(cut.ids, (Ids{1, 4, 5, 2}));
+  EXPECT_EQ(cut.ids, (Ids{2, 4, 5, 3}));
   EXPECT_EQ(cut.given, 6);
   EXPECT_TRUE(cut.was_cut());
   EXPECT_FALSE(tokens("a b c d", {.most_tokens = 6}).was_cut());
-  EXPECT_EQ(tokens("a b c", {.prompt = {.before = "h "}, .most_tokens = 4}).ids, (Ids{1, 11, 4, 2}));
-  EXPECT_EQ(tokens("a b", {.most_tokens = 3}).ids, (Ids{1, 4, 2}));
+  EXPECT_EQ(tokens("a b c", {.prompt = {.before = "h "}, .most_tokens = 4}).ids, (Ids{2, 11, 4, 3}));
+  EXPECT_EQ(tokens("a b", {.most_tokens = 3}).ids, (Ids{2, 4, 3}));
 }
 
 TEST_F(TextForms, APromptBehindALongTextIsNotCutOff) {
   const TextForm form{.prompt = {.after = " h"}, .most_tokens = 4};
-  EXPECT_EQ(tokens("a", form).ids, (Ids{1, 4, 11, 2}));
+  EXPECT_EQ(tokens("a", form).ids, (Ids{2, 4, 11, 3}));
   expect_error([&] { (void)tokens("a b", form); }, {"5 tokens", "takes 4", "shorten"});
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -30,13 +31,24 @@ bool is_rank_file(std::string_view bytes) {
          all(line.substr(space + 1), [](int c) { return std::isdigit(c) != 0 || c == '\r'; });
 }
 
+// A unigram model's tokenizer.json, with the SentencePiece model that it was made from beside it.
+bool is_of_sentence_piece(const Json& json, const std::filesystem::path& spm) {
+  std::error_code error;
+  return json.is_object() && json.contains("model") && json["model"].is_object() &&
+         json["model"].value("type", Json()) == Json("Unigram") &&
+         std::filesystem::exists(spm, error);
+}
+
 std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& path) {
   const std::string bytes = read_file(path, kMaxFileBytes);
   auto config = tokenizer::read_tokenizer_config(path.parent_path());
   const size_t first = bytes.find_first_not_of(" \t\r\n");
-  if (path.extension() == ".json" || (first != std::string::npos && bytes[first] == '{'))
-    return std::make_unique<tokenizer::JsonTokenizer>(parse_json(bytes, path.string()),
-                                                      path.string(), config);
+  if (path.extension() == ".json" || (first != std::string::npos && bytes[first] == '{')) {
+    const Json json = parse_json(bytes, path.string());
+    const std::filesystem::path spm = path.parent_path() / "spm.model";
+    if (is_of_sentence_piece(json, spm)) return load_file(spm);
+    return std::make_unique<tokenizer::JsonTokenizer>(json, path.string(), config);
+  }
   if (is_rank_file(bytes))
     raise(
         "{} is a list of tiktoken ranks (Llama 3's original release), which does not say how text "

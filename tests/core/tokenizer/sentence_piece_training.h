@@ -26,7 +26,8 @@ class SentenceList final : public sentencepiece::SentenceIterator {
 // The serialized model. `type` is "bpe" or "unigram"; with rules "nmt_nfkc" it has a character map.
 inline std::string train_sentence_piece(const std::string& type,
                                         const std::string& rules = "identity",
-                                        bool has_byte_fallback = true) {
+                                        bool has_byte_fallback = true,
+                                        const std::string& control_symbols = "") {
   std::vector<std::string> sentences;
   for (int i = 0; i < 40; ++i)
     sentences.push_back("the quick brown fox number " + std::to_string(i * 37) +
@@ -41,7 +42,8 @@ inline std::string train_sentence_piece(const std::string& type,
        {"hard_vocab_limit", "false"},
        {"minloglevel", "2"},
        {"num_threads", "1"},
-       {"remove_extra_whitespaces", rules == "identity" ? "false" : "true"}},
+       {"remove_extra_whitespaces", rules == "identity" ? "false" : "true"},
+       {"control_symbols", control_symbols}},
       &iterator, &model);
   return status.ok() ? model : "";
 }

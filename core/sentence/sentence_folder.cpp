@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool exists(const fs::path& path) {
+bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
 }
@@ -99,7 +99,7 @@ void read_pooling(const fs::path& folder, SentenceFolder& out) {
 void read_transformer(const fs::path& folder, SentenceFolder& out) {
   for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
     const fs::path path = folder / fmt::format("sentence_{}_config.json", name);
-    if (!exists(path)) continue;
+    if (!is_there(path)) continue;
     const Json json = read_json(path);
     JsonObject object(json, path.string());
     if (object.has("max_seq_length"))
@@ -111,7 +111,7 @@ void read_transformer(const fs::path& folder, SentenceFolder& out) {
 
 void read_prompts(const fs::path& folder, SentenceFolder& out) {
   const fs::path path = folder / "config_sentence_transformers.json";
-  if (!exists(path)) return;
+  if (!is_there(path)) return;
   const Json json = read_json(path);
   JsonObject object(json, path.string());
   if (!object.has("default_prompt_name")) return;
@@ -122,7 +122,7 @@ void read_prompts(const fs::path& folder, SentenceFolder& out) {
 }  // namespace
 
 std::optional<SentenceFolder> read_sentence_folder(const fs::path& folder) {
-  if (!exists(folder / "modules.json")) return std::nullopt;
+  if (!is_there(folder / "modules.json")) return std::nullopt;
   const std::vector<Module> modules = read_modules(folder);
   check_order(modules, folder);
   SentenceFolder out{.model = modules[0].path};

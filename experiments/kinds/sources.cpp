@@ -43,8 +43,16 @@ Json weights_of(const fs::path& dir) {
   return weights;
 }
 
+fs::path place_of_model(const std::string& name) {
+  try {
+    return resolve_model(name);
+  } catch (const Error&) {  // loading it says why
+    return name;
+  }
+}
+
 Json model_sources(const ModelChoice& choice) {
-  const fs::path path = resolve_path(choice.model);
+  const fs::path path = place_of_model(choice.model);
   std::error_code error;
   Json sources = Json::object();
   for (const char* name : {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt",

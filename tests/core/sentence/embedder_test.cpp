@@ -30,7 +30,7 @@ double length_of(std::span<const float> vector) {
   return std::sqrt(squares);
 }
 
-class Embedders : public testing::Test {
+class Embedders : public ::testing::Test {
  protected:
   Embedders() { write_sentence_model(dir_); }
   TempDir dir_;

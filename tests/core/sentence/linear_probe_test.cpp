@@ -58,10 +58,12 @@ TEST(LinearProbe, FindsALineThatTellsThemApart) {
   EXPECT_LE(probe.penalty(), 1.0);
 }
 
+// The line that is found errs by an angle that falls as the root of the items; a tenth of a radian
+// is 3 % of the points.
 TEST(LinearProbe, WrongLabelsCostNoMoreThanTheyMust) {
-  const Labelled training = points(600, {1, -2, 0.5f, 0}, 0, 0.2, 3);
+  const Labelled training = points(3000, {1, -2, 0.5f, 0}, 0, 0.2, 3);
   const Labelled test = points(1000, {1, -2, 0.5f, 0}, 0, 0, 4);
-  EXPECT_GE(LinearProbe::fit(training.data()).right(test.data()), 930);
+  EXPECT_GE(LinearProbe::fit(training.data()).right(test.data()), 950);
 }
 
 // Labels that the vectors know nothing of: a fair coin's share, within four deviations.

@@ -12,7 +12,7 @@ using model::expect_error;
 using model::TempDir;
 using Ids = std::vector<int32_t>;
 
-class TextForms : public testing::Test {
+class TextForms : public ::testing::Test {
  protected:
   TextForms() {
     dir_.write("tokenizer.json", bert_tokenizer_json());

@@ -14,8 +14,7 @@ namespace {
 cpu::DisentangledHead head_of(const DisentangledCall& call, const TextRows& text, int64_t head) {
   const int64_t at = text.first_row * call.row_stride + head * call.head_dim;
   const auto vectors_of = [&](const PositionVectors& vectors) {
-    return vectors.data == nullptr ? nullptr
-                                   : vectors.data + head * call.head_dim * vectors.stride;
+    return vectors.data == nullptr ? nullptr : vectors.data + head * call.head_dim * vectors.stride;
   };
   return {.q = call.q + at,
           .k = call.k + at,
@@ -59,22 +58,25 @@ void for_heads(const DisentangledCall& call, DisentangledWorkspace& workspace,
 
 void DisentangledCall::run(const OutputView& out, DisentangledWorkspace& workspace,
                            const Context& context) const {
-  for_heads(*this, workspace, context, [&](cpu::DisentangledHead head, const TextRows& text, int64_t index) {
-    const int64_t at = (text.first_row * heads + index) * head_dim;
-    head.out = static_cast<char*>(out.data) + static_cast<size_t>(at) * size_of(out.dtype);
-    head.out_dtype = out.dtype;
-    head.out_stride = heads * head_dim;
-    return head;
-  });
+  for_heads(*this, workspace, context,
+            [&](cpu::DisentangledHead head, const TextRows& text, int64_t index) {
+              const int64_t at = (text.first_row * heads + index) * head_dim;
+              head.out =
+                  static_cast<char*>(out.data) + static_cast<size_t>(at) * size_of(out.dtype);
+              head.out_dtype = out.dtype;
+              head.out_stride = heads * head_dim;
+              return head;
+            });
 }
 
 void DisentangledCall::biases(float* out, int64_t rows, int64_t keys_per_row,
                               DisentangledWorkspace& workspace, const Context& context) const {
-  for_heads(*this, workspace, context, [&](cpu::DisentangledHead head, const TextRows& text, int64_t index) {
-    head.biases = out + (index * rows + text.first_row) * keys_per_row;
-    head.bias_stride = keys_per_row;
-    return head;
-  });
+  for_heads(*this, workspace, context,
+            [&](cpu::DisentangledHead head, const TextRows& text, int64_t index) {
+              head.biases = out + (index * rows + text.first_row) * keys_per_row;
+              head.bias_stride = keys_per_row;
+              return head;
+            });
 }
 
 }  // namespace reprise::kernels

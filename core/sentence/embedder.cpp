@@ -50,8 +50,9 @@ TextTokens Embedder::tokens_of(std::string_view text) const {
   const int64_t vocab = model_.config().vocab;
   for (const int32_t id : tokens.ids)
     if (id >= vocab)
-      raise("token {} of the tokenizer is outside {}'s vocabulary of {}: they do not belong together",
-            id, model_.config().name, vocab);
+      raise(
+          "token {} of the tokenizer is outside {}'s vocabulary of {}: they do not belong together",
+          id, model_.config().name, vocab);
   return tokens;
 }
 

@@ -39,9 +39,7 @@ class Embedder {
   Embedder(model::Decoder& model, const Tokenizer& tokenizer, EmbedSettings settings);
 
   [[nodiscard]] const EmbedSettings& settings() const { return settings_; }
-  [[nodiscard]] int64_t width() const {
-    return settings_.pooling.width(model_.config().hidden);
-  }
+  [[nodiscard]] int64_t width() const { return settings_.pooling.width(model_.config().hidden); }
   // See TextTokenizer. Throws Error also for a token that the model does not have.
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
   // out [texts, width()] f32, in order. Texts of about kStepTokens tokens go through the model

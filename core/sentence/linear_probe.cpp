@@ -172,8 +172,7 @@ LinearProbe LinearProbe::fit(const ProbeData& training, const ProbeOptions& opti
   const int64_t positive = std::count_if(training.labels.begin(), training.labels.end(),
                                          [](uint8_t label) { return label != 0; });
   if (positive == 0 || positive == std::ssize(training.labels))
-    raise("all {} labels of the training set are one; a probe takes both",
-          training.labels.size());
+    raise("all {} labels of the training set are one; a probe takes both", training.labels.size());
   const Scaled data = scaled(training);
   LinearProbe probe;
   probe.penalty_ = options.penalty > 0 ? options.penalty : best_penalty(data, options);

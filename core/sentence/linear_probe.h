@@ -9,7 +9,7 @@ namespace reprise::sentence {
 
 // Vectors of one width, one after the other, and which are of the positive class.
 struct ProbeData {
-  std::span<const float> vectors;  // [labels, width]
+  std::span<const float> vectors;   // [labels, width]
   std::span<const uint8_t> labels;  // 0 or 1
   int64_t width = 0;
 };

@@ -25,10 +25,11 @@ struct Module {
 // A folder below `folder`; "" is that itself.
 fs::path place_of(JsonObject& json, const fs::path& folder) {
   const fs::path path = json.string("path", "");
-  const bool leaves = path.is_absolute() ||
-                      std::find(path.begin(), path.end(), fs::path("..")) != path.end();
+  const bool leaves =
+      path.is_absolute() || std::find(path.begin(), path.end(), fs::path("..")) != path.end();
   if (leaves)
-    raise("{} is \"{}\", which leaves the folder", json.where("path"), path.string().substr(0, 100));
+    raise("{} is \"{}\", which leaves the folder", json.where("path"),
+          path.string().substr(0, 100));
   return path.empty() ? folder : folder / path;
 }
 
@@ -41,8 +42,8 @@ std::vector<Module> read_modules(const fs::path& folder) {
     JsonObject object(item, source, fmt::format("[{}]", modules.size()));
     const std::string type = object.string("type");
     const size_t dot = type.rfind('.');
-    modules.push_back({dot == std::string::npos ? type : type.substr(dot + 1),
-                       place_of(object, folder)});
+    modules.push_back(
+        {dot == std::string::npos ? type : type.substr(dot + 1), place_of(object, folder)});
   }
   return modules;
 }
@@ -61,14 +62,13 @@ void check_order(const std::vector<Module>& modules, const fs::path& folder) {
 
 // The file's modes: flags of their own, or, in newer files, names under one key.
 std::vector<PoolingMode> read_modes(JsonObject& json) {
-  constexpr std::array kFlags = {std::pair{PoolingMode::kCls, "pooling_mode_cls_token"},
-                                 std::pair{PoolingMode::kMax, "pooling_mode_max_tokens"},
-                                 std::pair{PoolingMode::kMean, "pooling_mode_mean_tokens"},
-                                 std::pair{PoolingMode::kMeanSqrtLength,
-                                           "pooling_mode_mean_sqrt_len_tokens"},
-                                 std::pair{PoolingMode::kWeightedMean,
-                                           "pooling_mode_weightedmean_tokens"},
-                                 std::pair{PoolingMode::kLast, "pooling_mode_lasttoken"}};
+  constexpr std::array kFlags = {
+      std::pair{PoolingMode::kCls, "pooling_mode_cls_token"},
+      std::pair{PoolingMode::kMax, "pooling_mode_max_tokens"},
+      std::pair{PoolingMode::kMean, "pooling_mode_mean_tokens"},
+      std::pair{PoolingMode::kMeanSqrtLength, "pooling_mode_mean_sqrt_len_tokens"},
+      std::pair{PoolingMode::kWeightedMean, "pooling_mode_weightedmean_tokens"},
+      std::pair{PoolingMode::kLast, "pooling_mode_lasttoken"}};
   std::vector<PoolingMode> modes;
   for (const auto& [mode, key] : kFlags)
     if (json.boolean(key, false)) modes.push_back(mode);

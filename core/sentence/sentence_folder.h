@@ -21,9 +21,9 @@ struct SentenceFolder {
 
 // Reads modules.json and what it names: the transformer's sentence_bert_config.json (or an older
 // name of it), the pooling's config.json, and config_sentence_transformers.json; nothing where the
-// folder has no modules.json. Throws Error naming file and key for modules other than a Transformer,
-// a Pooling and perhaps a Normalize, in this order, for a path that leaves the folder, and for no
-// pooling mode.
+// folder has no modules.json. Throws Error naming file and key for modules other than a
+// Transformer, a Pooling and perhaps a Normalize, in this order, for a path that leaves the folder,
+// and for no pooling mode.
 std::optional<SentenceFolder> read_sentence_folder(const std::filesystem::path& folder);
 
 }  // namespace reprise::sentence

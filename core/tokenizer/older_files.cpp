@@ -27,9 +27,8 @@ void for_lines(std::string_view text, Fn&& fn) {
 }
 
 Json added_token(const std::string& text, const Json& id) {
-  return {{"id", id},          {"content", text},      {"single_word", false},
-          {"lstrip", false},   {"rstrip", false},      {"normalized", false},
-          {"special", true}};
+  return {{"id", id},        {"content", text},     {"single_word", false}, {"lstrip", false},
+          {"rstrip", false}, {"normalized", false}, {"special", true}};
 }
 
 // Those of `names` that the vocabulary has.
@@ -81,19 +80,19 @@ Json read_word_pieces(const fs::path& file) {
 
 Json word_piece(const fs::path& folder) {
   const Json vocabulary = read_word_pieces(folder / "vocab.txt");
-  return {{"version", "1.0"},
-          {"added_tokens",
-           added_tokens(vocabulary, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})},
-          {"normalizer", bert_normalizer(folder)},
-          {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-          {"post_processor", around(vocabulary, "[CLS]", "[SEP]")},
-          {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-          {"model",
-           {{"type", "WordPiece"},
-            {"unk_token", "[UNK]"},
-            {"continuing_subword_prefix", "##"},
-            {"max_input_chars_per_word", 100},
-            {"vocab", vocabulary}}}};
+  return {
+      {"version", "1.0"},
+      {"added_tokens", added_tokens(vocabulary, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})},
+      {"normalizer", bert_normalizer(folder)},
+      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+      {"post_processor", around(vocabulary, "[CLS]", "[SEP]")},
+      {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+      {"model",
+       {{"type", "WordPiece"},
+        {"unk_token", "[UNK]"},
+        {"continuing_subword_prefix", "##"},
+        {"max_input_chars_per_word", 100},
+        {"vocab", vocabulary}}}};
 }
 
 // "#version: ..." may open the file; then a merge a line.
@@ -120,18 +119,16 @@ Json byte_level_bpe(const fs::path& folder) {
   } else if (has("<s>", "</s>")) {
     post = around(vocabulary, "<s>", "</s>");
   }
-  Json json = {{"version", "1.0"},
-               {"added_tokens",
-                added_tokens(vocabulary, {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "[PAD]",
-                                          "[UNK]", "[CLS]", "[SEP]", "[MASK]"})},
-               {"normalizer", nullptr},
-               {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
-               {"post_processor", post},
-               {"decoder", {{"type", "ByteLevel"}}},
-               {"model",
-                {{"type", "BPE"},
-                 {"vocab", vocabulary},
-                 {"merges", read_merges(folder / "merges.txt")}}}};
+  Json json = {
+      {"version", "1.0"},
+      {"added_tokens", added_tokens(vocabulary, {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "[PAD]",
+                                                 "[UNK]", "[CLS]", "[SEP]", "[MASK]"})},
+      {"normalizer", nullptr},
+      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
+      {"post_processor", post},
+      {"decoder", {{"type", "ByteLevel"}}},
+      {"model",
+       {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", read_merges(folder / "merges.txt")}}}};
   for (Json& added : json["added_tokens"])  // a mask takes the space before it
     if (added["content"] == "<mask>" || added["content"] == "[MASK]") added["lstrip"] = true;
   return json;

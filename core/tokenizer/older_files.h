@@ -1,8 +1,9 @@
-// Tokenizers that were saved before tokenizer.json: vocab.txt of BERT, vocab.json with merges.txt of
-// RoBERTa and the first DeBERTa.
+// Tokenizers that were saved before tokenizer.json: vocab.txt of BERT, vocab.json with merges.txt
+// of RoBERTa and the first DeBERTa.
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/base/json.h"

@@ -20,7 +20,8 @@ std::filesystem::path fetched_models_dir();
 
 // What model::load_config() and load_decoder() take for a name: the path of a folder or config.json
 // as resolve_path() finds it, a shipped or a fetched model by the name of its folder ("quickstart",
-// "all-MiniLM-L6-v2"), or a shipped shape. Throws Error with the nearest of these for any other name.
+// "all-MiniLM-L6-v2"), or a shipped shape. Throws Error with the nearest of these for any other
+// name.
 std::string resolve_model(const std::string& name);
 
 }  // namespace reprise::experiments

@@ -16,7 +16,8 @@ class SentenceMethod {
  public:
   virtual ~SentenceMethod() = default;
   // Once, before the first query: stores or learns from texts that no query has.
-  virtual void prepare(sentence::Embedder& /*embedder*/, std::span<const std::string> /*database*/) {}
+  virtual void prepare(sentence::Embedder& /*embedder*/,
+                       std::span<const std::string> /*database*/) {}
   // Decides each layer of the queries' steps; null: every layer computes.
   [[nodiscard]] virtual model::LayerPolicy* policy() { return nullptr; }
   // What the method counted, as metrics.

@@ -86,8 +86,7 @@ SentenceScore score_pairs(const SentenceSet& set, std::span<const float> vectors
                                        vectors.subspan((2 * pair + 1) * width, width)));
   return {.value = results::spearman(cosines, set.scores),
           .interval = results::bootstrap_spearman(
-              cosines, set.scores,
-              {.confidence = kConfidence, .resamples = 2000, .seed = seed})};
+              cosines, set.scores, {.confidence = kConfidence, .resamples = 2000, .seed = seed})};
 }
 
 // The chosen texts' vectors and labels, side by side.
@@ -108,7 +107,8 @@ struct Chosen {
 };
 
 SentenceScore score_labels(const SentenceSet& set, std::span<const float> vectors, size_t width) {
-  const Chosen training(set, vectors, width, set.training), queries(set, vectors, width, set.queries);
+  const Chosen training(set, vectors, width, set.training),
+      queries(set, vectors, width, set.queries);
   const int64_t right = sentence::LinearProbe::fit(training.data).right(queries.data);
   const auto asked = std::ssize(set.queries);
   return {.value = static_cast<double>(right) / static_cast<double>(asked),

@@ -163,31 +163,32 @@ class SentenceRun {
 }  // namespace
 
 KindInfo SentencesKind::info() {
-  return {.name = "sentences",
-          .summary = "sentence vectors: agreement with people on pairs or labels, and time per text",
-          .axes = {{.name = "items",
-                    .fallback = 0,
-                    .accepted = Integers{0, int64_t{1} << 24},
-                    .unit = "items",
-                    .help = "pairs or labelled texts, the first of each file; 0: all"},
-                   {.name = "pooling",
-                    .fallback = kOfFolder,
-                    .accepted = Words{{kOfFolder, "mean", "cls", "last"}},
-                    .help = "which tokens' states make the vector; as the model's folder says, or "
-                            "else the mean of an encoder's and a decoder's last"},
-                   {.name = "prompt",
-                    .fallback = kTextAlone,
-                    .accepted = AnyText{},
-                    .help = "words around each text, which goes where {text} stands"},
-                   {.name = "database_share",
-                    .fallback = 0.0,
-                    .accepted = Reals{0, 0.9},
-                    .unit = "ratio",
-                    .help = "of the items, set apart for methods that store what they have seen"}},
-          .metrics = {kScore, kScoreLow, kScoreHigh, kLoss, kAgreement, kTextMs, kTokensPerS,
-                      kSpeedup, kTexts},
-          .own_methods = sentence_methods(),
-          .own_workloads = sentence_workloads()};
+  return {
+      .name = "sentences",
+      .summary = "sentence vectors: agreement with people on pairs or labels, and time per text",
+      .axes = {{.name = "items",
+                .fallback = 0,
+                .accepted = Integers{0, int64_t{1} << 24},
+                .unit = "items",
+                .help = "pairs or labelled texts, the first of each file; 0: all"},
+               {.name = "pooling",
+                .fallback = kOfFolder,
+                .accepted = Words{{kOfFolder, "mean", "cls", "last"}},
+                .help = "which tokens' states make the vector; as the model's folder says, or "
+                        "else the mean of an encoder's and a decoder's last"},
+               {.name = "prompt",
+                .fallback = kTextAlone,
+                .accepted = AnyText{},
+                .help = "words around each text, which goes where {text} stands"},
+               {.name = "database_share",
+                .fallback = 0.0,
+                .accepted = Reals{0, 0.9},
+                .unit = "ratio",
+                .help = "of the items, set apart for methods that store what they have seen"}},
+      .metrics = {kScore, kScoreLow, kScoreHigh, kLoss, kAgreement, kTextMs, kTokensPerS, kSpeedup,
+                  kTexts},
+      .own_methods = sentence_methods(),
+      .own_workloads = sentence_workloads()};
 }
 
 void SentencesKind::check(const Group& group) {

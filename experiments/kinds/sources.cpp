@@ -55,8 +55,9 @@ Json model_sources(const ModelChoice& choice) {
   const fs::path path = place_of_model(choice.model);
   std::error_code error;
   Json sources = Json::object();
-  for (const char* name : {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt",
-                           "spm.model", "vocab.json", "merges.txt", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json"})
+  for (const char* name :
+       {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt", "spm.model", "vocab.json",
+        "merges.txt", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json"})
     if (fs::is_regular_file(path / name, error)) sources[name] = hash_of_file(path / name);
   for (const model::ShippedShape& shape : model::shape_texts())
     if (shape.name == choice.model && sources.empty())

@@ -123,7 +123,8 @@ TEST_F(EmbedCommand, WrongOptionsAreNamed) {
 }
 
 TEST_F(EmbedCommand, ADecoderGivesItsLastState) {
-  const Outcome outcome = reprise({"embed", "--model", "quickstart"}, "Once upon a time\nThe cat\n");
+  const Outcome outcome =
+      reprise({"embed", "--model", "quickstart"}, "Once upon a time\nThe cat\n");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const auto all = parsed(outcome.out);
   ASSERT_EQ(all.size(), 2u);

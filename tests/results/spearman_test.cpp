@@ -129,7 +129,8 @@ TEST(BootstrapSpearman, IsAsWideAsTheoryHasIt) {
 }
 
 TEST(BootstrapSpearman, PerfectOrderIsAPoint) {
-  const Interval interval = bootstrap_spearman(Values{1, 2, 3, 4, 5, 6}, Values{2, 3, 5, 7, 11, 13});
+  const Interval interval =
+      bootstrap_spearman(Values{1, 2, 3, 4, 5, 6}, Values{2, 3, 5, 7, 11, 13});
   EXPECT_DOUBLE_EQ(interval.high, 1.0);
   EXPECT_GT(interval.low, 0.9);  // six equal draws in a row order nothing, and are rare
 }

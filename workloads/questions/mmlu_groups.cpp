@@ -11,70 +11,72 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kGroups[] = {"biology", "business", "chemistry", "computer_science", "culture", "economics", "engineering", "geography", "health", "history", "law", "math", "other", "philosophy", "physics", "politics", "psychology"};
+constexpr std::string_view kGroups[] = {
+    "biology",     "business",   "chemistry", "computer_science", "culture",   "economics",
+    "engineering", "geography",  "health",    "history",          "law",       "math",
+    "other",       "philosophy", "physics",   "politics",         "psychology"};
 
 struct Subject {
   std::string_view name, group;
 };
 // As the authors' evaluation groups them (categories.py of hendrycks/test), spaces written _.
-constexpr Subject kSubjects[] = {
-    {"abstract_algebra", "math"},
-    {"anatomy", "health"},
-    {"astronomy", "physics"},
-    {"business_ethics", "business"},
-    {"clinical_knowledge", "health"},
-    {"college_biology", "biology"},
-    {"college_chemistry", "chemistry"},
-    {"college_computer_science", "computer_science"},
-    {"college_mathematics", "math"},
-    {"college_medicine", "health"},
-    {"college_physics", "physics"},
-    {"computer_security", "computer_science"},
-    {"conceptual_physics", "physics"},
-    {"econometrics", "economics"},
-    {"electrical_engineering", "engineering"},
-    {"elementary_mathematics", "math"},
-    {"formal_logic", "philosophy"},
-    {"global_facts", "other"},
-    {"high_school_biology", "biology"},
-    {"high_school_chemistry", "chemistry"},
-    {"high_school_computer_science", "computer_science"},
-    {"high_school_european_history", "history"},
-    {"high_school_geography", "geography"},
-    {"high_school_government_and_politics", "politics"},
-    {"high_school_macroeconomics", "economics"},
-    {"high_school_mathematics", "math"},
-    {"high_school_microeconomics", "economics"},
-    {"high_school_physics", "physics"},
-    {"high_school_psychology", "psychology"},
-    {"high_school_statistics", "math"},
-    {"high_school_us_history", "history"},
-    {"high_school_world_history", "history"},
-    {"human_aging", "health"},
-    {"human_sexuality", "culture"},
-    {"international_law", "law"},
-    {"jurisprudence", "law"},
-    {"logical_fallacies", "philosophy"},
-    {"machine_learning", "computer_science"},
-    {"management", "business"},
-    {"marketing", "business"},
-    {"medical_genetics", "health"},
-    {"miscellaneous", "other"},
-    {"moral_disputes", "philosophy"},
-    {"moral_scenarios", "philosophy"},
-    {"nutrition", "health"},
-    {"philosophy", "philosophy"},
-    {"prehistory", "history"},
-    {"professional_accounting", "other"},
-    {"professional_law", "law"},
-    {"professional_medicine", "health"},
-    {"professional_psychology", "psychology"},
-    {"public_relations", "politics"},
-    {"security_studies", "politics"},
-    {"sociology", "culture"},
-    {"us_foreign_policy", "politics"},
-    {"virology", "health"},
-    {"world_religions", "philosophy"}};
+constexpr Subject kSubjects[] = {{"abstract_algebra", "math"},
+                                 {"anatomy", "health"},
+                                 {"astronomy", "physics"},
+                                 {"business_ethics", "business"},
+                                 {"clinical_knowledge", "health"},
+                                 {"college_biology", "biology"},
+                                 {"college_chemistry", "chemistry"},
+                                 {"college_computer_science", "computer_science"},
+                                 {"college_mathematics", "math"},
+                                 {"college_medicine", "health"},
+                                 {"college_physics", "physics"},
+                                 {"computer_security", "computer_science"},
+                                 {"conceptual_physics", "physics"},
+                                 {"econometrics", "economics"},
+                                 {"electrical_engineering", "engineering"},
+                                 {"elementary_mathematics", "math"},
+                                 {"formal_logic", "philosophy"},
+                                 {"global_facts", "other"},
+                                 {"high_school_biology", "biology"},
+                                 {"high_school_chemistry", "chemistry"},
+                                 {"high_school_computer_science", "computer_science"},
+                                 {"high_school_european_history", "history"},
+                                 {"high_school_geography", "geography"},
+                                 {"high_school_government_and_politics", "politics"},
+                                 {"high_school_macroeconomics", "economics"},
+                                 {"high_school_mathematics", "math"},
+                                 {"high_school_microeconomics", "economics"},
+                                 {"high_school_physics", "physics"},
+                                 {"high_school_psychology", "psychology"},
+                                 {"high_school_statistics", "math"},
+                                 {"high_school_us_history", "history"},
+                                 {"high_school_world_history", "history"},
+                                 {"human_aging", "health"},
+                                 {"human_sexuality", "culture"},
+                                 {"international_law", "law"},
+                                 {"jurisprudence", "law"},
+                                 {"logical_fallacies", "philosophy"},
+                                 {"machine_learning", "computer_science"},
+                                 {"management", "business"},
+                                 {"marketing", "business"},
+                                 {"medical_genetics", "health"},
+                                 {"miscellaneous", "other"},
+                                 {"moral_disputes", "philosophy"},
+                                 {"moral_scenarios", "philosophy"},
+                                 {"nutrition", "health"},
+                                 {"philosophy", "philosophy"},
+                                 {"prehistory", "history"},
+                                 {"professional_accounting", "other"},
+                                 {"professional_law", "law"},
+                                 {"professional_medicine", "health"},
+                                 {"professional_psychology", "psychology"},
+                                 {"public_relations", "politics"},
+                                 {"security_studies", "politics"},
+                                 {"sociology", "culture"},
+                                 {"us_foreign_policy", "politics"},
+                                 {"virology", "health"},
+                                 {"world_religions", "philosophy"}};
 
 // SUBJECT_test.csv files by name.
 std::vector<fs::path> test_files(const fs::path& folder) {
@@ -125,8 +127,7 @@ std::vector<Item> load_mmlu_group(const fs::path& folder, std::string_view group
       items.push_back(std::move(item));
     }
   }
-  if (items.empty())
-    raise("{} has no SUBJECT_test.csv of group {}", folder.string(), group);
+  if (items.empty()) raise("{} has no SUBJECT_test.csv of group {}", folder.string(), group);
   return items;
 }
 

@@ -89,13 +89,12 @@ void read_official(const fs::path& input, PairSet& set) {
     const std::string where = fmt::format("{}:{}", input.string(), sentences[i].number);
     require_columns(sentences[i], 2, where);
     add_pair(sentences[i], 0, 1, i < scores.size() ? scores[i].columns.front() : "",
-             i < scores.size() ? fmt::format("{}:{}", gold.string(), scores[i].number) : where, set);
+             i < scores.size() ? fmt::format("{}:{}", gold.string(), scores[i].number) : where,
+             set);
   }
 }
 
-bool is_official(const fs::path& file) {
-  return file.filename().string().starts_with(kInput);
-}
+bool is_official(const fs::path& file) { return file.filename().string().starts_with(kInput); }
 
 }  // namespace
 

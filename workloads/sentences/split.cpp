@@ -63,7 +63,8 @@ std::vector<Cluster> clusters_of(
     uint64_t seed) {
   Clusters joined(items);
   std::unordered_map<std::string, size_t> seen;
-  std::vector<uint64_t> hashes(items);  // the smallest of an item's texts: its order does not matter
+  std::vector<uint64_t> hashes(
+      items);  // the smallest of an item's texts: its order does not matter
   for (size_t item = 0; item < items; ++item) {
     hashes[item] = UINT64_MAX;
     for (const std::string_view text : texts_of(item)) {

@@ -116,8 +116,7 @@ void multiply(const Product& p, int64_t rows) {
 // What of a head's buckets its text reads: [lowest, lowest + count).
 struct Window {
   explicit Window(const DisentangledHead& head)
-      : lowest(head.buckets[1 - head.tokens]),
-        count(head.buckets[head.tokens - 1] - lowest + 1) {}
+      : lowest(head.buckets[1 - head.tokens]), count(head.buckets[head.tokens - 1] - lowest + 1) {}
   int64_t lowest, count;
 };
 
@@ -156,7 +155,8 @@ void multiply_buckets(const DisentangledHead& head, const float* a, const float*
 // inside: neighbouring rows read neighbouring numbers of a key's products.
 void add_positions(const DisentangledHead& head, const DisentangledScratch& at,
                    const Window& window, int64_t first, int64_t rows) {
-  const bool has_keys = head.position_keys != nullptr, has_queries = head.position_queries != nullptr;
+  const bool has_keys = head.position_keys != nullptr,
+             has_queries = head.position_queries != nullptr;
   for (int64_t j = 0; j < head.tokens; ++j) {
     const float* from_query = at.from_queries + j * at.bucket_cols;
     for (int64_t r = 0; r < rows; ++r) {

@@ -53,9 +53,9 @@ std::vector<double> disentangled(const DisentangledCall& call, int64_t rows) {
       for (int64_t i = text.first_row; i < text.end_row; ++i) {
         std::vector<double> scores;
         for (int64_t j = text.first_row; j < text.end_row; ++j)
-          scores.push_back(
-              call.scale * dot(call, at(call, call.q, i, head), at(call, call.k, j, head)) +
-              position_terms(call, i, j, head));
+          scores.push_back(call.scale *
+                               dot(call, at(call, call.q, i, head), at(call, call.k, j, head)) +
+                           position_terms(call, i, j, head));
         const double m = *std::max_element(scores.begin(), scores.end());
         double n = 0.0;
         for (double& score : scores) n += score = std::exp(score - m);

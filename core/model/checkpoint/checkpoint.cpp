@@ -69,8 +69,7 @@ Checkpoint::Checkpoint(const std::filesystem::path& dir, const ModelConfig& conf
     std::vector<Run>& runs = runs_[tensor.role];
     for (const StoredRun& run : layout.runs)
       runs.push_back({run.first, run.count,
-                      run.stored == kZeros ? FileTensor{} : sources[run.stored],
-                      run.stored_first});
+                      run.stored == kZeros ? FileTensor{} : sources[run.stored], run.stored_first});
   }
   if (config.tied_embeddings) accept_tied_head(config);
   reject_extras(config);

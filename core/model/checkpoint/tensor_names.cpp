@@ -51,9 +51,9 @@ std::vector<Piece> pieces_of(const ModelConfig& config, const TensorSpec& tensor
   return pieces;
 }
 
-// Falcon's query_key_value and the first DeBERTa's in_proj hold, for each KV head, its query heads, its key and its value. One KV
-// head (multi-query) makes that [q; k; v], one query head per KV head (RW) makes it [q k v] per
-// head.
+// Falcon's query_key_value and the first DeBERTa's in_proj hold, for each KV head, its query heads,
+// its key and its value. One KV head (multi-query) makes that [q; k; v], one query head per KV head
+// (RW) makes it [q k v] per head.
 std::vector<StoredRun> grouped_runs(const ModelConfig& config, int64_t row_elements) {
   const int64_t head = config.head_dim * row_elements;
   const int64_t group_queries = config.heads / config.kv_heads;
@@ -107,8 +107,7 @@ StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor) 
     layout.tensors.push_back(std::move(stored));
     first += count;
   }
-  if ((config.family == Family::kFalcon || naming == Naming::kDebertaV1) &&
-      role.part == Part::kQkv)
+  if ((config.family == Family::kFalcon || naming == Naming::kDebertaV1) && role.part == Part::kQkv)
     layout.runs = grouped_runs(config, row_elements);
   return layout;
 }

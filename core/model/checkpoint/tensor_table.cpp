@@ -167,8 +167,8 @@ std::string_view name_prefix(const ModelConfig& config) {
 
 std::string_view layers_name(Naming naming) {
   constexpr std::array<std::string_view, kNamings> kNames = {
-      "layers",        "h",      "h",             "blocks",       "layers",
-      "encoder.layer", "layers", "encoder.layer", "encoder.layer"};
+      "layers",       "h", "h", "blocks", "layers", "encoder.layer", "layers", "encoder.layer",
+      "encoder.layer"};
   return kNames[static_cast<size_t>(naming)];
 }
 

@@ -58,8 +58,8 @@ const PartRow& row_of(Part part);
 std::string_view stored_names(const PartRow& row, Naming naming);
 
 Naming naming_of(const ModelConfig& config);
-// "model.", "transformer.", "bert." or "deberta.": files of the bare decoder, saved without its head, leave it
-// out.
+// "model.", "transformer.", "bert." or "deberta.": files of the bare decoder, saved without its
+// head, leave it out.
 std::string_view name_prefix(const ModelConfig& config);
 // "layers", "h", "blocks", "encoder.layer": what stands before a layer's number.
 std::string_view layers_name(Naming naming);

@@ -38,8 +38,8 @@ enum class Part : uint8_t {
   kSharedGate,     // [1, hidden]  of the sigmoid that scales the shared expert
   kRelativePositions,  // [2 * relative.span, hidden]
   kRelativeNorm,       // [1, hidden]  of its rows
-  kPositionKey,        // [heads * head_dim, hidden]  of its rows, to what queries are multiplied with
-  kPositionQuery       // [heads * head_dim, hidden]  to what keys are multiplied with
+  kPositionKey,   // [heads * head_dim, hidden]  of its rows, to what queries are multiplied with
+  kPositionQuery  // [heads * head_dim, hidden]  to what keys are multiplied with
 };
 inline constexpr size_t kParts = static_cast<size_t>(Part::kPositionQuery) + 1;
 

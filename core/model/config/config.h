@@ -62,11 +62,12 @@ struct AlibiConfig {
 //   s_ij = scale * (<q_i, k_j> + <q_i, pk_x> + <pq_x, k_j>),  x the row of distance i - j
 // pk and pq are projections of the rows of one table, which all layers share.
 struct RelativeConfig {
-  int64_t span = 0;      // the table has 2 * span rows, distance 0 is row `span`; 0: none of it
-  bool has_keys = true;  // the term with pk, "c2p" of config.json
-  bool has_queries = true;       // the term with pq, "p2c"
-  bool shares_projections = false;  // pk and pq by the layer's key and query matrices, not by own ones
-  bool has_norm = false;            // of the table's rows
+  int64_t span = 0;         // the table has 2 * span rows, distance 0 is row `span`; 0: none of it
+  bool has_keys = true;     // the term with pk, "c2p" of config.json
+  bool has_queries = true;  // the term with pq, "p2c"
+  bool shares_projections =
+      false;              // pk and pq by the layer's key and query matrices, not by own ones
+  bool has_norm = false;  // of the table's rows
   // 0: each distance has a row, those beyond `span` share the last. Else distances up to half as
   // many as this have; further ones share rows, on a scale that is logarithmic up to max_distance.
   int64_t buckets = 0;
@@ -135,10 +136,10 @@ struct ModelConfig {
 
 // Reads a config.json of any supported family: model_type llama, mistral, mixtral, qwen2_moe,
 // falcon (also RefinedWeb and RefinedWebModel), mpt, phi, bert, roberta, deberta or deberta-v2 (v3
-// is one). Absent keys take Hugging Face's defaults; dimensions have none. Throws Error naming file and key for anything missing,
-// impossible or unsupported (an unsupported value is never ignored, it would be measured as the
-// real thing) and for a key that looks like a misspelling of an absent one. Other unknown keys are
-// metadata and pass.
+// is one). Absent keys take Hugging Face's defaults; dimensions have none. Throws Error naming file
+// and key for anything missing, impossible or unsupported (an unsupported value is never ignored,
+// it would be measured as the real thing) and for a key that looks like a misspelling of an absent
+// one. Other unknown keys are metadata and pass.
 ModelConfig parse_config(const Json& json, const std::string& source);
 // `dir_or_name`: a folder with config.json, a config.json itself, or the name of a shipped shape
 // ("llama-2-7b"); a path that exists comes first. eos_ids gain those of a generation_config.json

@@ -1,4 +1,5 @@
-// config.json of DeBERTa, and of its second and third version: encoders with disentangled attention.
+// config.json of DeBERTa, and of its second and third version: encoders with disentangled
+// attention.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -42,8 +43,7 @@ void read_terms(JsonObject& json, RelativeConfig& relative) {
 
 // Scores have one term for contents and one for each kind of position; all are divided alike.
 double scale_of(const ModelConfig& config) {
-  const int terms =
-      1 + (config.relative.has_keys ? 1 : 0) + (config.relative.has_queries ? 1 : 0);
+  const int terms = 1 + (config.relative.has_keys ? 1 : 0) + (config.relative.has_queries ? 1 : 0);
   return 1.0 / std::sqrt(static_cast<double>(config.head_dim * terms));
 }
 

@@ -47,9 +47,9 @@ class AttentionStep {
   std::vector<float> frequencies_;
   int64_t frequencies_length_ = -1;
   kernels::AttentionWorkspace workspace_;
-  AlignedBuffer map_, biases_;  // [heads, rows, keys] f32
+  AlignedBuffer map_, biases_;              // [heads, rows, keys] f32
   std::unique_ptr<Disentangled> relative_;  // null: scores know no relative positions
-  kernels::RowMap kept_;        // the last map that a layer of this step kept; no rows: none
+  kernels::RowMap kept_;  // the last map that a layer of this step kept; no rows: none
 };
 
 }  // namespace reprise::model

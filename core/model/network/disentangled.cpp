@@ -70,9 +70,9 @@ void Disentangled::begin(const StepInput& step) {
   for (const kv::WorkItem& item : plan.items) {
     const kernels::TextRows text{item.first_row, item.end_row};
     const bool is_next = text.first_row == (texts_.empty() ? 0 : texts_.back().end_row);
-    REPRISE_CHECK(is_next && item.mask == kv::Mask::kNone &&
-                      plan.segment_of(item).tokens == text.tokens(),
-                  "rows {} to {} are no whole text", text.first_row, text.end_row);
+    REPRISE_CHECK(
+        is_next && item.mask == kv::Mask::kNone && plan.segment_of(item).tokens == text.tokens(),
+        "rows {} to {} are no whole text", text.first_row, text.end_row);
     longest = std::max(longest, text.tokens());
     texts_.push_back(text);
   }
@@ -86,8 +86,7 @@ kernels::DisentangledCall Disentangled::call(int64_t layer, const Qkv& qkv) cons
   const ModelConfig& config = network_.config;
   const LayerVectors& vectors = layers_[static_cast<size_t>(layer)];
   const auto view = [&](const AlignedBuffer& buffer) {
-    return kernels::PositionVectors{.data = buffer.as<float>(),
-                                    .stride = 2 * config.relative.span};
+    return kernels::PositionVectors{.data = buffer.as<float>(), .stride = 2 * config.relative.span};
   };
   return {.texts = texts_,
           .q = qkv.q,

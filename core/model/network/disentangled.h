@@ -24,8 +24,7 @@ class Disentangled final : public ScoreBias {
   void begin(const StepInput& step);
   // out [rows, heads * head_dim] = the layer's attention.
   void attend(int64_t layer, const Qkv& qkv, const kernels::OutputView& out);
-  void fill(int64_t layer, const StepInput& step, const Qkv& qkv,
-            std::span<float> biases) override;
+  void fill(int64_t layer, const StepInput& step, const Qkv& qkv, std::span<float> biases) override;
 
  private:
   struct LayerVectors {

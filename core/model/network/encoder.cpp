@@ -27,8 +27,7 @@ void Encoder::encode(const EncodeStep& step, std::span<float> hidden) {
 
 void Encoder::choose_rows(HiddenOf hidden_of) {
   rows_.clear();
-  for (const kv::WorkItem& text : plan_.items)
-    switch (hidden_of) {
+  for (const kv::WorkItem& text : plan_.items) switch (hidden_of) {
       case HiddenOf::kEveryToken:
         for (int32_t row = text.first_row; row < text.end_row; ++row) rows_.push_back(row);
         break;

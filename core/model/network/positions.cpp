@@ -86,8 +86,8 @@ std::vector<int32_t> relative_buckets(const RelativeConfig& relative, int64_t lo
   };
   std::vector<int32_t> buckets;
   for (int64_t distance = 1 - longest; distance < longest; ++distance)
-    buckets.push_back(static_cast<int32_t>(std::clamp<int64_t>(
-        relative.span + bucket_of(distance), 0, 2 * relative.span - 1)));
+    buckets.push_back(static_cast<int32_t>(
+        std::clamp<int64_t>(relative.span + bucket_of(distance), 0, 2 * relative.span - 1)));
   return buckets;
 }
 

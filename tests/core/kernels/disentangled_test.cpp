@@ -19,7 +19,9 @@ using reprise::testing::random_values;
 // Texts of these lengths, one after the other, in rows that hold queries, keys and values.
 struct Problem {
   Problem(std::vector<int32_t> lengths, int64_t head_count, int64_t dim, int64_t span)
-      : heads(head_count), head_dim(dim), longest(*std::max_element(lengths.begin(), lengths.end())) {
+      : heads(head_count),
+        head_dim(dim),
+        longest(*std::max_element(lengths.begin(), lengths.end())) {
     for (const int32_t length : lengths) {
       texts.push_back({rows, rows + length});
       rows += length;

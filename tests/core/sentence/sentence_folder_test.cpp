@@ -64,7 +64,8 @@ TEST(SentenceFolder, WhatIsNotSupportedIsNamed) {
   refused("modules.json", R"([{"type": "m.Transformer"}, {"type": "m.Pooling", "path": "../x"}])",
           {"[1].path", "leaves the folder"});
   refused("modules.json", R"([{"type": "m.Transformer"}, {"path": ""}])", {"[1].type"});
-  refused("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": false})", {"1_Pooling", "all off"});
+  refused("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": false})",
+          {"1_Pooling", "all off"});
   refused("1_Pooling/config.json", R"({"pooling_mode": "meen"})", {"did you mean \"mean\""});
   refused("sentence_bert_config.json", R"({"max_seq_length": 0})", {"max_seq_length"});
   refused("config_sentence_transformers.json", R"({"prompts": {}, "default_prompt_name": "q"})",

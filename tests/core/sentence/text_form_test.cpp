@@ -40,7 +40,8 @@ TEST_F(TextForms, ALongTextLosesItsEndAndKeepsItsSpecialTokens) {
   EXPECT_EQ(cut.given, 6);
   EXPECT_TRUE(cut.was_cut());
   EXPECT_FALSE(tokens("a b c d", {.most_tokens = 6}).was_cut());
-  EXPECT_EQ(tokens("a b c", {.prompt = {.before = "h "}, .most_tokens = 4}).ids, (Ids{2, 11, 4, 3}));
+  EXPECT_EQ(tokens("a b c", {.prompt = {.before = "h "}, .most_tokens = 4}).ids,
+            (Ids{2, 11, 4, 3}));
   EXPECT_EQ(tokens("a b", {.most_tokens = 3}).ids, (Ids{2, 4, 3}));
 }
 

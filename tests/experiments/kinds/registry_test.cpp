@@ -83,14 +83,12 @@ class KindRegistry : public KindOnTinyModel {
                          {"rate_rps", 1000.0},
                          {"slo_ttft_ms", 1e6}}}});
     if (kind == "request_lengths")
-      return group_of({{"kind", kind},
-                       {"methods", {"prompts", "outputs", "shared", "prefixes"}},
-                       {"workload", "grid"},
-                       {"settings",
-                        {{"shared_tokens", 64},
-                         {"user_tokens", 6},
-                         {"output_tokens", 6},
-                         {"requests", 4}}}});
+      return group_of(
+          {{"kind", kind},
+           {"methods", {"prompts", "outputs", "shared", "prefixes"}},
+           {"workload", "grid"},
+           {"settings",
+            {{"shared_tokens", 64}, {"user_tokens", 6}, {"output_tokens", 6}, {"requests", 4}}}});
     Json methods = {"contiguous",
                     {{"name", "chunk_attention"}, {"options", {{"reuse_prefill", true}}}}};
     if (kind == "ttft")

@@ -33,7 +33,8 @@ TEST(LoadSentences, PairsStandTwoByTwoAndAFoldersSetsAreOne) {
   EXPECT_EQ(set.scores, (std::vector<double>{0, 1, 2, 3, 4, 3, 4}));
   EXPECT_EQ(set.unscored, 1);
   EXPECT_TRUE(set.labels.empty() && set.database.empty());
-  EXPECT_EQ(load_sentences({"sentence_pairs", dir.path().string()}, {.items = 2}).scores.size(), 4u);
+  EXPECT_EQ(load_sentences({"sentence_pairs", dir.path().string()}, {.items = 2}).scores.size(),
+            4u);
 }
 
 TEST(LoadSentences, ADatabaseIsSetApartWithAnyOfItsTexts) {
@@ -54,7 +55,8 @@ TEST(LoadSentences, ADatabaseIsSetApartWithAnyOfItsTexts) {
 TEST(LoadSentences, LabelsAreLearnedFromFourOfFive) {
   const TempDir dir;
   std::string text;
-  for (int i = 0; i < 50; ++i) text += "text " + std::to_string(i) + "\t" + std::to_string(i % 2) + "\n";
+  for (int i = 0; i < 50; ++i)
+    text += "text " + std::to_string(i) + "\t" + std::to_string(i % 2) + "\n";
   const std::string file = dir.write("a.txt", text).string();
   const SentenceSet set = load_sentences({"sentiment", file}, {});
   EXPECT_EQ(set.training.size(), 40u);
@@ -70,8 +72,11 @@ TEST(LoadSentences, TooLittleIsNamed) {
   const TempDir dir;
   const std::string file = dir.write("a.tsv", pair_lines(2)).string();
   expect_error([&] { (void)load_sentences({"sentence_pairs", file}, {.items = 1}); }, {"1 pairs"});
-  expect_error([&] { (void)load_sentences({"sentence_pair", file}, {}); },
-               {"did you mean \"sentence_pairs\""});
+  expect_error(
+      [&] {
+        (void)load_sentences({"sentence_pair", file}, {});
+      },
+      {"did you mean \"sentence_pairs\""});
   expect_error([&] { (void)load_sentences({"sentiment", file}, {}); }, {"a.tsv:1", "label"});
 }
 

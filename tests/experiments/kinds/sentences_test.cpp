@@ -20,7 +20,8 @@ class Sentences : public KindOnTinyModel {
   Sentences() {
     sentence::write_sentence_model(bert_);
     bert_.write("pairs.tsv", "5\ta b\ta b\n3\ta c\ta c d\n1\th\ta b c\n\tg\tf\n4\tb b\tb b b\n");
-    bert_.write("labels.txt", "a a\t1\na b\t1\na c\t1\na d\t1\na e\t1\nh h\t0\nh g\t0\nh f\t0\nh e\t0\nh b\t0\n");
+    bert_.write("labels.txt",
+                "a a\t1\na b\t1\na c\t1\na d\t1\na e\t1\nh h\t0\nh g\t0\nh f\t0\nh e\t0\nh b\t0\n");
   }
   Group group(const Json& changes = Json::object()) const {
     Json file = {{"kind", "sentences"},
@@ -32,7 +33,9 @@ class Sentences : public KindOnTinyModel {
     file.merge_patch(changes);
     return group_of(file);
   }
-  [[nodiscard]] std::string file_of(const char* name) const { return (bert_.path() / name).string(); }
+  [[nodiscard]] std::string file_of(const char* name) const {
+    return (bert_.path() / name).string();
+  }
   std::vector<Measurement> measure(const Group& one) {
     SentencesKind kind(context_);
     kind.check(one);
@@ -70,13 +73,14 @@ TEST_F(Sentences, TheAxesChangeWhatIsEmbedded) {
   EXPECT_EQ(of({{"pooling", "cls"}}).resolved["pooling"], "cls, normalized");
   const Measurement prompted = of({{"prompt", "c {text} d"}});
   EXPECT_EQ(prompted.resolved["prompt"], "c {text} d");
-  EXPECT_EQ(prompted.resolved["text_tokens"], of(Json::object()).resolved["text_tokens"].get<int>() + 16);
+  EXPECT_EQ(prompted.resolved["text_tokens"],
+            of(Json::object()).resolved["text_tokens"].get<int>() + 16);
   EXPECT_EQ(value_of(of({{"database_share", 0.5}}), "texts"), 4);
 }
 
 TEST_F(Sentences, SentimentIsALinearProbe) {
-  const auto measured = measure(
-      group({{"workload", {{"name", "sentiment"}, {"file", file_of("labels.txt")}}}}));
+  const auto measured =
+      measure(group({{"workload", {{"name", "sentiment"}, {"file", file_of("labels.txt")}}}}));
   EXPECT_EQ(value_of(measured[0], "texts"), 10);
   EXPECT_EQ(measured[0].resolved["splits"].size(), 2u);
   EXPECT_GE(value_of(measured[0], "score"), 0);

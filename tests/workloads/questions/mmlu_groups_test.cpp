@@ -40,7 +40,8 @@ TEST(LoadMmluGroup, TakesTheSubjectsOfAGroupAndCallsItTheTask) {
   EXPECT_EQ(health[1].task, "health");
   EXPECT_EQ(health[1].documents.size(), 1u);
   EXPECT_EQ(load_mmlu_group(dir.path() / "test", "all", 0).size(), 3u);
-  expect_error([&] { (void)load_mmlu_group(dir.path(), "math", 0); }, {"no SUBJECT_test.csv", "math"});
+  expect_error([&] { (void)load_mmlu_group(dir.path(), "math", 0); },
+               {"no SUBJECT_test.csv", "math"});
   expect_error([&] { (void)load_mmlu_group(dir.path(), "helth", 0); }, {"did you mean \"health\""});
   expect_error([&] { (void)load_mmlu_group(dir.path() / "none", "all", 0); }, {"cannot read"});
   dir.write("test/alchemy_test.csv", question);

@@ -14,8 +14,9 @@ using model::TempDir;
 
 TEST(LoadLabelled, ASentenceAndItsLabelWithOrWithoutAHeading) {
   const TempDir dir;
-  for (const char* text : {"Good \"x\", it is.  \t1\nBad\t0\n", "sentence\tlabel\nGood \"x\", it is.\t1\nBad\t0",
-                           "label\tidx\tsentence\n1\t7\tGood \"x\", it is.\n0\t8\tBad\r\n"}) {
+  for (const char* text :
+       {"Good \"x\", it is.  \t1\nBad\t0\n", "sentence\tlabel\nGood \"x\", it is.\t1\nBad\t0",
+        "label\tidx\tsentence\n1\t7\tGood \"x\", it is.\n0\t8\tBad\r\n"}) {
     const auto texts = load_labelled(dir.write("a.tsv", text));
     ASSERT_EQ(texts.size(), 2u);
     EXPECT_EQ(texts[0].text, "Good \"x\", it is.");

@@ -22,8 +22,9 @@ void expect_pair(const SentencePair& pair, const char* first, const char* second
 
 TEST(LoadPairs, ThreeColumnsAreScoreAndSentences) {
   const TempDir dir;
-  const PairSet set = load_pairs(
-      dir.write("a.test.tsv", "\xEF\xBB\xBF" "2.6\tA \"b\" c\tD\n\tnobody\tscored\n5\tx\ty\r\n\n"));
+  const PairSet set = load_pairs(dir.write("a.test.tsv",
+                                           "\xEF\xBB\xBF"
+                                           "2.6\tA \"b\" c\tD\n\tnobody\tscored\n5\tx\ty\r\n\n"));
   EXPECT_EQ(set.name, (dir.path().filename() / "a.test.tsv").string());
   EXPECT_EQ(set.unscored, 1);
   ASSERT_EQ(set.pairs.size(), 2u);
@@ -59,7 +60,8 @@ TEST(LoadPairs, HeadingsNameTheColumns) {
 TEST(LoadPairs, OfficialScoresStandInAFileOfTheirOwn) {
   const TempDir dir;
   dir.write("STS.gs.images.txt", "1.5\n\n4\n\n");
-  const PairSet set = load_pairs(dir.write("STS.input.images.txt", "a\tb\nc\td\turl\turl\ne\tf\ng\th\n"));
+  const PairSet set =
+      load_pairs(dir.write("STS.input.images.txt", "a\tb\nc\td\turl\turl\ne\tf\ng\th\n"));
   ASSERT_EQ(set.pairs.size(), 2u);
   expect_pair(set.pairs[0], "a", "b", 1.5, 1);
   expect_pair(set.pairs[1], "e", "f", 4, 3);

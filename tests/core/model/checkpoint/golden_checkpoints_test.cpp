@@ -129,8 +129,7 @@ TEST_F(GoldenCheckpoints, DebertaFusedRowsAreUngroupedAndKeysGetNoBias) {
   const auto source = open_checkpoint(dir, config);
   const std::string layer = "encoder.layer.1.attention.self.";
   const std::vector<float> fused = stored(dir / "model.safetensors", layer + "in_proj.weight");
-  const std::vector<float> ours =
-      read(*source, spec_of(config, {.part = Part::kQkv, .layer = 1}));
+  const std::vector<float> ours = read(*source, spec_of(config, {.part = Part::kQkv, .layer = 1}));
   ASSERT_EQ(ours.size(), fused.size());
   const auto row = static_cast<size_t>(config.hidden);
   for (int64_t r = 0; r < 3 * config.hidden; ++r) {

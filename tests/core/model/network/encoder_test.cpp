@@ -128,10 +128,12 @@ TEST_P(GoldenEncoder, FirstAndLastTokensAreThoseOfAll) {
         std::tuple{HiddenOf::kLastToken, b_.size() - 1, b_.size() + a_.size() - 1}}) {
     std::vector<float> some(2 * width);
     Encoder(*model).encode({.texts = texts, .hidden_of = hidden_of}, some);
-    EXPECT_LE(max_difference(std::span(some).first(width), std::span(all).subspan(row_b * width, width)),
-              1e-5);
-    EXPECT_LE(max_difference(std::span(some).last(width), std::span(all).subspan(row_a * width, width)),
-              1e-5);
+    EXPECT_LE(
+        max_difference(std::span(some).first(width), std::span(all).subspan(row_b * width, width)),
+        1e-5);
+    EXPECT_LE(
+        max_difference(std::span(some).last(width), std::span(all).subspan(row_a * width, width)),
+        1e-5);
   }
 }
 
@@ -161,11 +163,12 @@ TEST(Encoder, RelativePositionsGoOnBehindTheTable) {
 TEST(Encoder, DecodersSeeWhatIsNotBehind) {
   for (const char* shape : {"tinyllama-1.1b", "falcon-rw-1b", "mpt-7b", "phi-2"}) {
     SCOPED_TRACE(shape);
-    auto model = reprise::testing::random_decoder(reprise::testing::scaled_down(shape),
-                                                  Context::machine());
+    auto model =
+        reprise::testing::random_decoder(reprise::testing::scaled_down(shape), Context::machine());
     const auto width = static_cast<size_t>(model->config().hidden);
     const std::vector<int32_t> ids = {5, 9, 40, 41, 3, 3, 8}, other = {1, 2, 3};
-    const EncoderText whole{.ids = ids}, begin{.ids = std::span(ids).first(4)}, beside{.ids = other};
+    const EncoderText whole{.ids = ids}, begin{.ids = std::span(ids).first(4)},
+        beside{.ids = other};
     std::vector<float> of_whole(ids.size() * width), of_begin(4 * width);
     Encoder encoder(*model);
     encoder.encode({.texts = {&whole, 1}}, of_whole);

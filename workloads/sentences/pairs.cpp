@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kMostAlike = 5;
-constexpr std::string_view kInput = "STS.input.", kScores = "STS.gs.";
+constexpr std::string_view kInput = ".input.", kScores = ".gs.";
 
 // Where a table has what, and how many lines of heading.
 struct Layout {
@@ -78,8 +78,9 @@ void read_table(const fs::path& file, PairSet& set) {
 
 // Scores are of a file of their own, line by line; the last ones may be empty lines.
 void read_official(const fs::path& input, PairSet& set) {
-  const std::string name = input.filename().string();
-  const fs::path gold = input.parent_path() / (std::string(kScores) + name.substr(kInput.size()));
+  std::string name = input.filename().string();
+  name.replace(name.find(kInput), kInput.size(), kScores);
+  const fs::path gold = input.parent_path() / name;
   const std::vector<TableLine> sentences = read_table_lines(input);
   const std::vector<TableLine> scores = read_table_lines(gold);
   if (scores.size() > sentences.size())
@@ -94,7 +95,12 @@ void read_official(const fs::path& input, PairSet& set) {
   }
 }
 
-bool is_official(const fs::path& file) { return file.filename().string().starts_with(kInput); }
+// Of 2016 it is STS2016.input.NAME.txt.
+bool is_official(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.starts_with("STS") && name.ends_with(".txt") &&
+         name.find(kInput) != std::string::npos;
+}
 
 }  // namespace
 

@@ -22,8 +22,8 @@ struct PairSet {
 };
 
 // A file of pairs; at least two are scored. Which of these it is, its name and first line tell:
-//   STS.input.NAME.txt   SemEval's: two sentences (more columns are sources); the scores, or empty
-//                        lines, stand in STS.gs.NAME.txt beside it, as many lines
+//   STS.input.NAME.txt   SemEval's (or STS2016.input.NAME.txt): two sentences, more columns are
+//                        sources; the scores, or empty lines, stand in STS.gs.NAME.txt beside it
 //   a heading            with sentence1 or sentence_A, sentence2 or sentence_B, and score or
 //                        relatedness_score: SICK, GLUE's STS-B
 //   3 columns            score or nothing, sentence, sentence
@@ -32,7 +32,7 @@ struct PairSet {
 // score that is none of 0 to 5; and for a table that is none of these, with what was found.
 PairSet load_pairs(const std::filesystem::path& file);
 
-// The sets of a file, or of a folder, by name: every *.tsv and STS.input.*.txt in it. Throws Error
+// The sets of a file, or of a folder, by name: every *.tsv and STS*.input.*.txt in it. Throws Error
 // for a folder without any.
 std::vector<PairSet> load_pair_sets(const std::filesystem::path& place);
 

@@ -66,6 +66,9 @@ TEST(LoadPairs, OfficialScoresStandInAFileOfTheirOwn) {
   expect_pair(set.pairs[0], "a", "b", 1.5, 1);
   expect_pair(set.pairs[1], "e", "f", 4, 3);
   EXPECT_EQ(set.unscored, 2);
+  dir.write("STS2016.gs.x.txt", "1\n2\n");
+  EXPECT_EQ(load_pairs(dir.write("STS2016.input.x.txt", "a\tb\nc\td\n")).pairs.size(), 2u);
+  EXPECT_EQ(load_pair_sets(dir.path()).size(), 2u);
   dir.write("STS.gs.images.txt", "1\n2\n3\n4\n5\n");
   expect_error([&] { (void)load_pairs(dir.path() / "STS.input.images.txt"); },
                {"STS.gs.images.txt has 5 lines", "has 4"});

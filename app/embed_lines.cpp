@@ -49,7 +49,7 @@ class Lines {
     if (batch_.empty()) return;
     const auto width = static_cast<size_t>(embedder_.width());
     values_.resize(batch_.size() * width);
-    embedder_.embed(batch_, values_);
+    embedder_.read(batch_, values_);
     for (size_t i = 0; i < batch_.size(); ++i)
       write_vector(std::span(values_).subspan(i * width, width), lines_[i]);
     batch_.clear();

@@ -34,10 +34,7 @@ EmbedSettings settings_of(const std::string& folder, const model::ModelConfig& c
 }
 
 Embedder::Embedder(model::Decoder& model, const Tokenizer& tokenizer, EmbedSettings settings)
-    : model_(model),
-      encoder_(model),
-      settings_(std::move(settings)),
-      tokenizer_(tokenizer, settings_.form) {
+    : TextReader(model, tokenizer, settings.form), settings_(std::move(settings)) {
   const Prompt& prompt = settings_.form.prompt;
   if (!settings_.takes_prompt && !(prompt.before.empty() && prompt.after.empty()))
     raise(
@@ -45,68 +42,25 @@ Embedder::Embedder(model::Decoder& model, const Tokenizer& tokenizer, EmbedSetti
         "config.json), which is not supported: embed without a prompt");
 }
 
-TextTokens Embedder::tokens_of(std::string_view text) const {
-  TextTokens tokens = tokenizer_.tokens_of(text);
-  const int64_t vocab = model_.config().vocab;
-  for (const int32_t id : tokens.ids)
-    if (id >= vocab)
-      raise(
-          "token {} of the tokenizer is outside {}'s vocabulary of {}: they do not belong together",
-          id, model_.config().name, vocab);
-  return tokens;
-}
-
-void Embedder::embed(std::span<const TextTokens> texts, std::span<float> out,
-                     model::LayerPolicy* policy) {
-  REPRISE_CHECK(std::ssize(out) == std::ssize(texts) * width(), "{} numbers for {} texts of {}",
-                out.size(), texts.size(), width());
-  for (size_t first = 0; first < texts.size();) {
-    size_t end = first;
-    int64_t tokens = 0;
-    do {
-      tokens += std::ssize(texts[end++].ids);
-    } while (end < texts.size() && tokens + std::ssize(texts[end].ids) <= kStepTokens);
-    embed_step(texts.subspan(first, end - first),
-               out.data() + static_cast<int64_t>(first) * width(), policy);
-    first = end;
-  }
-}
-
-std::vector<float> Embedder::embed(std::span<const std::string> texts, model::LayerPolicy* policy) {
-  std::vector<TextTokens> tokens;
-  for (const std::string& text : texts) {
-    try {
-      tokens.push_back(tokens_of(text));
-    } catch (const Error& error) {
-      raise("text {}: {}", tokens.size() + 1, error.what());
-    }
-  }
-  std::vector<float> out(texts.size() * static_cast<size_t>(width()));
-  embed(tokens, out, policy);
-  return out;
-}
-
-void Embedder::embed_step(std::span<const TextTokens> texts, float* out,
-                          model::LayerPolicy* policy) {
+void Embedder::read_step(std::span<const model::EncoderText> texts, model::LayerPolicy* policy,
+                         std::span<float> out) {
   const auto hidden_of = settings_.pooling.needed();
   const bool takes_all = hidden_of == model::HiddenOf::kEveryToken;
-  const int64_t hidden = model_.config().hidden;
-  step_.clear();
+  const int64_t hidden = config().hidden;
+  const auto rows_of = [&](const model::EncoderText& text) {
+    return takes_all ? std::ssize(text.ids) : ptrdiff_t{1};
+  };
   int64_t rows = 0;
-  for (const TextTokens& text : texts) {
-    REPRISE_CHECK(!text.ids.empty(), "a text without tokens");
-    step_.push_back({.ids = text.ids});
-    rows += takes_all ? std::ssize(text.ids) : 1;
-  }
+  for (const model::EncoderText& text : texts) rows += rows_of(text);
   states_.resize(static_cast<size_t>(rows * hidden));
-  encoder_.encode({.texts = step_, .hidden_of = hidden_of, .policy = policy}, states_);
-  size_t at = 0;
-  for (const TextTokens& text : texts) {
-    const auto numbers = static_cast<size_t>(takes_all ? std::ssize(text.ids) * hidden : hidden);
-    pool(settings_.pooling, std::span(states_).subspan(at, numbers), hidden,
-         {out, static_cast<size_t>(width())});
-    at += numbers;
-    out += width();
+  encoder().encode({.texts = texts, .hidden_of = hidden_of, .policy = policy}, states_);
+  std::span<const float> states = states_;
+  for (const model::EncoderText& text : texts) {
+    const auto numbers = static_cast<size_t>(rows_of(text) * hidden);
+    const auto vector = static_cast<size_t>(width());
+    pool(settings_.pooling, states.first(numbers), hidden, out.first(vector));
+    states = states.subspan(numbers);
+    out = out.subspan(vector);
   }
 }
 

@@ -2,15 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/model/network/decoder.h"
-#include "core/model/network/encoder.h"
 #include "core/sentence/pooling.h"
-#include "core/sentence/text_form.h"
+#include "core/sentence/text_reader.h"
 
 namespace reprise::sentence {
 
@@ -29,35 +26,20 @@ EmbedSettings settings_of(const std::string& folder, const model::ModelConfig& c
 // Where a folder's model itself is: the folder, or one below it that its modules.json names.
 std::string model_folder_of(const std::string& folder);
 
-class Embedder {
+class Embedder final : public TextReader {
  public:
-  // Rows of one step: enough that weights are read for many, and few enough that a step's values
-  // stay in the caches.
-  static constexpr int64_t kStepTokens = 2048;
-
   // Model and tokenizer must outlive it. Throws Error for a prompt where the settings take none.
   Embedder(model::Decoder& model, const Tokenizer& tokenizer, EmbedSettings settings);
 
   [[nodiscard]] const EmbedSettings& settings() const { return settings_; }
-  [[nodiscard]] int64_t width() const { return settings_.pooling.width(model_.config().hidden); }
-  // See TextTokenizer. Throws Error also for a token that the model does not have.
-  [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
-  // out [texts, width()] f32, in order. Texts of about kStepTokens tokens go through the model
-  // together; `policy`, if any, sees each such step.
-  void embed(std::span<const TextTokens> texts, std::span<float> out,
-             model::LayerPolicy* policy = nullptr);
-  // The same of texts by themselves; an Error names the text by its number, from 1.
-  std::vector<float> embed(std::span<const std::string> texts,
-                           model::LayerPolicy* policy = nullptr);
+  // Of a vector.
+  [[nodiscard]] int64_t width() const override { return settings_.pooling.width(config().hidden); }
 
  private:
-  void embed_step(std::span<const TextTokens> texts, float* out, model::LayerPolicy* policy);
+  void read_step(std::span<const model::EncoderText> texts, model::LayerPolicy* policy,
+                 std::span<float> out) override;
 
-  model::Decoder& model_;
-  model::Encoder encoder_;
   EmbedSettings settings_;
-  TextTokenizer tokenizer_;
-  std::vector<model::EncoderText> step_;
   std::vector<float> states_;
 };
 

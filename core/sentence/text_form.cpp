@@ -78,6 +78,9 @@ TextTokens TextTokenizer::tokens_of(std::string_view text) const {
   if (own.empty()) raise("the text has no token: the tokenizer drops all of its characters");
   TextTokens tokens{.given = std::ssize(own) + around()};
   const bool fits = form_.most_tokens <= 0 || tokens.given <= form_.most_tokens;
+  if (!fits && !form_.may_cut)
+    raise("the text has {} tokens and the model takes {}: shorten the text", tokens.given,
+          form_.most_tokens);
   if (!fits && !form_.prompt.after.empty())
     raise(
         "the text has {} tokens with its prompt, the model takes {}, and cutting would lose the "

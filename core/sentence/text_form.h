@@ -23,6 +23,7 @@ struct TextForm {
   bool strips_space = false;  // white space around the text with its prompt is cut off
   bool lowers_case = false;
   int64_t most_tokens = 0;  // with what the tokenizer puts around them; 0: any number
+  bool may_cut = true;      // a text that has more; else it is an error
 };
 
 struct TextTokens {
@@ -40,7 +41,8 @@ class TextTokenizer {
   // text stays around them, as sentence-transformers does. Throws Error
   //   - for bytes that are not UTF-8, with the offset of the first
   //   - for a text that is empty or white space: it has no token of its own
-  //   - for one that is too long where a prompt follows the text: cutting would lose the prompt
+  //   - for one that is too long and may not be cut, or where a prompt follows the text: cutting
+  //     would lose the prompt
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
 
  private:

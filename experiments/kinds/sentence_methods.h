@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/model/network/layer_policy.h"
-#include "core/sentence/embedder.h"
+#include "core/sentence/text_reader.h"
 #include "experiments/framework/kind.h"
 
 namespace reprise::experiments {
@@ -16,7 +16,7 @@ class SentenceMethod {
  public:
   virtual ~SentenceMethod() = default;
   // Once, before the first query: stores or learns from texts that no query has.
-  virtual void prepare(sentence::Embedder& /*embedder*/,
+  virtual void prepare(sentence::TextReader& /*reader*/,
                        std::span<const std::string> /*database*/) {}
   // Decides each layer of the queries' steps; null: every layer computes.
   [[nodiscard]] virtual model::LayerPolicy* policy() { return nullptr; }

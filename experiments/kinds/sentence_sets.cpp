@@ -1,10 +1,13 @@
 #include "experiments/kinds/sentence_sets.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/sentence/cosine.h"
 #include "core/sentence/linear_probe.h"
 #include "experiments/kinds/places.h"
 #include "results/spearman.h"
+#include "workloads/questions/mmlu_groups.h"
 #include "workloads/sentences/labelled.h"
 #include "workloads/sentences/pairs.h"
 #include "workloads/sentences/split.h"
@@ -78,6 +81,32 @@ SentenceSet load_labelled(const std::string& path, const SentenceChoice& choice)
   return set;
 }
 
+// The prompts as they are asked: examples, question, "Answer:".
+SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
+  SentenceSet set;
+  auto items = workloads::questions::load_mmlu_group(path, choice.group, choice.shots);
+  keep_first(items, choice.items);
+  for (const std::string& letter : items.front().choices)
+    set.choices.push_back(items.front().lead + letter);
+  std::vector<std::string> texts;
+  for (const auto& item : items) texts.push_back(item.text());
+  const auto parts = sets::split_by_text(
+      texts.size(), [&](size_t item) { return std::vector<std::string_view>{texts[item]}; },
+      with_database(choice.database_share, {{"queries", 1}}), choice.seed);
+  for (const sets::Split& part : parts) {
+    set.splits.push_back(part.description);
+    for (const size_t item : part.items) {
+      (part.name == "database" ? set.database : set.texts).push_back(texts[item]);
+      if (part.name != "queries") continue;
+      const auto& choices = items[item].choices;
+      set.answers.push_back(static_cast<size_t>(
+          std::find(choices.begin(), choices.end(), items[item].answers.front()) -
+          choices.begin()));
+    }
+  }
+  return set;
+}
+
 SentenceScore score_pairs(const SentenceSet& set, std::span<const float> vectors, size_t width,
                           uint64_t seed) {
   std::vector<double> cosines;
@@ -106,13 +135,27 @@ struct Chosen {
   sentence::ProbeData data;
 };
 
+SentenceScore share_of(int64_t right, int64_t asked) {
+  return {.value = static_cast<double>(right) / static_cast<double>(asked),
+          .interval = results::wilson_interval(right, asked, kConfidence)};
+}
+
+// Of equal logits the first counts.
+SentenceScore score_answers(const SentenceSet& set, std::span<const float> logits, size_t width) {
+  int64_t right = 0;
+  for (size_t text = 0; text < set.answers.size(); ++text) {
+    const auto of_text = logits.subspan(text * width, width);
+    const auto best = std::max_element(of_text.begin(), of_text.end()) - of_text.begin();
+    right += best == static_cast<ptrdiff_t>(set.answers[text]) ? 1 : 0;
+  }
+  return share_of(right, std::ssize(set.answers));
+}
+
 SentenceScore score_labels(const SentenceSet& set, std::span<const float> vectors, size_t width) {
   const Chosen training(set, vectors, width, set.training),
       queries(set, vectors, width, set.queries);
   const int64_t right = sentence::LinearProbe::fit(training.data).right(queries.data);
-  const auto asked = std::ssize(set.queries);
-  return {.value = static_cast<double>(right) / static_cast<double>(asked),
-          .interval = results::wilson_interval(right, asked, kConfidence)};
+  return share_of(right, std::ssize(set.queries));
 }
 
 }  // namespace
@@ -124,6 +167,9 @@ std::vector<workloads::WorkloadInfo> sentence_workloads() {
            .takes_file = true},
           {.name = "sentiment",
            .summary = "sentences with a label, 0 or 1 (SST-2); right answers of a linear probe",
+           .takes_file = true},
+          {.name = "mmlu",
+           .summary = "a folder of SUBJECT_test.csv; questions whose likeliest letter is right",
            .takes_file = true}};
 }
 
@@ -131,6 +177,7 @@ SentenceSet load_sentences(const Workload& workload, const SentenceChoice& choic
   const std::string path = resolve_path(workload.file);
   if (workload.name == "sentence_pairs") return load_pairs(path, choice);
   if (workload.name == "sentiment") return load_labelled(path, choice);
+  if (workload.name == "mmlu") return load_mmlu(path, choice);
   raise("{}", unknown_name("workload of sentences", workload.name, names_of(sentence_workloads())));
 }
 
@@ -138,8 +185,10 @@ SentenceScore score_sentences(const SentenceSet& set, std::span<const float> vec
                               uint64_t seed) {
   REPRISE_CHECK(std::ssize(vectors) == std::ssize(set.texts) * width, "{} numbers for {} texts",
                 vectors.size(), set.texts.size());
-  return set.labels.empty() ? score_pairs(set, vectors, static_cast<size_t>(width), seed)
-                            : score_labels(set, vectors, static_cast<size_t>(width));
+  const auto numbers = static_cast<size_t>(width);
+  if (!set.answers.empty()) return score_answers(set, vectors, numbers);
+  if (!set.labels.empty()) return score_labels(set, vectors, numbers);
+  return score_pairs(set, vectors, numbers, seed);
 }
 
 }  // namespace reprise::experiments

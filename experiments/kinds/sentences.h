@@ -1,5 +1,5 @@
-// Kind "sentences": how well a model's sentence vectors agree with people, and what a text costs,
-// by each way to run its layers.
+// Kind "sentences": how well a model's sentence vectors, or its likeliest answers, agree with
+// people, and what a text costs, by each way to run its layers.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace reprise::experiments {
 
-// A point's methods embed all texts of the workload in turn, repetition by repetition, as many
-// texts in a step as `reprise embed` puts there. Texts are made into tokens before anything is
+// A point's methods read all texts of the workload in turn, repetition by repetition, as many texts
+// in a step as `reprise embed` puts there. Texts are made into tokens before anything is
 // timed. The score is that of the last repetition's vectors: they are the same each time.
 class SentencesKind : public Kind {
  public:

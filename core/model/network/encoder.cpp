@@ -7,15 +7,7 @@
 namespace reprise::model {
 
 void Encoder::encode(const EncodeStep& step, std::span<float> hidden) {
-  plan_.clear();
-  ids_.clear();
-  token_types_.clear();
-  int64_t tokens = 0;
-  for (const EncoderText& text : step.texts) tokens += static_cast<int64_t>(text.ids.size());
-  make_room(tokens);
-  for (const EncoderText& text : step.texts)
-    if (!text.ids.empty()) append(text);
-  plan_.finish();
+  begin(step.texts);
   choose_rows(step.hidden_of);
   model_.forward({.ids = ids_,
                   .plan = plan_,
@@ -23,6 +15,33 @@ void Encoder::encode(const EncodeStep& step, std::span<float> hidden) {
                   .token_types = token_types_,
                   .policy = step.policy},
                  {.hidden = hidden});
+}
+
+void Encoder::next_logits(std::span<const EncoderText> texts, LayerPolicy* policy,
+                          std::span<float> logits) {
+  begin(texts);
+  choose_rows(HiddenOf::kLastToken);
+  REPRISE_CHECK(rows_.size() == texts.size(), "{} of {} texts have tokens", rows_.size(),
+                texts.size());
+  model_.forward({.ids = ids_,
+                  .plan = plan_,
+                  .logit_rows = rows_,
+                  .token_types = token_types_,
+                  .policy = policy},
+                 {.logits = logits});
+}
+
+// The step's plan and ids.
+void Encoder::begin(std::span<const EncoderText> texts) {
+  plan_.clear();
+  ids_.clear();
+  token_types_.clear();
+  int64_t tokens = 0;
+  for (const EncoderText& text : texts) tokens += static_cast<int64_t>(text.ids.size());
+  make_room(tokens);
+  for (const EncoderText& text : texts)
+    if (!text.ids.empty()) append(text);
+  plan_.finish();
 }
 
 void Encoder::choose_rows(HiddenOf hidden_of) {

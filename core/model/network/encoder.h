@@ -36,7 +36,13 @@ class Encoder {
   // that the model does not have.
   void encode(const EncodeStep& step, std::span<float> hidden);
 
+  // logits [texts, vocab] f32 of what follows each text, none of which is empty (CHECK). Throws
+  // Error for a model that has no head, and as encode().
+  void next_logits(std::span<const EncoderText> texts, LayerPolicy* policy,
+                   std::span<float> logits);
+
  private:
+  void begin(std::span<const EncoderText> texts);
   void append(const EncoderText& text);
   void choose_rows(HiddenOf hidden_of);
   void make_room(int64_t tokens);

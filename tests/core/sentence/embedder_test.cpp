@@ -43,7 +43,7 @@ TEST_F(Embedders, AFoldersOwnSettingsAreUsed) {
   EXPECT_TRUE(settings.form.strips_space && settings.pooling.normalizes);
   Embedder embedder(*loaded.model, *loaded.tokenizer, settings);
   EXPECT_EQ(embedder.width(), 32);
-  const std::vector<float> two = embedder.embed(Texts{"a bc", "H g f e d c b a a a a a a"});
+  const std::vector<float> two = embedder.read(Texts{"a bc", "H g f e d c b a a a a a a"});
   EXPECT_NEAR(length_of(std::span(two).first(32)), 1.0, 1e-6);
   EXPECT_TRUE(embedder.tokens_of("H g f e d c b a a a a a a").was_cut());
 }
@@ -61,7 +61,7 @@ TEST_F(Embedders, OtherFoldersTakeTheMeanAsItIsUpToTheModelsPositions) {
 TEST_F(Embedders, TheVectorIsTheMeanOfTheStates) {
   const Loaded loaded(dir_.path());
   Embedder embedder(*loaded.model, *loaded.tokenizer, {});
-  const std::vector<float> vector = embedder.embed(Texts{"a b c"});
+  const std::vector<float> vector = embedder.read(Texts{"a b c"});
   const std::vector<int32_t> ids = {2, 4, 5, 6, 3};
   std::vector<float> states(5 * 32), want(32, 0.0f);
   const model::EncoderText text{.ids = ids};
@@ -88,11 +88,11 @@ TEST_F(Embedders, ManyTextsGetTheVectorsThatEachGetsAlone) {
         text += std::string(" ") + static_cast<char>('a' + (i + word * word) % 8);
       texts.push_back(text);
     }
-    const std::vector<float> all = embedder.embed(texts);
+    const std::vector<float> all = embedder.read(texts);
     const auto width = static_cast<size_t>(embedder.width());
     ASSERT_EQ(all.size(), texts.size() * width);
     for (const size_t i : {size_t{0}, size_t{1}, size_t{18}, size_t{205}, size_t{599}}) {
-      const std::vector<float> alone = embedder.embed(Texts{texts[i]});
+      const std::vector<float> alone = embedder.read(Texts{texts[i]});
       EXPECT_LE(max_difference(alone, std::span(all).subspan(i * width, width)), 1e-5) << i;
     }
   }
@@ -107,7 +107,7 @@ TEST_F(Embedders, DecodersGiveTheirLastState) {
   const EmbedSettings settings = settings_of(dir_.path().string(), loaded.model->config());
   EXPECT_EQ(settings.pooling.text(), "lasttoken, not normalized");
   Embedder embedder(*loaded.model, *loaded.tokenizer, settings);
-  const std::vector<float> two = embedder.embed(Texts{"a", "b c"});
+  const std::vector<float> two = embedder.read(Texts{"a", "b c"});
   const std::vector<int32_t> ids = {2, 5, 6, 3};
   std::vector<float> states(4 * 32);
   const model::EncoderText text{.ids = ids};
@@ -120,16 +120,16 @@ TEST_F(Embedders, ThreadsChangeNothingButRounding) {
   one.threads = 1;
   const Loaded many(dir_.path()), single(dir_.path(), one);
   const Texts texts = {"a b c d e f g h", "h", "c c c"};
-  EXPECT_LE(max_difference(Embedder(*many.model, *many.tokenizer, {}).embed(texts),
-                           Embedder(*single.model, *single.tokenizer, {}).embed(texts)),
+  EXPECT_LE(max_difference(Embedder(*many.model, *many.tokenizer, {}).read(texts),
+                           Embedder(*single.model, *single.tokenizer, {}).read(texts)),
             1e-6);
 }
 
 TEST_F(Embedders, ErrorsNameTheTextAndWhatDoesNotBelongTogether) {
   const Loaded loaded(dir_.path());
   Embedder embedder(*loaded.model, *loaded.tokenizer, {});
-  expect_error([&] { (void)embedder.embed(Texts{"a", " "}); }, {"text 2", "empty"});
-  EXPECT_TRUE(embedder.embed(Texts{}).empty());
+  expect_error([&] { (void)embedder.read(Texts{"a", " "}); }, {"text 2", "empty"});
+  EXPECT_TRUE(embedder.read(Texts{}).empty());
   EmbedSettings settings{.takes_prompt = false};
   settings.form.prompt.before = "a ";
   expect_error([&] { Embedder refused(*loaded.model, *loaded.tokenizer, settings); },
@@ -138,7 +138,7 @@ TEST_F(Embedders, ErrorsNameTheTextAndWhatDoesNotBelongTogether) {
     "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 48})");
   const Loaded small(dir_.path());
   Embedder other(*small.model, *small.tokenizer, {});
-  expect_error([&] { (void)other.embed(Texts{"h"}); }, {"token 11", "vocabulary of 5"});
+  expect_error([&] { (void)other.read(Texts{"h"}); }, {"token 11", "vocabulary of 5"});
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class MiniLm : public ::testing::Test {
                                 sentence::settings_of(folder_.string(), model->config()));
     const auto path = testing::data_dir() / "datasets" / "sts" / file;
     const SentenceSet set = load_sentences({"sentence_pairs", path.string()}, {});
-    return 100 * score_sentences(set, embedder.embed(set.texts), embedder.width(), 1).value;
+    return 100 * score_sentences(set, embedder.read(set.texts), embedder.width(), 1).value;
   }
 
   std::filesystem::path folder_;

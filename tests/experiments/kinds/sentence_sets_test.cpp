@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "tests/core/model/checkpoint/model_files.h"
@@ -78,6 +80,32 @@ TEST(LoadSentences, TooLittleIsNamed) {
       },
       {"did you mean \"sentence_pairs\""});
   expect_error([&] { (void)load_sentences({"sentiment", file}, {}); }, {"a.tsv:1", "label"});
+}
+
+std::string question(char answer) { return std::string("Q?,a,b,c,d,") + answer + "\n"; }
+
+TEST(LoadSentences, QuestionsOfAGroupAreAskedByTheirLetters) {
+  const TempDir dir;
+  dir.write("anatomy_dev.csv", question('B'));
+  dir.write("anatomy_test.csv", "One?,a,b,c,d,C\nTwo?,a,b,c,d,A\n");
+  dir.write("astronomy_test.csv", "Three?,a,b,c,d,D\n");
+  const Workload mmlu{"mmlu", dir.path().string()};
+  const SentenceSet set = load_sentences(mmlu, {.group = "health", .shots = 1});
+  EXPECT_EQ(set.texts.size(), 2u);
+  EXPECT_EQ(set.answers, (std::vector<size_t>{2, 0}));
+  EXPECT_EQ(set.choices, (std::vector<std::string>{" A", " B", " C", " D"}));
+  EXPECT_TRUE(set.texts[0].ends_with("One?\nA. a\nB. b\nC. c\nD. d\nAnswer:"));
+  EXPECT_NE(set.texts[0].find("Answer: B\n\n"), std::string::npos);
+  EXPECT_EQ(load_sentences(mmlu, {.shots = 0}).answers, (std::vector<size_t>{2, 0, 3}));
+}
+
+TEST(ScoreSentences, TheLikeliestChoiceCountsAndOfEqualOnesTheFirst) {
+  SentenceSet set;
+  set.texts = {"a", "b", "c"};
+  set.choices = {" A", " B"};
+  set.answers = {1, 0, 1};
+  const std::vector<float> logits = {0, 1, 2, 2, 5, 3};
+  EXPECT_NEAR(score_sentences(set, logits, 2, 1).value, 2.0 / 3, 1e-15);
 }
 
 // Two dimensions in which the angle between a pair's vectors shrinks as its score grows.

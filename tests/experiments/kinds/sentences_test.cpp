@@ -87,6 +87,21 @@ TEST_F(Sentences, SentimentIsALinearProbe) {
   EXPECT_EQ(value_of(measured[0], "score"), value_of(measured[1], "score"));
 }
 
+// On the shipped decoder, which knows no answers: what counts is that all are asked, and that the
+// two ways to compute agree.
+TEST_F(Sentences, QuestionsAreAskedByLikelihood) {
+  bert_.write("anatomy_test.csv", "One?,a,b,c,d,C\nTwo?,a,b,c,d,A\n");
+  bert_.write("anatomy_dev.csv", "None?,a,b,c,d,D\n");
+  const Json mmlu = {{"models", {"models/quickstart"}},
+                     {"workload", {{"name", "mmlu"}, {"file", bert_.path().string()}}},
+                     {"settings", {{"shots", 1}, {"task", "health"}}}};
+  const auto measured = measure(group(mmlu));
+  EXPECT_EQ(value_of(measured[0], "texts"), 2);
+  EXPECT_EQ(value_of(measured[0], "score"), value_of(measured[1], "score"));
+  EXPECT_NEAR(value_of(measured[1], "vector_cosine"), 1, 1e-6);
+  EXPECT_FALSE(measured[0].resolved.contains("pooling"));
+}
+
 TEST_F(Sentences, WhatCannotBeEmbeddedIsRefused) {
   const auto refused = [&](const Json& changes, std::initializer_list<std::string> parts) {
     expect_error(

@@ -236,6 +236,9 @@ void SentencesKind::check(const Group& group) {
     model::check_loadable(place, {.dtype = group.dtype,
                                   .random_weights = group.model.random_weights,
                                   .seed = group.seeds.weights});
+    if (const auto config = Bench::config(with_model_folder(group));
+        group.workload.name == "mmlu" && !config.has_head)
+      raise("{} has no head that makes logits: mmlu takes a decoder", config.name);
     (void)settings_of(group);
     (void)load_tokenizer(place);
   });

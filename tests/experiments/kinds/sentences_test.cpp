@@ -114,6 +114,10 @@ TEST_F(Sentences, WhatCannotBeEmbeddedIsRefused) {
   refused({{"methods", {"contiguous"}}}, {"contiguous", "compute"});
   refused({{"workload", {{"file", "absent.tsv"}}}}, {"absent.tsv"});
   refused({{"settings", {{"prompt", "no place"}}}}, {"{text}"});
+  bert_.write("anatomy_test.csv", "One?,a,b,c,d,C\n");
+  refused({{"workload", {{"name", "mmlu"}, {"file", bert_.path().string()}}},
+           {"settings", {{"shots", 0}}}},
+          {"no head"});
   refused({{"settings", {{"pooling", "men"}}}}, {"did you mean \"mean\""});
   refused({{"models", {{{"model", dir_.string()}, {"weights", "random"}}}}}, {"tokenizer"});
   refused({{"settings", {{"database_share", 0.9}, {"items", 1}}}}, {"cluster"});

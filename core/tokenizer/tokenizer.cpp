@@ -35,7 +35,7 @@ bool is_rank_file(std::string_view bytes) {
 bool is_of_sentence_piece(const Json& json, const std::filesystem::path& spm) {
   std::error_code error;
   return json.is_object() && json.contains("model") && json["model"].is_object() &&
-         json["model"].value("type", Json()) == Json("Unigram") &&
+         json["model"].contains("type") && json["model"]["type"] == "Unigram" &&
          std::filesystem::exists(spm, error);
 }
 

@@ -1,6 +1,9 @@
 // Vocabularies saved before tokenizer.json make the same tokens as with it.
 #include "core/tokenizer/older_files.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <fstream>
 
 #include "core/tokenizer/tokenizer.h"

@@ -5,6 +5,7 @@
 #include <sentencepiece_trainer.h>
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace reprise::tokenizer {
@@ -33,18 +34,18 @@ inline std::string train_sentence_piece(const std::string& type,
     sentences.push_back("the quick brown fox number " + std::to_string(i * 37) +
                         " jumps over the lazy dog, again and again.");
   SentenceList iterator(std::move(sentences));
+  std::unordered_map<std::string, std::string> options = {
+      {"model_type", type},
+      {"vocab_size", has_byte_fallback ? "330" : "70"},
+      {"normalization_rule_name", rules},
+      {"byte_fallback", has_byte_fallback ? "true" : "false"},
+      {"hard_vocab_limit", "false"},
+      {"minloglevel", "2"},
+      {"num_threads", "1"},
+      {"remove_extra_whitespaces", rules == "identity" ? "false" : "true"}};
+  if (!control_symbols.empty()) options["control_symbols"] = control_symbols;
   std::string model;
-  const auto status = sentencepiece::SentencePieceTrainer::Train(
-      {{"model_type", type},
-       {"vocab_size", has_byte_fallback ? "330" : "70"},
-       {"normalization_rule_name", rules},
-       {"byte_fallback", has_byte_fallback ? "true" : "false"},
-       {"hard_vocab_limit", "false"},
-       {"minloglevel", "2"},
-       {"num_threads", "1"},
-       {"remove_extra_whitespaces", rules == "identity" ? "false" : "true"},
-       {"control_symbols", control_symbols}},
-      &iterator, &model);
+  const auto status = sentencepiece::SentencePieceTrainer::Train(options, &iterator, &model);
   return status.ok() ? model : "";
 }
 

@@ -23,12 +23,24 @@ bool has_end(const model::ModelConfig& config) {
 
 }  // namespace
 
-void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options) {
+void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options) {
   command
       .add_option("--model", options.model,
                   "folder of a checkpoint, or the name of a shipped model or shape")
       ->required()
       ->check(not_empty());
+  command
+      .add_option("--dtype", options.dtype,
+                  "of weights and activations: f32 or bf16 (default: as the checkpoint)")
+      ->check(dtype_name());
+  command.add_flag("--random-weights", options.random_weights,
+                   "make weights instead of loading them");
+  command.add_option(seed_option, options.weights_seed, "of random weights (default: 1)")
+      ->check(seed_number());
+}
+
+void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options) {
+  add_weight_options(command, seed_option, options);
   command
       .add_option("--method", options.method,
                   fmt::format("reuse method (default: {})", options.method))
@@ -36,17 +48,9 @@ void add_model_options(CLI::App& command, const char* seed_option, ModelOptions&
   command.add_option("--method-options", options.method_options, "its options, a JSON object")
       ->check(not_empty());
   command
-      .add_option("--dtype", options.dtype,
-                  "of weights and activations: f32 or bf16 (default: as the checkpoint)")
-      ->check(dtype_name());
-  command
       .add_option("--kv-dtype", options.kv_dtype,
                   "of cached keys and values: f32, bf16 or f16 (default: as --dtype)")
       ->check(dtype_name());
-  command.add_flag("--random-weights", options.random_weights,
-                   "make weights instead of loading them");
-  command.add_option(seed_option, options.weights_seed, "of random weights (default: 1)")
-      ->check(seed_number());
 }
 
 std::string ChosenModel::dtype_text() const {

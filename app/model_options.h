@@ -28,7 +28,9 @@ struct ModelOptions {
   uint64_t weights_seed = 1;
 };
 
-// `seed_option` is the command's name for the seed of random weights.
+// --model, --dtype and random weights; `seed_option` is the command's name for their seed.
+void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options);
+// The same, and what a model that generates takes besides: --method with its options, --kv-dtype.
 void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options);
 
 // A model whose config.json was read, before its weights are.

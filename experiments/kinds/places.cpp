@@ -1,6 +1,7 @@
 #include "experiments/kinds/places.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/base/error.h"
 #include "core/model/config/config.h"
@@ -26,6 +27,14 @@ std::vector<fs::path> shipped_models() {
   return models;
 }
 
+fs::path fetched_models_dir() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "reprise" / "models";
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') return {};
+  return fs::path(home) / ".cache" / "reprise" / "models";
+}
+
 std::string resolve_model(const std::string& name) {
   std::error_code error;
   if (const std::string path = resolve_path(name); !name.empty() && fs::exists(path, error))
@@ -35,6 +44,10 @@ std::string resolve_model(const std::string& name) {
   for (const fs::path& model : shipped_models()) {
     if (model.filename() == name) return (results::data_dir() / model).string();
     names.push_back(model.filename().string());
+  }
+  for (const auto& entry : fs::directory_iterator(fetched_models_dir(), error)) {
+    if (entry.path().filename() == name) return entry.path().string();
+    names.push_back(entry.path().filename().string());
   }
   raise("there is no folder {}, and {}", name, unknown_name("model", name, names));
 }

@@ -7,6 +7,7 @@
 #include "experiments/kinds/exactness.h"
 #include "experiments/kinds/pml_kind.h"
 #include "experiments/kinds/request_lengths.h"
+#include "experiments/kinds/sentences.h"
 #include "experiments/kinds/serving.h"
 #include "experiments/kinds/state_copy.h"
 #include "experiments/kinds/token_memory.h"
@@ -32,7 +33,7 @@ constexpr Entry kind() {
 constexpr Entry kKinds[] = {
     kind<TtftKind>(),     kind<DecodeKind>(),         kind<ExactnessKind>(), kind<AttentionKind>(),
     kind<AccuracyKind>(), kind<TokenMemoryKind>(),    kind<PmlKind>(),       kind<StateCopyKind>(),
-    kind<ServingKind>(),  kind<RequestLengthsKind>(),
+    kind<ServingKind>(),  kind<RequestLengthsKind>(), kind<SentencesKind>(),
 };
 
 }  // namespace

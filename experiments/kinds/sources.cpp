@@ -43,11 +43,21 @@ Json weights_of(const fs::path& dir) {
   return weights;
 }
 
+fs::path place_of_model(const std::string& name) {
+  try {
+    return resolve_model(name);
+  } catch (const Error&) {  // loading it says why
+    return name;
+  }
+}
+
 Json model_sources(const ModelChoice& choice) {
-  const fs::path path = resolve_path(choice.model);
+  const fs::path path = place_of_model(choice.model);
   std::error_code error;
   Json sources = Json::object();
-  for (const char* name : {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt"})
+  for (const char* name :
+       {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt", "spm.model", "vocab.json",
+        "merges.txt", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json"})
     if (fs::is_regular_file(path / name, error)) sources[name] = hash_of_file(path / name);
   for (const model::ShippedShape& shape : model::shape_texts())
     if (shape.name == choice.model && sources.empty())
@@ -65,12 +75,13 @@ Json file_source(const fs::path& path) {
   return {{"bytes", facts.st_size}, {"modified", facts.st_mtime}};
 }
 
-// The JSON files of a folder by their names.
+// The JSON files and tables of a folder by their names.
 Json folder_sources(const fs::path& folder) {
   Json files = Json::object();
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
-    if (const std::string end = entry.path().extension(); end == ".json" || end == ".jsonl")
+    if (const std::string end = entry.path().extension();
+        end == ".json" || end == ".jsonl" || end == ".tsv")
       files[entry.path().filename().string()] = file_source(entry.path());
   return files;
 }

@@ -26,6 +26,14 @@ bool norm_bias(Config config) { return config.norm_bias; }
 bool mlp_bias(Config config) { return config.mlp_bias; }
 bool has_second_norm(Config config) { return config.block != BlockStyle::kParallelOneNorm; }
 bool has_final_norm(Config config) { return config.block != BlockStyle::kPostNorm; }
+bool has_position_key(Config config) {
+  const RelativeConfig& relative = config.relative;
+  return relative.span > 0 && relative.has_keys && !relative.shares_projections;
+}
+bool has_position_query(Config config) {
+  const RelativeConfig& relative = config.relative;
+  return relative.span > 0 && relative.has_queries && !relative.shares_projections;
+}
 bool second_norm_bias(Config config) { return has_second_norm(config) && norm_bias(config); }
 
 // clang-format off
@@ -45,6 +53,14 @@ constexpr PartRow kTable[] = {
      [](Config config) { return config.embedding_norm; },
      [](Config config) { return config.embedding_norm && norm_bias(config); }, one, hidden,
      {"", "", "", "", "", "embeddings.LayerNorm"}},
+    {Part::kRelativePositions, "relative positions", Stage::kBeforeLayers, PartKind::kTable,
+     [](Config config) { return config.relative.span > 0; }, no,
+     [](Config config) { return 2 * config.relative.span; }, hidden,
+     {"", "", "", "", "", "encoder.rel_embeddings"}},
+    {Part::kRelativeNorm, "norm of relative positions", Stage::kBeforeLayers, PartKind::kNorm,
+     [](Config config) { return config.relative.has_norm; },
+     [](Config config) { return config.relative.has_norm && norm_bias(config); }, one, hidden,
+     {"", "", "", "", "", "encoder.LayerNorm"}},
     {Part::kNorm1, "first norm", Stage::kLayer, PartKind::kNorm, yes, norm_bias, one, hidden,
      {"input_layernorm", "input_layernorm", "ln_attn", "norm_1", "input_layernorm",
       "attention.output.LayerNorm"}},
@@ -53,7 +69,16 @@ constexpr PartRow kTable[] = {
      {"self_attn.q_proj self_attn.k_proj self_attn.v_proj", "self_attention.query_key_value",
       "self_attention.query_key_value", "attn.Wqkv",
       "self_attn.q_proj self_attn.k_proj self_attn.v_proj",
-      "attention.self.query attention.self.key attention.self.value"}},
+      "attention.self.query attention.self.key attention.self.value", nullptr, "attention.self.in_proj",
+      "attention.self.query_proj attention.self.key_proj attention.self.value_proj"}},
+    {Part::kPositionKey, "key projection of positions", Stage::kLayer, PartKind::kMatrix, has_position_key,
+     // The first version's has none.
+     [](Config config) { return has_position_key(config) && naming_of(config) != Naming::kDebertaV1; },
+     q_dim, hidden,
+     {"", "", "", "", "", "", "", "attention.self.pos_proj", "attention.self.pos_key_proj"}},
+    {Part::kPositionQuery, "query projection of positions", Stage::kLayer, PartKind::kMatrix,
+     has_position_query, has_position_query, q_dim, hidden,
+     {"", "", "", "", "", "", "", "attention.self.pos_q_proj", "attention.self.pos_query_proj"}},
     {Part::kAttentionOut, "attention output", Stage::kLayer, PartKind::kMatrix,
      yes, [](Config config) { return config.attention_out_bias; }, hidden, q_dim,
      {"self_attn.o_proj", "self_attention.dense", "self_attention.dense", "attn.out_proj",
@@ -98,8 +123,10 @@ std::span<const PartRow> part_table() { return kTable; }
 
 std::string_view stored_names(const PartRow& row, Naming naming) {
   const char* names = row.names[static_cast<size_t>(naming)];
-  // Mixtral's files speak as Llama's, but of experts.
-  return names != nullptr ? names : row.names[static_cast<size_t>(Naming::kLlama)];
+  if (names != nullptr) return names;
+  const bool is_deberta = naming == Naming::kDebertaV1 || naming == Naming::kDeberta;
+  const char* usual = row.names[static_cast<size_t>(is_deberta ? Naming::kBert : Naming::kLlama)];
+  return usual != nullptr ? usual : "";
 }
 
 const PartRow& row_of(Part part) {
@@ -122,6 +149,8 @@ Naming naming_of(const ModelConfig& config) {
       return Naming::kPhi;
     case Family::kBert:
       return Naming::kBert;
+    case Family::kDeberta:
+      return config.model_type == "deberta" ? Naming::kDebertaV1 : Naming::kDeberta;
   }
   raise("unknown family {}", static_cast<int>(config.family));
 }
@@ -131,13 +160,15 @@ std::string_view name_prefix(const ModelConfig& config) {
   // Two of one naming differ in this alone.
   if (naming == Naming::kBert && config.model_type == "roberta") return "roberta.";
   constexpr std::array<std::string_view, kNamings> kPrefixes = {
-      "model.", "transformer.", "transformer.", "transformer.", "model.", "bert.", "model."};
+      "model.", "transformer.", "transformer.", "transformer.", "model.",
+      "bert.",  "model.",       "deberta.",     "deberta."};
   return kPrefixes[static_cast<size_t>(naming)];
 }
 
 std::string_view layers_name(Naming naming) {
   constexpr std::array<std::string_view, kNamings> kNames = {
-      "layers", "h", "h", "blocks", "layers", "encoder.layer", "layers"};
+      "layers",       "h", "h", "blocks", "layers", "encoder.layer", "layers", "encoder.layer",
+      "encoder.layer"};
   return kNames[static_cast<size_t>(naming)];
 }
 

@@ -35,9 +35,13 @@ enum class Part : uint8_t {
   kExpertDown,     // [hidden, experts.intermediate]  of each expert
   kSharedUp,       // [2 * experts.shared_intermediate, hidden]  gate rows, then up rows
   kSharedDown,     // [hidden, experts.shared_intermediate]
-  kSharedGate      // [1, hidden]  of the sigmoid that scales the shared expert
+  kSharedGate,     // [1, hidden]  of the sigmoid that scales the shared expert
+  kRelativePositions,  // [2 * relative.span, hidden]
+  kRelativeNorm,       // [1, hidden]  of its rows
+  kPositionKey,   // [heads * head_dim, hidden]  of its rows, to what queries are multiplied with
+  kPositionQuery  // [heads * head_dim, hidden]  to what keys are multiplied with
 };
-inline constexpr size_t kParts = static_cast<size_t>(Part::kSharedGate) + 1;
+inline constexpr size_t kParts = static_cast<size_t>(Part::kPositionQuery) + 1;
 
 enum class PartKind : uint8_t {
   kTable,   // rows are looked up

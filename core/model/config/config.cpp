@@ -27,7 +27,9 @@ constexpr std::array kReaders = {Reader{"llama", read_llama},
                                  Reader{"mpt", read_mpt},
                                  Reader{"phi", read_phi},
                                  Reader{"bert", read_bert},
-                                 Reader{"roberta", read_roberta}};
+                                 Reader{"roberta", read_roberta},
+                                 Reader{"deberta", read_deberta},
+                                 Reader{"deberta-v2", read_deberta_v2}};
 
 const Reader& reader_of(const JsonObject& json, const std::string& model_type) {
   std::vector<std::string> names;

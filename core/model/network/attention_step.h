@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/kernels/attention.h"
 #include "core/kernels/attention_map.h"
+#include "core/model/network/disentangled.h"
 #include "core/model/network/layer_policy.h"
 #include "core/model/network/network.h"
 
@@ -35,6 +37,7 @@ class AttentionStep {
   const std::vector<float>& frequencies_for(int64_t length);
   void clip(float* data, int64_t rows, int64_t cols) const;
   [[nodiscard]] kernels::QueryView queries() const;
+  [[nodiscard]] ScoreBias::Qkv projected() const;
   [[nodiscard]] int64_t qkv_dim() const;
 
   Network& network_;
@@ -44,8 +47,9 @@ class AttentionStep {
   std::vector<float> frequencies_;
   int64_t frequencies_length_ = -1;
   kernels::AttentionWorkspace workspace_;
-  AlignedBuffer map_, biases_;  // [heads, rows, keys] f32
-  kernels::RowMap kept_;        // the last map that a layer of this step kept; no rows: none
+  AlignedBuffer map_, biases_;              // [heads, rows, keys] f32
+  std::unique_ptr<Disentangled> relative_;  // null: scores know no relative positions
+  kernels::RowMap kept_;  // the last map that a layer of this step kept; no rows: none
 };
 
 }  // namespace reprise::model

@@ -44,6 +44,16 @@ class KindRegistry : public KindOnTinyModel {
            {"methods", {"isolated", "joint"}},
            {"workload", {{"name", "questions"}, {"file", (dir_ / "items.jsonl").string()}}}});
     }
+    if (kind == "sentences") {
+      std::ofstream(dir_ / "pairs.tsv") << "5\tA cat\tA cat.\n2\tA dog\tThe tree\n"
+                                           "1\tHe ran\tBlue sky\n4\tShe sat\tShe sat down\n";
+      return group_of(
+          {{"kind", kind},
+           {"models", {"models/quickstart"}},
+           {"methods", {"compute", "maps"}},
+           {"workload", {{"name", "sentence_pairs"}, {"file", (dir_ / "pairs.tsv").string()}}},
+           {"repetitions", 2}});
+    }
     if (kind == "token_memory")
       return group_of({{"kind", kind}, {"methods", {"all_heads", "kv_heads"}}});
     if (kind == "state_copy")

@@ -77,6 +77,27 @@ TEST(Config, AbsentKeysTakeTheFamilysDefaults) {
   EXPECT_EQ(phi.block, BlockStyle::kParallelOneNorm);
 }
 
+TEST(Config, DebertasTermsAreAListOrAStringAndScaleTheScores) {
+  const Json on = {{"relative_attention", true}};
+  const ModelConfig plain = parse_with("deberta", on);
+  EXPECT_FALSE(plain.relative.has_keys || plain.relative.has_queries);
+  EXPECT_DOUBLE_EQ(plain.attention_scale, 1.0 / std::sqrt(8.0));
+  EXPECT_EQ(plain.position, PositionScheme::kLearned);
+  EXPECT_EQ(plain.relative.span, 512);
+  EXPECT_EQ(plain.token_types, 0);
+  EXPECT_FALSE(plain.is_causal || plain.has_head);
+  for (const char* words : {R"(["p2c", "c2p"])", R"("C2P | P2C")"}) {
+    Json patch = on;
+    patch["pos_att_type"] = Json::parse(words);
+    patch["max_relative_positions"] = 100;
+    const ModelConfig both = parse_with("deberta-v2", patch);
+    EXPECT_TRUE(both.relative.has_keys && both.relative.has_queries);
+    EXPECT_DOUBLE_EQ(both.attention_scale, 1.0 / std::sqrt(3 * 8.0));
+    EXPECT_EQ(both.relative.span, 100);
+    EXPECT_EQ(both.relative.buckets, 0);
+  }
+}
+
 TEST(Config, FalconsThreeStyles) {
   const ModelConfig grouped =
       parse_with("falcon", {{"new_decoder_architecture", true}, {"num_kv_heads", 2}});
@@ -274,6 +295,20 @@ TEST(Config, UnsupportedAndImpossibleValuesNameTheKey) {
       {"llama", {{"dtype", "int8"}}, "dtype"},
       {"llama", {{"tie_word_embeddings", 1}}, "tie_word_embeddings"},
       {"llama", {{"model_type", "gpt2"}}, "model_type"},
+      {"deberta", {{"relative_attention", false}}, "relative_attention"},
+      {"deberta", {{"relative_attention", true}, {"pos_att_type", "c2p|p2p"}}, "pos_att_type"},
+      {"deberta", {{"relative_attention", true}, {"pos_att_type", 3}}, "pos_att_type"},
+      {"deberta", {{"relative_attention", true}, {"talking_head", true}}, "talking_head"},
+      {"deberta", {{"relative_attention", true}, {"embedding_size", 32}}, "embedding_size"},
+      {"deberta-v2", {{"relative_attention", true}, {"conv_kernel_size", 3}}, "conv_kernel_size"},
+      {"deberta-v2", {{"relative_attention", true}, {"position_buckets", 2}}, "position_buckets"},
+      {"deberta-v2",
+       {{"relative_attention", true}, {"position_buckets", 64}, {"max_relative_positions", 33}},
+       "position_buckets"},
+      {"deberta-v2", {{"relative_attention", true}, {"norm_rel_ebd", "batch"}}, "norm_rel_ebd"},
+      {"deberta-v2",
+       {{"relative_attention", true}, {"attention_head_size", 7}},
+       "attention_head_size"},
       {"llama", {{"model_type", nullptr}}, "model_type"},
       {"mistral", {{"sliding_window", 0}}, "sliding_window"},
       {"mistral", {{"attention_bias", true}}, "attention_bias"},

@@ -1,0 +1,194 @@
+#include "experiments/kinds/sentence_sets.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/sentence/cosine.h"
+#include "core/sentence/linear_probe.h"
+#include "experiments/kinds/places.h"
+#include "results/spearman.h"
+#include "workloads/questions/mmlu_groups.h"
+#include "workloads/sentences/labelled.h"
+#include "workloads/sentences/pairs.h"
+#include "workloads/sentences/split.h"
+
+namespace reprise::experiments {
+namespace {
+
+namespace sets = workloads::sentences;
+
+constexpr double kConfidence = 0.95;
+
+template <typename Item>
+void keep_first(std::vector<Item>& items, int64_t count) {
+  if (count > 0 && std::ssize(items) > count) items.resize(static_cast<size_t>(count));
+}
+
+// Parts by name; a database only where one is asked for.
+std::vector<sets::SplitShare> with_database(double share, std::vector<sets::SplitShare> others) {
+  for (sets::SplitShare& other : others) other.share *= 1 - share;
+  if (share > 0) others.insert(others.begin(), {"database", share});
+  return others;
+}
+
+SentenceSet load_pairs(const std::string& path, const SentenceChoice& choice) {
+  SentenceSet set;
+  std::vector<sets::SentencePair> pairs;
+  for (sets::PairSet& one : sets::load_pair_sets(path)) {
+    keep_first(one.pairs, choice.items);
+    pairs.insert(pairs.end(), one.pairs.begin(), one.pairs.end());
+    set.unscored += one.unscored;
+  }
+  const auto parts = sets::split_by_text(
+      pairs.size(),
+      [&](size_t item) {
+        return std::vector<std::string_view>{pairs[item].first, pairs[item].second};
+      },
+      with_database(choice.database_share, {{"queries", 1}}), choice.seed);
+  for (const sets::Split& part : parts) {
+    set.splits.push_back(part.description);
+    for (const size_t item : part.items) {
+      auto& texts = part.name == "database" ? set.database : set.texts;
+      texts.push_back(pairs[item].first);
+      texts.push_back(pairs[item].second);
+      if (part.name == "queries") set.scores.push_back(pairs[item].score);
+    }
+  }
+  if (set.scores.size() < 2)
+    raise("{} leaves {} pairs to be asked, and an order takes two", path, set.scores.size());
+  return set;
+}
+
+SentenceSet load_labelled(const std::string& path, const SentenceChoice& choice) {
+  SentenceSet set;
+  std::vector<sets::LabelledText> texts = sets::load_labelled(path);
+  keep_first(texts, choice.items);
+  const auto parts = sets::split_by_text(
+      texts.size(), [&](size_t item) { return std::vector<std::string_view>{texts[item].text}; },
+      with_database(choice.database_share, {{"training", 0.8}, {"queries", 0.2}}), choice.seed);
+  for (const sets::Split& part : parts) {
+    set.splits.push_back(part.description);
+    for (const size_t item : part.items) {
+      if (part.name == "database") {
+        set.database.push_back(texts[item].text);
+        continue;
+      }
+      (part.name == "training" ? set.training : set.queries).push_back(set.texts.size());
+      set.texts.push_back(texts[item].text);
+      set.labels.push_back(texts[item].is_positive ? 1 : 0);
+    }
+  }
+  return set;
+}
+
+// The prompts as they are asked: examples, question, "Answer:".
+SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
+  SentenceSet set;
+  auto items = workloads::questions::load_mmlu_group(path, choice.group, choice.shots);
+  keep_first(items, choice.items);
+  for (const std::string& letter : items.front().choices)
+    set.choices.push_back(items.front().lead + letter);
+  std::vector<std::string> texts;
+  for (const auto& item : items) texts.push_back(item.text());
+  const auto parts = sets::split_by_text(
+      texts.size(), [&](size_t item) { return std::vector<std::string_view>{texts[item]}; },
+      with_database(choice.database_share, {{"queries", 1}}), choice.seed);
+  for (const sets::Split& part : parts) {
+    set.splits.push_back(part.description);
+    for (const size_t item : part.items) {
+      (part.name == "database" ? set.database : set.texts).push_back(texts[item]);
+      if (part.name != "queries") continue;
+      const auto& choices = items[item].choices;
+      set.answers.push_back(static_cast<size_t>(
+          std::find(choices.begin(), choices.end(), items[item].answers.front()) -
+          choices.begin()));
+    }
+  }
+  return set;
+}
+
+SentenceScore score_pairs(const SentenceSet& set, std::span<const float> vectors, size_t width,
+                          uint64_t seed) {
+  std::vector<double> cosines;
+  for (size_t pair = 0; pair < set.scores.size(); ++pair)
+    cosines.push_back(sentence::cosine(vectors.subspan(2 * pair * width, width),
+                                       vectors.subspan((2 * pair + 1) * width, width)));
+  return {.value = results::spearman(cosines, set.scores),
+          .interval = results::bootstrap_spearman(
+              cosines, set.scores, {.confidence = kConfidence, .resamples = 2000, .seed = seed})};
+}
+
+// The chosen texts' vectors and labels, side by side.
+struct Chosen {
+  Chosen(const SentenceSet& set, std::span<const float> all, size_t width,
+         const std::vector<size_t>& texts) {
+    for (const size_t text : texts) {
+      const auto vector = all.subspan(text * width, width);
+      vectors.insert(vectors.end(), vector.begin(), vector.end());
+      labels.push_back(set.labels[text]);
+    }
+    data = {.vectors = vectors, .labels = labels, .width = static_cast<int64_t>(width)};
+  }
+  Chosen(const Chosen&) = delete;  // data looks into the others
+  std::vector<float> vectors;
+  std::vector<uint8_t> labels;
+  sentence::ProbeData data;
+};
+
+SentenceScore share_of(int64_t right, int64_t asked) {
+  return {.value = static_cast<double>(right) / static_cast<double>(asked),
+          .interval = results::wilson_interval(right, asked, kConfidence)};
+}
+
+// Of equal logits the first counts.
+SentenceScore score_answers(const SentenceSet& set, std::span<const float> logits, size_t width) {
+  int64_t right = 0;
+  for (size_t text = 0; text < set.answers.size(); ++text) {
+    const auto of_text = logits.subspan(text * width, width);
+    const auto best = std::max_element(of_text.begin(), of_text.end()) - of_text.begin();
+    right += best == static_cast<ptrdiff_t>(set.answers[text]) ? 1 : 0;
+  }
+  return share_of(right, std::ssize(set.answers));
+}
+
+SentenceScore score_labels(const SentenceSet& set, std::span<const float> vectors, size_t width) {
+  const Chosen training(set, vectors, width, set.training),
+      queries(set, vectors, width, set.queries);
+  const int64_t right = sentence::LinearProbe::fit(training.data).right(queries.data);
+  return share_of(right, std::ssize(set.queries));
+}
+
+}  // namespace
+
+std::vector<workloads::WorkloadInfo> sentence_workloads() {
+  return {{.name = "sentence_pairs",
+           .summary = "pairs that people have scored (STS, SICK): a file, or a folder of *.tsv and "
+                      "STS.input.*.txt; Spearman's correlation of cosine and score",
+           .takes_file = true},
+          {.name = "sentiment",
+           .summary = "sentences with a label, 0 or 1 (SST-2); right answers of a linear probe",
+           .takes_file = true},
+          {.name = "mmlu",
+           .summary = "a folder of SUBJECT_test.csv; questions whose likeliest letter is right",
+           .takes_file = true}};
+}
+
+SentenceSet load_sentences(const Workload& workload, const SentenceChoice& choice) {
+  const std::string path = resolve_path(workload.file);
+  if (workload.name == "sentence_pairs") return load_pairs(path, choice);
+  if (workload.name == "sentiment") return load_labelled(path, choice);
+  if (workload.name == "mmlu") return load_mmlu(path, choice);
+  raise("{}", unknown_name("workload of sentences", workload.name, names_of(sentence_workloads())));
+}
+
+SentenceScore score_sentences(const SentenceSet& set, std::span<const float> vectors, int64_t width,
+                              uint64_t seed) {
+  REPRISE_CHECK(std::ssize(vectors) == std::ssize(set.texts) * width, "{} numbers for {} texts",
+                vectors.size(), set.texts.size());
+  const auto numbers = static_cast<size_t>(width);
+  if (!set.answers.empty()) return score_answers(set, vectors, numbers);
+  if (!set.labels.empty()) return score_labels(set, vectors, numbers);
+  return score_pairs(set, vectors, numbers, seed);
+}
+
+}  // namespace reprise::experiments

@@ -22,6 +22,7 @@ int64_t expert_up_dim(Config config) { return 2 * config.experts.intermediate; }
 int64_t shared_width(Config config) { return config.experts.shared_intermediate; }
 int64_t shared_up_dim(Config config) { return 2 * config.experts.shared_intermediate; }
 bool has_shared(Config config) { return config.experts.shared_intermediate > 0; }
+bool has_shared_gate(Config config) { return has_shared(config) && config.experts.shared_gate; }
 bool norm_bias(Config config) { return config.norm_bias; }
 bool mlp_bias(Config config) { return config.mlp_bias; }
 bool has_second_norm(Config config) { return config.block != BlockStyle::kParallelOneNorm; }
@@ -71,11 +72,13 @@ constexpr PartRow kTable[] = {
      {"mlp.gate", "", "", "", "", "", "block_sparse_moe.gate"}},
     {Part::kSharedUp, "up of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
      shared_up_dim, hidden,
-     {"mlp.shared_expert.gate_proj mlp.shared_expert.up_proj", "", "", "", "", "", ""}},
+     {"mlp.shared_expert.gate_proj mlp.shared_expert.up_proj", "", "", "", "", "", "",
+      "mlp.shared_experts.gate_proj mlp.shared_experts.up_proj"}},
     {Part::kSharedDown, "down of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
-     hidden, shared_width, {"mlp.shared_expert.down_proj", "", "", "", "", "", ""}},
-    {Part::kSharedGate, "gate of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
-     one, hidden, {"mlp.shared_expert_gate", "", "", "", "", "", ""}},
+     hidden, shared_width,
+     {"mlp.shared_expert.down_proj", "", "", "", "", "", "", "mlp.shared_experts.down_proj"}},
+    {Part::kSharedGate, "gate of the shared expert", Stage::kExpertLayer, PartKind::kMatrix,
+     has_shared_gate, no, one, hidden, {"mlp.shared_expert_gate", "", "", "", "", "", ""}},
     {Part::kExpertUp, "up", Stage::kExpert, PartKind::kMatrix, yes, no, expert_up_dim, hidden,
      {"mlp.experts.@.gate_proj mlp.experts.@.up_proj", "", "", "", "", "",
       "block_sparse_moe.experts.@.w1 block_sparse_moe.experts.@.w3"}},
@@ -98,7 +101,7 @@ std::span<const PartRow> part_table() { return kTable; }
 
 std::string_view stored_names(const PartRow& row, Naming naming) {
   const char* names = row.names[static_cast<size_t>(naming)];
-  // Mixtral's files speak as Llama's, but of experts.
+  // Mixtral's and DeepSeek-MoE's files speak as Llama's, but of experts.
   return names != nullptr ? names : row.names[static_cast<size_t>(Naming::kLlama)];
 }
 
@@ -111,7 +114,8 @@ const PartRow& row_of(Part part) {
 
 Naming naming_of(const ModelConfig& config) {
   switch (config.family) {
-    case Family::kLlama:  // two of one family differ in this alone
+    case Family::kLlama:  // those of one family differ in this alone
+      if (config.model_type == "deepseek") return Naming::kDeepseek;
       return config.model_type == "mixtral" ? Naming::kMixtral : Naming::kLlama;
     case Family::kFalcon:
       return config.block == BlockStyle::kParallelTwoNorms ? Naming::kFalconTwoNorms
@@ -131,13 +135,14 @@ std::string_view name_prefix(const ModelConfig& config) {
   // Two of one naming differ in this alone.
   if (naming == Naming::kBert && config.model_type == "roberta") return "roberta.";
   constexpr std::array<std::string_view, kNamings> kPrefixes = {
-      "model.", "transformer.", "transformer.", "transformer.", "model.", "bert.", "model."};
+      "model.", "transformer.", "transformer.", "transformer.",
+      "model.", "bert.",        "model.",       "model."};
   return kPrefixes[static_cast<size_t>(naming)];
 }
 
 std::string_view layers_name(Naming naming) {
   constexpr std::array<std::string_view, kNamings> kNames = {
-      "layers", "h", "h", "blocks", "layers", "encoder.layer", "layers"};
+      "layers", "h", "h", "blocks", "layers", "encoder.layer", "layers", "layers"};
   return kNames[static_cast<size_t>(naming)];
 }
 

@@ -13,8 +13,8 @@
 namespace reprise::model {
 
 // The vocabularies of tensor names that files use.
-enum class Naming : uint8_t { kLlama, kFalcon, kFalconTwoNorms, kMpt, kPhi, kBert, kMixtral };
-inline constexpr size_t kNamings = static_cast<size_t>(Naming::kMixtral) + 1;
+enum class Naming : uint8_t { kLlama, kFalcon, kFalconTwoNorms, kMpt, kPhi, kBert, kMixtral, kDeepseek };
+inline constexpr size_t kNamings = static_cast<size_t>(Naming::kDeepseek) + 1;
 
 // Where in a forward pass a part stands.
 enum class Stage : uint8_t {

@@ -148,6 +148,22 @@ std::string_view layers_name(Naming naming) {
 
 PartKind kind_of(Part part) { return row_of(part).kind; }
 
+WeightType held_type(Part part, const WeightType& type) {
+  const PartRow& row = row_of(part);
+  const bool is_of_layer = row.stage != Stage::kBeforeLayers && row.stage != Stage::kAfterLayers;
+  const bool takes_codes = row.kind == PartKind::kMatrix && is_of_layer && part != Part::kRouter &&
+                           part != Part::kSharedGate;
+  return is_quantized(type.format) && !takes_codes ? WeightType(type.input) : type;
+}
+
+int64_t weight_bytes(const ModelConfig& config, const WeightType& type) {
+  double bits = 0.0;
+  for (const TensorSpec& tensor : canonical_tensors(config))
+    bits += static_cast<double>(tensor.rows * tensor.cols) *
+            bits_per_weight(held_type(tensor.role.part, type).format);
+  return static_cast<int64_t>(bits / 8);
+}
+
 std::string to_string(const Role& role) {
   std::string text = role.is_bias ? "bias of " : "";
   text += row_of(role.part).text;

@@ -163,6 +163,7 @@ void run(const ServeOptions& options, const CommonOptions& common) {
       engine_options(options, chosen, *method, model.max_sequence_tokens, prefixes);
   engine::Engine engine(context, *decoder, std::move(method), made);
   compute_prefixes(engine, prefixes);
+  note("{}\n", weight_memory_text(*decoder));
   serve(options, model, chosen, engine);
 }
 

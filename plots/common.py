@@ -258,7 +258,7 @@ def method_name(record):
 
 
 def varying_settings(records, axes):
-    keys = ["method", "model", "dtype"] + sorted(axes)
+    keys = ["method", "model", "dtype", "weight_format"] + sorted(axes)
     return [key for key in keys if len({json.dumps(setting(record, key)) for record in records}) > 1]
 
 
@@ -270,7 +270,9 @@ def series_name(record, spec, varying):
     def text(key):
         if key == "method":
             return method_name(record)
-        return short(setting(record, key)) if key in ("model", "dtype") else f"{key}={setting(record, key)}"
+        if key in ("model", "dtype", "weight_format"):
+            return short(setting(record, key))
+        return f"{key}={setting(record, key)}"
     return ", ".join(text(key) for key in keys)
 
 

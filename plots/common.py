@@ -378,7 +378,8 @@ def origin_of(records, taken):
     revision = different(records, lambda r: r["provenance"].get("revision", "unknown")[:12]
                          + (" (modified)" if r["provenance"].get("dirty") else ""))
     seeds = ", ".join(f"{name} {seed}" for name, seed in sorted(first["seeds"].items()))
-    return (f"{subject}{values('dtype')}; {machine}, {counted(values('threads'), 'thread')}, {values('isa')}; "
+    formats = f", weights {values('weight_format')}" if setting(first, "weight_format") else ""
+    return (f"{subject}{values('dtype')}{formats}; {machine}, {counted(values('threads'), 'thread')}, {values('isa')}; "
             f"{taken}; seeds: {seeds}; revision {revision}.")
 
 

@@ -35,8 +35,8 @@ class Weight {
   using FillRows = std::function<void(int64_t first, int64_t end, void* out)>;
 
   Weight();
-  // On context.device. A format of codes is made of 64 rows at a time; of others no more than that
-  // is held but the matrix as it stays. Throws Error when memory is short, and naming format and
+  // On context.device. Each thread reads 64 rows at a time; beside the matrix as it stays, no more
+  // of it is held (in nf4-double, its scales in f32 for the time being). Throws Error when memory is short, and naming format and
   // device where the build cannot multiply with them; NotFiniteError, naming row and column.
   Weight(int64_t rows, int64_t cols, WeightType type, const FillRows& fill,
          const Context& context);

@@ -100,14 +100,14 @@ GroupScale quantize_group(WeightFormat format, std::span<const float> values, ui
   return quantize_nf4(values, codes);
 }
 
-ScaleBlock quantize_scales(std::span<const float> scales, float mean, int8_t* codes) {
+float quantize_scales(std::span<const float> scales, float mean, int8_t* codes) {
   float largest = 0.0f;
   for (const float scale : scales) largest = std::max(largest, std::abs(scale - mean));
   const float step = largest / 127.0f;
   for (size_t i = 0; i < scales.size(); ++i)
     codes[i] = static_cast<int8_t>(
         step > 0.0f ? code_of(scales[i] - mean, step, -127.0f, 127.0f) : 0.0f);
-  return {.step = step};
+  return step;
 }
 
 }  // namespace reprise::kernels::cpu

@@ -43,11 +43,7 @@ struct GroupScale {
 // equal values has the scale 0 in int4, one of zeros in all formats; both come back exactly.
 GroupScale quantize_group(WeightFormat format, std::span<const float> values, uint8_t* codes);
 
-// Scales held in 8 bits: s = mean + step d.
-struct ScaleBlock {
-  float step = 0.0f;
-};
-// d of up to 256 scales.
-ScaleBlock quantize_scales(std::span<const float> scales, float mean, int8_t* codes);
+// Codes d of a block of scales, s = mean + t d, and returns t.
+float quantize_scales(std::span<const float> scales, float mean, int8_t* codes);
 
 }  // namespace reprise::kernels::cpu

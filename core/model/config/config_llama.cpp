@@ -164,7 +164,9 @@ void read_deepseek(JsonObject& json, ModelConfig& config) {
   read_common(json, {.max_positions = 2048, .kv_heads = 0, .bos_id = 100000, .eos_id = 100001},
               config);
   config.qkv_bias = config.attention_out_bias = json.boolean("attention_bias", false);
-  require_off(json, "sliding_window");
+  // What its successors have: this model's files do not, and it would be computed wrong.
+  for (const char* key : {"sliding_window", "mlp_bias", "kv_lora_rank", "topk_group"})
+    require_off(json, key);
   check_layer_types(json, config);
   json.allow({"aux_loss_alpha", "seq_aux"});  // of training
   if (!json.has("n_routed_experts")) return;  // every layer is dense

@@ -196,6 +196,23 @@ TEST(Quantized, BytesAreThoseOfCodesAndScales) {
         << name_of(format);
 }
 
+// A model must load where it fits.
+TEST(Quantized, MakingCodesTakesLittleBesideThem) {
+  constexpr int64_t kRows = 1024, kCols = 512, kThreads = 2;
+  const std::vector<float> values = random_values(kRows * kCols, 3);
+  for (WeightFormat format : kFormats) {
+    AlignedBuffer::reset_peak();
+    const int64_t before = AlignedBuffer::live_bytes();
+    const Weight w = weight_of(values, kRows, kCols, format, kThreads);
+    // Of each thread 64 rows of f32 and of bytes; the scales in f32.
+    const int64_t beside = kThreads * 64 * kCols * 5 + kRows * kCols / 64 * 4;
+    EXPECT_LE(AlignedBuffer::peak_bytes() - before, static_cast<int64_t>(w.bytes()) + beside)
+        << name_of(format);
+    EXPECT_EQ(AlignedBuffer::live_bytes() - before, static_cast<int64_t>(w.bytes()))
+        << name_of(format);
+  }
+}
+
 TEST(Quantized, BlocksAreReadBackAsTheWhole) {
   for (WeightFormat format : kFormats) {
     const Coded w(130, 97, format, 7);

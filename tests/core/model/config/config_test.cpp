@@ -331,6 +331,7 @@ TEST(Config, UnsupportedAndImpossibleValuesNameTheKey) {
       {"deepseek", {{"n_routed_experts", 4}, {"n_shared_experts", -1}}, "n_shared_experts"},
       {"deepseek", {{"n_routed_experts", 4}, {"n_shared_expert", 1}}, "\"n_shared_experts\""},
       {"deepseek", {{"n_shared_experts", 2}}, "n_shared_experts"},
+      {"deepseek", {{"kv_lora_rank", 512}}, "kv_lora_rank"},
       {"falcon", {{"activation", "relu"}}, "activation"},
       {"falcon", {{"num_ln_in_parallel_attn", 2}}, "num_ln_in_parallel_attn"},
       {"falcon", {{"num_ln_in_parallel_attn", 3}}, "num_ln_in_parallel_attn"},

@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/base/dtype.h"
+#include "core/base/weight_format.h"
 #include "core/device/context.h"
 #include "core/model/config/config.h"
 #include "core/model/network/decoder.h"
@@ -23,7 +24,7 @@ namespace reprise::app {
 struct ModelOptions {
   std::string model;
   std::string method = "contiguous", method_options;
-  std::string dtype, kv_dtype;  // "": see ChosenModel
+  std::string dtype, kv_dtype, weight_format;  // "": see ChosenModel
   bool random_weights = false;
   uint64_t weights_seed = 1;
 };
@@ -42,11 +43,15 @@ struct ChosenModel {
   DType dtype = DType::kF32;
   DType kv_dtype = DType::kF32;  // what --kv-dtype says, else as above
   std::string dtype_reason;      // "as the checkpoint", ...
+  std::optional<WeightFormat> weight_format = {};  // what --weight-format says
 
-  // "computed in bf16 (as the checkpoint), keys and values in f32"
+  // "computed in bf16 (as the checkpoint), weights in int4, keys and values in f32"
   [[nodiscard]] std::string dtype_text() const;
 };
 ChosenModel choose_model(const ModelOptions& options);
+
+// "weights 512 MiB": as the decoder holds them.
+[[nodiscard]] std::string weight_memory_text(const model::Decoder& decoder);
 
 std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const ModelOptions& options,
                                             const Context& context);

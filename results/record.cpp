@@ -139,7 +139,7 @@ std::string settings_fault(const Json& settings) {
           name_fault("settings.requested.method", requested.value("method", Json()));
       !fault.empty())
     return fault;
-  for (const char* key : {"model", "dtype", "weights", "isa", "device"})
+  for (const char* key : {"model", "dtype", "weights", "weight_format", "isa", "device"})
     if (requested.contains(key) && !requested[key].is_string())
       return fmt::format("settings.requested.{} must be a text, found {}", key,
                          shown(requested[key]));

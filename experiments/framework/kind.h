@@ -7,12 +7,13 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/base/dtype.h"
 #include "core/base/json.h"
+#include "core/base/weight_format.h"
 #include "core/reuse/options.h"
 #include "experiments/framework/axis.h"
 #include "workloads/workload.h"
@@ -76,6 +77,8 @@ struct KindInfo {
 struct ModelChoice {
   std::string model;  // a checkpoint's folder, or the name of a shipped shape; "": none
   bool random_weights = false;
+  // How its layers' matrices are held; none: as plain values of the dtype.
+  std::optional<WeightFormat> weight_format = std::nullopt;
 };
 
 struct MethodChoice {
@@ -123,6 +126,9 @@ struct Group {
   std::vector<std::string> point_ids;  // hash of `requested`
   std::vector<Json> requested;         // settings of each point
 
+  [[nodiscard]] WeightType weight_type() const {
+    return {model.weight_format.value_or(format_of(dtype)), dtype};
+  }
   [[nodiscard]] bool asks_for(const MetricInfo& metric) const {
     return std::find(asked_for.begin(), asked_for.end(), metric.name) != asked_for.end();
   }

@@ -35,12 +35,13 @@ model::ModelConfig Bench::config(const Group& group) {
 
 model::Decoder& Bench::decoder(const Group& group) {
   const std::string wanted =
-      fmt::format("{} {} {} {}", group.model.model, group.model.random_weights,
-                  name_of(group.dtype), group.seeds.weights);
+      fmt::format("{} {} {} {} {}", group.model.model, group.model.random_weights,
+                  name_of(group.dtype), name_of(group.weight_type().format), group.seeds.weights);
   if (decoder_ == nullptr || loaded_ != wanted) {
     decoder_.reset();
     decoder_ = model::load_decoder(resolve_model(group.model.model),
                                    {.dtype = group.dtype,
+                                    .weight_format = group.model.weight_format,
                                     .random_weights = group.model.random_weights,
                                     .seed = group.seeds.weights},
                                    context_);
@@ -170,9 +171,11 @@ void Bench::check_model(const Group& group) {
         shape.name));
   problems.collect([&] {
     const model::LoadOptions load{.dtype = group.dtype,
+                                  .weight_format = group.model.weight_format,
                                   .random_weights = group.model.random_weights,
                                   .seed = group.seeds.weights};
-    check_once(fmt::format("load {} {} {}", model, load.random_weights, name_of(load.dtype)),
+    check_once(fmt::format("load {} {} {} {}", model, load.random_weights, name_of(load.dtype),
+                           name_of(group.weight_type().format)),
                [&] { model::check_loadable(resolve_model(model), load); });
   });
   problems.raise_if_any();
@@ -211,7 +214,7 @@ void check_prompts(const Group& group) {
 
 MemoryNeed memory_of_prompts(const Group& group, int64_t sequences, int64_t module_tokens) {
   const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
-  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype,
+  return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype,
                          tokens * sequences + module_tokens);
 }
 
@@ -252,7 +255,9 @@ Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests
 }
 
 Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder) {
-  return resolved_settings(engine, decoder.config(), decoder.weight_bytes());
+  Json settings = resolved_settings(engine, decoder.config(), decoder.weight_bytes());
+  settings["weight_format"] = name_of(decoder.weight_format());
+  return settings;
 }
 
 Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,

@@ -149,6 +149,8 @@ class ExactModel {
  public:
   ExactModel(const Group& group, const Context& context) : group_(group), bench_(context) {
     group_.dtype = DType::kF32;
+    const auto& format = group_.model.weight_format;  // codes stay what they are
+    if (format && !is_quantized(*format)) group_.model.weight_format.reset();
   }
   model::Decoder& decoder() {
     try {

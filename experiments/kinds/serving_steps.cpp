@@ -18,12 +18,12 @@ const MetricInfo kSchedulingRatio = {
     "scheduling_ratio", "ratio",
     "of the steps' time, that of everything but the model's arithmetic"};
 
-double limit_of(const serving::StepEntry& step, const model::ModelConfig& config, DType dtype,
-                DType kv_dtype, double gflop_s, double dram_gb_s) {
+double limit_of(const serving::StepEntry& step, const model::ModelConfig& config,
+                const WeightType& type, DType kv_dtype, double gflop_s, double dram_gb_s) {
   const double flop =
       product_flop(config, step.prefill_tokens + step.decode_tokens, step.decode_tokens);
   // Of experts none is counted: which a step's rows were routed to is not known here.
-  const auto weights = static_cast<double>(streamed_weight_bytes(config, dtype, 0));
+  const auto weights = static_cast<double>(streamed_weight_bytes(config, type, 0));
   const auto read =
       static_cast<double>(std::max<int64_t>(0, step.context_tokens - step.shared_tokens));
   return std::max(flop / (gflop_s * 1e9), weights / (dram_gb_s * 1e9)) +
@@ -45,7 +45,7 @@ void add_step_times(const model::ModelConfig& config, const Group& group, const 
     steps_s += step.end_s - step.start_s;
     scheduling_s += step.scheduling_s;
     if (has_limits)
-      limit_s += limit_of(step, config, group.dtype, group.kv_dtype, gflop_s, dram_gb_s);
+      limit_s += limit_of(step, config, group.weight_type(), group.kv_dtype, gflop_s, dram_gb_s);
   }
   if (steps_s <= 0) return;
   out.set(kStepsS, steps_s);

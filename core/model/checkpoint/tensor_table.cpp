@@ -22,6 +22,7 @@ int64_t expert_up_dim(Config config) { return 2 * config.experts.intermediate; }
 int64_t shared_width(Config config) { return config.experts.shared_intermediate; }
 int64_t shared_up_dim(Config config) { return 2 * config.experts.shared_intermediate; }
 bool has_shared(Config config) { return config.experts.shared_intermediate > 0; }
+bool has_shared_gate(Config config) { return has_shared(config) && config.experts.shared_gate; }
 bool norm_bias(Config config) { return config.norm_bias; }
 bool mlp_bias(Config config) { return config.mlp_bias; }
 bool has_second_norm(Config config) { return config.block != BlockStyle::kParallelOneNorm; }
@@ -96,11 +97,14 @@ constexpr PartRow kTable[] = {
      {"mlp.gate", "", "", "", "", "", "block_sparse_moe.gate"}},
     {Part::kSharedUp, "up of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
      shared_up_dim, hidden,
-     {"mlp.shared_expert.gate_proj mlp.shared_expert.up_proj", "", "", "", "", "", ""}},
+     {"mlp.shared_expert.gate_proj mlp.shared_expert.up_proj", "", "", "", "", "", "", nullptr, nullptr,
+      "mlp.shared_experts.gate_proj mlp.shared_experts.up_proj"}},
     {Part::kSharedDown, "down of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
-     hidden, shared_width, {"mlp.shared_expert.down_proj", "", "", "", "", "", ""}},
-    {Part::kSharedGate, "gate of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
-     one, hidden, {"mlp.shared_expert_gate", "", "", "", "", "", ""}},
+     hidden, shared_width,
+     {"mlp.shared_expert.down_proj", "", "", "", "", "", "", nullptr, nullptr,
+      "mlp.shared_experts.down_proj"}},
+    {Part::kSharedGate, "gate of the shared expert", Stage::kExpertLayer, PartKind::kMatrix,
+     has_shared_gate, no, one, hidden, {"mlp.shared_expert_gate", "", "", "", "", "", ""}},
     {Part::kExpertUp, "up", Stage::kExpert, PartKind::kMatrix, yes, no, expert_up_dim, hidden,
      {"mlp.experts.@.gate_proj mlp.experts.@.up_proj", "", "", "", "", "",
       "block_sparse_moe.experts.@.w1 block_sparse_moe.experts.@.w3"}},
@@ -124,6 +128,8 @@ std::span<const PartRow> part_table() { return kTable; }
 std::string_view stored_names(const PartRow& row, Naming naming) {
   const char* names = row.names[static_cast<size_t>(naming)];
   if (names != nullptr) return names;
+  // DeBERTa's files speak as BERT's but of what attention reads, Mixtral's and DeepSeek-MoE's as
+  // Llama's but of experts.
   const bool is_deberta = naming == Naming::kDebertaV1 || naming == Naming::kDeberta;
   const char* usual = row.names[static_cast<size_t>(is_deberta ? Naming::kBert : Naming::kLlama)];
   return usual != nullptr ? usual : "";
@@ -138,7 +144,8 @@ const PartRow& row_of(Part part) {
 
 Naming naming_of(const ModelConfig& config) {
   switch (config.family) {
-    case Family::kLlama:  // two of one family differ in this alone
+    case Family::kLlama:  // those of one family differ in this alone
+      if (config.model_type == "deepseek") return Naming::kDeepseek;
       return config.model_type == "mixtral" ? Naming::kMixtral : Naming::kLlama;
     case Family::kFalcon:
       return config.block == BlockStyle::kParallelTwoNorms ? Naming::kFalconTwoNorms
@@ -161,18 +168,34 @@ std::string_view name_prefix(const ModelConfig& config) {
   if (naming == Naming::kBert && config.model_type == "roberta") return "roberta.";
   constexpr std::array<std::string_view, kNamings> kPrefixes = {
       "model.", "transformer.", "transformer.", "transformer.", "model.",
-      "bert.",  "model.",       "deberta.",     "deberta."};
+      "bert.",  "model.",       "deberta.",     "deberta.",     "model."};
   return kPrefixes[static_cast<size_t>(naming)];
 }
 
 std::string_view layers_name(Naming naming) {
   constexpr std::array<std::string_view, kNamings> kNames = {
       "layers",       "h", "h", "blocks", "layers", "encoder.layer", "layers", "encoder.layer",
-      "encoder.layer"};
+      "encoder.layer", "layers"};
   return kNames[static_cast<size_t>(naming)];
 }
 
 PartKind kind_of(Part part) { return row_of(part).kind; }
+
+WeightType held_type(Part part, const WeightType& type) {
+  const PartRow& row = row_of(part);
+  const bool is_of_layer = row.stage != Stage::kBeforeLayers && row.stage != Stage::kAfterLayers;
+  const bool takes_codes = row.kind == PartKind::kMatrix && is_of_layer && part != Part::kRouter &&
+                           part != Part::kSharedGate;
+  return is_quantized(type.format) && !takes_codes ? WeightType(type.input) : type;
+}
+
+int64_t weight_bytes(const ModelConfig& config, const WeightType& type) {
+  double bits = 0.0;
+  for (const TensorSpec& tensor : canonical_tensors(config))
+    bits += static_cast<double>(tensor.rows * tensor.cols) *
+            bits_per_weight(held_type(tensor.role.part, type).format);
+  return static_cast<int64_t>(bits / 8);
+}
 
 std::string to_string(const Role& role) {
   std::string text = role.is_bias ? "bias of " : "";

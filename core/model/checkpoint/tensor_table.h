@@ -22,9 +22,10 @@ enum class Naming : uint8_t {
   kBert,
   kMixtral,    // as kLlama, but for the experts
   kDebertaV1,  // as kBert, but for what attention reads
-  kDeberta     // likewise
+  kDeberta,    // likewise
+  kDeepseek    // as kLlama, but for the shared experts
 };
-inline constexpr size_t kNamings = static_cast<size_t>(Naming::kDeberta) + 1;
+inline constexpr size_t kNamings = static_cast<size_t>(Naming::kDeepseek) + 1;
 
 // Where in a forward pass a part stands.
 enum class Stage : uint8_t {

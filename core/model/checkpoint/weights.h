@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/weight_format.h"
 #include "core/model/config/config.h"
 
 namespace reprise::model {
@@ -67,6 +68,14 @@ struct TensorSpec {
 
 // Every tensor a model of this config has, in the order of a forward pass.
 std::vector<TensorSpec> canonical_tensors(const ModelConfig& config);
+
+// How a part is held in a model whose matrices are of `type`. Codes are for the matrices of its
+// layers: embedding and head stay plain, in the dtype of the inputs [as bitsandbytes and
+// optimum-quanto leave them], and so do routers and the shared experts' gates, which are small and
+// decide where a token goes [DeepSeek's router is no linear layer to either].
+WeightType held_type(Part part, const WeightType& type);
+// Bytes of all weights of such a model, without what pads them. Tied ones count once.
+int64_t weight_bytes(const ModelConfig& config, const WeightType& type);
 
 class WeightSource {
  public:

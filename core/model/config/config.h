@@ -13,8 +13,8 @@
 
 namespace reprise::model {
 
-// Mistral is a Llama with a window, Mixtral and Qwen2-MoE are Llamas with experts, RoBERTa a BERT
-// with shifted positions.
+// Mistral is a Llama with a window, Mixtral, Qwen2-MoE and DeepSeek-MoE are Llamas with experts,
+// RoBERTa a BERT with shifted positions.
 enum class Family : uint8_t { kLlama, kFalcon, kMpt, kPhi, kBert, kDeberta };
 enum class Norm : uint8_t { kRms, kLayer };
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh };
@@ -77,11 +77,13 @@ struct RelativeConfig {
 // Mixture of experts: of some layers' MLPs, a router chooses a few for each token.
 //   p = softmax(router(x))     mlp(x) = sum over the per_token largest p_e of p_e * expert_e(x)
 //                                       + sigmoid(shared_gate(x)) * shared_expert(x)
+// DeepSeek-MoE's shared experts, which together are one of their widths' sum, have no gate.
 struct ExpertsConfig {
   int64_t count = 0;                  // of a layer, the shared one not counted; 0: all layers dense
   int64_t per_token = 0;              // that a token is routed to
   int64_t intermediate = 0;           // of each expert
   int64_t shared_intermediate = 0;    // of the expert that every token passes; 0: there is none
+  bool shared_gate = true;            // else it counts as it is
   bool norm_top_k = false;            // the chosen p are divided by their sum
   int64_t sparse_step = 1;            // every so many layers, the last of them has experts, but for
   std::vector<int64_t> dense_layers;  // those listed here
@@ -135,11 +137,11 @@ struct ModelConfig {
 };
 
 // Reads a config.json of any supported family: model_type llama, mistral, mixtral, qwen2_moe,
-// falcon (also RefinedWeb and RefinedWebModel), mpt, phi, bert, roberta, deberta or deberta-v2 (v3
-// is one). Absent keys take Hugging Face's defaults; dimensions have none. Throws Error naming file
-// and key for anything missing, impossible or unsupported (an unsupported value is never ignored,
-// it would be measured as the real thing) and for a key that looks like a misspelling of an absent
-// one. Other unknown keys are metadata and pass.
+// deepseek, falcon (also RefinedWeb and RefinedWebModel), mpt, phi, bert, roberta, deberta or
+// deberta-v2 (v3 is one). Absent keys take Hugging Face's defaults; dimensions have none. Throws
+// Error naming file and key for anything missing, impossible or unsupported (an unsupported value
+// is never ignored, it would be measured as the real thing) and for a key that looks like a
+// misspelling of an absent one. Other unknown keys are metadata and pass.
 ModelConfig parse_config(const Json& json, const std::string& source);
 // `dir_or_name`: a folder with config.json, a config.json itself, or the name of a shipped shape
 // ("llama-2-7b"); a path that exists comes first. eos_ids gain those of a generation_config.json

@@ -10,6 +10,7 @@ void read_llama(JsonObject& json, ModelConfig& config);
 void read_mistral(JsonObject& json, ModelConfig& config);
 void read_mixtral(JsonObject& json, ModelConfig& config);
 void read_qwen2_moe(JsonObject& json, ModelConfig& config);
+void read_deepseek(JsonObject& json, ModelConfig& config);
 void read_falcon(JsonObject& json, ModelConfig& config);
 void read_mpt(JsonObject& json, ModelConfig& config);
 void read_phi(JsonObject& json, ModelConfig& config);

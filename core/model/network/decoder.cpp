@@ -28,6 +28,7 @@ class Transformer final : public Decoder {
   [[nodiscard]] const ModelConfig& config() const override { return network_.config; }
   [[nodiscard]] DType dtype() const override { return network_.dtype; }
   [[nodiscard]] int64_t weight_bytes() const override { return network_.weights.bytes(); }
+  [[nodiscard]] WeightFormat weight_format() const override { return network_.weights.type.format; }
   [[nodiscard]] int64_t touched_experts() const override { return block_.touched_experts(); }
 
   void forward(const StepInput& step, const StepOutput& output) override {

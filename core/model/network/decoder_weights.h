@@ -34,6 +34,7 @@ class PartSet {
 };
 
 struct DecoderWeights {
+  WeightType type;  // of the layers' matrices
   PartSet model;  // what belongs to no layer; a tied embedding's rows are those of the head
   std::vector<PartSet> layers;
 
@@ -43,9 +44,9 @@ struct DecoderWeights {
 };
 
 // Reads and packs every tensor, one after the other, so that peak memory stays near the packed
-// size: matrices in `format`, tables in the dtype that it is multiplied with. Throws Error with
-// need and have when the weights will not fit.
+// size: matrices as held_type() says, tables in the dtype of the inputs. Throws Error with need and
+// have when the weights will not fit, and naming the tensor where one has no codes.
 DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source,
-                            WeightFormat format, const Context& context);
+                            const WeightType& type, const Context& context);
 
 }  // namespace reprise::model

@@ -199,6 +199,40 @@ TEST(Config, ExpertsTakeTheirFamilysDefaultsAndStandInTheLayersThatAreNamed) {
   EXPECT_EQ(parse(bare("llama")).expert_layers(), 0);
 }
 
+std::vector<int64_t> layers_with_experts(const ModelConfig& config) {
+  std::vector<int64_t> layers;
+  for (int64_t layer = 0; layer < config.layers; ++layer)
+    if (config.has_experts(layer)) layers.push_back(layer);
+  return layers;
+}
+
+TEST(Config, DeepseekHasRoutedAndSharedExpertsFromALayerOn) {
+  const Json experts = {{"num_hidden_layers", 7},     {"n_routed_experts", 5},
+                        {"num_experts_per_tok", 2},   {"n_shared_experts", 3},
+                        {"moe_intermediate_size", 6}, {"first_k_dense_replace", 2},
+                        {"aux_loss_alpha", 0.001},    {"seq_aux", true}};
+  const auto with = [&](const Json& patch) {
+    Json all = experts;
+    all.update(patch);
+    return parse_with("deepseek", all);
+  };
+  const ModelConfig some = with(Json::object());
+  EXPECT_EQ(some.experts.count, 5);
+  EXPECT_EQ(some.experts.per_token, 2);
+  EXPECT_EQ(some.experts.intermediate, 6);
+  EXPECT_EQ(some.experts.shared_intermediate, 18);
+  EXPECT_FALSE(some.experts.shared_gate || some.experts.norm_top_k);
+  EXPECT_EQ(layers_with_experts(some), (std::vector<int64_t>{2, 3, 4, 5, 6}));
+  EXPECT_EQ(layers_with_experts(with({{"moe_layer_freq", 3}})), (std::vector<int64_t>{3, 6}));
+  EXPECT_EQ(layers_with_experts(with({{"first_k_dense_replace", 7}})), std::vector<int64_t>{});
+  EXPECT_EQ(with({{"n_shared_experts", nullptr}}).experts.shared_intermediate, 0);
+  EXPECT_TRUE(with({{"norm_topk_prob", true}}).experts.norm_top_k);
+  // One weight that was divided by itself would be 1.
+  EXPECT_FALSE(with({{"norm_topk_prob", true}, {"num_experts_per_tok", 1}}).experts.norm_top_k);
+  EXPECT_EQ(parse(bare("deepseek")).expert_layers(), 0);
+  EXPECT_EQ(parse(bare("deepseek")).kv_heads, 8);
+}
+
 TEST(Config, MptWithBiasesHasThemEverywhere) {
   const ModelConfig config = parse_with("mpt", {{"no_bias", false}});
   EXPECT_TRUE(config.norm_bias && config.qkv_bias && config.attention_out_bias && config.mlp_bias);
@@ -325,6 +359,14 @@ TEST(Config, UnsupportedAndImpossibleValuesNameTheKey) {
       {"qwen2_moe", {{"mlp_only_layers", "all"}}, "mlp_only_layers"},
       {"qwen2_moe", {{"decoder_sparse_step", 0}}, "decoder_sparse_step"},
       {"qwen2_moe", {{"use_sliding_window", true}}, "use_sliding_window"},
+      {"deepseek", {{"n_routed_experts", 4}, {"num_experts_per_tok", 5}}, "num_experts_per_tok"},
+      {"deepseek", {{"n_routed_experts", 4}, {"scoring_func", "sigmoid"}}, "scoring_func"},
+      {"deepseek", {{"n_routed_experts", 4}, {"first_k_dense_replace", 3}}, "first_k_dense_replace"},
+      {"deepseek", {{"n_routed_experts", 4}, {"moe_layer_freq", 0}}, "moe_layer_freq"},
+      {"deepseek", {{"n_routed_experts", 4}, {"n_shared_experts", -1}}, "n_shared_experts"},
+      {"deepseek", {{"n_routed_experts", 4}, {"n_shared_expert", 1}}, "\"n_shared_experts\""},
+      {"deepseek", {{"n_shared_experts", 2}}, "n_shared_experts"},
+      {"deepseek", {{"kv_lora_rank", 512}}, "kv_lora_rank"},
       {"falcon", {{"activation", "relu"}}, "activation"},
       {"falcon", {{"num_ln_in_parallel_attn", 2}}, "num_ln_in_parallel_attn"},
       {"falcon", {{"num_ln_in_parallel_attn", 3}}, "num_ln_in_parallel_attn"},

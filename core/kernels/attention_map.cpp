@@ -54,7 +54,8 @@ void check(const kv::AttentionPlan& plan, std::span<const RowMap> maps, int64_t 
     if (part.map.heads != heads)
       raise_shape("an attention map has {} heads, the layer has {}: it is of another model",
                   part.map.heads, heads);
-    if (part.map.dtype == DType::kF16) raise("attention maps cannot be f16: store f32 or bf16");
+    if (part.map.row_scales == nullptr && part.map.dtype == DType::kF16)
+      raise("attention maps cannot be f16: store f32 or bf16");
   }
   REPRISE_CHECK(next_row == plan.rows(), "maps for {} rows of {}", next_row, plan.rows());
 }
@@ -63,6 +64,13 @@ void check(const kv::AttentionPlan& plan, std::span<const RowMap> maps, int64_t 
 const float* weights_of(const MapView& map, int64_t head, int64_t row,
                         std::vector<float>& scratch) {
   const int64_t at = head * map.head_stride + row * map.row_stride;
+  if (map.row_scales != nullptr) {
+    scratch.resize(static_cast<size_t>(map.keys));
+    const auto* bytes = static_cast<const uint8_t*>(map.data) + at;
+    const float scale = map.row_scales[head * map.scale_head_stride + row];
+    for (size_t k = 0; k < scratch.size(); ++k) scratch[k] = scale * static_cast<float>(bytes[k]);
+    return scratch.data();
+  }
   if (map.dtype == DType::kF32) return static_cast<const float*>(map.data) + at;
   scratch.resize(static_cast<size_t>(map.keys));
   convert(static_cast<const bf16*>(map.data) + at, DType::kBF16, scratch.data(), DType::kF32,

@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -18,15 +17,7 @@ namespace reprise::attn_cache {
 namespace {
 
 // Far more than any model or prompt has: sizes computed from them do not overflow.
-constexpr int64_t kMostLayers = 1 << 14, kMostHeads = 1 << 14, kMostTokens = 1 << 16;
-
-uint64_t parse_hex(const std::string& text) {
-  uint64_t word = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), word, 16);
-  if (error != std::errc() || end != text.data() + text.size() || text.size() != 16)
-    raise("\"{}\" is no hash", text);
-  return word;
-}
+constexpr int64_t kMostLayers = 1 << 14, kMostHeads = 1 << 14;
 
 MapStoreIdentity parse_identity(JsonObject& object) {
   MapStoreIdentity identity;
@@ -75,33 +66,23 @@ void MapStore::read_table() {
   if (begin < kv::kFilePage || begin > tail || text_bytes > tail - begin)
     refuse_map_store(path_, "its table is damaged");
   const size_t hashed = tail + 2 * sizeof(uint64_t) - begin;
-  if (XXH3_64bits(file.data() + begin, hashed) != word_at<uint64_t>(file, tail + 16))
+  const auto hash = word_at<uint64_t>(file, tail + 2 * sizeof(uint64_t));
+  if (XXH3_64bits(file.data() + begin, hashed) != hash)
     refuse_map_store(path_, "its table is damaged");
+  id_ = hex_of(hash);
   try {
-    parse_text(text.substr(begin, text_bytes), begin);
+    parse_text(text.substr(begin, text_bytes));
     read_groups(begin + text_bytes, tail - begin - text_bytes, begin);
   } catch (const std::exception& error) {
     refuse_map_store(path_, std::string("its table makes no sense: ") + error.what());
   }
 }
 
-void MapStore::parse_text(std::string_view text, uint64_t table_begin) {
+void MapStore::parse_text(std::string_view text) {
   const Json json = parse_json(text, "table");
   JsonObject object(json, "table");
   identity_ = parse_identity(object);
   group_count_ = static_cast<size_t>(object.integer_in("groups", 0, INT64_MAX));
-  for (const Json& entry : object.at("sections")) {
-    JsonObject section(entry, "table", "sections");
-    const std::string name = section.string("name");
-    const Section place = {
-        .begin = static_cast<uint64_t>(section.integer_in("begin", 0, INT64_MAX)),
-        .bytes = static_cast<uint64_t>(section.integer_in("bytes", 0, INT64_MAX)),
-        .hash = parse_hex(section.string("hash"))};
-    section.reject_unknown();
-    if (place.begin > table_begin || place.bytes > table_begin - place.begin)
-      raise("section \"{}\" lies beyond the file", name);
-    sections_[name] = place;
-  }
   object.reject_unknown();
 }
 
@@ -117,7 +98,7 @@ void MapStore::read_groups(size_t at, size_t count, uint64_t table_begin) {
     const MapGroup group = {.tokens = static_cast<int64_t>(word_at<uint64_t>(file, word)),
                             .prompt_hash = word_at<uint64_t>(file, word + 8),
                             .begin = word_at<uint64_t>(file, word + 16)};
-    if (group.tokens < 1 || group.tokens > kMostTokens)
+    if (group.tokens < 1 || group.tokens > kMostMapTokens)
       raise("group {} has {} tokens", g, group.tokens);
     if (group.begin % kv::kFilePage != 0 || group.begin > table_begin ||
         group_bytes(group.tokens) > table_begin - group.begin)
@@ -186,7 +167,6 @@ void MapStore::check_layers(int64_t group, int64_t first, int64_t end) const {
 void MapStore::check_all() const {
   for (size_t group = 0; group < groups_.size(); ++group)
     check_layers(static_cast<int64_t>(group), 0, identity_.layers);
-  for (const std::string& name : section_names()) static_cast<void>(section(name));
 }
 
 void MapStore::fetch_layers(int64_t group, int64_t first, int64_t end) const {
@@ -199,26 +179,6 @@ void MapStore::fetch_layers(int64_t group, int64_t first, int64_t end) const {
 void MapStore::release(int64_t group) const {
   const MapGroup& place = groups_.at(static_cast<size_t>(group));
   map_.release(place.begin, group_bytes(place.tokens));
-}
-
-bool MapStore::has_section(const std::string& name) const { return sections_.contains(name); }
-
-std::vector<std::string> MapStore::section_names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, place] : sections_) names.push_back(name);
-  return names;
-}
-
-std::string_view MapStore::section(const std::string& name) const {
-  const auto found = sections_.find(name);
-  if (found == sections_.end())
-    raise("{}: {}", path_.string(),
-          unknown_name("section of a map store", name, section_names()));
-  const Section& place = found->second;
-  const std::byte* data = map_.bytes().data() + place.begin;
-  if (XXH3_64bits(data, place.bytes) != place.hash)
-    refuse_map_store(path_, fmt::format("its section \"{}\" is damaged", name));
-  return {reinterpret_cast<const char*>(data), place.bytes};
 }
 
 }  // namespace reprise::attn_cache

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -43,9 +42,8 @@ uint64_t hash_of_prompt(std::span<const int32_t> ids);
 //   groups    one after another, each from a multiple of 4096 bytes on: the maps of layers 0, 1,
 //             ... of a prompt, so that neighbouring layers are read together; map_form.h says how
 //             they lie. Between groups there may be bytes that no group has.
-//   sections  named bytes (search indices, notes), each from a multiple of 64 bytes on
-//   table     JSON with model, layers, format, sections and the number of groups; then, binary, for
-//             each group tokens, prompt_hash and begin, and the XXH3 of each of its layers' maps
+//   table     JSON with model, layers, format and the number of groups; then, binary, for each
+//             group tokens, prompt_hash and begin, and the XXH3 of each of its layers' maps
 //   u64       begin of the table
 //   u64       bytes of its JSON
 //   u64       XXH3 of the table and the two words before
@@ -61,6 +59,8 @@ class MapStore {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] const MapStoreIdentity& identity() const { return identity_; }
   [[nodiscard]] const std::vector<MapGroup>& groups() const { return groups_; }
+  // Stores with equal ids hold equal maps: the hash of the table.
+  [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(map_.bytes().size()); }
   // The lengths that there are maps of, ascending.
   [[nodiscard]] std::vector<int64_t> lengths() const;
@@ -81,19 +81,11 @@ class MapStore {
   // The pages of a group may leave memory: for measurements that begin with a cold store.
   void release(int64_t group) const;
 
-  [[nodiscard]] bool has_section(const std::string& name) const;
-  [[nodiscard]] std::vector<std::string> section_names() const;
-  // Throws Error where there is none of that name (with the nearest), or it is damaged.
-  [[nodiscard]] std::string_view section(const std::string& name) const;
-
  private:
   enum class State : uint8_t { kUnknown, kSound, kDamaged };
-  struct Section {
-    uint64_t begin = 0, bytes = 0, hash = 0;
-  };
 
   void read_table();
-  void parse_text(std::string_view text, uint64_t table_begin);
+  void parse_text(std::string_view text);
   void read_groups(size_t at, size_t count, uint64_t table_begin);
   [[nodiscard]] size_t group_bytes(int64_t tokens) const;
   [[nodiscard]] size_t hash_index(int64_t group, int64_t layer) const;
@@ -104,7 +96,7 @@ class MapStore {
   size_t group_count_ = 0;  // as the text says; groups_ have it once they are read
   std::vector<MapGroup> groups_;
   std::vector<uint64_t> hashes_;  // [groups, layers]
-  std::map<std::string, Section> sections_;
+  std::string id_;
   std::unique_ptr<std::atomic<State>[]> states_;  // [groups, layers]
 };
 

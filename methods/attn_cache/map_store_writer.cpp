@@ -15,8 +15,6 @@
 namespace reprise::attn_cache {
 namespace {
 
-constexpr int64_t kMostTokens = 1 << 16;  // keys of sparse maps are 16 bits
-
 size_t bytes_of_group(const MapStoreIdentity& identity, int64_t tokens) {
   return layout_of(identity.format, tokens).stride * static_cast<size_t>(identity.layers);
 }
@@ -34,7 +32,7 @@ MapStoreWriter::MapStoreWriter(std::filesystem::path path, MapStoreIdentity iden
   if (budget_bytes_ < 0)
     raise("a map store of {} bytes: a budget is 0 or more", budget_bytes_);
   file_.write(kMapStoreBegin);
-  pad_to_multiple_of(kv::kFilePage);
+  pad_to_page();
 }
 
 int64_t MapStoreWriter::group_bytes(int64_t tokens) const {
@@ -42,16 +40,16 @@ int64_t MapStoreWriter::group_bytes(int64_t tokens) const {
 }
 
 void MapStoreWriter::begin_group(int64_t tokens, uint64_t prompt_hash) {
-  if (tokens < 1 || tokens > kMostTokens)
+  if (tokens < 1 || tokens > kMostMapTokens)
     raise("a prompt of {} tokens has no maps that can be stored: 1 to {} tokens have", tokens,
-          kMostTokens);
+          kMostMapTokens);
   const int64_t bytes = group_bytes(tokens);
   if (budget_bytes_ > 0 && bytes > budget_bytes_ - used_bytes_)
     raise(
         "{} has no room for the maps of a prompt of {} tokens: {} bytes, and {} of its budget of "
         "{} are taken. Give it more, store fewer weights (bf16, u8, top_k), or let it evict.",
         path_.string(), tokens, bytes, used_bytes_, budget_bytes_);
-  pad_to_multiple_of(kv::kFilePage);
+  pad_to_page();
   open_ = {.tokens = tokens, .prompt_hash = prompt_hash, .begin = file_.bytes_written()};
   open_hashes_.clear();
 }
@@ -92,30 +90,14 @@ int64_t MapStoreWriter::copy_group(const MapStore& from, int64_t group) {
   return end_group();
 }
 
-void MapStoreWriter::add_section(const std::string& name, std::string_view bytes) {
-  for (const SectionData& section : sections_)
-    REPRISE_CHECK(section.name != name, "section \"{}\" twice", name);
-  sections_.push_back({name, std::string(bytes)});
-}
-
 void MapStoreWriter::commit() {
-  Json sections = Json::array();
-  for (const SectionData& section : sections_) {
-    pad_to_multiple_of(kSectionAlignment);
-    sections.push_back({{"name", section.name},
-                        {"begin", file_.bytes_written()},
-                        {"bytes", section.bytes.size()},
-                        {"hash", hex_of(XXH3_64bits(section.bytes.data(), section.bytes.size()))}});
-    file_.write(section.bytes);
-  }
   const std::string text = Json{{"model", identity_.model},
                                 {"layers", identity_.layers},
                                 {"form", std::string(name_of(identity_.format.form))},
                                 {"heads", identity_.format.heads},
                                 {"entries", identity_.format.entries},
                                 {"sinks", identity_.format.sinks},
-                                {"groups", groups_.size()},
-                                {"sections", sections}}
+                                {"groups", groups_.size()}}
                                .dump();
   std::string table = text;
   const auto layers = static_cast<size_t>(identity_.layers);
@@ -133,9 +115,9 @@ void MapStoreWriter::commit() {
   file_.commit();
 }
 
-void MapStoreWriter::pad_to_multiple_of(size_t unit) {
+void MapStoreWriter::pad_to_page() {
   const size_t written = file_.bytes_written();
-  file_.write(std::string(kv::rounded_up(written, unit) - written, '\0'));
+  file_.write(std::string(kv::rounded_up(written, kv::kFilePage) - written, '\0'));
 }
 
 std::vector<int64_t> groups_to_keep(const MapStore& store, std::span<const int64_t> uses,

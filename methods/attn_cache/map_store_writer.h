@@ -3,10 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,8 +17,8 @@ namespace reprise::attn_cache {
 // that dies leaves nothing that MapStore opens.
 class MapStoreWriter {
  public:
-  // `budget_bytes`: most that the maps may take, 0: as much as the disk has. The table and the
-  // sections come on top. Throws Error for a format or a path that cannot be.
+  // `budget_bytes`: most that the maps may take, 0: as much as the disk has. The table comes
+  // on top. Throws Error for a format or a path that cannot be.
   MapStoreWriter(std::filesystem::path path, MapStoreIdentity identity, int64_t budget_bytes = 0);
 
   [[nodiscard]] const MapStoreIdentity& identity() const { return identity_; }
@@ -39,13 +37,11 @@ class MapStoreWriter {
   // begin_group(), and where they are damaged.
   int64_t copy_group(const MapStore& from, int64_t group);
 
-  // Bytes beside the maps. A name is taken once (CHECK).
-  void add_section(const std::string& name, std::string_view bytes);
   // The file is on the disk under its name when this returns. Once, and the last call.
   void commit();
 
  private:
-  void pad_to_multiple_of(size_t unit);
+  void pad_to_page();
   void write_layer(std::span<const std::byte> bytes);
 
   std::filesystem::path path_;
@@ -58,10 +54,6 @@ class MapStoreWriter {
   MapGroup open_;                      // the group under way; 0 tokens: none
   std::vector<uint64_t> open_hashes_;  // of its layers so far
   std::vector<std::byte> layer_;       // one map as it is written
-  struct SectionData {
-    std::string name, bytes;
-  };
-  std::vector<SectionData> sections_;
 };
 
 // Which groups of a store stay so that new ones of `new_bytes` have room within `budget_bytes`:

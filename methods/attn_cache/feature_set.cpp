@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "core/base/atomic_file.h"
@@ -53,6 +54,13 @@ int64_t FeatureIndex::entries() const {
   int64_t count = 0;
   for (const auto& [key, index] : indices_) count += std::ssize(index.entries());
   return count;
+}
+
+std::vector<int64_t> FeatureIndex::layers() const {
+  std::set<int64_t> layers;
+  for (const auto& [key, index] : indices_)
+    for (const IndexEntry& entry : index.entries()) layers.insert(entry.layer);
+  return {layers.begin(), layers.end()};
 }
 
 FeatureSet FeatureIndex::features() const {

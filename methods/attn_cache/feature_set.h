@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "methods/attn_cache/vector_index.h"
@@ -50,6 +51,7 @@ class FeatureIndex {
   // Null where no stored prompt has the layer or length.
   [[nodiscard]] const VectorIndex* find(int64_t layer, int64_t tokens) const;
   [[nodiscard]] int64_t entries() const;  // of all indices
+  [[nodiscard]] std::vector<int64_t> layers() const;  // that there are vectors of, ascending
   // All vectors, as they were put; in another order.
   [[nodiscard]] FeatureSet features() const;
 

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -93,22 +94,27 @@ Projector::Projector(const ProjectorShape& shape, ProjectorWeights weights, Proj
   linear2_ = weight_of(weights_.linear2, shape_.features, shape_.width, context_);
 }
 
-Projector Projector::random(const ProjectorShape& shape, uint64_t seed, std::string model,
-                            const Context& context) {
+ProjectorWeights random_weights(const ProjectorShape& shape, uint64_t seed) {
+  const auto width = static_cast<size_t>(shape.width);
   ProjectorWeights weights;
   weights.linear1 = random_matrix(shape.width, shape.inputs(), seed, 1);
-  weights.bias1.assign(static_cast<size_t>(shape.width), 0.0f);
+  weights.bias1.assign(width, 0.0f);
   weights.linear2 = random_matrix(shape.features, shape.width, seed, 2);
   weights.bias2.assign(static_cast<size_t>(shape.features), 0.0f);
   if (shape.kind == ProjectorKind::kPooledLinear) {
-    const auto width = static_cast<size_t>(shape.width);
     weights.norm0 = {.weight = {1.0f}, .bias = {0.0f}, .mean = {0.0f}, .variance = {1.0f}};
     weights.norm1 = {.weight = std::vector<float>(width, 1.0f),
                      .bias = std::vector<float>(width, 0.0f),
                      .mean = std::vector<float>(width, 0.0f),
                      .variance = std::vector<float>(width, 1.0f)};
   }
-  return {shape, std::move(weights), {.how = "random", .model = std::move(model)}, context};
+  return weights;
+}
+
+Projector Projector::random(const ProjectorShape& shape, uint64_t seed, std::string model,
+                            const Context& context) {
+  return {shape, random_weights(shape, seed), {.how = "random", .model = std::move(model)},
+          context};
 }
 
 Projector Projector::load(const std::filesystem::path& path, const Context& context) {

@@ -68,6 +68,10 @@ struct ProjectorWeights {
   BatchNorm norm0, norm1;
 };
 
+// Random weights, by which distances stay about what they are in x (Johnson and Lindenstrauss; kMlp
+// halves them by its activation); batch normalization that changes nothing.
+ProjectorWeights random_weights(const ProjectorShape& shape, uint64_t seed);
+
 // Where a projector comes from: kept in its file, told in records.
 struct ProjectorOrigin {
   std::string how = "random";    // "random", "trained"
@@ -82,8 +86,7 @@ class Projector {
   Projector(const ProjectorShape& shape, ProjectorWeights weights, ProjectorOrigin origin,
             const Context& context);
 
-  // Random weights, by which distances stay about what they are in x (Johnson and Lindenstrauss;
-  // kMlp halves them by its activation): beyond the paper, for work without training.
+  // With random_weights(): beyond the paper, for work without training.
   static Projector random(const ProjectorShape& shape, uint64_t seed, std::string model,
                           const Context& context);
 

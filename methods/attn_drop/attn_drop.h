@@ -12,7 +12,7 @@
 namespace reprise::attn_drop {
 
 struct AttnDropOptions {
-  int32_t dropped = 4;  // layers; the released code of AttnCache leaves out four of 28
+  int32_t dropped = 4;  // layers, as many as a decoder layer in AttnCache's code that nothing uses
 
   void visit(reuse::OptionVisitor& visitor) {
     visitor.integer({"dropped", "layers", "layers that do without their attention"}, {0, 1 << 14},

@@ -19,7 +19,7 @@ double cosines_of_rows(std::span<const float> x, const float* y, int64_t cols) {
       xx += double{x[i]} * x[i];
       yy += double{y[i]} * y[i];
     }
-    sum += xx > 0.0 && yy > 0.0 ? xy / std::sqrt(xx * yy) : double{xx == yy};
+    sum += xx > 0.0 && yy > 0.0 ? xy / std::sqrt(xx * yy) : static_cast<double>(xx == yy);
   }
   return sum;
 }

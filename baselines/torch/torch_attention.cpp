@@ -11,7 +11,7 @@ namespace {
 
 const TorchModule& torch_module() {
   static const TorchModule module = load_torch_module(
-      torch_version(), REPRISE_TORCH_MODULE, kTorchOperatorMaker, "the baselines of PyTorch");
+      torch_version(), REPRISE_TORCH_MODULE, kTorchOperatorMaker, "the baselines of PyTorch need");
   return module;
 }
 

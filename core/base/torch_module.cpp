@@ -10,7 +10,7 @@ TorchModule load_torch_module(const std::string& version, const char* path, cons
                               const std::string& what) {
   if (version.empty())
     return {.absence = fmt::format(
-                "This program was built without libtorch, which {} need. Run ./setup.sh --torch (or "
+                "This program was built without libtorch, which {}. Run ./setup.sh --torch (or "
                 "set REPRISE_TORCH to the torch folder of a wheel), then configure and build again.",
                 what)};
   void* module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);

@@ -13,10 +13,10 @@
 namespace reprise::attn_cache {
 namespace {
 
-const TorchModule& module() {
+const TorchModule& train_module() {
   static const TorchModule loaded =
       load_torch_module(REPRISE_TORCH_VERSION, REPRISE_TRAIN_MODULE, kTrainProjector,
-                        "the trainings of AttnCache's projector");
+                        "training AttnCache's projector needs");
   return loaded;
 }
 
@@ -52,7 +52,7 @@ Json settings_of(const AttnCacheOptions& options, uint64_t seed, int64_t samples
 
 }  // namespace
 
-const std::string& training_absence() { return module().absence; }
+const std::string& training_absence() { return train_module().absence; }
 
 TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                                  const AttnCacheOptions& options, uint64_t seed,
@@ -90,7 +90,7 @@ TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
       .threads = context.threads};
   std::vector<double> losses(static_cast<size_t>(options.epochs));
   try {
-    reinterpret_cast<TrainProjector>(module().symbol)(problem, losses.data());
+    reinterpret_cast<TrainProjector>(train_module().symbol)(problem, losses.data());
   } catch (const Error&) {
     throw;  // of a label: a damaged map
   } catch (const std::exception& error) {

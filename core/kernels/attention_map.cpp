@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/kernels/cpu/weighted_sum.h"
-#include "core/kernels/for_rows.h"
 #include "core/kernels/row_keys.h"
 
 namespace reprise::kernels {
@@ -43,72 +41,6 @@ void softmax(float* scores, int64_t count) {
     n += scores[k] = scores[k] == kMasked ? 0.0f : std::exp(scores[k] - m);
   if (n > 0.0f)
     for (int64_t k = 0; k < count; ++k) scores[k] /= n;
-}
-
-void check(const kv::AttentionPlan& plan, std::span<const RowMap> maps, int64_t heads) {
-  int64_t next_row = 0;
-  for (const RowMap& part : maps) {
-    REPRISE_CHECK(part.first_row == next_row, "a map begins at row {}, row {} is next",
-                  part.first_row, next_row);
-    next_row += part.map.rows;
-    if (part.map.heads != heads)
-      raise_shape("an attention map has {} heads, the layer has {}: it is of another model",
-                  part.map.heads, heads);
-    if (part.map.row_scales == nullptr && part.map.dtype == DType::kF16)
-      raise("attention maps cannot be f16: store f32 or bf16");
-  }
-  REPRISE_CHECK(next_row == plan.rows(), "maps for {} rows of {}", next_row, plan.rows());
-}
-
-// Weights [keys] of a row as f32: in place, or converted into `scratch`.
-const float* weights_of(const MapView& map, int64_t head, int64_t row,
-                        std::vector<float>& scratch) {
-  const int64_t at = head * map.head_stride + row * map.row_stride;
-  if (map.row_scales != nullptr) {
-    scratch.resize(static_cast<size_t>(map.keys));
-    const auto* bytes = static_cast<const uint8_t*>(map.data) + at;
-    const float scale = map.row_scales[head * map.scale_head_stride + row];
-    for (size_t k = 0; k < scratch.size(); ++k) scratch[k] = scale * static_cast<float>(bytes[k]);
-    return scratch.data();
-  }
-  if (map.dtype == DType::kF32) return static_cast<const float*>(map.data) + at;
-  scratch.resize(static_cast<size_t>(map.keys));
-  convert(static_cast<const bf16*>(map.data) + at, DType::kBF16, scratch.data(), DType::kF32,
-          scratch.size());
-  return scratch.data();
-}
-
-struct Worker {
-  std::vector<float> weights, sum;
-};
-
-void apply_to_row(const kv::AttentionPlan& plan, int64_t layer, const RowMap& part, int64_t row,
-                  const OutputView& out, Worker& worker, Isa isa) {
-  const MapView& map = part.map;
-  const int64_t head_dim = plan.head_dim(), group = map.heads / plan.kv_heads();
-  for (int64_t head = 0; head < map.heads; ++head) {
-    const float* weights = weights_of(map, head, row - part.first_row, worker.weights);
-    worker.sum.assign(static_cast<size_t>(head_dim), 0.0f);
-    for_key_runs(plan, row, [&](const KeyRun& run) {
-      if (run.first_key + run.tokens > map.keys)
-        raise_shape("an attention map has {} keys, row {} reads {}: it is of a shorter text",
-                    map.keys, row, run.first_key + run.tokens);
-      const int64_t element =
-          run.offset + layer * run.cache->layer_stride + head / group * run.cache->head_stride;
-      cpu::add_weighted({.weights = weights + run.first_key,
-                         .values = static_cast<const char*>(run.cache->values) +
-                                   static_cast<size_t>(element) * size_of(run.cache->dtype),
-                         .dtype = run.cache->dtype,
-                         .tokens = run.tokens,
-                         .head_dim = head_dim,
-                         .sum = worker.sum.data()},
-                        isa);
-    });
-    const int64_t to = (row * map.heads + head) * head_dim;
-    convert(worker.sum.data(), DType::kF32,
-            static_cast<char*>(out.data) + static_cast<size_t>(to) * size_of(out.dtype), out.dtype,
-            static_cast<size_t>(head_dim));
-  }
 }
 
 }  // namespace
@@ -165,18 +97,6 @@ void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView
     });
     softmax(scores, keys);
   });
-}
-
-void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
-               int64_t heads, const OutputView& out, const Context& context) {
-  require_device(context.device, "an attention map");
-  check(plan, maps, heads);
-  std::vector<Worker> workers(static_cast<size_t>(std::max(1, context.threads)));
-  for (const RowMap& part : maps)
-    parallel_for(context, part.map.rows, [&](int64_t row, int worker) {
-      apply_to_row(plan, layer, part, part.first_row + row, out,
-                   workers[static_cast<size_t>(worker)], context.isa);
-    });
 }
 
 }  // namespace reprise::kernels

@@ -12,11 +12,7 @@ pkg_check_modules(PUGIXML REQUIRED IMPORTED_TARGET pugixml)                  # l
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)             # libcpp-httplib-dev
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)  # prometheus-cpp-dev
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)             # libxxhash-dev
-find_path(FAISS_INCLUDE_DIR faiss/IndexHNSW.h REQUIRED)                     # libfaiss-dev
-find_library(FAISS_LIBRARY faiss REQUIRED)
-add_library(reprise_faiss INTERFACE)
-target_include_directories(reprise_faiss SYSTEM INTERFACE ${FAISS_INCLUDE_DIR})
-target_link_libraries(reprise_faiss INTERFACE ${FAISS_LIBRARY})
+find_package(faiss CONFIG REQUIRED)  # libfaiss-dev, which brings BLAS and LAPACK
 find_package(Threads REQUIRED)
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)                           # libcli11-dev
 if(REPRISE_TESTS)

@@ -9,10 +9,11 @@ namespace reprise {
 TorchModule load_torch_module(const std::string& version, const char* path, const char* symbol,
                               const std::string& what) {
   if (version.empty())
-    return {.absence = fmt::format(
-                "This program was built without libtorch, which {}. Run ./setup.sh --torch (or "
-                "set REPRISE_TORCH to the torch folder of a wheel), then configure and build again.",
-                what)};
+    return {
+        .absence = fmt::format(
+            "This program was built without libtorch, which {}. Run ./setup.sh --torch (or "
+            "set REPRISE_TORCH to the torch folder of a wheel), then configure and build again.",
+            what)};
   void* module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (module == nullptr)
     return {.absence = fmt::format(

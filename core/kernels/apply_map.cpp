@@ -81,7 +81,6 @@ void apply_to_row(const kv::AttentionPlan& plan, int64_t layer, const RowMap& pa
   }
 }
 
-
 // Neighbouring rows of one map that share their items.
 struct RowGroup {
   const RowMap* part = nullptr;

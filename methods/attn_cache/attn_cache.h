@@ -19,20 +19,20 @@ namespace reprise::attn_cache {
 // What the lookups of the steps so far came to. A lookup is of one prompt, in the first layer of a
 // group of layers.
 struct AttnCacheCounts {
-  int64_t prompts = 0;         // whole ones, in steps
-  int64_t partial_prompts = 0; // chunks and the like, which never reuse
+  int64_t prompts = 0;          // whole ones, in steps
+  int64_t partial_prompts = 0;  // chunks and the like, which never reuse
   int64_t lookups = 0;
-  int64_t hits = 0;            // lookups that found maps to reuse
+  int64_t hits = 0;  // lookups that found maps to reuse
   // Lookups that did not, by the first reason that held.
-  int64_t empty = 0;           // there is no vector of the layer or length
-  int64_t other_layer = 0;     // the nearest vector is of another layer
-  int64_t other_length = 0;    // the nearest prompt's maps do not fit
+  int64_t empty = 0;         // there is no vector of the layer or length
+  int64_t other_layer = 0;   // the nearest vector is of another layer
+  int64_t other_length = 0;  // the nearest prompt's maps do not fit
   int64_t below_threshold = 0;
   // Of the hits, those whose maps were not used since another prompt of the step had none: a layer
   // computes for all rows of a step, or for none.
   int64_t unused_hits = 0;
-  int64_t reused_layers = 0;   // (prompt, layer) pairs computed with stored maps
-  int64_t loaded_bytes = 0;    // of their maps
+  int64_t reused_layers = 0;  // (prompt, layer) pairs computed with stored maps
+  int64_t loaded_bytes = 0;   // of their maps
 };
 
 // Where choosing took its time, by layer, in nanoseconds of the engine's clock. What attention and

@@ -19,9 +19,8 @@ void check(std::span<const CalibrationPoint> points, double target, double most_
             point.similarity, point.loss, most_loss);
   const auto n = static_cast<double>(points.size());
   if (most_loss / (n + 1.0) > target)
-    raise(
-        "{} held-out prompts cannot bound the loss by {}: take {} or more, or a larger bound",
-        points.size(), target, static_cast<int64_t>(std::ceil(most_loss / target - 1.0)));
+    raise("{} held-out prompts cannot bound the loss by {}: take {} or more, or a larger bound",
+          points.size(), target, static_cast<int64_t>(std::ceil(most_loss / target - 1.0)));
 }
 
 }  // namespace
@@ -30,9 +29,8 @@ CalibratedThreshold calibrate_threshold(std::span<const CalibrationPoint> points
                                         double most_loss) {
   check(points, target, most_loss);
   std::vector<CalibrationPoint> sorted(points.begin(), points.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return a.similarity > b.similarity;
-  });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.similarity > b.similarity; });
   const auto n = static_cast<double>(sorted.size());
   const auto bound = [&](double sum) { return (sum + most_loss) / (n + 1.0); };
   // Above everything that was seen: nothing is reused, and nothing lost.

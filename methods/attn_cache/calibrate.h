@@ -14,10 +14,10 @@ struct CalibrationPoint {
 };
 
 struct CalibratedThreshold {
-  double threshold = 0;      // reuse from this similarity on; above all that were seen: never
-  double hit_ratio = 0;      // of the points
-  double mean_loss = 0;      // of the points, those without reuse counting 0
-  double bounded_loss = 0;   // (n mean_loss + most_loss) / (n + 1), which is at most `target`
+  double threshold = 0;     // reuse from this similarity on; above all that were seen: never
+  double hit_ratio = 0;     // of the points
+  double mean_loss = 0;     // of the points, those without reuse counting 0
+  double bounded_loss = 0;  // (n mean_loss + most_loss) / (n + 1), which is at most `target`
 };
 
 // The lowest threshold t with  n / (n + 1) * mean_i(loss_i [similarity_i >= t]) + most_loss / (n +

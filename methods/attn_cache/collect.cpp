@@ -31,7 +31,9 @@ std::vector<int64_t> choose_kept(const Database& older, std::span<const int64_t>
 
 Collector::Collector(const ProjectorShape& shape, std::vector<int64_t> sampled,
                      MapStoreWriter& writer)
-    : sampled_(std::move(sampled)), writer_(writer), samples_{.shape = shape, .x = {}, .entries = {}} {}
+    : sampled_(std::move(sampled)),
+      writer_(writer),
+      samples_{.shape = shape, .x = {}, .entries = {}} {}
 
 void Collector::begin(std::span<const int32_t> ids) {
   tokens_ = std::ssize(ids);
@@ -68,9 +70,9 @@ void Collector::observe_map(int64_t /*layer*/, const kernels::MapView& map) {
 }
 
 SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
-                  const AttnCacheOptions& options,
-                  std::span<const std::vector<int32_t>> prompts, const RunPrompt& run,
-                  const Database* older, std::span<const int64_t> uses, FeatureSet* kept) {
+                  const AttnCacheOptions& options, std::span<const std::vector<int32_t>> prompts,
+                  const RunPrompt& run, const Database* older, std::span<const int64_t> uses,
+                  FeatureSet* kept) {
   make_folder(folder);
   const auto budget_bytes = static_cast<int64_t>(options.budget_mib * 1024 * 1024);
   MapStoreWriter writer(folder / kMapsFile,
@@ -84,8 +86,8 @@ SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
     if (older->maps().identity() != writer.identity())
       raise("{} keeps maps of another model or form than those to be collected: build it anew",
             older->maps().path().string());
-    FeatureSet copied = copy_groups(
-        *older, choose_kept(*older, uses, options, budget_bytes, new_bytes), writer);
+    FeatureSet copied =
+        copy_groups(*older, choose_kept(*older, uses, options, budget_bytes, new_bytes), writer);
     if (kept != nullptr) *kept = std::move(copied);
   }
   if (budget_bytes > 0 && writer.used_bytes() + new_bytes > budget_bytes)
@@ -94,8 +96,8 @@ SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
         "taken. Give it more (budget_mib), store fewer weights (map_form), or let it evict "
         "(when_full).",
         folder.string(), prompts.size(), new_bytes, writer.used_bytes(), budget_bytes);
-  Collector collector(options.projector_shape(model.hidden),
-                      options.layers_in_index(model.layers), writer);
+  Collector collector(options.projector_shape(model.hidden), options.layers_in_index(model.layers),
+                      writer);
   for (const std::vector<int32_t>& ids : prompts) {
     collector.begin(ids);
     run(ids, collector);

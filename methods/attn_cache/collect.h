@@ -48,9 +48,8 @@ class Collector final : public model::LayerPolicy {
 // have room, those that `uses` says were used most; `kept` gets their vectors. Throws Error where
 // the budget has no room, and as the writer does.
 SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
-                  const AttnCacheOptions& options,
-                  std::span<const std::vector<int32_t>> prompts, const RunPrompt& run,
-                  const Database* older = nullptr, std::span<const int64_t> uses = {},
-                  FeatureSet* kept = nullptr);
+                  const AttnCacheOptions& options, std::span<const std::vector<int32_t>> prompts,
+                  const RunPrompt& run, const Database* older = nullptr,
+                  std::span<const int64_t> uses = {}, FeatureSet* kept = nullptr);
 
 }  // namespace reprise::attn_cache

@@ -66,7 +66,6 @@ void write_index(const std::filesystem::path& folder, const AttnCacheOptions& op
                  const FeatureSet& features, const Projector& projector);
 
 // Copies groups of a database, ascending, and their vectors, renumbered, into a new one.
-FeatureSet copy_groups(const Database& from, std::span<const int64_t> groups,
-                       MapStoreWriter& into);
+FeatureSet copy_groups(const Database& from, std::span<const int64_t> groups, MapStoreWriter& into);
 
 }  // namespace reprise::attn_cache

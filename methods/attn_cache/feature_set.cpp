@@ -45,8 +45,8 @@ FeatureIndex::FeatureIndex(Settings settings, const IndexOptions& options,
 }
 
 const VectorIndex* FeatureIndex::find(int64_t layer, int64_t tokens) const {
-  const auto found = indices_.find({.layer = settings_.by_layer ? layer : -1,
-                                    .tokens = settings_.by_length ? tokens : -1});
+  const auto found = indices_.find(
+      {.layer = settings_.by_layer ? layer : -1, .tokens = settings_.by_length ? tokens : -1});
   return found == indices_.end() ? nullptr : &found->second;
 }
 
@@ -84,12 +84,12 @@ void FeatureIndex::save(const std::filesystem::path& path) const {
     places.push_back(Json{{"layer", key.layer}, {"tokens", key.tokens}, {"bytes", bytes.size()}});
     data += bytes;
   }
-  const std::string text = Json{{"store", settings_.store},
-                                {"projector", settings_.projector},
-                                {"by_layer", settings_.by_layer},
-                                {"by_length", settings_.by_length},
-                                {"indices", places}}
-                               .dump();
+  const std::string text = Json{
+      {"store", settings_.store},
+      {"projector", settings_.projector},
+      {"by_layer", settings_.by_layer},
+      {"by_length", settings_.by_length},
+      {"indices", places}}.dump();
   const std::string rest = text + data;
   std::string head(kMagic);
   append_word(head, uint64_t{text.size()});
@@ -104,13 +104,11 @@ FeatureIndex FeatureIndex::load(const std::filesystem::path& path) {
   const MappedFile map(path);
   const std::span<const std::byte> file = map.bytes();
   const std::string_view all(reinterpret_cast<const char*>(file.data()), file.size());
-  if (all.size() < kTextBegin || !all.starts_with(kMagic))
-    refuse(path, "it does not begin as one");
+  if (all.size() < kTextBegin || !all.starts_with(kMagic)) refuse(path, "it does not begin as one");
   const auto text_bytes = word_at<uint64_t>(file, kMagic.size());
   const std::string_view rest = all.substr(kTextBegin);
-  if (text_bytes > rest.size() ||
-      XXH3_64bits(rest.data(), rest.size()) !=
-          word_at<uint64_t>(file, kMagic.size() + sizeof(uint64_t)))
+  if (text_bytes > rest.size() || XXH3_64bits(rest.data(), rest.size()) !=
+                                      word_at<uint64_t>(file, kMagic.size() + sizeof(uint64_t)))
     refuse(path, "it is cut off or damaged");
   const std::string source = path.string();
   const Json json = parse_json(rest.substr(0, text_bytes), source);

@@ -50,7 +50,7 @@ class FeatureIndex {
   [[nodiscard]] const Settings& settings() const { return settings_; }
   // Null where no stored prompt has the layer or length.
   [[nodiscard]] const VectorIndex* find(int64_t layer, int64_t tokens) const;
-  [[nodiscard]] int64_t entries() const;  // of all indices
+  [[nodiscard]] int64_t entries() const;              // of all indices
   [[nodiscard]] std::vector<int64_t> layers() const;  // that there are vectors of, ascending
   // All vectors, as they were put; in another order.
   [[nodiscard]] FeatureSet features() const;

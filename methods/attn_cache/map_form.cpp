@@ -45,9 +45,8 @@ class RowChooser {
   // Among equals the earlier key stays, so that a map has one sparse form.
   void keep_largest(const float* row, int64_t kept) {
     std::partial_sort(
-        order_.begin(), order_.begin() + kept, order_.end(), [&](int32_t a, int32_t b) {
-          return row[a] > row[b] || (row[a] == row[b] && a < b);
-        });
+        order_.begin(), order_.begin() + kept, order_.end(),
+        [&](int32_t a, int32_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); });
     order_.resize(static_cast<size_t>(kept));
     std::sort(order_.begin(), order_.end());
   }

@@ -160,7 +160,8 @@ void MapStore::check_layers(int64_t group, int64_t first, int64_t end) const {
       state.store(known, std::memory_order_release);
     }
     if (known == State::kDamaged)
-      refuse_map_store(path_, fmt::format("the map of group {}, layer {} is damaged", group, layer));
+      refuse_map_store(path_,
+                       fmt::format("the map of group {}, layer {} is damaged", group, layer));
   }
 }
 

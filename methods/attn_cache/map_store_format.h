@@ -12,7 +12,7 @@ namespace reprise::attn_cache {
 inline constexpr std::string_view kMapStoreBegin = "RPRMAP1\n";
 inline constexpr std::string_view kMapStoreEnd = "RPRMAPE\n";
 inline constexpr size_t kMapStoreTail = 3 * sizeof(uint64_t) + kMapStoreEnd.size();
-inline constexpr size_t kGroupWords = 3;  // tokens, prompt_hash, begin
+inline constexpr size_t kGroupWords = 3;            // tokens, prompt_hash, begin
 inline constexpr int64_t kMostMapTokens = 1 << 16;  // keys of sparse maps have 16 bits
 
 // As 16 hexadecimal digits.

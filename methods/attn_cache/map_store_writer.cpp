@@ -29,8 +29,7 @@ MapStoreWriter::MapStoreWriter(std::filesystem::path path, MapStoreIdentity iden
       file_(path_) {
   validate(identity_.format);
   if (identity_.layers < 1) raise("a map store of {} layers: give 1 or more", identity_.layers);
-  if (budget_bytes_ < 0)
-    raise("a map store of {} bytes: a budget is 0 or more", budget_bytes_);
+  if (budget_bytes_ < 0) raise("a map store of {} bytes: a budget is 0 or more", budget_bytes_);
   file_.write(kMapStoreBegin);
   pad_to_page();
 }
@@ -91,14 +90,15 @@ int64_t MapStoreWriter::copy_group(const MapStore& from, int64_t group) {
 }
 
 void MapStoreWriter::commit() {
-  const std::string text = Json{{"model", identity_.model},
-                                {"layers", identity_.layers},
-                                {"form", std::string(name_of(identity_.format.form))},
-                                {"heads", identity_.format.heads},
-                                {"entries", identity_.format.entries},
-                                {"sinks", identity_.format.sinks},
-                                {"groups", groups_.size()}}
-                               .dump();
+  const std::string text = Json{
+      {"model", identity_.model},
+      {"layers", identity_.layers},
+      {"form", std::string(name_of(identity_.format.form))},
+      {"heads", identity_.format.heads},
+      {"entries", identity_.format.entries},
+      {"sinks", identity_.format.sinks},
+      {"groups",
+       groups_.size()}}.dump();
   std::string table = text;
   const auto layers = static_cast<size_t>(identity_.layers);
   for (size_t g = 0; g < groups_.size(); ++g) {
@@ -136,8 +136,8 @@ std::vector<int64_t> groups_to_keep(const MapStore& store, std::span<const int64
   std::vector<int64_t> kept;
   int64_t left = budget_bytes - new_bytes;
   for (const int64_t group : order) {
-    const auto bytes = static_cast<int64_t>(bytes_of_group(
-        store.identity(), store.groups()[static_cast<size_t>(group)].tokens));
+    const auto bytes = static_cast<int64_t>(
+        bytes_of_group(store.identity(), store.groups()[static_cast<size_t>(group)].tokens));
     if (bytes > left) break;  // what is used less does not overtake it
     left -= bytes;
     kept.push_back(group);

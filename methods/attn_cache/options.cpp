@@ -32,8 +32,7 @@ void visit_database(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
   visitor.integer({"neighbours", "vectors", "hnsw: links of a vector"}, {2, 512}, o.neighbours);
   visitor.integer({"build_candidates", "vectors", "hnsw: compared when one is put in"}, {1, 4096},
                   o.build_candidates);
-  visitor.integer({"candidates", "vectors", "hnsw: compared by a lookup"}, {1, 4096},
-                  o.candidates);
+  visitor.integer({"candidates", "vectors", "hnsw: compared by a lookup"}, {1, 4096}, o.candidates);
   visitor.integer({"lists", "clusters", "ivf_flat: clusters of vectors"}, {1, 1 << 16}, o.lists);
   visitor.integer({"probes", "clusters", "ivf_flat: clusters that a lookup reads"}, {1, 1 << 16},
                   o.probes);
@@ -50,8 +49,9 @@ void visit_database(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
                   {0, 1 << 16}, o.map_sinks);
   visitor.real({"budget_mib", "MiB", "most that stored maps may take, 0: as much as there is"},
                {0.0, 1e9}, o.budget_mib);
-  visitor.word({"when_full", "", "a new prompt is an error, or takes the place of little used ones"},
-               {"refuse", "evict"}, o.when_full);
+  visitor.word(
+      {"when_full", "", "a new prompt is an error, or takes the place of little used ones"},
+      {"refuse", "evict"}, o.when_full);
 }
 
 void visit_projector(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {

@@ -29,7 +29,8 @@ struct AttnCacheOptions {
   // Neighbouring layers that one lookup, at the first of them, decides; 0: all of the model.
   int32_t layer_group = 0;
   std::string length_rule = "exact";
-  int32_t padded_tokens = 0;  // prompts are padded or cut to this, see pad_prompt(); 0: they are not
+  int32_t padded_tokens =
+      0;  // prompts are padded or cut to this, see pad_prompt(); 0: they are not
 
   // Database.
   std::string index = "hnsw";

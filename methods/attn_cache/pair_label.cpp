@@ -68,9 +68,8 @@ void label_pairs(const MapStore& maps, std::span<const IndexEntry> entries,
   parallel_for(context, n * n, [&](int64_t pair, int) {
     const int64_t a = pair / n, b = pair % n;
     if (a < b)
-      labels[static_cast<size_t>(pair)] =
-          static_cast<float>(pair_label(maps, entries[static_cast<size_t>(a)],
-                                        entries[static_cast<size_t>(b)], weights));
+      labels[static_cast<size_t>(pair)] = static_cast<float>(pair_label(
+          maps, entries[static_cast<size_t>(a)], entries[static_cast<size_t>(b)], weights));
   });
 }
 

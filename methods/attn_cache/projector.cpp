@@ -54,8 +54,7 @@ void batch_norm(const ProjectorWeights::BatchNorm& norm, std::span<float> values
 // Normal by Box and Muller, of element i of a stream.
 float random_normal(uint64_t seed, uint64_t stream, uint64_t i) {
   const double u = 1.0 - random_unit(seed, stream, 2 * i), v = random_unit(seed, stream, 2 * i + 1);
-  return static_cast<float>(std::sqrt(-2.0 * std::log(u)) *
-                            std::cos(2.0 * std::numbers::pi * v));
+  return static_cast<float>(std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v));
 }
 
 std::vector<float> random_matrix(int64_t rows, int64_t cols, uint64_t seed, uint64_t stream) {
@@ -85,7 +84,7 @@ Projector::Projector(const ProjectorShape& shape, ProjectorWeights weights, Proj
       origin_(std::move(origin)),
       context_(context),
       workspace_(std::make_unique<kernels::LinearWorkspace>()) {
-  for (const ProjectorTensor& tensor : tensors_of(shape_, weights_))
+  for (const ProjectorTensor& tensor : tensors_of(shape_, std::as_const(weights_)))
     if (std::ssize(*tensor.values) != tensor.elements())
       raise_shape("a projector's {} has {} values, its shape has {}", tensor.name,
                   tensor.values->size(), tensor.elements());
@@ -113,8 +112,8 @@ ProjectorWeights random_weights(const ProjectorShape& shape, uint64_t seed) {
 
 Projector Projector::random(const ProjectorShape& shape, uint64_t seed, std::string model,
                             const Context& context) {
-  return {shape, random_weights(shape, seed), {.how = "random", .model = std::move(model)},
-          context};
+  return {
+      shape, random_weights(shape, seed), {.how = "random", .model = std::move(model)}, context};
 }
 
 Projector Projector::load(const std::filesystem::path& path, const Context& context) {
@@ -143,8 +142,7 @@ void Projector::project_pooled(std::span<const float> x, std::span<float> featur
     x = pooled_;
   }
   between_.resize(static_cast<size_t>(n * shape_.width));
-  kernels::LinearCall{
-      .x = x.data(), .m = n, .bias = weights_.bias1.data(), .out = between_.data()}
+  kernels::LinearCall{.x = x.data(), .m = n, .bias = weights_.bias1.data(), .out = between_.data()}
       .run(linear1_, *workspace_, context_);
   if (has_norms) {
     batch_norm(weights_.norm1, between_);

@@ -74,9 +74,9 @@ ProjectorWeights random_weights(const ProjectorShape& shape, uint64_t seed);
 
 // Where a projector comes from: kept in its file, told in records.
 struct ProjectorOrigin {
-  std::string how = "random";    // "random", "trained"
-  std::string model;             // fingerprint of the model whose states it takes
-  std::string settings = "{}";   // JSON: of training
+  std::string how = "random";   // "random", "trained"
+  std::string model;            // fingerprint of the model whose states it takes
+  std::string settings = "{}";  // JSON: of training
 };
 
 // Immutable. project() may be called by one thread at a time.

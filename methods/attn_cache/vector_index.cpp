@@ -158,14 +158,13 @@ void VectorIndex::search(std::span<const float> queries, std::span<Neighbour> ne
     std::array<float, kTogether> distances{};
     std::array<int64_t, kTogether> labels{};
     call_faiss("searching", [&] {
-      state_->index->search(n, queries.data() + first * dims(), 1, distances.data(),
-                            labels.data());
+      state_->index->search(n, queries.data() + first * dims(), 1, distances.data(), labels.data());
     });
     for (int64_t i = 0; i < n; ++i) {
       const auto at = static_cast<size_t>(i);
       if (labels[at] >= 0)
-        nearest[static_cast<size_t>(first + i)] = {.entry = labels[at],
-                                                   .squared_distance = std::max(distances[at], 0.0f)};
+        nearest[static_cast<size_t>(first + i)] = {
+            .entry = labels[at], .squared_distance = std::max(distances[at], 0.0f)};
     }
   });
 }

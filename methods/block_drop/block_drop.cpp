@@ -7,7 +7,7 @@
 namespace reprise::block_drop {
 
 std::unique_ptr<model::LayerPolicy> make_block_drop(const BlockDropOptions& options,
-                                                   std::span<const model::LayerCosine> layers) {
+                                                    std::span<const model::LayerCosine> layers) {
   std::vector<double> cosines;
   for (const model::LayerCosine& layer : layers) cosines.push_back(layer.block);
   return std::make_unique<model::LayerSkipping>(

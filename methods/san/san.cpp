@@ -49,8 +49,8 @@ void MapDivergence::observe_map(int64_t layer, const kernels::MapView& map) {
   own.assign(values, values + rows * map.keys);
   for (int64_t before = 0; before < layer; ++before) {
     const std::vector<float>& other = maps_[static_cast<size_t>(before)];
-    REPRISE_CHECK(other.size() == own.size(), "maps of {} and {} weights in one step",
-                  other.size(), own.size());
+    REPRISE_CHECK(other.size() == own.size(), "maps of {} and {} weights in one step", other.size(),
+                  own.size());
     double& sum = sums_[static_cast<size_t>(before * layers_ + layer)];
     for (int64_t row = 0; row < rows; ++row)
       sum += jensen_shannon(other.data() + row * map.keys, own.data() + row * map.keys, map.keys);

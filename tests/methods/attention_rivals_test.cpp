@@ -36,9 +36,8 @@ TEST(LazyFormer, SharesInBlocksOfEqualLength) {
 // Maps with known divergences, as a model would show them.
 void show(san::MapDivergence& divergence, const std::vector<std::vector<float>>& layers) {
   for (size_t layer = 0; layer < layers.size(); ++layer)
-    divergence.observe_map(
-        static_cast<int64_t>(layer),
-        kernels::contiguous_map(layers[layer].data(), DType::kF32, 1, 2, 2));
+    divergence.observe_map(static_cast<int64_t>(layer),
+                           kernels::contiguous_map(layers[layer].data(), DType::kF32, 1, 2, 2));
 }
 
 TEST(San, ComparesMapsByTheJensenShannonDivergence) {
@@ -102,7 +101,8 @@ TEST(Dropping, LayersThatChangeLeastAreLeftOut) {
             fixture.run(ids, &blocks));
   EXPECT_EQ(fixture.run(ids, attn_drop::make_attn_drop({.dropped = 0}, cosines).get()),
             fixture.run(ids));
-  expect_error([&] { (void)attn_drop::make_attn_drop({.dropped = 6}, cosines); }, {"6 layers of 5"});
+  expect_error([&] { (void)attn_drop::make_attn_drop({.dropped = 6}, cosines); },
+               {"6 layers of 5"});
   expect_error([&] { (void)block_drop::make_block_drop({.dropped = 6}, cosines); }, {"6 layers"});
 }
 

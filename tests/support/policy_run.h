@@ -27,7 +27,8 @@ inline std::vector<float> hidden_with(model::Decoder& decoder, std::span<const i
 // Ids that a vocabulary of 97 has; another `salt`, other ids.
 inline std::vector<int32_t> some_prompt(int32_t tokens, int32_t salt = 0) {
   std::vector<int32_t> ids;
-  for (int32_t i = 0; i < tokens; ++i) ids.push_back((i * i * 7 + i * salt * 5 + salt * 11 + 3) % 97);
+  for (int32_t i = 0; i < tokens; ++i)
+    ids.push_back((i * i * 7 + i * salt * 5 + salt * 11 + 3) % 97);
   return ids;
 }
 

@@ -29,8 +29,7 @@ const void* values_of(const KeyRun& run, int64_t layer, int64_t head) {
 constexpr std::array<uint16_t, 256> bf16_of_bytes() {
   std::array<uint16_t, 256> table{};
   for (size_t i = 0; i < table.size(); ++i)
-    table[i] =
-        static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(i)) >> 16);
+    table[i] = static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(i)) >> 16);
   return table;
 }
 constexpr std::array<uint16_t, 256> kByteAsBf16 = bf16_of_bytes();
@@ -38,7 +37,8 @@ constexpr std::array<uint16_t, 256> kByteAsBf16 = bf16_of_bytes();
 // The first `count` weights of a row, in the dtype of the panel; bytes without their scale.
 void copy_weights(const MapView& map, int64_t at, int64_t count, DType dtype, void* out) {
   if (map.row_scales == nullptr) {
-    const auto* from = static_cast<const char*>(map.data) + static_cast<size_t>(at) * size_of(map.dtype);
+    const auto* from =
+        static_cast<const char*>(map.data) + static_cast<size_t>(at) * size_of(map.dtype);
     if (map.dtype == dtype)
       std::memcpy(out, from, static_cast<size_t>(count) * size_of(dtype));
     else
@@ -61,10 +61,10 @@ void MapProducts::take_values(std::span<const KeyRun> runs, int64_t layer, int64
                               const MapView& map) {
   keys_ = runs.empty() ? 0 : runs.back().first_key + runs.back().tokens;
   head_dim_ = runs.empty() ? 0 : runs.front().cache->head_dim;
-  const bool is_bf16 =
-      (map.row_scales != nullptr || map.dtype == DType::kBF16) &&
-      std::all_of(runs.begin(), runs.end(),
-                  [](const KeyRun& run) { return run.cache->dtype == DType::kBF16; });
+  const bool is_bf16 = (map.row_scales != nullptr || map.dtype == DType::kBF16) &&
+                       std::all_of(runs.begin(), runs.end(), [](const KeyRun& run) {
+                         return run.cache->dtype == DType::kBF16;
+                       });
   dtype_ = is_bf16 ? DType::kBF16 : DType::kF32;
   words_ = is_bf16 ? (keys_ + 1) / 2 : keys_;
   grow(panel_, static_cast<size_t>(panels() * words_ * 64) * sizeof(uint32_t));

@@ -108,9 +108,8 @@ std::vector<double> apply_sparse_map(const kv::AttentionPlan& plan, int64_t laye
             weights[static_cast<size_t>((head * map.rows + row) * keys + map.keys[at])] +=
                 static_cast<float>(map.weights[at]);
         }
-    parts.push_back(
-        {.first_row = part.first_row,
-         .map = contiguous_map(weights.data(), DType::kF32, heads, map.rows, keys)});
+    parts.push_back({.first_row = part.first_row,
+                     .map = contiguous_map(weights.data(), DType::kF32, heads, map.rows, keys)});
   }
   return apply_map(plan, layer, parts, heads);
 }

@@ -82,8 +82,7 @@ std::vector<int64_t> order_of(const TrainingProblem& problem, int64_t epoch) {
   std::vector<int64_t> order(static_cast<size_t>(problem.samples));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
   for (size_t i = order.size(); i > 1; --i)
-    std::swap(order[i - 1],
-              order[random_bits(problem.seed, static_cast<uint64_t>(epoch), i) % i]);
+    std::swap(order[i - 1], order[random_bits(problem.seed, static_cast<uint64_t>(epoch), i) % i]);
   return order;
 }
 

@@ -58,9 +58,12 @@ kv::AttentionPlan shared_then_causal(const RandomCache& cache, int32_t shared, i
   const int32_t first = testing::add_segment(plan, cache, shared, 0, next);
   const int32_t second = testing::add_segment(plan, cache, rows, shared, next);
   for (int32_t row = 0; row < rows; ++row) testing::add_row(plan, shared + row);
-  plan.items = {
-      {.segment = first, .first_row = 0, .end_row = rows},
-      {.segment = second, .first_row = 0, .end_row = rows, .mask = kv::Mask::kCausal, .visible = 1}};
+  plan.items = {{.segment = first, .first_row = 0, .end_row = rows},
+                {.segment = second,
+                 .first_row = 0,
+                 .end_row = rows,
+                 .mask = kv::Mask::kCausal,
+                 .visible = 1}};
   if (masks_the_first) {
     plan.items[0].mask = kv::Mask::kCausal;
     plan.items[0].visible = 1;
@@ -75,8 +78,7 @@ kv::AttentionPlan texts(const RandomCache& cache, std::initializer_list<int32_t>
   plan.caches = {cache.view};
   int64_t block = 0;
   for (const int32_t tokens : lengths) {
-    const int32_t segment =
-        testing::add_segment(plan, cache, tokens, 0, [&] { return block++; });
+    const int32_t segment = testing::add_segment(plan, cache, tokens, 0, [&] { return block++; });
     const int32_t first = plan.rows();
     for (int32_t row = 0; row < tokens; ++row) testing::add_row(plan, row);
     plan.items.push_back({.segment = segment, .first_row = first, .end_row = first + tokens});
@@ -110,9 +112,9 @@ class ApplyMap : public ::testing::TestWithParam<DType> {
                       {.threads = threads, .isa = isa});
             const std::vector<float> got = reprise::testing::values_of(out);
             for (size_t i = 0; i < got.size(); ++i)
-              ASSERT_NEAR(got[i], want[i],
-                          0x1p-23 * scale +
-                              (out_dtype == DType::kF32 ? 0.0 : 0x1p-8 * std::abs(want[i])))
+              ASSERT_NEAR(
+                  got[i], want[i],
+                  0x1p-23 * scale + (out_dtype == DType::kF32 ? 0.0 : 0x1p-8 * std::abs(want[i])))
                   << what << " " << name_of(isa) << " format " << static_cast<int>(format)
                   << " element " << i;
           }

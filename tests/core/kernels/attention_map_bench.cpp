@@ -36,8 +36,8 @@ struct Problem {
   // Of the causal half, a product and a sum each.
   void count(benchmark::State& state, double bytes) const {
     const auto rate = benchmark::Counter::kIsIterationInvariantRate;
-    state.counters["FLOP/s"] = benchmark::Counter(
-        static_cast<double>(layer.heads * layer.head_dim * n * (n + 1)), rate);
+    state.counters["FLOP/s"] =
+        benchmark::Counter(static_cast<double>(layer.heads * layer.head_dim * n * (n + 1)), rate);
     state.counters["B/s"] = benchmark::Counter(bytes, rate);
   }
 };
@@ -105,7 +105,8 @@ void ApplySparse(benchmark::State& state) {
                                    .entries = kEntries,
                                    .head_stride = n * kEntries}};
   const Context context = Context::machine();
-  for (auto _ : state) apply_sparse_map(problem.plan, 0, {&whole, 1}, heads, problem.view(), context);
+  for (auto _ : state)
+    apply_sparse_map(problem.plan, 0, {&whole, 1}, heads, problem.view(), context);
   state.counters["B/s"] = benchmark::Counter(static_cast<double>(keys.size() * 4),
                                              benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -116,13 +117,12 @@ void Compute(benchmark::State& state) {
   const int64_t row = problem.layer.heads * problem.layer.head_dim;
   const std::vector<float> q = testing::random_queries(problem.n * row, 1);
   AttentionWorkspace workspace;
-  const AttentionParams params{
-      .scale = 1.0f / std::sqrt(static_cast<float>(problem.layer.head_dim))};
+  const AttentionParams params{.scale =
+                                   1.0f / std::sqrt(static_cast<float>(problem.layer.head_dim))};
   const Context context = Context::machine();
   for (auto _ : state)
-    attention(problem.plan, 0,
-              {.data = q.data(), .row_stride = row, .heads = problem.layer.heads}, params,
-              problem.view(), workspace, context);
+    attention(problem.plan, 0, {.data = q.data(), .row_stride = row, .heads = problem.layer.heads},
+              params, problem.view(), workspace, context);
 }
 
 void shapes(benchmark::internal::Benchmark* bench) {
@@ -138,3 +138,5 @@ BENCHMARK(Compute)->Apply(shapes);
 
 }  // namespace
 }  // namespace reprise::kernels
+
+BENCHMARK_MAIN();

@@ -203,9 +203,8 @@ TEST(AttentionMapErrors, MapsOfOtherShapesAreNamed) {
   EXPECT_NE(message(contiguous_map(values.data(), DType::kF32, kHeads, 5, 13)).find("13 keys"),
             std::string::npos);
   const SparseRowMap other = {.map = {.heads = 3, .rows = 5}};
-  EXPECT_THROW(
-      apply_sparse_map(plan, 0, {&other, 1}, kHeads, {.data = out.data()}, {.threads = 2}),
-      ShapeError);
+  EXPECT_THROW(apply_sparse_map(plan, 0, {&other, 1}, kHeads, {.data = out.data()}, {.threads = 2}),
+               ShapeError);
   EXPECT_EQ(message(contiguous_map(values.data(), DType::kF32, kHeads, 5, 16)), "");
 }
 

@@ -74,8 +74,8 @@ TEST_P(OnModels, AThresholdAboveAnySimilarityChangesNoBit) {
 }
 
 // Each form within its own error. Rounding a map's weights moves an attended value of up to 4 by
-// 2^-8 of that (bf16), or 1/510 of the row's largest weight for each of 12 keys (bytes); sparse maps
-// that keep all 12 weights are bf16.
+// 2^-8 of that (bf16), or 1/510 of the row's largest weight for each of 12 keys (bytes); sparse
+// maps that keep all 12 weights are bf16.
 TEST_P(OnModels, EveryFormOfMapsComputesStoredPromptsWithinItsError) {
   const auto prompts = some_prompts(3, 12);
   const auto error_of = [&](const std::string& form, int32_t entries) {
@@ -83,7 +83,8 @@ TEST_P(OnModels, EveryFormOfMapsComputesStoredPromptsWithinItsError) {
         .threshold = 1.0, .map_form = form, .map_entries = entries, .map_sinks = 2};
     AttnCachePolicy policy(fixture_.build(options, prompts), options, fixture_.facts,
                            fixture_.context);
-    const double error = max_difference(fixture_.run(prompts[2], &policy), fixture_.run(prompts[2]));
+    const double error =
+        max_difference(fixture_.run(prompts[2], &policy), fixture_.run(prompts[2]));
     EXPECT_EQ(policy.counts().reused_layers, fixture_.facts.layers) << form;
     return error;
   };

@@ -59,16 +59,12 @@ TEST(Database, OptionsThatItDoesNotServeAreErrors) {
   Fixture fixture(tiny_llama());
   const auto database = fixture.build({}, some_prompts(3, 12));
   expect_error(
-      [&] {
-        AttnCachePolicy(database, {.layer_group = 2}, fixture.facts, fixture.context);
-      },
+      [&] { AttnCachePolicy(database, {.layer_group = 2}, fixture.facts, fixture.context); },
       {"layer_group 2", "layer 2", "indexed_layers"});
   Fixture encoder(tiny_bert());
   const auto encoded = encoder.build({}, some_prompts(2, 12));
   expect_error(
-      [&] {
-        AttnCachePolicy(encoded, {.length_rule = "cropped"}, encoder.facts, encoder.context);
-      },
+      [&] { AttnCachePolicy(encoded, {.length_rule = "cropped"}, encoder.facts, encoder.context); },
       {"cropped", "causal", "exact"});
 }
 
@@ -96,7 +92,9 @@ TEST(Collecting, ABudgetRefusesBeforeAnythingIsComputedOrEvicts) {
   int64_t computed = 0;
   const RunPrompt count = [&](std::span<const int32_t>, model::LayerPolicy&) { ++computed; };
   expect_error(
-      [&] { (void)collect(fixture.folder.path(), fixture.facts, options, some_prompts(4, 64), count); },
+      [&] {
+        (void)collect(fixture.folder.path(), fixture.facts, options, some_prompts(4, 64), count);
+      },
       {"4 prompts", "budget_mib", "when_full"});
   EXPECT_EQ(computed, 0);
   const auto old_prompts = some_prompts(3, 64);
@@ -160,8 +158,11 @@ TEST(Options, PresetsAreThePapersAndTheCodes) {
   expect_error([&] { read({{"projector", "pooled_linear"}}); }, {"padded_tokens"});
   expect_error([&] { read({{"map_form", "banded"}, {"map_entries", 2}}); }, {"map_sinks"});
   expect_error([&] { read({{"when_full", "evict"}}); }, {"budget_mib"});
-  expect_error([&] { read({{"index_by_length", true}, {"length_rule", "cropped"}}); },
-               {"length_rule"});
+  expect_error(
+      [&] {
+        read({{"index_by_length", true}, {"length_rule", "cropped"}});
+      },
+      {"length_rule"});
 }
 
 TEST(Labels, AreEquationTwoOfTheStoredMaps) {
@@ -202,8 +203,12 @@ TEST(Labels, AreEquationTwoOfTheStoredMaps) {
 // With libtorch it trains; without, it says what would bring it.
 TEST(Training, LowersItsLossOrNamesTheRemedy) {
   Fixture fixture(tiny_llama());
-  AttnCacheOptions options{.layer_group = 1, .map_form = "f32", .pooled_rows = 4, .batch = 8,
-                           .epochs = 20, .learning_rate = 0.01};
+  AttnCacheOptions options{.layer_group = 1,
+                           .map_form = "f32",
+                           .pooled_rows = 4,
+                           .batch = 8,
+                           .epochs = 20,
+                           .learning_rate = 0.01};
   const auto prompts = some_prompts(8, 12);
   const SampleSet samples =
       collect(fixture.folder.path(), fixture.facts, options, prompts, fixture.runner());
@@ -228,7 +233,8 @@ TEST(Calibration, ChoosesTheLowestThresholdWithinTheBound) {
   // 19 points: (sum + 1) / 20 <= 0.15 lets losses of 2 pass.
   std::vector<CalibrationPoint> points;
   for (int i = 0; i < 19; ++i)
-    points.push_back({.similarity = 1.0 - 0.01 * i, .loss = i == 5 || i == 9 || i == 12 ? 1.0 : 0.0});
+    points.push_back(
+        {.similarity = 1.0 - 0.01 * i, .loss = i == 5 || i == 9 || i == 12 ? 1.0 : 0.0});
   const CalibratedThreshold chosen = calibrate_threshold(points, 0.15);
   EXPECT_EQ(chosen.threshold, points[11].similarity);
   EXPECT_DOUBLE_EQ(chosen.hit_ratio, 12.0 / 19);
@@ -253,8 +259,8 @@ TEST(Calibration, TooFewPointsAndImpossibleLossesAreErrors) {
   expect_error([&] { (void)calibrate_threshold(points, 0.0); }, {"above 0"});
 }
 
-// The bound holds over many draws, and is not idle: losses come near it. Similarity s is uniform and
-// a prompt is lost with probability 1 - s.
+// The bound holds over many draws, and is not idle: losses come near it. Similarity s is uniform
+// and a prompt is lost with probability 1 - s.
 TEST(Calibration, BoundsTheExpectedLossOfTheNextPrompt) {
   constexpr uint64_t kSeed = 1234;
   constexpr int kDraws = 400, kPoints = 100;

@@ -23,11 +23,11 @@ inline Json tiny_llama(int64_t layers = 5) {
 }
 
 inline Json tiny_bert() {
-  return {{"model_type", "bert"},        {"vocab_size", 97},
-          {"hidden_size", 80},           {"num_hidden_layers", 3},
-          {"num_attention_heads", 4},    {"intermediate_size", 75},
-          {"hidden_act", "gelu"},        {"max_position_embeddings", 64},
-          {"type_vocab_size", 2},        {"layer_norm_eps", 1e-12}};
+  return {{"model_type", "bert"},     {"vocab_size", 97},
+          {"hidden_size", 80},        {"num_hidden_layers", 3},
+          {"num_attention_heads", 4}, {"intermediate_size", 75},
+          {"hidden_act", "gelu"},     {"max_position_embeddings", 64},
+          {"type_vocab_size", 2},     {"layer_norm_eps", 1e-12}};
 }
 
 // A model, and the folder for a database of it.

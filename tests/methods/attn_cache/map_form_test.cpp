@@ -33,9 +33,8 @@ std::vector<float> decoded(const MapFormat& format, int64_t tokens, const std::b
     const kernels::MapView& view = stored.dense;
     const int64_t at = head * view.head_stride + r * view.row_stride;
     for (int64_t k = 0; k < tokens; ++k)
-      out[k] = view.row_scales != nullptr
-                   ? view.row_scales[head * view.scale_head_stride + r] *
-                         static_cast<const uint8_t*>(view.data)[at + k]
+      out[k] = view.row_scales != nullptr ? view.row_scales[head * view.scale_head_stride + r] *
+                                                static_cast<const uint8_t*>(view.data)[at + k]
                : view.dtype == DType::kF32
                    ? static_cast<const float*>(view.data)[at + k]
                    : static_cast<float>(static_cast<const bf16*>(view.data)[at + k]);
@@ -75,14 +74,12 @@ TEST(MapForm, DenseFormsKeepEveryWeightWithinTheirRounding) {
 TEST(MapForm, TopKKeepsTheLargestWeightsWithSumOne) {
   const MapFormat format = {.form = MapForm::kTopK, .heads = 1, .entries = 2};
   // Row 1 has equals, of which the first stays; row 2 has fewer weights than are kept.
-  const std::vector<float> map = {1, 0, 0, 0,  //
-                                  0.5f, 0.5f, 0, 0,
-                                  0, 0, 1, 0,  //
+  const std::vector<float> map = {1,    0,    0,    0,                //
+                                  0.5f, 0.5f, 0,    0,   0, 0, 1, 0,  //
                                   0.1f, 0.5f, 0.1f, 0.3f};
-  const std::vector<float> want = {1, 0, 0, 0,  //
-                                   0.5f, 0.5f, 0, 0,
-                                   0, 0, 1, 0,  //
-                                   0, 0.625f, 0, 0.375f};
+  const std::vector<float> want = {1,    0,      0, 0,                  //
+                                   0.5f, 0.5f,   0, 0,     0, 0, 1, 0,  //
+                                   0,    0.625f, 0, 0.375f};
   EXPECT_EQ(round_trip(format, map, 4), want);
   const std::vector<float> ties = {1, 0, 0, 0.5f, 0.5f, 0, 0.25f, 0.25f, 0.5f};
   EXPECT_EQ(round_trip({.form = MapForm::kTopK, .heads = 1, .entries = 1}, ties, 3),
@@ -91,18 +88,16 @@ TEST(MapForm, TopKKeepsTheLargestWeightsWithSumOne) {
 
 TEST(MapForm, BandsKeepTheFirstAndTheLastKeysThatARowSees) {
   const MapFormat format = {.form = MapForm::kBanded, .heads = 1, .entries = 3, .sinks = 1};
-  const std::vector<float> map = {1,     0,     0,     0, 0,  //
-                                  0.5f,  0.5f,  0,     0, 0,  //
-                                  0.25f, 0.25f, 0.5f,  0, 0,  //
-                                  0.25f, 0.5f,  0.125f, 0.125f, 0,
-                                  0.2f,  0.2f,  0.2f,  0.2f, 0.2f};
+  const std::vector<float> map = {1,     0,     0,      0,      0,  //
+                                  0.5f,  0.5f,  0,      0,      0,  //
+                                  0.25f, 0.25f, 0.5f,   0,      0,  //
+                                  0.25f, 0.5f,  0.125f, 0.125f, 0, 0.2f, 0.2f, 0.2f, 0.2f, 0.2f};
   const std::vector<float> got = round_trip(format, map, 5);
   const float third = bf16(1.0f / 3.0f);
-  const std::vector<float> want = {1,     0,     0,     0, 0,  //
-                                   0.5f,  0.5f,  0,     0, 0,  //
-                                   0.25f, 0.25f, 0.5f,  0, 0,  //
-                                   0.5f,  0,     0.25f, 0.25f, 0,
-                                   third, 0,     0,     third, third};
+  const std::vector<float> want = {1,     0,     0,     0,     0,  //
+                                   0.5f,  0.5f,  0,     0,     0,  //
+                                   0.25f, 0.25f, 0.5f,  0,     0,  //
+                                   0.5f,  0,     0.25f, 0.25f, 0, third, 0, 0, third, third};
   EXPECT_EQ(got, want);
 }
 

@@ -135,7 +135,7 @@ TEST_P(MapStoreDamage, AFlippedByteIsRefusedOrOfNoInfluence) {
       EXPECT_EQ(sound_[place], '\0') << "only padding counts for nothing";
     }
   }
-  EXPECT_GT(outcomes[Outcome::kRefused], 190);
+  EXPECT_GT(outcomes[Outcome::kRefused], 150);  // small maps stand between much padding
   EXPECT_GT(outcomes[Outcome::kIdentical], 0);
 }
 

@@ -172,14 +172,12 @@ TEST(Projector, FilesThatAreNoneAreErrors) {
   const std::vector<float> values = {1, 2};
   const model::TensorToWrite tensor = {"linear1.weight", {2}, values};
   model::write_safetensors(path, {&tensor, 1});
-  expect_error([&] { (void)Projector::load(path, context); },
-               {path.string(), "reprise_projector"});
-  const Json description = {{"kind", "mlp"},   {"hidden", 4},    {"pooled_rows", 1},
-                            {"tokens", 0},     {"width", 2},     {"features", 2},
-                            {"how", "random"}, {"model", "m"},   {"settings", Json::object()}};
+  expect_error([&] { (void)Projector::load(path, context); }, {path.string(), "reprise_projector"});
+  const Json description = {{"kind", "mlp"},   {"hidden", 4},  {"pooled_rows", 1},
+                            {"tokens", 0},     {"width", 2},   {"features", 2},
+                            {"how", "random"}, {"model", "m"}, {"settings", Json::object()}};
   const auto write = [&](const Json& json) {
-    model::write_safetensors(path, {&tensor, 1},
-                             Json{{"reprise_projector", json.dump()}}.dump());
+    model::write_safetensors(path, {&tensor, 1}, Json{{"reprise_projector", json.dump()}}.dump());
   };
   write(description);
   expect_error([&] { (void)Projector::load(path, context); }, {"linear1.weight", "[2]"});

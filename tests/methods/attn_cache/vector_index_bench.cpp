@@ -22,9 +22,9 @@ std::vector<float> clustered(int64_t count, uint64_t seed) {
     const uint64_t centre = random_bits(seed, 1, static_cast<uint64_t>(i)) % 300;
     for (int64_t c = 0; c < kDims; ++c) {
       const auto column = static_cast<uint64_t>(c);
-      vectors[static_cast<size_t>(i * kDims + c)] = static_cast<float>(
-          random_unit(7, centre, column) +
-          0.3 * random_unit(seed, 1000 + static_cast<uint64_t>(i), column));
+      vectors[static_cast<size_t>(i * kDims + c)] =
+          static_cast<float>(random_unit(7, centre, column) +
+                             0.3 * random_unit(seed, 1000 + static_cast<uint64_t>(i), column));
     }
   }
   return vectors;
@@ -35,8 +35,8 @@ const VectorIndex& index_of(IndexKind kind) {
   std::unique_ptr<VectorIndex>& index = indices[static_cast<int>(kind)];
   if (index == nullptr) {
     std::vector<IndexEntry> entries(kVectors);
-    index = std::make_unique<VectorIndex>(IndexOptions{.kind = kind}, kDims,
-                                          clustered(kVectors, 1), std::move(entries));
+    index = std::make_unique<VectorIndex>(IndexOptions{.kind = kind}, kDims, clustered(kVectors, 1),
+                                          std::move(entries));
   }
   return *index;
 }
@@ -65,7 +65,13 @@ void Lookup(benchmark::State& state) {
   state.SetLabel(std::string(name_of(index.kind())));
   set_recall(state, index, queries);
 }
-BENCHMARK(Lookup)->ArgName("kind")->Arg(0)->Arg(1)->Arg(2)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(Lookup)
+    ->ArgName("kind")
+    ->Arg(0)
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
 
 // 1000 queries together, on all threads.
 void BatchedLookup(benchmark::State& state) {
@@ -77,7 +83,14 @@ void BatchedLookup(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * kQueries);
   state.SetLabel(std::string(name_of(index.kind())));
 }
-BENCHMARK(BatchedLookup)->ArgName("kind")->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(BatchedLookup)
+    ->ArgName("kind")
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace reprise::attn_cache
+
+BENCHMARK_MAIN();

@@ -109,8 +109,7 @@ TEST_P(VectorIndexKinds, BytesGiveBackTheSameIndex) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, VectorIndexKinds,
-                         ::testing::Values(IndexKind::kFlat, IndexKind::kHnsw,
-                                           IndexKind::kIvfFlat),
+                         ::testing::Values(IndexKind::kFlat, IndexKind::kHnsw, IndexKind::kIvfFlat),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 // One probe of eight clusters misses some nearest vectors, as in the released code; all of them

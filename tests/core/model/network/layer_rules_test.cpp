@@ -114,7 +114,7 @@ TEST(MapSharing, AnOverruledSourceIsReplaced) {
           skipped == 0   ? std::vector{skip, kCompute, kCompute, kShare, kShare, kShare}
           : skipped == 2 ? std::vector{kCompute, kShare, skip, kCompute, kShare, kShare}
                          : std::vector{kCompute, kShare, kCompute, sharing_is_first ? kShare : skip,
-                                       kShare, kShare};
+                                       kShare,   kShare};
       EXPECT_EQ(recorder.actions, want) << skipped << " " << sharing_is_first;
     }
 }
@@ -208,8 +208,8 @@ TEST(LayerSimilarity, IsTheMeanCosineOfRowsBeforeAndAfter) {
     ASSERT_EQ(std::ssize(cosines), layers);
     for (int64_t layer = 0; layer < layers; ++layer) {
       const LayerCosine& cosine = cosines[static_cast<size_t>(layer)];
-      EXPECT_NEAR(cosine.attention,
-                  mean_cosine(residuals.before[layer], residuals.attended[layer]), 1e-12);
+      EXPECT_NEAR(cosine.attention, mean_cosine(residuals.before[layer], residuals.attended[layer]),
+                  1e-12);
       EXPECT_NEAR(cosine.block, mean_cosine(residuals.before[layer], residuals.done[layer]), 1e-12);
       EXPECT_LT(cosine.block, 1.0);
       if (layer > 0) {

@@ -21,76 +21,67 @@ void check(const kv::AttentionPlan& plan, std::span<const SparseRowMap> maps, in
                   part.map.heads, heads);
   }
   REPRISE_CHECK(next_row == plan.rows(), "maps for {} rows of {}", next_row, plan.rows());
+  for (const kv::CacheView& cache : plan.caches)
+    if (cache.dtype != plan.caches[0].dtype)
+      raise("sparse attention maps are applied to values of one dtype, not of {} and {}",
+            name_of(plan.caches[0].dtype), name_of(cache.dtype));
 }
 
-// The entries of one (head, row) as f32, without those of weight 0.
-struct Entries {
-  std::vector<int64_t> keys;
-  std::vector<float> weights;
+// Rows of one head that a worker takes at a time: they read values that stay in its second cache.
+constexpr int64_t kRowsTogether = 32;
 
-  void read(const SparseMapView& map, int64_t head, int64_t row) {
-    keys.clear();
-    weights.clear();
-    const int64_t first = head * map.head_stride + row * map.entries;
-    for (int64_t i = first; i < first + map.entries; ++i)
-      if (const float weight = map.weights[i]; weight != 0.0f) {
-        keys.push_back(map.keys[i]);
-        weights.push_back(weight);
-      }
-  }
-};
-
+// Reused memory of a worker.
 struct Worker {
-  Entries entries;
-  std::vector<KeyRun> runs;  // of the row, for all heads
-  std::vector<float> sum;    // [head_dim]
+  std::vector<KeyRun> runs;  // of the row
+  // Of one (head, row): the entries that count, and where their values are. [entries]
+  std::vector<float> weights;
+  std::vector<const void*> values;
+  std::vector<float> sum;  // [head_dim]
 };
 
-// Adds the entries of one run, from `next` on; neighbouring keys go together. Returns the first
-// entry that is not the run's.
-size_t add_run(const KeyRun& run, int64_t element, const Entries& entries, size_t next,
-               std::span<float> sum, Isa isa) {
-  const auto head_dim = static_cast<int64_t>(sum.size());
-  const size_t count = entries.keys.size();
-  while (next < count && entries.keys[next] < run.first_key) ++next;  // a key that is not seen
-  while (next < count && entries.keys[next] < run.first_key + run.tokens) {
-    size_t end = next + 1;
-    while (end < count && entries.keys[end] == entries.keys[end - 1] + 1 &&
-           entries.keys[end] < run.first_key + run.tokens)
-      ++end;
-    const int64_t at = element + (entries.keys[next] - run.first_key) * head_dim;
-    cpu::add_weighted({.weights = entries.weights.data() + next,
-                       .values = static_cast<const char*>(run.cache->values) +
-                                 static_cast<size_t>(at) * size_of(run.cache->dtype),
-                       .dtype = run.cache->dtype,
-                       .tokens = static_cast<int64_t>(end - next),
-                       .head_dim = head_dim,
-                       .sum = sum.data()},
-                      isa);
-    next = end;
+// Keys ascend, as the runs do: one walk through both. Keys between runs and behind them are not
+// seen. Returns how many entries count.
+int64_t find_values(const SparseMapView& map, int64_t head, int64_t row, int64_t layer,
+                    int64_t kv_head, Worker& worker) {
+  int64_t found = 0;
+  auto run = worker.runs.begin();
+  const int64_t first = head * map.head_stride + row * map.entries;
+  for (int64_t i = first; i < first + map.entries; ++i) {
+    const float weight = map.weights[i];
+    if (weight == 0.0f) continue;
+    const int64_t key = map.keys[i];
+    while (run != worker.runs.end() && key >= run->first_key + run->tokens) ++run;
+    if (run == worker.runs.end()) break;
+    if (key < run->first_key) continue;
+    const kv::CacheView& cache = *run->cache;
+    const int64_t element = run->offset + layer * cache.layer_stride + kv_head * cache.head_stride +
+                            (key - run->first_key) * cache.head_dim;
+    worker.weights[static_cast<size_t>(found)] = weight;
+    worker.values[static_cast<size_t>(found++)] =
+        static_cast<const char*>(cache.values) +
+        static_cast<size_t>(element) * size_of(cache.dtype);
   }
-  return next;
+  return found;
 }
 
 void apply_to_row(const kv::AttentionPlan& plan, int64_t layer, const SparseRowMap& part,
-                  int64_t row, const OutputView& out, Worker& worker, Isa isa) {
+                  int64_t head, int64_t row, const OutputView& out, Worker& worker, Isa isa) {
   const SparseMapView& map = part.map;
   const int64_t head_dim = plan.head_dim(), group = map.heads / plan.kv_heads();
   worker.runs.clear();
   for_key_runs(plan, row, [&](const KeyRun& run) { worker.runs.push_back(run); });
-  for (int64_t head = 0; head < map.heads; ++head) {
-    worker.entries.read(map, head, row - part.first_row);
-    worker.sum.assign(static_cast<size_t>(head_dim), 0.0f);
-    size_t next = 0;
-    for (const KeyRun& run : worker.runs)
-      next = add_run(
-          run, run.offset + layer * run.cache->layer_stride + head / group * run.cache->head_stride,
-          worker.entries, next, worker.sum, isa);
-    const int64_t to = (row * map.heads + head) * head_dim;
-    convert(worker.sum.data(), DType::kF32,
-            static_cast<char*>(out.data) + static_cast<size_t>(to) * size_of(out.dtype), out.dtype,
-            static_cast<size_t>(head_dim));
-  }
+  const int64_t found = find_values(map, head, row - part.first_row, layer, head / group, worker);
+  cpu::gather_weighted({.weights = worker.weights.data(),
+                        .values = worker.values.data(),
+                        .dtype = plan.caches[0].dtype,
+                        .count = found,
+                        .head_dim = head_dim,
+                        .sum = worker.sum.data()},
+                       isa);
+  const int64_t to = (row * map.heads + head) * head_dim;
+  convert(worker.sum.data(), DType::kF32,
+          static_cast<char*>(out.data) + static_cast<size_t>(to) * size_of(out.dtype), out.dtype,
+          static_cast<size_t>(head_dim));
 }
 
 }  // namespace
@@ -101,11 +92,19 @@ void apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
   require_device(context.device, "a sparse attention map");
   check(plan, maps, heads);
   std::vector<Worker> workers(static_cast<size_t>(std::max(1, context.threads)));
-  for (const SparseRowMap& part : maps)
-    parallel_for(context, part.map.rows, [&](int64_t row, int worker) {
-      apply_to_row(plan, layer, part, part.first_row + row, out,
-                   workers[static_cast<size_t>(worker)], context.isa);
+  for (const SparseRowMap& part : maps) {
+    const int64_t chunks = (part.map.rows + kRowsTogether - 1) / kRowsTogether;
+    parallel_for(context, heads * chunks, [&](int64_t item, int number) {
+      Worker& worker = workers[static_cast<size_t>(number)];
+      worker.weights.resize(static_cast<size_t>(part.map.entries));
+      worker.values.resize(static_cast<size_t>(part.map.entries));
+      worker.sum.resize(static_cast<size_t>(plan.head_dim()));
+      const int64_t first = item % chunks * kRowsTogether;
+      for (int64_t row = first; row < std::min(part.map.rows, first + kRowsTogether); ++row)
+        apply_to_row(plan, layer, part, item / chunks, part.first_row + row, out, worker,
+                     context.isa);
     });
+  }
 }
 
 }  // namespace reprise::kernels

@@ -28,8 +28,8 @@ struct SparseRowMap {
 
 // out[r, h] = sum over the entries of row r of weight * v_key, as kernels::apply_map defines it for
 // whole maps. Keys that the row does not see are left out, whatever the map says. `maps` cover the
-// rows of the plan once, in order (CHECK). Throws ShapeError where a map has other heads than out.
-// Sums are f32.
+// rows of the plan once, in order (CHECK). Throws ShapeError where a map has other heads than out,
+// Error where the plan's caches are of several dtypes. Sums are f32.
 void apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
                       std::span<const SparseRowMap> maps, int64_t heads, const OutputView& out,
                       const Context& context);

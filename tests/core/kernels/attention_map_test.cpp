@@ -206,6 +206,13 @@ TEST(AttentionMapErrors, MapsOfOtherShapesAreNamed) {
   EXPECT_THROW(apply_sparse_map(plan, 0, {&other, 1}, kHeads, {.data = out.data()}, {.threads = 2}),
                ShapeError);
   EXPECT_EQ(message(contiguous_map(values.data(), DType::kF32, kHeads, 5, 16)), "");
+  kv::AttentionPlan mixed = shared_plan(cache);
+  mixed.caches.push_back(cache.view);
+  mixed.caches.back().dtype = DType::kBF16;
+  const SparseRowMap fitting = {.map = {.heads = kHeads, .rows = 5}};
+  EXPECT_THROW(
+      apply_sparse_map(mixed, 0, {&fitting, 1}, kHeads, {.data = out.data()}, {.threads = 2}),
+      Error);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/kernels/attention_map.h"
 #include "core/kernels/cpu/map_product.h"
 #include "core/kernels/cpu/weighted_sum.h"
+#include "core/kernels/row_groups.h"
 #include "core/kernels/row_keys.h"
 
 namespace reprise::kernels {
@@ -81,62 +82,11 @@ void apply_to_row(const kv::AttentionPlan& plan, int64_t layer, const RowMap& pa
   }
 }
 
-// Neighbouring rows of one map that share their items.
-struct RowGroup {
-  const RowMap* part = nullptr;
-  int32_t first_row = 0, end_row = 0;
-  int32_t longest_row = 0;  // that sees most keys
-  bool is_product = false;
-};
-
-// Keys that a row sees where those are the first ones of its numbering, else -1.
-int32_t seen_keys(const kv::AttentionPlan& plan, int64_t row) {
-  int64_t seen = 0;
-  bool has_gap = false;
-  for_key_runs(plan, row, [&](const KeyRun& run) {
-    has_gap |= run.first_key != seen;
-    seen = run.first_key + run.tokens;
-  });
-  return has_gap ? -1 : static_cast<int32_t>(seen);
-}
-
-bool shares_items(const kv::AttentionPlan& plan, int32_t row, int32_t other) {
-  const auto begin = [&](int32_t r) {
-    return plan.row_items.begin() + plan.row_begin[static_cast<size_t>(r)];
-  };
-  return std::equal(begin(row), begin(row + 1), begin(other), begin(other + 1));
-}
-
-// A product packs its values first, which takes about as long as four rows by themselves.
-constexpr int32_t kFewestRows = 8;
-
-void finish(RowGroup& group, std::span<const int32_t> seen) {
-  const auto first = seen.begin() + group.first_row, end = seen.begin() + group.end_row;
-  group.longest_row = static_cast<int32_t>(std::max_element(first, end) - seen.begin());
-  group.is_product = group.end_row - group.first_row >= kFewestRows &&
-                     *std::min_element(first, end) >= 0 && *std::max_element(first, end) > 0;
-}
-
-std::vector<RowGroup> groups_of(const kv::AttentionPlan& plan, std::span<const RowMap> maps,
-                                std::span<const int32_t> seen) {
-  std::vector<RowGroup> groups;
-  for (const RowMap& part : maps) {
-    const auto end_row = static_cast<int32_t>(part.first_row + part.map.rows);
-    for (int32_t row = part.first_row; row < end_row;) {
-      RowGroup group{.part = &part, .first_row = row, .end_row = row + 1};
-      while (group.end_row < end_row && shares_items(plan, row, group.end_row)) ++group.end_row;
-      finish(group, seen);
-      groups.push_back(group);
-      row = group.end_row;
-    }
-  }
-  return groups;
-}
-
-void check_keys(const RowGroup& group, int32_t seen) {
-  if (seen > group.part->map.keys)
-    raise_shape("an attention map has {} keys, row {} reads {}: it is of a shorter text",
-                group.part->map.keys, group.longest_row, seen);
+void check_keys(const MapView& map, const RowGroup& group, std::span<const int32_t> seen) {
+  const int32_t most = seen[static_cast<size_t>(group.longest_row)];
+  if (most > map.keys)
+    raise_shape("an attention map has {} keys, row {} reads {}: it is of a shorter text", map.keys,
+                group.longest_row, most);
 }
 
 // Query heads [first, end) of one kv head.
@@ -144,28 +94,42 @@ struct Heads {
   int64_t kv_head, first, end;
 };
 
-void apply_product(const kv::AttentionPlan& plan, int64_t layer, const RowGroup& group,
-                   const Heads& heads, std::span<const int32_t> seen, const OutputView& out,
-                   Worker& worker, Isa isa) {
-  const MapView& map = group.part->map;
-  check_keys(group, seen[static_cast<size_t>(group.longest_row)]);
+void apply_product(const kv::AttentionPlan& plan, int64_t layer, const RowMap& part,
+                   const RowGroup& group, const Heads& heads, std::span<const int32_t> seen,
+                   const OutputView& out, Worker& worker, Isa isa) {
+  const MapView& map = part.map;
   worker.runs.clear();
   for_key_runs(plan, group.longest_row, [&](const KeyRun& run) { worker.runs.push_back(run); });
   worker.products.take_values(worker.runs, layer, heads.kv_head, map);
   const int64_t head_dim = plan.head_dim();
-  const auto rows = static_cast<size_t>(group.end_row - group.first_row);
   for (int64_t head = heads.first; head < heads.end; ++head) {
     const int64_t to = (group.first_row * map.heads + head) * head_dim;
     worker.products.multiply(
         {.map = &map,
          .head = head,
-         .first_row = group.first_row - group.part->first_row,
-         .seen = seen.subspan(static_cast<size_t>(group.first_row), rows),
+         .first_row = group.first_row - part.first_row,
+         .seen = seen.subspan(static_cast<size_t>(group.first_row),
+                              static_cast<size_t>(group.rows())),
          .out = static_cast<char*>(out.data) + static_cast<size_t>(to) * size_of(out.dtype),
          .out_dtype = out.dtype,
          .out_stride = map.heads * head_dim},
         isa);
   }
+}
+
+// Values are packed once for the query heads of a kv head, where that leaves work for everybody.
+void apply_products(const kv::AttentionPlan& plan, int64_t layer, const RowMap& part,
+                    const RowGroup& group, std::span<const int32_t> seen, const OutputView& out,
+                    std::span<Worker> workers, const Context& context) {
+  check_keys(part.map, group, seen);
+  const int64_t per_kv = part.map.heads / plan.kv_heads();
+  const int64_t together = plan.kv_heads() >= 2 * context.threads ? per_kv : 1;
+  parallel_for(context, part.map.heads / together, [&](int64_t item, int worker) {
+    const int64_t first = item * together;
+    apply_product(plan, layer, part, group,
+                  {.kv_head = first / per_kv, .first = first, .end = first + together}, seen, out,
+                  workers[static_cast<size_t>(worker)], context.isa);
+  });
 }
 
 }  // namespace
@@ -175,26 +139,21 @@ void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const Row
   require_device(context.device, "an attention map");
   check(plan, maps, heads);
   if (plan.rows() == 0) return;
-  std::vector<int32_t> seen;
-  for (int64_t row = 0; row < plan.rows(); ++row) seen.push_back(seen_keys(plan, row));
-  const std::vector<RowGroup> groups = groups_of(plan, maps, seen);
+  const std::vector<int32_t> seen = seen_keys(plan);
   std::vector<Worker> workers(static_cast<size_t>(std::max(1, context.threads)));
-  // Values are packed once for the query heads of a kv head, where that leaves work for everybody.
-  const int64_t per_kv = heads / plan.kv_heads();
-  const int64_t together = plan.kv_heads() >= 2 * context.threads ? per_kv : 1;
-  for (const RowGroup& group : groups) {
-    if (group.is_product) {
-      parallel_for(context, heads / together, [&](int64_t item, int worker) {
-        const int64_t first = item * together;
-        apply_product(plan, layer, group,
-                      {.kv_head = first / per_kv, .first = first, .end = first + together}, seen,
-                      out, workers[static_cast<size_t>(worker)], context.isa);
-      });
-    } else {
-      parallel_for(context, group.end_row - group.first_row, [&](int64_t row, int worker) {
-        apply_to_row(plan, layer, *group.part, group.first_row + row, out,
-                     workers[static_cast<size_t>(worker)], context.isa);
-      });
+  std::vector<RowGroup> groups;
+  for (const RowMap& part : maps) {
+    groups.clear();
+    append_groups(plan, seen, part.first_row,
+                  static_cast<int32_t>(part.first_row + part.map.rows), groups);
+    for (const RowGroup& group : groups) {
+      if (group.is_product())
+        apply_products(plan, layer, part, group, seen, out, workers, context);
+      else
+        parallel_for(context, group.rows(), [&](int64_t row, int worker) {
+          apply_to_row(plan, layer, part, group.first_row + row, out,
+                       workers[static_cast<size_t>(worker)], context.isa);
+        });
     }
   }
 }

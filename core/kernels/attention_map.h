@@ -38,8 +38,8 @@ struct RowMap {
 // does not see the key or has none.
 //   bias  [heads, rows, keys] f32, or null: e.g. the terms of disentangled attention
 //   map   [heads, rows, keys] f32, keys = most_keys(plan)
-// In f32, one product after the other: a path for capturing and for models whose scores have terms
-// of their own, not for speed.
+// In f32: a path for capturing, sharing and models whose scores have terms of their own. Rows of a
+// prompt become products of matrices; kernels::attention() is faster still.
 void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                    const AttentionParams& params, const float* bias, float* map,
                    const Context& context);

@@ -171,6 +171,38 @@ TEST_P(ApplyMap, SparseMapsMatchTheDefinitionAtEveryShape) {
   }
 }
 
+// Maps of many rows are computed by products, too.
+TEST_P(ApplyMap, MapsOfPromptsAreComputedByTheirDefinition) {
+  const std::vector<float> slopes = {0.5f, 0.25f, 0.125f, 0.0625f, 0.03f, 0.01f};
+  for (const int64_t head_dim : {16, 100}) {
+    const RandomCache cache(GetParam(), 20, 2, kKvHeads, kBlockTokens, head_dim, 3);
+    for (const kv::AttentionPlan& plan :
+         {testing::causal_plan(cache, 0, 61), testing::causal_plan(cache, 11, 70),
+          shared_then_causal(cache, 9, 33), shared_then_causal(cache, 9, 33, true),
+          texts(cache, {30, 19, 3})}) {
+      const int64_t rows = plan.rows(), stride = kHeads * head_dim + 5;
+      const std::vector<float> q = testing::random_queries(rows * stride, 4);
+      const QueryView view{.data = q.data(), .row_stride = stride, .heads = kHeads};
+      const std::vector<float> bias =
+          testing::random_queries(kHeads * rows * most_keys(plan), 5);
+      const AttentionParams params[] = {{.scale = 0.1f},
+                                        {.scale = 0.1f, .window = 12, .alibi = {.slopes = slopes}}};
+      for (const AttentionParams& param : params)
+        for (const float* terms : {static_cast<const float*>(nullptr), bias.data()}) {
+          const std::vector<double> want =
+              reference::attention_map(plan, 1, view, param, terms);
+          for (const Isa isa : available_isas()) {
+            std::vector<float> got(want.size(), -1.0f);
+            attention_map(plan, 1, view, param, terms, got.data(), {.threads = 2, .isa = isa});
+            // Scores up to 8 with some 100 roundings each, then one exponential.
+            for (size_t i = 0; i < got.size(); ++i)
+              ASSERT_NEAR(got[i], want[i], 100 * 8 * 0x1p-24) << rows << " element " << i;
+          }
+        }
+    }
+  }
+}
+
 TEST_P(ApplyMap, ThreadsAndNeighboursChangeNoBit) {
   const RandomCache cache(GetParam(), 20, 2, kKvHeads, kBlockTokens, 64, 3);
   const kv::AttentionPlan plan = testing::causal_plan(cache, 0, 60);

@@ -125,6 +125,21 @@ void Compute(benchmark::State& state) {
               params, problem.view(), workspace, context);
 }
 
+// The map itself, as it is collected and shared.
+void ComputeMap(benchmark::State& state) {
+  Problem problem(state, DType::kBF16);
+  const int64_t row = problem.layer.heads * problem.layer.head_dim;
+  const std::vector<float> q = testing::random_queries(problem.n * row, 1);
+  std::vector<float> map(static_cast<size_t>(problem.layer.heads * problem.n * problem.n));
+  const AttentionParams params{
+      .scale = 1.0f / std::sqrt(static_cast<float>(problem.layer.head_dim))};
+  const Context context = Context::machine();
+  for (auto _ : state)
+    attention_map(problem.plan, 0,
+                  {.data = q.data(), .row_stride = row, .heads = problem.layer.heads}, params,
+                  nullptr, map.data(), context);
+}
+
 void shapes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"layer", "n"})->Unit(benchmark::kMillisecond)->UseRealTime();
   for (const int64_t layer : {0, 1})
@@ -135,6 +150,7 @@ BENCHMARK(ApplyBytes)->Apply(shapes);
 BENCHMARK(ApplyF32)->Apply(shapes);
 BENCHMARK(ApplySparse)->Apply(shapes);
 BENCHMARK(Compute)->Apply(shapes);
+BENCHMARK(ComputeMap)->Apply(shapes);
 
 }  // namespace
 }  // namespace reprise::kernels

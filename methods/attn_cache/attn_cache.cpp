@@ -87,39 +87,45 @@ bool AttnCachePolicy::begins_group(int64_t layer) const {
   return options_.layer_group == 0 ? layer == 0 : layer % options_.layer_group == 0;
 }
 
-// Prompts are looked up together where they share an index, and one by one where each length has
-// its own.
 void AttnCachePolicy::look_up(model::LayerInput& input) {
   const int64_t layer = input.layer();
-  AttnCacheTimes& times = times_[static_cast<size_t>(layer)];
-  const auto dims = static_cast<size_t>(database_->projector().shape().features);
-  const TensorView hidden = input.hidden();
-  features_.resize(prompts_.size() * dims);
-  nearest_.assign(prompts_.size(), {});
-  {
-    const Stopwatch watch(clock_ns_, times.embedding_ns);
-    for (size_t i = 0; i < prompts_.size(); ++i)
-      database_->projector().project(rows_of(hidden, prompts_[i]),
-                                     std::span(features_).subspan(i * dims, dims));
-  }
-  {
-    const Stopwatch watch(clock_ns_, times.searching_ns);
-    const bool is_shared = !database_->index().settings().by_length;
-    const size_t together = is_shared ? prompts_.size() : 1;
-    for (size_t i = 0; i < prompts_.size(); i += together)
-      if (const VectorIndex* index = database_->index().find(layer, prompts_[i].tokens))
-        index->search(std::span(features_).subspan(i * dims, together * dims),
-                      std::span(nearest_).subspan(i, together), context_);
-  }
+  embed(layer, input.hidden());
+  search(layer);
   for (size_t i = 0; i < prompts_.size(); ++i)
     found_[i] = judge(layer, prompts_[i], database_->index().find(layer, prompts_[i].tokens),
                       nearest_[i], similarities_[i]);
   const int64_t hits = std::ssize(found_) - std::count(found_.begin(), found_.end(), kNone);
   reuses_ = hits == std::ssize(found_);
-  if (!reuses_) {
+  if (reuses_)
+    begin_loading(layer);
+  else
     counts_.unused_hits += hits;
-    return;
-  }
+}
+
+void AttnCachePolicy::embed(int64_t layer, const TensorView& hidden) {
+  const Stopwatch watch(clock_ns_, times_[static_cast<size_t>(layer)].embedding_ns);
+  const auto dims = static_cast<size_t>(database_->projector().shape().features);
+  features_.resize(prompts_.size() * dims);
+  for (size_t i = 0; i < prompts_.size(); ++i)
+    database_->projector().project(rows_of(hidden, prompts_[i]),
+                                   std::span(features_).subspan(i * dims, dims));
+}
+
+// Prompts are looked up together where they share an index, and one by one where each length has
+// its own.
+void AttnCachePolicy::search(int64_t layer) {
+  const Stopwatch watch(clock_ns_, times_[static_cast<size_t>(layer)].searching_ns);
+  const auto dims = static_cast<size_t>(database_->projector().shape().features);
+  nearest_.assign(prompts_.size(), {});
+  const size_t together = database_->index().settings().by_length ? 1 : prompts_.size();
+  for (size_t i = 0; i < prompts_.size(); i += together)
+    if (const VectorIndex* index = database_->index().find(layer, prompts_[i].tokens))
+      index->search(std::span(features_).subspan(i * dims, together * dims),
+                    std::span(nearest_).subspan(i, together), context_);
+}
+
+// Asks for the maps of the group's layers, which lie one after another.
+void AttnCachePolicy::begin_loading(int64_t layer) {
   const int64_t end =
       options_.layer_group == 0 ? layers_ : std::min(layers_, layer + options_.layer_group);
   for (const int64_t group : found_) {

@@ -54,6 +54,7 @@ class AttnCachePolicy final : public model::LayerPolicy {
                   std::function<int64_t()> clock_ns = {});
 
   model::LayerChoice choose(model::LayerInput& input) override;
+  [[nodiscard]] bool is_of_prefill_alone() const override { return true; }
 
   [[nodiscard]] const AttnCacheCounts& counts() const { return counts_; }
   [[nodiscard]] const std::vector<AttnCacheTimes>& times() const { return times_; }  // [layers]
@@ -70,6 +71,9 @@ class AttnCachePolicy final : public model::LayerPolicy {
 
   void begin_step(const kv::AttentionPlan& plan);
   void look_up(model::LayerInput& input);
+  void embed(int64_t layer, const TensorView& hidden);
+  void search(int64_t layer);
+  void begin_loading(int64_t layer);
   // The nearest stored prompt whose maps may be reused, or kNone.
   int64_t judge(int64_t layer, const StepPrompt& prompt, const VectorIndex* index,
                 const Neighbour& nearest, double& similarity);

@@ -27,6 +27,25 @@ std::vector<int64_t> choose_kept(const Database& older, std::span<const int64_t>
   return all;
 }
 
+FeatureSet keep_older(const Database& older, std::span<const int64_t> uses,
+                      const AttnCacheOptions& options, int64_t budget_bytes, int64_t new_bytes,
+                      MapStoreWriter& writer) {
+  if (older.maps().identity() != writer.identity())
+    raise("{} keeps maps of another model or form than those to be collected: build it anew",
+          older.maps().path().string());
+  return copy_groups(older, choose_kept(older, uses, options, budget_bytes, new_bytes), writer);
+}
+
+// Before anything is computed.
+void require_room(const std::filesystem::path& folder, const MapStoreWriter& writer,
+                  int64_t prompts, int64_t budget_bytes, int64_t new_bytes) {
+  if (budget_bytes == 0 || writer.used_bytes() + new_bytes <= budget_bytes) return;
+  raise(
+      "{} has no room for the maps of {} prompts: {} bytes, and {} of its budget of {} are taken. "
+      "Give it more (budget_mib), store fewer weights (map_form), or let it evict (when_full).",
+      folder.string(), prompts, new_bytes, writer.used_bytes(), budget_bytes);
+}
+
 }  // namespace
 
 Collector::Collector(const ProjectorShape& shape, std::vector<int64_t> sampled,
@@ -83,19 +102,10 @@ SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
   int64_t new_bytes = 0;
   for (const std::vector<int32_t>& ids : prompts) new_bytes += writer.group_bytes(std::ssize(ids));
   if (older != nullptr) {
-    if (older->maps().identity() != writer.identity())
-      raise("{} keeps maps of another model or form than those to be collected: build it anew",
-            older->maps().path().string());
-    FeatureSet copied =
-        copy_groups(*older, choose_kept(*older, uses, options, budget_bytes, new_bytes), writer);
+    FeatureSet copied = keep_older(*older, uses, options, budget_bytes, new_bytes, writer);
     if (kept != nullptr) *kept = std::move(copied);
   }
-  if (budget_bytes > 0 && writer.used_bytes() + new_bytes > budget_bytes)
-    raise(
-        "{} has no room for the maps of {} prompts: {} bytes, and {} of its budget of {} are "
-        "taken. Give it more (budget_mib), store fewer weights (map_form), or let it evict "
-        "(when_full).",
-        folder.string(), prompts.size(), new_bytes, writer.used_bytes(), budget_bytes);
+  require_room(folder, writer, std::ssize(prompts), budget_bytes, new_bytes);
   Collector collector(options.projector_shape(model.hidden), options.layers_in_index(model.layers),
                       writer);
   for (const std::vector<int32_t>& ids : prompts) {

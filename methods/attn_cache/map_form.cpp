@@ -74,6 +74,41 @@ void encode_bytes(const float* row, int64_t keys, float& scale, uint8_t* out) {
     out[k] = most > 0.0f ? static_cast<uint8_t>(std::lround(row[k] / most * 255.0f)) : uint8_t{0};
 }
 
+// Writes rows of a layer into its parts.
+class RowEncoder {
+ public:
+  RowEncoder(const MapFormat& format, const MapLayout& layout, std::byte* out)
+      : format_(format),
+        layout_(layout),
+        chooser_(format, layout.entries),
+        first_(out + layout.begin[0]),
+        second_(out + layout.begin[1]) {}
+
+  // weights [tokens] of the row that is number `at` of all heads' rows.
+  void encode(const float* weights, int64_t at) {
+    const int64_t tokens = layout_.tokens;
+    if (is_sparse(format_.form)) {
+      chooser_.choose(weights, seen_keys(weights, tokens),
+                      reinterpret_cast<uint16_t*>(first_) + at * layout_.entries,
+                      reinterpret_cast<bf16*>(second_) + at * layout_.entries);
+    } else if (format_.form == MapForm::kU8) {
+      encode_bytes(weights, tokens, reinterpret_cast<float*>(first_)[at],
+                   reinterpret_cast<uint8_t*>(second_) + at * tokens);
+    } else {
+      const DType dtype = format_.form == MapForm::kF32 ? DType::kF32 : DType::kBF16;
+      convert(weights, DType::kF32, first_ + static_cast<size_t>(at * tokens) * size_of(dtype),
+              dtype, static_cast<size_t>(tokens));
+    }
+  }
+
+ private:
+  const MapFormat& format_;
+  const MapLayout& layout_;
+  RowChooser chooser_;
+  std::byte* first_;
+  std::byte* second_;
+};
+
 void check_map(const MapFormat& format, const kernels::MapView& map) {
   REPRISE_CHECK(map.dtype == DType::kF32 && map.row_scales == nullptr, "maps are encoded from f32");
   if (map.heads != format.heads || map.rows != map.keys)
@@ -188,27 +223,13 @@ void encode_map(const MapFormat& format, const kernels::MapView& map, std::span<
   REPRISE_CHECK(out.size() == layout.stride, "{} bytes for a layer of {}", out.size(),
                 layout.stride);
   std::fill(out.begin(), out.end(), std::byte{0});
-  std::byte* first = out.data() + layout.begin[0];
-  std::byte* second = out.data() + layout.begin[1];
-  RowChooser chooser(format, layout.entries);
+  RowEncoder encoder(format, layout, out.data());
   for (int64_t head = 0; head < map.heads; ++head)
-    for (int64_t r = 0; r < tokens; ++r) {
-      const float* row =
-          static_cast<const float*>(map.data) + head * map.head_stride + r * map.row_stride;
-      check_row(row, tokens, head, r);
-      const int64_t at = head * tokens + r;
-      if (is_sparse(format.form)) {
-        chooser.choose(row, seen_keys(row, tokens),
-                       reinterpret_cast<uint16_t*>(first) + at * layout.entries,
-                       reinterpret_cast<bf16*>(second) + at * layout.entries);
-      } else if (format.form == MapForm::kU8) {
-        encode_bytes(row, tokens, reinterpret_cast<float*>(first)[at],
-                     reinterpret_cast<uint8_t*>(second) + at * tokens);
-      } else {
-        const bool is_f32 = format.form == MapForm::kF32;
-        convert(row, DType::kF32, first + static_cast<size_t>(at * tokens) * (is_f32 ? 4 : 2),
-                is_f32 ? DType::kF32 : DType::kBF16, static_cast<size_t>(tokens));
-      }
+    for (int64_t row = 0; row < tokens; ++row) {
+      const float* weights =
+          static_cast<const float*>(map.data) + head * map.head_stride + row * map.row_stride;
+      check_row(weights, tokens, head, row);
+      encoder.encode(weights, head * tokens + row);
     }
 }
 

@@ -20,6 +20,13 @@ bool is_continued(const kv::AttentionPlan& plan, int32_t row) {
          std::equal(first, end, first_before, end_before);
 }
 
+// The length of its sequence is known from its first chunk on.
+bool is_whole(const kv::AttentionPlan& plan, const StepPrompt& prompt) {
+  const auto first = static_cast<size_t>(prompt.first_row);
+  return plan.row_positions[first] == 0 && plan.row_lengths[first] == prompt.tokens &&
+         kernels::keys_of(plan, prompt.first_row) == prompt.tokens;
+}
+
 }  // namespace
 
 std::vector<StepPrompt> prompts_of(const kv::AttentionPlan& plan) {
@@ -29,8 +36,7 @@ std::vector<StepPrompt> prompts_of(const kv::AttentionPlan& plan) {
     ++prompts.back().tokens;
   }
   for (StepPrompt& prompt : prompts)
-    prompt.is_whole = plan.row_positions[static_cast<size_t>(prompt.first_row)] == 0 &&
-                      kernels::keys_of(plan, prompt.first_row) == prompt.tokens;
+    prompt.is_whole = is_whole(plan, prompt);
   return prompts;
 }
 

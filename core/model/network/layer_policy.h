@@ -64,6 +64,10 @@ class LayerPolicy {
   virtual ~LayerPolicy() = default;
   // Maps must live until the next call. Errors thrown here end the step.
   virtual LayerChoice choose(LayerInput& input) = 0;
+  // Whether what it chooses differs from prompt to prompt, so that keys may be missing which a
+  // later step of the same sequence would read: then hidden states of a prompt and its first next
+  // token are all that can be asked for. [AttnCache §4]
+  [[nodiscard]] virtual bool is_of_prefill_alone() const { return false; }
   // A map asked for by show_map: [heads, rows, keys] f32, valid during the call.
   virtual void observe_map(int64_t /*layer*/, const kernels::MapView& /*map*/) {}
   // A layer has come to a point; one that is skipped comes to kDone alone, as does the last one of

@@ -26,6 +26,9 @@ class LayerTimes final : public LayerPolicy {
   LayerTimes(int64_t layers, LayerPolicy* inner, std::function<int64_t()> clock_ns = {});
 
   LayerChoice choose(LayerInput& input) override;
+  [[nodiscard]] bool is_of_prefill_alone() const override {
+    return inner_ != nullptr && inner_->is_of_prefill_alone();
+  }
   void observe_map(int64_t layer, const kernels::MapView& map) override;
   void passed(int64_t layer, BlockPoint point, const TensorView& residual) override;
   void overruled(int64_t layer) override;

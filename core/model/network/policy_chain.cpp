@@ -1,5 +1,6 @@
 #include "core/model/network/policy_chain.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/error.h"
@@ -25,6 +26,11 @@ LayerChoice PolicyChain::choose(LayerInput& input) {
     together.show_map |= choice.show_map;
   }
   return together;
+}
+
+bool PolicyChain::is_of_prefill_alone() const {
+  return std::any_of(policies_.begin(), policies_.end(),
+                     [](const auto& policy) { return policy->is_of_prefill_alone(); });
 }
 
 void PolicyChain::observe_map(int64_t layer, const kernels::MapView& map) {

@@ -18,6 +18,7 @@ class PolicyChain final : public LayerPolicy {
   explicit PolicyChain(std::vector<std::shared_ptr<LayerPolicy>> policies);
 
   LayerChoice choose(LayerInput& input) override;
+  [[nodiscard]] bool is_of_prefill_alone() const override;
   void observe_map(int64_t layer, const kernels::MapView& map) override;
   void passed(int64_t layer, BlockPoint point, const TensorView& residual) override;
   void overruled(int64_t layer) override;

@@ -241,6 +241,55 @@ TEST(Batches, ChunksOfAPromptNeverReuse) {
   EXPECT_EQ(policy.counts().lookups, 1);
 }
 
+// ---- in the engine ----
+
+// The tokens that a request generates, or why it was refused.
+std::string generated(Fixture& fixture, std::shared_ptr<model::LayerPolicy> policy,
+                      const std::vector<int32_t>& prompt, int32_t new_tokens, int32_t step_tokens) {
+  engine::Engine engine(fixture.context, *fixture.decoder, methods::make_method("contiguous", {}),
+                        {.limits = {.max_sequence_tokens = 64},
+                         .step_tokens = step_tokens,
+                         .policy = std::move(policy)});
+  engine.submit({.id = 1, .prompt = prompt, .max_new_tokens = new_tokens});
+  std::string text;
+  for (const engine::TokenEvent& event : engine.run())
+    text += event.finish == engine::FinishReason::kRefused ? event.reason
+                                                           : std::to_string(event.token) + " ";
+  return text;
+}
+
+TEST(InTheEngine, PromptsAreReusedWholeAndNothingIsDecodedBehindThem) {
+  Fixture fixture(tiny_llama());
+  const auto prompts = some_prompts(3, 12);
+  const AttnCacheOptions options{.threshold = 1.0, .map_form = "f32"};
+  const auto policy = std::make_shared<AttnCachePolicy>(fixture.build(options, prompts), options,
+                                                        fixture.facts, fixture.context);
+  EXPECT_EQ(generated(fixture, policy, prompts[1], 1, 64),
+            generated(fixture, nullptr, prompts[1], 1, 64));
+  EXPECT_EQ(policy->counts().hits, 1);
+  EXPECT_NE(generated(fixture, policy, prompts[1], 2, 64).find("ask for 1 at most"),
+            std::string::npos);
+  // In a chain, too.
+  const auto chain = std::make_shared<model::PolicyChain>(
+      std::vector<std::shared_ptr<model::LayerPolicy>>{policy});
+  EXPECT_NE(generated(fixture, chain, prompts[1], 2, 64).find("ask for 1 at most"),
+            std::string::npos);
+}
+
+// A chunk is no prompt, even where a prompt of its tokens is stored.
+TEST(InTheEngine, ChunksThatEqualStoredPromptsAreComputed) {
+  Fixture fixture(tiny_llama());
+  const std::vector<int32_t> whole = some_prompt(12, 1);
+  const AttnCacheOptions options{.threshold = 1.0, .map_form = "f32"};
+  const auto policy = std::make_shared<AttnCachePolicy>(
+      fixture.build(options, {{whole.begin(), whole.begin() + 5}}), options, fixture.facts,
+      fixture.context);
+  EXPECT_EQ(generated(fixture, policy, whole, 1, 5), generated(fixture, nullptr, whole, 1, 5));
+  EXPECT_EQ(policy->counts().hits, 0);
+  EXPECT_EQ(policy->counts().prompts, 0);
+  EXPECT_EQ(policy->counts().partial_prompts, 3);
+}
+
 // ---- time, and other policies beside it ----
 
 TEST(Times, WhatChoosingTakesIsSplitByLayerAndStep) {

@@ -16,6 +16,8 @@ Database::Database(const std::filesystem::path& folder, const ModelFacts& model,
   if (index_.settings().store != maps_.id())
     raise("{}: its index is of other maps than {}. Build the database again.", folder.string(),
           kMapsFile);
+  index_.require_entries_within(std::ssize(maps_.groups()), maps_.identity().layers,
+                                (folder / kIndexFile).string());
   if (index_.settings().projector != projector_.fingerprint())
     raise("{}: the vectors of its index were not made by its {}. Build the database again.",
           folder.string(), kProjectorFile);

@@ -63,6 +63,15 @@ std::vector<int64_t> FeatureIndex::layers() const {
   return {layers.begin(), layers.end()};
 }
 
+void FeatureIndex::require_entries_within(int64_t groups, int64_t layers,
+                                          const std::string& source) const {
+  for (const auto& [key, index] : indices_)
+    for (const IndexEntry& entry : index.entries())
+      if (entry.group < 0 || entry.group >= groups || entry.layer < 0 || entry.layer >= layers)
+        raise("{}: a vector of group {}, layer {} beside maps of {} groups and {} layers", source,
+              entry.group, entry.layer, groups, layers);
+}
+
 FeatureSet FeatureIndex::features() const {
   FeatureSet all;
   for (const auto& [key, index] : indices_) {

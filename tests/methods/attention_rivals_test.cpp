@@ -11,6 +11,7 @@
 #include "methods/san/san.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/methods/attn_cache/database_testing.h"
+#include "tests/support/max_difference.h"
 
 namespace reprise {
 namespace {
@@ -31,6 +32,26 @@ TEST(LazyFormer, SharesInBlocksOfEqualLength) {
     EXPECT_EQ(fixture.run(ids, lazy.get()), fixture.run(ids, &sharing)) << length;
   }
   expect_error([] { (void)lazy_former::make_lazy_former({.block_layers = 0}, 5); }, {"0 layers"});
+}
+
+// Row by row, as tokens are decoded, comes what the whole prompt gives: no key is missing.
+TEST(LazyFormer, ChunksGiveWhatTheWholePromptGives) {
+  Fixture fixture(tiny_llama(5));
+  const std::vector<int32_t> ids = some_prompt(11);
+  const auto lazy = lazy_former::make_lazy_former({}, 5);
+  const std::vector<float> whole = fixture.run(ids, lazy.get());
+  reprise::testing::OneSequence sequence(fixture.decoder->config(), ids);
+  const auto hidden = static_cast<size_t>(fixture.facts.hidden);
+  for (const auto& [first, rows] : {std::pair{0, 8}, {8, 1}, {9, 2}}) {
+    const std::vector<int32_t> wanted = reprise::testing::counted(rows);
+    model::StepInput step = sequence.step(first, rows);
+    step.hidden_rows = wanted;
+    step.policy = lazy.get();
+    std::vector<float> got(static_cast<size_t>(rows) * hidden);
+    fixture.decoder->forward(step, {.hidden = got});
+    const auto want = std::span(whole).subspan(static_cast<size_t>(first) * hidden, got.size());
+    EXPECT_LE(reprise::testing::max_difference(got, want), 6e-5) << first;
+  }
 }
 
 // Maps with known divergences, as a model would show them.

@@ -51,6 +51,10 @@ TEST(Database, OfAnotherModelMapsOrProjectorIsRefused) {
   Projector::random(options.projector_shape(fixture.facts.hidden), 2, "tiny", fixture.context)
       .save(fixture.folder.path() / kProjectorFile);
   expect_error([&] { open(fixture.facts); }, {kProjectorFile, "Build the database again"});
+  const auto database = fixture.build(options, prompts);
+  FeatureSet beyond{.dims = 128, .vectors = std::vector<float>(128), .entries = {{2, 5}}};
+  write_index(fixture.folder.path(), options, beyond, database->projector());
+  expect_error([&] { open(fixture.facts); }, {kIndexFile, "group 2, layer 5", "5 layers"});
   std::filesystem::remove(fixture.folder.path() / kIndexFile);
   expect_error([&] { open(fixture.facts); }, {kIndexFile});
 }

@@ -37,12 +37,7 @@ std::vector<NamedTensor<Values>> list_tensors(const ProjectorShape& shape, Weigh
 constexpr const char* kKey = "reprise_projector";
 
 Json describe(const ProjectorShape& shape, const ProjectorOrigin& origin) {
-  return {{"kind", std::string(name_of(shape.kind))},
-          {"hidden", shape.hidden},
-          {"pooled_rows", shape.pooled_rows},
-          {"tokens", shape.tokens},
-          {"width", shape.width},
-          {"features", shape.features},
+  return {{"shape", describe_shape(shape)},
           {"how", origin.how},
           {"model", origin.model},
           {"settings", parse_json(origin.settings, "settings of a projector")}};
@@ -50,20 +45,11 @@ Json describe(const ProjectorShape& shape, const ProjectorOrigin& origin) {
 
 void parse_description(const Json& json, const std::string& source, ProjectorFile& file) {
   JsonObject object(json, source, kKey);
-  ProjectorShape& shape = file.shape;
-  shape.kind = parse_projector_kind(object.string("kind"));
-  shape.hidden = object.integer_in("hidden", 1, kMostExtent);
-  shape.pooled_rows = object.integer_in("pooled_rows", 1, kMostExtent);
-  shape.tokens = object.integer_in("tokens", 0, kMostExtent);
-  shape.width = object.integer_in("width", 1, kMostExtent);
-  shape.features = object.integer_in("features", 1, kMostExtent);
+  JsonObject shape = object.object("shape");
+  file.shape = parse_shape(shape);
   file.origin = {.how = object.string("how"), .model = object.string("model")};
   file.origin.settings = object.at("settings").dump();
   object.reject_unknown();
-  if (shape.kind == ProjectorKind::kPooledLinear &&
-      shape != pooled_linear_shape(shape.hidden, shape.tokens, shape.width, shape.features))
-    raise("{}: a pooled_linear projector of {} tokens does not have {} pooled rows", source,
-          shape.tokens, shape.pooled_rows);
 }
 
 }  // namespace
@@ -76,6 +62,28 @@ std::vector<ProjectorTensor> tensors_of(const ProjectorShape& shape,
 std::vector<MutableProjectorTensor> tensors_of(const ProjectorShape& shape,
                                                ProjectorWeights& weights) {
   return list_tensors<std::vector<float>>(shape, weights);
+}
+
+Json describe_shape(const ProjectorShape& shape) {
+  return {{"kind", std::string(name_of(shape.kind))}, {"hidden", shape.hidden},
+          {"pooled_rows", shape.pooled_rows},         {"tokens", shape.tokens},
+          {"width", shape.width},                     {"features", shape.features}};
+}
+
+ProjectorShape parse_shape(JsonObject& object) {
+  ProjectorShape shape;
+  shape.kind = parse_projector_kind(object.string("kind"));
+  shape.hidden = object.integer_in("hidden", 1, kMostExtent);
+  shape.pooled_rows = object.integer_in("pooled_rows", 1, kMostExtent);
+  shape.tokens = object.integer_in("tokens", 0, kMostExtent);
+  shape.width = object.integer_in("width", 1, kMostExtent);
+  shape.features = object.integer_in("features", 1, kMostExtent);
+  object.reject_unknown();
+  if (shape.kind == ProjectorKind::kPooledLinear &&
+      shape != pooled_linear_shape(shape.hidden, shape.tokens, shape.width, shape.features))
+    raise("{} is {}, which prompts of {} tokens do not leave", object.where("pooled_rows"),
+          shape.pooled_rows, shape.tokens);
+  return shape;
 }
 
 ProjectorFile read_projector(const std::filesystem::path& path) {

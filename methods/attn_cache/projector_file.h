@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/json.h"
 #include "methods/attn_cache/projector.h"
 
 namespace reprise::attn_cache {
@@ -31,6 +32,11 @@ std::vector<ProjectorTensor> tensors_of(const ProjectorShape& shape,
                                         const ProjectorWeights& weights);
 std::vector<MutableProjectorTensor> tensors_of(const ProjectorShape& shape,
                                                ProjectorWeights& weights);
+
+// A shape as JSON, and back. parse_shape() throws Error naming the key for one that no projector
+// has.
+Json describe_shape(const ProjectorShape& shape);
+ProjectorShape parse_shape(JsonObject& object);
 
 struct ProjectorFile {
   ProjectorShape shape;

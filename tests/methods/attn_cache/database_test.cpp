@@ -8,6 +8,7 @@
 #include "core/base/random.h"
 #include "methods/attn_cache/calibrate.h"
 #include "methods/attn_cache/pair_label.h"
+#include "methods/attn_cache/sample_file.h"
 #include "methods/attn_cache/train.h"
 #include "tests/methods/attn_cache/database_testing.h"
 #include "tests/support/max_difference.h"
@@ -202,6 +203,27 @@ TEST(Labels, AreEquationTwoOfTheStoredMaps) {
     sum += std::abs(double{static_cast<const float*>(a.dense.data)[i]} -
                     static_cast<const float*>(b.dense.data)[i]);
   EXPECT_NEAR(pair_label(database->maps(), {0, 0}, {1, 0}, {}), sum / 4 / 6, 1e-6);
+}
+
+TEST(Samples, TheirFileGivesThemBackForTheirMapsAlone) {
+  Fixture fixture(tiny_llama());
+  const auto path = fixture.folder.path() / kSamplesFile;
+  const AttnCacheOptions options{.layer_group = 2};
+  const SampleSet samples = collect(fixture.folder.path(), fixture.facts, options,
+                                    some_prompts(3, 12), fixture.runner());
+  EXPECT_EQ(samples.entries.size(), 9u);  // layers 0, 2 and 4
+  const MapStore maps(fixture.folder.path() / kMapsFile);
+  save_samples(path, samples, maps);
+  const SampleSet again = load_samples(path, maps);
+  EXPECT_EQ(again.shape, samples.shape);
+  EXPECT_EQ(again.entries, samples.entries);
+  EXPECT_EQ(again.x, samples.x);
+  (void)collect(fixture.folder.path(), fixture.facts, options, some_prompts(2, 9),
+                fixture.runner());
+  const MapStore other(fixture.folder.path() / kMapsFile);
+  expect_error([&] { (void)load_samples(path, other); }, {path.string(), "other maps"});
+  Projector::random(samples.shape, 1, "tiny", fixture.context).save(path);
+  expect_error([&] { (void)load_samples(path, maps); }, {path.string(), "reprise_samples"});
 }
 
 // With libtorch it trains; without, it says what would bring it.

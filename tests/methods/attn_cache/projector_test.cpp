@@ -173,20 +173,21 @@ TEST(Projector, FilesThatAreNoneAreErrors) {
   const model::TensorToWrite tensor = {"linear1.weight", {2}, values};
   model::write_safetensors(path, {&tensor, 1});
   expect_error([&] { (void)Projector::load(path, context); }, {path.string(), "reprise_projector"});
-  const Json description = {{"kind", "mlp"},   {"hidden", 4},  {"pooled_rows", 1},
-                            {"tokens", 0},     {"width", 2},   {"features", 2},
-                            {"how", "random"}, {"model", "m"}, {"settings", Json::object()}};
+  const Json description = {{"shape", describe_shape(mlp_shape(4, 1, 2, 2))},
+                            {"how", "random"},
+                            {"model", "m"},
+                            {"settings", Json::object()}};
   const auto write = [&](const Json& json) {
     model::write_safetensors(path, {&tensor, 1}, Json{{"reprise_projector", json.dump()}}.dump());
   };
   write(description);
   expect_error([&] { (void)Projector::load(path, context); }, {"linear1.weight", "[2]"});
   Json broken = description;
-  broken["kind"] = "mpl";
+  broken["shape"]["kind"] = "mpl";
   write(broken);
   expect_error([&] { (void)Projector::load(path, context); }, {"mpl", "\"mlp\""});
   broken = description;
-  broken["widht"] = 3;
+  broken["shape"]["widht"] = 3;
   write(broken);
   expect_error([&] { (void)Projector::load(path, context); }, {"widht", "width"});
   expect_error([] { (void)parse_projector_kind("linear"); }, {"linear", "pooled_linear"});

@@ -26,6 +26,7 @@ packages=(
   libhwy-dev libeigen3-dev                                                      # arithmetic: SIMD; oracles
   nlohmann-json3-dev libcli11-dev libfmt-dev                                    # files, command line, messages
   libxxhash-dev                                                                 # checksums
+  libfaiss-dev                                                                  # nearest neighbours
   libsentencepiece-dev libpcre2-dev libutf8proc-dev                             # tokenizers
   libpugixml-dev                                                                # PML
   libcpp-httplib-dev prometheus-cpp-dev                                         # serving: HTTP, metrics

@@ -59,8 +59,10 @@ void Engine::submit(Request request) {
   if (s.sequences.contains(request.id))
     raise("request id {} is in use already: give each request its own", request.id);
   const int64_t now_ns = s.now();
-  std::string refusal =
-      refusal_of(request, s.executor->config(), s.options.limits.max_sequence_tokens);
+  const bool is_of_prefill_alone =
+      s.options.policy != nullptr && s.options.policy->is_of_prefill_alone();
+  std::string refusal = refusal_of(request, s.executor->config(),
+                                   s.options.limits.max_sequence_tokens, is_of_prefill_alone);
   if (refusal.empty()) {
     s.sequences.add(std::move(request), now_ns);
     return;

@@ -33,6 +33,8 @@ class AttentionStep {
   // Through a map as values: scores with a bias, maps that are kept or shown.
   void attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice);
   void apply(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
+  void apply_sparse(int64_t layer, const StepInput& step,
+                    std::span<const kernels::SparseRowMap> maps);
   void prepare_angles(const kv::AttentionPlan& plan);
   const std::vector<float>& frequencies_for(int64_t length);
   void clip(float* data, int64_t rows, int64_t cols) const;

@@ -1,0 +1,48 @@
+#include "core/model/network/layer_times.h"
+
+#include <chrono>
+#include <utility>
+
+namespace reprise::model {
+namespace {
+
+int64_t steady_now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+LayerTimes::LayerTimes(int64_t layers, LayerPolicy* inner, std::function<int64_t()> clock_ns)
+    : inner_(inner),
+      clock_ns_(clock_ns ? std::move(clock_ns) : steady_now_ns),
+      times_(static_cast<size_t>(layers)) {}
+
+LayerChoice LayerTimes::choose(LayerInput& input) {
+  const int64_t begin_ns = clock_ns_();
+  const LayerChoice choice = inner_ != nullptr ? inner_->choose(input) : LayerChoice{};
+  last_ns_ = clock_ns_();
+  times_.at(static_cast<size_t>(input.layer())).choosing_ns += last_ns_ - begin_ns;
+  return choice;
+}
+
+void LayerTimes::observe_map(int64_t layer, const kernels::MapView& map) {
+  if (inner_ != nullptr) inner_->observe_map(layer, map);
+}
+
+void LayerTimes::passed(int64_t layer, BlockPoint point, const TensorView& residual) {
+  const int64_t now_ns = clock_ns_();
+  LayerTime& time = times_.at(static_cast<size_t>(layer));
+  (point == BlockPoint::kAttended ? time.attention_ns : time.feed_forward_ns) += now_ns - last_ns_;
+  if (inner_ != nullptr) inner_->passed(layer, point, residual);
+  last_ns_ = clock_ns_();  // what the policy makes of it is nobody's time
+}
+
+void LayerTimes::overruled(int64_t layer) {
+  if (inner_ != nullptr) inner_->overruled(layer);
+}
+
+void LayerTimes::reset() { times_.assign(times_.size(), {}); }
+
+}  // namespace reprise::model

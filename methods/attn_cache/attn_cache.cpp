@@ -65,7 +65,8 @@ AttnCachePolicy::AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOp
 
 model::LayerChoice AttnCachePolicy::choose(model::LayerInput& input) {
   const int64_t layer = input.layer();
-  if (layer == 0) begin_step(input.step().plan);
+  asked_ = layer;
+  if (layer == 0 || !has_begun_) begin_step(input.step().plan);
   if (has_partial_) return {};
   if (begins_group(layer)) look_up(input);
   return reuses_ ? reuse(layer) : model::LayerChoice{};
@@ -77,10 +78,21 @@ void AttnCachePolicy::begin_step(const kv::AttentionPlan& plan) {
                                       [](const StepPrompt& prompt) { return prompt.is_whole; });
   counts_.prompts += whole;
   counts_.partial_prompts += std::ssize(prompts_) - whole;
+  has_begun_ = true;
   has_partial_ = whole < std::ssize(prompts_);
   reuses_ = false;
   found_.assign(prompts_.size(), kNone);
   similarities_.assign(prompts_.size(), -std::numeric_limits<double>::infinity());
+}
+
+// A policy that is asked first may take a layer that this one never sees: what was found for the
+// group or step before says nothing of this one.
+void AttnCachePolicy::overruled(int64_t layer) {
+  const bool was_asked = asked_ == layer;
+  asked_ = kNone;
+  if (was_asked) return;
+  if (layer == 0) has_begun_ = false;
+  if (begins_group(layer)) reuses_ = false;
 }
 
 bool AttnCachePolicy::begins_group(int64_t layer) const {

@@ -55,6 +55,9 @@ class AttnCachePolicy final : public model::LayerPolicy {
 
   model::LayerChoice choose(model::LayerInput& input) override;
   [[nodiscard]] bool is_of_prefill_alone() const override { return true; }
+  // Where another policy of a chain decides the first layer of a group without this one having been
+  // asked, the group has no lookup and its other layers compute.
+  void overruled(int64_t layer) override;
 
   [[nodiscard]] const AttnCacheCounts& counts() const { return counts_; }
   [[nodiscard]] const std::vector<AttnCacheTimes>& times() const { return times_; }  // [layers]
@@ -89,6 +92,8 @@ class AttnCachePolicy final : public model::LayerPolicy {
   std::function<int64_t()> clock_ns_;
 
   // Of the step under way.
+  bool has_begun_ = false;
+  int64_t asked_ = kNone;  // the layer that choose() was last called for
   std::vector<StepPrompt> prompts_;
   bool has_partial_ = false;
   std::vector<int64_t> found_;  // for each prompt, the stored one of this group of layers, or kNone

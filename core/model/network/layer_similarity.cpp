@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -9,19 +10,15 @@
 namespace reprise::model {
 namespace {
 
-// Sum over the rows of the cosine of a row of x and one of y; rows of zeros are alike.
-double cosines_of_rows(std::span<const float> x, const float* y, int64_t cols) {
-  double sum = 0.0;
-  for (size_t first = 0; first < x.size(); first += static_cast<size_t>(cols)) {
-    double xy = 0.0, xx = 0.0, yy = 0.0;
-    for (size_t i = first; i < first + static_cast<size_t>(cols); ++i) {
-      xy += double{x[i]} * y[i];
-      xx += double{x[i]} * x[i];
-      yy += double{y[i]} * y[i];
-    }
-    sum += xx > 0.0 && yy > 0.0 ? xy / std::sqrt(xx * yy) : static_cast<double>(xx == yy);
+// Rows of zeros are alike.
+double cosine_of(const float* x, const float* y, int64_t cols) {
+  double xy = 0.0, xx = 0.0, yy = 0.0;
+  for (int64_t i = 0; i < cols; ++i) {
+    xy += double{x[i]} * y[i];
+    xx += double{x[i]} * x[i];
+    yy += double{y[i]} * y[i];
   }
-  return sum;
+  return xx > 0.0 && yy > 0.0 ? xy / std::sqrt(xx * yy) : static_cast<double>(xx == yy);
 }
 
 }  // namespace
@@ -32,27 +29,39 @@ LayerChoice LayerSimilarity::choose(LayerInput& input) {
   const TensorView residual = input.residual();
   const auto* values = residual.as<const float>();
   input_.assign(values, values + residual.elements());
-  sums_.at(static_cast<size_t>(input.layer())).rows += residual.shape[0];
+  const StepInput& step = input.step();
+  wanted_.clear();
+  std::set_union(step.hidden_rows.begin(), step.hidden_rows.end(), step.logit_rows.begin(),
+                 step.logit_rows.end(), std::back_inserter(wanted_));
   return {};
 }
 
 void LayerSimilarity::passed(int64_t layer, BlockPoint point, const TensorView& residual) {
-  if (residual.elements() != std::ssize(input_))
-    raise(
-        "the change that layer {} makes is measured on all rows of a step, and {} of {} values "
-        "were computed: ask for the hidden states of every row",
-        layer, residual.elements(), input_.size());
+  const int64_t rows = residual.shape[0], cols = residual.shape[1];
+  const bool has_all = residual.elements() == std::ssize(input_);
+  REPRISE_CHECK(has_all || rows == std::ssize(wanted_), "{} rows of layer {}, {} wanted", rows,
+                layer, wanted_.size());
+  double sum = 0.0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t before = has_all ? row : wanted_[static_cast<size_t>(row)];
+    sum += cosine_of(input_.data() + before * cols, residual.as<const float>() + row * cols, cols);
+  }
   Sums& sums = sums_.at(static_cast<size_t>(layer));
-  (point == BlockPoint::kAttended ? sums.attention : sums.block) +=
-      cosines_of_rows(input_, residual.as<const float>(), residual.shape[1]);
+  const bool is_block = point == BlockPoint::kDone;
+  (is_block ? sums.block : sums.attention) += sum;
+  (is_block ? sums.block_rows : sums.attention_rows) += rows;
 }
 
 std::vector<LayerCosine> LayerSimilarity::layers() const {
   std::vector<LayerCosine> cosines;
   for (const Sums& sums : sums_) {
-    if (sums.rows == 0) raise("no layer was measured: run calibration prompts first");
-    const auto rows = static_cast<double>(sums.rows);
-    cosines.push_back({.attention = sums.attention / rows, .block = sums.block / rows});
+    if (sums.attention_rows == 0 || sums.block_rows == 0)
+      raise(
+          "what layer {} changes was not measured: run calibration prompts first, and ask for "
+          "hidden states or logits of each",
+          cosines.size());
+    cosines.push_back({.attention = sums.attention / static_cast<double>(sums.attention_rows),
+                       .block = sums.block / static_cast<double>(sums.block_rows)});
   }
   return cosines;
 }

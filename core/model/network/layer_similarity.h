@@ -9,15 +9,15 @@
 
 namespace reprise::model {
 
-// Means over all rows of all steps so far.
+// Means over the rows of all steps so far: all of them, but of the last layer those alone whose
+// output was wanted.
 struct LayerCosine {
   double attention = 1;  // of the block's input x and x + attention(norm(x))
   double block = 1;      // of the block's input and output
 };
 
 // Lets every layer compute and measures it. Layers that change little are left out by AttnDrop and
-// BlockDrop. [He et al. 2024, "What matters in transformers?", §3]  Steps must want the hidden
-// states of all of their rows, else the last layer's output is not computed: an Error.
+// BlockDrop. [He et al. 2024, "What matters in transformers?", §3]
 class LayerSimilarity final : public LayerPolicy {
  public:
   explicit LayerSimilarity(int64_t layers);
@@ -25,16 +25,18 @@ class LayerSimilarity final : public LayerPolicy {
   LayerChoice choose(LayerInput& input) override;
   void passed(int64_t layer, BlockPoint point, const TensorView& residual) override;
 
-  // [layers]. Throws Error where no step has run.
+  // [layers]. Throws Error, naming the layer, where there was no row to measure.
   [[nodiscard]] std::vector<LayerCosine> layers() const;
 
  private:
   struct Sums {
     double attention = 0, block = 0;
-    int64_t rows = 0;
+    int64_t attention_rows = 0, block_rows = 0;
   };
   std::vector<Sums> sums_;
-  std::vector<float> input_;  // [rows, hidden] of the layer under way
+  // Of the layer under way: its input [rows, hidden], and which of its rows a last layer computes.
+  std::vector<float> input_;
+  std::vector<int32_t> wanted_;
 };
 
 // The `count` layers with the largest cosines, ascending; of equals the later ones. Throws Error

@@ -63,7 +63,7 @@ struct Fixture {
       tokens += text.size();
     }
     std::vector<float> hidden(tokens * static_cast<size_t>(facts.hidden));
-    model::Encoder(*decoder).encode(views, hidden, policy);
+    model::Encoder(*decoder).encode({.texts = views, .policy = policy}, hidden);
     return hidden;
   }
   RunPrompt runner() {

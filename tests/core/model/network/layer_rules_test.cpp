@@ -219,17 +219,43 @@ TEST(LayerSimilarity, IsTheMeanCosineOfRowsBeforeAndAfter) {
   }
 }
 
-TEST(LayerSimilarity, WithoutAllRowsOrAnyStepIsAnError) {
+// The last layer's other rows are not computed; those before it are the same whatever is wanted.
+TEST(LayerSimilarity, OfTheLastLayerTheRowsCountThatAreWanted) {
+  auto decoder = six_layers();
+  const std::vector<int32_t> ids = some_prompt(5), some = {1, 4};
+  const auto measured = [&](std::span<const int32_t> hidden_rows) {
+    LayerSimilarity similarity(6);
+    reprise::testing::OneSequence sequence(decoder->config(), ids);
+    StepInput step = sequence.step(0, 5);
+    step.hidden_rows = hidden_rows;
+    step.policy = &similarity;
+    std::vector<float> hidden(hidden_rows.size() *
+                              static_cast<size_t>(decoder->config().hidden));
+    decoder->forward(step, {.hidden = hidden});
+    return similarity.layers();
+  };
+  const std::vector<int32_t> all = {0, 1, 2, 3, 4};
+  const auto of_all = measured(all), of_some = measured(some);
+  for (size_t layer = 0; layer < 5; ++layer) {
+    EXPECT_EQ(of_some[layer].attention, of_all[layer].attention);
+    EXPECT_EQ(of_some[layer].block, of_all[layer].block);
+  }
+  double sum = 0;
+  for (const int32_t row : some) sum += measured(std::span(&row, 1))[5].block;
+  EXPECT_NEAR(of_some[5].block, sum / 2, 1e-6);
+  EXPECT_NE(of_some[5].block, of_all[5].block);
+}
+
+TEST(LayerSimilarity, WithoutAnyRowIsAnError) {
   auto decoder = six_layers();
   LayerSimilarity similarity(6);
-  expect_error([&] { (void)similarity.layers(); }, {"calibration prompts"});
-  const std::vector<int32_t> ids = some_prompt(5), last = {4};
+  expect_error([&] { (void)similarity.layers(); }, {"layer 0", "calibration prompts"});
+  const std::vector<int32_t> ids = some_prompt(5);
   reprise::testing::OneSequence sequence(decoder->config(), ids);
   StepInput step = sequence.step(0, 5);
-  step.hidden_rows = last;
   step.policy = &similarity;
-  std::vector<float> hidden(static_cast<size_t>(decoder->config().hidden));
-  expect_error([&] { decoder->forward(step, {.hidden = hidden}); }, {"layer 5", "every row"});
+  decoder->forward(step, {});
+  expect_error([&] { (void)similarity.layers(); }, {"layer 5"});
 }
 
 TEST(LayerSimilarity, TheMostSimilarLayersAreChosenLaterOnesFirst) {

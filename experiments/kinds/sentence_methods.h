@@ -12,12 +12,17 @@
 
 namespace reprise::experiments {
 
+// Texts that no query has, and that have none in common.
+struct SetApart {
+  std::span<const std::string> database;  // to be stored
+  std::span<const std::string> training;  // to learn from before that (a projector, a threshold)
+};
+
 class SentenceMethod {
  public:
   virtual ~SentenceMethod() = default;
-  // Once, before the first query: stores or learns from texts that no query has.
-  virtual void prepare(sentence::TextReader& /*reader*/,
-                       std::span<const std::string> /*database*/) {}
+  // Once, before the first query.
+  virtual void prepare(sentence::TextReader& /*reader*/, const SetApart& /*texts*/) {}
   // Decides each layer of the queries' steps; null: every layer computes.
   [[nodiscard]] virtual model::LayerPolicy* policy() { return nullptr; }
   // What the method counted, as metrics.

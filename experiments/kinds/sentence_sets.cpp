@@ -24,11 +24,26 @@ void keep_first(std::vector<Item>& items, int64_t count) {
   if (count > 0 && std::ssize(items) > count) items.resize(static_cast<size_t>(count));
 }
 
-// Parts by name; a database only where one is asked for.
-std::vector<sets::SplitShare> with_database(double share, std::vector<sets::SplitShare> others) {
-  for (sets::SplitShare& other : others) other.share *= 1 - share;
-  if (share > 0) others.insert(others.begin(), {"database", share});
-  return others;
+// What is set apart where it is asked for, and `asked` of the rest.
+std::vector<sets::SplitShare> parts_of(const SentenceChoice& choice,
+                                       std::vector<sets::SplitShare> asked) {
+  const double rest = 1 - choice.database_share - choice.training_share;
+  if (rest < 1e-6)
+    raise(
+        "database_share {} and training_share {} leave nothing to be asked: together they must "
+        "be below 1",
+        choice.database_share, choice.training_share);
+  std::vector<sets::SplitShare> parts;
+  if (choice.database_share > 0) parts.push_back({"database", choice.database_share});
+  if (choice.training_share > 0) parts.push_back({"training", choice.training_share});
+  for (const sets::SplitShare& part : asked) parts.push_back({part.name, part.share * rest});
+  return parts;
+}
+
+// Where a part's texts go that is set apart; null for the others.
+std::vector<std::string>* set_apart(SentenceSet& set, const sets::Split& part) {
+  if (part.name == "database") return &set.database;
+  return part.name == "training" ? &set.training : nullptr;
 }
 
 SentenceSet load_pairs(const std::string& path, const SentenceChoice& choice) {
@@ -44,14 +59,15 @@ SentenceSet load_pairs(const std::string& path, const SentenceChoice& choice) {
       [&](size_t item) {
         return std::vector<std::string_view>{pairs[item].first, pairs[item].second};
       },
-      with_database(choice.database_share, {{"queries", 1}}), choice.seed);
+      parts_of(choice, {{"queries", 1}}), choice.seed);
   for (const sets::Split& part : parts) {
     set.splits.push_back(part.description);
+    std::vector<std::string>* apart = set_apart(set, part);
     for (const size_t item : part.items) {
-      auto& texts = part.name == "database" ? set.database : set.texts;
+      auto& texts = apart != nullptr ? *apart : set.texts;
       texts.push_back(pairs[item].first);
       texts.push_back(pairs[item].second);
-      if (part.name == "queries") set.scores.push_back(pairs[item].score);
+      if (apart == nullptr) set.scores.push_back(pairs[item].score);
     }
   }
   if (set.scores.size() < 2)
@@ -65,15 +81,16 @@ SentenceSet load_labelled(const std::string& path, const SentenceChoice& choice)
   keep_first(texts, choice.items);
   const auto parts = sets::split_by_text(
       texts.size(), [&](size_t item) { return std::vector<std::string_view>{texts[item].text}; },
-      with_database(choice.database_share, {{"training", 0.8}, {"queries", 0.2}}), choice.seed);
+      parts_of(choice, {{"probe", 0.8}, {"queries", 0.2}}), choice.seed);
   for (const sets::Split& part : parts) {
     set.splits.push_back(part.description);
+    std::vector<std::string>* apart = set_apart(set, part);
     for (const size_t item : part.items) {
-      if (part.name == "database") {
-        set.database.push_back(texts[item].text);
+      if (apart != nullptr) {
+        apart->push_back(texts[item].text);
         continue;
       }
-      (part.name == "training" ? set.training : set.queries).push_back(set.texts.size());
+      (part.name == "probe" ? set.probe : set.queries).push_back(set.texts.size());
       set.texts.push_back(texts[item].text);
       set.labels.push_back(texts[item].is_positive ? 1 : 0);
     }
@@ -92,12 +109,13 @@ SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
   for (const auto& item : items) texts.push_back(item.text());
   const auto parts = sets::split_by_text(
       texts.size(), [&](size_t item) { return std::vector<std::string_view>{texts[item]}; },
-      with_database(choice.database_share, {{"queries", 1}}), choice.seed);
+      parts_of(choice, {{"queries", 1}}), choice.seed);
   for (const sets::Split& part : parts) {
     set.splits.push_back(part.description);
+    std::vector<std::string>* apart = set_apart(set, part);
     for (const size_t item : part.items) {
-      (part.name == "database" ? set.database : set.texts).push_back(texts[item]);
-      if (part.name != "queries") continue;
+      (apart != nullptr ? *apart : set.texts).push_back(texts[item]);
+      if (apart != nullptr) continue;
       const auto& choices = items[item].choices;
       set.answers.push_back(static_cast<size_t>(
           std::find(choices.begin(), choices.end(), items[item].answers.front()) -
@@ -152,9 +170,8 @@ SentenceScore score_answers(const SentenceSet& set, std::span<const float> logit
 }
 
 SentenceScore score_labels(const SentenceSet& set, std::span<const float> vectors, size_t width) {
-  const Chosen training(set, vectors, width, set.training),
-      queries(set, vectors, width, set.queries);
-  const int64_t right = sentence::LinearProbe::fit(training.data).right(queries.data);
+  const Chosen probe(set, vectors, width, set.probe), queries(set, vectors, width, set.queries);
+  const int64_t right = sentence::LinearProbe::fit(probe.data).right(queries.data);
   return share_of(right, std::ssize(set.queries));
 }
 

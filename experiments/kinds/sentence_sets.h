@@ -15,10 +15,11 @@ namespace reprise::experiments {
 [[nodiscard]] std::vector<workloads::WorkloadInfo> sentence_workloads();
 
 struct SentenceChoice {
-  int64_t items = 0;          // pairs, labelled texts or questions, the first ones; 0: all
+  int64_t items = 0;          // pairs of each file, labelled texts or questions: the first; 0: all
   std::string group = "all";  // of mmlu: of subjects
   int64_t shots = 5;          // of mmlu: worked examples before each question
   double database_share = 0;  // of them, set apart for methods that store what they have seen
+  double training_share = 0;  // and for methods that learn before that
   uint64_t seed = 1;          // of the splits
 };
 
@@ -30,15 +31,16 @@ struct SentenceSet {
   std::vector<uint8_t> labels;        // of labelled texts: as many as texts
   std::vector<size_t> answers;        // of questions: the right choice, as many as texts
   std::vector<std::string> choices;   // of all questions, as they stand behind a text
-  std::vector<size_t> training;       // of labelled texts: those that a probe learns from, and
+  std::vector<size_t> probe;          // of labelled texts: those that a probe learns from, and
   std::vector<size_t> queries;        // those it is asked; four and one of five
-  std::vector<std::string> database;  // texts of the database
+  std::vector<std::string> database;  // set apart, as are those
+  std::vector<std::string> training;  // that methods learn from
   std::vector<std::string> splits;    // descriptions of all parts; see split_by_text()
   int64_t unscored = 0;               // pairs left out because nobody scored them
 };
 
-// The sets of a folder are one. Throws Error as the loaders and split_by_text(), and where fewer
-// than two pairs are left.
+// The sets of a folder are one. Throws Error as the loaders and split_by_text(), where the shares
+// leave nothing to be asked, and where fewer than two pairs are left.
 SentenceSet load_sentences(const Workload& workload, const SentenceChoice& choice);
 
 struct SentenceScore {

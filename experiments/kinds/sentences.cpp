@@ -61,6 +61,7 @@ SentenceSet set_of(const Group& group) {
                                          .group = group.word_axis("task"),
                                          .shots = group.axis("shots"),
                                          .database_share = group.real_axis("database_share"),
+                                         .training_share = group.real_axis("training_share"),
                                          .seed = group.seeds.prompts});
 }
 
@@ -102,7 +103,7 @@ class SentenceRun {
     }
     for (size_t m = 0; m < lanes_.size(); ++m) {
       lanes_[m].method = make_sentence_method(group.methods[m]);
-      lanes_[m].method->prepare(*reader_, set_.database);
+      lanes_[m].method->prepare(*reader_, {set_.database, set_.training});
       lanes_[m].vectors.resize(set_.texts.size() * static_cast<size_t>(reader_->width()));
       lanes_[m].taking = Undisturbed(group.repetitions);
     }
@@ -196,7 +197,8 @@ KindInfo SentencesKind::info() {
                     .fallback = 0,
                     .accepted = Integers{0, int64_t{1} << 24},
                     .unit = "items",
-                    .help = "pairs, labelled texts or questions, the first ones; 0: all"},
+                    .help = "pairs of each file, labelled texts or questions, the first ones; "
+                            "0: all"},
                    {.name = "pooling",
                     .fallback = kOfFolder,
                     .accepted = Words{{kOfFolder, "mean", "cls", "last"}},
@@ -219,7 +221,12 @@ KindInfo SentencesKind::info() {
                     .fallback = 0.0,
                     .accepted = Reals{0, 0.9},
                     .unit = "ratio",
-                    .help = "of the items, set apart for methods that store what they have seen"}},
+                    .help = "of the items, set apart for methods that store what they have seen"},
+                   {.name = "training_share",
+                    .fallback = 0.0,
+                    .accepted = Reals{0, 0.9},
+                    .unit = "ratio",
+                    .help = "of the items, set apart for methods that learn before they store"}},
           .metrics = {kScore, kScoreLow, kScoreHigh, kLoss, kAgreement, kTextMs, kTokensPerS,
                       kSpeedup, kTexts},
           .own_methods = sentence_methods(),
@@ -234,6 +241,7 @@ void SentencesKind::check(const Group& group) {
   problems.collect([&] {
     const std::string place = with_model_folder(group).model.model;
     model::check_loadable(place, {.dtype = group.dtype,
+                                  .weight_format = group.model.weight_format,
                                   .random_weights = group.model.random_weights,
                                   .seed = group.seeds.weights});
     if (const auto config = Bench::config(with_model_folder(group));
@@ -246,7 +254,7 @@ void SentencesKind::check(const Group& group) {
 }
 
 MemoryNeed SentencesKind::memory_need(const Group& group) {
-  return memory_of_model(Bench::config(with_model_folder(group)), group.dtype, group.dtype,
+  return memory_of_model(Bench::config(with_model_folder(group)), group.weight_type(), group.dtype,
                          sentence::Embedder::kStepTokens);
 }
 

@@ -54,6 +54,28 @@ TEST(LoadSentences, ADatabaseIsSetApartWithAnyOfItsTexts) {
             set.database);
 }
 
+TEST(LoadSentences, WhatMethodsLearnFromIsNeitherStoredNorAsked) {
+  const TempDir dir;
+  const std::string file = dir.write("a.tsv", pair_lines(100)).string();
+  const SentenceSet set =
+      load_sentences({"sentence_pairs", file}, {.database_share = 0.5, .training_share = 0.3});
+  EXPECT_EQ(set.database.size(), 100u);
+  EXPECT_EQ(set.training.size(), 60u);
+  EXPECT_EQ(set.texts.size(), 40u);
+  std::set<std::string> all(set.texts.begin(), set.texts.end());
+  all.insert(set.database.begin(), set.database.end());
+  all.insert(set.training.begin(), set.training.end());
+  EXPECT_EQ(all.size(), 200u);
+  ASSERT_EQ(set.splits.size(), 3u);
+  EXPECT_NE(set.splits[1].find("training: 30 of 100"), std::string::npos);
+  expect_error(
+      [&] {
+        (void)load_sentences({"sentence_pairs", file},
+                             {.database_share = 0.6, .training_share = 0.4});
+      },
+      {"database_share 0.6", "training_share 0.4", "below 1"});
+}
+
 TEST(LoadSentences, LabelsAreLearnedFromFourOfFive) {
   const TempDir dir;
   std::string text;
@@ -61,12 +83,12 @@ TEST(LoadSentences, LabelsAreLearnedFromFourOfFive) {
     text += "text " + std::to_string(i) + "\t" + std::to_string(i % 2) + "\n";
   const std::string file = dir.write("a.txt", text).string();
   const SentenceSet set = load_sentences({"sentiment", file}, {});
-  EXPECT_EQ(set.training.size(), 40u);
+  EXPECT_EQ(set.probe.size(), 40u);
   EXPECT_EQ(set.queries.size(), 10u);
   EXPECT_EQ(set.labels.size(), 50u);
   const SentenceSet with_database = load_sentences({"sentiment", file}, {.database_share = 0.5});
   EXPECT_EQ(with_database.database.size(), 25u);
-  EXPECT_EQ(with_database.training.size(), 20u);
+  EXPECT_EQ(with_database.probe.size(), 20u);
   EXPECT_EQ(with_database.queries.size(), 5u);
 }
 
@@ -131,7 +153,7 @@ TEST(ScoreSentences, AProbeIsAskedWhatItHasNotSeen) {
   for (size_t i = 0; i < 40; ++i) {
     set.texts.emplace_back("a");
     set.labels.push_back(i % 2);
-    (i < 30 ? set.training : set.queries).push_back(i);
+    (i < 30 ? set.probe : set.queries).push_back(i);
     // The queries' labels are turned about: all of them are answered wrong.
     const float side = (i % 2 == 0) == (i < 30) ? 1.0f : -1.0f;
     vectors.insert(vectors.end(), {side, 0.01f * static_cast<float>(i % 7)});

@@ -50,12 +50,12 @@ sentence::EmbedSettings settings_of(const EmbedCommand& command, const std::stri
 }
 
 void print_summary(const EmbedCount& count, const sentence::Embedder& embedder,
-                   const std::string& dtype, double seconds) {
+                   const std::string& computed, double seconds) {
   if (count.cut > 0)
     note("note: {} of {} texts have more than {} tokens and were cut, the first in input line {}\n",
          count.cut, count.texts, embedder.settings().form.most_tokens, count.first_cut_line);
   note("{} texts of {} tokens in {:.3g} s; {} numbers each, {}, {}\n", count.texts, count.tokens,
-       seconds, embedder.width(), embedder.settings().pooling.text(), dtype);
+       seconds, embedder.width(), embedder.settings().pooling.text(), computed);
 }
 
 void run(const EmbedCommand& command, const CommonOptions& common) {
@@ -72,9 +72,11 @@ void run(const EmbedCommand& command, const CommonOptions& common) {
   const int64_t start = experiments::now_ns();
   const EmbedCount count =
       embed_lines(embedder, command.is_json, std::cin, write_output, flush_output);
-  print_summary(count, embedder,
-                fmt::format("computed in {} ({})", name_of(chosen.dtype), chosen.dtype_reason),
-                static_cast<double>(experiments::now_ns() - start) / 1e9);
+  print_summary(
+      count, embedder,
+      fmt::format("computed in {} ({}), {} in {}", name_of(chosen.dtype), chosen.dtype_reason,
+                  weight_memory_text(*model), name_of(model->weight_format())),
+      static_cast<double>(experiments::now_ns() - start) / 1e9);
 }
 
 }  // namespace

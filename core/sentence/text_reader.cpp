@@ -14,6 +14,19 @@ TextTokens TextReader::tokens_of(std::string_view text) const {
   return tokens;
 }
 
+std::vector<TextTokens> TextReader::tokens_of(std::span<const std::string> texts) const {
+  std::vector<TextTokens> tokens;
+  tokens.reserve(texts.size());
+  for (const std::string& text : texts) {
+    try {
+      tokens.push_back(tokens_of(std::string_view(text)));
+    } catch (const Error& error) {
+      raise("text {}: {}", tokens.size() + 1, error.what());
+    }
+  }
+  return tokens;
+}
+
 void TextReader::read(std::span<const TextTokens> texts, std::span<float> out,
                       model::LayerPolicy* policy) {
   REPRISE_CHECK(std::ssize(out) == std::ssize(texts) * width(), "{} numbers for {} texts of {}",
@@ -36,16 +49,8 @@ void TextReader::read(std::span<const TextTokens> texts, std::span<float> out,
 
 std::vector<float> TextReader::read(std::span<const std::string> texts,
                                     model::LayerPolicy* policy) {
-  std::vector<TextTokens> tokens;
-  for (const std::string& text : texts) {
-    try {
-      tokens.push_back(tokens_of(text));
-    } catch (const Error& error) {
-      raise("text {}: {}", tokens.size() + 1, error.what());
-    }
-  }
   std::vector<float> out(texts.size() * static_cast<size_t>(width()));
-  read(tokens, out, policy);
+  read(tokens_of(texts), out, policy);
   return out;
 }
 

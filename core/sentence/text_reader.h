@@ -24,11 +24,13 @@ class TextReader {
   [[nodiscard]] virtual int64_t width() const = 0;
   // See TextTokenizer. Throws Error also for a token that the model does not have.
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
+  // Of each; an Error names the text by its number, from 1.
+  [[nodiscard]] std::vector<TextTokens> tokens_of(std::span<const std::string> texts) const;
   // out [texts, width()] f32, in order. Texts of about kStepTokens tokens go through the model
   // together; `policy`, if any, sees each such step.
   void read(std::span<const TextTokens> texts, std::span<float> out,
             model::LayerPolicy* policy = nullptr);
-  // The same of texts by themselves; an Error names the text by its number, from 1.
+  // The same of texts by themselves.
   std::vector<float> read(std::span<const std::string> texts, model::LayerPolicy* policy = nullptr);
 
  protected:

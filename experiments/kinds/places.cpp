@@ -11,6 +11,25 @@ namespace reprise::experiments {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// What `./setup.sh --models` fetches.
+constexpr const char* kFetched = "all-MiniLM-L6-v2";
+
+// Folders of models in `place`, sorted; none where it is not there.
+std::vector<fs::path> models_in(const fs::path& place) {
+  std::vector<fs::path> models;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(place, error))
+    if (fs::exists(entry.path() / "config.json", error) ||
+        fs::exists(entry.path() / "modules.json", error))
+      models.push_back(entry.path());
+  std::sort(models.begin(), models.end());
+  return models;
+}
+
+}  // namespace
+
 std::string resolve_path(const std::string& path) {
   std::error_code error;
   const fs::path shipped = results::data_dir() / path;
@@ -19,11 +38,8 @@ std::string resolve_path(const std::string& path) {
 
 std::vector<fs::path> shipped_models() {
   std::vector<fs::path> models;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(results::data_dir() / "models", error))
-    if (fs::exists(entry.path() / "config.json", error))
-      models.push_back(fs::path("models") / entry.path().filename());
-  std::sort(models.begin(), models.end());
+  for (const fs::path& model : models_in(results::data_dir() / "models"))
+    models.push_back(fs::path("models") / model.filename());
   return models;
 }
 
@@ -45,10 +61,12 @@ std::string resolve_model(const std::string& name) {
     if (model.filename() == name) return (results::data_dir() / model).string();
     names.push_back(model.filename().string());
   }
-  for (const auto& entry : fs::directory_iterator(fetched_models_dir(), error)) {
-    if (entry.path().filename() == name) return entry.path().string();
-    names.push_back(entry.path().filename().string());
+  for (const fs::path& model : models_in(fetched_models_dir())) {
+    if (model.filename() == name) return model.string();
+    names.push_back(model.filename().string());
   }
+  if (name == kFetched)
+    raise("{} does not come with this program: ./setup.sh --models fetches it", name);
   raise("there is no folder {}, and {}", name, unknown_name("model", name, names));
 }
 

@@ -93,13 +93,14 @@ class SentenceRun {
  public:
   SentenceRun(const Group& group, model::Decoder& decoder, const Tokenizer& tokenizer)
       : group_(group),
+        decoder_(decoder),
         set_(set_of(group)),
         reader_(reader_of(group, set_, decoder, tokenizer)),
-        lanes_(group.methods.size()) {
-    for (const std::string& text : set_.texts) {
-      tokens_.push_back(reader_->tokens_of(text));
-      cut_ += tokens_.back().was_cut() ? 1 : 0;
-      total_tokens_ += std::ssize(tokens_.back().ids);
+        lanes_(group.methods.size()),
+        tokens_(reader_->tokens_of(set_.texts)) {
+    for (const sentence::TextTokens& text : tokens_) {
+      cut_ += text.was_cut() ? 1 : 0;
+      total_tokens_ += std::ssize(text.ids);
     }
     for (size_t m = 0; m < lanes_.size(); ++m) {
       lanes_[m].method = make_sentence_method(group.methods[m]);
@@ -169,7 +170,9 @@ class SentenceRun {
     Json all = {{"splits", set_.splits},
                 {"unscored_pairs", set_.unscored},
                 {"cut_texts", cut_},
-                {"text_tokens", total_tokens_}};
+                {"text_tokens", total_tokens_},
+                {"weight_bytes", decoder_.weight_bytes()},
+                {"weight_format", name_of(decoder_.weight_format())}};
     if (!set_.choices.empty()) return all;
     const sentence::EmbedSettings settings = settings_of(group_);
     all.update({{"pooling", settings.pooling.text()},
@@ -179,6 +182,7 @@ class SentenceRun {
   }
 
   const Group& group_;
+  const model::Decoder& decoder_;
   SentenceSet set_;
   std::unique_ptr<sentence::TextReader> reader_;
   std::vector<Lane> lanes_;

@@ -76,6 +76,15 @@ TEST_F(EmbedCommand, OptionsChangeWhatTheFolderSays) {
   EXPECT_EQ(vectors("a b c\n", {"--max-tokens", "4"}), vectors("a b\n"));
 }
 
+TEST_F(EmbedCommand, WeightsMayBeCodes) {
+  const Outcome outcome = embed("a b c\n", {"--weight-format", "int8"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("MiB in int8"), std::string::npos) << outcome.err;
+  const auto coded = parsed(outcome.out).at(0), plain = vectors("a b c\n").at(0);
+  EXPECT_NE(coded, plain);
+  for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(coded[i], plain[i], 0.02) << i;
+}
+
 // Prompts behind which another line follows before a batch is full: all lines count, in order.
 TEST_F(EmbedCommand, ManyLinesPassInSeveralBatches) {
   std::string input;

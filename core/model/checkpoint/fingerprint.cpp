@@ -70,8 +70,11 @@ std::string tokenizer_fingerprint_of(const fs::path& path) {
        {"tokenizer.json", "tokenizer.model", "vocab.txt", "spm.model", "vocab.json", "merges.txt"})
     if (fs::is_regular_file(path / name, error)) append(facts, name, read_file(path / name));
   if (facts.empty())
-    raise("{} holds no tokenizer: neither tokenizer.json nor tokenizer.model nor vocab.txt",
-          path.string());
+    raise(
+        "{} holds no tokenizer: neither tokenizer.json nor tokenizer.model nor an older form of "
+        "them "
+        "(spm.model, vocab.txt, vocab.json with merges.txt)",
+        path.string());
   return hash_text(facts);
 }
 

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/core/sentence/sentence_testing.h"
+#include "tests/support/data.h"
 #include "tests/support/max_difference.h"
 
 namespace reprise::sentence {
@@ -73,6 +76,22 @@ TEST_F(ChoiceReaders, WhatCannotBeToldApartIsRefused) {
   write_bert_config(dir_);
   const auto bert = load();
   expect_error([&] { ChoiceReader none(*bert, *tokenizer_, Texts{" a"}); }, {"no head"});
+}
+
+// A choice's token stands behind a prompt as it stands by itself, in the vocabularies of decoders.
+TEST(ChoiceReader, ALetterEndsInTheSameTokenBehindAnswer) {
+  REPRISE_NEEDS_DATA();
+  for (const char* name : {"llama2", "tinyllama", "falcon", "mpt"}) {
+    const auto tokenizer = load_tokenizer(reprise::testing::data_dir() / "tokenizers" / name);
+    std::set<int32_t> ids;
+    for (const char* letter : {" A", " B", " C", " D"}) {
+      const auto alone = tokenizer->encode(letter, {.add_special = false});
+      const auto behind = tokenizer->encode(std::string("D. d\nAnswer:") + letter);
+      EXPECT_EQ(alone.back(), behind.back()) << name << letter;
+      ids.insert(alone.back());
+    }
+    EXPECT_EQ(ids.size(), 4u) << name;
+  }
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ TEST_F(Sentences, ScoresTimesAndWhatTheFolderSays) {
     EXPECT_EQ(one.resolved["unscored_pairs"], 1);
     EXPECT_EQ(one.resolved["cut_texts"], 0);
     EXPECT_EQ(one.resolved["splits"].size(), 1u);
+    EXPECT_EQ(one.resolved["weight_format"], "f32");
   }
   EXPECT_NEAR(value_of(measured[1], "vector_cosine"), 1, 1e-6);
   EXPECT_EQ(value_of(measured[1], "score_loss"), 0);
@@ -76,6 +77,19 @@ TEST_F(Sentences, TheAxesChangeWhatIsEmbedded) {
   EXPECT_EQ(prompted.resolved["text_tokens"],
             of(Json::object()).resolved["text_tokens"].get<int>() + 16);
   EXPECT_EQ(value_of(of({{"database_share", 0.5}}), "texts"), 4);
+}
+
+// A byte for each weight of the layers: less memory, as the kind expects and as it records.
+TEST_F(Sentences, WeightsMayBeCodes) {
+  const Json models = {
+      {{"model", bert_.path().string()}, {"weights", "random"}, {"weight_format", "int8"}}};
+  const Group coded = group({{"models", models}, {"methods", {"compute"}}});
+  const Measurement held = measure(coded)[0];
+  EXPECT_EQ(held.resolved["weight_format"], "int8");
+  EXPECT_LT(held.resolved["weight_bytes"].get<int64_t>(),
+            measure(group({{"methods", {"compute"}}}))[0].resolved["weight_bytes"].get<int64_t>());
+  SentencesKind kind(context_);
+  EXPECT_LT(kind.memory_need(coded).bytes, kind.memory_need(group()).bytes);
 }
 
 TEST_F(Sentences, SentimentIsALinearProbe) {

@@ -88,6 +88,13 @@ void Collector::observe_map(int64_t /*layer*/, const kernels::MapView& map) {
   writer_.add_layer(map);
 }
 
+// Layers keep their numbers.
+void Collector::overruled(int64_t /*layer*/) {
+  const int64_t heads = writer_.identity().format.heads;
+  const std::vector<float> nothing(static_cast<size_t>(heads * tokens_ * tokens_), 0.0f);
+  writer_.add_layer(kernels::contiguous_map(nothing.data(), DType::kF32, heads, tokens_, tokens_));
+}
+
 SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
                   const AttnCacheOptions& options, std::span<const std::vector<int32_t>> prompts,
                   const RunPrompt& run, const Database* older, std::span<const int64_t> uses,

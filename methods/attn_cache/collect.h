@@ -18,7 +18,7 @@ namespace reprise::attn_cache {
 using RunPrompt = std::function<void(std::span<const int32_t> ids, model::LayerPolicy& policy)>;
 
 // Keeps the maps of one prompt after another. All layers compute; maps take the slow path that
-// shows them.
+// shows them. Of a layer that a policy before it in a chain leaves out, a map of zeros is kept.
 class Collector final : public model::LayerPolicy {
  public:
   // Samples are taken in the layers `sampled`. `writer` must outlive this.
@@ -31,6 +31,7 @@ class Collector final : public model::LayerPolicy {
 
   model::LayerChoice choose(model::LayerInput& input) override;
   void observe_map(int64_t layer, const kernels::MapView& map) override;
+  void overruled(int64_t layer) override;
 
   [[nodiscard]] SampleSet take_samples() { return std::move(samples_); }
 

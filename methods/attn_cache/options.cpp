@@ -55,9 +55,11 @@ void visit_database(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
 }
 
 void visit_projector(AttnCacheOptions& o, reuse::OptionVisitor& visitor) {
-  visitor.word({"projector", "", "a perceptron, or the released code's pooling and linear layers"},
-               {"mlp", "pooled_linear"}, o.projector);
-  visitor.integer({"pooled_rows", "rows", "mlp: parts of a prompt whose tokens are averaged"},
+  visitor.word({"projector", "",
+                "a perceptron, or the released code's pooling and linear layers, or nothing that "
+                "is trained: the pooled hidden states themselves"},
+               {"mlp", "pooled_linear", "raw"}, o.projector);
+  visitor.integer({"pooled_rows", "rows", "mlp, raw: parts of a prompt whose tokens are averaged"},
                   {1, 4096}, o.pooled_rows);
   visitor.integer({"width", "", "values between the layers"}, {1, 1 << 16}, o.width);
   visitor.integer({"features", "", "dimensions of a feature vector"}, {1, 1 << 16}, o.features);
@@ -114,6 +116,9 @@ std::vector<reuse::Preset<AttnCacheOptions>> AttnCacheOptions::presets() {
       {"attn_cache_f",
        "the paper's AttnCache-f: a lookup in every layer, no length in the training",
        {.layer_group = 1, .length_weight = 0.0}},
+      {"raw",
+       "beyond the paper, without training: similarity is the cosine of pooled hidden states",
+       {.similarity = kSquared, .index = "flat", .index_by_length = true, .projector = "raw"}},
       {"extended",
        "beyond the paper: the largest 32 weights of each row, an index for each length",
        {.index_by_length = true, .map_form = "top_k"}}};
@@ -145,8 +150,14 @@ MapFormat AttnCacheOptions::map_format(int64_t heads) const {
 }
 
 ProjectorShape AttnCacheOptions::projector_shape(int64_t hidden) const {
-  if (parse_projector_kind(projector) == ProjectorKind::kPooledLinear)
-    return pooled_linear_shape(hidden, padded_tokens, width, features);
+  switch (parse_projector_kind(projector)) {
+    case ProjectorKind::kPooledLinear:
+      return pooled_linear_shape(hidden, padded_tokens, width, features);
+    case ProjectorKind::kRaw:
+      return raw_shape(hidden, pooled_rows);
+    case ProjectorKind::kMlp:
+      break;
+  }
   return mlp_shape(hidden, pooled_rows, width, features);
 }
 

@@ -71,6 +71,17 @@ ProjectorShape pooled_linear_shape(int64_t hidden, int64_t tokens, int64_t width
           .features = features};
 }
 
+ProjectorShape raw_shape(int64_t hidden, int64_t pooled_rows) {
+  if (hidden < 1 || pooled_rows < 1)
+    raise("a raw projector of {} hidden values and {} pooled rows: both are 1 or more", hidden,
+          pooled_rows);
+  return {.kind = ProjectorKind::kRaw,
+          .hidden = hidden,
+          .pooled_rows = pooled_rows,
+          .width = 0,
+          .features = pooled_rows * hidden};
+}
+
 void pool_hidden(const ProjectorShape& shape, const TensorView& hidden, std::span<float> x) {
   REPRISE_CHECK(std::ssize(x) == shape.inputs(), "room for {} of {}", x.size(), shape.inputs());
   const int64_t tokens = hidden.shape[0], cols = hidden.shape[1];

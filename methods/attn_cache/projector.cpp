@@ -67,12 +67,21 @@ std::vector<float> random_matrix(int64_t rows, int64_t cols, uint64_t seed, uint
 }  // namespace
 
 std::string_view name_of(ProjectorKind kind) {
-  return kind == ProjectorKind::kMlp ? "mlp" : "pooled_linear";
+  switch (kind) {
+    case ProjectorKind::kMlp:
+      return "mlp";
+    case ProjectorKind::kPooledLinear:
+      return "pooled_linear";
+    case ProjectorKind::kRaw:
+      break;
+  }
+  return "raw";
 }
 
 ProjectorKind parse_projector_kind(std::string_view name) {
-  const std::array<std::string, 2> known = {"mlp", "pooled_linear"};
-  for (const ProjectorKind kind : {ProjectorKind::kMlp, ProjectorKind::kPooledLinear})
+  const std::array<std::string, 3> known = {"mlp", "pooled_linear", "raw"};
+  for (const ProjectorKind kind :
+       {ProjectorKind::kMlp, ProjectorKind::kPooledLinear, ProjectorKind::kRaw})
     if (name == name_of(kind)) return kind;
   raise("{}", unknown_name("projector", name, known));
 }
@@ -89,6 +98,7 @@ Projector::Projector(const ProjectorShape& shape, ProjectorWeights weights, Proj
       raise_shape("a projector's {} has {} values, its shape has {}", tensor.name,
                   tensor.values->size(), tensor.elements());
   fingerprint_ = fingerprint_of(shape_, weights_);
+  if (shape_.kind == ProjectorKind::kRaw) return;
   linear1_ = weight_of(weights_.linear1, shape_.width, shape_.inputs(), context_);
   linear2_ = weight_of(weights_.linear2, shape_.features, shape_.width, context_);
 }
@@ -96,6 +106,7 @@ Projector::Projector(const ProjectorShape& shape, ProjectorWeights weights, Proj
 ProjectorWeights random_weights(const ProjectorShape& shape, uint64_t seed) {
   const auto width = static_cast<size_t>(shape.width);
   ProjectorWeights weights;
+  if (shape.kind == ProjectorKind::kRaw) return weights;
   weights.linear1 = random_matrix(shape.width, shape.inputs(), seed, 1);
   weights.bias1.assign(width, 0.0f);
   weights.linear2 = random_matrix(shape.features, shape.width, seed, 2);
@@ -112,8 +123,8 @@ ProjectorWeights random_weights(const ProjectorShape& shape, uint64_t seed) {
 
 Projector Projector::random(const ProjectorShape& shape, uint64_t seed, std::string model,
                             const Context& context) {
-  return {
-      shape, random_weights(shape, seed), {.how = "random", .model = std::move(model)}, context};
+  const char* how = shape.kind == ProjectorKind::kRaw ? "none" : "random";
+  return {shape, random_weights(shape, seed), {.how = how, .model = std::move(model)}, context};
 }
 
 Projector Projector::load(const std::filesystem::path& path, const Context& context) {
@@ -135,6 +146,7 @@ void Projector::project_pooled(std::span<const float> x, std::span<float> featur
   const int64_t n = std::ssize(x) / shape_.inputs();
   REPRISE_CHECK(std::ssize(x) == n * shape_.inputs() && std::ssize(features) == n * shape_.features,
                 "{} numbers of inputs, room for {} of features", x.size(), features.size());
+  if (shape_.kind == ProjectorKind::kRaw) return scale_raw(x, features);
   const bool has_norms = shape_.kind == ProjectorKind::kPooledLinear;
   if (has_norms) {
     if (x.data() != pooled_.data()) pooled_.assign(x.begin(), x.end());
@@ -152,6 +164,18 @@ void Projector::project_pooled(std::span<const float> x, std::span<float> featur
   kernels::LinearCall{
       .x = between_.data(), .m = n, .bias = weights_.bias2.data(), .out = features.data()}
       .run(linear2_, *workspace_, context_);
+}
+
+// States of zeros stay what they are: they are like nothing else.
+void Projector::scale_raw(std::span<const float> x, std::span<float> features) const {
+  const auto inputs = static_cast<size_t>(shape_.inputs());
+  for (size_t first = 0; first < x.size(); first += inputs) {
+    double sum = 0.0;
+    for (const float value : x.subspan(first, inputs)) sum += double{value} * value;
+    const double factor = sum > 0.0 ? std::sqrt(0.5 / sum) : 0.0;
+    for (size_t i = first; i < first + inputs; ++i)
+      features[i] = static_cast<float>(factor * x[i]);
+  }
 }
 
 }  // namespace reprise::attn_cache

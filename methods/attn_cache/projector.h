@@ -23,24 +23,27 @@ enum class ProjectorKind : uint8_t {
   // The released code: x is the prompt's hidden states as an image, of which each 2 x 2 and then,
   // until there are at most 128 rows, each 2 x 1 becomes its maximum;
   // f = W2 bn(W1 bn(x) + b1) + b2, without an activation. Takes prompts of one length alone.
-  kPooledLinear
+  kPooledLinear,
+  // Beyond the paper, without weights: f is x of kMlp, divided by sqrt(2) of its length, so that 1
+  // less the squared distance of two vectors is the cosine of the prompts' pooled hidden states.
+  kRaw
 };
 
-std::string_view name_of(ProjectorKind kind);  // "mlp", "pooled_linear"
+std::string_view name_of(ProjectorKind kind);  // "mlp", "pooled_linear", "raw"
 // Throws Error with the nearest name.
 ProjectorKind parse_projector_kind(std::string_view name);
 
 struct ProjectorShape {
   ProjectorKind kind = ProjectorKind::kMlp;
   int64_t hidden = 0;       // of the model
-  int64_t pooled_rows = 0;  // kMlp: parts of a prompt; kPooledLinear: what pooling leaves
-  int64_t tokens = 0;       // kPooledLinear: of every prompt; kMlp: 0
-  int64_t width = 128;      // between the layers
+  int64_t pooled_rows = 0;  // kPooledLinear: what pooling leaves; else parts of a prompt
+  int64_t tokens = 0;       // kPooledLinear: of every prompt; else 0
+  int64_t width = 128;      // between the layers; kRaw: 0
   int64_t features = 128;   // of the vector
 
   // Columns of a pooled row.
   [[nodiscard]] int64_t pooled_cols() const {
-    return kind == ProjectorKind::kMlp ? hidden : hidden / 2;
+    return kind == ProjectorKind::kPooledLinear ? hidden / 2 : hidden;
   }
   // Of x.
   [[nodiscard]] int64_t inputs() const { return pooled_rows * pooled_cols(); }
@@ -50,6 +53,7 @@ struct ProjectorShape {
 ProjectorShape mlp_shape(int64_t hidden, int64_t pooled_rows, int64_t width, int64_t features);
 // Throws Error for prompts or states too small to pool.
 ProjectorShape pooled_linear_shape(int64_t hidden, int64_t tokens, int64_t width, int64_t features);
+ProjectorShape raw_shape(int64_t hidden, int64_t pooled_rows);
 
 // x [inputs] f32 of a prompt's hidden states [tokens, hidden], f32 or bf16. Throws ShapeError where
 // they are not of the shape's hidden size or, for kPooledLinear, length.
@@ -69,12 +73,12 @@ struct ProjectorWeights {
 };
 
 // Random weights, by which distances stay about what they are in x (Johnson and Lindenstrauss; kMlp
-// halves them by its activation); batch normalization that changes nothing.
+// halves them by its activation); batch normalization that changes nothing; none for kRaw.
 ProjectorWeights random_weights(const ProjectorShape& shape, uint64_t seed);
 
 // Where a projector comes from: kept in its file, told in records.
 struct ProjectorOrigin {
-  std::string how = "random";   // "random", "trained"
+  std::string how = "random";   // "random", "trained"; "none": there are no weights
   std::string model;            // fingerprint of the model whose states it takes
   std::string settings = "{}";  // JSON: of training
 };
@@ -86,7 +90,7 @@ class Projector {
   Projector(const ProjectorShape& shape, ProjectorWeights weights, ProjectorOrigin origin,
             const Context& context);
 
-  // With random_weights(): beyond the paper, for work without training.
+  // With random_weights(): beyond the paper, for work without training. The one of kRaw is whole.
   static Projector random(const ProjectorShape& shape, uint64_t seed, std::string model,
                           const Context& context);
 
@@ -107,6 +111,8 @@ class Projector {
   void project_pooled(std::span<const float> x, std::span<float> features);
 
  private:
+  void scale_raw(std::span<const float> x, std::span<float> features) const;
+
   ProjectorShape shape_;
   ProjectorWeights weights_;
   ProjectorOrigin origin_;

@@ -14,6 +14,7 @@ constexpr int64_t kMostExtent = int64_t{1} << 28;
 
 template <typename Values, typename Weights>
 std::vector<NamedTensor<Values>> list_tensors(const ProjectorShape& shape, Weights& weights) {
+  if (shape.kind == ProjectorKind::kRaw) return {};
   std::vector<NamedTensor<Values>> tensors = {
       {"linear1.weight", {shape.width, shape.inputs()}, &weights.linear1},
       {"linear1.bias", {shape.width}, &weights.bias1},
@@ -76,13 +77,17 @@ ProjectorShape parse_shape(JsonObject& object) {
   shape.hidden = object.integer_in("hidden", 1, kMostExtent);
   shape.pooled_rows = object.integer_in("pooled_rows", 1, kMostExtent);
   shape.tokens = object.integer_in("tokens", 0, kMostExtent);
-  shape.width = object.integer_in("width", 1, kMostExtent);
+  const bool is_raw = shape.kind == ProjectorKind::kRaw;
+  shape.width = object.integer_in("width", is_raw ? 0 : 1, is_raw ? 0 : kMostExtent);
   shape.features = object.integer_in("features", 1, kMostExtent);
   object.reject_unknown();
   if (shape.kind == ProjectorKind::kPooledLinear &&
       shape != pooled_linear_shape(shape.hidden, shape.tokens, shape.width, shape.features))
     raise("{} is {}, which prompts of {} tokens do not leave", object.where("pooled_rows"),
           shape.pooled_rows, shape.tokens);
+  if (is_raw && shape != raw_shape(shape.hidden, shape.pooled_rows))
+    raise("{} is {}: a raw vector of {} pooled rows has {}", object.where("features"),
+          shape.features, shape.pooled_rows, shape.inputs());
   return shape;
 }
 

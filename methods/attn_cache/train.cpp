@@ -86,6 +86,8 @@ TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                                  const Context& context) {
   if (!training_absence().empty()) raise("{}", training_absence());
   const int64_t count = std::ssize(samples.entries);
+  if (samples.shape.kind == ProjectorKind::kRaw)
+    raise("a raw projector has nothing to be trained: take \"mlp\" or \"pooled_linear\"");
   if (count < 2) raise("a projector is trained on pairs: {} samples have none", count);
   ProjectorWeights weights = random_weights(samples.shape, seed);
   const std::vector<MutableProjectorTensor> named = tensors_of(samples.shape, weights);

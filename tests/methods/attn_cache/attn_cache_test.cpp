@@ -344,5 +344,58 @@ TEST(Chains, RivalsDecideWhereAttnCacheMisses) {
   EXPECT_EQ(policy->counts().reused_layers, 4);
 }
 
+// Without the first layer of a group nothing is looked up, and what was found before stays out.
+TEST(Chains, AGroupWhoseFirstLayerIsLeftOutComputes) {
+  Fixture fixture(tiny_llama());
+  const auto prompts = some_prompts(2, 12);
+  for (const auto& [layer_group, skipped, reused] :
+       {std::tuple{0, 0, 0}, {2, 2, 3}, {1, 3, 4}, {2, 1, 4}}) {
+    SCOPED_TRACE(skipped);
+    const AttnCacheOptions options{
+        .threshold = -1e6, .layer_group = layer_group, .map_form = "f32"};
+    const auto policy = std::make_shared<AttnCachePolicy>(
+        fixture.build(options, prompts), options, fixture.facts, fixture.context);
+    (void)fixture.run(prompts[1], policy.get());  // finds maps that must not come up again
+    policy->reset();
+    const auto skipping = std::make_shared<model::LayerSkipping>(
+        std::vector<int64_t>{skipped}, 5, model::LayerAction::kSkipAttention);
+    model::PolicyChain chain({skipping, policy});
+    const std::vector<float> got = fixture.run(some_prompt(12, 9), &chain);
+    EXPECT_EQ(policy->counts().reused_layers, reused);
+    EXPECT_EQ(policy->counts().prompts, 1);
+    if (reused == 0) {
+      EXPECT_EQ(got, fixture.run(some_prompt(12, 9), skipping.get()));
+    }
+    policy->reset();
+    (void)fixture.run(prompts[0], policy.get());
+    EXPECT_EQ(policy->counts().reused_layers, 5);  // nothing stays behind
+  }
+}
+
+// What is stored of a model without some layers is what that model computes.
+TEST(Chains, MapsOfAModelWithoutSomeLayersAreCollectedAndReused) {
+  Fixture fixture(tiny_llama());
+  const auto skipping = std::make_shared<model::LayerSkipping>(
+      std::vector<int64_t>{2}, 5, model::LayerAction::kSkipBlock);
+  const auto prompts = some_prompts(3, 12);
+  const AttnCacheOptions options{.threshold = 1.0, .map_form = "f32"};
+  const RunPrompt run = [&](std::span<const int32_t> ids, model::LayerPolicy& policy) {
+    model::PolicyChain chain(
+        {skipping, std::shared_ptr<model::LayerPolicy>(std::shared_ptr<void>(), &policy)});
+    (void)fixture.run(ids, &chain);
+  };
+  const SampleSet samples = collect(fixture.folder.path(), fixture.facts, options, prompts, run);
+  Projector projector =
+      Projector::random(options.projector_shape(fixture.facts.hidden), 1, "tiny", fixture.context);
+  write_index(fixture.folder.path(), options, project_all(samples, projector), projector);
+  const auto policy = std::make_shared<AttnCachePolicy>(
+      std::make_shared<Database>(fixture.folder.path(), fixture.facts, fixture.context), options,
+      fixture.facts, fixture.context);
+  model::PolicyChain chain({skipping, policy});
+  EXPECT_LE(max_difference(fixture.run(prompts[1], &chain), fixture.run(prompts[1], skipping.get())),
+            kBound);
+  EXPECT_EQ(policy->counts().reused_layers, 4);
+}
+
 }  // namespace
 }  // namespace reprise::attn_cache

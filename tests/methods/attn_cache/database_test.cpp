@@ -157,6 +157,9 @@ TEST(Options, PresetsAreThePapersAndTheCodes) {
   EXPECT_EQ(fine.length_weight, 0.0);
   EXPECT_EQ(paper.similarity_of(0.04), 0.8);
   EXPECT_EQ(code.similarity_of(0.25), 0.75);
+  const AttnCacheOptions raw = read({{"preset", "raw"}, {"pooled_rows", 4}});
+  EXPECT_EQ(raw.projector_shape(80).features, 320);
+  EXPECT_EQ(raw.similarity_kind(), Similarity::kSquaredDistance);
   expect_error([&] { read({{"treshold", 0.9}}); }, {"treshold", "threshold"});
   expect_error([&] { read({{"threshold", 3.0}}); }, {"threshold", "-1000000 to 2"});
   expect_error([&] { read({{"index", "hsnw"}}); }, {"hsnw", "hnsw"});

@@ -54,6 +54,32 @@ TEST(Pooling, OfTheReleasedCodeHasItsSizes) {
   EXPECT_EQ(pooled_linear_shape(3072, 835, 128, 128).inputs(), 159744);
 }
 
+// One minus the squared distance of two vectors is the cosine of what they come from.
+TEST(RawProjector, SimilarityIsTheCosineOfPooledStates) {
+  const TempDir dir;
+  const Context context = Context::machine();
+  const ProjectorShape shape = raw_shape(3, 2);
+  EXPECT_EQ(shape.inputs(), 6);
+  EXPECT_EQ(shape.features, 6);
+  Projector projector = Projector::random(shape, 1, "m", context);
+  EXPECT_EQ(projector.origin().how, "none");
+  std::vector<float> a = {1, 2, 3, 4, 5, 6}, b = {2, 0, 1, -1, 4, 4}, zeros(6, 0.0f);
+  std::vector<float> f_a(6), f_b(6), f_zeros(6, 1.0f);
+  projector.project(states_of(a, 3), f_a);
+  projector.project(states_of(b, 3), f_b);
+  projector.project(states_of(zeros, 3), f_zeros);
+  double distance = 0;
+  for (size_t i = 0; i < 6; ++i) distance += (double{f_a[i]} - f_b[i]) * (double{f_a[i]} - f_b[i]);
+  // <a, b> = 2 + 3 - 4 + 20 + 24, |a|^2 = 91, |b|^2 = 38
+  EXPECT_NEAR(1 - distance, 45 / std::sqrt(91.0 * 38), 1e-6);
+  EXPECT_EQ(f_zeros, zeros);
+  projector.save(dir.path() / "raw.safetensors");
+  const Projector again = Projector::load(dir.path() / "raw.safetensors", context);
+  EXPECT_EQ(again.shape(), shape);
+  EXPECT_EQ(again.fingerprint(), projector.fingerprint());
+  expect_error([] { (void)raw_shape(3, 0); }, {"3 hidden values", "0 pooled rows"});
+}
+
 // f by its definition, in double.
 std::vector<double> reference(const ProjectorShape& shape, const ProjectorWeights& w,
                               const std::vector<float>& x) {

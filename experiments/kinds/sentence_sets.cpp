@@ -10,6 +10,7 @@
 #include "workloads/questions/mmlu_groups.h"
 #include "workloads/sentences/labelled.h"
 #include "workloads/sentences/pairs.h"
+#include "workloads/sentences/published.h"
 #include "workloads/sentences/split.h"
 
 namespace reprise::experiments {
@@ -24,19 +25,57 @@ void keep_first(std::vector<Item>& items, int64_t count) {
   if (count > 0 && std::ssize(items) > count) items.resize(static_cast<size_t>(count));
 }
 
-// What is set apart where it is asked for, and `asked` of the rest.
-std::vector<sets::SplitShare> parts_of(const SentenceChoice& choice,
-                                       std::vector<sets::SplitShare> asked) {
+// Which of the files hold what is asked, by their names.
+template <typename Set>
+std::vector<bool> asked_of(const std::vector<Set>& files) {
+  std::vector<sets::FileRole> roles;
+  for (const Set& file : files) roles.push_back(sets::role_of(file.name));
+  return sets::asked_files(roles);
+}
+
+struct Items {
+  size_t count = 0;
+  sets::TextsOf texts_of;
+  std::vector<bool> is_asked = {};  // none: the files do not say what is asked
+};
+
+constexpr const char* kQueries = "queries";
+constexpr const char* kUnused = "unused";
+
+// What is set apart where that is asked for, and `others` by their shares of the rest; of files
+// that say what is asked, the others are cut so, but for "queries".
+std::vector<sets::SplitShare> shares_of(const SentenceChoice& choice, bool is_published,
+                                        std::vector<sets::SplitShare> others) {
   const double rest = 1 - choice.database_share - choice.training_share;
   if (rest < 1e-6)
     raise(
         "database_share {} and training_share {} leave nothing to be asked: together they must "
         "be below 1",
         choice.database_share, choice.training_share);
+  if (is_published)
+    std::erase_if(others, [](const sets::SplitShare& part) { return part.name == kQueries; });
+  if (others.empty()) others.push_back({kUnused, 1});
+  double total = 0;
+  for (const sets::SplitShare& part : others) total += part.share;
   std::vector<sets::SplitShare> parts;
   if (choice.database_share > 0) parts.push_back({"database", choice.database_share});
   if (choice.training_share > 0) parts.push_back({"training", choice.training_share});
-  for (const sets::SplitShare& part : asked) parts.push_back({part.name, part.share * rest});
+  for (const sets::SplitShare& part : others)
+    parts.push_back({part.name, part.share / total * rest});
+  return parts;
+}
+
+// The items' parts, which `set` describes.
+std::vector<sets::Split> parts_of(const SentenceChoice& choice, const Items& items,
+                                  const std::vector<sets::SplitShare>& others, SentenceSet& set) {
+  const bool is_published =
+      std::find(items.is_asked.begin(), items.is_asked.end(), true) != items.is_asked.end();
+  const auto shares = shares_of(choice, is_published, others);
+  auto parts = is_published ? sets::split_as_published(items.count, items.texts_of, items.is_asked,
+                                                       shares, choice.seed)
+                            : sets::split_by_text(items.count, items.texts_of, shares, choice.seed);
+  std::erase_if(parts, [](const sets::Split& part) { return part.name == kUnused; });
+  for (const sets::Split& part : parts) set.splits.push_back(part.description);
   return parts;
 }
 
@@ -49,19 +88,19 @@ std::vector<std::string>* set_apart(SentenceSet& set, const sets::Split& part) {
 SentenceSet load_pairs(const std::string& path, const SentenceChoice& choice) {
   SentenceSet set;
   std::vector<sets::SentencePair> pairs;
-  for (sets::PairSet& one : sets::load_pair_sets(path)) {
-    keep_first(one.pairs, choice.items);
-    pairs.insert(pairs.end(), one.pairs.begin(), one.pairs.end());
-    set.unscored += one.unscored;
+  std::vector<sets::PairSet> files = sets::load_pair_sets(path);
+  const std::vector<bool> asked = asked_of(files);
+  Items items{.texts_of = [&](size_t item) {
+    return std::vector<std::string_view>{pairs[item].first, pairs[item].second};
+  }};
+  for (size_t f = 0; f < files.size(); ++f) {
+    keep_first(files[f].pairs, choice.items);
+    pairs.insert(pairs.end(), files[f].pairs.begin(), files[f].pairs.end());
+    items.is_asked.resize(pairs.size(), asked[f]);
+    set.unscored += files[f].unscored;
   }
-  const auto parts = sets::split_by_text(
-      pairs.size(),
-      [&](size_t item) {
-        return std::vector<std::string_view>{pairs[item].first, pairs[item].second};
-      },
-      parts_of(choice, {{"queries", 1}}), choice.seed);
-  for (const sets::Split& part : parts) {
-    set.splits.push_back(part.description);
+  items.count = pairs.size();
+  for (const sets::Split& part : parts_of(choice, items, {{kQueries, 1}}, set)) {
     std::vector<std::string>* apart = set_apart(set, part);
     for (const size_t item : part.items) {
       auto& texts = apart != nullptr ? *apart : set.texts;
@@ -77,13 +116,18 @@ SentenceSet load_pairs(const std::string& path, const SentenceChoice& choice) {
 
 SentenceSet load_labelled(const std::string& path, const SentenceChoice& choice) {
   SentenceSet set;
-  std::vector<sets::LabelledText> texts = sets::load_labelled(path);
-  keep_first(texts, choice.items);
-  const auto parts = sets::split_by_text(
-      texts.size(), [&](size_t item) { return std::vector<std::string_view>{texts[item].text}; },
-      parts_of(choice, {{"probe", 0.8}, {"queries", 0.2}}), choice.seed);
-  for (const sets::Split& part : parts) {
-    set.splits.push_back(part.description);
+  std::vector<sets::LabelledText> texts;
+  std::vector<sets::LabelledSet> files = sets::load_labelled_sets(path);
+  const std::vector<bool> asked = asked_of(files);
+  Items items{
+      .texts_of = [&](size_t item) { return std::vector<std::string_view>{texts[item].text}; }};
+  for (size_t f = 0; f < files.size(); ++f) {
+    keep_first(files[f].texts, choice.items);
+    texts.insert(texts.end(), files[f].texts.begin(), files[f].texts.end());
+    items.is_asked.resize(texts.size(), asked[f]);
+  }
+  items.count = texts.size();
+  for (const sets::Split& part : parts_of(choice, items, {{"probe", 0.8}, {kQueries, 0.2}}, set)) {
     std::vector<std::string>* apart = set_apart(set, part);
     for (const size_t item : part.items) {
       if (apart != nullptr) {
@@ -107,11 +151,10 @@ SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
     set.choices.push_back(items.front().lead + letter);
   std::vector<std::string> texts;
   for (const auto& item : items) texts.push_back(item.text());
-  const auto parts = sets::split_by_text(
-      texts.size(), [&](size_t item) { return std::vector<std::string_view>{texts[item]}; },
-      parts_of(choice, {{"queries", 1}}), choice.seed);
-  for (const sets::Split& part : parts) {
-    set.splits.push_back(part.description);
+  const Items all{.count = texts.size(), .texts_of = [&](size_t item) {
+                    return std::vector<std::string_view>{texts[item]};
+                  }};
+  for (const sets::Split& part : parts_of(choice, all, {{kQueries, 1}}, set)) {
     std::vector<std::string>* apart = set_apart(set, part);
     for (const size_t item : part.items) {
       (apart != nullptr ? *apart : set.texts).push_back(texts[item]);

@@ -15,7 +15,7 @@ namespace reprise::experiments {
 [[nodiscard]] std::vector<workloads::WorkloadInfo> sentence_workloads();
 
 struct SentenceChoice {
-  int64_t items = 0;          // pairs of each file, labelled texts or questions: the first; 0: all
+  int64_t items = 0;          // pairs or labelled texts of each file, questions: the first; 0: all
   std::string group = "all";  // of mmlu: of subjects
   int64_t shots = 5;          // of mmlu: worked examples before each question
   double database_share = 0;  // of them, set apart for methods that store what they have seen
@@ -39,7 +39,9 @@ struct SentenceSet {
   int64_t unscored = 0;               // pairs left out because nobody scored them
 };
 
-// The sets of a folder are one. Throws Error as the loaders and split_by_text(), where the shares
+// The sets of a folder are one. Where its files' names say which are for training and which are
+// asked (see published.h), these are asked, and the others are cut into the rest: a database, what
+// methods and a probe learn from. Throws Error as the loaders and split_by_text(), where the shares
 // leave nothing to be asked, and where fewer than two pairs are left.
 SentenceSet load_sentences(const Workload& workload, const SentenceChoice& choice);
 

@@ -201,7 +201,7 @@ KindInfo SentencesKind::info() {
                     .fallback = 0,
                     .accepted = Integers{0, int64_t{1} << 24},
                     .unit = "items",
-                    .help = "pairs of each file, labelled texts or questions, the first ones; "
+                    .help = "pairs or labelled texts of each file, or questions: the first ones; "
                             "0: all"},
                    {.name = "pooling",
                     .fallback = kOfFolder,

@@ -19,4 +19,14 @@ struct LabelledText {
 // fewer columns, an empty sentence and another label, and for a file in which all labels are one.
 std::vector<LabelledText> load_labelled(const std::filesystem::path& file);
 
+struct LabelledSet {
+  std::string name;  // see short_name()
+  std::vector<LabelledText> texts;
+};
+
+// The sets of a file, or of a folder, by name: every file in it whose name has a role (see
+// published.h: "train.tsv", "sentiment-dev") or ends in "_labelled.txt", but for tables whose
+// heading has "sentence" and no "label" (GLUE's tests). Throws Error for a folder without any.
+std::vector<LabelledSet> load_labelled_sets(const std::filesystem::path& place);
+
 }  // namespace reprise::workloads::sentences

@@ -102,11 +102,24 @@ bool is_official(const fs::path& file) {
          name.find(kInput) != std::string::npos;
 }
 
+bool is_of_pairs(const fs::path& file) {
+  const std::string name = file.filename().string();
+  const auto is = [&](std::string_view begin, std::string_view end) {
+    return name.starts_with(begin) && name.ends_with(end);
+  };
+  return is("", ".tsv") || is("sts-", ".csv") || is("SICK_", ".txt") || is_official(file);
+}
+
+bool hides_scores(const fs::path& file) {
+  const TableLine heading = read_table_lines(file).front();
+  return has_column(heading, "sentence1") && has_column(heading, "sentence2") &&
+         !has_column(heading, "score");
+}
+
 }  // namespace
 
 PairSet load_pairs(const fs::path& file) {
-  PairSet set;
-  set.name = (fs::absolute(file).parent_path().filename() / file.filename()).string();
+  PairSet set{.name = short_name(file)};
   if (is_official(file)) {
     read_official(file, set);
   } else {
@@ -121,16 +134,14 @@ PairSet load_pairs(const fs::path& file) {
 std::vector<PairSet> load_pair_sets(const fs::path& place) {
   std::error_code error;
   if (!fs::is_directory(place, error)) return {load_pairs(place)};
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(place, error))
-    if (entry.path().extension() == ".tsv" || is_official(entry.path()))
-      files.push_back(entry.path());
-  if (error) raise("cannot read the folder {}: {}", place.string(), error.message());
-  if (files.empty())
-    raise("{} holds no pairs: neither *.tsv nor STS.input.*.txt; name a file", place.string());
-  std::sort(files.begin(), files.end());
   std::vector<PairSet> sets;
-  for (const fs::path& file : files) sets.push_back(load_pairs(file));
+  for (const fs::path& file : files_of(place, is_of_pairs))
+    if (!hides_scores(file)) sets.push_back(load_pairs(file));
+  if (sets.empty())
+    raise(
+        "{} holds no pairs: neither *.tsv nor STS.input.*.txt, sts-*.csv or SICK_*.txt with "
+        "scores; name a file",
+        place.string());
   return sets;
 }
 

@@ -16,7 +16,7 @@ struct SentencePair {
 };
 
 struct PairSet {
-  std::string name;  // the file's, with its folder's: "sts13/headlines.test.tsv"
+  std::string name;  // see short_name(): "sts13/headlines.test.tsv"
   std::vector<SentencePair> pairs;
   int64_t unscored = 0;  // pairs that nobody scored, left out
 };
@@ -32,8 +32,9 @@ struct PairSet {
 // score that is none of 0 to 5; and for a table that is none of these, with what was found.
 PairSet load_pairs(const std::filesystem::path& file);
 
-// The sets of a file, or of a folder, by name: every *.tsv and STS*.input.*.txt in it. Throws Error
-// for a folder without any.
+// The sets of a file, or of a folder, by name: every *.tsv, STS*.input.*.txt, sts-*.csv (the
+// benchmark's) and SICK_*.txt in it, but for tables whose heading has sentences and no score
+// (GLUE's tests). Throws Error for a folder without any.
 std::vector<PairSet> load_pair_sets(const std::filesystem::path& place);
 
 }  // namespace reprise::workloads::sentences

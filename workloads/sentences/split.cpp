@@ -12,20 +12,6 @@
 namespace reprise::workloads::sentences {
 namespace {
 
-// What makes two texts one: no case of ASCII letters, white space as one space.
-std::string compared(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
-      if (!out.empty() && out.back() != ' ') out += ' ';
-    } else {
-      out += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-    }
-  }
-  if (out.ends_with(' ')) out.pop_back();
-  return out;
-}
-
 // The same on every machine.
 uint64_t hash_of(std::string_view text) {
   uint64_t hash = text.size();
@@ -58,9 +44,7 @@ struct Cluster {
 };
 
 // In the order that the seed draws.
-std::vector<Cluster> clusters_of(
-    size_t items, const std::function<std::vector<std::string_view>(size_t)>& texts_of,
-    uint64_t seed) {
+std::vector<Cluster> clusters_of(size_t items, const TextsOf& texts_of, uint64_t seed) {
   Clusters joined(items);
   std::unordered_map<std::string, size_t> seen;
   std::vector<uint64_t> hashes(
@@ -68,7 +52,7 @@ std::vector<Cluster> clusters_of(
   for (size_t item = 0; item < items; ++item) {
     hashes[item] = UINT64_MAX;
     for (const std::string_view text : texts_of(item)) {
-      const std::string key = compared(text);
+      const std::string key = compared_text(text);
       hashes[item] = std::min(hashes[item], hash_of(key));
       const auto [found, is_new] = seen.emplace(key, item);
       if (!is_new) joined.join(found->second, item);
@@ -106,9 +90,21 @@ size_t neediest(const std::vector<Split>& splits, std::span<const SplitShare> sh
 
 }  // namespace
 
-std::vector<Split> split_by_text(
-    size_t items, const std::function<std::vector<std::string_view>(size_t)>& texts_of,
-    std::span<const SplitShare> shares, uint64_t seed) {
+std::string compared_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+      if (!out.empty() && out.back() != ' ') out += ' ';
+    } else {
+      out += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    }
+  }
+  if (out.ends_with(' ')) out.pop_back();
+  return out;
+}
+
+std::vector<Split> split_by_text(size_t items, const TextsOf& texts_of,
+                                 std::span<const SplitShare> shares, uint64_t seed) {
   std::vector<Split> splits;
   std::set<std::string> names;
   double total = 0;

@@ -16,6 +16,9 @@ struct SplitShare {
   double share = 0;  // > 0; of the shares' sum
 };
 
+// The texts of an item.
+using TextsOf = std::function<std::vector<std::string_view>(size_t item)>;
+
 struct Split {
   std::string name;
   std::vector<size_t> items;  // ascending
@@ -23,15 +26,17 @@ struct Split {
   std::string description;
 };
 
+// The text without case (of ASCII's letters) and with each run of white space as one: two texts
+// with the same one are one text.
+std::string compared_text(std::string_view text);
+
 // Items that have a text in common (one pair's sentence in another's) stay together, with those
 // that they have others in common with, and so on: a cluster. Clusters are taken in an order drawn
 // by (seed, texts), whatever their place in the list, and each goes where most is missing to the
 // share. So parts are disjoint by item and by text, the same for the same texts and seed, and as
-// large as the shares say but for the size of one cluster. Texts are compared without case and
-// with runs of white space as one. Throws Error where a part would be empty, with how many clusters
-// there are. One or more shares, none of the same name (CHECK).
-std::vector<Split> split_by_text(
-    size_t items, const std::function<std::vector<std::string_view>(size_t item)>& texts_of,
-    std::span<const SplitShare> shares, uint64_t seed);
+// large as the shares say but for the size of one cluster. Throws Error where a part would be
+// empty, with how many clusters there are. One or more shares, none of the same name (CHECK).
+std::vector<Split> split_by_text(size_t items, const TextsOf& texts_of,
+                                 std::span<const SplitShare> shares, uint64_t seed);
 
 }  // namespace reprise::workloads::sentences

@@ -1,5 +1,6 @@
 #include "workloads/sentences/table_lines.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/base/error.h"
@@ -39,6 +40,26 @@ std::vector<TableLine> read_table_lines(const std::filesystem::path& path) {
     lines.pop_back();
   if (lines.empty()) raise("{} holds no line", path.string());
   return lines;
+}
+
+std::vector<std::filesystem::path> files_of(
+    const std::filesystem::path& folder,
+    const std::function<bool(const std::filesystem::path& file)>& is_one) {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (is_one(entry.path())) files.push_back(entry.path());
+  if (error) raise("cannot read the folder {}: {}", folder.string(), error.message());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string short_name(const std::filesystem::path& file) {
+  return (std::filesystem::absolute(file).parent_path().filename() / file.filename()).string();
+}
+
+bool has_column(const TableLine& line, std::string_view name) {
+  return std::find(line.columns.begin(), line.columns.end(), name) != line.columns.end();
 }
 
 std::string trimmed(std::string_view text) {

@@ -76,6 +76,38 @@ TEST(LoadSentences, WhatMethodsLearnFromIsNeitherStoredNorAsked) {
       {"database_share 0.6", "training_share 0.4", "below 1"});
 }
 
+// Files whose names say what they are for: the test's pairs are asked, all of them, and the
+// training's are stored and learned from, but for those with a sentence of the test's.
+TEST(LoadSentences, FilesOfTrainingAndTestAreKeptApart) {
+  const TempDir dir;
+  dir.write("x-train.tsv", pair_lines(20) + "3\tasked\tby the test\n");
+  dir.write("x-test.tsv", "1\tAsked\tone\n2\ttwo\tthree\n4\tfour\tfive\n");
+  const std::string folder = dir.path().string();
+  const SentenceSet set =
+      load_sentences({"sentence_pairs", folder}, {.database_share = 0.5, .training_share = 0.25});
+  EXPECT_EQ(set.scores, (std::vector<double>{1, 2, 4}));
+  EXPECT_EQ(set.texts.size(), 6u);
+  EXPECT_EQ(set.database.size(), 20u);
+  EXPECT_EQ(set.training.size(), 10u);
+  ASSERT_EQ(set.splits.size(), 3u);
+  EXPECT_NE(set.splits[2].find("3 of 24 items, as published; 1 others"), std::string::npos)
+      << set.splits[2];
+  EXPECT_EQ(load_sentences({"sentence_pairs", folder}, {}).splits.size(), 1u);
+
+  std::string labelled;
+  for (int i = 0; i < 20; ++i)
+    labelled += "text " + std::to_string(i) + "\t" + std::to_string(i % 2) + "\n";
+  const TempDir sentiment;
+  sentiment.write("train.tsv", labelled);
+  sentiment.write("dev.tsv", "new\t1\nold\t0\n");
+  const SentenceSet labels =
+      load_sentences({"sentiment", sentiment.path().string()}, {.database_share = 0.25});
+  EXPECT_EQ(labels.database.size(), 5u);
+  EXPECT_EQ(labels.probe.size(), 15u);
+  ASSERT_EQ(labels.queries.size(), 2u);
+  EXPECT_EQ(labels.texts[labels.queries[0]], "new");
+}
+
 TEST(LoadSentences, LabelsAreLearnedFromFourOfFive) {
   const TempDir dir;
   std::string text;

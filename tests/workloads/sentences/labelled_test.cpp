@@ -37,6 +37,25 @@ TEST(LoadLabelled, WhatIsWrongIsNamedWithItsLine) {
   refused("a\t1\nb\t1\n", {"all 2 labels are one"});
 }
 
+TEST(LoadLabelledSets, AFolderIsTheFilesThatItsNamesTell) {
+  const TempDir dir;
+  const char* text = "sentence\tlabel\ngood\t1\nbad\t0\n";
+  dir.write("train.tsv", text);
+  dir.write("dev.tsv", text);
+  dir.write("test.tsv", "index\tsentence\n0\tgood\n");  // GLUE's, without labels
+  dir.write("readme.txt", "none");
+  const auto sets = load_labelled_sets(dir.path());
+  ASSERT_EQ(sets.size(), 2u);
+  EXPECT_EQ(sets[0].name, (dir.path().filename() / "dev.tsv").string());
+  EXPECT_EQ(sets[1].texts.size(), 2u);
+  EXPECT_EQ(load_labelled_sets(dir.path() / "train.tsv").size(), 1u);
+  const TempDir plain;
+  plain.write("yelp_labelled.txt", "good\t1\nbad\t0\n");
+  EXPECT_EQ(load_labelled_sets(plain.path()).size(), 1u);
+  const TempDir empty;
+  expect_error([&] { (void)load_labelled_sets(empty.path()); }, {"no labelled sentences"});
+}
+
 TEST(LoadLabelled, TheSentimentFilesAreHalfPositive) {
   REPRISE_NEEDS_DATA();
   for (const char* name : {"amazon_cells", "imdb", "yelp"}) {
@@ -47,6 +66,7 @@ TEST(LoadLabelled, TheSentimentFilesAreHalfPositive) {
     for (const LabelledText& text : texts) positive += text.is_positive ? 1 : 0;
     EXPECT_EQ(positive, 500) << name;
   }
+  EXPECT_EQ(load_labelled_sets(testing::data_dir() / "datasets" / "sentiment").size(), 3u);
 }
 
 }  // namespace

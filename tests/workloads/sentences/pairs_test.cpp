@@ -102,9 +102,15 @@ TEST(LoadPairSets, AFolderIsAllItsTables) {
   dir.write("b.tsv", "1\ta\tb\n2\tc\td\n");
   dir.write("a.tsv", "1\ta\tb\n2\tc\td\n3\te\tf\n");
   dir.write("LICENSE.txt", "none");
+  dir.write("test.tsv", "index\tsentence1\tsentence2\n0\ta\tb\n");  // GLUE's, without scores
+  EXPECT_EQ(load_pair_sets(dir.path()).size(), 2u);
+  dir.write("sts-dev.csv", "main\tf\t2012\t01\t4.2\ta\tb\nmain\tf\t2012\t02\t0\tc\td\n");
+  dir.write("SICK_trial.txt", "sentence_A\tsentence_B\trelatedness_score\na\tb\t1\nc\td\t2\n");
   const auto sets = load_pair_sets(dir.path());
-  ASSERT_EQ(sets.size(), 2u);
-  EXPECT_EQ(sets[0].pairs.size(), 3u);
+  ASSERT_EQ(sets.size(), 4u);
+  EXPECT_EQ(sets[0].name, (dir.path().filename() / "SICK_trial.txt").string());
+  std::filesystem::remove(dir.path() / "SICK_trial.txt");
+  EXPECT_EQ(sets[1].pairs.size(), 3u);
   EXPECT_EQ(load_pair_sets(dir.path() / "b.tsv").size(), 1u);
   const TempDir empty;
   expect_error([&] { (void)load_pair_sets(empty.path()); }, {"no pairs"});
@@ -119,7 +125,7 @@ TEST(LoadPairs, ThePublishedFilesHaveAsManyPairsAsTheySay) {
   const PairSet images = load_pairs(folder / "sts15" / "images.test.tsv");
   EXPECT_EQ(images.pairs.size(), 750u);
   EXPECT_GT(images.unscored, 0);
-  for (const char* year : {"sts12", "sts13", "sts14", "sts15", "sts16", "stsb"})
+  for (const char* year : {"sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick"})
     for (const PairSet& set : load_pair_sets(folder / year)) EXPECT_GT(set.pairs.size(), 100u);
 }
 

@@ -48,12 +48,17 @@ class AttnCacheMethod final : public PrefillMethod {
   void prepare(const PrefillSetup& setup) override {
     if (setup.database.empty())
       raise(
-          "attn_cache has nothing to store: set a database apart (database_share, or "
-          "database_texts)");
+          "attn_cache has no texts to store: set some apart (database_share of kind \"sentences\", "
+          "database_texts of kind \"prefill\")");
+    if (options_.learns() && setup.training.empty())
+      raise(
+          "attn_cache has no texts to learn from: set some apart (training_share of kind "
+          "\"sentences\", training_texts of kind \"prefill\"), or take a projector that is not "
+          "trained (preset \"raw\", projector_from) and no loss_bound");
     pad_id_ = setup.config.eos_ids.empty() ? 0 : static_cast<int32_t>(setup.config.eos_ids.front());
     if (!options_.beside.empty())
       beside_ = make_rival_policy(options_.beside, options_.beside_options, setup);
-    const auto [stored, learned] = split(setup.database);
+    const Prompts stored = all_formed(setup.database), learned = all_formed(setup.training);
     folder_ = make_module_folder("maps");
     const attn_cache::ModelFacts facts = facts_of(setup);
     store(setup, facts, stored, learned);
@@ -99,15 +104,10 @@ class AttnCacheMethod final : public PrefillMethod {
   }
 
  private:
-  // What is stored, and what is learned from: the last ones.
-  std::pair<Prompts, Prompts> split(std::span<const std::vector<int32_t>> database) const {
-    const auto all = static_cast<double>(database.size());
-    const auto learned =
-        options_.learns() ? static_cast<size_t>(options_.training_share * all) : size_t{0};
-    std::pair<Prompts, Prompts> parts;
-    for (size_t i = 0; i < database.size(); ++i)
-      (i + learned < database.size() ? parts.first : parts.second).push_back(formed(database[i]));
-    return parts;
+  [[nodiscard]] Prompts all_formed(std::span<const std::vector<int32_t>> prompts) const {
+    Prompts all;
+    for (const std::vector<int32_t>& ids : prompts) all.push_back(formed(ids));
+    return all;
   }
 
   // Layers that are left out beside AttnCache are left out while maps are collected, too: of a model
@@ -135,7 +135,7 @@ class AttnCacheMethod final : public PrefillMethod {
   attn_cache::Projector make_projector(const PrefillSetup& setup,
                                        const attn_cache::ModelFacts& facts,
                                        const Prompts& learned) {
-    learning_texts_ = std::ssize(learned);
+    learning_texts_ = options_.learns() ? std::ssize(learned) : 0;
     const attn_cache::ProjectorShape shape = options_.projector_shape(facts.hidden);
     if (!options_.projector_file.empty()) return read_projector(shape, setup.context);
     if (!options_.trains())

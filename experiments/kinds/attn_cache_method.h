@@ -1,4 +1,5 @@
-// AttnCache as a method of kinds: its database is made of the point's database prompts.
+// AttnCache as a method of kinds: it stores the point's database prompts, and learns from its
+// training prompts.
 #pragma once
 
 #include <memory>
@@ -14,13 +15,10 @@ inline constexpr const char* kAttnCache = "attn_cache";
 
 // AttnCache's options, and how an experiment makes what they need.
 struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
-  // Where the projector's weights come from: "trained" by libtorch on database prompts, "random";
+  // Where the projector's weights come from: "trained" by libtorch on training prompts, "random";
   // a file of Projector::save() where `projector_file` names one.
   std::string projector_from = "trained";
   std::string projector_file;  // not visited: any text
-  // Of the database's prompts, those that train the projector or choose the threshold. They are not
-  // stored.
-  double training_share = 0.2;
   // Beyond the paper. Above 0, training prompts choose the threshold so that the expected loss, half
   // of 1 less the cosine of a prompt's output with and without reuse, is at most this; see
   // calibrate_threshold().

@@ -58,13 +58,10 @@ void AttnCacheMethodOptions::visit(reuse::OptionVisitor& visitor) {
   attn_cache::AttnCacheOptions::visit(visitor);
   visitor.word({"projector_from", "", "mlp, pooled_linear: trained by libtorch, or random weights"},
                {kTrained, "random"}, projector_from);
-  visitor.real({"training_share", "",
-                "of the database's texts, those that train a projector or choose a threshold and "
-                "are not stored"},
-               {0.01, 0.9}, training_share);
   visitor.real({"loss_bound", "",
-                "beyond the paper: the threshold is chosen so that half of 1 less the cosine of "
-                "vectors with and without reuse is at most this on average, 0: it is not"},
+                "beyond the paper: training texts choose the threshold so that half of 1 less the "
+                "cosine of outputs with and without reuse is at most this on average, 0: they do "
+                "not"},
                {0.0, 1.0}, loss_bound);
 }
 

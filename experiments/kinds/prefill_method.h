@@ -26,7 +26,13 @@ struct PrefillSetup {
   std::string model;  // tells apart models and the ways their weights are held
   uint64_t seed = 1;
   Run run;
-  std::span<const std::vector<int32_t>> database;  // prompts to store or to learn from
+  // Prompts that no query has: to be stored; and others to learn from before that.
+  std::span<const std::vector<int32_t>> database, training;
+
+  // To choose layers by.
+  [[nodiscard]] std::span<const std::vector<int32_t>> calibration() const {
+    return training.empty() ? database : training;
+  }
 };
 
 // What came of the prompts since begin_turn().

@@ -6,6 +6,7 @@
 #include "experiments/kinds/decode.h"
 #include "experiments/kinds/exactness.h"
 #include "experiments/kinds/pml_kind.h"
+#include "experiments/kinds/prefill.h"
 #include "experiments/kinds/request_lengths.h"
 #include "experiments/kinds/sentences.h"
 #include "experiments/kinds/serving.h"
@@ -34,6 +35,7 @@ constexpr Entry kKinds[] = {
     kind<TtftKind>(),     kind<DecodeKind>(),         kind<ExactnessKind>(), kind<AttentionKind>(),
     kind<AccuracyKind>(), kind<TokenMemoryKind>(),    kind<PmlKind>(),       kind<StateCopyKind>(),
     kind<ServingKind>(),  kind<RequestLengthsKind>(), kind<SentencesKind>(),
+    kind<PrefillKind>(),
 };
 
 }  // namespace

@@ -29,13 +29,15 @@ T read(const Json& options, const std::string& name) {
 
 // Shows some prompts to a policy that only looks.
 void calibrate(const std::string& name, const PrefillSetup& setup, model::LayerPolicy& looking) {
-  if (setup.database.empty())
+  const auto prompts = setup.calibration();
+  if (prompts.empty())
     raise(
-        "{} chooses layers by calibration prompts, and there are none: set a database apart "
-        "(database_share, or database_texts)",
+        "{} chooses layers by calibration texts, and there are none: set some apart "
+        "(training_share or database_share of kind \"sentences\", training_texts or database_texts "
+        "of kind \"prefill\")",
         name);
-  const size_t count = std::min(setup.database.size(), kMostCalibrationPrompts);
-  for (const std::vector<int32_t>& ids : setup.database.first(count))
+  for (const std::vector<int32_t>& ids :
+       prompts.first(std::min(prompts.size(), kMostCalibrationPrompts)))
     (void)setup.run(ids, &looking);
 }
 
@@ -107,13 +109,13 @@ const std::vector<Rival>& rivals() {
           kLazyFormer, "of each block of layers, the first computes its map and the others use it",
           false, lazy_former_policy),
       rival<san::SanOptions>(kSan,
-                             "the same, in blocks that are as long as the database's maps are alike",
+                             "the same, in blocks that are as long as maps of calibration texts are alike",
                              false, san_policy),
       rival<attn_drop::AttnDropOptions>(
-          kAttnDrop, "layers whose attention changes the database's texts least do without it",
+          kAttnDrop, "layers whose attention changes calibration texts least do without it",
           true, attn_drop_policy),
       rival<block_drop::BlockDropOptions>(
-          kBlockDrop, "layers that change the database's texts least are left out", true,
+          kBlockDrop, "layers that change calibration texts least are left out", true,
           block_drop_policy)};
   return all;
 }

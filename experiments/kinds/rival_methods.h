@@ -1,5 +1,5 @@
 // AttnCache's rivals as methods of kinds, and beside AttnCache: they learn which layers share or are
-// left out from the database's prompts, and store nothing.
+// left out from calibration prompts, and store nothing.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ std::unique_ptr<PrefillMethod> make_rival_method(const std::string& name, const 
 // Whether it leaves out what it does not compute, rather than computing it by an earlier layer's map.
 [[nodiscard]] bool skips_layers(const std::string& rival);
 // The rival's policy for the model, calibrated where the method does that; and what it chose, for a
-// record. Throws Error where it needs prompts and the database has none.
+// record. Throws Error where it needs calibration prompts and there are none.
 struct RivalPolicy {
   std::shared_ptr<model::LayerPolicy> policy;
   Json chosen = Json::object();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/problems.h"
@@ -11,9 +12,9 @@
 #include "core/sentence/cosine.h"
 #include "core/sentence/embedder.h"
 #include "experiments/kinds/costs.h"
+#include "experiments/kinds/attn_cache_method.h"
 #include "experiments/kinds/places.h"
-#include "experiments/kinds/sentence_methods.h"
-#include "experiments/kinds/undisturbed.h"
+#include "experiments/kinds/prefill_lane.h"
 #include "workloads/questions/mmlu_groups.h"
 
 namespace reprise::experiments {
@@ -30,11 +31,10 @@ const MetricInfo kAgreement = {
     "vector_cosine", "ratio",
     "of this method's vector (of mmlu, its logits) and the first method's: "
     "mean over texts"};
-const MetricInfo kTextMs = {"text_ms", "ms", "embedding all texts, over their number"};
-const MetricInfo kTokensPerS = {"tokens_per_s", "tokens/s", "of all texts, over the same time"};
-const MetricInfo kSpeedup = {"text_speedup", "ratio",
-                             "the first method's time per text over this one's"};
-const MetricInfo kTexts = {"texts", "texts", "that were embedded in each repetition"};
+const MetricInfo kGamma = {"speedup_degradation", "ratio",
+                           "score_loss over text_speedup - 1, of methods that are faster [AttnCache "
+                           "eq. 6]"};
+constexpr const char* kSpeedup = "text_speedup";
 
 constexpr const char* kOfFolder = "folder";
 constexpr const char* kTextAlone = "{text}";
@@ -81,13 +81,20 @@ std::vector<std::string> mmlu_tasks() {
   return tasks;
 }
 
-// One method's turns at the texts.
+// One method's turns at the texts, as it wants them.
 struct Lane {
-  std::unique_ptr<SentenceMethod> method;
+  PrefillLane turns;
+  std::vector<sentence::TextTokens> texts;
   std::vector<float> vectors;  // [texts, width]
-  std::vector<double> text_ms;
-  Undisturbed taking;
 };
+
+// The method with what the place of the sweep says of it.
+MethodChoice placed(const MethodChoice& method, const Group& group) {
+  MethodChoice here = method;
+  const double threshold = group.real_axis("threshold");
+  if (method.name == kAttnCache && threshold > 0) here.options["threshold"] = threshold;
+  return here;
+}
 
 class SentenceRun {
  public:
@@ -96,32 +103,45 @@ class SentenceRun {
         decoder_(decoder),
         set_(set_of(group)),
         reader_(reader_of(group, set_, decoder, tokenizer)),
-        lanes_(group.methods.size()),
         tokens_(reader_->tokens_of(set_.texts)) {
     for (const sentence::TextTokens& text : tokens_) {
       cut_ += text.was_cut() ? 1 : 0;
       total_tokens_ += std::ssize(text.ids);
     }
-    for (size_t m = 0; m < lanes_.size(); ++m) {
-      lanes_[m].method = make_sentence_method(group.methods[m]);
-      lanes_[m].method->prepare(*reader_, {set_.database, set_.training});
-      lanes_[m].vectors.resize(set_.texts.size() * static_cast<size_t>(reader_->width()));
-      lanes_[m].taking = Undisturbed(group.repetitions);
+    const int64_t together = group.axis("texts_per_step");
+    texts_per_step_ = together > 0 ? static_cast<size_t>(together) : tokens_.size();
+  }
+
+  // Methods store and learn from what is set apart.
+  void prepare(const Context& context, const std::atomic<bool>& stop) {
+    const auto database = ids_of(set_.database), training = ids_of(set_.training);
+    const PrefillSetup setup = {
+        .context = context,
+        .config = decoder_.config(),
+        .model = fmt::format("{} {} {}", group_.model.model, name_of(group_.weight_type().format),
+                             group_.seeds.weights),
+        .seed = group_.seeds.weights,
+        .run = [this](std::span<const int32_t> ids,
+                      model::LayerPolicy* policy) { return read_one(ids, policy); },
+        .database = database,
+        .training = training};
+    for (const MethodChoice& method : group_.methods) {
+      if (stop) throw Interrupted{};
+      add_lane(PrefillLane(placed(method, group_), setup, group_.repetitions));
     }
   }
 
   void take(size_t index, bool is_warmup) {
     Lane& lane = lanes_[index];
-    const auto embed = [&] {
-      const int64_t begin = now_ns();
-      reader_->read(tokens_, lane.vectors, lane.method->policy());
-      return static_cast<double>(now_ns() - begin) * 1e-6 / static_cast<double>(tokens_.size());
+    const auto width = static_cast<size_t>(reader_->width());
+    const auto read = [&](int64_t step, model::LayerPolicy* policy) {
+      const size_t first = static_cast<size_t>(step) * texts_per_step_;
+      const size_t count = std::min(texts_per_step_, lane.texts.size() - first);
+      reader_->read(std::span(std::as_const(lane.texts)).subspan(first, count),
+                    std::span(lane.vectors).subspan(first * width, count * width), policy);
     };
-    if (is_warmup) {
-      (void)embed();
-    } else {
-      lane.text_ms.push_back(lane.taking.take([] {}, embed));
-    }
+    const size_t steps = (lane.texts.size() + texts_per_step_ - 1) / texts_per_step_;
+    lane.turns.take(static_cast<int64_t>(steps), is_warmup, read);
   }
 
   [[nodiscard]] Measurement measurement_of(size_t index) const {
@@ -131,22 +151,41 @@ class SentenceRun {
     out.set(kScore, score.value);
     out.set(kScoreLow, score.interval.low);
     out.set(kScoreHigh, score.interval.high);
-    out.sample(kTextMs, lane.text_ms);
-    out.derive(kTokensPerS, kTextMs, [&](double text_ms) {
-      return static_cast<double>(total_tokens_) * 1e3 /
-             (text_ms * static_cast<double>(tokens_.size()));
-    });
-    out.set(kTexts, static_cast<double>(tokens_.size()));
-    if (index > 0) compare(lane, score, out);
-    lane.method->report(out);
-    lane.taking.add_to(out);
     out.resolved = resolved();
+    std::vector<int64_t> lengths;
+    for (const sentence::TextTokens& text : lane.texts) lengths.push_back(std::ssize(text.ids));
+    lane.turns.report(
+        lanes_.front().turns,
+        {.config = decoder_.config(), .tokens = lengths, .is_one_a_step = texts_per_step_ == 1},
+        out);
+    if (index > 0) compare(lane, score, out);
     out.memory = {{"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
                   {"process_peak_bytes", peak_resident_bytes()}};
     return out;
   }
 
  private:
+  [[nodiscard]] std::vector<std::vector<int32_t>> ids_of(
+      const std::vector<std::string>& texts) const {
+    std::vector<std::vector<int32_t>> ids;
+    for (sentence::TextTokens& text : reader_->tokens_of(texts)) ids.push_back(std::move(text.ids));
+    return ids;
+  }
+
+  std::vector<float> read_one(std::span<const int32_t> ids, model::LayerPolicy* policy) {
+    const sentence::TextTokens text = {.ids = {ids.begin(), ids.end()}, .given = std::ssize(ids)};
+    std::vector<float> out(static_cast<size_t>(reader_->width()));
+    reader_->read(std::span(&text, 1), out, policy);
+    return out;
+  }
+
+  void add_lane(PrefillLane turns) {
+    Lane lane{.turns = std::move(turns), .texts = tokens_, .vectors = {}};
+    for (sentence::TextTokens& text : lane.texts) text.ids = lane.turns.method().formed(text.ids);
+    lane.vectors.resize(tokens_.size() * static_cast<size_t>(reader_->width()));
+    lanes_.push_back(std::move(lane));
+  }
+
   [[nodiscard]] SentenceScore score_of(const Lane& lane) const {
     return score_sentences(set_, lane.vectors, reader_->width(), group_.seeds.sampling);
   }
@@ -160,16 +199,15 @@ class SentenceRun {
       sum += sentence::cosine(std::span(first.vectors).subspan(at, width),
                               std::span(lane.vectors).subspan(at, width));
     out.set(kAgreement, sum / static_cast<double>(set_.texts.size()));
-    std::vector<double> speedups;
-    for (size_t r = 0; r < lane.text_ms.size(); ++r)
-      speedups.push_back(first.text_ms[r] / lane.text_ms[r]);
-    out.sample(kSpeedup, speedups);
+    const double gain = out.metrics.at(kSpeedup)["value"].get<double>() - 1;
+    if (gain > 0) out.set(kGamma, out.metrics.at(kLoss.name)["value"].get<double>() / gain);
   }
 
   [[nodiscard]] Json resolved() const {
     Json all = {{"splits", set_.splits},
                 {"unscored_pairs", set_.unscored},
                 {"cut_texts", cut_},
+                {"texts_a_step", texts_per_step_},
                 {"text_tokens", total_tokens_},
                 {"weight_bytes", decoder_.weight_bytes()},
                 {"weight_format", name_of(decoder_.weight_format())}};
@@ -185,6 +223,7 @@ class SentenceRun {
   const model::Decoder& decoder_;
   SentenceSet set_;
   std::unique_ptr<sentence::TextReader> reader_;
+  size_t texts_per_step_ = 1;
   std::vector<Lane> lanes_;
   std::vector<sentence::TextTokens> tokens_;
   int64_t cut_ = 0, total_tokens_ = 0;
@@ -193,6 +232,9 @@ class SentenceRun {
 }  // namespace
 
 KindInfo SentencesKind::info() {
+  std::vector<MetricInfo> metrics = {kScore, kScoreLow, kScoreHigh, kLoss, kAgreement, kGamma};
+  for (const auto& more : {prefill_lane_metrics(), prefill_method_metrics()})
+    metrics.insert(metrics.end(), more.begin(), more.end());
   return {.name = "sentences",
           .summary =
               "texts that nothing is generated behind: how well their vectors or likeliest answers "
@@ -230,17 +272,31 @@ KindInfo SentencesKind::info() {
                     .fallback = 0.0,
                     .accepted = Reals{0, 0.9},
                     .unit = "ratio",
-                    .help = "of the items, set apart for methods that learn before they store"}},
-          .metrics = {kScore, kScoreLow, kScoreHigh, kLoss, kAgreement, kTextMs, kTokensPerS,
-                      kSpeedup, kTexts},
-          .own_methods = sentence_methods(),
+                    .help = "of the items, set apart for methods that learn before they store"},
+                   {.name = "texts_per_step",
+                    .fallback = 0,
+                    .accepted = Integers{0, 1 << 20},
+                    .unit = "texts",
+                    .help = "that the model computes together; 0: as many as `reprise embed` does. "
+                            "attn_cache reuses maps where all texts of a step hit: take 1"},
+                   {.name = "threshold",
+                    .fallback = 0.0,
+                    .accepted = Reals{0, 2},
+                    .unit = "ratio",
+                    .help = "of attn_cache, instead of its option; 0: its option"}},
+          .metrics = std::move(metrics),
+          .own_methods = prefill_methods(),
           .own_workloads = sentence_workloads()};
+}
+
+std::string SentencesKind::missing(const MethodChoice& method) const {
+  return missing_for(method);
 }
 
 void SentencesKind::check(const Group& group) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
-    problems.collect([&] { (void)make_sentence_method(method); });
+    problems.collect([&] { (void)make_prefill_method(placed(method, group)); });
   problems.collect([&] { (void)set_of(group); });
   problems.collect([&] {
     const std::string place = with_model_folder(group).model.model;
@@ -269,6 +325,7 @@ std::vector<Measurement> SentencesKind::measure(const Group& group, const Json& 
   const Group with_folder = with_model_folder(group);
   const auto tokenizer = load_tokenizer(with_folder.model.model);
   SentenceRun run(group, bench_.decoder(with_folder), *tokenizer);
+  run.prepare(bench_.context(), stop);
   for (int64_t r = -group.warmup; r < group.repetitions; ++r)
     for (size_t m = 0; m < group.methods.size(); ++m) {
       if (stop) throw Interrupted{};

@@ -20,6 +20,7 @@ class SentencesKind : public Kind {
  public:
   explicit SentencesKind(const Context& context) : bench_(context) {}
   static KindInfo info();
+  [[nodiscard]] std::string missing(const MethodChoice& method) const override;
   void check(const Group& group) override;
   [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
   std::vector<Measurement> measure(const Group& group, const Json& machine,

@@ -31,6 +31,7 @@ const std::map<std::string, int64_t> kPublished = {
 const std::map<std::string, std::string> kCutToTwoLayers = {
     {"llama-2-13b-2-layers", "llama-2-13b"},
     {"llama-2-7b-2-layers", "llama-2-7b"},
+    {"llama-3.2-3b-2-layers", "llama-3.2-3b"},
     {"mistral-7b-2-layers", "mistral-7b"},
     {"phi-2-2-layers", "phi-2"},
 };

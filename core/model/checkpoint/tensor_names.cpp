@@ -101,7 +101,11 @@ StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor) 
                   numbered(piece.name.substr(is_bare ? 1 : 0), role.expert) +
                   (role.is_bias ? ".bias" : ".weight");
     stored.shape = {piece.outputs};
-    if (!is_vector(role)) stored.shape.push_back(tensor.cols);
+    if (role.part == Part::kConvolution && !role.is_bias) {
+      stored.shape.insert(stored.shape.end(), {config.hidden, config.convolution.kernel});
+    } else if (!is_vector(role)) {
+      stored.shape.push_back(tensor.cols);
+    }
     const int64_t count = piece.outputs * row_elements;
     layout.runs.push_back({.first = first, .count = count, .stored = layout.tensors.size()});
     layout.tensors.push_back(std::move(stored));

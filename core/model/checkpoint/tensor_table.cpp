@@ -35,6 +35,8 @@ bool has_position_query(Config config) {
   const RelativeConfig& relative = config.relative;
   return relative.span > 0 && relative.has_queries && !relative.shares_projections;
 }
+bool has_convolution(Config config) { return config.convolution.kernel > 0; }
+int64_t taps_dim(Config config) { return config.hidden * config.convolution.kernel; }
 bool second_norm_bias(Config config) { return has_second_norm(config) && norm_bias(config); }
 
 // clang-format off
@@ -62,6 +64,11 @@ constexpr PartRow kTable[] = {
      [](Config config) { return config.relative.has_norm; },
      [](Config config) { return config.relative.has_norm && norm_bias(config); }, one, hidden,
      {"", "", "", "", "", "encoder.LayerNorm"}},
+    {Part::kConvolution, "convolution", Stage::kBeforeLayers, PartKind::kMatrix, has_convolution,
+     has_convolution, hidden, taps_dim, {"", "", "", "", "", "", "", "", "encoder.conv.conv"}},
+    {Part::kConvolutionNorm, "norm of the convolution", Stage::kBeforeLayers, PartKind::kNorm,
+     has_convolution, [](Config config) { return has_convolution(config) && norm_bias(config); }, one, hidden,
+     {"", "", "", "", "", "", "", "", "encoder.conv.LayerNorm"}},
     {Part::kNorm1, "first norm", Stage::kLayer, PartKind::kNorm, yes, norm_bias, one, hidden,
      {"input_layernorm", "input_layernorm", "ln_attn", "norm_1", "input_layernorm",
       "attention.output.LayerNorm"}},
@@ -174,7 +181,7 @@ std::string_view name_prefix(const ModelConfig& config) {
 
 std::string_view layers_name(Naming naming) {
   constexpr std::array<std::string_view, kNamings> kNames = {
-      "layers",       "h", "h", "blocks", "layers", "encoder.layer", "layers", "encoder.layer",
+      "layers",        "h",     "h", "blocks", "layers", "encoder.layer", "layers", "encoder.layer",
       "encoder.layer", "layers"};
   return kNames[static_cast<size_t>(naming)];
 }

@@ -39,10 +39,12 @@ enum class Part : uint8_t {
   kSharedGate,     // [1, hidden]  of the sigmoid that scales the shared expert
   kRelativePositions,  // [2 * relative.span, hidden]
   kRelativeNorm,       // [1, hidden]  of its rows
-  kPositionKey,   // [heads * head_dim, hidden]  of its rows, to what queries are multiplied with
-  kPositionQuery  // [heads * head_dim, hidden]  to what keys are multiplied with
+  kPositionKey,     // [heads * head_dim, hidden]  of its rows, to what queries are multiplied with
+  kPositionQuery,   // [heads * head_dim, hidden]  to what keys are multiplied with
+  kConvolution,     // [hidden, hidden * convolution.kernel]  of an input all taps, then the next's
+  kConvolutionNorm  // [1, hidden]
 };
-inline constexpr size_t kParts = static_cast<size_t>(Part::kPositionQuery) + 1;
+inline constexpr size_t kParts = static_cast<size_t>(Part::kConvolutionNorm) + 1;
 
 enum class PartKind : uint8_t {
   kTable,   // rows are looked up

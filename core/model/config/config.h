@@ -74,6 +74,14 @@ struct RelativeConfig {
   int64_t max_distance = 0;
 };
 
+// What DeBERTa's second version adds behind its first layer, over the tokens i of each text:
+//   y_i = norm(layer(x)_i + act(bias + sum over t of W_t x_(i + t - kernel / 2)))
+// where x is what the first layer read, and 0 outside the text.
+struct ConvolutionConfig {
+  int64_t kernel = 0;  // odd; 0: none of it
+  Activation activation = Activation::kGelu;
+};
+
 // Mixture of experts: of some layers' MLPs, a router chooses a few for each token.
 //   p = softmax(router(x))     mlp(x) = sum over the per_token largest p_e of p_e * expert_e(x)
 //                                       + sigmoid(shared_gate(x)) * shared_expert(x)
@@ -109,7 +117,8 @@ struct ModelConfig {
   PositionScheme position = PositionScheme::kRotary;
   RotaryConfig rotary;
   AlibiConfig alibi;
-  RelativeConfig relative;     // beside `position`
+  RelativeConfig relative;  // beside `position`
+  ConvolutionConfig convolution;
   int64_t learned_offset = 0;  // position p reads row p + learned_offset of the table
   int64_t token_types = 0;     // rows of the table of token types; 0: the model has none
   bool embedding_norm = false;

@@ -67,6 +67,26 @@ void read_relative(JsonObject& json, ModelConfig& config) {
           json.where("embedding_size"), width, config.hidden);
 }
 
+// "tanh" is the default where nothing is said.
+void read_convolution(JsonObject& json, ModelConfig& config) {
+  const int64_t kernel = json.integer_in("conv_kernel_size", -1, 15, 0);
+  if (kernel < 1) return;
+  if (kernel % 2 == 0)
+    raise("{} is {}, which is not supported: an odd number leaves a text its length",
+          json.where("conv_kernel_size"), kernel);
+  const std::string activation =
+      read_choice(json, "conv_act", {"tanh", "gelu", "gelu_new", "gelu_pytorch_tanh"});
+  if (activation == "tanh")
+    raise("{} is \"tanh\", or absent, which is not supported: use gelu", json.where("conv_act"));
+  if (const int64_t groups = json.integer_in("conv_groups", 1, kMaxWidth, 1); groups != 1)
+    raise("{} is {}, which is not supported: use 1", json.where("conv_groups"), groups);
+  if (config.layers < 2)
+    raise("{} is 1: a convolution stands between two layers", json.where("num_hidden_layers"));
+  config.convolution = {
+      .kernel = kernel,
+      .activation = activation == "gelu" ? Activation::kGelu : Activation::kGeluTanh};
+}
+
 }  // namespace
 
 void read_deberta(JsonObject& json, ModelConfig& config) {
@@ -97,7 +117,7 @@ void read_deberta_v2(JsonObject& json, ModelConfig& config) {
             json.where("norm_rel_ebd"), word.substr(0, 100));
     relative.has_norm = relative.has_norm || word == "layer_norm";
   }
-  require_off(json, "conv_kernel_size");
+  read_convolution(json, config);
 }
 
 }  // namespace reprise::model

@@ -65,7 +65,7 @@ class Watch final : public LayerPolicy {
 
  private:
   static Floats values_of(const TensorView& tensor) {
-    const auto* data = static_cast<const float*>(tensor.data());
+    const auto* data = tensor.as<const float>();
     return {data, data + tensor.elements()};
   }
 };

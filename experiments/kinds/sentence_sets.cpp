@@ -18,7 +18,7 @@ namespace {
 
 namespace sets = workloads::sentences;
 
-constexpr double kConfidence = 0.95;
+constexpr double kIntervalLevel = 0.95;
 
 template <typename Item>
 void keep_first(std::vector<Item>& items, int64_t count) {
@@ -174,9 +174,10 @@ SentenceScore score_pairs(const SentenceSet& set, std::span<const float> vectors
   for (size_t pair = 0; pair < set.scores.size(); ++pair)
     cosines.push_back(sentence::cosine(vectors.subspan(2 * pair * width, width),
                                        vectors.subspan((2 * pair + 1) * width, width)));
-  return {.value = results::spearman(cosines, set.scores),
-          .interval = results::bootstrap_spearman(
-              cosines, set.scores, {.confidence = kConfidence, .resamples = 2000, .seed = seed})};
+  return {
+      .value = results::spearman(cosines, set.scores),
+      .interval = results::bootstrap_spearman(
+          cosines, set.scores, {.confidence = kIntervalLevel, .resamples = 2000, .seed = seed})};
 }
 
 // The chosen texts' vectors and labels, side by side.
@@ -198,7 +199,7 @@ struct Chosen {
 
 SentenceScore share_of(int64_t right, int64_t asked) {
   return {.value = static_cast<double>(right) / static_cast<double>(asked),
-          .interval = results::wilson_interval(right, asked, kConfidence)};
+          .interval = results::wilson_interval(right, asked, kIntervalLevel)};
 }
 
 // Of equal logits the first counts.

@@ -46,7 +46,9 @@ class KindRegistry : public KindOnTinyModel {
     }
     if (kind == "sentences") {
       std::ofstream(dir_ / "pairs.tsv") << "5\tA cat\tA cat.\n2\tA dog\tThe tree\n"
-                                           "1\tHe ran\tBlue sky\n4\tShe sat\tShe sat down\n";
+                                           "1\tHe ran\tBlue sky\n4\tShe sat\tShe sat down\n"
+                                           "3\tA cow\tA cow ate\n0\tHis dog\tAn old tree\n"
+                                           "4\tRed sky\tA red sky\n2\tHe ate\tShe ate it\n";
       return group_of(
           {{"kind", kind},
            {"models", {"models/quickstart"}},

@@ -40,7 +40,7 @@ class PrefillLane {
  private:
   struct Step {
     double ms = 0;
-    double attention_ms = 0;  // and what its layers chose
+    double attention_ms = 0;  // with retrieval, loading and whatever else choosing took
     double feed_forward_ms = 0;
     int64_t reused_layers = 0;
   };

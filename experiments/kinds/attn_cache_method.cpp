@@ -75,7 +75,12 @@ class AttnCacheMethod final : public PrefillMethod {
   }
   [[nodiscard]] model::LayerPolicy* policy() override { return joined_.get(); }
   [[nodiscard]] bool looks_up() const override { return true; }
-  void begin_turn() override { policy_->reset(); }
+  void begin_turn() override {
+    policy_->reset();
+    if (!options_.begins_cold()) return;
+    for (int64_t group = 0; group < std::ssize(database_->maps().groups()); ++group)
+      database_->maps().release(group);
+  }
 
   [[nodiscard]] ReuseCounts counts() const override {
     ReuseCounts counts{.layers = policy_->counts().reused_layers};

@@ -19,6 +19,9 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   // a file of Projector::save() where `projector_file` names one.
   std::string projector_from = "trained";
   std::string projector_file;  // not visited: any text
+  // "warm": maps that an earlier turn has used are in this process' memory and checked; "cold": each
+  // turn maps and checks them anew. The file is in the system's memory either way.
+  std::string loading = "warm";
   // Beyond the paper. Above 0, training prompts choose the threshold so that the expected loss, half
   // of 1 less the cosine of a prompt's output with and without reuse, is at most this; see
   // calibrate_threshold().
@@ -31,6 +34,7 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   void check(const JsonObject& given) const;
   static std::vector<reuse::Preset<AttnCacheMethodOptions>> presets();
 
+  [[nodiscard]] bool begins_cold() const;
   // Whether weights are trained.
   [[nodiscard]] bool trains() const;
   // Whether any prompts are learned from without being stored.

@@ -10,6 +10,7 @@ namespace reprise::experiments {
 namespace {
 
 constexpr const char* kTrained = "trained";
+constexpr const char* kCold = "cold";
 constexpr const char* kFile = "projector_file";
 constexpr const char* kBeside = "beside";
 constexpr const char* kMethod = "method";
@@ -58,6 +59,10 @@ void AttnCacheMethodOptions::visit(reuse::OptionVisitor& visitor) {
   attn_cache::AttnCacheOptions::visit(visitor);
   visitor.word({"projector_from", "", "mlp, pooled_linear: trained by libtorch, or random weights"},
                {kTrained, "random"}, projector_from);
+  visitor.word({"loading", "",
+                "maps that an earlier turn used are mapped and checked already, or in each turn "
+                "anew; the file is in the system's memory either way"},
+               {"warm", kCold}, loading);
   visitor.real({"loss_bound", "",
                 "beyond the paper: training texts choose the threshold so that half of 1 less the "
                 "cosine of outputs with and without reuse is at most this on average, 0: they do "
@@ -81,6 +86,8 @@ std::vector<reuse::Preset<AttnCacheMethodOptions>> AttnCacheMethodOptions::prese
   }
   return all;
 }
+
+bool AttnCacheMethodOptions::begins_cold() const { return loading == kCold; }
 
 bool AttnCacheMethodOptions::trains() const {
   return projector != "raw" && projector_file.empty() && projector_from == kTrained;

@@ -20,12 +20,13 @@ std::unique_ptr<PrefillMethod> make_rival_method(const std::string& name, const 
 [[nodiscard]] Json resolve_rival_options(const std::string& name, const JsonObject& given);
 // Whether it leaves out what it does not compute, rather than computing it by an earlier layer's map.
 [[nodiscard]] bool skips_layers(const std::string& rival);
-// The rival's policy for the model, calibrated where the method does that; and what it chose, for a
-// record. Throws Error where it needs calibration prompts and there are none.
+
 struct RivalPolicy {
   std::shared_ptr<model::LayerPolicy> policy;
-  Json chosen = Json::object();
+  Json chosen = Json::object();  // layers, for a record
 };
+// For the set-up's model, calibrated where the method does that. Throws Error where it needs
+// calibration prompts and there are none.
 [[nodiscard]] RivalPolicy make_rival_policy(const std::string& name, const Json& options,
                                             const PrefillSetup& setup);
 

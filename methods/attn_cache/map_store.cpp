@@ -180,6 +180,8 @@ void MapStore::fetch_layers(int64_t group, int64_t first, int64_t end) const {
 void MapStore::release(int64_t group) const {
   const MapGroup& place = groups_.at(static_cast<size_t>(group));
   map_.release(place.begin, group_bytes(place.tokens));
+  for (int64_t layer = 0; layer < identity_.layers; ++layer)
+    states_[hash_index(group, layer)].store(State::kUnknown, std::memory_order_release);
 }
 
 }  // namespace reprise::attn_cache

@@ -78,7 +78,8 @@ class MapStore {
   void check_all() const;
   // Asks the system to begin reading maps of neighbouring layers. Returns at once.
   void fetch_layers(int64_t group, int64_t first, int64_t end) const;
-  // The pages of a group may leave memory: for measurements that begin with a cold store.
+  // The pages of a group leave this process' memory and its maps are unchecked again: for
+  // measurements that begin with a cold store.
   void release(int64_t group) const;
 
  private:

@@ -44,8 +44,10 @@ TEST_F(Prefill, StoredTextsHitAndAreComputedAsInFull) {
       {"compute", "maps",
        method("attn_cache",
               {{"threshold", 1.0}, {"projector_from", "random"}, {"map_form", "f32"}}),
-       method("attn_cache", {{"threshold", 2.0}, {"projector_from", "random"}})}));
-  ASSERT_EQ(measured.size(), 4u);
+       method("attn_cache", {{"threshold", 2.0}, {"projector_from", "random"}}),
+       method("attn_cache",
+              {{"threshold", 1.0}, {"projector_from", "random"}, {"loading", "cold"}})}));
+  ASSERT_EQ(measured.size(), 5u);
   const Measurement &full = measured[0], &eager = measured[1], &hit = measured[2],
                     &miss = measured[3];
   EXPECT_EQ(value_of(full, "texts"), 3);
@@ -65,6 +67,8 @@ TEST_F(Prefill, StoredTextsHitAndAreComputedAsInFull) {
   EXPECT_EQ(value_of(miss, "max_difference"), 0);  // the same bits
   EXPECT_FALSE(miss.metrics.contains("text_speedup_hits"));
   EXPECT_GT(value_of(miss, "retrieval_ms"), 0);
+  EXPECT_EQ(value_of(measured[4], "hit_rate"), 1);
+  EXPECT_GT(value_of(measured[4], "loading_ms"), 0);
   EXPECT_GT(value_of(miss, "text_bound"), 1);
   EXPECT_GT(value_of(miss, "attention_bound"), value_of(miss, "text_bound"));
 }

@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "experiments/kinds/accuracy.h"
 #include "experiments/kinds/attention_kind.h"
+#include "experiments/kinds/attention_maps.h"
 #include "experiments/kinds/decode.h"
 #include "experiments/kinds/exactness.h"
 #include "experiments/kinds/pml_kind.h"
@@ -35,7 +36,7 @@ constexpr Entry kKinds[] = {
     kind<TtftKind>(),     kind<DecodeKind>(),         kind<ExactnessKind>(), kind<AttentionKind>(),
     kind<AccuracyKind>(), kind<TokenMemoryKind>(),    kind<PmlKind>(),       kind<StateCopyKind>(),
     kind<ServingKind>(),  kind<RequestLengthsKind>(), kind<SentencesKind>(),
-    kind<PrefillKind>(),
+    kind<PrefillKind>(),  kind<AttentionMapsKind>(),
 };
 
 }  // namespace

@@ -64,6 +64,14 @@ class KindRegistry : public KindOnTinyModel {
            {"settings", {{"database_share", 0.5}, {"texts_per_step", 1}}},
            {"repetitions", 2}});
     }
+    if (kind == "attention_maps") {
+      std::ofstream(dir_ / "alike.tsv") << "5\tA cat\tA dog\n2\tA dog\tA cat\n";
+      return group_of(
+          {{"kind", kind},
+           {"models", {"models/quickstart"}},
+           {"methods", {"pairs", "uniform"}},
+           {"workload", {{"name", "sentence_pairs"}, {"file", (dir_ / "alike.tsv").string()}}}});
+    }
     if (kind == "prefill")
       return group_of({{"kind", kind},
                        {"methods",

@@ -65,7 +65,8 @@ class KindRegistry : public KindOnTinyModel {
            {"repetitions", 2}});
     }
     if (kind == "attention_maps") {
-      std::ofstream(dir_ / "alike.tsv") << "5\tA cat\tA dog\n2\tA dog\tA cat\n";
+      std::ofstream(dir_ / "alike.tsv") << "5\tA cat, a dog, a fox\tA cat, a fox, a dog\n"
+                                            "2\tA dog\tA cat\n";
       return group_of(
           {{"kind", kind},
            {"models", {"models/quickstart"}},

@@ -41,6 +41,7 @@ PrefillProducts prefill_products(const model::ModelConfig& config, int64_t token
   products.attention = products.reused + layers * (n * hidden * (q + kv) + scores * of_pairs);
   for (int64_t layer = 0; layer < config.layers; ++layer)
     products.rest += n * mlp_weights(config, layer);
+  products.rest += n * static_cast<double>(config.convolution.kernel) * hidden * hidden;
   return products;
 }
 

@@ -24,7 +24,10 @@ constexpr double kBound = 6e-5;
 
 class OnModels : public ::testing::TestWithParam<std::string> {
  protected:
-  Fixture fixture_{GetParam() == "bert" ? tiny_bert() : tiny_llama()};
+  static Json config_of(const std::string& name) {
+    return name == "bert" ? tiny_bert() : name == "deberta" ? tiny_deberta() : tiny_llama();
+  }
+  Fixture fixture_{config_of(GetParam())};
 };
 
 TEST_P(OnModels, AtThresholdOneAStoredPromptIsComputedAsByTheFullModel) {
@@ -97,7 +100,7 @@ TEST_P(OnModels, EveryFormOfMapsComputesStoredPromptsWithinItsError) {
   EXPECT_TRUE(std::isfinite(few));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OnModels, ::testing::Values("llama", "bert"),
+INSTANTIATE_TEST_SUITE_P(Models, OnModels, ::testing::Values("llama", "bert", "deberta"),
                          [](const auto& one) { return one.param; });
 
 TEST(AttnCacheBf16, StoredPromptsAreComputedAsByTheFullModel) {

@@ -30,6 +30,21 @@ inline Json tiny_bert() {
           {"type_vocab_size", 2},     {"layer_norm_eps", 1e-12}};
 }
 
+// Scores with relative positions.
+inline Json tiny_deberta() {
+  Json json = tiny_bert();
+  json.update({{"model_type", "deberta-v2"},
+               {"type_vocab_size", 0},
+               {"relative_attention", true},
+               {"position_buckets", 8},
+               {"norm_rel_ebd", "layer_norm"},
+               {"share_att_key", true},
+               {"pos_att_type", {"p2c", "c2p"}},
+               {"position_biased_input", false},
+               {"max_relative_positions", -1}});
+  return json;
+}
+
 // A model, and the folder for a database of it.
 struct Fixture {
   Context context = Context::machine();

@@ -78,9 +78,7 @@ void read_table(const fs::path& file, PairSet& set) {
 
 // Scores are of a file of their own, line by line; the last ones may be empty lines.
 void read_official(const fs::path& input, PairSet& set) {
-  std::string name = input.filename().string();
-  name.replace(name.find(kInput), kInput.size(), kScores);
-  const fs::path gold = input.parent_path() / name;
+  const fs::path gold = scores_beside(input);
   const std::vector<TableLine> sentences = read_table_lines(input);
   const std::vector<TableLine> scores = read_table_lines(gold);
   if (scores.size() > sentences.size())
@@ -95,19 +93,13 @@ void read_official(const fs::path& input, PairSet& set) {
   }
 }
 
-// Of 2016 it is STS2016.input.NAME.txt.
-bool is_official(const fs::path& file) {
-  const std::string name = file.filename().string();
-  return name.starts_with("STS") && name.ends_with(".txt") &&
-         name.find(kInput) != std::string::npos;
-}
-
 bool is_of_pairs(const fs::path& file) {
   const std::string name = file.filename().string();
   const auto is = [&](std::string_view begin, std::string_view end) {
     return name.starts_with(begin) && name.ends_with(end);
   };
-  return is("", ".tsv") || is("sts-", ".csv") || is("SICK_", ".txt") || is_official(file);
+  return is("", ".tsv") || is("sts-", ".csv") || is("SICK_", ".txt") ||
+         !scores_beside(file).empty();
 }
 
 bool hides_scores(const fs::path& file) {
@@ -118,9 +110,17 @@ bool hides_scores(const fs::path& file) {
 
 }  // namespace
 
+// Of 2016 it is STS2016.input.NAME.txt.
+fs::path scores_beside(const fs::path& file) {
+  std::string name = file.filename().string();
+  const size_t at = name.find(kInput);
+  if (!name.starts_with("STS") || !name.ends_with(".txt") || at == std::string::npos) return {};
+  return file.parent_path() / name.replace(at, kInput.size(), kScores);
+}
+
 PairSet load_pairs(const fs::path& file) {
   PairSet set{.name = short_name(file)};
-  if (is_official(file)) {
+  if (!scores_beside(file).empty()) {
     read_official(file, set);
   } else {
     read_table(file, set);

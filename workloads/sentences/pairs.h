@@ -32,6 +32,10 @@ struct PairSet {
 // score that is none of 0 to 5; and for a table that is none of these, with what was found.
 PairSet load_pairs(const std::filesystem::path& file);
 
+// Where the scores of a SemEval's file of sentences stand: STS.gs.NAME.txt of STS.input.NAME.txt,
+// in its folder. Empty for any other name.
+std::filesystem::path scores_beside(const std::filesystem::path& file);
+
 // The sets of a file, or of a folder, by name: every *.tsv, STS*.input.*.txt, sts-*.csv (the
 // benchmark's) and SICK_*.txt in it, but for tables whose heading has sentences and no score
 // (GLUE's tests). Throws Error for a folder without any.

@@ -22,6 +22,9 @@ const MetricInfo kMaxDifference = {
     "max_difference", "value",
     "largest difference of this method's hidden states and the first method's; 0: the same bits"};
 
+const MetricInfo kParameters = {"parameters", "parameters", "weights of the model"};
+const MetricInfo kWeightMb = {"weight_mb", "MB", "of the weights as they are held in memory"};
+
 constexpr int64_t kTrainingItem = int64_t{1} << 32;  // behind queries and database
 
 // Which items of the workload stand for what: the first queries are stored, the others are not.
@@ -110,6 +113,8 @@ class PrefillRun {
     lane.turns.report(
         lanes_.front().turns,
         {.config = decoder_.config(), .tokens = lengths, .is_one_a_step = true}, out);
+    out.set(kParameters, static_cast<double>(decoder_.config().parameters()));
+    out.set(kWeightMb, static_cast<double>(decoder_.weight_bytes()) * 1e-6);
     if (index > 0 && lane.hidden.size() == lanes_.front().hidden.size())
       out.set(kMaxDifference, max_difference(lane.hidden, lanes_.front().hidden));
     out.memory = {{"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
@@ -151,7 +156,7 @@ class PrefillRun {
 }  // namespace
 
 KindInfo PrefillKind::info() {
-  std::vector<MetricInfo> metrics = {kMaxDifference};
+  std::vector<MetricInfo> metrics = {kMaxDifference, kParameters, kWeightMb};
   for (const auto& more : {prefill_lane_metrics(), prefill_method_metrics()})
     metrics.insert(metrics.end(), more.begin(), more.end());
   return {.name = "prefill",

@@ -29,11 +29,13 @@ const std::map<std::string, int64_t> kPublished = {
 
 // The same model with fewer layers, for machines on which the whole takes too long.
 const std::map<std::string, std::string> kCutToTwoLayers = {
+    {"deepseek-moe-16b-2-layers", "deepseek-moe-16b"},  // the dense one and one of the others
     {"llama-2-13b-2-layers", "llama-2-13b"},
     {"llama-2-7b-2-layers", "llama-2-7b"},
     {"llama-3.2-3b-2-layers", "llama-3.2-3b"},
     {"mistral-7b-2-layers", "mistral-7b"},
     {"phi-2-2-layers", "phi-2"},
+    {"qwen1.5-moe-a2.7b-2-layers", "qwen1.5-moe-a2.7b"},
 };
 
 TEST(Shapes, CutOnesDifferInTheirLayersAlone) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "methods/attn_cache/map_store_writer.h"
@@ -144,6 +146,24 @@ TEST(MapStore, EvictionGivesUpWhatIsUsedLeast) {
   EXPECT_TRUE(has_right_maps(after));
   EXPECT_EQ(after.groups()[1].prompt_hash, 2u);
   EXPECT_NE(after.id(), store.id());
+}
+
+TEST(MapStore, ReleasedMapsAreCheckedAgain) {
+  const TempDir folder;
+  const auto path = folder.path() / "some.maps";
+  write_store(path, identity_of(MapForm::kF32), 2);
+  const MapStore store(path);
+  store.check_all();
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(store.groups()[1].begin));
+    file.put('\x7f');
+  }
+  EXPECT_NO_THROW(store.check_all());  // each was found sound before
+  store.release(0);
+  EXPECT_NO_THROW(store.check_all());
+  store.release(1);
+  expect_error([&] { store.check_all(); }, {path.string(), "group 1, layer 0 is damaged"});
 }
 
 TEST(MapStore, FilesOfOtherKindsAndNewerOnesAreRefused) {

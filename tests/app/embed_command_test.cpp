@@ -1,7 +1,11 @@
 // `reprise embed` as a user meets it: lines in, vectors out, and what is no text.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/base/child_process.h"
 #include "tests/app/command_line.h"
 #include "tests/core/sentence/sentence_testing.h"
 
@@ -28,8 +32,7 @@ class EmbedCommand : public CommandLine {
   }
   static std::vector<std::vector<float>> parsed(const std::string& out) {
     std::vector<std::vector<float>> all;
-    for (size_t at = 0; at < out.size();) {
-      const size_t end = out.find('\n', at);
+    for (size_t at = 0, end = 0; (end = out.find('\n', at)) != std::string::npos;) {
       all.push_back(Json::parse(out.substr(at, end - at)).get<std::vector<float>>());
       at = end + 1;
     }
@@ -94,6 +97,30 @@ TEST_F(EmbedCommand, ManyLinesPassInSeveralBatches) {
   ASSERT_EQ(all.size(), 900u);
   for (size_t i = 24; i < 900; ++i)
     for (size_t c = 0; c < 32; c += 11) ASSERT_NEAR(all[i][c], all[i % 24][c], 1e-5) << i;
+}
+
+// A pipe that stays open: each line is answered before the next is sent.
+TEST_F(EmbedCommand, WhoWaitsIsAnswered) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const auto out = dir_ / "answers.txt";
+  const int answers = ::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int notes = ::open((dir_ / "notes.txt").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  ChildProcess process(
+      {REPRISE_PROGRAM, "embed", "--model", bert_.path().string(), "--random-weights"},
+      {.in = ends[0], .out = answers, .err = notes});
+  for (const int end : {ends[0], answers, notes}) ::close(end);
+  for (size_t sent = 1; sent <= 3; ++sent) {
+    ASSERT_EQ(::write(ends[1], "a b\n", 4), 4);
+    size_t come = 0;
+    for (int looks = 0; come < sent && looks < 2000; ++looks) {
+      ::usleep(10000);
+      come = parsed(read_file(out)).size();
+    }
+    ASSERT_EQ(come, sent);
+  }
+  ::close(ends[1]);
+  EXPECT_EQ(process.wait().code(), 0);
 }
 
 TEST_F(EmbedCommand, JsonLinesHoldLineBreaks) {

@@ -97,6 +97,7 @@ class AttnCacheMethod final : public PrefillMethod {
     out.set(kStoredTexts, static_cast<double>(database_->maps().groups().size()));
     out.set(kThreshold, options_.threshold);
     out.resolved["attn_cache"] = {{"projector", database_->projector().origin().how},
+                                  {"projector_fingerprint", database_->projector().fingerprint()},
                                   {"learning_texts", learning_texts_},
                                   {"lookups", counts.lookups},
                                   {"hits", counts.hits},

@@ -108,8 +108,8 @@ void apply_product(const kv::AttentionPlan& plan, int64_t layer, const RowMap& p
         {.map = &map,
          .head = head,
          .first_row = group.first_row - part.first_row,
-         .seen = seen.subspan(static_cast<size_t>(group.first_row),
-                              static_cast<size_t>(group.rows())),
+         .seen =
+             seen.subspan(static_cast<size_t>(group.first_row), static_cast<size_t>(group.rows())),
          .out = static_cast<char*>(out.data) + static_cast<size_t>(to) * size_of(out.dtype),
          .out_dtype = out.dtype,
          .out_stride = map.heads * head_dim},
@@ -144,8 +144,8 @@ void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const Row
   std::vector<RowGroup> groups;
   for (const RowMap& part : maps) {
     groups.clear();
-    append_groups(plan, seen, part.first_row,
-                  static_cast<int32_t>(part.first_row + part.map.rows), groups);
+    append_groups(plan, seen, part.first_row, static_cast<int32_t>(part.first_row + part.map.rows),
+                  groups);
     for (const RowGroup& group : groups) {
       if (group.is_product())
         apply_products(plan, layer, part, group, seen, out, workers, context);

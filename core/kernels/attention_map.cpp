@@ -110,9 +110,8 @@ void compute_product(const MapCall& call, const RowGroup& group, int64_t head, W
     worker.scores.multiply(call.q, head, first, end, worker.products.data(), call.keys, isa);
     for (int64_t row = first; row < end; ++row) {
       const float* products = worker.products.data() + (row - first) * call.keys;
-      finish_row(call, head, row, [&](const KeyRun& run, int64_t t) {
-        return products[run.first_key + t];
-      });
+      finish_row(call, head, row,
+                 [&](const KeyRun& run, int64_t t) { return products[run.first_key + t]; });
     }
   }
 }

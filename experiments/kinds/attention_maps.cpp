@@ -117,8 +117,8 @@ Comparison compare(const std::string& method, const std::vector<TextMap>& maps,
 }
 
 SentenceSet pairs_of(const Group& group) {
-  SentenceSet set = load_sentences(
-      group.workload, {.items = group.axis("items"), .seed = group.seeds.prompts});
+  SentenceSet set =
+      load_sentences(group.workload, {.items = group.axis("items"), .seed = group.seeds.prompts});
   if (set.scores.empty())
     raise("kind attention_maps compares the texts of sentence_pairs, not of {}",
           group.workload.name);

@@ -116,8 +116,8 @@ class AttnCacheMethod final : public PrefillMethod {
     return all;
   }
 
-  // Layers that are left out beside AttnCache are left out while maps are collected, too: of a model
-  // without them, the others have other maps.
+  // Layers that are left out beside AttnCache are left out while maps are collected, too: of a
+  // model without them, the others have other maps.
   [[nodiscard]] attn_cache::RunPrompt runner(const PrefillSetup& setup) const {
     return [this, &setup](std::span<const int32_t> ids, model::LayerPolicy& policy) {
       if (options_.beside.empty() || !skips_layers(options_.beside)) {
@@ -149,7 +149,8 @@ class AttnCacheMethod final : public PrefillMethod {
     const auto folder = make_module_folder("training-maps");
     const attn_cache::SampleSet samples =
         attn_cache::collect(*folder, facts, options_, learned, runner(setup));
-    return attn_cache::train_projector(samples, attn_cache::MapStore(*folder / attn_cache::kMapsFile),
+    return attn_cache::train_projector(samples,
+                                       attn_cache::MapStore(*folder / attn_cache::kMapsFile),
                                        options_, setup.seed, setup.context)
         .projector;
   }
@@ -157,8 +158,7 @@ class AttnCacheMethod final : public PrefillMethod {
   // One that fits the options; that it is of this model its maker must know.
   [[nodiscard]] attn_cache::Projector read_projector(const attn_cache::ProjectorShape& shape,
                                                      const Context& context) const {
-    attn_cache::Projector projector =
-        attn_cache::Projector::load(options_.projector_file, context);
+    attn_cache::Projector projector = attn_cache::Projector::load(options_.projector_file, context);
     if (projector.shape() != shape)
       raise_shape(
           "{} is a projector \"{}\" of {} hidden values to {} features, these options and this "

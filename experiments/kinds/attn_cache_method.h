@@ -19,11 +19,11 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   // a file of Projector::save() where `projector_file` names one.
   std::string projector_from = "trained";
   std::string projector_file;  // not visited: any text
-  // "warm": maps that an earlier turn has used are in this process' memory and checked; "cold": each
-  // turn maps and checks them anew. The file is in the system's memory either way.
+  // "warm": maps that an earlier turn has used are in this process' memory and checked; "cold":
+  // each turn maps and checks them anew. The file is in the system's memory either way.
   std::string loading = "warm";
-  // Beyond the paper. Above 0, training prompts choose the threshold so that the expected loss, half
-  // of 1 less the cosine of a prompt's output with and without reuse, is at most this; see
+  // Beyond the paper. Above 0, training prompts choose the threshold so that the expected loss,
+  // half of 1 less the cosine of a prompt's output with and without reuse, is at most this; see
   // calibrate_threshold().
   double loss_bound = 0.0;
   // A rival's name and its options, which runs beside AttnCache; "": none. Not visited.

@@ -54,9 +54,9 @@ int64_t streamed_weight_bytes(const model::ModelConfig& config, const WeightType
   if (!config.tied_embeddings)
     unread += static_cast<double>(config.vocab * config.hidden) * bits_of(model::Part::kEmbedding);
   if (const int64_t experts = config.expert_layers() * config.experts.count; experts > 0)
-    unread += static_cast<double>(config.expert_parameters() / experts *
-                                  (experts - touched_experts)) *
-              bits_of(model::Part::kExpertUp);
+    unread +=
+        static_cast<double>(config.expert_parameters() / experts * (experts - touched_experts)) *
+        bits_of(model::Part::kExpertUp);
   return model::weight_bytes(config, type) - std::llround(unread / 8);
 }
 
@@ -120,15 +120,16 @@ void check_positions(const model::ModelConfig& config, int64_t sequence_tokens) 
         config.name, config.max_positions, sequence_tokens);
 }
 
-MemoryNeed memory_of_model(const model::ModelConfig& config, const WeightType& type,
-                           DType kv_dtype, int64_t tokens) {
+MemoryNeed memory_of_model(const model::ModelConfig& config, const WeightType& type, DType kv_dtype,
+                           int64_t tokens) {
   const auto weights = static_cast<double>(model::weight_bytes(config, type));
   const double cache =
       static_cast<double>(tokens) * static_cast<double>(kv_bytes_per_token(config, kv_dtype));
-  return {.bytes = weights + cache,
-          .of_what = fmt::format("{:.2f} GiB for weights of {} in {} and {:.2f} GiB for keys and "
-                                 "values of {} tokens",
-                                 gib(weights), config.name, name_of(type.format), gib(cache), tokens)};
+  return {
+      .bytes = weights + cache,
+      .of_what = fmt::format("{:.2f} GiB for weights of {} in {} and {:.2f} GiB for keys and "
+                             "values of {} tokens",
+                             gib(weights), config.name, name_of(type.format), gib(cache), tokens)};
 }
 
 }  // namespace reprise::experiments

@@ -33,8 +33,8 @@ struct PromptItems {
       : queries(group.axis("texts")),
         database(group.axis("database_texts")),
         training(group.axis("training_texts")),
-        stored_queries(std::llround(group.real_axis("stored_share") *
-                                    static_cast<double>(queries))) {}
+        stored_queries(
+            std::llround(group.real_axis("stored_share") * static_cast<double>(queries))) {}
 
   [[nodiscard]] int64_t query(int64_t index) const {
     return index < stored_queries ? index : database + index;
@@ -110,9 +110,8 @@ class PrefillRun {
                     {"stored_texts_asked", items_.stored_queries}};
     std::vector<int64_t> lengths;
     for (const std::vector<int32_t>& ids : lane.queries) lengths.push_back(std::ssize(ids));
-    lane.turns.report(
-        lanes_.front().turns,
-        {.config = decoder_.config(), .tokens = lengths, .is_one_a_step = true}, out);
+    lane.turns.report(lanes_.front().turns,
+                      {.config = decoder_.config(), .tokens = lengths, .is_one_a_step = true}, out);
     out.set(kParameters, static_cast<double>(decoder_.config().parameters()));
     out.set(kWeightMb, static_cast<double>(decoder_.weight_bytes()) * 1e-6);
     if (index > 0 && lane.hidden.size() == lanes_.front().hidden.size())
@@ -160,8 +159,9 @@ KindInfo PrefillKind::info() {
   for (const auto& more : {prefill_lane_metrics(), prefill_method_metrics()})
     metrics.insert(metrics.end(), more.begin(), more.end());
   return {.name = "prefill",
-          .summary = "time of prompts that nothing is generated behind, and where it goes, by what "
-                     "layers compute and reuse",
+          .summary =
+              "time of prompts that nothing is generated behind, and where it goes, by what "
+              "layers compute and reuse",
           .axes = {kPromptTokensAxis,
                    kSharedTokensAxis,
                    {.name = "texts",

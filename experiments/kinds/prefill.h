@@ -1,5 +1,5 @@
-// Kind "prefill": what a prompt costs that nothing is generated behind, by each way to run a model's
-// layers; of any shape, with random weights too.
+// Kind "prefill": what a prompt costs that nothing is generated behind, by each way to run a
+// model's layers; of any shape, with random weights too.
 #pragma once
 
 #include "experiments/framework/kind.h"

@@ -22,8 +22,8 @@ const MetricInfo kTexts = {"texts", "texts", "that were computed in each repetit
 const MetricInfo kHitRate = {"hit_rate", "ratio",
                              "of texts x layers, those computed with stored maps"};
 const MetricInfo kRetrievalMs = {"retrieval_ms", "ms", "per text: feature vector and search"};
-const MetricInfo kLoadingMs = {
-    "loading_ms", "ms", "per text: checking stored maps, which reads them the first time"};
+const MetricInfo kLoadingMs = {"loading_ms", "ms",
+                               "per text: checking stored maps, which reads them the first time"};
 const MetricInfo kAttentionMs = {
     "attention_ms", "ms",
     "per text: from the input norm to the output projection, without retrieval and loading"};
@@ -52,8 +52,8 @@ std::vector<double> scaled(std::vector<double> values, double factor) {
 }  // namespace
 
 std::vector<MetricInfo> prefill_lane_metrics() {
-  return {kTextMs,      kTokensPerS,    kSpeedup,          kSpeedupHits,          kTexts,
-          kHitRate,     kRetrievalMs,   kLoadingMs,        kAttentionMs,          kFeedForwardMs,
+  return {kTextMs,           kTokensPerS,           kSpeedup,        kSpeedupHits, kTexts,
+          kHitRate,          kRetrievalMs,          kLoadingMs,      kAttentionMs, kFeedForwardMs,
           kAttentionSpeedup, kAttentionSpeedupHits, kAttentionBound, kTextBound};
 }
 

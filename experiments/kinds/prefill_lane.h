@@ -33,8 +33,8 @@ class PrefillLane {
     std::span<const int64_t> tokens;  // of each, as the method read them
     bool is_one_a_step = false;
   };
-  // Adds the lane's metrics and the method's. `first` is what it is compared with: another lane that
-  // took the same steps in as many turns, or this one.
+  // Adds the lane's metrics and the method's. `first` is what it is compared with: another lane
+  // that took the same steps in as many turns, or this one.
   void report(const PrefillLane& first, const Prompts& prompts, Measurement& out) const;
 
  private:

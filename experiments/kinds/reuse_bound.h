@@ -7,8 +7,8 @@
 
 namespace reprise::experiments {
 
-// Multiplications of a prompt's layers, each of which computes all of its tokens; embedding and head
-// are not counted.
+// Multiplications of a prompt's layers, each of which computes all of its tokens; embedding and
+// head are not counted.
 struct PrefillProducts {
   double attention = 0;  // projections of queries, keys, values and outputs; scores; maps by values
   double reused = 0;     // what is left of it with a stored map: values, map by values, outputs

@@ -108,15 +108,15 @@ const std::vector<Rival>& rivals() {
       rival<lazy_former::LazyFormerOptions>(
           kLazyFormer, "of each block of layers, the first computes its map and the others use it",
           false, lazy_former_policy),
-      rival<san::SanOptions>(kSan,
-                             "the same, in blocks that are as long as maps of calibration texts are alike",
-                             false, san_policy),
+      rival<san::SanOptions>(
+          kSan, "the same, in blocks that are as long as maps of calibration texts are alike",
+          false, san_policy),
       rival<attn_drop::AttnDropOptions>(
-          kAttnDrop, "layers whose attention changes calibration texts least do without it",
-          true, attn_drop_policy),
-      rival<block_drop::BlockDropOptions>(
-          kBlockDrop, "layers that change calibration texts least are left out", true,
-          block_drop_policy)};
+          kAttnDrop, "layers whose attention changes calibration texts least do without it", true,
+          attn_drop_policy),
+      rival<block_drop::BlockDropOptions>(kBlockDrop,
+                                          "layers that change calibration texts least are left out",
+                                          true, block_drop_policy)};
   return all;
 }
 

@@ -1,5 +1,5 @@
-// AttnCache's rivals as methods of kinds, and beside AttnCache: they learn which layers share or are
-// left out from calibration prompts, and store nothing.
+// AttnCache's rivals as methods of kinds, and beside AttnCache: they learn which layers share or
+// are left out from calibration prompts, and store nothing.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,8 @@ namespace reprise::experiments {
 std::unique_ptr<PrefillMethod> make_rival_method(const std::string& name, const Json& options);
 // Every option as it turns out where `given` is given.
 [[nodiscard]] Json resolve_rival_options(const std::string& name, const JsonObject& given);
-// Whether it leaves out what it does not compute, rather than computing it by an earlier layer's map.
+// Whether it leaves out what it does not compute, rather than computing it by an earlier layer's
+// map.
 [[nodiscard]] bool skips_layers(const std::string& rival);
 
 struct RivalPolicy {

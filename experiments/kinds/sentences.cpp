@@ -11,8 +11,8 @@
 #include "core/sentence/choice_reader.h"
 #include "core/sentence/cosine.h"
 #include "core/sentence/embedder.h"
-#include "experiments/kinds/costs.h"
 #include "experiments/kinds/attn_cache_method.h"
+#include "experiments/kinds/costs.h"
 #include "experiments/kinds/places.h"
 #include "experiments/kinds/prefill_lane.h"
 #include "workloads/questions/mmlu_groups.h"
@@ -31,9 +31,10 @@ const MetricInfo kAgreement = {
     "vector_cosine", "ratio",
     "of this method's vector (of mmlu, its logits) and the first method's: "
     "mean over texts"};
-const MetricInfo kGamma = {"speedup_degradation", "ratio",
-                           "score_loss over text_speedup - 1, of methods that are faster [AttnCache "
-                           "eq. 6]"};
+const MetricInfo kGamma = {
+    "speedup_degradation", "ratio",
+    "score_loss over text_speedup - 1, of methods that are faster [AttnCache "
+    "eq. 6]"};
 constexpr const char* kSpeedup = "text_speedup";
 
 constexpr const char* kOfFolder = "folder";
@@ -289,9 +290,7 @@ KindInfo SentencesKind::info() {
           .own_workloads = sentence_workloads()};
 }
 
-std::string SentencesKind::missing(const MethodChoice& method) const {
-  return missing_for(method);
-}
+std::string SentencesKind::missing(const MethodChoice& method) const { return missing_for(method); }
 
 void SentencesKind::check(const Group& group) {
   Problems problems;

@@ -52,8 +52,8 @@ class FeatureIndex {
   [[nodiscard]] const VectorIndex* find(int64_t layer, int64_t tokens) const;
   [[nodiscard]] int64_t entries() const;              // of all indices
   [[nodiscard]] std::vector<int64_t> layers() const;  // that there are vectors of, ascending
-  // Throws Error, naming `source`, where an entry stands for maps that a store of so many groups and
-  // layers does not have.
+  // Throws Error, naming `source`, where an entry stands for maps that a store of so many groups
+  // and layers does not have.
   void require_entries_within(int64_t groups, int64_t layers, const std::string& source) const;
   // All vectors, as they were put; in another order.
   [[nodiscard]] FeatureSet features() const;

@@ -173,8 +173,7 @@ void Projector::scale_raw(std::span<const float> x, std::span<float> features) c
     double sum = 0.0;
     for (const float value : x.subspan(first, inputs)) sum += double{value} * value;
     const double factor = sum > 0.0 ? std::sqrt(0.5 / sum) : 0.0;
-    for (size_t i = first; i < first + inputs; ++i)
-      features[i] = static_cast<float>(factor * x[i]);
+    for (size_t i = first; i < first + inputs; ++i) features[i] = static_cast<float>(factor * x[i]);
   }
 }
 

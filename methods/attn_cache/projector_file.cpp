@@ -66,9 +66,12 @@ std::vector<MutableProjectorTensor> tensors_of(const ProjectorShape& shape,
 }
 
 Json describe_shape(const ProjectorShape& shape) {
-  return {{"kind", std::string(name_of(shape.kind))}, {"hidden", shape.hidden},
-          {"pooled_rows", shape.pooled_rows},         {"tokens", shape.tokens},
-          {"width", shape.width},                     {"features", shape.features}};
+  return {{"kind", std::string(name_of(shape.kind))},
+          {"hidden", shape.hidden},
+          {"pooled_rows", shape.pooled_rows},
+          {"tokens", shape.tokens},
+          {"width", shape.width},
+          {"features", shape.features}};
 }
 
 ProjectorShape parse_shape(JsonObject& object) {

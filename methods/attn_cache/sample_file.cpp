@@ -23,8 +23,7 @@ std::vector<IndexEntry> parse_entries(const std::vector<int64_t>& numbers, const
         layer >= maps.identity().layers)
       raise("{}: a sample of group {}, layer {}, which {} does not have", source, group, layer,
             maps.path().string());
-    entries.push_back(
-        {.group = static_cast<int32_t>(group), .layer = static_cast<int32_t>(layer)});
+    entries.push_back({.group = static_cast<int32_t>(group), .layer = static_cast<int32_t>(layer)});
   }
   return entries;
 }
@@ -50,8 +49,9 @@ SampleSet load_samples(const std::filesystem::path& path, const MapStore& maps) 
   const std::string source = path.string();
   const Json metadata = parse_json(model::safetensors_metadata_of(path), source);
   if (!metadata.contains(kKey) || !metadata[kKey].is_string())
-    raise("{} has no samples: its metadata have no \"{}\". Name a file that collecting has written.",
-          source, kKey);
+    raise(
+        "{} has no samples: its metadata have no \"{}\". Name a file that collecting has written.",
+        source, kKey);
   const Json description = parse_json(metadata[kKey].get<std::string>(), source);
   JsonObject object(description, source, kKey);
   if (object.string("maps") != maps.id())

@@ -35,8 +35,7 @@ std::vector<StepPrompt> prompts_of(const kv::AttentionPlan& plan) {
     if (prompts.empty() || !is_continued(plan, row)) prompts.push_back({.first_row = row});
     ++prompts.back().tokens;
   }
-  for (StepPrompt& prompt : prompts)
-    prompt.is_whole = is_whole(plan, prompt);
+  for (StepPrompt& prompt : prompts) prompt.is_whole = is_whole(plan, prompt);
   return prompts;
 }
 

@@ -20,13 +20,13 @@ class AttentionMaps : public KindOnTinyModel {
   std::vector<Measurement> measure(const std::string& pairs, const Json& settings = Json::object(),
                                    const Json& methods = {"pairs", "strangers", "uniform"}) {
     bert_.write("pairs.tsv", pairs);
-    const Group one = group_of(
-        {{"kind", "attention_maps"},
-         {"models", {{{"model", bert_.path().string()}, {"weights", "random"}}}},
-         {"methods", methods},
-         {"workload",
-          {{"name", "sentence_pairs"}, {"file", (bert_.path() / "pairs.tsv").string()}}},
-         {"settings", settings}});
+    const Group one =
+        group_of({{"kind", "attention_maps"},
+                  {"models", {{{"model", bert_.path().string()}, {"weights", "random"}}}},
+                  {"methods", methods},
+                  {"workload",
+                   {{"name", "sentence_pairs"}, {"file", (bert_.path() / "pairs.tsv").string()}}},
+                  {"settings", settings}});
     AttentionMapsKind kind(context_);
     kind.check(one);
     return kind.measure(one, Json::object(), stop_);

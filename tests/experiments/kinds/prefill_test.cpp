@@ -40,13 +40,13 @@ class Prefill : public KindOnTinyModel {
 };
 
 TEST_F(Prefill, StoredTextsHitAndAreComputedAsInFull) {
-  const auto measured = measure(group(
-      {"compute", "maps",
-       method("attn_cache",
-              {{"threshold", 1.0}, {"projector_from", "random"}, {"map_form", "f32"}}),
-       method("attn_cache", {{"threshold", 2.0}, {"projector_from", "random"}}),
-       method("attn_cache",
-              {{"threshold", 1.0}, {"projector_from", "random"}, {"loading", "cold"}})}));
+  const auto measured = measure(
+      group({"compute", "maps",
+             method("attn_cache",
+                    {{"threshold", 1.0}, {"projector_from", "random"}, {"map_form", "f32"}}),
+             method("attn_cache", {{"threshold", 2.0}, {"projector_from", "random"}}),
+             method("attn_cache",
+                    {{"threshold", 1.0}, {"projector_from", "random"}, {"loading", "cold"}})}));
   ASSERT_EQ(measured.size(), 5u);
   const Measurement &full = measured[0], &eager = measured[1], &hit = measured[2],
                     &miss = measured[3];
@@ -86,8 +86,9 @@ TEST_F(Prefill, TextsThatAreNotStoredHitByTheirSimilarityAlone) {
   Json near = raw, far = raw;
   near["threshold"] = 1.0 - 1e-6;
   far["threshold"] = -1.0;
-  const auto measured = measure(group({"compute", method("attn_cache", near), method("attn_cache", far)},
-                                      {{"stored_share", 0.34}, {"texts", 3}}));
+  const auto measured =
+      measure(group({"compute", method("attn_cache", near), method("attn_cache", far)},
+                    {{"stored_share", 0.34}, {"texts", 3}}));
   EXPECT_NEAR(value_of(measured[1], "hit_rate"), 1.0 / 3, 1e-12);  // the one that is stored
   EXPECT_LE(value_of(measured[1], "max_difference"), 1e-4);
   EXPECT_EQ(value_of(measured[2], "hit_rate"), 1);
@@ -96,10 +97,10 @@ TEST_F(Prefill, TextsThatAreNotStoredHitByTheirSimilarityAlone) {
 }
 
 TEST_F(Prefill, RivalsChooseTheirLayers) {
-  const auto measured = measure(group({"compute", "lazy_former", method("lazy_former", {{"block_layers", 1}}),
-                                       method("san", {{"similarity", 0.0}}),
-                                       method("attn_drop", {{"dropped", 1}}),
-                                       method("block_drop", {{"dropped", 0}})}));
+  const auto measured =
+      measure(group({"compute", "lazy_former", method("lazy_former", {{"block_layers", 1}}),
+                     method("san", {{"similarity", 0.0}}), method("attn_drop", {{"dropped", 1}}),
+                     method("block_drop", {{"dropped", 0}})}));
   EXPECT_GT(value_of(measured[1], "max_difference"), 1e-3);
   EXPECT_EQ(value_of(measured[2], "max_difference"), 0);
   EXPECT_EQ(measured[3].resolved["first_layers"], Json::array({0}));
@@ -113,12 +114,12 @@ TEST_F(Prefill, RivalsChooseTheirLayers) {
 // What is left out stays out; maps are shared where nothing hits.
 TEST_F(Prefill, RivalsRunBesideAttnCache) {
   const auto beside = [](double threshold, const Json& rival) {
-    return method("attn_cache", {{"preset", "raw"},
-                                 {"map_form", "f32"},
-                                 {"threshold", threshold},
-                                 {"beside", rival}});
+    return method(
+        "attn_cache",
+        {{"preset", "raw"}, {"map_form", "f32"}, {"threshold", threshold}, {"beside", rival}});
   };
-  const Json dropping = {{"method", "block_drop"}, {"dropped", 1}}, lazy = {{"method", "lazy_former"}};
+  const Json dropping = {{"method", "block_drop"}, {"dropped", 1}},
+             lazy = {{"method", "lazy_former"}};
   const auto measured =
       measure(group({method("block_drop", {{"dropped", 1}}), beside(1.0 - 1e-6, dropping),
                      beside(2.0, lazy), beside(1.0 - 1e-6, lazy)}));
@@ -132,11 +133,11 @@ TEST_F(Prefill, RivalsRunBesideAttnCache) {
 }
 
 TEST_F(Prefill, PaddedPromptsAreStoredAndAskedPadded) {
-  const auto measured = measure(group(
-      {"compute", method("attn_cache", {{"preset", "as_coded"},
-                                        {"padded_tokens", 32},
-                                        {"map_form", "f32"},
-                                        {"projector_from", "random"}})}));
+  const auto measured =
+      measure(group({"compute", method("attn_cache", {{"preset", "as_coded"},
+                                                      {"padded_tokens", 32},
+                                                      {"map_form", "f32"},
+                                                      {"projector_from", "random"}})}));
   EXPECT_EQ(value_of(measured[1], "hit_rate"), 1);
   EXPECT_FALSE(measured[1].metrics.contains("max_difference"));  // of other lengths
   EXPECT_GT(value_of(measured[1], "tokens_per_s") * value_of(measured[1], "text_ms"),
@@ -148,18 +149,23 @@ TEST_F(Prefill, WhatCannotBeIsRefused) {
                            std::initializer_list<std::string> parts) {
     expect_error([&] { (void)measure(group(methods, settings)); }, parts);
   };
-  refused(Json::array({method("attn_cache", {{"beside", {{"method", "lazy"}}}})}), {}, {"lazy", "lazy_former"});
-  refused(Json::array({method("attn_cache", {{"beside", {{"method", "san"}, {"droped", 1}}}})}), {}, {"droped"});
-  refused(Json::array({method("attn_cache", {{"loss_bound", 0.1}, {"layer_group", 1}})}), {}, {"layer_group"});
-  refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"loss_bound", 0.1}})}), {}, {"training_texts"});
-  refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"treshold", 1}})}), {}, {"threshold"});
+  refused(Json::array({method("attn_cache", {{"beside", {{"method", "lazy"}}}})}), {},
+          {"lazy", "lazy_former"});
+  refused(Json::array({method("attn_cache", {{"beside", {{"method", "san"}, {"droped", 1}}}})}), {},
+          {"droped"});
+  refused(Json::array({method("attn_cache", {{"loss_bound", 0.1}, {"layer_group", 1}})}), {},
+          {"layer_group"});
+  refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"loss_bound", 0.1}})}), {},
+          {"training_texts"});
+  refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"treshold", 1}})}), {},
+          {"threshold"});
   refused(Json::array({method("attn_cache", {{"projector_file", "absent.safetensors"}})}), {},
           {"absent.safetensors"});
-  refused(Json::array({method("attn_cache", {{"preset", "raw"}})}), {{"database_texts", 0}, {"stored_share", 0.0}},
-          {"database_texts"});
+  refused(Json::array({method("attn_cache", {{"preset", "raw"}})}),
+          {{"database_texts", 0}, {"stored_share", 0.0}}, {"database_texts"});
   refused(Json::array({"compute"}), {{"database_texts", 1}, {"texts", 3}}, {"stored_share"});
-  refused(Json::array({method("san", Json::object())}), {{"database_texts", 0}, {"stored_share", 0.0}},
-          {"training_texts"});
+  refused(Json::array({method("san", Json::object())}),
+          {{"database_texts", 0}, {"stored_share", 0.0}}, {"training_texts"});
   refused(Json::array({method("attn_drop", {{"dropped", 3}})}), {}, {"3 layers of 2"});
   refused(Json::array({"contiguous"}), {}, {"contiguous"});
 }
@@ -194,14 +200,14 @@ class ReusedSentences : public KindOnTinyModel {
   std::vector<Measurement> measure(const Json& methods, const Json& settings) {
     Json all = {{"database_share", 0.5}, {"texts_per_step", 1}};
     all.update(settings);
-    const Group one = group_of(
-        {{"kind", "sentences"},
-         {"models", {{{"model", bert_.path().string()}, {"weights", "random"}}}},
-         {"methods", methods},
-         {"workload",
-          {{"name", "sentence_pairs"}, {"file", (bert_.path() / "pairs.tsv").string()}}},
-         {"settings", all},
-         {"repetitions", 2}});
+    const Group one =
+        group_of({{"kind", "sentences"},
+                  {"models", {{{"model", bert_.path().string()}, {"weights", "random"}}}},
+                  {"methods", methods},
+                  {"workload",
+                   {{"name", "sentence_pairs"}, {"file", (bert_.path() / "pairs.tsv").string()}}},
+                  {"settings", all},
+                  {"repetitions", 2}});
     SentencesKind kind(context_);
     kind.check(one);
     return kind.measure(one, Json::object(), stop_);
@@ -232,8 +238,8 @@ TEST_F(ReusedSentences, HitsFallAsTheThresholdRises) {
 }
 
 TEST_F(ReusedSentences, SeveralTextsAStepReuseWhereAllHit) {
-  const auto measured = measure({"compute", method("attn_cache", raw_)},
-                                {{"threshold", 0.2}, {"texts_per_step", 0}});
+  const auto measured =
+      measure({"compute", method("attn_cache", raw_)}, {{"threshold", 0.2}, {"texts_per_step", 0}});
   EXPECT_FALSE(measured[1].metrics.contains("text_speedup_hits"));
   EXPECT_TRUE(measured[1].metrics.contains("hit_rate"));
 }
@@ -243,9 +249,9 @@ TEST_F(ReusedSentences, LayerByLayerAndBesideRivals) {
   fine["layer_group"] = 1;
   Json beside = raw_;
   beside["beside"] = {{"method", "attn_drop"}, {"dropped", 1}};
-  const auto measured = measure(
-      {"compute", method("attn_cache", fine), method("attn_cache", beside), "lazy_former"},
-      {{"threshold", 0.2}});
+  const auto measured =
+      measure({"compute", method("attn_cache", fine), method("attn_cache", beside), "lazy_former"},
+              {{"threshold", 0.2}});
   EXPECT_GT(value_of(measured[1], "hit_rate"), 0.2);
   EXPECT_EQ(measured[2].resolved["dropped_layers"].size(), 1u);
   EXPECT_LE(value_of(measured[2], "hit_rate"), 0.5);
@@ -255,9 +261,9 @@ TEST_F(ReusedSentences, ABoundOfTheLossChoosesTheThreshold) {
   Json strict = raw_, loose = raw_;
   strict["loss_bound"] = 0.04;  // 30 texts and more that learn can bound it
   loose["loss_bound"] = 1.0;
-  const auto measured = measure(
-      {"compute", method("attn_cache", strict), method("attn_cache", loose)},
-      {{"training_share", 0.25}});
+  const auto measured =
+      measure({"compute", method("attn_cache", strict), method("attn_cache", loose)},
+              {{"training_share", 0.25}});
   EXPECT_GE(measured[1].resolved["attn_cache"]["learning_texts"], 25);
   EXPECT_GE(value_of(measured[1], "threshold_used"), value_of(measured[2], "threshold_used"));
   EXPECT_GE(value_of(measured[2], "hit_rate"), value_of(measured[1], "hit_rate"));

@@ -53,7 +53,8 @@ class KindRegistry : public KindOnTinyModel {
           {{"kind", kind},
            {"models", {"models/quickstart"}},
            {"methods",
-            {"compute", "maps",
+            {"compute",
+             "maps",
              {{"name", "attn_cache"},
               {"options",
                {{"preset", "raw"},
@@ -66,7 +67,7 @@ class KindRegistry : public KindOnTinyModel {
     }
     if (kind == "attention_maps") {
       std::ofstream(dir_ / "alike.tsv") << "5\tA cat, a dog, a fox\tA cat, a fox, a dog\n"
-                                            "2\tA dog\tA cat\n";
+                                           "2\tA dog\tA cat\n";
       return group_of(
           {{"kind", kind},
            {"models", {"models/quickstart"}},

@@ -65,8 +65,8 @@ void Hit(benchmark::State& state) {
   Fixture fixture(shape_of(state.range(0)), DType::kBF16);
   const auto tokens = static_cast<int32_t>(state.range(1));
   const AttnCacheOptions options{.threshold = 1.0, .map_form = kForms[state.range(2)]};
-  const std::vector<std::vector<int32_t>> prompts = {
-      reprise::testing::some_prompt(tokens, 1), reprise::testing::some_prompt(tokens, 2)};
+  const std::vector<std::vector<int32_t>> prompts = {reprise::testing::some_prompt(tokens, 1),
+                                                     reprise::testing::some_prompt(tokens, 2)};
   const auto database = fixture.build(options, prompts);
   AttnCachePolicy policy(database, options, fixture.facts, fixture.context);
   AttnCacheOptions above = options;

@@ -356,8 +356,8 @@ TEST(Chains, AGroupWhoseFirstLayerIsLeftOutComputes) {
     SCOPED_TRACE(skipped);
     const AttnCacheOptions options{
         .threshold = -1e6, .layer_group = layer_group, .map_form = "f32"};
-    const auto policy = std::make_shared<AttnCachePolicy>(
-        fixture.build(options, prompts), options, fixture.facts, fixture.context);
+    const auto policy = std::make_shared<AttnCachePolicy>(fixture.build(options, prompts), options,
+                                                          fixture.facts, fixture.context);
     (void)fixture.run(prompts[1], policy.get());  // finds maps that must not come up again
     policy->reset();
     const auto skipping = std::make_shared<model::LayerSkipping>(
@@ -378,8 +378,8 @@ TEST(Chains, AGroupWhoseFirstLayerIsLeftOutComputes) {
 // What is stored of a model without some layers is what that model computes.
 TEST(Chains, MapsOfAModelWithoutSomeLayersAreCollectedAndReused) {
   Fixture fixture(tiny_llama());
-  const auto skipping = std::make_shared<model::LayerSkipping>(
-      std::vector<int64_t>{2}, 5, model::LayerAction::kSkipBlock);
+  const auto skipping = std::make_shared<model::LayerSkipping>(std::vector<int64_t>{2}, 5,
+                                                               model::LayerAction::kSkipBlock);
   const auto prompts = some_prompts(3, 12);
   const AttnCacheOptions options{.threshold = 1.0, .map_form = "f32"};
   const RunPrompt run = [&](std::span<const int32_t> ids, model::LayerPolicy& policy) {
@@ -395,8 +395,9 @@ TEST(Chains, MapsOfAModelWithoutSomeLayersAreCollectedAndReused) {
       std::make_shared<Database>(fixture.folder.path(), fixture.facts, fixture.context), options,
       fixture.facts, fixture.context);
   model::PolicyChain chain({skipping, policy});
-  EXPECT_LE(max_difference(fixture.run(prompts[1], &chain), fixture.run(prompts[1], skipping.get())),
-            kBound);
+  EXPECT_LE(
+      max_difference(fixture.run(prompts[1], &chain), fixture.run(prompts[1], skipping.get())),
+      kBound);
   EXPECT_EQ(policy->counts().reused_layers, 4);
 }
 

@@ -212,8 +212,8 @@ TEST(Samples, TheirFileGivesThemBackForTheirMapsAlone) {
   Fixture fixture(tiny_llama());
   const auto path = fixture.folder.path() / kSamplesFile;
   const AttnCacheOptions options{.layer_group = 2};
-  const SampleSet samples = collect(fixture.folder.path(), fixture.facts, options,
-                                    some_prompts(3, 12), fixture.runner());
+  const SampleSet samples =
+      collect(fixture.folder.path(), fixture.facts, options, some_prompts(3, 12), fixture.runner());
   EXPECT_EQ(samples.entries.size(), 9u);  // layers 0, 2 and 4
   const MapStore maps(fixture.folder.path() / kMapsFile);
   save_samples(path, samples, maps);

@@ -229,8 +229,7 @@ TEST(LayerSimilarity, OfTheLastLayerTheRowsCountThatAreWanted) {
     StepInput step = sequence.step(0, 5);
     step.hidden_rows = hidden_rows;
     step.policy = &similarity;
-    std::vector<float> hidden(hidden_rows.size() *
-                              static_cast<size_t>(decoder->config().hidden));
+    std::vector<float> hidden(hidden_rows.size() * static_cast<size_t>(decoder->config().hidden));
     decoder->forward(step, {.hidden = hidden});
     return similarity.layers();
   };

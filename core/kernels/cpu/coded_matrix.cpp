@@ -58,7 +58,8 @@ class CodedMatrix::Filler {
       : matrix_(matrix), fill_(fill), rooms_(static_cast<size_t>(std::max(1, context.threads))) {
     const auto inputs = static_cast<size_t>(matrix.steps_ * kStepInputs);
     for (Room& room : rooms_) {
-      room.values = AlignedBuffer(static_cast<size_t>(kPanelOutputs * matrix.cols_) * sizeof(float));
+      room.values =
+          AlignedBuffer(static_cast<size_t>(kPanelOutputs * matrix.cols_) * sizeof(float));
       room.codes = AlignedBuffer(static_cast<size_t>(kPanelOutputs) * inputs);
     }
   }
@@ -101,20 +102,28 @@ class CodedMatrix::Filler {
     }
   }
 
+  // A cache line of each output at a time: rows may be a power of two apart, and lines of many of
+  // them then drive each other out of a cache.
   void pack(const uint8_t* codes, void* panel) const {
-    const int64_t inputs = matrix_.steps_ * kStepInputs;
+    constexpr int64_t kLineSteps = 64 / kStepInputs;
+    for (int64_t first = 0; first < matrix_.steps_; first += kLineSteps)
+      for (int64_t output = 0; output < kPanelOutputs; ++output)
+        pack_steps(codes + output * matrix_.inputs(), output, first,
+                   std::min(first + kLineSteps, matrix_.steps_), panel);
+  }
+
+  // Steps [first, end) of one output.
+  void pack_steps(const uint8_t* codes, int64_t output, int64_t first, int64_t end,
+                  void* panel) const {
     if (matrix_.format_ == WeightFormat::kInt8) {
-      auto* bytes = static_cast<uint8_t*>(panel);
-      for (int64_t k = 0; k < inputs; ++k)
-        for (int64_t output = 0; output < kPanelOutputs; ++output)
-          bytes[k * kPanelOutputs + output] = codes[output * inputs + k];
+      auto* bytes = static_cast<uint8_t*>(panel) + output;
+      for (int64_t input = first * kStepInputs; input < end * kStepInputs; ++input)
+        bytes[input * kPanelOutputs] = codes[input];
       return;
     }
-    auto* words = static_cast<uint32_t*>(panel);
-    for (int64_t step = 0; step < matrix_.steps_; ++step)
-      for (int64_t output = 0; output < kPanelOutputs; ++output)
-        words[step * kPanelOutputs + output] =
-            packed(codes + output * inputs + step * kStepInputs);
+    auto* words = static_cast<uint32_t*>(panel) + output;
+    for (int64_t step = first; step < end; ++step)
+      words[step * kPanelOutputs] = packed(codes + step * kStepInputs);
   }
 
   CodedMatrix& matrix_;
@@ -132,8 +141,7 @@ CodedMatrix::CodedMatrix(int64_t rows, int64_t cols, WeightFormat format,
   const auto num_panels = static_cast<size_t>(panels());
   const size_t scale_bytes =
       num_panels * static_cast<size_t>(groups_ * kPanelOutputs) * sizeof(float);
-  codes_ = Buffer(context.device,
-                  num_panels * static_cast<size_t>(steps_) * step_bytes(format));
+  codes_ = Buffer(context.device, num_panels * static_cast<size_t>(steps_) * step_bytes(format));
   scales_ = Buffer(context.device, scale_bytes);
   if (format == WeightFormat::kInt4) minimums_ = Buffer(context.device, scale_bytes);
   Filler filler(*this, fill, context);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/base/error.h"
 
@@ -33,7 +34,8 @@ Range range_of(std::span<const float> values) {
   return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
 }
 
-// To the nearest integer, ties to even, of magnitudes below 2^22: the sum has no bits of a fraction.
+// To the nearest integer, ties to even, of magnitudes below 2^22: the sum has no bits of a
+// fraction.
 float rounded(float value) {
   constexpr float kNoFraction = 0x1.8p23f;
   return (value + kNoFraction) - kNoFraction;
@@ -56,11 +58,13 @@ GroupScale quantize_int8(std::span<const float> values, uint8_t* codes) {
 
 GroupScale quantize_int4(std::span<const float> values, uint8_t* codes) {
   const auto [minimum, maximum] = range_of(values);
-  // In double: the range of a group may be beyond f32.
-  const auto scale =
-      static_cast<float>((static_cast<double>(maximum) - static_cast<double>(minimum)) / 15.0);
+  const double range = static_cast<double>(maximum) - static_cast<double>(minimum);
+  const auto scale = static_cast<float>(range / 15.0);
+  // The range of a group may be beyond f32: then halves, which are exact, take its place.
+  const float unit = range > static_cast<double>(std::numeric_limits<float>::max()) ? 0.5f : 1.0f;
+  const float low = minimum * unit, step = scale * unit;
   for (size_t i = 0; i < values.size(); ++i) {
-    const float code = scale > 0.0f ? code_of(values[i] - minimum, scale, 0.0f, 15.0f) : 0.0f;
+    const float code = scale > 0.0f ? code_of(values[i] * unit - low, step, 0.0f, 15.0f) : 0.0f;
     codes[i] = static_cast<uint8_t>(code);
   }
   return {.scale = scale, .minimum = minimum};
@@ -105,8 +109,8 @@ float quantize_scales(std::span<const float> scales, float mean, int8_t* codes) 
   for (const float scale : scales) largest = std::max(largest, std::abs(scale - mean));
   const float step = largest / 127.0f;
   for (size_t i = 0; i < scales.size(); ++i)
-    codes[i] = static_cast<int8_t>(
-        step > 0.0f ? code_of(scales[i] - mean, step, -127.0f, 127.0f) : 0.0f);
+    codes[i] =
+        static_cast<int8_t>(step > 0.0f ? code_of(scales[i] - mean, step, -127.0f, 127.0f) : 0.0f);
   return step;
 }
 

@@ -2,12 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <limits>
+#include <span>
 
+#include "core/device/buffer.h"
 #include "core/kernels/weight.h"
 #include "core/model/checkpoint/weights.h"
 #include "core/model/network/decoder.h"
+#include "core/model/network/encoder.h"
+#include "core/model/network/transformer.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/data.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/reference_decoder.h"
 #include "tests/support/run_model.h"
@@ -31,8 +38,8 @@ std::vector<int32_t> some_ids(int32_t count) {
   return ids;
 }
 
-// What a format holds of the weights of another source; quantized_linear_test.cpp holds that against
-// its rule.
+// What a format holds of the weights of another source; quantized_linear_test.cpp holds that
+// against its rule.
 class HeldSource final : public WeightSource {
  public:
   HeldSource(const WeightSource& from, WeightFormat format) : from_(from), format_(format) {}
@@ -72,6 +79,28 @@ std::unique_ptr<Decoder> load_shape(const std::string& shape, const LoadOptions&
   return load_decoder(dir.path(), all, context);
 }
 
+// Mean over the rows of sum p log(p / q), p and q the softmax of a row of each.
+double mean_divergence(const std::vector<float>& p_logits, const std::vector<float>& q_logits,
+                       size_t rows) {
+  const size_t vocab = p_logits.size() / rows;
+  const auto log_softmax = [&](const std::vector<float>& logits, size_t row) {
+    const auto of_row = std::span(logits).subspan(row * vocab, vocab);
+    const auto highest = static_cast<double>(*std::max_element(of_row.begin(), of_row.end()));
+    double sum = 0.0;
+    for (const float logit : of_row) sum += std::exp(static_cast<double>(logit) - highest);
+    std::vector<double> logs;
+    for (const float logit : of_row)
+      logs.push_back(static_cast<double>(logit) - highest - std::log(sum));
+    return logs;
+  };
+  double total = 0.0;
+  for (size_t row = 0; row < rows; ++row) {
+    const std::vector<double> p = log_softmax(p_logits, row), q = log_softmax(q_logits, row);
+    for (size_t i = 0; i < vocab; ++i) total += std::exp(p[i]) * (p[i] - q[i]);
+  }
+  return total / static_cast<double>(rows);
+}
+
 // A dense model with fused q, k and v of several lengths, one with tied embeddings, and two with
 // experts.
 const char* const kShapes[] = {"llama-3.2-3b", "falcon-7b", "qwen1.5-moe-a2.7b",
@@ -84,7 +113,8 @@ TEST(QuantizedDecoder, LogitsAreThoseOfTheHeldWeights) {
   for (const std::string shape : kShapes)
     for (const WeightFormat format : kFormats)
       for (const Isa isa : {Isa::kPortable, best_isa()}) {
-        const auto decoder = load_shape(shape, {.weight_format = format}, {.threads = 2, .isa = isa});
+        const auto decoder =
+            load_shape(shape, {.weight_format = format}, {.threads = 2, .isa = isa});
         const auto random = random_weights(decoder->config(), 1);
         const HeldSource held(*random, format);
         const std::vector<double> want =
@@ -93,6 +123,49 @@ TEST(QuantizedDecoder, LogitsAreThoseOfTheHeldWeights) {
           EXPECT_LE(max_difference(all_logits(*decoder, ids, chunk), want), 2e-4)
               << shape << " " << name_of(format) << " " << name_of(isa) << " chunk " << chunk;
       }
+}
+
+// Encoders, among them those that read parts of a matrix for relative positions: codes against a
+// plain model whose weights are what the codes hold.
+TEST(QuantizedDecoder, EncodersComputeWithTheHeldWeights) {
+  REPRISE_NEEDS_DATA();
+  const Context context = Context::machine();
+  for (const char* name : {"bert", "roberta", "deberta-v1", "deberta-v3"}) {
+    const std::filesystem::path folder = reprise::testing::data_dir() / "golden" / name;
+    const std::vector<int32_t> ids = read_json(folder / "golden.json")["a"];
+    const auto hidden_of = [&](Decoder& model) {
+      std::vector<float> hidden(ids.size() * static_cast<size_t>(model.config().hidden));
+      Encoder(model).encode({.texts = std::vector<EncoderText>{{.ids = ids}}}, hidden);
+      return hidden;
+    };
+    ModelConfig config = load_config(folder);
+    adapt_to_checkpoint(folder, config);
+    const auto source = open_checkpoint(folder, config);
+    for (const WeightFormat format : kFormats) {
+      const HeldSource held(*source, format);
+      const auto want = make_transformer(config, DType::kF32,
+                                         load_weights(config, held, DType::kF32, context), context);
+      const auto coded = load_decoder(folder, {.weight_format = format}, context);
+      EXPECT_LT(coded->weight_bytes(), want->weight_bytes()) << name << " " << name_of(format);
+      EXPECT_LE(max_difference(hidden_of(*coded), hidden_of(*want)), 1e-4)
+          << name << " " << name_of(format);
+    }
+  }
+}
+
+// All rows of a step through a few experts each: their products are of tens to hundreds of rows, of
+// which codes are expanded first.
+TEST(QuantizedDecoder, ExpertsOfManyRowsAreThoseOfTheHeldWeights) {
+  constexpr int32_t kRows = 400;
+  const std::vector<int32_t> ids = some_ids(kRows);
+  for (const WeightFormat format : kFormats) {
+    const auto decoder = load_shape("deepseek-moe-16b", {.weight_format = format});
+    const auto random = random_weights(decoder->config(), 1);
+    const HeldSource held(*random, format);
+    const std::vector<double> want =
+        ReferenceDecoder(decoder->config(), held).logits(ids, counted(kRows));
+    EXPECT_LE(max_difference(all_logits(*decoder, ids, kRows), want), 2e-4) << name_of(format);
+  }
 }
 
 // Activations in bf16 round as they do beside plain weights: decoder_test.cpp's bound.
@@ -130,6 +203,56 @@ TEST(QuantizedDecoder, FewerBitsTakeLessMemoryAndSayHowMuch) {
   };
   EXPECT_NEAR(gib(DType::kBF16), 14.96, 0.01);
   EXPECT_NEAR(gib({WeightFormat::kNf4, DType::kBF16}), 5.61, 0.01);
+}
+
+// Tensor by tensor, 64 rows at a time of each thread: what does not fit in bf16 loads as codes.
+TEST(QuantizedDecoder, LoadingTakesLittleBesideTheCodes) {
+  constexpr int64_t kHidden = 1024, kWide = 2816, kThreads = 2;
+  const TempDir dir;
+  Json json = scaled_down("llama-2-7b");
+  json.update({{"hidden_size", kHidden},
+               {"intermediate_size", kWide},
+               {"num_hidden_layers", 4},
+               {"num_attention_heads", 16},
+               {"num_key_value_heads", 16}});
+  dir.write("config.json", json.dump());
+  const int64_t plain = weight_bytes(load_config(dir.path()), DType::kBF16);
+  EXPECT_NEAR(static_cast<double>(plain), 103e6, 1e6);
+  // Of each thread, 64 rows in f32 and as bytes; in nf4-double, the scales of one matrix in f32.
+  constexpr int64_t kBeside = kThreads * 64 * kWide * 5 + 2 * kWide * kHidden / 64 * 4;
+  for (const WeightFormat format : kFormats) {
+    AlignedBuffer::reset_peak();
+    const int64_t before = AlignedBuffer::live_bytes();
+    const auto decoder = load_decoder(
+        dir.path(), {.dtype = DType::kBF16, .weight_format = format, .random_weights = true},
+        {.threads = kThreads, .isa = best_isa()});
+    const int64_t peak = AlignedBuffer::peak_bytes() - before;
+    EXPECT_LE(peak, decoder->weight_bytes() + kBeside) << name_of(format);
+    EXPECT_LT(peak, plain * (format == WeightFormat::kInt8 ? 55 : 35) / 100) << name_of(format);
+  }
+}
+
+// The trained model that ships, by what it says of its own text: the divergence of its next tokens'
+// distributions, in nats. One of eight bits has steps 8 to 16 times finer than one of four.
+TEST(QuantizedDecoder, FewerBitsMoveTheAnswersOfATrainedModelFurther) {
+  const std::filesystem::path folder =
+      std::filesystem::path(REPRISE_SOURCE_DIR) / "models/quickstart";
+  const Json golden = read_json(folder / "golden.json")["greedy"];
+  std::vector<int32_t> ids = golden["prompt_ids"];
+  for (const int32_t id : golden["continuation_ids"]) ids.push_back(id);
+  const auto logits_in = [&](std::optional<WeightFormat> format) {
+    const auto decoder = load_decoder(folder, {.weight_format = format}, Context::machine());
+    return all_logits(*decoder, ids, static_cast<int32_t>(ids.size()));
+  };
+  const std::vector<float> plain = logits_in(std::nullopt);
+  const double of_int8 = mean_divergence(plain, logits_in(WeightFormat::kInt8), ids.size());
+  EXPECT_GT(of_int8, 0.0);
+  for (const WeightFormat format :
+       {WeightFormat::kInt4, WeightFormat::kNf4, WeightFormat::kNf4Double}) {
+    const double divergence = mean_divergence(plain, logits_in(format), ids.size());
+    EXPECT_GT(divergence, 10 * of_int8) << name_of(format);
+    EXPECT_LT(divergence, 0.1) << name_of(format);
+  }
 }
 
 TEST(QuantizedDecoder, EmbeddingsHeadsRoutersAndGatesStayPlain) {

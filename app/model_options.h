@@ -41,8 +41,8 @@ struct ChosenModel {
   // Of weights and activations: what --dtype says, else that of the checkpoint, or f32 for one in
   // f16, in which nothing is computed.
   DType dtype = DType::kF32;
-  DType kv_dtype = DType::kF32;  // what --kv-dtype says, else as above
-  std::string dtype_reason;      // "as the checkpoint", ...
+  DType kv_dtype = DType::kF32;                    // what --kv-dtype says, else as above
+  std::string dtype_reason;                        // "as the checkpoint", ...
   std::optional<WeightFormat> weight_format = {};  // what --weight-format says
 
   // "computed in bf16 (as the checkpoint), weights in int4, keys and values in f32"

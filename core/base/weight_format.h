@@ -10,19 +10,21 @@
 namespace reprise {
 
 // Plain formats hold each value as it is, the others as a code of few bits that a scale multiplies.
-// A group is a run of inputs of one output, and c the code of a value w in it.
+// A group is a run of inputs of one output, which begins anew in each output, and c the code of a
+// value w in it.
 //   int8         one group for each output: w = s c, s = max|w| / 127, c in [-127, 127]
 //                [optimum-quanto's qint8 weights]
 //   int4         groups of 128 inputs: w = s c + a, a = min w, s = (max w - a) / 15, c in [0, 15]
 //                [optimum-quanto's qint4 weights: MaxOptimizer with a float shift, which is no
-//                symmetric code; 96, 64 or 32 inputs where those divide the inputs and 128 does not,
-//                one group for each output where none does or there are 128 inputs at most]
+//                symmetric code; 96, 64 or 32 inputs where those divide the inputs and 128 does
+//                not, one group for each output where none does or there are 128 inputs at most]
 //   nf4          groups of 64 inputs: w = s q[c], s = max|w|, q the 16 quantiles of a normal
 //                distribution, scaled to [-1, 1]  [QLoRA §3, appendix E]
 //   nf4-double   the same, with s itself held as s = m + t d: m the mean of the matrix' scales, d
-//                in [-127, 127], t of 256 of them  [QLoRA §3, "double quantization"; there d counts
-//                in an 8-bit float, here evenly]
-// Scales and a are held in f32.
+//                in [-127, 127], t of 256 of them, four groups of 64 outputs  [QLoRA §3, "double
+//                quantization"; bitsandbytes' d counts in an 8-bit float, ours evenly]
+// Scales and a are held in f32, as bitsandbytes holds its own whatever the weights' dtype;
+// optimum-quanto's are in the weights' dtype.
 enum class WeightFormat : uint8_t { kF32, kBF16, kF16, kInt8, kInt4, kNf4, kNf4Double };
 
 inline constexpr std::array kWeightFormats = {

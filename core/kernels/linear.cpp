@@ -22,8 +22,10 @@ Weight::Weight(int64_t rows, int64_t cols, WeightType type, const FillRows& fill
   REPRISE_CHECK(rows > 0 && cols > 0, "[{}, {}]", rows, cols);
   require_device(context.device, "a linear layer");
   if (type.format == WeightFormat::kF16 || type.input == DType::kF16)
-    raise("weights in {} are not multiplied with {} on device {}: load the model with dtype f32 or bf16",
-          name_of(type.format), name_of(type.input), name_of(context.device));
+    raise(
+        "weights in {} are not multiplied with {} on device {}: load the model with dtype f32 or "
+        "bf16",
+        name_of(type.format), name_of(type.input), name_of(context.device));
   if (is_quantized(type.format)) {
     store_ = std::make_unique<cpu::QuantizedPanels>(rows, cols, type, fill, context);
     return;

@@ -55,8 +55,8 @@ struct LinearCall {
   static constexpr int64_t kStreamedRows = 4;
   // Of kManyCodedRows, decoding takes a few per cent of the time, and our own product is as fast as
   // oneDNN's; beyond, expanding takes less (a core of an AMD EPYC with AVX512-BF16, a matrix
-  // of [4096, 4096], 128 rows, as shares of the time of plain bf16 weights: 1.10 expanded, 1.04 from
-  // codes).
+  // of [4096, 4096], 128 rows, as shares of the time of plain bf16 weights: 1.10 expanded, 1.04
+  // from codes).
   static constexpr int64_t kCodedRows = 8, kManyCodedRows = 128;
 };
 

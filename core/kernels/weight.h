@@ -36,10 +36,10 @@ class Weight {
 
   Weight();
   // On context.device. Each thread reads 64 rows at a time; beside the matrix as it stays, no more
-  // of it is held (in nf4-double, its scales in f32 for the time being). Throws Error when memory is short, and naming format and
-  // device where the build cannot multiply with them; NotFiniteError, naming row and column.
-  Weight(int64_t rows, int64_t cols, WeightType type, const FillRows& fill,
-         const Context& context);
+  // of it is held (in nf4-double, its scales in f32 for the time being). Throws Error when memory
+  // is short, and naming format and device where the build cannot multiply with them;
+  // NotFiniteError, naming row and column.
+  Weight(int64_t rows, int64_t cols, WeightType type, const FillRows& fill, const Context& context);
   Weight(Weight&&) noexcept;
   Weight& operator=(Weight&&) noexcept;
   ~Weight();

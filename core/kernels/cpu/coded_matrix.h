@@ -17,7 +17,7 @@ class CodedMatrix {
               const Context& context);
 
   [[nodiscard]] int64_t panels() const;
-  [[nodiscard]] QuantizedPanel panel(int64_t index) const;  // borrowed
+  [[nodiscard]] QuantizedPanel panel(int64_t index) const;               // borrowed
   [[nodiscard]] int64_t inputs() const { return steps_ * kStepInputs; }  // cols and what pads them
   [[nodiscard]] int64_t group_inputs() const { return group_steps_ * kStepInputs; }
   [[nodiscard]] size_t bytes() const;

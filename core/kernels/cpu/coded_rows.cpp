@@ -9,8 +9,8 @@ namespace {
 // Parts of nearly equal size. Up to 8 rows are multiplied as codes come, 4 at once: two such parts
 // take as long as 8 rows through the first cache, and of fewer less (a core of an AMD EPYC).
 int64_t rows_of_task(int64_t m, bool has_bf16_dot) {
-  const int64_t most = m > LinearCall::kCodedRows && has_bf16_dot ? kManyLinearRows
-                                                                  : LinearCall::kStreamedRows;
+  const int64_t most =
+      m > LinearCall::kCodedRows && has_bf16_dot ? kManyLinearRows : LinearCall::kStreamedRows;
   const int64_t parts = (m + most - 1) / most;
   return (m + parts - 1) / parts;
 }
@@ -86,8 +86,8 @@ void CodedRows::run(int64_t index, const Outputs& outputs, const QuantizedPanel&
                    .rows = static_cast<int>(std::min<int64_t>(rows_, call_.m - row)),
                    .bias = call_.bias != nullptr ? call_.bias + (begin - outputs.first) : nullptr,
                    .skipped = static_cast<int>(begin - index * kPanelOutputs),
-                   .outputs = static_cast<int>(
-                       std::min((index + 1) * kPanelOutputs, outputs.end) - begin),
+                   .outputs =
+                       static_cast<int>(std::min((index + 1) * kPanelOutputs, outputs.end) - begin),
                    .out = static_cast<char*>(call_.out) +
                           static_cast<size_t>(row * stride + begin - outputs.first) *
                               size_of(call_.out_dtype),

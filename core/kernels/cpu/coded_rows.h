@@ -39,10 +39,10 @@ class CodedRows {
   int64_t inputs_;
   Isa isa_;
   bool has_bf16_dot_;
-  int64_t rows_;         // of a task
-  DType dtype_;          // of what the kernel reads
-  const char* input_;    // [m, inputs]
-  int64_t groups_ = 0;   // of a panel, where workspace.input_sums [m, groups] are needed
+  int64_t rows_;        // of a task
+  DType dtype_;         // of what the kernel reads
+  const char* input_;   // [m, inputs]
+  int64_t groups_ = 0;  // of a panel, where workspace.input_sums [m, groups] are needed
 };
 
 }  // namespace reprise::kernels::cpu

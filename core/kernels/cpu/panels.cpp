@@ -95,7 +95,8 @@ bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
   if (context.isa < (dtype == DType::kBF16 ? Isa::kAvx512Bf16 : Isa::kAvx512)) return false;
   if (first % kOutputs != 0) return false;  // a product begins at a panel
   const int64_t outputs = end - first;
-  const TiledProduct product(call, {.n = outputs, .k = cols(), .dtype = dtype}, *workspace.products);
+  const TiledProduct product(call, {.n = outputs, .k = cols(), .dtype = dtype},
+                             *workspace.products);
   if (!product.is_fast()) return false;
   workspace.tiles.resize(
       std::max(workspace.tiles.size(), static_cast<size_t>(std::max(1, context.threads))));
@@ -109,14 +110,13 @@ bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
 
 void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                     const Context& context) const {
-  // Of a dozen rows memory is the limit; of more the arithmetic is, and threads end together if they
-  // take panels one by one.
+  // Of a dozen rows memory is the limit; of more the arithmetic is, and threads end together if
+  // they take panels one by one.
   constexpr int64_t kMemoryBoundRows = 24;
   const Outputs outputs{.first = first, .end = end};
   const PanelRows rows(call, cols(), input_dtype(), workspace, context);
-  const int64_t run = rows.takes_many() && call.m <= kMemoryBoundRows
-                          ? panels_per_run(context, outputs)
-                          : 1;
+  const int64_t run =
+      rows.takes_many() && call.m <= kMemoryBoundRows ? panels_per_run(context, outputs) : 1;
   for_panels(context, outputs, run, call.m * (end - first) * cols(), [&](int64_t index, int) {
     const int64_t next = index + (run > 1 ? 1 : context.threads);
     rows.run(index, outputs, panel(index), panel(std::min(next, outputs.end_panel() - 1)));

@@ -1,12 +1,12 @@
 // Input rows in bf16 times one panel of codes, with the AVX-512 bf16 dot product.
 //
-// A step of a panel holds 8 inputs, four pairs, of 64 outputs. A pair becomes four registers of bf16
-// weights, not yet scaled: codes of four bits by a word permutation, which looks at the five lowest
-// bits of each word, so that a table which holds the 16 numbers twice needs no mask; bytes by
-// widening them to f32, whose upper half is their bf16. Of four bits that is two instructions for 32
-// weights and a shift for three in four of them, which keeps up with memory; arithmetic in f32 takes
-// twice as many for 16. (One row, codes in a core's L2, an AMD EPYC with 512-bit units: 63 GB/s of
-// codes where memory brings a core 57.)
+// A step of a panel holds 8 inputs, four pairs, of 64 outputs. A pair becomes four registers of
+// bf16 weights, not yet scaled: codes of four bits by a word permutation, which looks at the five
+// lowest bits of each word, so that a table which holds the 16 numbers twice needs no mask; bytes
+// by widening them to f32, whose upper half is their bf16. Of four bits that is two instructions
+// for 32 weights and a shift for three in four of them, which keeps up with memory; arithmetic in
+// f32 takes twice as many for 16. (One row, codes in a core's L2, an AMD EPYC with 512-bit units:
+// 63 GB/s of codes where memory brings a core 57.)
 //   Up to four rows are multiplied as the codes come. Of more, the weights of a run of inputs are
 // put into a core's first cache, and row after row is multiplied with them.
 #include <immintrin.h>
@@ -86,8 +86,8 @@ class Bytes {
 // The scales of a group of 16 outputs from `column` on.
 inline __m512 scales_of(const QuantizedPanel& panel, int64_t group, int column) {
   if (panel.scales != nullptr) return _mm512_loadu_ps(panel.scales + group * 64 + column);
-  const __m128i bytes = _mm_loadu_si128(
-      reinterpret_cast<const __m128i*>(panel.scale_codes + group * 64 + column));
+  const __m128i bytes =
+      _mm_loadu_si128(reinterpret_cast<const __m128i*>(panel.scale_codes + group * 64 + column));
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)),
                          _mm512_set1_ps(panel.scale_steps[group / kScaleBlockGroups]),
                          _mm512_set1_ps(panel.scale_mean));
@@ -244,9 +244,8 @@ void multiply_rows(Run run, Scaling scaling, int rows, float (*sums)[64], float 
   const int groups = (rows + kLinearRows - 1) / kLinearRows;
   for (int g = 0; g < groups; ++g) {
     const int of_group = rows / groups + (g < rows % groups ? 1 : 0);
-    with_constant<1, 2, 3, 4, 5, 6>(of_group, [&](auto n) {
-      multiply_run<decltype(n)::value>(run, scaling, sums, totals);
-    });
+    with_constant<1, 2, 3, 4, 5, 6>(
+        of_group, [&](auto n) { multiply_run<decltype(n)::value>(run, scaling, sums, totals); });
     run.x += of_group * run.x_stride;
     if (scaling.x_sums != nullptr) scaling.x_sums += of_group * scaling.x_stride;
     sums += of_group;

@@ -1,13 +1,13 @@
-// Panels of codes in f32 arithmetic, for every instruction set: times a few input rows, and expanded
-// to plain weights.
+// Panels of codes in f32 arithmetic, for every instruction set: times a few input rows, and
+// expanded to plain weights.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/quantized_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
-#include <algorithm>
 #include <hwy/cache_control.h>
+#include <algorithm>
 #include <type_traits>
 
 #include "core/base/constant.h"
@@ -164,9 +164,8 @@ void multiply(const QuantizedTask& task) {
 
 template <WeightFormat kFormat>
 void multiply_rows(const QuantizedTask& task) {
-  with_constant<1, 2, 3, 4>(task.linear.rows, [&](auto rows) {
-    multiply<kFormat, decltype(rows)::value>(task);
-  });
+  with_constant<1, 2, 3, 4>(task.linear.rows,
+                            [&](auto rows) { multiply<kFormat, decltype(rows)::value>(task); });
 }
 
 // Calls fn with the constant of the format whose codes the panel has.
@@ -191,7 +190,8 @@ HWY_INLINE Words to_bf16(Vec value) {
   return hn::Add(hn::BitCast(d, value), hn::Set(d, 0x8000u));
 }
 
-// Writes two inputs that follow one another, of kN outputs: `out` is where those of the first begin.
+// Writes two inputs that follow one another, of kN outputs: `out` is where those of the first
+// begin.
 template <bool kIsBf16>
 HWY_INLINE void store_pair(Vec even, Vec odd, void* out) {
   const Tag d;

@@ -101,8 +101,7 @@ void QuantizedPanels::multiply_tile(const TiledProduct& product, int64_t output_
                                     AlignedBuffer& scratch, Isa isa) const {
   const int64_t first_tile = output_tile * product.row_tiles();
   const int64_t panel_of_tile = first_panel + product.first_output(first_tile) / kPanelOutputs;
-  const int64_t count =
-      (product.outputs_of(first_tile) + kPanelOutputs - 1) / kPanelOutputs;
+  const int64_t count = (product.outputs_of(first_tile) + kPanelOutputs - 1) / kPanelOutputs;
   const auto panel_bytes =
       static_cast<size_t>(panel_words(cols(), input_dtype()) * kPanelOutputs) * sizeof(uint32_t);
   const size_t needed = static_cast<size_t>(count) * panel_bytes;

@@ -62,8 +62,8 @@ TileShape shape_of(int64_t m, const ProductWeights& w) {
   TileShape shape = tile_shape(m, w.n, w.k, std::numeric_limits<int64_t>::max());
   constexpr int64_t kWantedTiles = 16, kMadeBytes = 1 << 19;
   const int64_t output_bytes = w.k * static_cast<int64_t>(size_of(w.dtype));
-  while (shape.outputs > kPanel && (tiles_of(w.n, shape.outputs) < kWantedTiles ||
-                                    shape.outputs * output_bytes > kMadeBytes))
+  while (shape.outputs > kPanel &&
+         (tiles_of(w.n, shape.outputs) < kWantedTiles || shape.outputs * output_bytes > kMadeBytes))
     shape.outputs = tiles_of(shape.outputs / 2, kPanel) * kPanel;
   return shape;
 }

@@ -55,8 +55,8 @@ std::vector<double> numbers_of(WeightFormat format) {
 
 void set_scale(WeightFormat format, std::span<const float> values, Group& group) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  const double largest = std::max(std::abs(static_cast<double>(*low)),
-                                  std::abs(static_cast<double>(*high)));
+  const double largest =
+      std::max(std::abs(static_cast<double>(*low)), std::abs(static_cast<double>(*high)));
   if (format == WeightFormat::kInt4) {
     group.a = *low;
     group.s = static_cast<float>((static_cast<double>(*high) - group.a) / 15.0);

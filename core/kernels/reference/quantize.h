@@ -1,5 +1,5 @@
-// What formats of codes hold of a matrix, by the rules of core/base/weight_format.h taken literally:
-// every code is tried.
+// What formats of codes hold of a matrix, by the rules of core/base/weight_format.h taken
+// literally: every code is tried.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ class PartSet {
 
 struct DecoderWeights {
   WeightType type;  // of the layers' matrices
-  PartSet model;  // what belongs to no layer; a tied embedding's rows are those of the head
+  PartSet model;    // what belongs to no layer; a tied embedding's rows are those of the head
   std::vector<PartSet> layers;
 
   [[nodiscard]] int64_t bytes() const;

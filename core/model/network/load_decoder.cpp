@@ -16,7 +16,8 @@ WeightType type_of_options(const LoadOptions& options) {
   const WeightFormat format = options.weight_format.value_or(plain);
   if (!is_quantized(format) && format != plain)
     raise(
-        "weights in format {} are not multiplied with activations in {}: that dtype takes {}, int8, "
+        "weights in format {} are not multiplied with activations in {}: that dtype takes {}, "
+        "int8, "
         "int4, nf4 and nf4-double",
         name_of(format), name_of(options.dtype), name_of(plain));
   return {format, options.dtype};

@@ -43,8 +43,8 @@ TEST(WeightFormat, PlainFormatsAreThoseOfDtypes) {
 }
 
 TEST(WeightFormat, CodesAreMadeOfF32AndTakeFewerBits) {
-  for (const WeightFormat format : {WeightFormat::kInt8, WeightFormat::kInt4, WeightFormat::kNf4,
-                                    WeightFormat::kNf4Double}) {
+  for (const WeightFormat format :
+       {WeightFormat::kInt8, WeightFormat::kInt4, WeightFormat::kNf4, WeightFormat::kNf4Double}) {
     EXPECT_TRUE(is_quantized(format));
     EXPECT_EQ(source_dtype(format), DType::kF32);
     EXPECT_LT(bits_per_weight(format), 16.0);

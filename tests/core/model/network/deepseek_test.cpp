@@ -257,8 +257,8 @@ class Definition {
     for (size_t t = 0; t < x.size(); ++t) {
       add(attended[t], 1.0, x[t]);
       const Row before = norm(name + "post_attention_layernorm", x[t]);
-      add(shape_.has_experts(layer) ? experts(name + "mlp", before) : mlp(name + "mlp", before), 1.0,
-          x[t]);
+      add(shape_.has_experts(layer) ? experts(name + "mlp", before) : mlp(name + "mlp", before),
+          1.0, x[t]);
     }
   }
 

@@ -95,7 +95,7 @@ class AttnCacheMethod final : public PrefillMethod {
     const attn_cache::AttnCacheCounts& counts = policy_->counts();
     out.set(kStoreMb, static_cast<double>(database_->maps().bytes()) * 1e-6);
     out.set(kStoredTexts, static_cast<double>(database_->maps().groups().size()));
-    out.set(kThreshold, options_.threshold);
+    set_signed(out, kThreshold, options_.threshold);
     out.resolved["attn_cache"] = {{"projector", database_->projector().origin().how},
                                   {"projector_fingerprint", database_->projector().fingerprint()},
                                   {"learning_texts", learning_texts_},

@@ -149,9 +149,9 @@ class SentenceRun {
     const Lane& lane = lanes_[index];
     Measurement out;
     const SentenceScore score = score_of(lane);
-    out.set(kScore, score.value);
-    out.set(kScoreLow, score.interval.low);
-    out.set(kScoreHigh, score.interval.high);
+    set_signed(out, kScore, score.value);
+    set_signed(out, kScoreLow, score.interval.low);
+    set_signed(out, kScoreHigh, score.interval.high);
     out.resolved = resolved();
     std::vector<int64_t> lengths;
     for (const sentence::TextTokens& text : lane.texts) lengths.push_back(std::ssize(text.ids));
@@ -193,15 +193,15 @@ class SentenceRun {
 
   void compare(const Lane& lane, const SentenceScore& score, Measurement& out) const {
     const Lane& first = lanes_.front();
-    out.set(kLoss, score_of(first).value - score.value);
+    set_signed(out, kLoss, score_of(first).value - score.value);
     const auto width = static_cast<size_t>(reader_->width());
     double sum = 0;
     for (size_t at = 0; at < lane.vectors.size(); at += width)
       sum += sentence::cosine(std::span(first.vectors).subspan(at, width),
                               std::span(lane.vectors).subspan(at, width));
-    out.set(kAgreement, sum / static_cast<double>(set_.texts.size()));
+    set_signed(out, kAgreement, sum / static_cast<double>(set_.texts.size()));
     const double gain = out.metrics.at(kSpeedup)["value"].get<double>() - 1;
-    if (gain > 0) out.set(kGamma, out.metrics.at(kLoss.name)["value"].get<double>() / gain);
+    if (gain > 0) set_signed(out, kGamma, out.metrics.at(kLoss.name)["value"].get<double>() / gain);
   }
 
   [[nodiscard]] Json resolved() const {

@@ -64,25 +64,6 @@ TEST_F(ModelCommands, TheCheckpointsDtypeIsTheDefault) {
   }
 }
 
-TEST_F(ModelCommands, WeightsAreHeldInTheFormatAskedForAndTheirMemoryIsTold) {
-  const std::string place = checkpoint("model", 0.5f, "bfloat16");
-  const std::string out = (dir_ / "logits").string();
-  for (const char* format : {"int8", "int4", "nf4", "nf4-double"})
-    for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
-             {"generate", "--model", place, "--ids", "3", "--weight-format", format},
-             {"logits", "--model", place, "--ids", "3", "--out", out, "--weight-format", format}}) {
-      const Outcome outcome = reprise(command);
-      EXPECT_EQ(outcome.status, 0) << outcome.err;
-      EXPECT_NE(outcome.err.find(fmt::format("computed in bf16 (as the checkpoint), weights in {}, ",
-                                             format)),
-                std::string::npos)
-          << outcome.err;
-      EXPECT_NE(outcome.err.find("weights 0."), std::string::npos) << outcome.err;  // MiB
-    }
-  expect_refused({"generate", "--model", place, "--ids", "3", "--weight-format", "f32"},
-                 {"f32", "bf16", "int4"});
-}
-
 TEST_F(ModelCommands, ShippedModelsAndShapesHaveNames) {
   const std::string text = generate({"--prompt", "Once upon", "--max-new-tokens", "8"}).out;
   EXPECT_GT(text.size(), 8u);

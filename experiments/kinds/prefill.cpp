@@ -30,7 +30,7 @@ constexpr int64_t kTrainingItem = int64_t{1} << 32;  // behind queries and datab
 // Which items of the workload stand for what: the first queries are stored, the others are not.
 struct PromptItems {
   explicit PromptItems(const Group& group)
-      : queries(group.axis("texts")),
+      : queries(group.axis("asked_texts")),
         database(group.axis("database_texts")),
         training(group.axis("training_texts")),
         stored_queries(
@@ -164,7 +164,7 @@ KindInfo PrefillKind::info() {
               "layers compute and reuse",
           .axes = {kPromptTokensAxis,
                    kSharedTokensAxis,
-                   {.name = "texts",
+                   {.name = "asked_texts",
                     .fallback = 2,
                     .accepted = Integers{1, 1 << 16},
                     .unit = "texts",

@@ -26,7 +26,7 @@ Json method(const char* name, const Json& options) {
 class Prefill : public KindOnTinyModel {
  protected:
   Group group(const Json& methods, const Json& settings = Json::object()) const {
-    Json all = {{"prompt_tokens", 24}, {"texts", 3}};
+    Json all = {{"prompt_tokens", 24}, {"asked_texts", 3}};
     if (!settings.empty()) all.update(settings);
     return group_of(
         {{"kind", "prefill"}, {"methods", methods}, {"settings", all}, {"repetitions", 2}});
@@ -88,7 +88,7 @@ TEST_F(Prefill, TextsThatAreNotStoredHitByTheirSimilarityAlone) {
   far["threshold"] = -1.0;
   const auto measured =
       measure(group({"compute", method("attn_cache", near), method("attn_cache", far)},
-                    {{"stored_share", 0.34}, {"texts", 3}}));
+                    {{"stored_share", 0.34}, {"asked_texts", 3}}));
   EXPECT_NEAR(value_of(measured[1], "hit_rate"), 1.0 / 3, 1e-12);  // the one that is stored
   EXPECT_LE(value_of(measured[1], "max_difference"), 1e-4);
   EXPECT_EQ(value_of(measured[2], "hit_rate"), 1);
@@ -163,7 +163,7 @@ TEST_F(Prefill, WhatCannotBeIsRefused) {
           {"absent.safetensors"});
   refused(Json::array({method("attn_cache", {{"preset", "raw"}})}),
           {{"database_texts", 0}, {"stored_share", 0.0}}, {"database_texts"});
-  refused(Json::array({"compute"}), {{"database_texts", 1}, {"texts", 3}}, {"stored_share"});
+  refused(Json::array({"compute"}), {{"database_texts", 1}, {"asked_texts", 3}}, {"stored_share"});
   refused(Json::array({method("san", Json::object())}),
           {{"database_texts", 0}, {"stored_share", 0.0}}, {"training_texts"});
   refused(Json::array({method("attn_drop", {{"dropped", 3}})}), {}, {"3 layers of 2"});

@@ -60,7 +60,8 @@ std::vector<LabelledText> load_labelled(const fs::path& file) {
 
 std::vector<LabelledSet> load_labelled_sets(const fs::path& place) {
   std::error_code error;
-  if (!fs::is_directory(place, error)) return {LabelledSet{short_name(place), load_labelled(place)}};
+  if (!fs::is_directory(place, error))
+    return {LabelledSet{short_name(place), load_labelled(place)}};
   std::vector<LabelledSet> sets;
   for (const fs::path& file : files_of(place, is_labelled))
     if (!hides_labels(file)) sets.push_back({short_name(file), load_labelled(file)});

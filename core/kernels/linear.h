@@ -56,9 +56,7 @@ struct LinearCall {
   // Of kManyCodedRows, decoding takes a few per cent of the time, and our own product is as fast as
   // oneDNN's; beyond, expanding takes less (a core of an AMD EPYC with AVX512-BF16, a matrix
   // of [4096, 4096], 128 rows, as shares of the time of plain bf16 weights: 1.10 expanded, 1.04
-  // from codes). Of fewer rows it weighs more: of [11264, 2048] with 1, 4, 8, 16, 64 and 128 rows
-  // 0.29, 0.42, 0.60, 1.12, 1.12 and 1.05 in int4, and 0.51, 0.60, 0.84, 1.43, 1.23 and 1.08 in
-  // int8, whose bytes take three times the instructions.
+  // from codes).
   static constexpr int64_t kCodedRows = 8, kManyCodedRows = 128;
 };
 

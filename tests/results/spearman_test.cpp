@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/base/random.h"
+#include "results/record.h"
+#include "tests/results/sample_record.h"
 
 namespace reprise::results {
 namespace {
@@ -133,6 +136,17 @@ TEST(BootstrapSpearman, PerfectOrderIsAPoint) {
       bootstrap_spearman(Values{1, 2, 3, 4, 5, 6}, Values{2, 3, 5, 7, 11, 13});
   EXPECT_DOUBLE_EQ(interval.high, 1.0);
   EXPECT_GT(interval.low, 0.9);  // six equal draws in a row order nothing, and are rare
+}
+
+// A correlation may be below 0; a time may not.
+TEST(Spearman, ARecordKeepsNegativeNumbersThatSayTheyAreSigned) {
+  Json record = sample_record("p", "g", 0, 1);
+  record["metrics"]["score"] = {{"value", -0.5}, {"unit", "ratio"}};
+  EXPECT_NE(record_fault(record).find("score is negative"), std::string::npos);
+  record["metrics"]["score"]["signed"] = true;
+  EXPECT_EQ(record_fault(record), "");
+  record["metrics"]["score"]["signed"] = "yes";
+  EXPECT_NE(record_fault(record).find("true or false"), std::string::npos);
 }
 
 }  // namespace

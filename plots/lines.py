@@ -40,17 +40,24 @@ def scale_axes(plot, spec, ticks, words):
             plot.set_xticks(ticks)
             plot.set_xticks([], minor=True)
             plot.tick_params(axis="x", labelsize=8, labelrotation=45 if max(ticks) > 999 else 0)
-        plot.xaxis.set_major_formatter(ticker.ScalarFormatter())
+        plot.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:{',' if value >= 10000 else ''}.10g}"))
+
+
+def scale_heights(plots, spec):
+    """The panels share their heights: what one of them is given holds for all, so all have to be drawn before."""
     # A logarithmic axis has no place for 0: where a value is not above it, all are drawn on a linear one.
-    if spec["log_y"] and plot.dataLim.ymin > 0:
+    is_log = spec["log_y"] and min(plot.dataLim.ymin for plot in plots) > 0
+    if not is_log:
+        plots[0].set_ylim(bottom=0)
+        return
+    for plot in plots:
         plot.set_yscale("log")
-        low, high = plot.get_ylim()
+    low, high = plots[0].get_ylim()
+    for plot in plots:
         if high < 100 * low:  # else a figure within one decade has a single number on its axis
             plot.yaxis.set_major_locator(ticker.LogLocator(base=10, subs=(1, 2, 5)))
             plot.yaxis.set_minor_formatter(ticker.NullFormatter())
         plot.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-    else:
-        plot.set_ylim(bottom=0)
 
 
 MOVED_GREY = "#C8C8C8"
@@ -186,6 +193,7 @@ def draw(document, spec):
                         fontsize=10 if len(panels) == 1 else 8)
         plot.grid(True, which="major", linewidth=0.4, alpha=0.6)
         plot.spines[["top", "right"]].set_visible(False)
+    scale_heights(plots[0], spec)
     plots[0][0].set_ylabel(common.metric_label(shown, spec["y"]))
     plots[0][-1].legend(handles=legend_of(styles, papers, spec.get("reference"), bool(spans), has_invalid), frameon=False,
                         loc="upper left", bbox_to_anchor=(1.01, 1))  # beside: bands reach everywhere

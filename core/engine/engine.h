@@ -58,6 +58,8 @@ struct StepReport {
   // Tokens that decoding sequences did not read because a work item read them for several of them
   // at once: the sum over items of tokens * (decoding sequences - 1).
   int64_t shared_tokens = 0;
+  // Tokens read for decoding sequences by several items, but for the first of them.
+  int64_t repeated_tokens = 0;
   // What it took beside computing and observing, in real time whatever the clock: queue, admission,
   // composition, plan and events; and copying states of preempted sequences.
   int64_t scheduling_ns = 0, swapping_ns = 0;

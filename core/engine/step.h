@@ -36,8 +36,12 @@ class Step {
   // Tokens that the plan spares some of its sequences to read, because an item reads them for
   // several of these: the sum over items of tokens * (those of them - 1).
   //   counts  [batch]  whether a sequence is one of them
-  // O(batch + items + items of several rows * log batch).
+  // O(batch + items * log batch).
   [[nodiscard]] int64_t shared_tokens(const std::vector<bool>& counts) const;
+  // Tokens in the pool that items read for such sequences although another of these items reads
+  // them too: a cache may hold them by then. The sum over (item, block) but for the first of each
+  // block. O(blocks that the items name).
+  [[nodiscard]] int64_t repeated_tokens(const std::vector<bool>& counts);
   // The keys and values of all rows are in the cache.
   void computed() { method_.computed(batch_, pool_); }
 
@@ -48,6 +52,9 @@ class Step {
 
  private:
   [[nodiscard]] int64_t part_of(int32_t row) const;  // index in the batch
+  // Calls visit(item, readers) for every item that is read for any of the sequences that count.
+  template <typename Visit>
+  void for_items_read(const std::vector<bool>& counts, Visit visit) const;
 
   reuse::ReuseMethod& method_;
   kv::BlockPool& pool_;
@@ -57,6 +64,8 @@ class Step {
   std::vector<int32_t> order_;
   int32_t rows_ = 0;
   kv::AttentionPlan plan_;
+  std::vector<uint32_t> last_read_;  // [pool blocks]  the count of reads_ that last read each
+  uint32_t reads_ = 0;
 };
 
 }  // namespace reprise::engine

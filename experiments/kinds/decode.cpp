@@ -211,7 +211,8 @@ std::vector<Measurement> DecodeKind::measure(const Group& group, const Json& mac
   const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, batch, stop);
   const model::Decoder& decoder = bench_.decoder(group);
   std::vector<Samples> samples(lanes.size());
-  for (Samples& of_method : samples) of_method.taking = Undisturbed(group.repetitions);
+  for (Samples& of_method : samples)
+    of_method.taking = Undisturbed(group.repetitions, bench_.context());
   std::optional<MachineProbe> probe;
   if (reads_memory(group, decoder.config(), machine)) probe.emplace(bench_.context());
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {

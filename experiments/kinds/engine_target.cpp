@@ -95,7 +95,8 @@ void EngineTarget::add_step(const engine::StepReport& step, serving::TargetRepor
                            .preempted = step.preempted,
                            .kv_bytes = step.peak_kv_bytes,
                            .scheduling_s = seconds(step.scheduling_ns),
-                           .shared_tokens = step.shared_tokens};
+                           .shared_tokens = step.shared_tokens,
+                           .repeated_tokens = step.repeated_tokens};
   // A token but the first was drawn from a row that saw all tokens before it.
   for (const engine::TokenEvent& event : step.events)
     if (event.has_token() && event.index > 0) entry.context_tokens += lengths_.at(event.request);

@@ -227,7 +227,7 @@ std::vector<Measurement> PmlKind::measure(const Group& group, const Json& machin
     if (stop) throw Interrupted{};
     lanes.push_back(run.make_lane(method));
   }
-  std::vector<RequestSamples> samples = samples_for(group);
+  std::vector<RequestSamples> samples = samples_for(group, bench_.context());
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const int64_t request = r < 0 ? group.repetitions - r : r;
     for (size_t m = 0; m < lanes.size(); ++m) {

@@ -27,6 +27,18 @@ const MetricInfo kEqualTokens = {
     "equal_requests_ratio", "ratio",
     "of the requests that both served, those with the first method's tokens"};
 
+const MetricInfo kThroughputSpeedup = {
+    "throughput_speedup", "ratio",
+    "this method's served requests a second over the first one's, repetition by repetition"};
+
+double throughput_rps(const serving::RequestLog& log) {
+  const auto served = std::count_if(
+      log.requests.begin(), log.requests.end(),
+      [](const auto& request) { return request.outcome == serving::Outcome::kServed; });
+  const double duration_s = serving::duration_s(log);
+  return duration_s > 0 ? static_cast<double>(served) / duration_s : 0;
+}
+
 // None where no request was served by both.
 std::optional<double> equal_requests(const serving::RequestLog& log,
                                      const serving::RequestLog& first) {
@@ -40,6 +52,15 @@ std::optional<double> equal_requests(const serving::RequestLog& log,
   }
   if (both == 0) return std::nullopt;
   return static_cast<double>(equal) / static_cast<double>(both);
+}
+
+void add_rates(const std::vector<double>& rates, const std::vector<double>& first,
+               Measurement& out) {
+  out.resolved["repetitions"] = rates.size();
+  std::vector<double> speedups;
+  for (size_t r = 0; r < rates.size(); ++r)
+    if (first[r] > 0) speedups.push_back(rates[r] / first[r]);
+  out.sample(kThroughputSpeedup, speedups);
 }
 
 void check_methods(const Group& group) {
@@ -61,6 +82,7 @@ KindInfo ServingKind::info() {
                 .own_workloads = serving_workloads()};
   for (Axis& axis : rate_search_axes()) info.axes.push_back(std::move(axis));
   info.metrics.push_back(kEqualTokens);
+  info.metrics.push_back(kThroughputSpeedup);
   for (const auto& part : {service_metrics(), step_metrics(), rate_search_metrics()})
     info.metrics.insert(info.metrics.end(), part.begin(), part.end());
   return info;
@@ -115,25 +137,46 @@ serving::ServingPlan ServingKind::plan(const Group& group) {
 std::vector<Measurement> ServingKind::measure(const Group& group, const Json& machine,
                                               const std::atomic<bool>& stop) {
   bench_.use_calibration(machine);
+  return searches_rate(group) ? search_each(group, machine, stop) : run_each(group, machine, stop);
+}
+
+std::vector<Measurement> ServingKind::search_each(const Group& group, const Json& machine,
+                                                  const std::atomic<bool>& stop) {
   const RequestSource& requests = source(group);
   std::vector<Measurement> measurements;
-  serving::RequestLog first;
   for (const MethodChoice& method : group.methods) {
     if (stop) throw Interrupted{};
     AlignedBuffer::reset_peak();
-    if (searches_rate(group)) {
-      measurements.push_back(search_rate(group, method, requests, bench_, machine, stop));
-      continue;
-    }
-    Service service(group, method, requests, bench_);
-    serving::RunResult result = service.run(stop);
-    measurements.push_back(service.measurement(result, machine));
-    if (measurements.size() == 1) first = std::move(result.log);
-    const serving::RequestLog& log = measurements.size() == 1 ? first : result.log;
-    if (step_times_of(group)) continue;
-    if (const auto equal = equal_requests(log, first))
-      measurements.back().set(kEqualTokens, *equal);
+    measurements.push_back(search_rate(group, method, requests, bench_, machine, stop));
   }
+  return measurements;
+}
+
+// Methods take turns, another one first each time; a measurement is of a method's first turn, but
+// for how its rate compares.
+std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& machine,
+                                               const std::atomic<bool>& stop) {
+  const RequestSource& requests = source(group);
+  std::vector<Measurement> measurements;
+  std::vector<std::vector<double>> rates(group.methods.size());
+  serving::RequestLog first;
+  for (int64_t repetition = 0; repetition < group.repetitions; ++repetition) {
+    for (size_t turn = 0; turn < group.methods.size(); ++turn) {
+      const size_t m = (turn + static_cast<size_t>(repetition)) % group.methods.size();
+      if (stop) throw Interrupted{};
+      AlignedBuffer::reset_peak();
+      Service service(group, group.methods[m], requests, bench_);
+      serving::RunResult result = service.run(stop);
+      rates[m].push_back(throughput_rps(result.log));
+      if (repetition > 0) continue;
+      measurements.push_back(service.measurement(result, machine));
+      if (step_times_of(group)) continue;  // its tokens mean nothing
+      if (m == 0) first = std::move(result.log);
+      if (const auto equal = equal_requests(m == 0 ? first : result.log, first))
+        measurements.back().set(kEqualTokens, *equal);
+    }
+  }
+  for (size_t m = 0; m < measurements.size(); ++m) add_rates(rates[m], rates[0], measurements[m]);
   return measurements;
 }
 

@@ -15,8 +15,8 @@ namespace reprise::experiments {
 
 // A point is one run of experiments/serving: flush, warm up, declare the workload's prefixes and
 // wait until they are computed, then requests at their times, drawn before the run. Methods run one
-// after another; all see the same requests at the same times. Sampling is greedy, and nothing stops
-// a request before its tokens are there.
+// after another, repetition by repetition; all see the same requests at the same times. Sampling is
+// greedy, and nothing stops a request before its tokens are there.
 class ServingKind : public Kind, public serving::PlansServing {
  public:
   explicit ServingKind(const Context& context) : bench_(context) {}
@@ -28,6 +28,10 @@ class ServingKind : public Kind, public serving::PlansServing {
   [[nodiscard]] serving::ServingPlan plan(const Group& group) override;
 
  private:
+  std::vector<Measurement> search_each(const Group& group, const Json& machine,
+                                       const std::atomic<bool>& stop);
+  std::vector<Measurement> run_each(const Group& group, const Json& machine,
+                                    const std::atomic<bool>& stop);
   // Made once for what it is made from.
   const workloads::RequestSource& source(const Group& group);
 

@@ -57,9 +57,10 @@ void RequestSamples::add(const TimedRequest& timed) {
   for (const engine::TokenEvent& event : events) tokens.push_back(event.token);
 }
 
-std::vector<RequestSamples> samples_for(const Group& group) {
+std::vector<RequestSamples> samples_for(const Group& group, const Context& context) {
   std::vector<RequestSamples> samples(group.methods.size());
-  for (RequestSamples& of_method : samples) of_method.taking = Undisturbed(group.repetitions);
+  for (RequestSamples& of_method : samples)
+    of_method.taking = Undisturbed(group.repetitions, context);
   return samples;
 }
 

@@ -68,8 +68,8 @@ struct RequestSamples {
   void add(const TimedRequest& timed);
 };
 
-// Samples of a group's methods, before the first is taken.
-[[nodiscard]] std::vector<RequestSamples> samples_for(const Group& group);
+// Samples of a group's methods, which run on the context's threads, before the first is taken.
+[[nodiscard]] std::vector<RequestSamples> samples_for(const Group& group, const Context& context);
 
 // One method's turn: a sample of run(), which returns a TimedRequest, taken again where other
 // programs took its core, and with its modules' files as cold as their tier says (`modules` null:

@@ -209,7 +209,7 @@ std::vector<Measurement> TtftKind::measure(const Group& given, const Json& machi
   bench_.use_calibration(machine);
   const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, /*max_batch=*/1, stop);
   const model::Decoder& decoder = bench_.decoder(group);
-  std::vector<RequestSamples> samples = samples_for(group);
+  std::vector<RequestSamples> samples = samples_for(group, bench_.context());
   RatesBeside beside(group, decoder.config(), bench_.context(), machine, lanes.size());
   for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
     const int64_t request = r < 0 ? group.repetitions - r : r;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/context.h"
 #include "core/device/core_use.h"
 #include "experiments/framework/kind.h"
 
@@ -17,8 +18,11 @@ class Undisturbed {
  public:
   // Does at most `samples` pieces of work again, so that a point takes at most about twice its time
   // on a machine that never comes to rest; and short ones more often, kShortBudgetMs in all.
-  explicit Undisturbed(int64_t samples = 0)
-      : retakes_left_(samples), short_left_ms_(samples > 0 ? kShortBudgetMs : 0) {}
+  // `context`: of the threads that work() runs on.
+  explicit Undisturbed(int64_t samples = 0, const Context& context = {.threads = 1})
+      : retakes_left_(samples),
+        short_left_ms_(samples > 0 ? kShortBudgetMs : 0),
+        context_(context) {}
 
   // Calls prepare() and then work() until work() kept its core, or may not be done again, and
   // returns what the call returned that lost the least. What the others returned is dropped and
@@ -30,6 +34,8 @@ class Undisturbed {
     CoreUse best_use;
     for (int tries = 1;; ++tries) {
       prepare();
+      // Without a rest they are still awake from the work before.
+      if (tries > 1) (void)wake_threads(context_);
       const CoreUse begin = core_use_now();
       Result result = work();
       const CoreUse use = core_use_now() - begin;
@@ -67,6 +73,7 @@ class Undisturbed {
 
   int64_t retakes_left_;
   double short_left_ms_;
+  Context context_;
   int64_t retaken_ = 0;
   std::vector<CoreUse> uses_;
 };

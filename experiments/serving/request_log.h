@@ -41,8 +41,9 @@ struct StepEntry {
   int64_t kv_bytes = 0;     // of blocks in use, before those that end with it give theirs back
   double scheduling_s = 0;  // of its time, that of everything but the model's arithmetic
   // Keys that its decoding sequences see, summed over them, and of these the ones that nobody read
-  // for them alone: what was read for n sequences at once counts n - 1 times.
-  int64_t context_tokens = 0, shared_tokens = 0;
+  // for them alone: what was read for n sequences at once counts n - 1 times. Of the others, those
+  // that were read before in the same step, for another sequence.
+  int64_t context_tokens = 0, shared_tokens = 0, repeated_tokens = 0;
 };
 
 struct RequestLog {

@@ -104,6 +104,19 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("lines.png").startswith(b"\x89PNG"))
 
+    def test_panels_are_as_high_as_the_highest_of_them(self):
+        import lines
+        records = [attention_record(0, "paged", 8, shared, heads) for shared in (64, 512) for heads in (32, 4)]
+        for higher in (4, 32):
+            for entry in records:
+                entry["metrics"]["speedup"]["value"] = 10.0 if entry["settings"]["requested"]["kv_heads"] == higher else 1.0
+            for log_y in (False, True):
+                run = attention_manifest(log_y=log_y)
+                figure, _ = lines.draw(document(records, run), run["plots"][0])
+                for panel in figure.axes:
+                    low, high = panel.get_ylim()
+                    self.assertTrue(low < 1 and high > 10, (higher, log_y, low, high))
+
     def test_the_caption_names_the_papers_that_are_drawn(self):
         from common import caption_of
         papers = [{"source": "A paper", "hardware": f"one {label}", "label": label, "points": {

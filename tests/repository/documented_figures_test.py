@@ -17,6 +17,7 @@ A figure is one number, or an "op" (min, max, median, sum, count, ratio) over th
 A row of a table is bound, or "rows_without_measurements" has its beginning; a number in any other row fails. "unrecorded"
 lists what no record is kept of; the test prints it, and fails for what is in it and has a record all the same.
 """
+import functools
 import json
 import math
 import pathlib
@@ -36,17 +37,22 @@ def significant(value, digits):
     return f"{value:.{max(0, digits - before)}f}"
 
 
-def record_values(spec):
-    path = TREE / "results" / "measurements" / spec["record"]
+@functools.cache
+def loaded(record):
+    """A list of a .jsonl's records, or what a .json holds."""
+    path = TREE / "results" / "measurements" / record
     text = path.read_text(encoding="utf-8")
-    if path.suffix == ".jsonl":
-        records = [json.loads(line) for line in text.splitlines()]
-        found = [record for record in records
+    return [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else json.loads(text)
+
+
+def record_values(spec):
+    if spec["record"].endswith(".jsonl"):
+        found = [record for record in loaded(spec["record"])
                  if all(record["settings"]["requested"].get(key) == value for key, value in spec["where"].items())]
         values = [record["metrics"][spec["metric"]][spec.get("key", "value")] for record in found
                   if spec["metric"] in record["metrics"]]
     else:
-        values = [json.loads(text)]
+        values = [loaded(spec["record"])]
         for step in spec["path"]:
             values = [next_value for value in values for next_value in steps(value, step)]
     if not values:

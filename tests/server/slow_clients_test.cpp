@@ -116,7 +116,9 @@ TEST(SlowClients, HoldNobodyUp) {
       count, alone_ms[alone_ms.size() / 2], among_ms[among_ms.size() / 2], among_ms.back(),
       among_ms.size(), static_cast<long long>((most - before) / 1024));
   EXPECT_GT(among_ms.size(), 20u);
+#ifndef __SANITIZE_THREAD__  // which keeps megabytes beside each thread
   EXPECT_LT(most - before, int64_t{256} << 20);
+#endif
 }
 
 }  // namespace

@@ -136,19 +136,23 @@ TEST_F(Accounting, StepsTellBatchQueueAndBlocks) {
 TEST_F(Accounting, SharedTokensAreThoseReadOnceForSeveral) {
   struct Case {
     const char *method, *options;
-    int64_t want;
+    int64_t shared, repeated;
   };
   for (const Case& c :
-       {Case{"chunk_attention", R"({"chunk_tokens": 16})", 2 * 32},
-        Case{"paged_shared", R"({"block_tokens": 16})", 0}, Case{"contiguous", "{}", 0}}) {
+       {Case{"chunk_attention", R"({"chunk_tokens": 16})", 2 * 32, 0},
+        Case{"paged_shared", R"({"block_tokens": 16})", 0, 2 * 32},
+        Case{"paged", R"({"block_tokens": 16})", 0, 0}, Case{"contiguous", "{}", 0, 0}}) {
     Engine engine = make(c.method, c.options);
     for (RequestId id : {1, 2, 3})
       engine.submit({.id = id,
                      .prompt = joined(head_, counting_from(static_cast<int32_t>(id), 5)),
                      .max_new_tokens = 4});
     EXPECT_EQ(engine.step().shared_tokens, 0) << c.method << ": each computes its own prompt";
-    for (int step = 0; step < 3; ++step)
-      EXPECT_EQ(engine.step().shared_tokens, c.want) << c.method << " step " << step;
+    for (int step = 0; step < 3; ++step) {
+      const StepReport report = engine.step();
+      EXPECT_EQ(report.shared_tokens, c.shared) << c.method << " step " << step;
+      EXPECT_EQ(report.repeated_tokens, c.repeated) << c.method << " step " << step;
+    }
   }
 }
 

@@ -121,6 +121,17 @@ TEST_F(Serving, ATightBudgetPreemptsAndChangesNoToken) {
   }
 }
 
+TEST_F(Serving, RepetitionsCompareRatesTurnByTurn) {
+  const std::vector<Measurement> runs = measured({{"repetitions", 3}});
+  for (const Measurement& run : runs) {
+    EXPECT_EQ(run.samples["throughput_speedup"].size(), 3);
+    EXPECT_EQ(run.resolved["repetitions"], 3);
+    EXPECT_EQ(value_of(run, "ended_requests"), 24) << "of one turn";
+    EXPECT_GT(value_of(run, "throughput_speedup"), 0);
+  }
+  EXPECT_EQ(runs[0].samples["throughput_speedup"], Json({1.0, 1.0, 1.0}));
+}
+
 TEST_F(Serving, AnOpenLoopCountsFromTheIntendedArrival) {
   const std::vector<Measurement> runs = measured(
       {{"methods", {"paged"}}, {"settings", {{"arrivals", "poisson"}, {"rate_rps", 2000.0}}}});
@@ -129,6 +140,8 @@ TEST_F(Serving, AnOpenLoopCountsFromTheIntendedArrival) {
   EXPECT_GE(value_of(runs[0], "e2e_ms"), value_of(runs[0], "ttft_ms"));
   EXPECT_GT(value_of(runs[0], "steps_limit_s"), 0);
   EXPECT_GT(value_of(runs[0], "steps_s"), value_of(runs[0], "steps_limit_s"));
+  EXPECT_EQ(value_of(runs[0], "steps_dram_limit_s"), value_of(runs[0], "steps_limit_s"))
+      << "each has a prompt and blocks of its own";
 }
 
 // Four requests of 40 tokens at once, none shared, and 5 tokens to generate: every time follows.

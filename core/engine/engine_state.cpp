@@ -229,9 +229,9 @@ void Engine::State::list_rows() {
 // has changed nothing.
 void Engine::State::execute(StepReport& report) {
   const kv::AttentionPlan& plan = step.plan();
-  const std::vector<bool> decoding = decoding_parts();
-  report.shared_tokens = step.shared_tokens(decoding);
-  report.repeated_tokens = step.repeated_tokens(decoding);
+  const SharedReads reads = step.shared_reads(decoding_parts());
+  report.shared_tokens = reads.spared_tokens;
+  report.repeated_tokens = reads.repeated_tokens;
   list_draws();
   const int64_t begin_ns = steady_ns();
   executor->execute({.ids = ids, .plan = plan, .logit_rows = wanted, .draws = draws}, tokens_drawn);

@@ -36,48 +36,42 @@ int64_t Step::part_of(int32_t row) const {
   return behind - batch_.begin() - 1;
 }
 
-template <typename Visit>
-void Step::for_items_read(const std::vector<bool>& counts, Visit visit) const {
+int64_t Step::read_before(const kv::WorkItem& item) {
+  const kv::Segment& segment = plan_.segment_of(item);
+  if (segment.cache != 0) return 0;
+  const int64_t stride = pool_.offset_of(1);
+  int64_t repeated = 0;
+  int32_t skipped = segment.skipped;
+  for (int32_t block = segment.first_block, left = segment.tokens; left > 0; ++block) {
+    const int32_t tokens = std::min(left, segment.block_tokens - skipped);
+    const int64_t offset = plan_.block_offsets[static_cast<size_t>(block)];
+    // A run that begins within a block of the pool is one sequence's own.
+    if (offset % stride == 0) {
+      uint32_t& last = last_read_[static_cast<size_t>(offset / stride)];
+      repeated += last == reads_ ? tokens : 0;
+      last = reads_;
+    }
+    left -= tokens;
+    skipped = 0;
+  }
+  return repeated;
+}
+
+SharedReads Step::shared_reads(const std::vector<bool>& counts) {
   std::vector<int32_t> before(counts.size() + 1, 0);  // that count, of the parts before each
   for (size_t i = 0; i < counts.size(); ++i) before[i + 1] = before[i] + (counts[i] ? 1 : 0);
+  last_read_.resize(static_cast<size_t>(pool_.options().num_blocks), 0);
+  ++reads_;
+  SharedReads reads;
   for (const kv::WorkItem& item : plan_.items) {
     const auto first = static_cast<size_t>(part_of(item.first_row));
     const auto last = static_cast<size_t>(part_of(item.end_row - 1));
-    if (const int32_t readers = before[last + 1] - before[first]; readers > 0) visit(item, readers);
+    const int32_t readers = before[last + 1] - before[first];
+    if (readers == 0) continue;
+    reads.spared_tokens += int64_t{readers - 1} * plan_.segment_of(item).tokens;
+    reads.repeated_tokens += read_before(item);
   }
-}
-
-int64_t Step::shared_tokens(const std::vector<bool>& counts) const {
-  int64_t shared = 0;
-  for_items_read(counts, [&](const kv::WorkItem& item, int32_t readers) {
-    shared += int64_t{readers - 1} * plan_.segment_of(item).tokens;
-  });
-  return shared;
-}
-
-int64_t Step::repeated_tokens(const std::vector<bool>& counts) {
-  const int64_t stride = pool_.offset_of(1);
-  last_read_.resize(static_cast<size_t>(pool_.options().num_blocks), 0);
-  ++reads_;
-  int64_t repeated = 0;
-  for_items_read(counts, [&](const kv::WorkItem& item, int32_t) {
-    const kv::Segment& segment = plan_.segment_of(item);
-    if (segment.cache != 0) return;
-    int32_t skipped = segment.skipped;
-    for (int32_t block = segment.first_block, left = segment.tokens; left > 0; ++block) {
-      const int32_t tokens = std::min(left, segment.block_tokens - skipped);
-      const int64_t offset = plan_.block_offsets[static_cast<size_t>(block)];
-      // A run that begins within a block of the pool is one sequence's own.
-      if (offset % stride == 0) {
-        uint32_t& last = last_read_[static_cast<size_t>(offset / stride)];
-        repeated += last == reads_ ? tokens : 0;
-        last = reads_;
-      }
-      left -= tokens;
-      skipped = 0;
-    }
-  });
-  return repeated;
+  return reads;
 }
 
 }  // namespace reprise::engine

@@ -12,6 +12,15 @@
 
 namespace reprise::engine {
 
+struct SharedReads {
+  // Tokens that some sequences need not read, because an item reads them for several: the sum over
+  // items of tokens * (sequences - 1).
+  int64_t spared_tokens = 0;
+  // Tokens in the pool that items read although another of these items reads them too: a cache may
+  // hold them by then. The sum over (item, block) but for the first of each block.
+  int64_t repeated_tokens = 0;
+};
+
 // A step is composed (clear, add), arranged, given its cache (reserve) and its plan; whoever drives
 // it executes the plan and says so (computed). One that was not computed may be arranged, reserved
 // and planned again. What it points to outlives it; its memory is kept from step to step.
@@ -33,15 +42,10 @@ class Step {
   [[nodiscard]] bool reserve() { return method_.reserve(batch_, pool_); }
   // Finished, and the step's until the next call.
   const kv::AttentionPlan& plan();
-  // Tokens that the plan spares some of its sequences to read, because an item reads them for
-  // several of these: the sum over items of tokens * (those of them - 1).
+  // How the plan reads the cache for the sequences that count.
   //   counts  [batch]  whether a sequence is one of them
-  // O(batch + items * log batch).
-  [[nodiscard]] int64_t shared_tokens(const std::vector<bool>& counts) const;
-  // Tokens in the pool that items read for such sequences although another of these items reads
-  // them too: a cache may hold them by then. The sum over (item, block) but for the first of each
-  // block. O(blocks that the items name).
-  [[nodiscard]] int64_t repeated_tokens(const std::vector<bool>& counts);
+  // O(batch + items * log batch + blocks that their items name).
+  [[nodiscard]] SharedReads shared_reads(const std::vector<bool>& counts);
   // The keys and values of all rows are in the cache.
   void computed() { method_.computed(batch_, pool_); }
 
@@ -52,9 +56,8 @@ class Step {
 
  private:
   [[nodiscard]] int64_t part_of(int32_t row) const;  // index in the batch
-  // Calls visit(item, readers) for every item that is read for any of the sequences that count.
-  template <typename Visit>
-  void for_items_read(const std::vector<bool>& counts, Visit visit) const;
+  // Of the item's tokens in the pool, those that an item of this count of reads_ named before.
+  [[nodiscard]] int64_t read_before(const kv::WorkItem& item);
 
   reuse::ReuseMethod& method_;
   kv::BlockPool& pool_;

@@ -31,12 +31,10 @@ const MetricInfo kThroughputSpeedup = {
     "throughput_speedup", "ratio",
     "this method's served requests a second over the first one's, repetition by repetition"};
 
-double throughput_rps(const serving::RequestLog& log) {
-  const auto served = std::count_if(
-      log.requests.begin(), log.requests.end(),
-      [](const auto& request) { return request.outcome == serving::Outcome::kServed; });
-  const double duration_s = serving::duration_s(log);
-  return duration_s > 0 ? static_cast<double>(served) / duration_s : 0;
+// 0 where it lasted no time.
+double throughput_rps(const Measurement& measured) {
+  const auto rate = measured.metrics.find(serving::kThroughputRps.name);
+  return rate != measured.metrics.end() ? rate->at("value").get<double>() : 0;
 }
 
 // None where no request was served by both.
@@ -167,9 +165,10 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& m
       AlignedBuffer::reset_peak();
       Service service(group, group.methods[m], requests, bench_);
       serving::RunResult result = service.run(stop);
-      rates[m].push_back(throughput_rps(result.log));
+      Measurement measured = service.measurement(result, machine);
+      rates[m].push_back(throughput_rps(measured));
       if (repetition > 0) continue;
-      measurements.push_back(service.measurement(result, machine));
+      measurements.push_back(std::move(measured));
       if (step_times_of(group)) continue;  // its tokens mean nothing
       if (m == 0) first = std::move(result.log);
       if (const auto equal = equal_requests(m == 0 ? first : result.log, first))

@@ -2,7 +2,6 @@
 // whatever the method.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 

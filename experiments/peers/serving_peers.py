@@ -138,6 +138,7 @@ def main():
     options.build, options.model = options.build.resolve(), options.model.resolve()
     servers = servers_of(options)
     names = list(servers)
+    versions = versions_of(options)
     rounds = []
     for number in range(options.rounds):
         turns = names[number % len(names):] + names[:number % len(names)]
@@ -147,15 +148,15 @@ def main():
             for shared, figures in one[name].items():
                 print(f"round {number + 1}, {name}, {shared} shared: {figures}", flush=True)
         rounds.append({name: one[name] for name in names})
-        write_report(options, servers, rounds)
+        write_report(options, servers, versions, rounds)
     print(json.dumps(summary_of(rounds, names), indent=1))
 
 
-def write_report(options, servers, rounds):
+def write_report(options, servers, versions, rounds):
     """After each round: what was measured is kept."""
     names = list(servers)
     report = {"what": "experiments/peers/serving_peers.py", "scale": options.scale, "threads": options.threads,
-              "cpu": cpu_name(), "versions": versions_of(options), "commands": {n: [os.path.basename(w) for w in c] for n, c in
+              "cpu": cpu_name(), "versions": versions, "commands": {n: [os.path.basename(w) for w in c] for n, c in
                                                                               servers.items()},
               "rounds": rounds, "summary": summary_of(rounds, names)}
     if options.out:

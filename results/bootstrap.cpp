@@ -31,13 +31,14 @@ std::vector<double> resampled_means(std::span<const double> samples, double mean
   return means;
 }
 
+// 0 where all samples are equal.
 double acceleration_of(std::span<const double> samples, double mean) {
   double squares = 0, cubes = 0;
   for (const double x : samples) {
     squares += (x - mean) * (x - mean);
     cubes += (x - mean) * (x - mean) * (x - mean);
   }
-  return cubes / (6 * std::pow(squares, 1.5));
+  return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0.0;
 }
 
 // Normal quantile of the share of `means` below `mean`, kept off 0 and 1 by one more draw on
@@ -84,12 +85,7 @@ Interval bca_interval(std::span<const double> resampled, double estimate, double
 double bca_acceleration(std::span<const double> left_out) {
   double mean = 0;
   for (const double x : left_out) mean += x / static_cast<double>(left_out.size());
-  double squares = 0, cubes = 0;
-  for (const double x : left_out) {
-    squares += (mean - x) * (mean - x);
-    cubes += (mean - x) * (mean - x) * (mean - x);
-  }
-  return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0.0;
+  return -acceleration_of(left_out, mean);
 }
 
 }  // namespace reprise::results

@@ -39,6 +39,9 @@ struct MetricInfo {
   // Whether it takes time of its own, and so is taken only where an experiment asks for it: in its
   // "metrics" or in a figure.
   bool is_on_request = false;
+  // Whether it may be below 0: a correlation, a loss. A record with another metric below 0 is
+  // refused.
+  bool is_signed = false;
 };
 
 // A method outside the registry, which the kind runs by itself.

@@ -23,8 +23,10 @@ namespace {
 
 const MetricInfo kStoreMb = {"store_mb", "MB", "of attn_cache: the file of stored attention maps"};
 const MetricInfo kStoredTexts = {"stored_texts", "texts", "of attn_cache: whose maps are stored"};
-const MetricInfo kThreshold = {"threshold_used", "ratio",
-                               "of attn_cache: the similarity that maps are reused from"};
+const MetricInfo kThreshold = {.name = "threshold_used",
+                               .unit = "ratio",
+                               .help = "of attn_cache: the similarity that maps are reused from",
+                               .is_signed = true};
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
@@ -95,7 +97,7 @@ class AttnCacheMethod final : public PrefillMethod {
     const attn_cache::AttnCacheCounts& counts = policy_->counts();
     out.set(kStoreMb, static_cast<double>(database_->maps().bytes()) * 1e-6);
     out.set(kStoredTexts, static_cast<double>(database_->maps().groups().size()));
-    set_signed(out, kThreshold, options_.threshold);
+    out.set(kThreshold, options_.threshold);
     out.resolved["attn_cache"] = {{"projector", database_->projector().origin().how},
                                   {"projector_fingerprint", database_->projector().fingerprint()},
                                   {"learning_texts", learning_texts_},

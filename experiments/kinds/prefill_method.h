@@ -14,12 +14,6 @@
 
 namespace reprise::experiments {
 
-// Sets a metric that may be below 0: a correlation, a loss.
-inline void set_signed(Measurement& out, const MetricInfo& metric, double value) {
-  out.set(metric, value);
-  out.metrics[metric.name]["signed"] = true;
-}
-
 // What a method prepares itself with.
 struct PrefillSetup {
   // Computes one prompt, whole, in a step of its own, and returns what comes out: a vector, or the

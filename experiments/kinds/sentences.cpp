@@ -20,21 +20,22 @@
 namespace reprise::experiments {
 namespace {
 
-const MetricInfo kScore = {"score", "ratio",
-                           "Spearman's correlation of cosine and people's score; of sentiment, the "
-                           "share of right answers of a linear probe, of mmlu that of questions "
-                           "whose likeliest letter is right"};
-const MetricInfo kScoreLow = {"score_low", "ratio", "lower end of its 95 % interval"};
-const MetricInfo kScoreHigh = {"score_high", "ratio", "upper end of its 95 % interval"};
-const MetricInfo kLoss = {"score_loss", "ratio", "the first method's score less this one's"};
-const MetricInfo kAgreement = {
-    "vector_cosine", "ratio",
-    "of this method's vector (of mmlu, its logits) and the first method's: "
-    "mean over texts"};
-const MetricInfo kGamma = {
-    "speedup_degradation", "ratio",
-    "score_loss over text_speedup - 1, of methods that are faster [AttnCache "
-    "eq. 6]"};
+MetricInfo signed_ratio(const char* name, const char* help) {
+  return {.name = name, .unit = "ratio", .help = help, .is_signed = true};
+}
+const MetricInfo kScore = signed_ratio(
+    "score",
+    "Spearman's correlation of cosine and people's score; of sentiment, the share of right answers "
+    "of a linear probe, of mmlu that of questions whose likeliest letter is right");
+const MetricInfo kScoreLow = signed_ratio("score_low", "lower end of its 95 % interval");
+const MetricInfo kScoreHigh = signed_ratio("score_high", "upper end of its 95 % interval");
+const MetricInfo kLoss = signed_ratio("score_loss", "the first method's score less this one's");
+const MetricInfo kAgreement = signed_ratio(
+    "vector_cosine",
+    "of this method's vector (of mmlu, its logits) and the first method's: mean over texts");
+const MetricInfo kGamma =
+    signed_ratio("speedup_degradation",
+                 "score_loss over text_speedup - 1, of methods that are faster [AttnCache eq. 6]");
 constexpr const char* kSpeedup = "text_speedup";
 
 constexpr const char* kOfFolder = "folder";
@@ -145,13 +146,27 @@ class SentenceRun {
     lane.turns.take(static_cast<int64_t>(steps), is_warmup, read);
   }
 
-  [[nodiscard]] Measurement measurement_of(size_t index) const {
-    const Lane& lane = lanes_[index];
+  // Of each method. Scoring may fit a probe, so that each is scored once.
+  [[nodiscard]] std::vector<Measurement> measurements() const {
+    std::vector<Measurement> all;
+    double first_score = 0;
+    for (const Lane& lane : lanes_) {
+      const SentenceScore score = score_of(lane);
+      all.push_back(measurement_of(lane, score));
+      if (all.size() == 1)
+        first_score = score.value;
+      else
+        compare(lane, first_score - score.value, all.back());
+    }
+    return all;
+  }
+
+ private:
+  [[nodiscard]] Measurement measurement_of(const Lane& lane, const SentenceScore& score) const {
     Measurement out;
-    const SentenceScore score = score_of(lane);
-    set_signed(out, kScore, score.value);
-    set_signed(out, kScoreLow, score.interval.low);
-    set_signed(out, kScoreHigh, score.interval.high);
+    out.set(kScore, score.value);
+    out.set(kScoreLow, score.interval.low);
+    out.set(kScoreHigh, score.interval.high);
     out.resolved = resolved();
     std::vector<int64_t> lengths;
     for (const sentence::TextTokens& text : lane.texts) lengths.push_back(std::ssize(text.ids));
@@ -159,13 +174,11 @@ class SentenceRun {
         lanes_.front().turns,
         {.config = decoder_.config(), .tokens = lengths, .is_one_a_step = texts_per_step_ == 1},
         out);
-    if (index > 0) compare(lane, score, out);
     out.memory = {{"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
                   {"process_peak_bytes", peak_resident_bytes()}};
     return out;
   }
 
- private:
   [[nodiscard]] std::vector<std::vector<int32_t>> ids_of(
       const std::vector<std::string>& texts) const {
     std::vector<std::vector<int32_t>> ids;
@@ -191,17 +204,17 @@ class SentenceRun {
     return score_sentences(set_, lane.vectors, reader_->width(), group_.seeds.sampling);
   }
 
-  void compare(const Lane& lane, const SentenceScore& score, Measurement& out) const {
+  void compare(const Lane& lane, double loss, Measurement& out) const {
     const Lane& first = lanes_.front();
-    set_signed(out, kLoss, score_of(first).value - score.value);
+    out.set(kLoss, loss);
     const auto width = static_cast<size_t>(reader_->width());
     double sum = 0;
     for (size_t at = 0; at < lane.vectors.size(); at += width)
       sum += sentence::cosine(std::span(first.vectors).subspan(at, width),
                               std::span(lane.vectors).subspan(at, width));
-    set_signed(out, kAgreement, sum / static_cast<double>(set_.texts.size()));
+    out.set(kAgreement, sum / static_cast<double>(set_.texts.size()));
     const double gain = out.metrics.at(kSpeedup)["value"].get<double>() - 1;
-    if (gain > 0) set_signed(out, kGamma, out.metrics.at(kLoss.name)["value"].get<double>() / gain);
+    if (gain > 0) out.set(kGamma, loss / gain);
   }
 
   [[nodiscard]] Json resolved() const {
@@ -330,9 +343,7 @@ std::vector<Measurement> SentencesKind::measure(const Group& group, const Json& 
       if (stop) throw Interrupted{};
       run.take(m, /*is_warmup=*/r < 0);
     }
-  std::vector<Measurement> measurements;
-  for (size_t m = 0; m < group.methods.size(); ++m) measurements.push_back(run.measurement_of(m));
-  return measurements;
+  return run.measurements();
 }
 
 }  // namespace reprise::experiments

@@ -8,7 +8,8 @@
 // f32 takes twice as many for 16. (One row, codes in a core's L2, an AMD EPYC with 512-bit units:
 // 63 GB/s of codes where memory brings a core 57.)
 //   Up to four rows are multiplied as the codes come. Of more, the weights of a run of inputs are
-// put into a core's first cache, and row after row is multiplied with them.
+// put into a core's first cache, and row after row is multiplied with them; there bytes go by
+// permutations where the processor has them.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -29,9 +30,6 @@ namespace {
 
 constexpr int kVectors = 4;  // of a panel's 64 outputs
 constexpr int kPairs = 4;    // of a step's inputs
-
-// How far ahead of use codes are fetched: the hardware's own fetching ends with a page of 4 KiB.
-constexpr int64_t kFetchBytes = 4096;
 
 inline __m512bh as_bh(__m512i bits) { return reinterpret_cast<__m512bh>(bits); }
 
@@ -115,6 +113,30 @@ struct Scaling {
     }
   }
 };
+
+// The weights of a run of steps as dot products take them, [steps * 4][4]; what follows is fetched.
+template <typename Codes>
+void decode_each(Codes& codes, const char* at, int64_t steps, __m512i* weights) {
+  for (int64_t step = 0; step < steps; ++step, at += Codes::kStepBytes) {
+    for (int64_t line = 0; line < Codes::kStepBytes; line += 64)
+      _mm_prefetch(at + kFetchBytes + line, _MM_HINT_T1);
+    codes.begin(at);
+#pragma GCC unroll 4
+    for (int pair = 0; pair < kPairs; ++pair)
+#pragma GCC unroll 4
+      for (int c = 0; c < kVectors; ++c) *weights++ = codes.next(pair, c);
+  }
+}
+
+void decode(Nibbles& codes, const char* at, int64_t steps, __m512i* weights) {
+  decode_each(codes, at, steps, weights);
+}
+
+void decode(Bytes& codes, const char* at, int64_t steps, __m512i* weights) {
+  static const bool has_permutations = __builtin_cpu_supports("avx512vbmi") != 0;
+  if (has_permutations) return decode_bytes_avx512_vbmi(at, steps, weights);
+  decode_each(codes, at, steps, weights);
+}
 
 // With one or two rows, two sets of sums keep enough independent chains in flight to hide the
 // latency of the dot product.
@@ -271,16 +293,8 @@ void stage(const QuantizedTask& task) {
     const int64_t first = step, end = std::min(first + panel.group_steps, panel.steps);
     while (step < end) {
       const int64_t steps = std::min(kRunSteps, end - step);
-      for (int64_t i = 0; i < steps; ++i, at += Codes::kStepBytes) {
-        for (int64_t line = 0; line < Codes::kStepBytes; line += 64)
-          _mm_prefetch(at + kFetchBytes + line, _MM_HINT_T1);
-        codes.begin(at);
-#pragma GCC unroll 4
-        for (int pair = 0; pair < kPairs; ++pair)
-#pragma GCC unroll 4
-          for (int c = 0; c < kVectors; ++c)
-            weights[(i * kPairs + pair) * kVectors + c] = codes.next(pair, c);
-      }
+      decode(codes, at, steps, weights);
+      at += steps * Codes::kStepBytes;
       multiply_rows({.weights = weights,
                      .words = steps * kPairs,
                      .x = x + step * kPairs,

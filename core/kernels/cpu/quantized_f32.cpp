@@ -26,10 +26,6 @@ using Words = hn::Vec<WordTag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 constexpr int kVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
-// How many bytes ahead of use codes are fetched, since the hardware's own fetching ends with a page
-// of 4 KiB: as the bf16 kernel of plain weights does.
-constexpr int64_t kFetchBytes = 4096;
-
 // The values of eight inputs of each of kN outputs, one input after the other.
 template <WeightFormat kFormat>
 struct Step {

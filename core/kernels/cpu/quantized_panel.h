@@ -14,6 +14,8 @@ namespace reprise::kernels::cpu {
 inline constexpr int64_t kStepInputs = 8, kUnitSteps = 4;
 // Groups of a panel whose 4 * 64 scales are held together, in nf4-double.
 inline constexpr int64_t kScaleBlockGroups = 4;
+// How far ahead of use codes are fetched: the hardware's own fetching ends with a page of 4 KiB.
+inline constexpr int64_t kFetchBytes = 4096;
 
 struct QuantizedPanel {
   WeightFormat format = WeightFormat::kInt8;
@@ -45,6 +47,10 @@ struct QuantizedTask {
 void quantized_panel_f32(const QuantizedTask& task, Isa isa);
 // AVX512-BF16, inputs in bf16, up to kManyLinearRows rows.
 void quantized_panel_avx512_bf16(const QuantizedTask& task);
+
+// int8 [steps][8][64] of a panel as bf16 [steps][4][64][2], not yet scaled; what
+// follows is fetched. Needs AVX512-VBMI.
+void decode_bytes_avx512_vbmi(const void* codes, int64_t steps, void* out);
 
 // The panel as plain weights, the first `inputs` of it, a multiple of 8: [inputs][64] f32, or
 // [inputs / 2][64][2] bf16, rounded to nearest.

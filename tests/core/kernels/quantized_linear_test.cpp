@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/kernels/cpu/panel_rows.h"
 #include "core/kernels/cpu/product_onednn.h"
+#include "core/kernels/cpu/quantized_panel.h"
 #include "core/kernels/linear.h"
 #include "core/kernels/reference/linear.h"
 #include "tests/support/coded_weight.h"
@@ -100,6 +102,26 @@ TEST(QuantizedLinear, EveryEdgeOfRowsColumnsAndInputsMatchesTheReference) {
           const Coded w(rows, cols, {format, input}, ++seed);
           for (int64_t m : kInputRows) check(w, m, {}, seed);
         }
+}
+
+// Every code at every output, in either input of a pair.
+TEST(QuantizedLinear, BytesByPermutationAreTheNumbersOfTheirCodes) {
+  if (!__builtin_cpu_supports("avx512vbmi")) GTEST_SKIP() << "this processor has no AVX512-VBMI";
+  constexpr int64_t kCodes = 64 * cpu::kStepInputs * cpu::kPanelOutputs;
+  // What follows is fetched ahead of use, and may be anything: it is not read.
+  constexpr int64_t kOutputs = cpu::kPanelOutputs;
+  std::vector<int8_t> codes(kCodes);
+  for (int64_t i = 0; i < std::ssize(codes); ++i)
+    codes[static_cast<size_t>(i)] =
+        static_cast<int8_t>((i / kOutputs + 4 * (i % kOutputs)) % 255 - 127);
+  std::vector<bf16> out(codes.size());
+  cpu::decode_bytes_avx512_vbmi(codes.data(), kCodes / cpu::kStepInputs / kOutputs, out.data());
+  for (int64_t i = 0; i < std::ssize(codes); ++i) {
+    const int64_t input = i / kOutputs, output = i % kOutputs;
+    const auto at = static_cast<size_t>((input / 2 * kOutputs + output) * 2 + input % 2);
+    ASSERT_EQ(static_cast<float>(out[at]), static_cast<float>(codes[static_cast<size_t>(i)]))
+        << "input " << input << " output " << output;
+  }
 }
 
 TEST(QuantizedLinear, BiasAccumulationAndOutputDtypeCombine) {

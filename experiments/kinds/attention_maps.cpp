@@ -7,10 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/base/problems.h"
-#include "core/sentence/embedder.h"
-#include "experiments/kinds/costs.h"
-#include "experiments/kinds/places.h"
 #include "experiments/kinds/sentence_sets.h"
+#include "experiments/kinds/text_model.h"
 
 namespace reprise::experiments {
 namespace {
@@ -125,13 +123,33 @@ SentenceSet pairs_of(const Group& group) {
   return set;
 }
 
-sentence::EmbedSettings settings_for(const Group& group) {
-  const std::string folder = resolve_model(group.model.model);
-  sentence::EmbedSettings settings =
-      sentence::settings_of(folder, model::load_config(sentence::model_folder_of(folder)));
-  if (const std::string& prompt = group.word_axis("prompt"); prompt != "{text}")
-    settings.form.prompt = sentence::Prompt::parse(prompt, "prompt");
-  return settings;
+// Each text's map in the layer, computed by itself.
+std::vector<TextMap> maps_of(const Group& group, sentence::Embedder& embedder,
+                             const std::atomic<bool>& stop) {
+  std::vector<TextMap> maps;
+  std::vector<float> vector(static_cast<size_t>(embedder.width()));
+  for (sentence::TextTokens& text : embedder.tokens_of(pairs_of(group).texts)) {
+    if (stop) throw Interrupted{};
+    MapOfLayer map(group.axis("layer"));
+    embedder.read(std::span<const sentence::TextTokens>(&text, 1), vector, &map);
+    maps.push_back({.ids = std::move(text.ids), .weights = std::move(map.weights)});
+  }
+  return maps;
+}
+
+Measurement measurement_of(const std::string& method, const std::vector<TextMap>& maps,
+                           const model::ModelConfig& config) {
+  const Comparison found = compare(method, maps, config);
+  if (found.of_pairs.empty())
+    raise("no two texts of {} have equally many tokens: take more items, or another file", method);
+  const auto [least, most] = std::minmax_element(found.of_heads.begin(), found.of_heads.end());
+  const auto count = static_cast<double>(found.of_pairs.size());
+  Measurement out;
+  out.summarize(kMapDistance, found.of_pairs);
+  out.set(kNearestHead, *least / count);
+  out.set(kFarthestHead, *most / count);
+  out.set(kComparedPairs, count);
+  return out;
 }
 
 }  // namespace
@@ -149,10 +167,7 @@ KindInfo AttentionMapsKind::info() {
                     .accepted = Integers{1, 1 << 16},
                     .unit = "items",
                     .help = "pairs of each file, the first ones"},
-                   {.name = "prompt",
-                    .fallback = "{text}",
-                    .accepted = AnyText{},
-                    .help = "words around each text, which goes where {text} stands"}},
+                   kPromptAxis},
           .metrics = {kMapDistance, kNearestHead, kFarthestHead, kComparedPairs},
           .own_methods = {{.name = kPairs, .help = "the two texts of each pair"},
                           {.name = kStrangers, .help = "texts of different pairs"},
@@ -169,58 +184,30 @@ void AttentionMapsKind::check(const Group& group) {
       problems.add(unknown_name("method", method.name, info().own_method_names()));
   problems.collect([&] { (void)pairs_of(group); });
   problems.collect([&] {
-    const std::string place = sentence::model_folder_of(resolve_model(group.model.model));
-    model::check_loadable(place, {.dtype = group.dtype,
-                                  .weight_format = group.model.weight_format,
-                                  .random_weights = group.model.random_weights,
-                                  .seed = group.seeds.weights});
-    const model::ModelConfig config = model::load_config(place);
+    check_text_model(group);
+    const model::ModelConfig config = Bench::config(with_model_folder(group));
     if (group.axis("layer") >= config.layers)
       raise("layer is {}, and {} has {}, counted from 0", group.axis("layer"), config.name,
             config.layers);
-    (void)settings_for(group);
-    (void)load_tokenizer(place);
   });
   problems.raise_if_any();
 }
 
 MemoryNeed AttentionMapsKind::memory_need(const Group& group) {
-  const std::string place = sentence::model_folder_of(resolve_model(group.model.model));
-  return memory_of_model(model::load_config(place), group.weight_type(), group.dtype,
-                         sentence::Embedder::kStepTokens);
+  return memory_of_text_model(group);
 }
 
 std::vector<Measurement> AttentionMapsKind::measure(const Group& group, const Json& machine,
                                                     const std::atomic<bool>& stop) {
   bench_.use_calibration(machine);
-  Group with_folder = group;
-  with_folder.model.model = sentence::model_folder_of(resolve_model(group.model.model));
+  const Group with_folder = with_model_folder(group);
   const auto tokenizer = load_tokenizer(with_folder.model.model);
   model::Decoder& decoder = bench_.decoder(with_folder);
-  sentence::Embedder embedder(decoder, *tokenizer, settings_for(group));
-  std::vector<TextMap> maps;
-  std::vector<float> vector(static_cast<size_t>(embedder.width()));
-  for (sentence::TextTokens& text : embedder.tokens_of(pairs_of(group).texts)) {
-    if (stop) throw Interrupted{};
-    MapOfLayer map(group.axis("layer"));
-    embedder.read(std::span<const sentence::TextTokens>(&text, 1), vector, &map);
-    maps.push_back({.ids = std::move(text.ids), .weights = std::move(map.weights)});
-  }
+  sentence::Embedder embedder(decoder, *tokenizer, text_settings_of(group));
+  const std::vector<TextMap> maps = maps_of(group, embedder, stop);
   std::vector<Measurement> measurements;
-  for (const MethodChoice& method : group.methods) {
-    const Comparison found = compare(method.name, maps, decoder.config());
-    if (found.of_pairs.empty())
-      raise("no two texts of {} have equally many tokens: take more items, or another file",
-            method.name);
-    const auto [least, most] = std::minmax_element(found.of_heads.begin(), found.of_heads.end());
-    const auto count = static_cast<double>(found.of_pairs.size());
-    Measurement out;
-    out.summarize(kMapDistance, found.of_pairs);
-    out.set(kNearestHead, *least / count);
-    out.set(kFarthestHead, *most / count);
-    out.set(kComparedPairs, count);
-    measurements.push_back(std::move(out));
-  }
+  for (const MethodChoice& method : group.methods)
+    measurements.push_back(measurement_of(method.name, maps, decoder.config()));
   return measurements;
 }
 

@@ -18,6 +18,16 @@
 #include "workloads/registry.h"
 
 namespace reprise::experiments {
+namespace {
+
+model::LoadOptions load_options(const Group& group) {
+  return {.dtype = group.dtype,
+          .weight_format = group.model.weight_format,
+          .random_weights = group.model.random_weights,
+          .seed = group.seeds.weights};
+}
+
+}  // namespace
 
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -39,12 +49,7 @@ model::Decoder& Bench::decoder(const Group& group) {
                   name_of(group.dtype), name_of(group.weight_type().format), group.seeds.weights);
   if (decoder_ == nullptr || loaded_ != wanted) {
     decoder_.reset();
-    decoder_ = model::load_decoder(resolve_model(group.model.model),
-                                   {.dtype = group.dtype,
-                                    .weight_format = group.model.weight_format,
-                                    .random_weights = group.model.random_weights,
-                                    .seed = group.seeds.weights},
-                                   context_);
+    decoder_ = model::load_decoder(resolve_model(group.model.model), load_options(group), context_);
     loaded_ = wanted;
   }
   return *decoder_;
@@ -162,21 +167,20 @@ void Bench::check_once(const std::string& what, const std::function<void()>& ste
   if (!place->second.empty()) throw Error(place->second);
 }
 
+void Bench::check_loadable(const Group& group) {
+  model::check_loadable(resolve_model(group.model.model), load_options(group));
+}
+
 void Bench::check_model(const Group& group) {
-  const std::string& model = group.model.model;
   Problems problems;
   if (const model::ModelConfig shape = config(group); !shape.has_head)
     problems.add(fmt::format(
         "model {} has no head that makes logits, so that it generates nothing: take a decoder",
         shape.name));
   problems.collect([&] {
-    const model::LoadOptions load{.dtype = group.dtype,
-                                  .weight_format = group.model.weight_format,
-                                  .random_weights = group.model.random_weights,
-                                  .seed = group.seeds.weights};
-    check_once(fmt::format("load {} {} {} {}", model, load.random_weights, name_of(load.dtype),
-                           name_of(group.weight_type().format)),
-               [&] { model::check_loadable(resolve_model(model), load); });
+    check_once(fmt::format("load {} {} {} {}", group.model.model, group.model.random_weights,
+                           name_of(group.dtype), name_of(group.weight_type().format)),
+               [&] { check_loadable(group); });
   });
   problems.raise_if_any();
 }

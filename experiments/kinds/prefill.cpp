@@ -11,7 +11,6 @@
 #include "core/device/memory.h"
 #include "core/model/network/encoder.h"
 #include "experiments/kinds/costs.h"
-#include "experiments/kinds/places.h"
 #include "experiments/kinds/prefill_lane.h"
 #include "experiments/kinds/shared_info.h"
 
@@ -196,11 +195,7 @@ void PrefillKind::check(const Group& group) {
     problems.collect([&] { (void)make_prefill_method(method); });
   problems.collect([&] { check_items(group); });
   problems.collect([&] {
-    model::check_loadable(resolve_model(group.model.model),
-                          {.dtype = group.dtype,
-                           .weight_format = group.model.weight_format,
-                           .random_weights = group.model.random_weights,
-                           .seed = group.seeds.weights});
+    Bench::check_loadable(group);
     if (!group.model.random_weights)
       check_positions(Bench::config(group), group.axis("prompt_tokens"));
   });

@@ -10,11 +10,9 @@
 #include "core/device/memory.h"
 #include "core/sentence/choice_reader.h"
 #include "core/sentence/cosine.h"
-#include "core/sentence/embedder.h"
 #include "experiments/kinds/attn_cache_method.h"
-#include "experiments/kinds/costs.h"
-#include "experiments/kinds/places.h"
 #include "experiments/kinds/prefill_lane.h"
+#include "experiments/kinds/text_model.h"
 #include "workloads/questions/mmlu_groups.h"
 
 namespace reprise::experiments {
@@ -39,22 +37,11 @@ const MetricInfo kGamma =
 constexpr const char* kSpeedup = "text_speedup";
 
 constexpr const char* kOfFolder = "folder";
-constexpr const char* kTextAlone = "{text}";
-
-// The group with the model's own folder for that of its sentence-transformers' files.
-Group with_model_folder(Group group) {
-  group.model.model = sentence::model_folder_of(resolve_model(group.model.model));
-  return group;
-}
 
 sentence::EmbedSettings settings_of(const Group& group) {
-  const std::string folder = resolve_model(group.model.model);
-  const model::ModelConfig config = Bench::config(with_model_folder(group));
-  sentence::EmbedSettings settings = sentence::settings_of(folder, config);
+  sentence::EmbedSettings settings = text_settings_of(group);
   if (const std::string& pooling = group.word_axis("pooling"); pooling != kOfFolder)
     settings.pooling.modes = {sentence::parse_pooling(pooling, "pooling")};
-  if (const std::string& prompt = group.word_axis("prompt"); prompt != kTextAlone)
-    settings.form.prompt = sentence::Prompt::parse(prompt, "prompt");
   return settings;
 }
 
@@ -264,10 +251,7 @@ KindInfo SentencesKind::info() {
                     .accepted = Words{{kOfFolder, "mean", "cls", "last"}},
                     .help = "which tokens' states make the vector; as the model's folder says, or "
                             "else the mean of an encoder's and a decoder's last"},
-                   {.name = "prompt",
-                    .fallback = kTextAlone,
-                    .accepted = AnyText{},
-                    .help = "words around each text, which goes where {text} stands"},
+                   kPromptAxis,
                    {.name = "task",
                     .fallback = "all",
                     .accepted = Words{mmlu_tasks()},
@@ -311,24 +295,15 @@ void SentencesKind::check(const Group& group) {
     problems.collect([&] { (void)make_prefill_method(placed(method, group)); });
   problems.collect([&] { (void)set_of(group); });
   problems.collect([&] {
-    const std::string place = with_model_folder(group).model.model;
-    model::check_loadable(place, {.dtype = group.dtype,
-                                  .weight_format = group.model.weight_format,
-                                  .random_weights = group.model.random_weights,
-                                  .seed = group.seeds.weights});
+    check_text_model(group);
     if (const auto config = Bench::config(with_model_folder(group));
         group.workload.name == "mmlu" && !config.has_head)
       raise("{} has no head that makes logits: mmlu takes a decoder", config.name);
-    (void)settings_of(group);
-    (void)load_tokenizer(place);
   });
   problems.raise_if_any();
 }
 
-MemoryNeed SentencesKind::memory_need(const Group& group) {
-  return memory_of_model(Bench::config(with_model_folder(group)), group.weight_type(), group.dtype,
-                         sentence::Embedder::kStepTokens);
-}
+MemoryNeed SentencesKind::memory_need(const Group& group) { return memory_of_text_model(group); }
 
 std::vector<Measurement> SentencesKind::measure(const Group& group, const Json& machine,
                                                 const std::atomic<bool>& stop) {

@@ -15,9 +15,10 @@ enum class LayerAction : uint8_t {
   kCompute,        // as the model defines it
   kReuseMap,       // values with given maps: no queries, keys, rotation, scores or softmax
                    //                                                                  [AttnCache]
-  kShareMap,       // the same with the map that an earlier layer of this step kept  [LazyFormer]
-  kSkipAttention,  // attention adds nothing; the MLP and the norms stay     [SAN, AttnDrop]
-  kSkipBlock       // rows pass as they are                                      [BlockDrop]
+  kShareMap,       // the same with the map that an earlier layer of this step kept
+                   //                                                            [LazyFormer, SAN]
+  kSkipAttention,  // attention adds nothing; the MLP and the norms stay                [AttnDrop]
+  kSkipBlock       // rows pass as they are                                            [BlockDrop]
 };
 
 struct LayerChoice {

@@ -61,6 +61,8 @@ TEST_F(Sentences, ScoresTimesAndWhatTheFolderSays) {
     EXPECT_EQ(one.resolved["cut_texts"], 0);
     EXPECT_EQ(one.resolved["splits"].size(), 1u);
     EXPECT_EQ(one.resolved["weight_format"], "f32");
+    EXPECT_TRUE(one.metrics["score"].value("signed", false));  // or a record of it were refused
+    EXPECT_FALSE(one.metrics["text_ms"].contains("signed"));
   }
   EXPECT_NEAR(value_of(measured[1], "vector_cosine"), 1, 1e-6);
   EXPECT_EQ(value_of(measured[1], "score_loss"), 0);

@@ -208,7 +208,7 @@ bool is_figure_name(std::string_view name) {
 }
 
 const std::vector<std::string>& figure_families() {
-  static const std::vector<std::string> kFamilies = {"lines", "map", "stack"};
+  static const std::vector<std::string> kFamilies = {"lines", "map", "stack", "attention"};
   return kFamilies;
 }
 

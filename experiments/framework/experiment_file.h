@@ -32,7 +32,7 @@ struct Vocabulary {
 
 // A figure to draw from the records.
 struct PlotSpec {
-  std::string family;  // "lines", "map" or "stack"
+  std::string family;  // "lines", "map", "stack" or "attention"
   std::string x;       // an axis of the kind
   std::string y;       // a metric of the kind, or a percentile of one ("ttft_ms.p99")
   std::string series;  // "method", "model", "dtype", "weight_format", or an axis

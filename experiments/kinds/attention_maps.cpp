@@ -20,15 +20,20 @@ const MetricInfo kNearestHead = {"nearest_head_distance", "ratio",
                                  "mean over the pairs, of the head whose maps are most alike"};
 const MetricInfo kFarthestHead = {"farthest_head_distance", "ratio",
                                   "the same of the head whose maps differ most"};
+const MetricInfo kShownDistance = {
+    "shown_distance", "ratio",
+    "of the pair whose maps the record holds, in the head whose maps are most alike"};
 const MetricInfo kComparedPairs = {"compared_pairs", "pairs", "of texts of one length"};
 
 constexpr const char* kPairs = "pairs";
 constexpr const char* kStrangers = "strangers";
 constexpr const char* kUniform = "uniform";
 constexpr size_t kMostPairs = 2000;
+constexpr int64_t kMostShownTokens = 48;  // of a map in a record: more are no figure
 
 // A text's map in the layer: [heads, tokens, tokens] f32.
 struct TextMap {
+  std::string text;
   std::vector<int32_t> ids;
   std::vector<float> weights;
 
@@ -55,7 +60,7 @@ class MapOfLayer final : public model::LayerPolicy {
 // What a text's map would be without anything that it says: rows that see all keys alike.
 TextMap uniform_map(const TextMap& like, int64_t heads, bool is_causal) {
   const int64_t n = like.tokens();
-  TextMap map{.ids = {}, .weights = std::vector<float>(like.weights.size(), 0.0f)};
+  TextMap map{.text = {}, .ids = {}, .weights = std::vector<float>(like.weights.size(), 0.0f)};
   for (int64_t row = 0; row < heads * n; ++row) {
     const int64_t seen = is_causal ? row % n + 1 : n;
     std::fill_n(map.weights.begin() + row * n, seen, 1.0f / static_cast<float>(seen));
@@ -82,6 +87,9 @@ std::vector<double> head_distances(const TextMap& a, const TextMap& b, int64_t h
 struct Comparison {
   std::vector<double> of_pairs;  // means over the heads
   std::vector<double> of_heads;  // sums over the pairs
+  // The first pair of texts that a figure can show; null: there is none.
+  const TextMap* first = nullptr;
+  const TextMap* second = nullptr;
 
   void add(const std::vector<double>& heads) {
     of_heads.resize(heads.size());
@@ -109,6 +117,9 @@ Comparison compare(const std::string& method, const std::vector<TextMap>& maps,
       const bool is_pair = a / 2 == b / 2;
       if (method != (is_pair ? kPairs : kStrangers) || !are_comparable(maps[a], maps[b])) continue;
       found.add(head_distances(maps[a], maps[b], config.heads));
+      if (found.first != nullptr || maps[a].tokens() > kMostShownTokens) continue;
+      found.first = &maps[a];
+      found.second = &maps[b];
     }
   }
   return found;
@@ -128,13 +139,37 @@ std::vector<TextMap> maps_of(const Group& group, sentence::Embedder& embedder,
                              const std::atomic<bool>& stop) {
   std::vector<TextMap> maps;
   std::vector<float> vector(static_cast<size_t>(embedder.width()));
-  for (sentence::TextTokens& text : embedder.tokens_of(pairs_of(group).texts)) {
+  const std::vector<std::string> texts = pairs_of(group).texts;
+  std::vector<sentence::TextTokens> tokens = embedder.tokens_of(texts);
+  for (size_t i = 0; i < texts.size(); ++i) {
     if (stop) throw Interrupted{};
     MapOfLayer map(group.axis("layer"));
-    embedder.read(std::span<const sentence::TextTokens>(&text, 1), vector, &map);
-    maps.push_back({.ids = std::move(text.ids), .weights = std::move(map.weights)});
+    embedder.read(std::span<const sentence::TextTokens>(&tokens[i], 1), vector, &map);
+    maps.push_back(
+        {.text = texts[i], .ids = std::move(tokens[i].ids), .weights = std::move(map.weights)});
   }
   return maps;
+}
+
+// Weights of a head in thousandths, row by row.
+Json permille_of(const TextMap& map, int64_t head) {
+  const int64_t of_head = map.tokens() * map.tokens();
+  Json numbers = Json::array();
+  for (int64_t i = head * of_head; i < (head + 1) * of_head; ++i)
+    numbers.push_back(std::lround(1000.0 * double{map.weights[static_cast<size_t>(i)]}));
+  return numbers;
+}
+
+// For a figure: two texts' maps side by side. [AttnCache figure 1]
+void show_maps(const Comparison& found, int64_t head, int64_t heads, Measurement& out) {
+  if (found.first == nullptr) return;
+  out.set(kShownDistance,
+          head_distances(*found.first, *found.second, heads)[static_cast<size_t>(head)]);
+  out.answers["maps"] = {
+      {"head", head},
+      {"tokens", found.first->tokens()},
+      {"texts", {found.first->text, found.second->text}},
+      {"weights_permille", {permille_of(*found.first, head), permille_of(*found.second, head)}}};
 }
 
 Measurement measurement_of(const std::string& method, const std::vector<TextMap>& maps,
@@ -149,6 +184,7 @@ Measurement measurement_of(const std::string& method, const std::vector<TextMap>
   out.set(kNearestHead, *least / count);
   out.set(kFarthestHead, *most / count);
   out.set(kComparedPairs, count);
+  show_maps(found, least - found.of_heads.begin(), config.heads, out);
   return out;
 }
 
@@ -168,7 +204,7 @@ KindInfo AttentionMapsKind::info() {
                     .unit = "items",
                     .help = "pairs of each file, the first ones"},
                    kPromptAxis},
-          .metrics = {kMapDistance, kNearestHead, kFarthestHead, kComparedPairs},
+          .metrics = {kMapDistance, kNearestHead, kFarthestHead, kShownDistance, kComparedPairs},
           .own_methods = {{.name = kPairs, .help = "the two texts of each pair"},
                           {.name = kStrangers, .help = "texts of different pairs"},
                           {.name = kUniform,

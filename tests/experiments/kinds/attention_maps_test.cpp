@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
 
@@ -48,6 +50,28 @@ TEST_F(AttentionMaps, TextsOfOneLengthAreCompared) {
     EXPECT_LE(value_of(one, "map_distance"), 1);
     EXPECT_LE(value_of(one, "nearest_head_distance"), value_of(one, "farthest_head_distance"));
   }
+}
+
+// What a figure draws: each row of each map has the sum 1.
+TEST_F(AttentionMaps, TheFirstPairIsShown) {
+  const auto measured = measure("5\ta\tc d\n3\ta b c\tc d e\n1\th h h\tg f g\n");
+  const Json& shown = measured[0].answers["maps"];
+  EXPECT_EQ(shown["texts"], Json({"a b c", "c d e"}));
+  const auto tokens = shown["tokens"].get<size_t>();
+  EXPECT_GE(tokens, 3u);
+  for (const Json& map : shown["weights_permille"]) {
+    const auto weights = map.get<std::vector<int>>();
+    ASSERT_EQ(weights.size(), tokens * tokens);
+    for (size_t row = 0; row < tokens; ++row) {
+      const auto first = weights.begin() + static_cast<ptrdiff_t>(row * tokens);
+      EXPECT_NEAR(std::accumulate(first, first + static_cast<ptrdiff_t>(tokens), 0), 1000,
+                  static_cast<double>(tokens));
+    }
+  }
+  EXPECT_GE(value_of(measured[0], "shown_distance"), 0);
+  EXPECT_EQ(measured[1].answers["maps"]["texts"][0], "a b c");
+  EXPECT_TRUE(measured[2].answers.empty());  // a text and no other
+  EXPECT_FALSE(measured[2].metrics.contains("shown_distance"));
 }
 
 TEST_F(AttentionMaps, WhatCannotBeComparedIsRefused) {

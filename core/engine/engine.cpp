@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/base/error.h"
+#include "core/base/steady_now.h"
 #include "core/engine/engine_state.h"
 #include "core/engine/request_check.h"
 
@@ -132,7 +133,7 @@ std::vector<PrefixInfo> Engine::prefixes() const {
 StepReport Engine::step() {
   State& s = *state_;
   StepReport report;
-  const int64_t begin_ns = steady_ns();
+  const int64_t begin_ns = steady_now_ns();
   s.computing_ns = s.swapping_ns = 0;
   report.start_ns = s.now();
   s.cancel_asked();  // in a step that failed
@@ -158,7 +159,7 @@ StepReport Engine::step() {
   report.used_blocks = s.pool.used_blocks();
   report.kv_bytes = s.pool.used_bytes();
   report.swapping_ns = s.swapping_ns;
-  report.scheduling_ns = steady_ns() - begin_ns - s.computing_ns - s.swapping_ns;
+  report.scheduling_ns = steady_now_ns() - begin_ns - s.computing_ns - s.swapping_ns;
   return report;
 }
 

@@ -1,10 +1,10 @@
 #include "experiments/kinds/bench.h"
 
-#include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "core/base/problems.h"
+#include "core/base/steady_now.h"
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
 #include "core/kernels/fetch_calibration.h"
@@ -29,11 +29,7 @@ model::LoadOptions load_options(const Group& group) {
 
 }  // namespace
 
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
+int64_t now_ns() { return steady_now_ns(); }
 
 void Bench::use_calibration(const Json& machine) {
   context_ = kernels::with_calibration(context_, machine);

@@ -1,20 +1,14 @@
 #include "methods/attn_cache/attn_cache.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/steady_now.h"
 
 namespace reprise::attn_cache {
 namespace {
-
-int64_t steady_now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // Adds what a part took to one of the times.
 class Stopwatch {

@@ -1,18 +1,10 @@
 #include "core/model/network/layer_times.h"
 
-#include <chrono>
 #include <utility>
 
+#include "core/base/steady_now.h"
+
 namespace reprise::model {
-namespace {
-
-int64_t steady_now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-}  // namespace
 
 LayerTimes::LayerTimes(int64_t layers, LayerPolicy* inner, std::function<int64_t()> clock_ns)
     : inner_(inner),

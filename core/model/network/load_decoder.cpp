@@ -17,8 +17,7 @@ WeightType type_of_options(const LoadOptions& options) {
   if (!is_quantized(format) && format != plain)
     raise(
         "weights in format {} are not multiplied with activations in {}: that dtype takes {}, "
-        "int8, "
-        "int4, nf4 and nf4-double",
+        "int8, int4, nf4 and nf4-double",
         name_of(format), name_of(options.dtype), name_of(plain));
   return {format, options.dtype};
 }

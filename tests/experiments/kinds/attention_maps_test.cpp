@@ -56,7 +56,7 @@ TEST_F(AttentionMaps, TextsOfOneLengthAreCompared) {
 TEST_F(AttentionMaps, TheFirstPairIsShown) {
   const auto measured = measure("5\ta\tc d\n3\ta b c\tc d e\n1\th h h\tg f g\n");
   const Json& shown = measured[0].answers["maps"];
-  EXPECT_EQ(shown["texts"], Json({"a b c", "c d e"}));
+  EXPECT_EQ(shown["texts"], Json::array({"a b c", "c d e"}));
   const auto tokens = shown["tokens"].get<size_t>();
   EXPECT_GE(tokens, 3u);
   for (const Json& map : shown["weights_permille"]) {

@@ -41,7 +41,9 @@ Engine::State::State(const Context& c, std::unique_ptr<StepExecutor> e,
   for (const auto& contributor : options.contributors) step.add_contributor(*contributor);
 }
 
-int64_t Engine::State::now() const { return options.clock_ns ? options.clock_ns() : steady_now_ns(); }
+int64_t Engine::State::now() const {
+  return options.clock_ns ? options.clock_ns() : steady_now_ns();
+}
 
 // ---- Before a step, and behind it ----
 

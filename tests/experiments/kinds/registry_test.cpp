@@ -109,6 +109,7 @@ class KindRegistry : public KindOnTinyModel {
                          {"output_tokens", 6},
                          {"requests", 4},
                          {"rate_rps", 1000.0},
+                         {"judged_partings", 1},
                          {"slo_ttft_ms", 1e6}}}});
     if (kind == "request_lengths")
       return group_of(

@@ -5,6 +5,8 @@
 
 #include "app/commands.h"
 #include "app/common_options.h"
+#include "app/exit_status.h"
+#include "app/interrupt.h"
 #include "app/model_options.h"
 #include "app/number_option.h"
 #include "app/output.h"
@@ -74,7 +76,14 @@ void write_logits(const LogitsCommand& command, engine::Request request, engine:
     file.write(std::as_bytes(row.logits));
   });
   engine.submit(std::move(request));
-  engine::require_served(engine.run());
+  const std::atomic<bool>& stop = watch_interrupts();
+  while (engine.has_work()) {
+    engine::require_served(engine.step().events);
+    if (stop && engine.has_work()) {
+      note("interrupted: {} is as it was\n", command.out);
+      throw ExitStatus{kInterruptedStatus};
+    }
+  }
   file.commit();
   if (infinite > 0)
     note("note: {} logits are infinite; the model's weights or inputs may be corrupt\n", infinite);

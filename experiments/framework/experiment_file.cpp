@@ -247,6 +247,9 @@ class Parser {
     require_method(choice.name, entry.where("name"));
     read_options(entry, choice);
     choice.label = entry.string("label", "");
+    if (!results::is_plain_text(choice.label, results::kLongestName))
+      raise("{} must be a text of at most {} bytes without control characters, found {}",
+            entry.where("label"), results::kLongestName, results::shown(choice.label));
     entry.reject_unknown();
     const std::string text = choice.name + " " + choice.options.dump();
     require_different(seen, text, file_.where("methods"));

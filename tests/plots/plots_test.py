@@ -174,6 +174,23 @@ class PlotTest(unittest.TestCase):
             self.assertEqual(done.returncode, 1, name)
             self.assertIn("cannot be called", done.stderr)
 
+    def test_replaces_a_link_and_does_not_follow_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            document_path, figures = os.path.join(folder, "document.json"), os.path.join(folder, "figures")
+            victim = os.path.join(folder, "victim")
+            os.mkdir(figures)
+            for path, text in ((victim, "mine"), (document_path, json.dumps(document(RECORDS, manifest())))):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            os.symlink(victim, os.path.join(figures, "ttft_ms.pdf"))
+            done = self.run_script(document_path, "--out", figures)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(victim, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "mine")
+            self.assertFalse(os.path.islink(os.path.join(figures, "ttft_ms.pdf")))
+            self.assertEqual(sorted(os.listdir(figures)), ["ttft_ms.pdf", "ttft_ms.png"])
+            self.assertTrue(os.stat(os.path.join(figures, "ttft_ms.png")).st_mode & 0o200)
+
     def test_says_in_a_sentence_what_it_cannot_draw(self):
         """Whatever it is called with by hand: no traceback, no status 0 without figures."""
         for run in (None, [], {"a": 1}, "text", {"plots": 7, "settings": {}}, {"plots": [{}]}, {"plots": [7]},

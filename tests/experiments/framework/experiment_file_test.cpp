@@ -297,6 +297,12 @@ TEST(ExperimentFile, TitlesAreFilledFromSettingsAndUnknownNamesRefused) {
   EXPECT_EQ(filled(parse_sample(file).title, parse_sample(file)), "literally {braces}");
 }
 
+TEST(ExperimentFile, LabelsThatNoRecordMayHoldAreRefusedAtOnce) {
+  for (const std::string& label : {std::string("a\x1b[31m"), std::string(3000, 'x')})
+    expect_refused("/methods", Json::array({{{"name", "contiguous"}, {"label", label}}}),
+                   "without control characters");
+}
+
 TEST(ExperimentFile, PointsTakeTurnsWhereTheKindCan) {
   EXPECT_FALSE(parse_sample(sample_file()).interleaves_points);
   expect_refused("/interleave", "points", "measures one point after another");

@@ -1,0 +1,15 @@
+#include "results/results_file.h"
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+
+namespace reprise::results {
+
+std::string read_results_file(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    raise("{} is no regular file: results are read from files alone", path.string());
+  return read_file(path);
+}
+
+}  // namespace reprise::results

@@ -63,9 +63,11 @@ class Places {
 }  // namespace
 
 std::string point_key(const Json& requested, const Json& axes) {
-  Json key = {requested.value("model", Json("")), requested.value("weights", Json("")),
+  Json key = {requested.value("model", Json("")),
+              requested.value("weights", Json("")),
               requested.value("weight_format", Json("plain")),
-              requested.value("dtype", Json("")), requested.value("method", Json("")),
+              requested.value("dtype", Json("")),
+              requested.value("method", Json("")),
               requested.value("method_options", Json::object())};
   // A record older than an axis has its default, which is all that a sweep without it has.
   for (const auto& [axis, values] : axes.items())

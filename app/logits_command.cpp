@@ -69,6 +69,7 @@ int64_t infinite_logits(const engine::LogitsRow& row) {
 }
 
 void write_logits(const LogitsCommand& command, engine::Request request, engine::Engine& engine) {
+  const std::atomic<bool>& stop = watch_interrupts();
   AtomicFile file(command.out);  // an earlier result stays until this one is whole
   int64_t infinite = 0;
   engine.observe_logits([&](const engine::LogitsRow& row) {
@@ -76,7 +77,6 @@ void write_logits(const LogitsCommand& command, engine::Request request, engine:
     file.write(std::as_bytes(row.logits));
   });
   engine.submit(std::move(request));
-  const std::atomic<bool>& stop = watch_interrupts();
   while (engine.has_work()) {
     engine::require_served(engine.step().events);
     if (stop && engine.has_work()) {

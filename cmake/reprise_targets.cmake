@@ -1,8 +1,8 @@
 # How this tree declares its targets, so that each folder's CMakeLists.txt is a list of files.
 add_library(reprise_options INTERFACE)
 # Designated initializers name what differs from the defaults; the rest is meant to be left out.
-set(options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -Werror
-            -fno-math-errno -fno-trapping-math)
+set(options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
+            $<$<BOOL:${REPRISE_WARNINGS_AS_ERRORS}>:-Werror> -fno-math-errno -fno-trapping-math)
 target_compile_options(reprise_options INTERFACE "$<BUILD_INTERFACE:${options}>")
 target_compile_features(reprise_options INTERFACE cxx_std_20)
 target_include_directories(reprise_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>

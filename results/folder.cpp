@@ -95,8 +95,7 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
         "{} has records but no run.json, so nobody knows what was planned. Draw one of its files "
         "of records instead: reprise plot {} --out DIR",
         dir.string(), (dir / "records.jsonl").string());
-  folder.run = checked_manifest(parse_json(read_results_file(manifest), manifest.string()),
-                                manifest.string());
+  folder.run = checked_manifest(read_results_json(manifest), manifest.string());
   if (folder.records.empty())
     raise("{} holds no complete record yet; finish its run first", dir.string());
   return folder;

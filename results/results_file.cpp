@@ -1,7 +1,8 @@
 #include "results/results_file.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/error.h"
-#include "core/base/json.h"
 
 namespace reprise::results {
 
@@ -10,6 +11,10 @@ std::string read_results_file(const std::filesystem::path& path) {
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
     raise("{} is no regular file: results are read from files alone", path.string());
   return read_file(path);
+}
+
+Json read_results_json(const std::filesystem::path& path) {
+  return parse_json(read_results_file(path), path.string());
 }
 
 }  // namespace reprise::results

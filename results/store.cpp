@@ -225,7 +225,7 @@ std::vector<Json> read_skipped(const fs::path& dir) {
     for (const Json& record : read_records(dir)) points.insert(record["point"].get<std::string>());
   std::vector<Json> skipped;
   for (const fs::path& file : files) {
-    const Json list = parse_json(read_results_file(file), file.string());
+    const Json list = read_results_json(file);
     if (!list.is_array())
       raise(
           "{} must be a list of skipped points, found {}. Delete it, and the next run writes it "
@@ -363,9 +363,7 @@ bool RecordStore::has_records() const {
 void RecordStore::open_manifest(const Json& manifest, bool mix) {
   const fs::path path = dir_ / "run.json";
   if (fs::exists(path)) {
-    write_file(
-        path, continued(parse_json(read_results_file(path), path.string()), manifest, mix).dump(2) +
-                  "\n");
+    write_file(path, continued(read_results_json(path), manifest, mix).dump(2) + "\n");
   } else if (fs::exists(dir_ / "records.jsonl")) {
     raise(
         "{} has records.jsonl but no run.json, so nobody knows what they measured. Choose another "

@@ -139,6 +139,7 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& m
   const RequestSource& requests = source(group);
   std::vector<Measurement> measurements;
   std::vector<std::vector<double>> rates(group.methods.size());
+  std::vector<std::vector<Parting>> partings(group.methods.size());
   serving::RequestLog first;
   for (int64_t repetition = 0; repetition < group.repetitions; ++repetition) {
     for (size_t turn = 0; turn < group.methods.size(); ++turn) {
@@ -153,11 +154,14 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& m
       measurements.push_back(std::move(measured));
       if (step_times_of(group)) continue;  // its tokens mean nothing
       if (m == 0) first = std::move(result.log);
-      add_agreement(bench_, group, requests, m == 0 ? first : result.log, first,
-                    measurements.back());
+      partings[m] = add_agreement(m == 0 ? first : result.log, first, measurements.back());
     }
   }
-  for (size_t m = 0; m < measurements.size(); ++m) add_rates(rates[m], rates[0], measurements[m]);
+  GroupTies ties(bench_, group, static_cast<int32_t>(group.axis("prefill_chunk")));
+  for (size_t m = 0; m < measurements.size(); ++m) {
+    add_rates(rates[m], rates[0], measurements[m]);
+    add_judgement(ties, group, requests, first, std::move(partings[m]), measurements[m]);
+  }
   return measurements;
 }
 

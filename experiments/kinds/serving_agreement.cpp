@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "experiments/kinds/group_ties.h"
 
 namespace reprise::experiments {
 namespace {
@@ -39,29 +38,6 @@ std::vector<int32_t> text_before(const Parting& parting, const RequestLog& first
   return text;
 }
 
-void add_judgement(Bench& bench, const Group& group, const workloads::RequestSource& source,
-                   const RequestLog& first, std::vector<Parting> partings, Measurement& out) {
-  const auto most = static_cast<size_t>(group.axis(kJudgedPartings));
-  if (most == 0) return;
-  partings.resize(std::min(partings.size(), most));
-  GroupTies ties(bench, group, static_cast<int32_t>(group.axis("prefill_chunk")));
-  Json shown = Json::array();
-  int64_t unexplained = 0;
-  for (const Parting& parting : partings) {
-    const NearTie tie =
-        ties.judge(text_before(parting, first, source), parting.first_token, parting.token);
-    unexplained += tie.ratio() > kMostTieRatio ? 1 : 0;
-    shown.push_back({{"request", parting.request},
-                     {"token_index", parting.token_index},
-                     {"first_token", parting.first_token},
-                     {"token", parting.token},
-                     {"gap", tie.gap},
-                     {"deviation", tie.deviation}});
-  }
-  out.answers["partings"] = std::move(shown);
-  out.set(kUnexplainedRequests, static_cast<double>(unexplained));
-}
-
 }  // namespace
 
 Axis judged_partings_axis() {
@@ -93,14 +69,36 @@ std::vector<Parting> partings_of(const RequestLog& log, const RequestLog& first)
   return partings;
 }
 
-void add_agreement(Bench& bench, const Group& group, const workloads::RequestSource& source,
-                   const RequestLog& log, const RequestLog& first, Measurement& out) {
+std::vector<Parting> add_agreement(const RequestLog& log, const RequestLog& first,
+                                   Measurement& out) {
   size_t both = 0;
   for (size_t i = 0; i < of_both(log, first); ++i) both += served_both(log, first, i) ? 1 : 0;
-  if (both == 0) return;
+  if (both == 0) return {};
   std::vector<Parting> partings = partings_of(log, first);
   out.set(kEqualRequests, 1 - static_cast<double>(partings.size()) / static_cast<double>(both));
-  add_judgement(bench, group, source, first, std::move(partings), out);
+  return partings;
+}
+
+void add_judgement(GroupTies& ties, const Group& group, const workloads::RequestSource& source,
+                   const RequestLog& first, std::vector<Parting> partings, Measurement& out) {
+  const auto most = static_cast<size_t>(group.axis(kJudgedPartings));
+  if (most == 0 || !out.metrics.contains(kEqualRequests.name)) return;
+  partings.resize(std::min(partings.size(), most));
+  Json shown = Json::array();
+  int64_t unexplained = 0;
+  for (const Parting& parting : partings) {
+    const NearTie tie =
+        ties.judge(text_before(parting, first, source), parting.first_token, parting.token);
+    unexplained += tie.ratio() > kMostTieRatio ? 1 : 0;
+    shown.push_back({{"request", parting.request},
+                     {"token_index", parting.token_index},
+                     {"first_token", parting.first_token},
+                     {"token", parting.token},
+                     {"gap", tie.gap},
+                     {"deviation", tie.deviation}});
+  }
+  out.answers["partings"] = std::move(shown);
+  out.set(kUnexplainedRequests, static_cast<double>(unexplained));
 }
 
 }  // namespace reprise::experiments

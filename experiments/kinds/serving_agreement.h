@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "experiments/framework/kind.h"
-#include "experiments/kinds/bench.h"
+#include "experiments/kinds/group_ties.h"
 #include "experiments/serving/request_log.h"
 #include "workloads/serving/request_source.h"
 
@@ -26,12 +26,17 @@ struct Parting {
 [[nodiscard]] std::vector<Parting> partings_of(const serving::RequestLog& log,
                                                const serving::RequestLog& first);
 
-// Sets the share of equal requests in `out`, of those that both served, if there are any. Of as
-// many partings as the group asks for, finds out whether they are near ties (near_tie.h); each then
-// stands in the answers with its two tokens, their gap and the deviation that may explain it.
-// Throws as GroupTies::judge().
-void add_agreement(Bench& bench, const Group& group, const workloads::RequestSource& source,
-                   const serving::RequestLog& log, const serving::RequestLog& first,
+// Sets the share of equal requests in `out`, of those that both served, if there are any, and
+// returns the others.
+std::vector<Parting> add_agreement(const serving::RequestLog& log, const serving::RequestLog& first,
+                                   Measurement& out);
+
+// Where add_agreement() set a share, finds out of as many partings as the group asks for whether
+// they are near ties; each then stands in the answers with its two tokens, their gap and the
+// deviation that may explain it. Throws as GroupTies::judge(), which may load a second model: to be
+// called when no memory is measured any more.
+void add_judgement(GroupTies& ties, const Group& group, const workloads::RequestSource& source,
+                   const serving::RequestLog& first, std::vector<Parting> partings,
                    Measurement& out);
 
 }  // namespace reprise::experiments

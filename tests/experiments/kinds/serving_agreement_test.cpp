@@ -81,7 +81,9 @@ class ServingAgreement : public KindOnTinyModel {
   Measurement agreement(const Group& given, const RequestLog& log, const RequestLog& first) {
     Bench bench(context_);
     Measurement out;
-    add_agreement(bench, given, *request_source_of(given, 256), log, first, out);
+    GroupTies ties(bench, given, 16);
+    std::vector<Parting> partings = add_agreement(log, first, out);
+    add_judgement(ties, given, *request_source_of(given, 256), first, std::move(partings), out);
     return out;
   }
 };

@@ -102,8 +102,8 @@ void run(const LogitsCommand& command, const CommonOptions& common) {
   options.step_tokens = command.chunk;
   engine::Engine engine(context, *decoder, std::move(method), options);
   write_logits(command, std::move(request), engine);
-  note("wrote f32 [{}, {}] to {}, {}\n", rows, chosen.config.vocab, command.out,
-       chosen.dtype_text());
+  note("wrote f32 [{}, {}] to {}, {}; {}\n", rows, chosen.config.vocab, command.out,
+       chosen.dtype_text(), weight_memory_text(*decoder));
 }
 
 }  // namespace

@@ -212,6 +212,7 @@ void run(ServeOptions options, const CommonOptions& common) {
   made.swap = swap;
   engine::Engine engine(context, *decoder, std::move(method), made);
   compute_prefixes(engine, prefixes);
+  note("{}\n", weight_memory_text(*decoder));
   serve(options, serving, model, chosen, engine);
 }
 

@@ -18,6 +18,7 @@ import matplotlib
 matplotlib.use("Agg")  # no display
 import matplotlib.pyplot as plt
 
+import attention
 import common
 import heat_map
 import lines
@@ -30,7 +31,8 @@ UMASK = os.umask(0)  # to be asked for by setting it alone
 os.umask(UMASK)
 
 # draw(document, spec) gives (figure, remark for its caption), or None where no record has what it shows.
-FAMILIES = {"lines": lines.draw, "map": heat_map.draw, "stack": stack.draw, "pareto": pareto.draw}
+FAMILIES = {"lines": lines.draw, "map": heat_map.draw, "stack": stack.draw, "pareto": pareto.draw,
+            "attention": attention.draw}
 
 # What drawing ends with where a document is not what it should be.
 FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)

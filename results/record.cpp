@@ -106,7 +106,11 @@ std::string metric_fault(const std::string& name, const Json& metric) {
     if (std::string fault = name_fault(fmt::format("metrics.{}.unit", name), metric["unit"]);
         !fault.empty())
       return fault;
-  if (const double value = metric["value"].get<double>(); value < 0)
+  // A correlation may be below 0, as may what one value lacks of another: such a metric says so.
+  if (metric.contains("signed") && !metric["signed"].is_boolean())
+    return fmt::format("metrics.{}.signed must be true or false", name);
+  if (const double value = metric["value"].get<double>();
+      value < 0 && !metric.value("signed", false))
     return fmt::format("metric {} is negative: {}", name, value);
   if (std::string fault = confidence_fault(name, metric); !fault.empty()) return fault;
   return spread_fault(name, metric);
@@ -141,7 +145,7 @@ std::string settings_fault(const Json& settings) {
           name_fault("settings.requested.method", requested.value("method", Json()));
       !fault.empty())
     return fault;
-  for (const char* key : {"model", "dtype", "weights", "isa", "device"})
+  for (const char* key : {"model", "dtype", "weights", "weight_format", "isa", "device"})
     if (requested.contains(key) && !requested[key].is_string())
       return fmt::format("settings.requested.{} must be a text, found {}", key,
                          shown(requested[key]));

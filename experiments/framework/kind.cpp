@@ -26,13 +26,16 @@ const Axis* KindInfo::find_axis(const std::string& wanted) const {
 }
 
 void Measurement::set(const MetricInfo& metric, double value) {
-  metrics[metric.name] = results::metric_json(value, metric.unit);
+  Json& json = metrics[metric.name];
+  json = results::metric_json(value, metric.unit);
+  if (metric.is_signed) json["signed"] = true;
 }
 
 void Measurement::summarize(const MetricInfo& metric, const std::vector<double>& values) {
   Json& json = metrics[metric.name];
   json = results::metric_json(results::summarize(values), metric.unit);
   if (metric.has_percentiles) results::add_percentiles(values, json);
+  if (metric.is_signed) json["signed"] = true;
 }
 
 void Measurement::summarize_timed(const MetricInfo& metric, const std::vector<double>& values) {

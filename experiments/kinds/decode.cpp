@@ -105,7 +105,7 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
   const double context =
       static_cast<double>(prompt_tokens) + static_cast<double>(group.axis("new_tokens")) / 2;
   const double touched_experts = results::summarize(samples.touched_experts).median;
-  const double bytes = decode_bytes(decoder.config(), group.dtype, group.kv_dtype,
+  const double bytes = decode_bytes(decoder.config(), group.weight_type(), group.kv_dtype,
                                     {.batch = batch,
                                      .context = context,
                                      .shared = group.axis("shared_tokens"),
@@ -146,7 +146,7 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
 // Whether a step reads more than caches hold. Where it does not, a read of memory after each batch
 // would take the model out of them.
 bool reads_memory(const Group& group, const model::ModelConfig& config, const Json& machine) {
-  const double bytes = decode_bytes(config, group.dtype, group.kv_dtype,
+  const double bytes = decode_bytes(config, group.weight_type(), group.kv_dtype,
                                     {.batch = group.axis("batch"),
                                      .context = static_cast<double>(group.axis("prompt_tokens")),
                                      .shared = group.axis("shared_tokens")});

@@ -214,7 +214,7 @@ MemoryNeed PmlKind::memory_need(const Group& group) {
   for (const MethodChoice& method : group.methods)
     if (method.name == kPromptCache)
       tokens += ModuleLane::held_tokens(method.options, use_case.schema);
-  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype, tokens);
+  return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype, tokens);
 }
 
 std::vector<Measurement> PmlKind::measure(const Group& group, const Json& machine,

@@ -3,10 +3,13 @@
 #include "core/base/error.h"
 #include "experiments/kinds/accuracy.h"
 #include "experiments/kinds/attention_kind.h"
+#include "experiments/kinds/attention_maps.h"
 #include "experiments/kinds/decode.h"
 #include "experiments/kinds/exactness.h"
 #include "experiments/kinds/pml_kind.h"
+#include "experiments/kinds/prefill.h"
 #include "experiments/kinds/request_lengths.h"
+#include "experiments/kinds/sentences.h"
 #include "experiments/kinds/serving.h"
 #include "experiments/kinds/state_copy.h"
 #include "experiments/kinds/token_memory.h"
@@ -32,7 +35,8 @@ constexpr Entry kind() {
 constexpr Entry kKinds[] = {
     kind<TtftKind>(),     kind<DecodeKind>(),         kind<ExactnessKind>(), kind<AttentionKind>(),
     kind<AccuracyKind>(), kind<TokenMemoryKind>(),    kind<PmlKind>(),       kind<StateCopyKind>(),
-    kind<ServingKind>(),  kind<RequestLengthsKind>(),
+    kind<ServingKind>(),  kind<RequestLengthsKind>(), kind<SentencesKind>(),
+    kind<PrefillKind>(),  kind<AttentionMapsKind>(),
 };
 
 }  // namespace

@@ -91,7 +91,7 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
   int64_t tokens = group.axis("max_batch") * extent.longest + extent.prefix_tokens;
   if (const int64_t budget = kv_budget_bytes(group); budget > 0)
     tokens = std::min(tokens, budget / kv_bytes_per_token(config, group.kv_dtype));
-  return memory_of_model(config, group.dtype, group.kv_dtype, tokens);
+  return memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
 }
 
 const RequestSource& ServingKind::source(const Group& group) {

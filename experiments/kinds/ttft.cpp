@@ -61,7 +61,7 @@ double limit_ms(const Group& group, const model::ModelConfig& config, int64_t re
                 const Rates& rates) {
   const int64_t tokens = group.axis("prompt_tokens") - reused;
   const double flop = prefill_flop(config, reused, tokens);
-  const double bytes = static_cast<double>(streamed_weight_bytes(config, group.dtype, 0) +
+  const double bytes = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0) +
                                            reused * kv_bytes_per_token(config, group.kv_dtype));
   return 1e-6 * std::max(flop / rates.gflop_s, bytes / rates.gb_s);
 }
@@ -91,7 +91,7 @@ class RatesBeside {
               const Json& machine, size_t lanes)
       : arithmetic_(group.dtype == DType::kBF16 ? Limit::kBf16 : Limit::kF32), rates_(lanes) {
     // A read of memory would take a model that caches hold out of them.
-    const auto weights = static_cast<double>(streamed_weight_bytes(config, group.dtype, 0));
+    const auto weights = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0));
     if (std::string_view(memory_limit(machine, weights).level) == "dram") probe_.emplace(context);
   }
   void take(size_t lane) {

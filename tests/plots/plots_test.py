@@ -151,6 +151,23 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("parts.png").startswith(b"\x89PNG"))
 
+    def test_draws_attention_maps_of_two_texts(self):
+        import attention
+        def mapped(method, layer):
+            one = record(method, layer, 0.25)
+            maps = {"head": 3, "tokens": 2, "texts": ["first $ text", "second"],
+                    "weights_permille": [[1000, 0, 400, 600], [1000, 0, 500, 500]]}
+            return one | {"answers": {"maps": maps}}
+        records = [mapped("pairs", 8), mapped("pairs", 16)]
+        run = manifest(family="attention", name="maps")
+        figure, _ = attention.draw(document(records, run), run["plots"][0])
+        images = [plot.images[0].get_array() for plot in figure.axes if plot.images]
+        self.assertEqual(len(images), 4)
+        self.assertEqual(images[2].tolist(), [[1.0, 0.0], [0.5, 0.5]])  # the second text's, below
+        self.assertEqual(self.draw(records, run).returncode, 0)
+        self.assertIn("share one place", self.draw(records + records[:1], run).stderr)
+        self.assertIsNone(attention.draw(document(RECORDS, run), run["plots"][0]))
+
     def test_writes_figures_where_it_is_told_and_nowhere_else(self):
         for name in ("../escaped", "/tmp/escaped", "a/b", "", ".hidden", "..", None, 7, "x" * 200, "a\nb"):
             done = self.draw(RECORDS, manifest(name=name))

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/kernels/attention.h"
 #include "core/kernels/attention_map.h"
+#include "core/model/network/disentangled.h"
 #include "core/model/network/layer_policy.h"
 #include "core/model/network/network.h"
 
@@ -31,10 +33,13 @@ class AttentionStep {
   // Through a map as values: scores with a bias, maps that are kept or shown.
   void attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice);
   void apply(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
+  void apply_sparse(int64_t layer, const StepInput& step,
+                    std::span<const kernels::SparseRowMap> maps);
   void prepare_angles(const kv::AttentionPlan& plan);
   const std::vector<float>& frequencies_for(int64_t length);
   void clip(float* data, int64_t rows, int64_t cols) const;
   [[nodiscard]] kernels::QueryView queries() const;
+  [[nodiscard]] ScoreBias::Qkv projected() const;
   [[nodiscard]] int64_t qkv_dim() const;
 
   Network& network_;
@@ -44,8 +49,9 @@ class AttentionStep {
   std::vector<float> frequencies_;
   int64_t frequencies_length_ = -1;
   kernels::AttentionWorkspace workspace_;
-  AlignedBuffer map_, biases_;  // [heads, rows, keys] f32
-  kernels::RowMap kept_;        // the last map that a layer of this step kept; no rows: none
+  AlignedBuffer map_, biases_;              // [heads, rows, keys] f32
+  std::unique_ptr<Disentangled> relative_;  // null: scores know no relative positions
+  kernels::RowMap kept_;  // the last map that a layer of this step kept; no rows: none
 };
 
 }  // namespace reprise::model

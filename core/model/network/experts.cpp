@@ -69,8 +69,10 @@ void Experts::add(const PartSet& layer, const void* x, int64_t rows, float* resi
 }
 
 void Experts::add_shared(const PartSet& layer, const void* x, int64_t rows, float* residual) {
-  feed_forward_.run(layer[Part::kSharedUp], layer[Part::kSharedDown], x, rows, made_.as<float>(),
-                    /*accumulate=*/false);
+  const LoadedPart &up = layer[Part::kSharedUp], &down = layer[Part::kSharedDown];
+  if (!network_.config.experts.shared_gate)
+    return feed_forward_.run(up, down, x, rows, residual, /*accumulate=*/true);
+  feed_forward_.run(up, down, x, rows, made_.as<float>(), /*accumulate=*/false);
   auto* gate = logits_.as<float>();
   network_.linear(layer[Part::kSharedGate], x, rows, gate, DType::kF32);
   weights_.resize(static_cast<size_t>(rows));

@@ -6,6 +6,7 @@
 
 #include "core/device/buffer.h"
 #include "core/device/context.h"
+#include "core/kernels/activation.h"
 #include "core/kernels/linear.h"
 #include "core/model/config/config.h"
 #include "core/model/network/decoder_weights.h"
@@ -48,6 +49,8 @@ struct Network {
   void move_rows(AlignedBuffer& buffer, int64_t cols, DType type,
                  std::span<const int32_t> rows) const;
 };
+
+kernels::ActivationKind kernel_of(Activation activation);
 
 // Grows `buffer` to hold [rows, cols]; what it held is lost if it grows.
 void grow(AlignedBuffer& buffer, int64_t rows, int64_t cols, DType dtype);

@@ -30,8 +30,9 @@ namespace {
 using results::Table;
 
 void show(const std::string& heading, const Table& table) {
-  const std::string text = table.text(terminal_columns(stdout));
-  print("{}\n{}\n", heading, text.empty() ? "(none)\n" : text);
+  const size_t columns = terminal_columns(stdout);
+  const std::string text = table.text(columns);
+  print("{}\n{}\n", results::wrapped(heading, columns), text.empty() ? "(none)\n" : text);
 }
 
 void list_methods() {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "core/device/memory.h"
 
 namespace reprise::experiments {
 namespace {

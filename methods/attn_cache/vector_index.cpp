@@ -6,6 +6,7 @@
 #include <faiss/IndexIVFFlat.h>
 #include <faiss/impl/io.h>
 #include <faiss/index_io.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -21,7 +22,7 @@ namespace reprise::attn_cache {
 namespace {
 
 constexpr std::array kKinds = {IndexKind::kFlat, IndexKind::kHnsw, IndexKind::kIvfFlat};
-constexpr std::string_view kMagic = "RPRIDX1\n";
+constexpr std::string_view kMagic = "RPRIDX2\n";
 
 // FAISS's exceptions tell file and line before the message.
 template <typename Call>
@@ -170,24 +171,30 @@ void VectorIndex::search(std::span<const float> queries, std::span<Neighbour> ne
 }
 
 std::string VectorIndex::bytes() const {
-  std::string bytes(kMagic);
-  append_word(bytes, static_cast<uint64_t>(state_->kind));
-  append_word(bytes, uint64_t{state_->entries.size()});
-  for (const IndexEntry& entry : state_->entries) append_word(bytes, entry);
+  std::string body;
+  append_word(body, static_cast<uint64_t>(state_->kind));
+  append_word(body, uint64_t{state_->entries.size()});
+  for (const IndexEntry& entry : state_->entries) append_word(body, entry);
   faiss::VectorIOWriter writer;
   call_faiss("writing", [&] { faiss::write_index(state_->index.get(), &writer); });
-  bytes.append(reinterpret_cast<const char*>(writer.data.data()), writer.data.size());
-  return bytes;
+  body.append(reinterpret_cast<const char*>(writer.data.data()), writer.data.size());
+  std::string bytes(kMagic);
+  append_word(bytes, uint64_t{XXH3_64bits(body.data(), body.size())});
+  return bytes + body;
 }
 
 VectorIndex VectorIndex::parse(std::string_view bytes, const std::string& source) {
-  constexpr size_t kHead = kMagic.size() + 2 * sizeof(uint64_t);
+  constexpr size_t kBody = kMagic.size() + sizeof(uint64_t), kHead = kBody + 2 * sizeof(uint64_t);
   const std::span<const std::byte> all = std::as_bytes(std::span(bytes));
   if (bytes.size() < kHead || !bytes.starts_with(kMagic))
     raise("{} is no vector index of this program", source);
+  // FAISS trusts what it reads, and loses memory where it notices that it should not have.
+  const std::string_view body = bytes.substr(kBody);
+  if (XXH3_64bits(body.data(), body.size()) != word_at<uint64_t>(all, kMagic.size()))
+    raise("{}: the vector index is damaged", source);
   auto state = std::make_unique<State>();
-  const auto kind = word_at<uint64_t>(all, kMagic.size());
-  const auto count = word_at<uint64_t>(all, kMagic.size() + sizeof(uint64_t));
+  const auto kind = word_at<uint64_t>(all, kBody);
+  const auto count = word_at<uint64_t>(all, kBody + sizeof(uint64_t));
   if (kind >= kKinds.size() || count > (bytes.size() - kHead) / sizeof(IndexEntry))
     raise("{}: the vector index is damaged", source);
   state->kind = static_cast<IndexKind>(kind);

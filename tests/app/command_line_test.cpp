@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <nlohmann/json.hpp>
 
 #include "results/store.h"
@@ -53,6 +54,19 @@ TEST_F(CommandLine, ListShowsEveryKindOfThing) {
   EXPECT_NE(reprise({"list", "sources"}).out.find("mooncake"), std::string::npos);
   EXPECT_NE(reprise({"list", "mooncake"}).out.find("length_divisor"), std::string::npos);
   EXPECT_EQ(reprise({"list", "grid"}).out.find("length_divisor"), std::string::npos);
+}
+
+TEST_F(CommandLine, ListsFitTheTerminal) {
+  ::setenv("COLUMNS", "80", 1);
+  const Outcome narrow = reprise({"list", "methods"}), kind = reprise({"list", "decode"});
+  ::unsetenv("COLUMNS");
+  for (const Outcome* outcome : {&narrow, &kind}) {
+    std::istringstream lines(outcome->out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
+  const std::string piped = reprise({"list", "methods"}).out;
+  EXPECT_LT(std::count(piped.begin(), piped.end(), '\n'),
+            std::count(narrow.out.begin(), narrow.out.end(), '\n'));
 }
 
 TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {

@@ -104,7 +104,12 @@ TEST_P(VectorIndexKinds, BytesGiveBackTheSameIndex) {
       EXPECT_EQ(a[q].squared_distance, b[q].squared_distance);
     }
     expect_error([&] { (void)VectorIndex::parse(bytes.substr(0, bytes.size() - 3), "some file"); },
-                 {});
+                 {"some file", "damaged"});
+    for (size_t at = 0; at < bytes.size(); at += 1 + bytes.size() / 50) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ 4);
+      expect_error([&] { (void)VectorIndex::parse(damaged, "some file"); }, {"some file"});
+    }
   }
 }
 

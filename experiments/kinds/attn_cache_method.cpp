@@ -108,6 +108,7 @@ class AttnCacheMethod final : public PrefillMethod {
                                   {"below_threshold", counts.below_threshold},
                                   {"hits_beside_misses", counts.unused_hits},
                                   {"loaded_bytes", counts.loaded_bytes}};
+    if (!training_.is_null()) out.resolved["attn_cache"]["training"] = training_;
     out.resolved.update(beside_.chosen);
   }
 
@@ -149,12 +150,19 @@ class AttnCacheMethod final : public PrefillMethod {
     if (!options_.trains())
       return attn_cache::Projector::random(shape, setup.seed, facts.fingerprint, setup.context);
     const auto folder = make_module_folder("training-maps");
+    // It learns from each layer's states and maps [AttnCache §5.4], whichever are looked up.
+    attn_cache::AttnCacheOptions of_all_layers = options_;
+    of_all_layers.indexed_layers = "all";
     const attn_cache::SampleSet samples =
-        attn_cache::collect(*folder, facts, options_, learned, runner(setup));
-    return attn_cache::train_projector(samples,
-                                       attn_cache::MapStore(*folder / attn_cache::kMapsFile),
-                                       options_, setup.seed, setup.context)
-        .projector;
+        attn_cache::collect(*folder, facts, of_all_layers, learned, runner(setup));
+    attn_cache::TrainedProjector trained =
+        attn_cache::train_projector(samples, attn_cache::MapStore(*folder / attn_cache::kMapsFile),
+                                    options_, setup.seed, setup.context);
+    training_ = {{"samples", samples.entries.size()},
+                 {"first_loss", trained.losses.front()},
+                 {"last_loss", trained.losses.back()},
+                 {"loss_over_flat", trained.loss_over_flat()}};
+    return std::move(trained.projector);
   }
 
   // One that fits the options; that it is of this model its maker must know.
@@ -202,6 +210,7 @@ class AttnCacheMethod final : public PrefillMethod {
   AttnCacheMethodOptions options_;
   int32_t pad_id_ = 0;
   int64_t learning_texts_ = 0;
+  Json training_;  // null where nothing was trained
   RivalPolicy beside_;
   std::shared_ptr<const std::filesystem::path> folder_;
   std::shared_ptr<attn_cache::Database> database_;

@@ -25,7 +25,7 @@ enum class LengthRule : uint8_t {
 struct AttnCacheOptions {
   // Lookup.
   double threshold = 0.99;
-  std::string similarity = "distance";
+  std::string similarity = "squared_distance";
   // Neighbouring layers that one lookup, at the first of them, decides; 0: all of the model.
   int32_t layer_group = 0;
   std::string length_rule = "exact";
@@ -47,7 +47,7 @@ struct AttnCacheOptions {
   std::string projector = "mlp";
   int32_t pooled_rows = 16, width = 128, features = 128;
   double map_weight = 1.0, length_weight = 0.2;
-  int32_t batch = 64, epochs = 3;
+  int32_t batch = 64, epochs = 30;
   double learning_rate = 0.1, momentum = 0.9;
 
   void visit(reuse::OptionVisitor& visitor);

@@ -1,5 +1,7 @@
 #include "methods/attn_cache/train.h"
 
+#include <algorithm>
+#include <cmath>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -62,11 +64,17 @@ std::vector<TrainedTensor> tensors_to_train(const std::vector<MutableProjectorTe
   return tensors;
 }
 
+struct Losses {
+  std::vector<double> network, flat;  // [epochs]
+};
+
 // The module's exceptions carry a stack trace after the first line.
-std::vector<double> run(const TrainingProblem& problem) {
-  std::vector<double> losses(static_cast<size_t>(problem.epochs));
+Losses run(const TrainingProblem& problem) {
+  const auto epochs = static_cast<size_t>(problem.epochs);
+  Losses losses{std::vector<double>(epochs), std::vector<double>(epochs)};
   try {
-    reinterpret_cast<TrainProjector>(train_module().symbol)(problem, losses.data());
+    reinterpret_cast<TrainProjector>(train_module().symbol)(problem, losses.network.data(),
+                                                            losses.flat.data());
   } catch (const Error&) {
     throw;  // of a label: a damaged map
   } catch (const std::exception& error) {
@@ -75,6 +83,61 @@ std::vector<double> run(const TrainingProblem& problem) {
           text.substr(0, text.find('\n')));
   }
   return losses;
+}
+
+// What the network is given of x: (x - mean) * scale.
+struct Standard {
+  std::vector<float> mean, scale;  // [inputs]
+};
+
+double mean_label(Labels& labels, int64_t count) {
+  constexpr int64_t kMost = 64;
+  const int64_t n = std::min(count, kMost);
+  std::vector<int64_t> some;
+  for (int64_t i = 0; i < n; ++i) some.push_back(i * count / n);
+  std::vector<float> found(static_cast<size_t>(n * n));
+  Labels::write(&labels, some.data(), n, found.data());
+  double sum = 0.0;
+  for (int64_t a = 0; a < n; ++a)
+    for (int64_t b = a + 1; b < n; ++b) sum += found[static_cast<size_t>(a * n + b)];
+  return sum / (0.5 * static_cast<double>(n * (n - 1)));
+}
+
+// Random weights keep the distances of their inputs, of which the activation halves the squares.
+Standard standard_of(const SampleSet& samples, double label) {
+  const auto inputs = static_cast<size_t>(samples.shape.inputs());
+  const auto count = samples.x.size() / inputs;
+  std::vector<double> sums(inputs), squares(inputs);
+  for (size_t i = 0; i < samples.x.size(); ++i) sums[i % inputs] += samples.x[i];
+  for (double& sum : sums) sum /= static_cast<double>(count);
+  for (size_t i = 0; i < samples.x.size(); ++i) {
+    const double apart = samples.x[i] - sums[i % inputs];
+    squares[i % inputs] += apart * apart;
+  }
+  const double length = std::sqrt(static_cast<double>(inputs));
+  Standard standard;
+  for (size_t i = 0; i < inputs; ++i) {
+    const double deviation = std::sqrt(squares[i] / static_cast<double>(count));
+    standard.mean.push_back(static_cast<float>(sums[i]));
+    // What never changes tells nothing.
+    standard.scale.push_back(deviation > 0.0 ? static_cast<float>(label / (length * deviation))
+                                             : 0.0f);
+  }
+  return standard;
+}
+
+// W (x - mean) * scale + b = W' x + b'.
+void fold(const Standard& standard, ProjectorWeights* weights) {
+  const size_t inputs = standard.mean.size();
+  for (size_t row = 0; row < weights->bias1.size(); ++row) {
+    double shift = 0.0;
+    for (size_t i = 0; i < inputs; ++i) {
+      float& weight = weights->linear1[row * inputs + i];
+      weight *= standard.scale[i];
+      shift += double{weight} * standard.mean[i];
+    }
+    weights->bias1[row] -= static_cast<float>(shift);
+  }
 }
 
 }  // namespace
@@ -97,25 +160,31 @@ TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                 .weights = {.map = options.map_weight, .length = options.length_weight},
                 .context = context,
                 .entries = {}};
-  std::vector<double> losses =
-      run({.x = samples.x.data(),
-           .samples = count,
-           .inputs = samples.shape.inputs(),
-           .is_pooled_linear = samples.shape.kind == ProjectorKind::kPooledLinear,
-           .tensors = tensors.data(),
-           .tensor_count = std::ssize(tensors),
-           .label = Labels::write,
-           .label_state = &labels,
-           .batch = options.batch,
-           .epochs = options.epochs,
-           .learning_rate = options.learning_rate,
-           .momentum = options.momentum,
-           .seed = seed,
-           .threads = context.threads});
+  const bool is_mlp = samples.shape.kind == ProjectorKind::kMlp;
+  const Standard standard = is_mlp ? standard_of(samples, mean_label(labels, count)) : Standard{};
+  Losses losses = run({.x = samples.x.data(),
+                       .samples = count,
+                       .inputs = samples.shape.inputs(),
+                       .mean = is_mlp ? standard.mean.data() : nullptr,
+                       .scale = is_mlp ? standard.scale.data() : nullptr,
+                       .is_pooled_linear = samples.shape.kind == ProjectorKind::kPooledLinear,
+                       .tensors = tensors.data(),
+                       .tensor_count = std::ssize(tensors),
+                       .label = Labels::write,
+                       .label_state = &labels,
+                       .batch = options.batch,
+                       .epochs = options.epochs,
+                       .learning_rate = options.learning_rate,
+                       .momentum = options.momentum,
+                       .seed = seed,
+                       .threads = context.threads});
+  if (is_mlp) fold(standard, &weights);
   ProjectorOrigin origin{.how = "trained",
                          .model = maps.identity().model,
                          .settings = settings_of(options, seed, count)};
-  return {{samples.shape, std::move(weights), std::move(origin), context}, std::move(losses)};
+  return {{samples.shape, std::move(weights), std::move(origin), context},
+          std::move(losses.network),
+          std::move(losses.flat)};
 }
 
 }  // namespace reprise::attn_cache

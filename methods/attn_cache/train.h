@@ -16,12 +16,18 @@ const std::string& training_absence();
 
 struct TrainedProjector {
   Projector projector;
-  std::vector<double> losses;  // mean of each epoch
+  std::vector<double> losses;       // mean of each epoch
+  std::vector<double> flat_losses;  // the same of one number for all pairs of a batch
+  // Less than 1 where it tells pairs apart.
+  [[nodiscard]] double loss_over_flat() const { return losses.back() / flat_losses.back(); }
 };
 
 // [AttnCache §3.1, equations 1 to 3; figure 4, step 2] with the options' weights of the label,
 // batch, epochs, learning rate and momentum, on `samples` whose maps are in `maps`. `seed`: of the
-// first weights and of the samples' order. Throws Error where there is no libtorch, naming
+// first weights and of the samples' order. kMlp sees states of mean 0 and one deviation, scaled so
+// that distances begin about as large as the labels: at the states' own scale, steps of one size
+// are too large for one model and too small for another; the weights that come out take the states
+// as they are. Throws Error where there is no libtorch, naming
 // `./setup.sh --torch`; for fewer than two samples; where the loss becomes infinite.
 TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                                  const AttnCacheOptions& options, uint64_t seed,

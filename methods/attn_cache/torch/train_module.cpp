@@ -88,12 +88,24 @@ std::vector<int64_t> order_of(const TrainingProblem& problem, int64_t epoch) {
 
 // The loss of all pairs of a batch.   g = ||f(x_a) - f(x_b)||_2            [equation 1]
 //                                     smooth L1 of g and the labels         [equation 3]
-at::Tensor loss_of(Network& network, const TrainingProblem& problem, const int64_t* samples,
-                   int64_t n) {
+struct BatchLoss {
+  at::Tensor loss;
+  double flat = 0.0;  // of the mean label for each pair
+};
+
+BatchLoss loss_of(Network& network, const TrainingProblem& problem, const int64_t* samples,
+                  int64_t n) {
   at::Tensor x = at::empty({n, problem.inputs}, at::TensorOptions(at::kFloat));
   for (int64_t i = 0; i < n; ++i)
     std::copy_n(problem.x + samples[i] * problem.inputs, problem.inputs,
                 x.data_ptr<float>() + i * problem.inputs);
+  if (problem.scale != nullptr) {
+    const at::TensorOptions floats(at::kFloat);
+    const auto of_inputs = [&](const float* values) {
+      return at::from_blob(const_cast<float*>(values), {problem.inputs}, floats);
+    };
+    x = (x - of_inputs(problem.mean)) * of_inputs(problem.scale);
+  }
   at::Tensor labels = at::empty({n, n}, at::TensorOptions(at::kFloat));
   problem.label(problem.label_state, samples, n, labels.data_ptr<float>());
   const at::Tensor pairs = at::triu_indices(n, n, 1);
@@ -103,26 +115,29 @@ at::Tensor loss_of(Network& network, const TrainingProblem& problem, const int64
   // Below the root a little is added: at 0 its slope is infinite.
   const at::Tensor distance = (difference * difference).sum(1).add(1e-12).sqrt();
   const at::Tensor wanted = labels.flatten().index_select(0, first * n + second);
-  return at::smooth_l1_loss(distance, wanted);
+  const at::Tensor flat = wanted.mean().expand_as(wanted);
+  return {at::smooth_l1_loss(distance, wanted), at::smooth_l1_loss(flat, wanted).item<double>()};
 }
 
-void train(const TrainingProblem& problem, double* losses) {
+void train(const TrainingProblem& problem, double* losses, double* flat_losses) {
   at::set_num_threads(problem.threads);
   Network network(problem);
   for (int64_t epoch = 0; epoch < problem.epochs; ++epoch) {
     const std::vector<int64_t> order = order_of(problem, epoch);
-    double sum = 0.0;
+    double sum = 0.0, flat_sum = 0.0;
     int64_t batches = 0;
     for (int64_t first = 0; first + 1 < problem.samples; first += problem.batch) {
       const int64_t n = std::min(problem.batch, problem.samples - first);
       if (n < 2) break;  // one sample has no pair
-      const at::Tensor loss = loss_of(network, problem, order.data() + first, n);
-      loss.backward();
+      const BatchLoss batch = loss_of(network, problem, order.data() + first, n);
+      batch.loss.backward();
       network.step();
-      sum += loss.item<double>();
+      sum += batch.loss.item<double>();
+      flat_sum += batch.flat;
       ++batches;
     }
     losses[epoch] = sum / static_cast<double>(batches);
+    flat_losses[epoch] = flat_sum / static_cast<double>(batches);
     if (!std::isfinite(losses[epoch]))
       throw std::runtime_error("the loss of epoch " + std::to_string(epoch + 1) +
                                " is no number: lower the learning_rate");
@@ -134,6 +149,6 @@ void train(const TrainingProblem& problem, double* losses) {
 }  // namespace reprise::attn_cache
 
 extern "C" __attribute__((visibility("default"))) void reprise_train_projector(
-    const reprise::attn_cache::TrainingProblem& problem, double* losses) {
-  reprise::attn_cache::train(problem, losses);
+    const reprise::attn_cache::TrainingProblem& problem, double* losses, double* flat_losses) {
+  reprise::attn_cache::train(problem, losses, flat_losses);
 }

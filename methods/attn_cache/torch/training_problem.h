@@ -23,6 +23,9 @@ using LabelPairs = void (*)(void* state, const int64_t* samples, int64_t n, floa
 struct TrainingProblem {
   const float* x = nullptr;  // [samples, inputs]
   int64_t samples = 0, inputs = 0;
+  // The network is given (x - mean) * scale, both [inputs]; null: x itself.
+  const float* mean = nullptr;
+  const float* scale = nullptr;
   bool is_pooled_linear = false;  // batch normalization and no activation; else relu between
   TrainedTensor* tensors = nullptr;
   int64_t tensor_count = 0;
@@ -34,8 +37,10 @@ struct TrainingProblem {
   int threads = 1;
 };
 
-// Writes the mean loss of each epoch to losses [epochs]. Throws std::exception.
-using TrainProjector = void (*)(const TrainingProblem& problem, double* losses);
+// Writes the mean loss of each epoch to losses [epochs], and to flat_losses [epochs] that of saying
+// a batch's mean label for each of its pairs. Throws std::exception.
+using TrainProjector = void (*)(const TrainingProblem& problem, double* losses,
+                                double* flat_losses);
 inline constexpr const char* kTrainProjector = "reprise_train_projector";
 
 }  // namespace reprise::attn_cache

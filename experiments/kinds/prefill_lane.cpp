@@ -115,6 +115,7 @@ std::vector<double> PrefillLane::sums_of_hits(double Step::*part, const Turn& hi
 void PrefillLane::report(const PrefillLane& first, const Prompts& prompts, Measurement& out) const {
   REPRISE_CHECK(!turns_.empty() && first.turns_.size() == turns_.size(), "{} turns of {}",
                 first.turns_.size(), turns_.size());
+  taking_.add_to(out);
   const double per_text = 1.0 / static_cast<double>(prompts.tokens.size());
   const auto tokens = static_cast<double>(
       std::accumulate(prompts.tokens.begin(), prompts.tokens.end(), int64_t{0}));
@@ -131,10 +132,11 @@ void PrefillLane::report(const PrefillLane& first, const Prompts& prompts, Measu
     out.sample(kSpeedup, quotients(first.sums(&Step::ms), sums(&Step::ms)));
     out.sample(kAttentionSpeedup,
                quotients(first.sums(&Step::attention_ms), sums(&Step::attention_ms)));
+    for (const MetricInfo& metric : {kSpeedup, kAttentionSpeedup})
+      taking_.mark_comparison(first.taking_, metric, out);
   }
   if (method_->looks_up()) report_hits(first, prompts, out);
   method_->report(out);
-  taking_.add_to(out);
 }
 
 void PrefillLane::report_hits(const PrefillLane& first, const Prompts& prompts,
@@ -162,6 +164,8 @@ void PrefillLane::report_hits(const PrefillLane& first, const Prompts& prompts,
              quotients(first.sums_of_hits(&Step::ms, last), sums_of_hits(&Step::ms, last)));
   out.sample(kAttentionSpeedupHits, quotients(first.sums_of_hits(&Step::attention_ms, last),
                                               sums_of_hits(&Step::attention_ms, last)));
+  for (const MetricInfo& metric : {kSpeedupHits, kAttentionSpeedupHits})
+    taking_.mark_comparison(first.taking_, metric, out);
 }
 
 }  // namespace reprise::experiments

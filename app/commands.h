@@ -18,5 +18,6 @@ void add_probe_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_logits_command(CLI::App& app);
 void add_pml_command(CLI::App& app);
+void add_embed_command(CLI::App& app);
 
 }  // namespace reprise::app

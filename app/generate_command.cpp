@@ -42,13 +42,14 @@ void check(const GenerateCommand& command) {
 }
 
 void print_summary(const Generation& outcome, size_t prompt_tokens, const std::string& stop_found,
-                   const ChosenModel& chosen, const engine::Engine& engine) {
+                   const ChosenModel& chosen, const model::Decoder& decoder,
+                   const engine::Engine& engine) {
   constexpr double kMiB = 1 << 20;
   note("\n{} prompt tokens, {} generated, stopped by {}\n", prompt_tokens, outcome.tokens,
        reason_text(outcome, stop_found));
   print_times(outcome, prompt_tokens);
   note("{}\n", chosen.dtype_text());
-  note("keys and values {} MiB, process peak {} MiB\n",
+  note("{}, keys and values {} MiB, process peak {} MiB\n", weight_memory_text(decoder),
        results::short_number(static_cast<double>(engine.pool().peak_bytes()) / kMiB),
        results::short_number(static_cast<double>(peak_resident_bytes()) / kMiB));
 }
@@ -94,7 +95,7 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
                                         tokenizer::StopText(command.stops));
   const std::atomic<bool>& stop = watch_interrupts();
   const Generation outcome = generate(engine, std::move(request), printer, stop);
-  print_summary(outcome, prompt_tokens, printer.stop_found(), chosen, engine);
+  print_summary(outcome, prompt_tokens, printer.stop_found(), chosen, *decoder, engine);
   if (stop) throw ExitStatus{kInterruptedStatus};
 }
 

@@ -36,8 +36,12 @@ const std::atomic<bool>& watch_interrupts() {
   sigemptyset(&action.sa_mask);
   sigaddset(&action.sa_mask, SIGINT);  // one at a time
   sigaddset(&action.sa_mask, SIGTERM);
+  sigaddset(&action.sa_mask, SIGHUP);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction hangup {};  // which nohup(1) has ignored, and wants to be
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
   return g_interrupted;
 }
 

@@ -6,7 +6,7 @@
 
 namespace reprise::app {
 
-// Installs the handler for SIGINT and SIGTERM; the flag rises with the first of them.
+// Installs the handler for SIGINT, SIGTERM and SIGHUP; the flag rises with the first of them.
 const std::atomic<bool>& watch_interrupts();
 
 // Signals that come closer together than this are one interrupt: timeout(1) sends each of its

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 #include "app/experiment_files.h"
 #include "app/number_option.h"
 #include "app/output.h"
+#include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/model/config/config.h"
 #include "experiments/kinds/places.h"
@@ -28,7 +30,9 @@ namespace {
 using results::Table;
 
 void show(const std::string& heading, const Table& table) {
-  print("{}\n{}\n", heading, table.text().empty() ? "(none)\n" : table.text());
+  const size_t columns = terminal_columns(stdout);
+  const std::string text = table.text(columns);
+  print("{}\n{}\n", results::wrapped(heading, columns), text.empty() ? "(none)\n" : text);
 }
 
 void list_methods() {
@@ -229,7 +233,11 @@ void list(const std::string& what) {
     show_list();
     is_known = true;
   }
-  if (!is_known) raise("{}", unknown_name("list", what, names));
+  if (is_known) return;
+  // Several kinds have a method of one name.
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  raise("{}", unknown_name("list", what, names));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include "app/commands.h"
 #include "app/common_options.h"
+#include "app/exit_status.h"
+#include "app/interrupt.h"
 #include "app/model_options.h"
 #include "app/number_option.h"
 #include "app/output.h"
@@ -67,6 +69,7 @@ int64_t infinite_logits(const engine::LogitsRow& row) {
 }
 
 void write_logits(const LogitsCommand& command, engine::Request request, engine::Engine& engine) {
+  const std::atomic<bool>& stop = watch_interrupts();
   AtomicFile file(command.out);  // an earlier result stays until this one is whole
   int64_t infinite = 0;
   engine.observe_logits([&](const engine::LogitsRow& row) {
@@ -74,7 +77,13 @@ void write_logits(const LogitsCommand& command, engine::Request request, engine:
     file.write(std::as_bytes(row.logits));
   });
   engine.submit(std::move(request));
-  engine::require_served(engine.run());
+  while (engine.has_work()) {
+    engine::require_served(engine.step().events);
+    if (stop && engine.has_work()) {
+      note("interrupted: {} is as it was\n", command.out);
+      throw ExitStatus{kInterruptedStatus};
+    }
+  }
   file.commit();
   if (infinite > 0)
     note("note: {} logits are infinite; the model's weights or inputs may be corrupt\n", infinite);
@@ -93,8 +102,8 @@ void run(const LogitsCommand& command, const CommonOptions& common) {
   options.step_tokens = command.chunk;
   engine::Engine engine(context, *decoder, std::move(method), options);
   write_logits(command, std::move(request), engine);
-  note("wrote f32 [{}, {}] to {}, {}\n", rows, chosen.config.vocab, command.out,
-       chosen.dtype_text());
+  note("wrote f32 [{}, {}] to {}, {}; {}\n", rows, chosen.config.vocab, command.out,
+       chosen.dtype_text(), weight_memory_text(*decoder));
 }
 
 }  // namespace

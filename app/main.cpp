@@ -80,6 +80,7 @@ int run(int argc, char** argv) {
   app::add_generate_command(app);
   app::add_serve_command(app);
   app::add_logits_command(app);
+  app::add_embed_command(app);
   app::add_tokenize_command(app);
   app::add_pml_command(app);
   app::add_probe_command(app);

@@ -11,6 +11,7 @@
 #include "experiments/kinds/places.h"
 #include "methods/registry.h"
 #include "results/record.h"
+#include "results/table.h"
 
 namespace reprise::app {
 namespace {
@@ -23,12 +24,29 @@ bool has_end(const model::ModelConfig& config) {
 
 }  // namespace
 
-void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options) {
+void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options) {
   command
       .add_option("--model", options.model,
                   "folder of a checkpoint, or the name of a shipped model or shape")
       ->required()
       ->check(not_empty());
+  command
+      .add_option("--dtype", options.dtype,
+                  "of weights and activations: f32 or bf16 (default: as the checkpoint)")
+      ->check(dtype_name());
+  command
+      .add_option("--weight-format", options.weight_format,
+                  "how the layers' matrices are held: int8, int4, nf4 or nf4-double, beside "
+                  "either dtype (default: as --dtype)")
+      ->check(weight_format_name());
+  command.add_flag("--random-weights", options.random_weights,
+                   "make weights instead of loading them");
+  command.add_option(seed_option, options.weights_seed, "of random weights (default: 1)")
+      ->check(seed_number());
+}
+
+void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options) {
+  add_weight_options(command, seed_option, options);
   command
       .add_option("--method", options.method,
                   fmt::format("reuse method (default: {})", options.method))
@@ -36,22 +54,21 @@ void add_model_options(CLI::App& command, const char* seed_option, ModelOptions&
   command.add_option("--method-options", options.method_options, "its options, a JSON object")
       ->check(not_empty());
   command
-      .add_option("--dtype", options.dtype,
-                  "of weights and activations: f32 or bf16 (default: as the checkpoint)")
-      ->check(dtype_name());
-  command
       .add_option("--kv-dtype", options.kv_dtype,
                   "of cached keys and values: f32, bf16 or f16 (default: as --dtype)")
       ->check(dtype_name());
-  command.add_flag("--random-weights", options.random_weights,
-                   "make weights instead of loading them");
-  command.add_option(seed_option, options.weights_seed, "of random weights (default: 1)")
-      ->check(seed_number());
 }
 
 std::string ChosenModel::dtype_text() const {
-  return fmt::format("computed in {} ({}), keys and values in {}", name_of(dtype), dtype_reason,
-                     name_of(kv_dtype));
+  const std::string weights =
+      weight_format ? fmt::format(", weights in {}", name_of(*weight_format)) : "";
+  return fmt::format("computed in {} ({}){}, keys and values in {}", name_of(dtype), dtype_reason,
+                     weights, name_of(kv_dtype));
+}
+
+std::string weight_memory_text(const model::Decoder& decoder) {
+  return fmt::format("weights {} MiB",
+                     results::short_number(static_cast<double>(decoder.weight_bytes()) / 0x1p20));
 }
 
 ChosenModel choose_model(const ModelOptions& options) {
@@ -69,6 +86,8 @@ ChosenModel choose_model(const ModelOptions& options) {
     chosen.dtype = stored;
     chosen.dtype_reason = "as the checkpoint";
   }
+  if (!options.weight_format.empty())
+    chosen.weight_format = parse_weight_format(options.weight_format);
   chosen.kv_dtype = options.kv_dtype.empty() ? chosen.dtype : parse_dtype(options.kv_dtype);
   return chosen;
 }
@@ -77,6 +96,7 @@ std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const Mod
                                             const Context& context) {
   return model::load_decoder(chosen.place,
                              {.dtype = chosen.dtype,
+                              .weight_format = chosen.weight_format,
                               .random_weights = options.random_weights,
                               .seed = options.weights_seed},
                              context);

@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/base/dtype.h"
+#include "core/base/weight_format.h"
 #include "core/device/context.h"
 #include "core/model/config/config.h"
 #include "core/model/network/decoder.h"
@@ -23,12 +24,14 @@ namespace reprise::app {
 struct ModelOptions {
   std::string model;
   std::string method = "contiguous", method_options;
-  std::string dtype, kv_dtype;  // "": see ChosenModel
+  std::string dtype, kv_dtype, weight_format;  // "": see ChosenModel
   bool random_weights = false;
   uint64_t weights_seed = 1;
 };
 
-// `seed_option` is the command's name for the seed of random weights.
+// --model, --dtype and random weights; `seed_option` is the command's name for their seed.
+void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options);
+// The same, and what a model that generates takes besides: --method with its options, --kv-dtype.
 void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options);
 
 // A model whose config.json was read, before its weights are.
@@ -38,13 +41,17 @@ struct ChosenModel {
   // Of weights and activations: what --dtype says, else that of the checkpoint, or f32 for one in
   // f16, in which nothing is computed.
   DType dtype = DType::kF32;
-  DType kv_dtype = DType::kF32;  // what --kv-dtype says, else as above
-  std::string dtype_reason;      // "as the checkpoint", ...
+  DType kv_dtype = DType::kF32;                    // what --kv-dtype says, else as above
+  std::string dtype_reason;                        // "as the checkpoint", ...
+  std::optional<WeightFormat> weight_format = {};  // what --weight-format says
 
-  // "computed in bf16 (as the checkpoint), keys and values in f32"
+  // "computed in bf16 (as the checkpoint), weights in int4, keys and values in f32"
   [[nodiscard]] std::string dtype_text() const;
 };
 ChosenModel choose_model(const ModelOptions& options);
+
+// "weights 512 MiB": as the decoder holds them.
+[[nodiscard]] std::string weight_memory_text(const model::Decoder& decoder);
 
 std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const ModelOptions& options,
                                             const Context& context);

@@ -2,12 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
 
-#include "core/base/dtype.h"
 #include "core/base/error.h"
+#include "core/base/weight_format.h"
 
 namespace reprise::app {
 namespace {
@@ -39,6 +40,20 @@ CLI::Validator accepting(const std::string& what, const std::string& range, Acce
       range);
 }
 
+// Accepts what `parse` reads, and says of the rest what it throws.
+CLI::Validator named(void (*parse)(const std::string& text)) {
+  return CLI::Validator(
+      [parse](std::string& text) {
+        try {
+          parse(text);
+          return std::string();
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+      },
+      "");
+}
+
 }  // namespace
 
 // Not "number < low": nan is below nothing.
@@ -60,14 +75,19 @@ CLI::Validator integer_within(int64_t low, int64_t high) {
 CLI::Validator seed_number() { return integer_within(0, INT64_MAX); }
 
 CLI::Validator dtype_name() {
+  return named([](const std::string& text) { (void)parse_dtype(text); });
+}
+
+CLI::Validator weight_format_name() {
+  return named([](const std::string& text) { (void)parse_weight_format(text); });
+}
+
+CLI::Validator one_of(const std::string& what, const std::vector<std::string>& names) {
   return CLI::Validator(
-      [](std::string& text) {
-        try {
-          (void)parse_dtype(text);
-          return std::string();
-        } catch (const Error& error) {
-          return std::string(error.what());
-        }
+      [what, names](std::string& text) {
+        return std::find(names.begin(), names.end(), text) == names.end()
+                   ? unknown_name(what, text, names)
+                   : std::string();
       },
       "");
 }

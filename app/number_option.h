@@ -20,8 +20,12 @@ CLI::Validator integer_within(int64_t low, int64_t high);
 // The seed of a random stream, as experiment files take it: 0 to 2^63 - 1.
 CLI::Validator seed_number();
 
-// The name of a dtype: see parse_dtype().
+// The name of a dtype: see parse_dtype(); of a weight format: see parse_weight_format().
 CLI::Validator dtype_name();
+CLI::Validator weight_format_name();
+
+// One of these words; else the error names the nearest ("unknown mode ...").
+CLI::Validator one_of(const std::string& what, const std::vector<std::string>& names);
 
 // A name or path: anything but nothing.
 CLI::Validator not_empty();

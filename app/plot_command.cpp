@@ -29,6 +29,11 @@ void plot(PlotCommand command) {
   }
   const std::filesystem::path out = command.out.empty() ? place_of(command.results, "figures")
                                                         : std::filesystem::path(command.out);
+  // Who made the folder may not say where else we write.
+  std::error_code error;
+  if (command.out.empty() && std::filesystem::is_symlink(out, error))
+    raise("{} is a link, which drawing would follow: give --out FOLDER, or remove it",
+          out.string());
   draw_figures(results::figures_document(folder), out);
 }
 

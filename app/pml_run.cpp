@@ -159,7 +159,7 @@ void add_pml_run(CLI::App& pml) {
                    "stands before it in the schema), scaffold (isolated, and sets together), "
                    "repair (isolated, and the farthest tokens anew) (default: scaffold, with "
                    "--as-coded joint)")
-      ->check(CLI::IsMember(cache::mode_names()));
+      ->check(one_of("mode", cache::mode_names()));
   command
       ->add_option("--repair-share", options->repair_ratio,
                    "of the imported tokens, those that repair computes anew (default: 0.15)")
@@ -173,7 +173,7 @@ void add_pml_run(CLI::App& pml) {
   command
       ->add_option("--no-cache", options->no_cache,
                    "compute the whole prompt: gapped (positions of the schema) or compact")
-      ->check(CLI::IsMember({"gapped", "compact"}));
+      ->check(one_of("layout", {"gapped", "compact"}));
   add_generation_options(*command, options->generation);
   const auto common = add_common_options(*command);
   command->callback([options, common] { run(*options, *common); });

@@ -41,7 +41,7 @@ std::string setting_text(const Json& record, const std::string& key) {
 
 std::vector<std::string> key_columns(const std::vector<Json>& records, const Json& manifest) {
   std::vector<std::string> keys;
-  for (const std::string key : {"model", "dtype"})
+  for (const std::string key : {"model", "dtype", "weight_format"})
     if (varies(records, key)) keys.push_back(key);
   for (const auto& [axis, values] : manifest["settings"]["axes"].items())
     if (varies(records, axis)) keys.push_back(axis);

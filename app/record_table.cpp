@@ -1,6 +1,7 @@
 #include "app/record_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "app/number_option.h"
 #include "app/output.h"
 #include "app/record_columns.h"
 #include "core/base/error.h"
@@ -88,8 +90,8 @@ std::string footnotes(const std::vector<Json>& records, const std::vector<std::s
 std::vector<std::string> split(const std::string& names) {
   std::vector<std::string> parts;
   std::istringstream stream(names);
-  for (std::string part; std::getline(stream, part, ',');)
-    if (!part.empty()) parts.push_back(part);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  if (names.ends_with(',')) parts.emplace_back();
   return parts;
 }
 
@@ -99,8 +101,11 @@ std::vector<std::string> wanted_metrics(const results::ResultsFolder& folder,
   const std::vector<std::string> known = all_metrics(folder);
   if (wanted == "all") return known;
   const std::vector<std::string> names = split(wanted);
-  if (names.empty()) raise("--metrics is empty; name some of: {}", fmt::join(known, ", "));
   for (const std::string& name : names) {
+    if (name.empty())
+      raise("--metrics {} has an empty name; name some of: {}", wanted, fmt::join(known, ", "));
+    if (std::count(names.begin(), names.end(), name) > 1)
+      raise("--metrics {} names {} twice", wanted, name);
     const std::string metric = results::split_metric_name(name).metric;
     if (std::find(known.begin(), known.end(), metric) == known.end())
       raise("--metrics: {}", unknown_name("metric", metric, known));
@@ -208,7 +213,8 @@ Tables tables_of(const results::ResultsFolder& folder, const std::vector<std::st
   return tables;
 }
 
-// For programs: one number in a cell, with all its digits.
+// For programs: one number in a cell, with all its digits; the last column names the metrics that
+// tables star.
 std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
                    const std::vector<std::string>& metrics, const Json& papers) {
   Table table;
@@ -218,19 +224,23 @@ std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::
     for (const Json& paper : papers)
       if (paper_has(paper, name)) table.column(name + " " + paper["label"].get<std::string>());
   }
+  table.column("noisy");
   for (const Json& record : folder.records) {
     std::vector<std::string> cells;
     const auto add = [&](const Json& value) {
       cells.push_back(value.is_null() ? "" : cell_text(value));
     };
     for (const std::string& key : keys) cells.push_back(setting_text(record, key));
+    std::vector<std::string> starred;
     for (const std::string& name : metrics) {
       const Json metric = results::shown_metric(record["metrics"], name);
+      if (!metric.is_null() && is_starred(metric)) starred.push_back(name);
       for (const char* key : {"value", "q1", "q3"})
         add(metric.is_null() ? Json() : metric.value(key, Json()));
       for (const Json& paper : papers)
         if (paper_has(paper, name)) add(paper_value(paper, record, name));
     }
+    cells.push_back(fmt::format("{}", fmt::join(starred, " ")));
     table.row(std::move(cells));
   }
   return table.csv();
@@ -336,8 +346,10 @@ std::string missing_note(const std::vector<results::MissingPoints>& missing) {
 void add_table_options(CLI::App& command, TableOptions& options) {
   command.add_option("--format", options.format,
                      "of the results: table, csv, markdown or json (default: table)");
-  command.add_option("--metrics", options.metrics,
-                     "metrics to show, as a,b; or all (default: the experiment's, as many as fit)");
+  command
+      .add_option("--metrics", options.metrics,
+                  "metrics to show, as a,b; or all (default: the experiment's, as many as fit)")
+      ->check(not_empty());
 }
 
 TableFormat parse_table_format(const std::string& name) {

@@ -58,7 +58,11 @@ int64_t bytes_needed(const reuse::PoolNeed& need, const ChosenModel& chosen) {
 
 // 0: as much as the method needs.
 int64_t kv_budget_of(const ServeOptions& options, int64_t needed_bytes) {
-  if (!options.kv_budget.empty()) return parse_bytes(options.kv_budget);
+  if (!options.kv_budget.empty()) {
+    const int64_t bytes = parse_bytes(options.kv_budget, "--kv-budget");
+    if (bytes == 0) raise("--kv-budget is 0: give what keys and values may take, such as 2GiB");
+    return bytes;
+  }
   const int64_t half = available_bytes() / 2;
   if (half <= 0 || needed_bytes <= half) return 0;
   note(
@@ -130,7 +134,7 @@ server::ServerOptions server_options(const ServeOptions& options) {
   made.endpoints.request_timeout = std::chrono::seconds(options.request_timeout_s);
   if (!options.body_limit.empty()) {
     server::HttpLimits& http = made.http;
-    http.most_body_bytes = static_cast<size_t>(parse_bytes(options.body_limit));
+    http.most_body_bytes = static_cast<size_t>(parse_bytes(options.body_limit, "--max-body"));
     if (http.most_body_bytes == 0) raise("--max-body is 0: give what a request may have");
     http.all_body_bytes = std::max(http.all_body_bytes, 4 * http.most_body_bytes);
   }
@@ -208,6 +212,7 @@ void run(ServeOptions options, const CommonOptions& common) {
   made.swap = swap;
   engine::Engine engine(context, *decoder, std::move(method), made);
   compute_prefixes(engine, prefixes);
+  note("{}\n", weight_memory_text(*decoder));
   serve(options, serving, model, chosen, engine);
 }
 

@@ -142,7 +142,7 @@ engine::SwapOptions swap_options(const ServeOptions& options) {
   if (!options.swap_budget.empty()) {
     if (made.preemption == Preemption::kRecompute)
       raise("--swap-budget: nothing is swapped; give --preemption swap_host or swap_disk too");
-    made.most_bytes = parse_bytes(options.swap_budget);
+    made.most_bytes = parse_bytes(options.swap_budget, "--swap-budget");
     if (made.most_bytes == 0) raise("--swap-budget is 0: leave --preemption out instead");
   }
   if (!options.swap_folder.empty() && made.preemption != Preemption::kSwapDisk)

@@ -263,11 +263,14 @@ void add_store_command(CLI::App& app) {
   command->add_option("--schema", options->schema, "list, gc: segments of this schema alone")
       ->check(not_empty());
   command->add_option_function<std::string>(
-      "--budget", [options](const std::string& text) { options->budget_bytes = parse_bytes(text); },
+      "--budget",
+      [options](const std::string& text) { options->budget_bytes = parse_bytes(text, "--budget"); },
       "gc: remove what is unused longest until all segments take at most this, such as 10GiB");
   command->add_option_function<std::string>(
       "--older-than",
-      [options](const std::string& text) { options->unused_s = parse_seconds(text); },
+      [options](const std::string& text) {
+        options->unused_s = parse_seconds(text, "--older-than");
+      },
       "gc: remove what was not used for this long, such as 30d");
   command->add_flag("--damaged", options->removes_damaged,
                     "gc: read all files and remove the damaged ones");

@@ -9,8 +9,11 @@
 
 namespace reprise::app {
 
-size_t output_columns(std::FILE* out) {
-  constexpr size_t kLeast = 20, kPiped = 120;
+namespace {
+
+constexpr size_t kLeast = 20;
+
+size_t columns_or(std::FILE* out, size_t piped) {
   if (const char* wanted = std::getenv("COLUMNS"); wanted != nullptr) {
     const std::string_view text(wanted);
     size_t columns = 0;
@@ -19,8 +22,17 @@ size_t output_columns(std::FILE* out) {
       return columns;
   }
   winsize size{};
-  if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < kLeast) return kPiped;
+  if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < kLeast) return piped;
   return size.ws_col;
 }
+
+}  // namespace
+
+size_t output_columns(std::FILE* out) {
+  constexpr size_t kPiped = 120;
+  return columns_or(out, kPiped);
+}
+
+size_t terminal_columns(std::FILE* out) { return columns_or(out, SIZE_MAX); }
 
 }  // namespace reprise::app

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/visible.h"
 
 namespace reprise::app {
 namespace {
@@ -29,7 +30,7 @@ int32_t parse_one(std::string_view word, const std::string& source, size_t entry
     raise(
         "{}, entry {}: found \"{}\", expected a whole number from 0 to {} in decimal digits, "
         "without sign or leading zeros",
-        source, entry, word.substr(0, 40), std::numeric_limits<int32_t>::max());
+        source, entry, visible(word.substr(0, 40)), std::numeric_limits<int32_t>::max());
   return id;
 }
 

@@ -50,21 +50,23 @@ int64_t parse(std::string_view text, std::span<const Unit> units) {
 
 }  // namespace
 
-int64_t parse_bytes(std::string_view text) {
+int64_t parse_bytes(std::string_view text, std::string_view option) {
   const int64_t bytes = parse(text, kByteUnits);
   if (bytes < 0)
     raise(
-        "\"{}\" is no number of bytes: give a number of 0 or more and B, kB, MB, GB, TB, KiB, MiB, "
+        "{}: \"{}\" is no number of bytes: give a number of 0 or more and B, kB, MB, GB, TB, KiB, "
+        "MiB, "
         "GiB or TiB, such as 10GiB",
-        text);
+        option, text);
   return bytes;
 }
 
-int64_t parse_seconds(std::string_view text) {
+int64_t parse_seconds(std::string_view text, std::string_view option) {
   const int64_t seconds = parse(text, kTimeUnits);
   if (seconds < 0)
-    raise("\"{}\" is no span of time: give a number of 0 or more and s, min, h or d, such as 30d",
-          text);
+    raise(
+        "{}: \"{}\" is no span of time: give a number of 0 or more and s, min, h or d, such as 30d",
+        option, text);
   return seconds;
 }
 

@@ -15,10 +15,11 @@ pkg_check_modules(PUGIXML REQUIRED IMPORTED_TARGET pugixml)                  # l
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)             # libcpp-httplib-dev
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)  # prometheus-cpp-dev
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)             # libxxhash-dev
+find_package(Eigen3 REQUIRED NO_MODULE)  # libeigen3-dev
+find_package(faiss CONFIG REQUIRED)  # libfaiss-dev, which brings BLAS and LAPACK
 find_package(Threads REQUIRED)
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)                           # libcli11-dev
 if(REPRISE_TESTS)
-  find_package(Eigen3 REQUIRED NO_MODULE)  # libeigen3-dev
   find_package(GTest REQUIRED)        # libgtest-dev libgmock-dev
 endif()
 if(REPRISE_BENCHMARKS)

@@ -14,7 +14,7 @@ function(reprise_libraries_below target found)
 endfunction()
 
 set(libraries "")
-foreach(library reprise_methods reprise_prompt_cache reprise_engine reprise_tokenizer)
+foreach(library reprise_methods reprise_prompt_cache reprise_engine reprise_sentence reprise_tokenizer)
   reprise_libraries_below(${library} libraries)
 endforeach()
 list(REMOVE_DUPLICATES libraries)
@@ -30,7 +30,7 @@ install(DIRECTORY core methods DESTINATION include/reprise
 
 # Laid out as in the tree: results/data_dir.h finds it from the program's own place.
 install(DIRECTORY experiments models plots DESTINATION share/reprise
-        FILES_MATCHING PATTERN "*.json" PATTERN "items.jsonl" PATTERN "2wikimqa.jsonl" PATTERN "musique.jsonl" PATTERN "*.safetensors" PATTERN "*.model" PATTERN "*.txt"
+        FILES_MATCHING PATTERN "*.json" PATTERN "items.jsonl" PATTERN "2wikimqa.jsonl" PATTERN "musique.jsonl" PATTERN "*.safetensors" PATTERN "*.model" PATTERN "*.txt" PATTERN "*.tsv" PATTERN "*.csv"
         PATTERN "*.py" PATTERN "*.xml" PATTERN "CMakeLists.txt" EXCLUDE PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY results/papers DESTINATION share/reprise/results)
 

@@ -1,4 +1,4 @@
-# For find_package(reprise): the targets reprise::methods, reprise::prompt_cache, reprise::engine, reprise::tokenizer and
+# For find_package(reprise): the targets reprise::methods, reprise::prompt_cache, reprise::engine, reprise::sentence, reprise::tokenizer and
 # what they are made of.
 include(CMakeFindDependencyMacro)
 find_dependency(OpenMP COMPONENTS CXX)

@@ -3,6 +3,7 @@
 # REVISION is that of a tree without git, with a + behind it where files differ from it.
 set(revision "unknown")
 set(dirty 0)
+set(changes_hash "")  # tells two modified trees of one revision apart
 find_program(GIT_PROGRAM git)
 if(GIT_PROGRAM)
   execute_process(COMMAND ${GIT_PROGRAM} rev-parse HEAD WORKING_DIRECTORY ${SOURCE_DIR}
@@ -13,6 +14,10 @@ if(GIT_PROGRAM)
                     WORKING_DIRECTORY ${SOURCE_DIR} OUTPUT_VARIABLE changes ERROR_QUIET)
     if(changes)
       set(dirty 1)
+      execute_process(COMMAND ${GIT_PROGRAM} diff HEAD --binary WORKING_DIRECTORY ${SOURCE_DIR}
+                      OUTPUT_VARIABLE difference ERROR_QUIET)
+      string(SHA256 changes_hash "${difference}")
+      string(SUBSTRING "${changes_hash}" 0 12 changes_hash)
     endif()
   endif()
 endif()
@@ -20,9 +25,11 @@ if(revision STREQUAL "unknown" AND REVISION)
   string(REGEX MATCH "^[0-9a-f]+" revision "${REVISION}")
   if(REVISION MATCHES "[+]$")
     set(dirty 1)
+    set(changes_hash "packed")
   endif()
 endif()
-set(text "#pragma once\n#define REPRISE_REVISION \"${revision}\"\n#define REPRISE_REVISION_DIRTY ${dirty}\n")
+set(text "#pragma once\n#define REPRISE_REVISION \"${revision}\"\n#define REPRISE_REVISION_DIRTY ${dirty}
+#define REPRISE_REVISION_CHANGES \"${changes_hash}\"\n")
 set(old "")
 if(EXISTS ${OUTPUT})
   file(READ ${OUTPUT} old)

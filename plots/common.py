@@ -258,7 +258,7 @@ def method_name(record):
 
 
 def varying_settings(records, axes):
-    keys = ["method", "model", "dtype"] + sorted(axes)
+    keys = ["method", "model", "dtype", "weight_format"] + sorted(axes)
     return [key for key in keys if len({json.dumps(setting(record, key)) for record in records}) > 1]
 
 
@@ -270,7 +270,9 @@ def series_name(record, spec, varying):
     def text(key):
         if key == "method":
             return method_name(record)
-        return short(setting(record, key)) if key in ("model", "dtype") else f"{key}={setting(record, key)}"
+        if key in ("model", "dtype", "weight_format"):
+            return short(setting(record, key))
+        return f"{key}={setting(record, key)}"
     return ", ".join(text(key) for key in keys)
 
 
@@ -376,7 +378,8 @@ def origin_of(records, taken):
     revision = different(records, lambda r: r["provenance"].get("revision", "unknown")[:12]
                          + (" (modified)" if r["provenance"].get("dirty") else ""))
     seeds = ", ".join(f"{name} {seed}" for name, seed in sorted(first["seeds"].items()))
-    return (f"{subject}{values('dtype')}; {machine}, {counted(values('threads'), 'thread')}, {values('isa')}; "
+    formats = f", weights {values('weight_format')}" if setting(first, "weight_format") else ""
+    return (f"{subject}{values('dtype')}{formats}; {machine}, {counted(values('threads'), 'thread')}, {values('isa')}; "
             f"{taken}; seeds: {seeds}; revision {revision}.")
 
 

@@ -173,7 +173,7 @@ def remark_on(grids, names, has_fastest):
         key = ", ".join(f"{short} {name}" for name, short in initials_of(names).items() if short != name)
         sentences.append("Fastest: " + (key + "; " if key else "") + "grey where they tie.")
     if any(grid.is_noisy.any() for panel in grids for grid in panel.values()):
-        sentences.append("* and hatched: noisy, the quartiles lie more than a quarter of the median apart.")
+        sentences.append("* and hatched: noisy, or samples lost their cores.")
     return " ".join(sentences)
 
 

@@ -19,14 +19,15 @@ def words_of(records, run, spec):
 
 
 def collect(records, spec, varying, words, value_of):
-    """{series: [(x, value, low, high)]} sorted by x; value_of(record) is a metric, or None to leave it out."""
+    """{series: [(x, value, low, high, is_noisy)]} sorted by x; value_of(record) is a metric, or None to leave it out."""
     lines = {}
     for record in records:
         metric = value_of(record)
         if metric is None:
             continue
         value = metric["value"]
-        point = (place_of(record, spec, words), value, metric.get("q1", value), metric.get("q3", value))
+        point = (place_of(record, spec, words), value, metric.get("q1", value), metric.get("q3", value),
+                 common.is_noisy(metric))
         lines.setdefault(common.series_name(record, spec, varying), []).append(point)
     return {name: sorted(points) for name, points in lines.items()}
 
@@ -46,9 +47,10 @@ def scale_axes(plot, spec, ticks, words):
 def scale_heights(plots, spec):
     """The panels share their heights: what one of them is given holds for all, so all have to be drawn before."""
     # A logarithmic axis has no place for 0: where a value is not above it, all are drawn on a linear one.
-    is_log = spec["log_y"] and min(plot.dataLim.ymin for plot in plots) > 0
-    if not is_log:
-        plots[0].set_ylim(bottom=0)
+    lowest = min(plot.dataLim.ymin for plot in plots)
+    if not (spec["log_y"] and lowest > 0):
+        if lowest >= 0:  # a loss may be a gain
+            plots[0].set_ylim(bottom=0)
         return
     for plot in plots:
         plot.set_yscale("log")
@@ -67,11 +69,14 @@ def draw_series(plot, lines, styles, moved):
     # Each line is thinner than the one below it, so that lines that coincide are all seen.
     for index, (name, points) in enumerate(lines.items()):
         color, marker, dash = styles[name]
-        x, value, low, high = zip(*points)
+        x, value, low, high, is_noisy = zip(*points)
         above = len(lines) - 1 - index
         plot.plot(x, value, dash, color=color, marker=marker, markersize=min(4 + 0.8 * above, 9),
                   linewidth=min(1.2 + 0.4 * above, 4), label=name, zorder=2 + 0.01 * index,
                   markerfacecolor=MOVED_GREY if name in moved else color)
+        for at, height, is_starred in zip(x, value, is_noisy):
+            if is_starred:
+                plot.annotate("*", (at, height), xytext=(0, 2 + above), textcoords="offset points", ha="center", color=color)
         plot.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
 
 
@@ -79,7 +84,7 @@ def draw_paper(plot, lines, styles, dash, fill):
     """Markers that are not filled, on broken lines, in the colours of our series."""
     for name, points in lines.items():
         color, marker, _ = styles[name]
-        x, value, _, _ = zip(*points)
+        x, value, *_ = zip(*points)
         plot.plot(x, value, linestyle=dash, color=color, marker=marker, markersize=5, fillstyle=fill,
                   markerfacecoloralt="white", alpha=0.9, linewidth=1.1)
 
@@ -122,7 +127,7 @@ def invalid_handle():
     return Line2D([], [], color=INVALID_RED, marker="x", markersize=7, markeredgewidth=2, linestyle="none", label="INVALID")
 
 
-def legend_of(styles, papers, reference, has_moved, has_invalid):
+def legend_of(styles, papers, reference, has_moved=False, has_invalid=False, has_noisy=False):
     handles = [Line2D([], [], color=color, marker=marker, linestyle=dash, markersize=5, label=name)
                for name, (color, marker, dash) in styles.items()]
     for index, paper in enumerate(papers):
@@ -136,6 +141,8 @@ def legend_of(styles, papers, reference, has_moved, has_invalid):
     if has_moved:
         handles.append(Line2D([], [], color="#555555", marker="o", markerfacecolor=MOVED_GREY, markersize=5,
                               linestyle="none", label="the machine moved"))
+    if has_noisy:
+        handles.append(Line2D([], [], color="#555555", marker="$*$", markersize=5, linestyle="none", label="noisy"))
     if has_invalid:
         handles.append(invalid_handle())
     return handles
@@ -177,7 +184,7 @@ def draw(document, spec):
     words = words_of(shown, run, spec)
     papers = [paper for paper in document["papers"] if common.is_drawn(paper, spec)]
     figure, plots = panels_figure(panels, styles)
-    spans, has_invalid = [], False
+    spans, has_invalid, has_noisy = [], False, any(common.is_noisy(ours(record)) for record in shown)
     for plot, (value, inside) in zip(plots[0], panels):
         for index, paper in enumerate(papers):
             draw_paper(plot, collect(inside, spec, varying, words, theirs(paper)), styles, *paper_look(index))
@@ -195,6 +202,6 @@ def draw(document, spec):
         plot.spines[["top", "right"]].set_visible(False)
     scale_heights(plots[0], spec)
     plots[0][0].set_ylabel(common.metric_label(shown, spec["y"]))
-    plots[0][-1].legend(handles=legend_of(styles, papers, spec.get("reference"), bool(spans), has_invalid), frameon=False,
+    plots[0][-1].legend(handles=legend_of(styles, papers, spec.get("reference"), bool(spans), has_invalid, has_noisy), frameon=False,
                         loc="upper left", bbox_to_anchor=(1.01, 1))  # beside: bands reach everywhere
     return figure, common.moved_remark(spans)

@@ -69,7 +69,7 @@ def draw(document, spec):
         plot.grid(True, which="major", linewidth=0.4, alpha=0.6)
         plot.spines[["top", "right"]].set_visible(False)
     plots[0][0].set_ylabel(common.metric_label(shown, spec["y"]))
-    handles = lines.legend_of(styles, [], None, False, has_invalid)
+    handles = lines.legend_of(styles, [], None, has_invalid=has_invalid)
     handles.append(lines.Line2D([], [], color=common.INK, alpha=0.25, linewidth=7, label="Pareto front"))
     plots[0][-1].legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
     return figure, f"On the front, by {common.name_of(spec['x'])}: {'. '.join(told)}." if told else ""

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import textwrap
 import warnings
 
@@ -17,6 +18,7 @@ import matplotlib
 matplotlib.use("Agg")  # no display
 import matplotlib.pyplot as plt
 
+import attention
 import common
 import heat_map
 import lines
@@ -25,9 +27,12 @@ import pareto
 import stack
 
 DPI = 200
+UMASK = os.umask(0)  # to be asked for by setting it alone
+os.umask(UMASK)
 
 # draw(document, spec) gives (figure, remark for its caption), or None where no record has what it shows.
-FAMILIES = {"lines": lines.draw, "map": heat_map.draw, "stack": stack.draw, "pareto": pareto.draw}
+FAMILIES = {"lines": lines.draw, "map": heat_map.draw, "stack": stack.draw, "pareto": pareto.draw,
+            "attention": attention.draw}
 
 # What drawing ends with where a document is not what it should be.
 FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -66,6 +71,19 @@ def text_of_nothing(document, spec):
     return f"no record has {spec['y']}{why}: figure {spec['name']} is left out"
 
 
+def save(figure, path, suffix):
+    """Beside its place and renamed: a link of that name, which another may have put there, is replaced and not followed."""
+    handle, beside = tempfile.mkstemp(prefix=os.path.basename(path) + ".", suffix=".unfinished", dir=os.path.dirname(path))
+    try:
+        with os.fdopen(handle, "wb") as file:
+            figure.savefig(file, format=suffix, dpi=DPI, bbox_inches="tight")
+        os.chmod(beside, 0o666 & ~UMASK)
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
 def finish(figure, remark, document, spec, stem):
     """Title above, caption below, and both files."""
     width = figure.get_figwidth()
@@ -76,7 +94,7 @@ def finish(figure, remark, document, spec, stem):
     figure.text(0.5, top + 0.02, title, fontsize=11, ha="center", va="bottom")
     figure.text(0.02, -0.025, textwrap.fill(caption, int(16.5 * width)), fontsize=7, va="top", color="#444444")
     for suffix in ("pdf", "png"):
-        figure.savefig(f"{stem}.{suffix}", dpi=DPI, bbox_inches="tight")
+        save(figure, f"{stem}.{suffix}", suffix)
         common.note(f"figure: {stem}.{suffix}")
     plt.close(figure)
 

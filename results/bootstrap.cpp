@@ -31,18 +31,19 @@ std::vector<double> resampled_means(std::span<const double> samples, double mean
   return means;
 }
 
-double acceleration(std::span<const double> samples, double mean) {
+// 0 where all samples are equal.
+double acceleration_of(std::span<const double> samples, double mean) {
   double squares = 0, cubes = 0;
   for (const double x : samples) {
     squares += (x - mean) * (x - mean);
     cubes += (x - mean) * (x - mean) * (x - mean);
   }
-  return cubes / (6 * std::pow(squares, 1.5));
+  return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0.0;
 }
 
 // Normal quantile of the share of `means` below `mean`, kept off 0 and 1 by one more draw on
 // either side.
-double bias(const std::vector<double>& means, double mean) {
+double bias(std::span<const double> means, double mean) {
   const double tolerance = 1e-12 * std::max(std::abs(mean), means.back() - means.front());
   const auto below = static_cast<double>(
       std::lower_bound(means.begin(), means.end(), mean - tolerance) - means.begin());
@@ -68,12 +69,23 @@ Interval bootstrap_mean(std::span<const double> samples, const BootstrapOptions&
   const auto [low, high] = std::minmax_element(samples.begin(), samples.end());
   if (*low == *high) return {*low, *low};
   const std::vector<double> means = resampled_means(samples, mean, options);
-  const double z0 = bias(means, mean), a = acceleration(samples, mean);
+  return bca_interval(means, mean, acceleration_of(samples, mean), options.confidence);
+}
+
+Interval bca_interval(std::span<const double> resampled, double estimate, double acceleration,
+                      double confidence) {
+  const double z0 = bias(resampled, estimate);
   const auto end = [&](double share) {
     const double z = z0 + normal_quantile(share);
-    return quantile(means, normal_share_below(z0 + z / (1 - a * z)));
+    return quantile(resampled, normal_share_below(z0 + z / (1 - acceleration * z)));
   };
-  return {end(0.5 - options.confidence / 2), end(0.5 + options.confidence / 2)};
+  return {end(0.5 - confidence / 2), end(0.5 + confidence / 2)};
+}
+
+double bca_acceleration(std::span<const double> left_out) {
+  double mean = 0;
+  for (const double x : left_out) mean += x / static_cast<double>(left_out.size());
+  return -acceleration_of(left_out, mean);
 }
 
 }  // namespace reprise::results

@@ -27,4 +27,14 @@ struct BootstrapOptions {
 [[nodiscard]] Interval bootstrap_mean(std::span<const double> samples,
                                       const BootstrapOptions& options = {});
 
+// The same of any statistic: `resampled` are its values on samples drawn with replacement,
+// ascending, at least one; `estimate` its value on the samples themselves; `acceleration` as above,
+// of a statistic that is no mean from its values with one sample left out (bca_acceleration()).
+[[nodiscard]] Interval bca_interval(std::span<const double> resampled, double estimate,
+                                    double acceleration, double confidence);
+
+// sum (mean - x)^3 / (6 (sum (mean - x)^2)^1.5) over the values x of a statistic, each with another
+// of the samples left out; 0 where they are all equal. [Efron and Tibshirani 1993, eq. 14.15]
+[[nodiscard]] double bca_acceleration(std::span<const double> left_out);
+
 }  // namespace reprise::results

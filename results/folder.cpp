@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "results/manifest.h"
+#include "results/results_file.h"
 #include "results/store.h"
 
 namespace reprise::results {
@@ -33,8 +34,11 @@ class Places {
         Json requested = {{"dtype", dtype}};
         const std::string name = model["model"];
         if (!name.empty()) requested.update(model);
+        const std::string format = model.value("weight_format", "");
         descend(axes_.begin(), requested,
-                name + (name.empty() ? "" : " ") + dtype.get<std::string>(), fn);
+                name + (name.empty() ? "" : " ") + dtype.get<std::string>() +
+                    (format.empty() ? "" : " ") + format,
+                fn);
       }
   }
 
@@ -59,8 +63,11 @@ class Places {
 }  // namespace
 
 std::string point_key(const Json& requested, const Json& axes) {
-  Json key = {requested.value("model", Json("")), requested.value("weights", Json("")),
-              requested.value("dtype", Json("")), requested.value("method", Json("")),
+  Json key = {requested.value("model", Json("")),
+              requested.value("weights", Json("")),
+              requested.value("weight_format", Json("plain")),
+              requested.value("dtype", Json("")),
+              requested.value("method", Json("")),
               requested.value("method_options", Json::object())};
   // A record older than an axis has its default, which is all that a sweep without it has.
   for (const auto& [axis, values] : axes.items())
@@ -88,7 +95,7 @@ ResultsFolder read_folder(const std::filesystem::path& dir) {
         "{} has records but no run.json, so nobody knows what was planned. Draw one of its files "
         "of records instead: reprise plot {} --out DIR",
         dir.string(), (dir / "records.jsonl").string());
-  folder.run = checked_manifest(read_json(manifest), manifest.string());
+  folder.run = checked_manifest(read_results_json(manifest), manifest.string());
   if (folder.records.empty())
     raise("{} holds no complete record yet; finish its run first", dir.string());
   return folder;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "results/provenance.h"
 
@@ -60,7 +62,30 @@ std::string subject_of(const Path& path) {
   return joined(path, 0);
 }
 
+// "-O2" and "-O3" of lists of words that differ in them alone; "" for what both have.
+std::pair<std::string, std::string> words_apart(const std::string& now, const std::string& before) {
+  const auto only = [](const std::string& of, const std::string& other) {
+    const auto words = [](const std::string& text) {
+      std::istringstream stream(text);
+      return std::vector<std::string>{std::istream_iterator<std::string>(stream), {}};
+    };
+    const std::vector<std::string> known = words(other);
+    std::string left;
+    for (const std::string& word : words(of))
+      if (std::find(known.begin(), known.end(), word) == known.end())
+        left += (left.empty() ? "" : " ") + word;
+    return left;
+  };
+  return {only(now, before), only(before, now)};
+}
+
 std::string text_of_difference(const Difference& difference) {
+  if (difference.path.back() == "flags" && difference.now.is_string() &&
+      difference.before.is_string()) {
+    const auto [now, before] = words_apart(difference.now, difference.before);
+    return fmt::format("{}: \"{}\" is new, \"{}\" is gone", subject_of(difference.path), now,
+                       before);
+  }
   const auto text = [&](const Json& value) {
     const bool is_revision = difference.path.back() == "revision" && value.is_string();
     return is_revision ? value.get<std::string>().substr(0, 12) : value_text(value);
@@ -81,7 +106,7 @@ Json identity_json(const std::string& cpu, int64_t cores, const Json& sources) {
   const Json made = provenance_json();
   return {{"code",
            {{"revision", made["revision"]},
-            {"modified", made["dirty"]},
+            {"modified", made["dirty"] == true ? made["changes"] : Json(false)},
             {"compiler", made["compiler"]},
             {"flags", made["flags"]}}},
           {"machine", {{"cpu", cpu}, {"cores", cores}}},
@@ -111,7 +136,7 @@ std::string mixed_note(const std::vector<Json>& records) {
   for (const Json& record : records) {
     const Json made = record.value("provenance", Json::object());
     revisions.insert(made.value("revision", "unknown").substr(0, 12) +
-                     (made.value("dirty", false) ? ", modified" : ""));
+                     (made.value("dirty", false) ? ", modified " + made.value("changes", "") : ""));
     builds.insert(made.value("compiler", "unknown") + " " + made.value("flags", ""));
     const Json machine = record.value("machine", Json::object());
     machines.insert(fmt::format("{}, {} cores", machine.value("cpu", "unknown"),

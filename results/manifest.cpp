@@ -91,8 +91,11 @@ Json settings_of(JsonObject& whole, const std::string& source) {
   checked["dtypes"] = names_at(settings, "dtypes");
   checked["models"] = objects_at(
       settings, "models", kMostAxisValues, source, "settings.", [](JsonObject& entry) -> Json {
-        return {{"model", bounded(entry, "model", kLongestName, "")},
-                {"weights", bounded(entry, "weights", kLongestName, "")}};
+        Json model = {{"model", bounded(entry, "model", kLongestName, "")},
+                      {"weights", bounded(entry, "weights", kLongestName, "")}};
+        if (entry.has("weight_format"))
+          model["weight_format"] = bounded(entry, "weight_format", kLongestName, "");
+        return model;
       });
   checked["methods"] = objects_at(
       settings, "methods", kMostAxisValues, source, "settings.", [](JsonObject& entry) -> Json {
@@ -138,7 +141,7 @@ Json plot_of(JsonObject& plot, const std::vector<std::string>& axes) {
         "'_', '-' and '.', and begins with a letter, a digit or '_'",
         plot.where("name"), shown(name));
   require_one_of(axes, "axis", checked["x"], plot.where("x"));
-  std::vector<std::string> panels = {"model", "dtype"};
+  std::vector<std::string> panels = {"model", "dtype", "weight_format"};
   panels.insert(panels.end(), axes.begin(), axes.end());
   if (!checked["panels"].get<std::string>().empty())
     require_one_of(panels, "panels", checked["panels"], plot.where("panels"));
@@ -205,7 +208,7 @@ bool is_figure_name(std::string_view name) {
 }
 
 const std::vector<std::string>& figure_families() {
-  static const std::vector<std::string> kFamilies = {"lines", "map", "stack"};
+  static const std::vector<std::string> kFamilies = {"lines", "map", "stack", "attention"};
   return kFamilies;
 }
 

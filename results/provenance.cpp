@@ -15,6 +15,7 @@ Json provenance_json() {
       {"version", REPRISE_VERSION},
       {"revision", REPRISE_REVISION},
       {"dirty", REPRISE_REVISION_DIRTY != 0},
+      {"changes", REPRISE_REVISION_CHANGES},
       {"compiler", REPRISE_COMPILER},
       {"flags", REPRISE_FLAGS},
       {"build_type", REPRISE_BUILD_TYPE},
@@ -29,7 +30,7 @@ Json provenance_json() {
 }
 
 std::string version_text() {
-  const std::string revision = REPRISE_REVISION;
+  const std::string revision = REPRISE_REVISION, changes = REPRISE_REVISION_CHANGES;
   std::string libraries;
   const Json facts = provenance_json();
   for (const auto& [name, version] : facts["libraries"].items())
@@ -37,7 +38,7 @@ std::string version_text() {
                              version.is_string() ? version.get<std::string>() : version.dump());
   return fmt::format("reprise {}\nrevision   {}{}\ncompiler   {}, {}\nlibraries  {}",
                      REPRISE_VERSION, revision.substr(0, 12),
-                     REPRISE_REVISION_DIRTY != 0 ? ", modified" : "", REPRISE_COMPILER,
+                     changes.empty() ? "" : ", modified: " + changes, REPRISE_COMPILER,
                      REPRISE_BUILD_TYPE, libraries);
 }
 

@@ -1,10 +1,12 @@
 #include "results/record.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -104,7 +106,11 @@ std::string metric_fault(const std::string& name, const Json& metric) {
     if (std::string fault = name_fault(fmt::format("metrics.{}.unit", name), metric["unit"]);
         !fault.empty())
       return fault;
-  if (const double value = metric["value"].get<double>(); value < 0)
+  // A correlation may be below 0, as may what one value lacks of another: such a metric says so.
+  if (metric.contains("signed") && !metric["signed"].is_boolean())
+    return fmt::format("metrics.{}.signed must be true or false", name);
+  if (const double value = metric["value"].get<double>();
+      value < 0 && !metric.value("signed", false))
     return fmt::format("metric {} is negative: {}", name, value);
   if (std::string fault = confidence_fault(name, metric); !fault.empty()) return fault;
   return spread_fault(name, metric);
@@ -139,7 +145,7 @@ std::string settings_fault(const Json& settings) {
           name_fault("settings.requested.method", requested.value("method", Json()));
       !fault.empty())
     return fault;
-  for (const char* key : {"model", "dtype", "weights", "isa", "device"})
+  for (const char* key : {"model", "dtype", "weights", "weight_format", "isa", "device"})
     if (requested.contains(key) && !requested[key].is_string())
       return fmt::format("settings.requested.{} must be a text, found {}", key,
                          shown(requested[key]));
@@ -167,10 +173,11 @@ std::string text_fault(const Json& object, const char* part, const char* key) {
 std::string origin_fault(const Json& record) {
   if (std::string fault = machine_fault(record["machine"]); !fault.empty()) return fault;
   for (const auto& [part, key] :
-       {std::pair{"provenance", "revision"}, std::pair{"provenance", "compiler"},
-        std::pair{"provenance", "flags"}, std::pair{"experiment", "name"},
-        std::pair{"experiment", "kind"}, std::pair{"experiment", "scale"},
-        std::pair{"experiment", "paper"}, std::pair{"experiment", "figure"}})
+       {std::pair{"provenance", "revision"}, std::pair{"provenance", "changes"},
+        std::pair{"provenance", "compiler"}, std::pair{"provenance", "flags"},
+        std::pair{"experiment", "name"}, std::pair{"experiment", "kind"},
+        std::pair{"experiment", "scale"}, std::pair{"experiment", "paper"},
+        std::pair{"experiment", "figure"}})
     if (std::string fault = text_fault(record[part], part, key); !fault.empty()) return fault;
   if (!record["provenance"].value("dirty", Json(false)).is_boolean())
     return fmt::format("provenance.dirty must be true or false, found {}",
@@ -202,6 +209,36 @@ std::string reuse_fault(const Json& metrics) {
   const double reused = metrics["reused_tokens"]["value"].get<double>();
   const double prompt = metrics["prompt_tokens_total"]["value"].get<double>();
   return reused > prompt ? fmt::format("{} tokens reused of {} prompt tokens", reused, prompt) : "";
+}
+
+// Of a metric; 0 where it is not there.
+double value_of(const Json& metrics, const char* name) {
+  const auto metric = metrics.find(name);
+  return metric == metrics.end() ? 0 : (*metric)["value"].get<double>();
+}
+
+// Neither arithmetic nor memory explains a time of which they fill a fiftieth.
+std::string idle_remark(const Json& metrics) {
+  constexpr double kNextToNothing = 0.02;
+  const double share =
+      std::max(value_of(metrics, "compute_limit_ratio"), value_of(metrics, "memory_limit_ratio"));
+  if (share <= 0 || share >= kNextToNothing) return "";
+  return fmt::format(
+      "compute_limit_ratio is {:.3f}: neither arithmetic nor memory took the time, but something "
+      "beside them",
+      value_of(metrics, "compute_limit_ratio"));
+}
+
+// One for all metrics that come from the same samples.
+void add_disturbed_remarks(const Json& metrics, std::vector<std::string>* remarks) {
+  std::map<std::pair<int64_t, int64_t>, std::vector<std::string>> names;
+  for (const auto& [name, metric] : metrics.items())
+    if (is_disturbed(metric))
+      names[{metric["disturbed"]["count"], metric["disturbed"]["of"]}].push_back(name);
+  for (const auto& [samples, of] : names)
+    remarks->push_back(fmt::format(
+        "{}: {} of {} samples lost their cores to other programs, also when they were taken again",
+        fmt::join(of, ", "), samples.first, samples.second));
 }
 
 }  // namespace
@@ -269,24 +306,6 @@ std::string inexact_remark(const Json& metrics) {
       (*unexplained)["value"].get<double>(), metrics["generations"]["value"].get<double>());
 }
 
-// Of a metric; 0 where it is not there.
-double value_of(const Json& metrics, const char* name) {
-  const auto metric = metrics.find(name);
-  return metric == metrics.end() ? 0 : (*metric)["value"].get<double>();
-}
-
-// Neither arithmetic nor memory explains a time of which they fill a fiftieth.
-std::string idle_remark(const Json& metrics) {
-  constexpr double kNextToNothing = 0.02;
-  const double share =
-      std::max(value_of(metrics, "compute_limit_ratio"), value_of(metrics, "memory_limit_ratio"));
-  if (share <= 0 || share >= kNextToNothing) return "";
-  return fmt::format(
-      "compute_limit_ratio is {:.3f}: neither arithmetic nor memory took the time, but something "
-      "beside them",
-      value_of(metrics, "compute_limit_ratio"));
-}
-
 std::vector<std::string> remarks_on(const Json& metrics) {
   constexpr double kClearlyAboveOne = 1.05;
   std::vector<std::string> remarks;
@@ -299,18 +318,13 @@ std::vector<std::string> remarks_on(const Json& metrics) {
           fmt::format("{}: the quartiles lie {:.0f} % of the median apart; the machine was "
                       "busy or throttled",
                       name, 100 * metric["iqr"].get<double>() / value));
-    if (is_disturbed(metric))
-      remarks.push_back(fmt::format(
-          "{}: {} of {} samples lost their cores to other programs, also when they were "
-          "taken again",
-          name, metric["disturbed"]["count"].get<int64_t>(),
-          metric["disturbed"]["of"].get<int64_t>()));
     if (name.ends_with("_limit_ratio") && value > kClearlyAboveOne)
       remarks.push_back(
           fmt::format("{} is {:.2f}, above 1: the machine's limits were measured while it was "
                       "busy; measure again with --fresh",
                       name, value));
   }
+  add_disturbed_remarks(metrics, &remarks);
   if (std::string remark = idle_remark(metrics); !remark.empty())
     remarks.push_back(std::move(remark));
   return remarks;

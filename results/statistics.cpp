@@ -61,8 +61,8 @@ bool is_noisy(const Json& metric) {
          metric["iqr"].get<double>() > kNoisyShare * metric["value"].get<double>();
 }
 
-void mark_disturbed(int64_t disturbed, int64_t taken, Json& metric) {
-  metric["disturbed"] = {{"count", disturbed}, {"of", taken}};
+Json disturbed_json(int64_t disturbed, int64_t taken) {
+  return {{"count", disturbed}, {"of", taken}};
 }
 
 bool is_disturbed(const Json& metric) { return metric.contains("disturbed"); }

@@ -48,9 +48,9 @@ void mark_population(Json& metric);
 inline constexpr double kNoisyShare = 0.25;
 bool is_noisy(const Json& metric);
 
-// Notes in a metric that `disturbed` of the `taken` pieces of work it comes from lost their cores
-// to other programs, also when they were done again.
-void mark_disturbed(int64_t disturbed, int64_t taken, Json& metric);
+// A metric's "disturbed": so many of the `taken` pieces of work it comes from lost their cores to
+// other programs, also when they were done again.
+Json disturbed_json(int64_t disturbed, int64_t taken);
 bool is_disturbed(const Json& metric);
 
 // A metric that is one number.

@@ -19,6 +19,7 @@
 #include "core/base/write_all.h"
 #include "results/identity.h"
 #include "results/record.h"
+#include "results/results_file.h"
 
 namespace reprise::results {
 namespace {
@@ -202,7 +203,7 @@ WholeRecords read_record_files(const std::vector<fs::path>& files) {
   WholeRecords whole;
   std::set<std::string> points;
   for (const fs::path& file : files) {
-    const std::string text = read_file(file);
+    const std::string text = read_results_file(file);
     Contents contents = parse_records(text, file);
     whole.torn_bytes += static_cast<int64_t>(text.size() - contents.sound_bytes);
     for (Json& record : contents.records)
@@ -224,7 +225,7 @@ std::vector<Json> read_skipped(const fs::path& dir) {
     for (const Json& record : read_records(dir)) points.insert(record["point"].get<std::string>());
   std::vector<Json> skipped;
   for (const fs::path& file : files) {
-    const Json list = read_json(file);
+    const Json list = read_results_json(file);
     if (!list.is_array())
       raise(
           "{} must be a list of skipped points, found {}. Delete it, and the next run writes it "
@@ -362,7 +363,7 @@ bool RecordStore::has_records() const {
 void RecordStore::open_manifest(const Json& manifest, bool mix) {
   const fs::path path = dir_ / "run.json";
   if (fs::exists(path)) {
-    write_file(path, continued(read_json(path), manifest, mix).dump(2) + "\n");
+    write_file(path, continued(read_results_json(path), manifest, mix).dump(2) + "\n");
   } else if (fs::exists(dir_ / "records.jsonl")) {
     raise(
         "{} has records.jsonl but no run.json, so nobody knows what they measured. Choose another "
@@ -377,7 +378,7 @@ void RecordStore::open_records() {
   const fs::path path = own_file("records", "jsonl");
   file_ = open_file(path, O_RDWR | O_APPEND);
   flush_folder(dir_);
-  const std::string text = read_file(path);
+  const std::string text = read_results_file(path);
   const Contents contents = parse_records(text, path);
   keep(contents.records);
   size_ = static_cast<int64_t>(contents.sound_bytes);

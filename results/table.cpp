@@ -22,6 +22,34 @@ std::string padded(const std::string& text, size_t width, Table::Align align) {
   return align == Table::Align::kRight ? blanks + text : text + blanks;
 }
 
+// Broken between words and after commas.
+std::vector<std::string> lines_of(const std::string& cell, size_t width) {
+  std::vector<std::string> lines(1);
+  for (size_t begin = 0; begin < cell.size();) {
+    const size_t end = std::min(cell.find_first_of(" ,", begin), cell.size() - 1) + 1;
+    const std::string piece = cell.substr(begin, end - begin);
+    const size_t blank = piece.ends_with(' ') ? 1 : 0;
+    if (!lines.back().empty() && width_of(lines.back()) + width_of(piece) - blank > width)
+      lines.emplace_back();
+    lines.back() += piece;
+    begin = end;
+  }
+  for (std::string& line : lines) line.erase(line.find_last_not_of(' ') + 1);
+  return lines;
+}
+
+size_t widest_of(const std::vector<std::string>& lines) {
+  size_t width = 0;
+  for (const std::string& line : lines) width = std::max(width, width_of(line));
+  return width;
+}
+
+size_t sum_of(const std::vector<size_t>& widths) {
+  size_t sum = 0;
+  for (const size_t width : widths) sum += width + (sum == 0 ? 0 : Table::kGap);
+  return sum;
+}
+
 }  // namespace
 
 void Table::column(const std::string& heading, Align align) {
@@ -46,10 +74,25 @@ std::vector<size_t> Table::widths() const {
   return widths;
 }
 
-size_t Table::width() const {
-  size_t width = 0;
-  for (const size_t column : widths()) width += column + (width == 0 ? 0 : kGap);
-  return width;
+size_t Table::width() const { return sum_of(widths()); }
+
+// The widest gives first, as far as its words allow.
+std::vector<size_t> Table::widths_within(size_t most) const {
+  std::vector<size_t> widths = this->widths(), least = widths;
+  for (size_t c = 1; c < widths.size(); ++c) {
+    if (aligns_[c] == Align::kRight) continue;
+    least[c] = std::max(kLeastWrapped, width_of(headings_[c]));
+    for (const auto& cells : rows_)
+      least[c] = std::max(least[c], widest_of(lines_of(cells[c], kLeastWrapped)));
+  }
+  while (sum_of(widths) > most) {
+    size_t widest = 0;
+    for (size_t c = 1; c < widths.size(); ++c)
+      if (widths[c] > least[c] && (widest == 0 || widths[c] > widths[widest])) widest = c;
+    if (widest == 0) break;
+    --widths[widest];
+  }
+  return widths;
 }
 
 Table Table::with_columns(const std::vector<size_t>& places) const {
@@ -63,9 +106,9 @@ Table Table::with_columns(const std::vector<size_t>& places) const {
   return part;
 }
 
-std::string Table::text() const {
+std::string Table::text(size_t most) const {
   if (rows_.empty()) return "";
-  const std::vector<size_t> widths = this->widths();
+  const std::vector<size_t> widths = widths_within(most);
   std::string text;
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string out;
@@ -78,7 +121,20 @@ std::string Table::text() const {
   std::vector<std::string> rules;
   for (const size_t width : widths) rules.emplace_back(width, '-');
   line(rules);
-  for (const auto& cells : rows_) line(cells);
+  for (const auto& cells : rows_) {
+    std::vector<std::vector<std::string>> columns;
+    size_t height = 1;
+    for (size_t c = 0; c < cells.size(); ++c) {
+      columns.push_back(width_of(cells[c]) > widths[c] ? lines_of(cells[c], widths[c])
+                                                       : std::vector<std::string>{cells[c]});
+      height = std::max(height, columns.back().size());
+    }
+    for (size_t row = 0; row < height; ++row) {
+      std::vector<std::string> parts;
+      for (const auto& lines : columns) parts.push_back(row < lines.size() ? lines[row] : "");
+      line(parts);
+    }
+  }
   return text;
 }
 

@@ -55,7 +55,8 @@ def a_round(program):
                               "disturbed_samples": beside[key]["core_use"]["disturbed"],
                               "retaken_samples": beside[key]["core_use"]["retaken"]})
     ratios = [time["beside_ms"] / time["alone_ms"] for time in times]
-    return {"times": times, "median_ratio": statistics.median(ratios), "largest_ratio": max(ratios),
+    whole = sum(time["beside_ms"] for time in times) / sum(time["alone_ms"] for time in times)
+    return {"times": times, "whole_ratio": whole, "median_ratio": statistics.median(ratios), "largest_ratio": max(ratios),
             "ratios": len(ratios), "ratios_above_2_5": sum(ratio > 2.5 for ratio in ratios),
             "undisturbed": sum(time["disturbed_samples"] == 0 for time in times),
             "unmarked": sum(time["disturbed_samples"] == 0 and ratio > BENT for time, ratio in zip(times, ratios))}
@@ -71,7 +72,8 @@ def main():
     rounds = []
     for number in range(1, options.rounds + 1):
         rounds.append(a_round(program))
-        print(f"round {number}: {rounds[-1]['ratios']} medians, {rounds[-1]['median_ratio']:.2f} times alone in the median, "
+        print(f"round {number}: {rounds[-1]['whole_ratio']:.2f} times alone in all; {rounds[-1]['ratios']} medians, "
+              f"{rounds[-1]['median_ratio']:.2f} times in the median, "
               f"{rounds[-1]['largest_ratio']:.2f} at most, {rounds[-1]['ratios_above_2_5']} above 2.5, "
               f"{rounds[-1]['undisturbed']} undisturbed, {rounds[-1]['unmarked']} bent and unmarked", flush=True)
     if options.out:

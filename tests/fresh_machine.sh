@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Tries what README.md promises a new user: installs the smallest Debian 12 into a temporary folder, copies the
-# repository into it as committed, runs README's own commands there, and prints how long each part took. Nothing
-# stays behind, whichever way it ends: all mounts live in a mount namespace of its own, which ends with it.
+# Tries what README.md promises a new user: installs the smallest Debian 12 (or another system) into a temporary
+# folder, copies the repository into it as committed, runs README's own commands there, and prints how long each part
+# took. Nothing stays behind, whichever way it ends: all mounts live in a mount namespace of its own, which ends with it.
 #
-#   tests/fresh_machine.sh [--user root|plain|both] [--steps run,test] [--cache FOLDER] [--mirror URL] [--keep]
+#   tests/fresh_machine.sh [--user root|plain|both] [--steps run,test] [--suite NAME] [--mirror URL] [--cache FOLDER]
+#                          [--keep]
 #
 #   --user     who types the commands: root, a plain user who may use sudo, or one after the other, each in a
 #              root of its own (default: both)
@@ -11,7 +12,9 @@
 #   --cache    keep package archives and compiler caches in this folder between runs; without it nothing is shared
 #              and every run begins from nothing
 #   --ccache   with root: use this compiler cache instead of the one below --cache
-#   --mirror   the Debian mirror (default: the one this machine's apt uses)
+#   --suite    of the bare system: bookworm (default), trixie, or Ubuntu's jammy, noble, ...
+#   --mirror   where its packages come from (default: what this machine's apt uses for that suite; else the
+#              distribution's own)
 #   --in-memory     make the root in memory, which takes 3 GiB: faster, and gone at once
 #   --keep     leave the root behind and say where it is
 #   --output-last   print no line after the last command's own, for those who read the last lines
@@ -22,7 +25,7 @@
 # 130 or 143 interrupted.
 set -euo pipefail
 source_tree=$(cd "$(dirname "$0")/.." && pwd)
-readonly source_tree suite=bookworm not_possible=77
+readonly source_tree not_possible=77
 
 die() { echo "fresh_machine.sh: $*" >&2; exit 2; }
 not_here() { echo "fresh_machine.sh: this machine cannot try a fresh one: $*" >&2; exit "$not_possible"; }
@@ -44,11 +47,11 @@ wanted_commands() {   # those that end with `make STEP`, in README's order
 
 # ---- Options ---------------------------------------------------------------------------------------------------
 
-users="root plain" steps=run cache="" ccache="" mirror="" in_memory=false keeps_root=false output_last=false
+users="root plain" steps=run suite=bookworm cache="" ccache="" mirror="" in_memory=false keeps_root=false output_last=false
 parse_options() {
   while [ $# -gt 0 ]; do
     case "$1" in
-      --user | --steps | --cache | --ccache | --mirror) [ $# -ge 2 ] || die "$1 needs a value" ;;
+      --user | --steps | --cache | --ccache | --mirror | --suite) [ $# -ge 2 ] || die "$1 needs a value" ;;
     esac
     case "$1" in
       --user)
@@ -58,6 +61,7 @@ parse_options() {
       --cache) mkdir -p "$2"; cache=$(cd "$2" && pwd); shift ;;
       --ccache) mkdir -p "$2"; ccache=$(cd "$2" && pwd); shift ;;
       --mirror) mirror=$2; shift ;;
+      --suite) suite=$2; shift ;;
       --in-memory) in_memory=true ;;
       --keep) keeps_root=true ;;
       --output-last) output_last=true ;;
@@ -93,7 +97,12 @@ find_mirror() {
   if [ -z "$mirror" ]; then
     mirror=$(apt_sources | awk -v suite="$suite" '$2 == suite {print $1; exit}')
   fi
-  [ -n "$mirror" ] || not_here "its apt knows no mirror of Debian $suite; name one with --mirror"
+  if [ -z "$mirror" ]; then
+    case "$suite" in
+      jammy | noble | plucky | questing) mirror=http://archive.ubuntu.com/ubuntu ;;
+      *) mirror=http://deb.debian.org/debian ;;
+    esac
+  fi
 }
 
 # How this machine's apt reaches its mirror: proxies and the like, which the new root needs as well.
@@ -119,7 +128,7 @@ end_step() {
 }
 
 make_root() {
-  local options=(--variant=minbase) proxy=""
+  local options=(--variant=minbase) proxy="" scripts=/usr/share/debootstrap/scripts script=()
   start_step
   mkdir "$root"
   ! $in_memory || mount -t tmpfs -o dev,exec,suid,mode=755,size=80% tmpfs "$root"
@@ -129,14 +138,23 @@ make_root() {
   fi
   eval "$(apt-config shell proxy Acquire::http::Proxy)"
   if [ -n "$proxy" ] && [ "$proxy" != DIRECT ]; then export http_proxy="${http_proxy:-$proxy}"; fi
-  debootstrap "${options[@]}" "$suite" "$root" "$mirror" >"$root.log" 2>&1 ||
+  case "$mirror" in
+    */ubuntu*)
+      options+=(--components=main,universe)
+      [ -e /usr/share/keyrings/ubuntu-archive-keyring.gpg ] || options+=(--no-check-gpg)  # a trial, thrown away
+      [ -e "$scripts/$suite" ] || script=("$scripts/gutsy") ;;  # younger than this debootstrap: like those before
+    *) [ -e "$scripts/$suite" ] || script=("$scripts/sid") ;;
+  esac
+  debootstrap "${options[@]}" "$suite" "$root" "$mirror" "${script[@]}" >"$root.log" 2>&1 ||
     { tail -5 "$root.log" >&2; not_here "debootstrap failed"; }
   end_step "debootstrap"
 }
 
 configure_apt() {
   apt_network_options >"$root/etc/apt/apt.conf.d/90network"
-  { echo "deb $mirror $suite main"; apt_sources | sed 's/^/deb /'; } | sort -u >"$root/etc/apt/sources.list"
+  local components=main
+  case "$mirror" in */ubuntu*) components="main universe" ;; esac
+  { echo "deb $mirror $suite $components"; apt_sources | sed 's/^/deb /'; } | sort -u >"$root/etc/apt/sources.list"
   local file
   for file in /etc/resolv.conf /etc/hosts; do
     [ ! -e "$file" ] || cat "$file" >"$root$file"

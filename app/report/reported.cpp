@@ -50,7 +50,8 @@ Reported reported(results::ResultsFolder folder, int64_t number, MetricHelp help
 std::string point_text(const Json& record, const std::vector<std::string>& keys) {
   std::string text;
   for (const std::string& key : keys) {
-    const bool is_word = key == "model" || key == "dtype" || key == "method";
+    const bool is_word = key == "model" || key == "dtype" || key == "weight_format" ||
+                         key == "method";
     text += (text.empty() ? "" : " ") + (is_word ? "" : key + "=") + setting_text(record, key);
   }
   return text;

@@ -1,44 +1,17 @@
 #include "baselines/torch/torch_attention.h"
 
-#include <dlfcn.h>
-
 #include <exception>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/torch_module.h"
 
 namespace reprise::baselines {
 namespace {
 
-struct Module {
-  TorchOperatorMaker make = nullptr;
-  std::string absence;  // why there is no maker
-};
-
-// Loads the module, which stays loaded. Linking it to the program instead would load libtorch's 450
-// MB at each start and mix up two oneDNNs: the one inside a wheel exports template instances that
-// ours exports too (the once-functions of its GEMM's set-up), so that either may run the other's
-// code. RTLD_DEEPBIND makes libtorch see its own first.
-Module load_module() {
-  if (torch_version().empty())
-    return {.absence =
-                "This program was built without libtorch, which the baselines of PyTorch need. "
-                "Run ./setup.sh --torch (or set REPRISE_TORCH to the torch folder of a wheel), "
-                "then configure and build again."};
-  void* module = dlopen(REPRISE_TORCH_MODULE, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-  if (module == nullptr)
-    return {.absence = fmt::format(
-                "libtorch {} cannot be loaded: {}. A wheel needs libcudart and libcupti of the "
-                "same CUDA release beside it (pip packages nvidia-cuda-runtime and "
-                "nvidia-cuda-cupti); ./setup.sh --torch installs all of it.",
-                torch_version(), dlerror())};
-  void* maker = dlsym(module, kTorchOperatorMaker);
-  REPRISE_CHECK(maker != nullptr, "{} has no {}", REPRISE_TORCH_MODULE, kTorchOperatorMaker);
-  return {.make = reinterpret_cast<TorchOperatorMaker>(maker), .absence = ""};
-}
-
-const Module& torch_module() {
-  static const Module module = load_module();
+const TorchModule& torch_module() {
+  static const TorchModule module = load_torch_module(
+      torch_version(), REPRISE_TORCH_MODULE, kTorchOperatorMaker, "the baselines of PyTorch need");
   return module;
 }
 
@@ -83,7 +56,8 @@ std::span<const TorchMethod> torch_methods() {
 TorchAttention::TorchAttention(const TorchProblem& problem) {
   check_shape(problem);
   if (!torch_absence().empty()) raise("{}", torch_absence());
-  operator_.reset(call_torch([&] { return torch_module().make(problem); }));
+  const auto make = reinterpret_cast<TorchOperatorMaker>(torch_module().symbol);
+  operator_.reset(call_torch([&] { return make(problem); }));
 }
 
 void TorchAttention::run(const float* q, float* out) {

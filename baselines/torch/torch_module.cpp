@@ -217,5 +217,5 @@ TorchOperator* make_operator(const TorchProblem& problem) {
 
 extern "C" __attribute__((visibility("default"))) reprise::baselines::TorchOperator*
 reprise_make_torch_operator(const reprise::baselines::TorchProblem& problem) {
-  return reprise::methods::make_operator(problem);
+  return reprise::baselines::make_operator(problem);
 }

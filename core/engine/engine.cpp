@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/base/error.h"
+#include "core/base/steady_now.h"
 #include "core/engine/engine_state.h"
 #include "core/engine/request_check.h"
 
@@ -59,8 +60,10 @@ void Engine::submit(Request request) {
   if (s.sequences.contains(request.id))
     raise("request id {} is in use already: give each request its own", request.id);
   const int64_t now_ns = s.now();
-  std::string refusal =
-      refusal_of(request, s.executor->config(), s.options.limits.max_sequence_tokens);
+  const bool is_of_prefill_alone =
+      s.options.policy != nullptr && s.options.policy->is_of_prefill_alone();
+  std::string refusal = refusal_of(request, s.executor->config(),
+                                   s.options.limits.max_sequence_tokens, is_of_prefill_alone);
   if (refusal.empty()) {
     s.sequences.add(std::move(request), now_ns);
     return;
@@ -130,7 +133,7 @@ std::vector<PrefixInfo> Engine::prefixes() const {
 StepReport Engine::step() {
   State& s = *state_;
   StepReport report;
-  const int64_t begin_ns = steady_ns();
+  const int64_t begin_ns = steady_now_ns();
   s.computing_ns = s.swapping_ns = 0;
   report.start_ns = s.now();
   s.cancel_asked();  // in a step that failed
@@ -156,7 +159,7 @@ StepReport Engine::step() {
   report.used_blocks = s.pool.used_blocks();
   report.kv_bytes = s.pool.used_bytes();
   report.swapping_ns = s.swapping_ns;
-  report.scheduling_ns = steady_ns() - begin_ns - s.computing_ns - s.swapping_ns;
+  report.scheduling_ns = steady_now_ns() - begin_ns - s.computing_ns - s.swapping_ns;
   return report;
 }
 

@@ -1,10 +1,10 @@
 #include "core/engine/engine_state.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/steady_now.h"
 #include "core/engine/pool_size.h"
 
 namespace reprise::engine {
@@ -41,13 +41,9 @@ Engine::State::State(const Context& c, std::unique_ptr<StepExecutor> e,
   for (const auto& contributor : options.contributors) step.add_contributor(*contributor);
 }
 
-int64_t steady_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+int64_t Engine::State::now() const {
+  return options.clock_ns ? options.clock_ns() : steady_now_ns();
 }
-
-int64_t Engine::State::now() const { return options.clock_ns ? options.clock_ns() : steady_ns(); }
 
 // ---- Before a step, and behind it ----
 
@@ -233,10 +229,10 @@ void Engine::State::execute(StepReport& report) {
   report.shared_tokens = reads.spared_tokens;
   report.repeated_tokens = reads.repeated_tokens;
   list_draws();
-  const int64_t begin_ns = steady_ns();
+  const int64_t begin_ns = steady_now_ns();
   executor->execute({.ids = ids, .plan = plan, .logit_rows = wanted, .draws = draws}, tokens_drawn);
   show();
-  computing_ns = steady_ns() - begin_ns;
+  computing_ns = steady_now_ns() - begin_ns;
   step.computed();
   report.end_ns = now();
   advance(report);

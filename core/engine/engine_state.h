@@ -13,8 +13,6 @@
 
 namespace reprise::engine {
 
-[[nodiscard]] int64_t steady_ns();  // of the steady clock
-
 struct Engine::State {
   Context context;
   std::unique_ptr<StepExecutor> executor;

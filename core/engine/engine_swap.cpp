@@ -1,6 +1,7 @@
 // What becomes of a sequence between a preemption and its next admission.
 #include <algorithm>
 
+#include "core/base/steady_now.h"
 #include "core/engine/engine_state.h"
 
 namespace reprise::engine {
@@ -12,11 +13,11 @@ class Timed {
   explicit Timed(int64_t& sum_ns) : sum_ns_(sum_ns) {}
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
-  ~Timed() { sum_ns_ += steady_ns() - begin_ns_; }
+  ~Timed() { sum_ns_ += steady_now_ns() - begin_ns_; }
 
  private:
   int64_t& sum_ns_;
-  int64_t begin_ns_ = steady_ns();
+  int64_t begin_ns_ = steady_now_ns();
 };
 
 }  // namespace

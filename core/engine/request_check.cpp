@@ -18,6 +18,15 @@ void check_size(const Request& request, int32_t max_sequence_tokens) {
           request.id, prompt_tokens, request.max_new_tokens, max_sequence_tokens);
 }
 
+// The first new token is drawn from the prompt's own step.
+void check_new_tokens(const Request& request, bool is_of_prefill_alone) {
+  if (is_of_prefill_alone && request.max_new_tokens > 1)
+    raise(
+        "request {} asks for {} new tokens, and the engine's layer policy leaves out keys that "
+        "decoding reads: ask for 1 at most, or run without the policy",
+        request.id, request.max_new_tokens);
+}
+
 void check_shareable(const Request& request) {
   if (request.shareable_tokens < 0)
     raise("request {}: shareable_tokens is {}, it must be at least 0", request.id,
@@ -43,11 +52,12 @@ void check_tokens(const Request& request, const model::ModelConfig& config) {
 }  // namespace
 
 std::string refusal_of(const Request& request, const model::ModelConfig& config,
-                       int32_t max_sequence_tokens) {
+                       int32_t max_sequence_tokens, bool is_of_prefill_alone) {
   try {
     check_size(request, max_sequence_tokens);
     check_tokens(request, config);
     check_shareable(request);
+    check_new_tokens(request, is_of_prefill_alone);
     validate(request.sampling);
   } catch (const Error& error) {
     return error.what();

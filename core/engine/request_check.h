@@ -10,7 +10,9 @@
 namespace reprise::engine {
 
 // Why it cannot, naming what was found and what is accepted; "" where nothing speaks against it.
+// `is_of_prefill_alone`: see model::LayerPolicy.
 [[nodiscard]] std::string refusal_of(const Request& request, const model::ModelConfig& config,
-                                     int32_t max_sequence_tokens);
+                                     int32_t max_sequence_tokens,
+                                     bool is_of_prefill_alone = false);
 
 }  // namespace reprise::engine

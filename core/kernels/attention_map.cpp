@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/kernels/cpu/weighted_sum.h"
-#include "core/kernels/for_rows.h"
+#include "core/kernels/cpu/map_scores.h"
+#include "core/kernels/row_groups.h"
 #include "core/kernels/row_keys.h"
 
 namespace reprise::kernels {
@@ -45,61 +45,74 @@ void softmax(float* scores, int64_t count) {
     for (int64_t k = 0; k < count; ++k) scores[k] /= n;
 }
 
-void check(const kv::AttentionPlan& plan, std::span<const RowMap> maps, int64_t heads) {
-  int64_t next_row = 0;
-  for (const RowMap& part : maps) {
-    REPRISE_CHECK(part.first_row == next_row, "a map begins at row {}, row {} is next",
-                  part.first_row, next_row);
-    next_row += part.map.rows;
-    if (part.map.heads != heads)
-      raise_shape("an attention map has {} heads, the layer has {}: it is of another model",
-                  part.map.heads, heads);
-    if (part.map.dtype == DType::kF16) raise("attention maps cannot be f16: store f32 or bf16");
+struct MapCall {
+  const kv::AttentionPlan& plan;
+  int64_t layer;
+  const QueryView& q;
+  const AttentionParams& params;
+  const float* bias;  // [heads, rows, keys], or null
+  float* map;         // [heads, rows, keys]
+  int64_t keys;
+
+  [[nodiscard]] int64_t row_begin(int64_t head, int64_t row) const {
+    return (head * plan.rows() + row) * keys;
   }
-  REPRISE_CHECK(next_row == plan.rows(), "maps for {} rows of {}", next_row, plan.rows());
-}
-
-// Weights [keys] of a row as f32: in place, or converted into `scratch`.
-const float* weights_of(const MapView& map, int64_t head, int64_t row,
-                        std::vector<float>& scratch) {
-  const int64_t at = head * map.head_stride + row * map.row_stride;
-  if (map.dtype == DType::kF32) return static_cast<const float*>(map.data) + at;
-  scratch.resize(static_cast<size_t>(map.keys));
-  convert(static_cast<const bf16*>(map.data) + at, DType::kBF16, scratch.data(), DType::kF32,
-          scratch.size());
-  return scratch.data();
-}
-
-struct Worker {
-  std::vector<float> weights, sum;
+  [[nodiscard]] int64_t kv_head(int64_t head) const { return head / (q.heads / plan.kv_heads()); }
 };
 
-void apply_to_row(const kv::AttentionPlan& plan, int64_t layer, const RowMap& part, int64_t row,
-                  const OutputView& out, Worker& worker, Isa isa) {
-  const MapView& map = part.map;
-  const int64_t head_dim = plan.head_dim(), group = map.heads / plan.kv_heads();
-  for (int64_t head = 0; head < map.heads; ++head) {
-    const float* weights = weights_of(map, head, row - part.first_row, worker.weights);
-    worker.sum.assign(static_cast<size_t>(head_dim), 0.0f);
-    for_key_runs(plan, row, [&](const KeyRun& run) {
-      if (run.first_key + run.tokens > map.keys)
-        raise_shape("an attention map has {} keys, row {} reads {}: it is of a shorter text",
-                    map.keys, row, run.first_key + run.tokens);
-      const int64_t element =
-          run.offset + layer * run.cache->layer_stride + head / group * run.cache->head_stride;
-      cpu::add_weighted({.weights = weights + run.first_key,
-                         .values = static_cast<const char*>(run.cache->values) +
-                                   static_cast<size_t>(element) * size_of(run.cache->dtype),
-                         .dtype = run.cache->dtype,
-                         .tokens = run.tokens,
-                         .head_dim = head_dim,
-                         .sum = worker.sum.data()},
-                        isa);
-    });
-    const int64_t to = (row * map.heads + head) * head_dim;
-    convert(worker.sum.data(), DType::kF32,
-            static_cast<char*>(out.data) + static_cast<size_t>(to) * size_of(out.dtype), out.dtype,
-            static_cast<size_t>(head_dim));
+// Weights of one row, whose products with its keys `product(run, t)` gives.
+template <typename Product>
+void finish_row(const MapCall& call, int64_t head, int64_t row, const Product& product) {
+  const int64_t position = call.plan.row_positions[static_cast<size_t>(row)];
+  const int64_t first = call.row_begin(head, row);
+  float* scores = call.map + first;
+  std::fill_n(scores, call.keys, kMasked);
+  for_key_runs(call.plan, row, [&](const KeyRun& run) {
+    for (int64_t t = 0; t < run.tokens; ++t) {
+      const int64_t key_position = run.position + t, k = run.first_key + t;
+      if (call.params.window > 0 && position - key_position >= call.params.window) continue;
+      scores[k] = call.params.scale * product(run, t) +
+                  alibi_of(call.params.alibi, head, key_position, position) +
+                  (call.bias != nullptr ? call.bias[first + k] : 0.0f);
+    }
+  });
+  softmax(scores, call.keys);
+}
+
+void compute_row(const MapCall& call, int64_t head, int64_t row) {
+  const int64_t head_dim = call.plan.head_dim();
+  const float* q = call.q.data + row * call.q.row_stride + head * head_dim;
+  finish_row(call, head, row, [&](const KeyRun& run, int64_t t) {
+    const int64_t element = run.offset + call.layer * run.cache->layer_stride +
+                            call.kv_head(head) * run.cache->head_stride + t * head_dim;
+    return dot(q, run.cache->keys, run.cache->dtype, element, head_dim);
+  });
+}
+
+// Rows whose products wait for their softmax at a time.
+constexpr int64_t kRowsTogether = 48;
+
+struct Worker {
+  std::vector<KeyRun> runs;
+  cpu::MapScores scores;
+  std::vector<float> products;  // [kRowsTogether, keys]
+};
+
+void compute_product(const MapCall& call, const RowGroup& group, int64_t head, Worker& worker,
+                     Isa isa) {
+  worker.runs.clear();
+  for_key_runs(call.plan, group.longest_row,
+               [&](const KeyRun& run) { worker.runs.push_back(run); });
+  worker.scores.take_keys(worker.runs, call.layer, call.kv_head(head));
+  worker.products.resize(static_cast<size_t>(kRowsTogether * call.keys));
+  for (int64_t first = group.first_row; first < group.end_row; first += kRowsTogether) {
+    const int64_t end = std::min<int64_t>(first + kRowsTogether, group.end_row);
+    worker.scores.multiply(call.q, head, first, end, worker.products.data(), call.keys, isa);
+    for (int64_t row = first; row < end; ++row) {
+      const float* products = worker.products.data() + (row - first) * call.keys;
+      finish_row(call, head, row,
+                 [&](const KeyRun& run, int64_t t) { return products[run.first_key + t]; });
+    }
   }
 }
 
@@ -135,40 +148,26 @@ void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView
                    const AttentionParams& params, const float* bias, float* map,
                    const Context& context) {
   require_device(context.device, "an attention map");
-  const int64_t keys = most_keys(plan), rows = plan.rows(), head_dim = plan.head_dim();
-  const int64_t group = q.heads / plan.kv_heads();
-  parallel_for(context, rows * q.heads, [&](int64_t item, int) {
-    const int64_t head = item / rows, row = item % rows;
-    const int64_t position = plan.row_positions[static_cast<size_t>(row)];
-    float* scores = map + item * keys;
-    std::fill_n(scores, keys, kMasked);
-    for_key_runs(plan, row, [&](const KeyRun& run) {
-      const int64_t element =
-          run.offset + layer * run.cache->layer_stride + head / group * run.cache->head_stride;
-      for (int64_t t = 0; t < run.tokens; ++t) {
-        const int64_t key_position = run.position + t;
-        if (params.window > 0 && position - key_position >= params.window) continue;
-        const float s = dot(q.data + row * q.row_stride + head * head_dim, run.cache->keys,
-                            run.cache->dtype, element + t * head_dim, head_dim);
-        const int64_t k = run.first_key + t;
-        scores[k] = params.scale * s + alibi_of(params.alibi, head, key_position, position) +
-                    (bias != nullptr ? bias[item * keys + k] : 0.0f);
-      }
-    });
-    softmax(scores, keys);
-  });
-}
-
-void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
-               int64_t heads, const OutputView& out, const Context& context) {
-  require_device(context.device, "an attention map");
-  check(plan, maps, heads);
+  const MapCall call = {.plan = plan,
+                        .layer = layer,
+                        .q = q,
+                        .params = params,
+                        .bias = bias,
+                        .map = map,
+                        .keys = most_keys(plan)};
+  std::vector<RowGroup> groups;
+  append_groups(plan, seen_keys(plan), 0, plan.rows(), groups);
   std::vector<Worker> workers(static_cast<size_t>(std::max(1, context.threads)));
-  for (const RowMap& part : maps)
-    parallel_for(context, part.map.rows, [&](int64_t row, int worker) {
-      apply_to_row(plan, layer, part, part.first_row + row, out,
-                   workers[static_cast<size_t>(worker)], context.isa);
-    });
+  for (const RowGroup& group : groups) {
+    if (group.is_product())
+      parallel_for(context, q.heads, [&](int64_t head, int worker) {
+        compute_product(call, group, head, workers[static_cast<size_t>(worker)], context.isa);
+      });
+    else
+      parallel_for(context, group.rows() * q.heads, [&](int64_t item, int) {
+        compute_row(call, item / group.rows(), group.first_row + item % group.rows());
+      });
+  }
 }
 
 }  // namespace reprise::kernels

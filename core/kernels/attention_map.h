@@ -18,9 +18,13 @@ int64_t most_keys(const kv::AttentionPlan& plan);  // of any row
 // Softmax weights: of (head, row, key) at head * head_stride + row * row_stride + key, in elements.
 struct MapView {
   const void* data = nullptr;
-  DType dtype = DType::kF32;  // f32 or bf16
+  DType dtype = DType::kF32;  // f32 or bf16; counts for nothing where there are row_scales
   int64_t heads = 0, rows = 0, keys = 0;
   int64_t head_stride = 0, row_stride = 0;
+  // Not null: data are bytes, and a weight is its byte times the scale of its row, which stands at
+  // head * scale_head_stride + row.
+  const float* row_scales = nullptr;
+  int64_t scale_head_stride = 0;
 };
 MapView contiguous_map(const void* data, DType dtype, int64_t heads, int64_t rows, int64_t keys);
 
@@ -34,8 +38,8 @@ struct RowMap {
 // does not see the key or has none.
 //   bias  [heads, rows, keys] f32, or null: e.g. the terms of disentangled attention
 //   map   [heads, rows, keys] f32, keys = most_keys(plan)
-// In f32, one product after the other: a path for capturing and for models whose scores have terms
-// of their own, not for speed.
+// In f32: a path for capturing, sharing and models whose scores have terms of their own. Rows of a
+// prompt become products of matrices; kernels::attention() is faster still.
 void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                    const AttentionParams& params, const float* bias, float* map,
                    const Context& context);

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/kernels/cpu/panels.h"
 #include "core/kernels/cpu/product_onednn.h"
+#include "core/kernels/cpu/quantized_panels.h"
 #include "core/kernels/device_kernels.h"
 #include "core/kernels/weight_store.h"
 
@@ -17,23 +18,35 @@ Weight::Weight(Weight&&) noexcept = default;
 Weight& Weight::operator=(Weight&&) noexcept = default;
 Weight::~Weight() = default;
 
-Weight::Weight(int64_t rows, int64_t cols, WeightFormat format, const FillRows& fill,
+Weight::Weight(int64_t rows, int64_t cols, WeightType type, const FillRows& fill,
                const Context& context) {
   REPRISE_CHECK(rows > 0 && cols > 0, "[{}, {}]", rows, cols);
   if (DeviceKernels* device = device_kernels(context, "a linear layer")) {
-    store_ = device->make_weight(rows, cols, format, fill, context);
+    if (is_quantized(type.format))
+      raise("weights in {} are not multiplied on device {}: load the model with dtype bf16",
+            name_of(type.format), name_of(context.device));
+    store_ = device->make_weight(rows, cols, type.format, fill, context);
     return;
   }
-  if (format != WeightFormat::kF32 && format != WeightFormat::kBF16)
-    raise("weights cannot be held in {} on device {}: load the model with dtype f32 or bf16",
-          name_of(format), name_of(context.device));
-  store_ = std::make_unique<cpu::Panels>(rows, cols, format, fill, context);
+  if (type.format == WeightFormat::kF16 || type.input == DType::kF16)
+    raise(
+        "weights in {} are not multiplied with {} on device {}: load the model with dtype f32 or "
+        "bf16",
+        name_of(type.format), name_of(type.input), name_of(context.device));
+  if (is_quantized(type.format)) {
+    store_ = std::make_unique<cpu::QuantizedPanels>(rows, cols, type, fill, context);
+    return;
+  }
+  REPRISE_CHECK(type.input == source_dtype(type.format), "{} times {}", name_of(type.format),
+                name_of(type.input));
+  store_ = std::make_unique<cpu::Panels>(rows, cols, type.format, fill, context);
 }
 
 int64_t Weight::rows() const { return empty() ? 0 : store_->rows(); }
 int64_t Weight::cols() const { return empty() ? 0 : store_->cols(); }
 size_t Weight::bytes() const { return empty() ? 0 : store_->bytes(); }
 WeightFormat Weight::format() const { return empty() ? WeightFormat::kF32 : store_->format(); }
+DType Weight::input_dtype() const { return empty() ? DType::kF32 : store_->input_dtype(); }
 Device Weight::device() const { return empty() ? Device::kCpu : store_->device(); }
 
 WeightRows Weight::rows(int64_t first, int64_t end) const {

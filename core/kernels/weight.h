@@ -5,10 +5,17 @@
 #include <functional>
 #include <memory>
 
+#include "core/base/error.h"
 #include "core/base/weight_format.h"
 #include "core/device/context.h"
 
 namespace reprise::kernels {
+
+// A format of codes met a NaN or an infinity, which no code stands for.
+class NotFiniteError : public Error {
+ public:
+  using Error::Error;
+};
 
 class WeightStore;  // how the numbers lie on a device: core/kernels/weight_store.h
 
@@ -23,15 +30,16 @@ struct WeightRows {
 // W of y = x W^T: [rows, cols] = [outputs, inputs], as checkpoints store it.
 class Weight {
  public:
-  // Writes rows [first, end) of the matrix, row-major [end - first, cols] in input_dtype(format).
+  // Writes rows [first, end) of the matrix, row-major [end - first, cols] in source_dtype(format).
   // Called from several threads.
   using FillRows = std::function<void(int64_t first, int64_t end, void* out)>;
 
   Weight();
-  // On context.device. Throws Error when memory is short, and naming format and device where the
-  // build cannot multiply with them.
-  Weight(int64_t rows, int64_t cols, WeightFormat format, const FillRows& fill,
-         const Context& context);
+  // On context.device. Each thread reads 64 rows at a time; beside the matrix as it stays, no more
+  // of it is held (in nf4-double, its scales in f32 for the time being). Throws Error when memory
+  // is short, and naming format and device where the build cannot multiply with them;
+  // NotFiniteError, naming row and column.
+  Weight(int64_t rows, int64_t cols, WeightType type, const FillRows& fill, const Context& context);
   Weight(Weight&&) noexcept;
   Weight& operator=(Weight&&) noexcept;
   ~Weight();
@@ -41,6 +49,7 @@ class Weight {
   [[nodiscard]] int64_t cols() const;
   [[nodiscard]] size_t bytes() const;  // as held
   [[nodiscard]] WeightFormat format() const;
+  [[nodiscard]] DType input_dtype() const;  // of what it is multiplied with
   [[nodiscard]] Device device() const;
 
   // Rows [first, end) alone, without a copy. Parts that begin at a multiple of 64 cost their share

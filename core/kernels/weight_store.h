@@ -10,15 +10,16 @@ namespace reprise::kernels {
 
 class WeightStore {
  public:
-  WeightStore(int64_t rows, int64_t cols, WeightFormat format, Device device)
-      : rows_(rows), cols_(cols), format_(format), device_(device) {}
+  WeightStore(int64_t rows, int64_t cols, WeightType type, Device device)
+      : rows_(rows), cols_(cols), type_(type), device_(device) {}
   virtual ~WeightStore() = default;
   WeightStore(const WeightStore&) = delete;
   WeightStore& operator=(const WeightStore&) = delete;
 
   [[nodiscard]] int64_t rows() const { return rows_; }
   [[nodiscard]] int64_t cols() const { return cols_; }
-  [[nodiscard]] WeightFormat format() const { return format_; }
+  [[nodiscard]] WeightFormat format() const { return type_.format; }
+  [[nodiscard]] DType input_dtype() const { return type_.input; }
   [[nodiscard]] Device device() const { return device_; }
   [[nodiscard]] virtual size_t bytes() const = 0;
   // See Weight::read_block; ranges are valid.
@@ -30,7 +31,7 @@ class WeightStore {
 
  private:
   int64_t rows_, cols_;
-  WeightFormat format_;
+  WeightType type_;
   Device device_;
 };
 

@@ -3,11 +3,11 @@
 #include <xxhash.h>
 
 #include <charconv>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/base/json.h"
+#include "core/base/words.h"
 #include "core/kv/segment_layout.h"
 
 namespace reprise::kv {
@@ -21,17 +21,6 @@ constexpr size_t kTextBegin = kMagicBytes + 2 * sizeof(uint64_t);
 constexpr uint64_t kMostText = uint64_t{1} << 24;
 
 std::string magic_of(int format) { return fmt::format("{}{}\n", kMagic, format); }
-
-template <typename Word>
-void append_word(std::string& bytes, Word word) {
-  bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
-}
-
-uint64_t word_at(std::span<const std::byte> bytes, size_t offset) {
-  uint64_t word = 0;
-  std::memcpy(&word, bytes.data() + offset, sizeof word);
-  return word;
-}
 
 uint64_t hash_of_text(int format, const std::string& text) {
   std::string covered = magic_of(format);
@@ -162,12 +151,12 @@ std::string header_text(const SegmentFileHeader& header) {
 
 ParsedHeader read_header(const std::filesystem::path& path, std::span<const std::byte> file) {
   const int format = format_of(path, file);
-  const uint64_t length = word_at(file, kMagicBytes);
+  const uint64_t length = word_at<uint64_t>(file, kMagicBytes);
   if (length > kMostText || length > file.size() - kTextBegin)
     refuse_file(path, "its header is cut off or damaged");
   const std::string text(reinterpret_cast<const char*>(file.data()) + kTextBegin, length);
   const uint64_t hash = hash_of_text(format, text);
-  if (hash != word_at(file, kMagicBytes + sizeof(uint64_t)))
+  if (hash != word_at<uint64_t>(file, kMagicBytes + sizeof(uint64_t)))
     refuse_file(path, "its header is damaged");
   ParsedHeader parsed;
   try {

@@ -48,6 +48,12 @@ SentencePieceTokenizer::SentencePieceTokenizer(const std::string& bytes, const s
   eos_id_ = config.eos_token ? token_id(*config.eos_token) : find_control(model_, model_.eos_piece);
   if (config.add_bos_token.value_or(true)) first_id_ = bos_id_;
   if (config.add_eos_token.value_or(false)) last_id_ = eos_id_;
+  if (!config.surrounding) return;
+  first_id_ = token_id(config.surrounding->first);
+  last_id_ = token_id(config.surrounding->second);
+  if (!first_id_ || !last_id_)
+    raise("{} has no {} and {}, which stand around the texts of such a model", source,
+          config.surrounding->first, config.surrounding->second);
 }
 
 SentencePieceTokenizer::~SentencePieceTokenizer() = default;

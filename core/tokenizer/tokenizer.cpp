@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/tokenizer/json_tokenizer.h"
+#include "core/tokenizer/older_files.h"
 #include "core/tokenizer/sentence_piece.h"
 #include "core/tokenizer/tokenizer_config.h"
 
@@ -29,18 +31,31 @@ bool is_rank_file(std::string_view bytes) {
          all(line.substr(space + 1), [](int c) { return std::isdigit(c) != 0 || c == '\r'; });
 }
 
+// A unigram model's tokenizer.json, with the SentencePiece model that it was made from beside it.
+bool is_of_sentence_piece(const Json& json, const std::filesystem::path& spm) {
+  std::error_code error;
+  return json.is_object() && json.contains("model") && json["model"].is_object() &&
+         json["model"].contains("type") && json["model"]["type"] == "Unigram" &&
+         std::filesystem::exists(spm, error);
+}
+
 std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& path) {
   const std::string bytes = read_file(path, kMaxFileBytes);
-  const auto config = tokenizer::read_tokenizer_config(path.parent_path());
+  auto config = tokenizer::read_tokenizer_config(path.parent_path());
   const size_t first = bytes.find_first_not_of(" \t\r\n");
-  if (path.extension() == ".json" || (first != std::string::npos && bytes[first] == '{'))
-    return std::make_unique<tokenizer::JsonTokenizer>(parse_json(bytes, path.string()),
-                                                      path.string(), config);
+  if (path.extension() == ".json" || (first != std::string::npos && bytes[first] == '{')) {
+    const Json json = parse_json(bytes, path.string());
+    const std::filesystem::path spm = path.parent_path() / "spm.model";
+    if (is_of_sentence_piece(json, spm)) return load_file(spm);
+    return std::make_unique<tokenizer::JsonTokenizer>(json, path.string(), config);
+  }
   if (is_rank_file(bytes))
     raise(
         "{} is a list of tiktoken ranks (Llama 3's original release), which does not say how text "
         "is cut; use the tokenizer.json of the same checkpoint",
         path.string());
+  // DeBERTa's second and third version, whose tokens stand around a text as BERT's do.
+  if (path.filename() == "spm.model") config.surrounding = {"[CLS]", "[SEP]"};
   return std::make_unique<tokenizer::SentencePieceTokenizer>(bytes, path.string(), config);
 }
 
@@ -59,11 +74,15 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path, error))
     raise("no tokenizer at {}: neither a folder nor a file", path.string());
   if (!std::filesystem::is_directory(path, error)) return load_file(path);
-  for (const char* name : {"tokenizer.json", "tokenizer.model"})
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "spm.model"})
     if (std::filesystem::exists(path / name, error)) return load_file(path / name);
+  if (const auto older = tokenizer::read_older_files(path))
+    return std::make_unique<tokenizer::JsonTokenizer>(older->json, older->source.string(),
+                                                      tokenizer::read_tokenizer_config(path));
   raise(
-      "{} has neither tokenizer.json nor tokenizer.model; save the tokenizer in the \"fast\" form "
-      "to get a tokenizer.json",
+      "{} has neither tokenizer.json nor tokenizer.model, nor an older form of them (spm.model, "
+      "vocab.txt, vocab.json with merges.txt); save the tokenizer in the \"fast\" form to get a "
+      "tokenizer.json",
       path.string());
 }
 

@@ -74,9 +74,10 @@ class Tokenizer {
   std::vector<std::string> notes_;
 };
 
-// `path` is a checkpoint's folder (tokenizer.json if it is there, else tokenizer.model) or one such
-// file. A tokenizer_config.json beside the file tells the bos and eos tokens, and for the Llama
-// family add_bos_token and add_eos_token. Throws Error naming file, key and what is not supported.
+// `path` is a checkpoint's folder (tokenizer.json if it is there, else tokenizer.model, spm.model
+// of DeBERTa, or what older_files.h reads) or one such file. A tokenizer_config.json beside the
+// file tells the bos and eos tokens, and for the Llama family add_bos_token and add_eos_token.
+// Throws Error naming file, key and what is not supported.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 }  // namespace reprise

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace reprise::tokenizer {
 
@@ -13,6 +14,8 @@ struct TokenizerConfig {
   std::string tokenizer_class;
   std::optional<std::string> bos_token, eos_token;
   std::optional<bool> add_bos_token, add_eos_token;
+  // Tokens of a SentencePiece model that open and close each text; not in the file.
+  std::optional<std::pair<std::string, std::string>> surrounding;
   // Jinja: of chat_template.jinja beside it where there is one; of several, the one named default.
   std::optional<std::string> chat_template;
 

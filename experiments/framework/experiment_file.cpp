@@ -144,10 +144,14 @@ class Parser {
       const std::string weights = entry.string("weights", "checkpoint");
       require_name({"checkpoint", "random"}, "weights", weights, entry.where("weights"));
       choice.random_weights = weights == "random";
+      const std::string format = entry.string("weight_format", kPlainWeights);
+      if (format != kPlainWeights)
+        choice.weight_format = weight_format_named(format, entry.where("weight_format"));
       entry.reject_unknown();
       if (choice.model.empty()) raise("{} is empty", entry.where("model"));
-      require_different(seen, choice.model + " " + weights, file_.where("models"));
-      seen.insert(choice.model + " " + weights);
+      const std::string text = fmt::format("{} {} {}", choice.model, weights, format);
+      require_different(seen, text, file_.where("models"));
+      seen.insert(text);
       experiment_.models.push_back(std::move(choice));
     }
   }
@@ -184,6 +188,14 @@ class Parser {
       return parse_dtype(name);
     } catch (const Error& error) {
       raise("{}: {}", where, error.what());
+    }
+  }
+
+  static WeightFormat weight_format_named(const std::string& name, const std::string& where) {
+    try {
+      return parse_weight_format(name);
+    } catch (const Error& error) {
+      raise("{}: {}; or \"{}\", as the dtype", where, error.what(), kPlainWeights);
     }
   }
 
@@ -235,6 +247,9 @@ class Parser {
     require_method(choice.name, entry.where("name"));
     read_options(entry, choice);
     choice.label = entry.string("label", "");
+    if (!results::is_plain_text(choice.label, results::kLongestName))
+      raise("{} must be a text of at most {} bytes without control characters, found {}",
+            entry.where("label"), results::kLongestName, results::shown(choice.label));
     entry.reject_unknown();
     const std::string text = choice.name + " " + choice.options.dump();
     require_different(seen, text, file_.where("methods"));
@@ -396,7 +411,7 @@ class Parser {
     if (spec.log_x && !experiment_.kind.find_axis(spec.x)->takes_numbers())
       raise("{}: the values of {} are words, which have no logarithm; leave it out",
             plot.where("log_x"), spec.x);
-    std::vector<std::string> panels = {"model", "dtype"};
+    std::vector<std::string> panels = {"model", "dtype", "weight_format"};
     panels.insert(panels.end(), axes.begin(), axes.end());
     if (!spec.panels.empty()) require_name(panels, "panels", spec.panels, plot.where("panels"));
     std::vector<std::string> series = panels;

@@ -20,6 +20,9 @@ struct KnownMethod {
   std::function<Json(const JsonObject& given)> resolve_options;
 };
 
+// A model's "weight_format" where none is given: its matrices hold values of the dtype.
+inline constexpr const char* kPlainWeights = "plain";
+
 // The names an experiment file may use.
 struct Vocabulary {
   std::vector<KindInfo> kinds;
@@ -29,10 +32,10 @@ struct Vocabulary {
 
 // A figure to draw from the records.
 struct PlotSpec {
-  std::string family;  // "lines", "map" or "stack"
+  std::string family;  // "lines", "map", "stack" or "attention"
   std::string x;       // an axis of the kind
   std::string y;       // a metric of the kind, or a percentile of one ("ttft_ms.p99")
-  std::string series;  // "method", "model", "dtype", or an axis
+  std::string series;  // "method", "model", "dtype", "weight_format", or an axis
   std::string name;    // of the files; the metric by default
   std::string title;   // the experiment's by default
   bool log_x = false, log_y = false;

@@ -26,26 +26,35 @@ const Axis* KindInfo::find_axis(const std::string& wanted) const {
 }
 
 void Measurement::set(const MetricInfo& metric, double value) {
-  metrics[metric.name] = results::metric_json(value, metric.unit);
+  Json& json = metrics[metric.name];
+  json = results::metric_json(value, metric.unit);
+  if (metric.is_signed) json["signed"] = true;
 }
 
 void Measurement::summarize(const MetricInfo& metric, const std::vector<double>& values) {
   Json& json = metrics[metric.name];
   json = results::metric_json(results::summarize(values), metric.unit);
   if (metric.has_percentiles) results::add_percentiles(values, json);
+  if (metric.is_signed) json["signed"] = true;
+}
+
+void Measurement::summarize_timed(const MetricInfo& metric, const std::vector<double>& values) {
+  summarize(metric, values);
+  if (!disturbed.is_null()) metrics[metric.name]["disturbed"] = disturbed;
 }
 
 void Measurement::sample(const MetricInfo& metric, const std::vector<double>& taken) {
   if (taken.empty()) return;
   samples[metric.name] = taken;
-  summarize(metric, taken);
+  summarize_timed(metric, taken);
 }
 
 void Measurement::derive_spread(const MetricInfo& metric, const MetricInfo& from,
                                 const std::function<double(double)>& fn) {
   const Json& known = metrics.at(from.name);
-  if (!known.contains("q1")) return;
   Json& derived = metrics[metric.name];
+  if (known.contains("disturbed")) derived["disturbed"] = known.at("disturbed");
+  if (!known.contains("q1")) return;
   for (const auto& [low, high] : {std::pair{"min", "max"}, std::pair{"q1", "q3"}}) {
     const double a = fn(known.at(low).get<double>()), b = fn(known.at(high).get<double>());
     derived[low] = std::min(a, b);

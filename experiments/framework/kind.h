@@ -7,12 +7,13 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/base/dtype.h"
 #include "core/base/json.h"
+#include "core/base/weight_format.h"
 #include "core/reuse/options.h"
 #include "experiments/framework/axis.h"
 #include "workloads/workload.h"
@@ -38,6 +39,9 @@ struct MetricInfo {
   // Whether it takes time of its own, and so is taken only where an experiment asks for it: in its
   // "metrics" or in a figure.
   bool is_on_request = false;
+  // Whether it may be below 0: a correlation, a loss. A record with another metric below 0 is
+  // refused.
+  bool is_signed = false;
 };
 
 // A method outside the registry, which the kind runs by itself.
@@ -76,6 +80,8 @@ struct KindInfo {
 struct ModelChoice {
   std::string model;  // a checkpoint's folder, or the name of a shipped shape; "": none
   bool random_weights = false;
+  // How its layers' matrices are held; none: as plain values of the dtype.
+  std::optional<WeightFormat> weight_format = std::nullopt;
 };
 
 struct MethodChoice {
@@ -123,6 +129,9 @@ struct Group {
   std::vector<std::string> point_ids;  // hash of `requested`
   std::vector<Json> requested;         // settings of each point
 
+  [[nodiscard]] WeightType weight_type() const {
+    return {model.weight_format.value_or(format_of(dtype)), dtype};
+  }
   [[nodiscard]] bool asks_for(const MetricInfo& metric) const {
     return std::find(asked_for.begin(), asked_for.end(), metric.name) != asked_for.end();
   }
@@ -142,11 +151,16 @@ struct Measurement {
   Json answers = Json::object();   // outputs: hashes of generated tokens, agreement
   Json memory = Json::object();    // {name: bytes}
   Json core_use = Json::object();  // what the processor gave, sample by sample; of timed kinds
+  // {"count", "of"} where samples lost their cores to other programs: see Undisturbed. What is
+  // sampled from then on, and what follows from it, is marked.
+  Json disturbed = {};
 
   // A metric that is one number.
   void set(const MetricInfo& metric, double value);
   // A metric that is the median of numbers that are not kept, with their quartiles; at least one.
   void summarize(const MetricInfo& metric, const std::vector<double>& values);
+  // The same of numbers that follow from the samples' times.
+  void summarize_timed(const MetricInfo& metric, const std::vector<double>& values);
   // A metric that follows from another, fn(that), strictly up or down: a rate from a time. Its
   // median and its spread are fn of that one's.
   template <typename Fn>

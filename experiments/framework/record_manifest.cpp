@@ -71,6 +71,16 @@ DType dtype_named(const std::string& name, const std::string& source) {
   }
 }
 
+std::optional<WeightFormat> weight_format_named(const std::string& name,
+                                                const std::string& source) {
+  if (name == kPlainWeights) return std::nullopt;
+  try {
+    return parse_weight_format(name);
+  } catch (const Error& error) {
+    raise("{}: \"settings.requested.weight_format\" of a record: {}", source, error.what());
+  }
+}
+
 void read_points(Experiment& experiment, const std::vector<Json>& records,
                  const std::string& source) {
   experiment.models.clear();
@@ -79,9 +89,11 @@ void read_points(Experiment& experiment, const std::vector<Json>& records,
   std::set<std::string> seen;
   for (const Json& record : records) {
     const Json& requested = requested_of(record);
+    const std::string format = requested.value("weight_format", kPlainWeights);
     const ModelChoice model{.model = requested.value("model", ""),
-                            .random_weights = requested.value("weights", "") == "random"};
-    if (seen.insert(fmt::format("model {} {}", model.model, model.random_weights)).second)
+                            .random_weights = requested.value("weights", "") == "random",
+                            .weight_format = weight_format_named(format, source)};
+    if (seen.insert(fmt::format("model {} {} {}", model.model, model.random_weights, format)).second)
       experiment.models.push_back(model);
     if (const std::string dtype = requested.value("dtype", "f32");
         seen.insert("dtype " + dtype).second)

@@ -35,6 +35,16 @@ const char* weights_name(const ModelChoice& model) {
   return model.random_weights ? "random" : "checkpoint";
 }
 
+std::string weight_format_name(const ModelChoice& model) {
+  return model.weight_format ? std::string(name_of(*model.weight_format)) : kPlainWeights;
+}
+
+Json json_of(const ModelChoice& model) {
+  Json json = {{"model", model.model}, {"weights", weights_name(model)}};
+  if (model.weight_format) json["weight_format"] = weight_format_name(model);
+  return json;
+}
+
 // Settings of the group's points, all but the method.
 Json shared_settings(const Group& group, const RunSettings& settings) {
   Json json = {{"dtype", name_of(group.dtype)},
@@ -58,6 +68,7 @@ Json shared_settings(const Group& group, const RunSettings& settings) {
 std::string label_of(const Group& group, const Experiment& experiment) {
   std::string label = group.model.model + (group.model.model.empty() ? "" : " ");
   label += name_of(group.dtype);
+  if (group.model.weight_format) label += " " + weight_format_name(group.model);
   for (size_t a = 0; a < experiment.kind.axes.size(); ++a)
     if (const std::string& name = experiment.kind.axes[a].name;
         experiment.axis_values[a].size() > 1)
@@ -68,12 +79,17 @@ std::string label_of(const Group& group, const Experiment& experiment) {
 void add_points(Group& group, const Experiment& experiment, const RunSettings& settings) {
   group.methods = experiment.methods;
   Json requested = shared_settings(group, settings);
+  // Where all models are plain, nothing is said of it: older points keep their ids and columns.
+  if (std::any_of(experiment.models.begin(), experiment.models.end(),
+                  [](const ModelChoice& model) { return model.weight_format.has_value(); }))
+    requested["weight_format"] = weight_format_name(group.model);
   for (const MethodChoice& method : group.methods) {
     requested["method"] = method.name;
     requested["method_options"] = method.options;
     Json named = requested;
     for (const Axis& axis : experiment.kind.axes)
       if (axis.came_later && group.axes.at(axis.name) == axis.fallback) named.erase(axis.name);
+    if (!group.model.weight_format) named.erase("weight_format");
     named["kind"] = experiment.kind.name;
     group.point_ids.push_back(hash_of(named));
     group.requested.push_back(requested);
@@ -161,7 +177,7 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
   Json models = Json::array(), dtypes = Json::array(), methods = Json::array();
   for (const ModelChoice& model : experiment.models)
     if (!model.model.empty())
-      models.push_back({{"model", model.model}, {"weights", weights_name(model)}});
+      models.push_back(json_of(model));
   for (const DType dtype : experiment.dtypes) dtypes.push_back(name_of(dtype));
   for (const MethodChoice& method : experiment.methods)
     methods.push_back({{"name", method.name}, {"options", method.options}});

@@ -195,7 +195,7 @@ void AccuracyKind::check(const Group& group) {
 
 MemoryNeed AccuracyKind::memory_need(const Group& group) {
   const int64_t modes = static_cast<int64_t>(cache::mode_names().size());
-  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype,
+  return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype,
                          (2 * modes + 1) * questions_.longest(group));
 }
 

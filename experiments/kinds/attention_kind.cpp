@@ -1,14 +1,15 @@
 #include "experiments/kinds/attention_kind.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/base/problems.h"
 #include "core/device/buffer.h"
 #include "core/device/machine_probe.h"
 #include "core/device/memory.h"
 #include "core/kernels/fetch_calibration.h"
+#include "experiments/kinds/attention_lanes.h"
 #include "experiments/kinds/attention_metrics.h"
 #include "experiments/kinds/attention_samples.h"
 #include "experiments/kinds/bench.h"
@@ -53,37 +54,34 @@ class AttentionRun {
       : group_(group),
         stop_(stop),
         problem_(attention_problem(group)),
-        values_(problem_),
         context_(context),
         probe_(probe),
-        operators_(make_operators(group.methods, problem_, values_, context)),
-        samples_(group.methods.size()),
-        deviations_(group.methods.size()) {
+        lanes_(group, problem_, context),
+        samples_(group.methods.size()) {
+    if (const auto shadow = f32_shadow(problem_)) shadow_.emplace(group, *shadow, context);
     for (AttentionSamples& samples : samples_) samples.taking = Undisturbed(group.repetitions);
   }
 
   // Sets all up: compares the outputs, and warms up.
   void begin() {
-    advance_to(0);
     validate(0);
     for (int64_t r = 0; r < group_.warmup; ++r)
-      for (const auto& one : operators_) {
-        one->append();
-        one->attend();
+      for (size_t m = 0; m < lanes_.size(); ++m) {
+        lanes_[m].append();
+        lanes_[m].attend();
       }
-    settle();
+    lanes_.settle();
   }
 
   // One sample of each operator; samples are taken from 0 on, one after another.
   void take(int64_t sample) {
-    if (advance_to(step_of(sample))) settle();
-    for (size_t turn = 0; turn < operators_.size(); ++turn)
+    if (lanes_.advance_to(step_of(sample))) lanes_.settle();
+    for (size_t turn = 0; turn < lanes_.size(); ++turn)
       // Who begins moves on, so that nobody always follows the same neighbour.
-      take_turn((turn + static_cast<size_t>(sample)) % operators_.size(), step_);
+      take_turn((turn + static_cast<size_t>(sample)) % lanes_.size());
   }
 
   void finish() {
-    advance_to(problem_.completion_tokens - 1);
     if (problem_.completion_tokens > 1) validate(problem_.completion_tokens - 1);
     time_parts();
   }
@@ -103,23 +101,19 @@ class AttentionRun {
 
   [[nodiscard]] std::vector<Measurement> measurements(const Json& machine) const {
     std::vector<Measurement> all;
-    for (size_t m = 0; m < operators_.size(); ++m) {
+    for (size_t m = 0; m < lanes_.size(); ++m) {
       Measurement one;
-      operators_[m]->report([&](std::string_view name, double value, std::string_view unit) {
+      lanes_[m].report([&](std::string_view name, double value, std::string_view unit) {
         one.metrics[std::string(name)] = results::metric_json(value, std::string(unit));
       });
       add_attention_metrics(problem_, samples_, m, machine, one);
       add_layer_metrics(problem_, group_.dtype, layer_, one);
-      one.set(kKvMb, static_cast<double>(operators_[m]->kv_peak_bytes()) * 1e-6);
-      one.answers = {{"relative_error", deviations_[m].relative_error},
-                     {"rounding_bound_share", deviations_[m].bound_share},
-                     {"max_difference", deviations_[m].max_difference},
-                     {"largest_output", deviations_[m].largest_output}};
-      one.memory = {{"kv_peak_bytes", operators_[m]->kv_peak_bytes()},
+      one.set(kKvMb, static_cast<double>(lanes_[m].kv_peak_bytes()) * 1e-6);
+      one.answers = answers_of(m);
+      one.memory = {{"kv_peak_bytes", lanes_[m].kv_peak_bytes()},
                     {"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
                     {"process_peak_bytes", peak_resident_bytes()}};
-      one.resolved = resolved_of(*operators_[m]);
-      samples_[m].taking.add_to(one);
+      one.resolved = resolved_of(lanes_[m]);
       all.push_back(std::move(one));
     }
     return all;
@@ -129,51 +123,30 @@ class AttentionRun {
   [[nodiscard]] int64_t step_of(int64_t sample) const {
     return step_of_sample(sample, group_.repetitions, problem_.completion_tokens);
   }
-  [[nodiscard]] int64_t keys_at(int64_t step) const { return problem_.prompt_tokens + step + 1; }
 
-  void settle() {
-    for (const auto& one : operators_) one->settle();
-  }
-
-  // Whether there was any step to go.
-  bool advance_to(int64_t step) {
-    const bool moves = step_ < step;
-    for (; step_ < step; ++step_)
-      for (const auto& one : operators_) one->advance();
-    return moves;
-  }
-
-  // Runs every operator once and compares all that comes out with the definition.
+  // Compares the outputs of all methods with the definition, and those of their shadows.
   void validate(int64_t step) {
-    settle();
-    const ExactAttention exact(problem_, values_, keys_at(step), context_);
-    std::vector<float> output(static_cast<size_t>(problem_.batch * problem_.q_dim()));
-    for (size_t m = 0; m < operators_.size(); ++m) {
-      operators_[m]->attend();
-      operators_[m]->read_output(output);
-      const Deviation deviation = deviation_of(exact, output, operators_[m]->rounding());
-      require_right(m, deviation);
-      deviations_[m].include(deviation);
-    }
+    lanes_.advance_to(step);
+    lanes_.validate();
+    if (!shadow_) return;
+    shadow_->advance_to(step);
+    shadow_->validate();
   }
 
-  // A method that approximates may be off, but not without bounds.
-  void require_right(size_t m, const Deviation& deviation) const {
-    const bool is_exact = operators_[m]->exactness() == reuse::Exactness::kExact;
-    if (is_exact ? deviation.bound_share <= 1 : std::isfinite(deviation.bound_share)) return;
-    raise(
-        "{}: {} is off the definition of attention: sequence {}, head {} by {:.2f} times what "
-        "rounding in {} explains{}. Its plan or a kernel is wrong, and its times would mean "
-        "nothing.",
-        group_.label, label_of(group_.methods[m]), deviation.sequence, deviation.head,
-        deviation.bound_share, name_of(problem_.kv_dtype),
-        std::isfinite(deviation.bound_share) ? "" : " (an output is no finite number)");
+  [[nodiscard]] Json answers_of(size_t m) const {
+    const Deviation& deviation = lanes_.deviation(m);
+    Json answers = {{"relative_error", deviation.relative_error},
+                    {"rounding_bound_share", deviation.bound_share},
+                    {"max_difference", deviation.max_difference},
+                    {"largest_output", deviation.largest_output}};
+    if (shadow_) answers["f32_shadow_bound_share"] = shadow_->deviation(m).bound_share;
+    return answers;
   }
 
-  void take_turn(size_t m, int64_t step) {
+  void take_turn(size_t m) {
     if (stop_) throw Interrupted{};
-    AttentionOperator& one = *operators_[m];
-    AttentionTurn turn{.keys = keys_at(step), .kv_bytes_read = one.kv_bytes_read()};
+    AttentionOperator& one = lanes_[m];
+    AttentionTurn turn{.keys = lanes_.keys_at(lanes_.step()), .kv_bytes_read = one.kv_bytes_read()};
     const auto prepare = [&] {
       turn.beside = moment();
       (void)wake_threads(context_);
@@ -202,14 +175,14 @@ class AttentionRun {
   // What is asked for beside the steps.
   void time_parts() {
     std::vector<std::vector<OperatorPart>> parts;
-    for (const auto& one : operators_) {
-      parts.push_back(wanted_parts(*one));
+    for (size_t m = 0; m < lanes_.size(); ++m) {
+      parts.push_back(wanted_parts(lanes_[m]));
       for (const OperatorPart& part : parts.back()) part.run();  // grows its buffers
     }
     for (int64_t r = 0; r < group_.repetitions; ++r)
-      for (size_t m = 0; m < operators_.size(); ++m) {
+      for (size_t m = 0; m < lanes_.size(); ++m) {
         const double attend_us = time_each(parts[m], samples_[m].parts_us);
-        time_stream(*operators_[m], attend_us, samples_[m].streams);
+        time_stream(lanes_[m], attend_us, samples_[m].streams);
       }
   }
 
@@ -262,13 +235,11 @@ class AttentionRun {
   const Group& group_;
   const std::atomic<bool>& stop_;
   AttentionProblem problem_;
-  TokenValues values_;
   Context context_;
   const MachineProbe& probe_;
-  int64_t step_ = -1;  // that the sequences are in; -1: none has generated a token yet
-  std::vector<std::unique_ptr<AttentionOperator>> operators_;
+  AttentionLanes lanes_;
+  std::optional<AttentionLanes> shadow_;  // see f32_shadow()
   std::vector<AttentionSamples> samples_;
-  std::vector<Deviation> deviations_;
   LayerSamples layer_;
 };
 
@@ -298,7 +269,9 @@ void AttentionKind::check(const Group& group) {
 
 MemoryNeed AttentionKind::memory_need(const Group& group) {
   const AttentionProblem problem = attention_problem(group);
-  const double caches = least_cache_bytes(group.methods, problem);
+  const auto shadow = f32_shadow(problem);
+  const double caches = least_cache_bytes(group.methods, problem) +
+                        (shadow ? least_cache_bytes(group.methods, *shadow) : 0.0);
   const double weights = layer_bytes(problem, width_of(group), group.dtype);
   return {
       .bytes = caches + weights,

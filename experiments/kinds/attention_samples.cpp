@@ -27,6 +27,13 @@ void add_median(Measurement& out, const MetricInfo& metric, const AttentionSampl
   out.summarize(metric, each(samples, fn));
 }
 
+// Of what follows from the turns' times.
+template <typename Fn>
+void add_timed_median(Measurement& out, const MetricInfo& metric, const AttentionSamples& samples,
+                      Fn&& fn) {
+  out.summarize_timed(metric, each(samples, fn));
+}
+
 // The metric that an operator's part becomes.
 MetricInfo metric_of_part(const std::string& name) {
   for (const MetricInfo& metric : {kSharedUs, kPrivateUs, kMergeUs})
@@ -54,10 +61,10 @@ void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& s
     return limit_us(turn.kv_bytes_read, attention_flop(problem, turn.keys), rates) /
            turn.latency_us;
   };
-  add_median(out, kProblemBesideRatio, samples,
-             [&](const AttentionTurn& turn) { return problem_ratio(turn, turn.beside); });
-  add_median(out, kPlanBesideRatio, samples,
-             [&](const AttentionTurn& turn) { return plan_ratio(turn, turn.beside); });
+  add_timed_median(out, kProblemBesideRatio, samples,
+                   [&](const AttentionTurn& turn) { return problem_ratio(turn, turn.beside); });
+  add_timed_median(out, kPlanBesideRatio, samples,
+                   [&](const AttentionTurn& turn) { return plan_ratio(turn, turn.beside); });
   add_median(out, kBesideGbS, samples,
              [](const AttentionTurn& turn) { return turn.beside.dram_read_gb_s; });
   add_median(out, kBesideGflopS, samples,
@@ -65,10 +72,10 @@ void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& s
   const MomentRates probed{.dram_read_gb_s = dram_limit(machine),
                            .gflop_s = gflop_limit(machine, problem.kv_dtype)};
   if (probed.dram_read_gb_s <= 0 || probed.gflop_s <= 0) return;
-  add_median(out, kProblemLimitRatio, samples,
-             [&](const AttentionTurn& turn) { return problem_ratio(turn, probed); });
-  add_median(out, kPlanLimitRatio, samples,
-             [&](const AttentionTurn& turn) { return plan_ratio(turn, probed); });
+  add_timed_median(out, kProblemLimitRatio, samples,
+                   [&](const AttentionTurn& turn) { return problem_ratio(turn, probed); });
+  add_timed_median(out, kPlanLimitRatio, samples,
+                   [&](const AttentionTurn& turn) { return plan_ratio(turn, probed); });
 }
 
 void add_streams(const std::vector<StreamTurn>& streams, Measurement& out) {
@@ -116,6 +123,8 @@ void add_speedups(const AttentionProblem& problem, const AttentionSamples& sampl
   for (size_t i = 0; i < speedups.size(); ++i)
     speedups[i] /= io_bound_speedup(problem, samples.turns[i].keys);
   out.summarize(kIoBoundRatio, speedups);
+  for (const MetricInfo& metric : {kSpeedup, kStepSpeedup, kIoBoundRatio})
+    samples.taking.mark_comparison(first.taking, metric, out);
 }
 
 void add_linear(Measurement& out, const LinearMetrics& metrics, const LinearCosts& costs,
@@ -131,11 +140,12 @@ void add_linear(Measurement& out, const LinearMetrics& metrics, const LinearCost
 void add_attention_metrics(const AttentionProblem& problem, std::span<const AttentionSamples> group,
                            size_t m, const Json& machine, Measurement& out) {
   const AttentionSamples& samples = group[m];
+  samples.taking.add_to(out);
   const std::vector<double> latency_us =
       each(samples, [](const AttentionTurn& turn) { return turn.latency_us; });
   out.sample(kLatencyUs, latency_us);
   out.sample(kAppendUs, each(samples, [](const AttentionTurn& turn) { return turn.append_us; }));
-  out.summarize(kStepUs, each(samples, step_us));
+  out.summarize_timed(kStepUs, each(samples, step_us));
   for (const auto& [name, times_us] : samples.parts_us) out.sample(metric_of_part(name), times_us);
   // b * n_c / t [ChunkAttention §4.1], with the median for the mean time of a step: the samples
   // stand for equal shares of the n_c steps, whose times grow evenly, so the two differ by
@@ -151,14 +161,16 @@ void add_attention_metrics(const AttentionProblem& problem, std::span<const Atte
   add_median(out, kIntensity, samples, [&](const AttentionTurn& turn) {
     return attention_flop(problem, turn.keys) / turn.kv_bytes_read;
   });
-  add_median(out, kReadGbS, samples, [](const AttentionTurn& turn) {
+  add_timed_median(out, kReadGbS, samples, [](const AttentionTurn& turn) {
     return turn.kv_bytes_read / (turn.latency_us * 1e3);
   });
-  add_median(out, kGflopS, samples, [&](const AttentionTurn& turn) {
+  add_timed_median(out, kGflopS, samples, [&](const AttentionTurn& turn) {
     return attention_flop(problem, turn.keys) / (turn.latency_us * 1e3);
   });
   add_speedups(problem, samples, group[0], out);
-  out.summarize(kBestRatio, time_ratios(group[best_of(group)], samples));
+  const AttentionSamples& best = group[best_of(group)];
+  out.summarize(kBestRatio, time_ratios(best, samples));
+  samples.taking.mark_comparison(best.taking, kBestRatio, out);
   add_limit_ratios(problem, samples, machine, out);
   add_streams(samples.streams, out);
 }

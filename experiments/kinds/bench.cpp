@@ -1,10 +1,10 @@
 #include "experiments/kinds/bench.h"
 
-#include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "core/base/problems.h"
+#include "core/base/steady_now.h"
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
 #include "core/kernels/fetch_calibration.h"
@@ -18,12 +18,18 @@
 #include "workloads/registry.h"
 
 namespace reprise::experiments {
+namespace {
 
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+model::LoadOptions load_options(const Group& group) {
+  return {.dtype = group.dtype,
+          .weight_format = group.model.weight_format,
+          .random_weights = group.model.random_weights,
+          .seed = group.seeds.weights};
 }
+
+}  // namespace
+
+int64_t now_ns() { return steady_now_ns(); }
 
 void Bench::use_calibration(const Json& machine) {
   context_ = kernels::with_calibration(context_, machine);
@@ -35,15 +41,11 @@ model::ModelConfig Bench::config(const Group& group) {
 
 model::Decoder& Bench::decoder(const Group& group) {
   const std::string wanted =
-      fmt::format("{} {} {} {}", group.model.model, group.model.random_weights,
-                  name_of(group.dtype), group.seeds.weights);
+      fmt::format("{} {} {} {} {}", group.model.model, group.model.random_weights,
+                  name_of(group.dtype), name_of(group.weight_type().format), group.seeds.weights);
   if (decoder_ == nullptr || loaded_ != wanted) {
     decoder_.reset();
-    decoder_ = model::load_decoder(resolve_model(group.model.model),
-                                   {.dtype = group.dtype,
-                                    .random_weights = group.model.random_weights,
-                                    .seed = group.seeds.weights},
-                                   context_);
+    decoder_ = model::load_decoder(resolve_model(group.model.model), load_options(group), context_);
     loaded_ = wanted;
   }
   return *decoder_;
@@ -161,19 +163,20 @@ void Bench::check_once(const std::string& what, const std::function<void()>& ste
   if (!place->second.empty()) throw Error(place->second);
 }
 
+void Bench::check_loadable(const Group& group) {
+  model::check_loadable(resolve_model(group.model.model), load_options(group));
+}
+
 void Bench::check_model(const Group& group) {
-  const std::string& model = group.model.model;
   Problems problems;
   if (const model::ModelConfig shape = config(group); !shape.has_head)
     problems.add(fmt::format(
         "model {} has no head that makes logits, so that it generates nothing: take a decoder",
         shape.name));
   problems.collect([&] {
-    const model::LoadOptions load{.dtype = group.dtype,
-                                  .random_weights = group.model.random_weights,
-                                  .seed = group.seeds.weights};
-    check_once(fmt::format("load {} {} {}", model, load.random_weights, name_of(load.dtype)),
-               [&] { model::check_loadable(resolve_model(model), load); });
+    check_once(fmt::format("load {} {} {} {}", group.model.model, group.model.random_weights,
+                           name_of(group.dtype), name_of(group.weight_type().format)),
+               [&] { check_loadable(group); });
   });
   problems.raise_if_any();
 }
@@ -211,7 +214,7 @@ void check_prompts(const Group& group) {
 
 MemoryNeed memory_of_prompts(const Group& group, int64_t sequences, int64_t module_tokens) {
   const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
-  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype,
+  return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype,
                          tokens * sequences + module_tokens);
 }
 
@@ -252,7 +255,9 @@ Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests
 }
 
 Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder) {
-  return resolved_settings(engine, decoder.config(), decoder.weight_bytes());
+  Json settings = resolved_settings(engine, decoder.config(), decoder.weight_bytes());
+  settings["weight_format"] = name_of(decoder.weight_format());
+  return settings;
 }
 
 Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,

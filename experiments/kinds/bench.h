@@ -30,8 +30,10 @@ class Bench {
   // Throws Error with everything that is wrong with the group and can be known before weights are
   // loaded: its model and checkpoint, dtypes, methods, workload and prompts.
   void check(const Group& group);
-  // The part of it that is about the model: that it can be loaded, and generates. Its checkpoint's
-  // headers are read once, whatever the number of groups.
+  // Throws Error where the group's model cannot be loaded: its shape, its checkpoint's headers.
+  static void check_loadable(const Group& group);
+  // The part of check() that is about the model: that it can be loaded, and generates. Its
+  // checkpoint's headers are read once, whatever the number of groups.
   void check_model(const Group& group);
   // Computes as was found best for this machine, from the next decoder and engine on.
   void use_calibration(const Json& machine);

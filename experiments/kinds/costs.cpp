@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/device/cpu.h"
+#include "core/model/checkpoint/weights.h"
 
 namespace reprise::experiments {
 namespace {
@@ -44,12 +45,19 @@ int64_t kv_bytes_per_token(const model::ModelConfig& config, DType kv_dtype) {
   return 2 * config.layers * config.kv_dim() * static_cast<int64_t>(size_of(kv_dtype));
 }
 
-int64_t streamed_weight_bytes(const model::ModelConfig& config, DType dtype,
+int64_t streamed_weight_bytes(const model::ModelConfig& config, const WeightType& type,
                               int64_t touched_experts) {
-  int64_t unread = config.tied_embeddings ? 0 : config.vocab * config.hidden;
+  const auto bits_of = [&](model::Part part) {
+    return bits_per_weight(model::held_type(part, type).format);
+  };
+  double unread = 0;  // bits
+  if (!config.tied_embeddings)
+    unread += static_cast<double>(config.vocab * config.hidden) * bits_of(model::Part::kEmbedding);
   if (const int64_t experts = config.expert_layers() * config.experts.count; experts > 0)
-    unread += config.expert_parameters() / experts * (experts - touched_experts);
-  return (config.parameters() - unread) * static_cast<int64_t>(size_of(dtype));
+    unread +=
+        static_cast<double>(config.expert_parameters() / experts * (experts - touched_experts)) *
+        bits_of(model::Part::kExpertUp);
+  return model::weight_bytes(config, type) - std::llround(unread / 8);
 }
 
 double product_flop(const model::ModelConfig& config, int64_t rows, int64_t heads) {
@@ -65,7 +73,7 @@ double prefill_flop(const model::ModelConfig& config, int64_t first, int64_t tok
   return product_flop(config, tokens, 1) + attention * visible_pairs(config, first, tokens);
 }
 
-double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtype,
+double decode_bytes(const model::ModelConfig& config, const WeightType& type, DType kv_dtype,
                     const DecodeStep& step) {
   const auto prefix = static_cast<double>(step.shared);
   const double first_seen =
@@ -74,7 +82,7 @@ double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtyp
           : 0;
   const double shared_seen = std::max(0.0, prefix - first_seen);
   const double private_seen = step.context - std::max(prefix, first_seen);
-  return static_cast<double>(streamed_weight_bytes(config, dtype, step.touched_experts)) +
+  return static_cast<double>(streamed_weight_bytes(config, type, step.touched_experts)) +
          (shared_seen + static_cast<double>(step.batch) * private_seen) *
              static_cast<double>(kv_bytes_per_token(config, kv_dtype));
 }
@@ -112,16 +120,16 @@ void check_positions(const model::ModelConfig& config, int64_t sequence_tokens) 
         config.name, config.max_positions, sequence_tokens);
 }
 
-MemoryNeed memory_of_model(const model::ModelConfig& config, DType dtype, DType kv_dtype,
+MemoryNeed memory_of_model(const model::ModelConfig& config, const WeightType& type, DType kv_dtype,
                            int64_t tokens) {
-  const double weights =
-      static_cast<double>(config.parameters()) * static_cast<double>(size_of(dtype));
+  const auto weights = static_cast<double>(model::weight_bytes(config, type));
   const double cache =
       static_cast<double>(tokens) * static_cast<double>(kv_bytes_per_token(config, kv_dtype));
-  return {.bytes = weights + cache,
-          .of_what = fmt::format("{:.2f} GiB for weights of {} in {} and {:.2f} GiB for keys and "
-                                 "values of {} tokens",
-                                 gib(weights), config.name, name_of(dtype), gib(cache), tokens)};
+  return {
+      .bytes = weights + cache,
+      .of_what = fmt::format("{:.2f} GiB for weights of {} in {} and {:.2f} GiB for keys and "
+                             "values of {} tokens",
+                             gib(weights), config.name, name_of(type.format), gib(cache), tokens)};
 }
 
 }  // namespace reprise::experiments

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "core/base/dtype.h"
 #include "core/base/json.h"
+#include "core/base/weight_format.h"
 #include "core/model/config/config.h"
 #include "experiments/framework/kind.h"
 
@@ -17,8 +17,8 @@ namespace reprise::experiments {
 // Weights that a step reads: all but the embedding table, of which a step reads a few rows (a tied
 // table serves as the head and is read), and but those experts that none of its rows was routed to:
 // `touched_experts` of all layers together were read (Decoder::touched_experts).
-[[nodiscard]] int64_t streamed_weight_bytes(const model::ModelConfig& config, DType dtype,
-                                            int64_t touched_experts);
+[[nodiscard]] int64_t streamed_weight_bytes(const model::ModelConfig& config,
+                                            const WeightType& type, int64_t touched_experts);
 
 // Floating-point operations of the matrix products of `rows` tokens, of which `heads` get logits: 2
 // per weight and token, of experts those that a token passes.
@@ -39,8 +39,8 @@ struct DecodeStep {
 // Bytes the step must read at least: the streamed weights once, and each distinct cached token
 // once, at most the sliding window of each sequence. A method that reads shared tokens for every
 // sequence reads more.
-[[nodiscard]] double decode_bytes(const model::ModelConfig& config, DType dtype, DType kv_dtype,
-                                  const DecodeStep& step);
+[[nodiscard]] double decode_bytes(const model::ModelConfig& config, const WeightType& type,
+                                  DType kv_dtype, const DecodeStep& step);
 
 // Floating-point operations of one decode step of `batch` sequences of `context` cached tokens: one
 // position of each, with its logits. Sharing saves none of them.
@@ -57,7 +57,7 @@ struct MemoryLimit {
 [[nodiscard]] MemoryLimit memory_limit(const Json& machine, double bytes);
 
 // Weights, and one cache of `tokens` tokens.
-[[nodiscard]] MemoryNeed memory_of_model(const model::ModelConfig& config, DType dtype,
+[[nodiscard]] MemoryNeed memory_of_model(const model::ModelConfig& config, const WeightType& type,
                                          DType kv_dtype, int64_t tokens);
 
 // Whether the model was trained to place a sequence of so many tokens. Other schemes than rotary

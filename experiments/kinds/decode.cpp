@@ -105,13 +105,14 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
   const double context =
       static_cast<double>(prompt_tokens) + static_cast<double>(group.axis("new_tokens")) / 2;
   const double touched_experts = results::summarize(samples.touched_experts).median;
-  const double bytes = decode_bytes(decoder.config(), group.dtype, group.kv_dtype,
+  const double bytes = decode_bytes(decoder.config(), group.weight_type(), group.kv_dtype,
                                     {.batch = batch,
                                      .context = context,
                                      .shared = group.axis("shared_tokens"),
                                      .touched_experts = std::llround(touched_experts)});
   const MemoryLimit limit = memory_limit(machine, bytes);
 
+  samples.taking.add_to(out);
   out.sample(kStepMs, samples.step_ms);
   out.sample(kPrefillMs, samples.prefill_ms);
   out.set(kPrefixMs, lane.prefix_ms);
@@ -130,7 +131,7 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
     for (size_t step = 0; step < samples.step_ms.size(); ++step)
       ratios.push_back(bytes / (samples.step_ms[step] * 1e6) / samples.steps_beside_gb_s[step]);
     out.summarize(kBesideGbS, samples.beside_gb_s);
-    out.summarize(kMemoryBesideRatio, ratios);
+    out.summarize_timed(kMemoryBesideRatio, ratios);
   }
   const double flop = decode_flop(decoder.config(), batch, context);
   if (const double most = gflop_limit(machine, group.dtype); most > 0)
@@ -139,14 +140,13 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
   out.resolved = resolved_settings(engine, decoder);
   out.resolved["memory_limit_level"] = limit.level;
   out.memory = memory_of(engine);
-  samples.taking.add_to(out);
   return out;
 }
 
 // Whether a step reads more than caches hold. Where it does not, a read of memory after each batch
 // would take the model out of them.
 bool reads_memory(const Group& group, const model::ModelConfig& config, const Json& machine) {
-  const double bytes = decode_bytes(config, group.dtype, group.kv_dtype,
+  const double bytes = decode_bytes(config, group.weight_type(), group.kv_dtype,
                                     {.batch = group.axis("batch"),
                                      .context = static_cast<double>(group.axis("prompt_tokens")),
                                      .shared = group.axis("shared_tokens")});

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
-#include "experiments/kinds/near_tie.h"
+#include "experiments/kinds/group_ties.h"
 #include "experiments/kinds/shared_info.h"
 #include "experiments/kinds/token_agreement.h"
 
@@ -49,10 +48,6 @@ struct Outcome {
   std::vector<int32_t> tokens;  // of all requests, in their order
   Measurement measured;         // all but what the judge has to add
 };
-
-bool is_rounded(const Group& group) {
-  return group.dtype != DType::kF32 || group.kv_dtype != DType::kF32;
-}
 
 // Runs requests [first, first + count), as many at once as the engine was made for.
 std::vector<Generation> generate(engine::Engine& engine, const Group& group, const Prompts& prompts,
@@ -144,38 +139,10 @@ bool is_rounding(const Divergence& divergence, const NearTie& tie) {
   return tie.ratio() <= kMostTieRatio && between_runs.ratio() <= kMostTieRatio;
 }
 
-// The model of the group in f32, loaded when it is first asked for.
-class ExactModel {
- public:
-  ExactModel(const Group& group, const Context& context) : group_(group), bench_(context) {
-    group_.dtype = DType::kF32;
-  }
-  model::Decoder& decoder() {
-    try {
-      return bench_.decoder(group_);
-    } catch (const MemoryError& error) {
-      throw MemoryError(reason(error), error.need_bytes());
-    } catch (const Error& error) {
-      raise("{}", reason(error));
-    }
-  }
-
- private:
-  static std::string reason(const Error& error) {
-    return fmt::format(
-        "some generations part from the contiguous cache, and only the model in f32 beside this "
-        "one can tell whether they do so at near ties. {}",
-        error.what());
-  }
-
-  Group group_;
-  Bench bench_;
-};
-
 class Judgement {
  public:
   Judgement(Bench& bench, const Group& group)
-      : bench_(bench), group_(group), exact_(group, bench.context()) {}
+      : group_(group), ties_(bench, group, static_cast<int32_t>(group.axis("prefill_chunk"))) {}
 
   // Adds metrics about the outcome's divergences, and each of them to the answers.
   void add_to(Measurement& measured, const Agreement& agreement, const Requests& requests) {
@@ -189,8 +156,8 @@ class Judgement {
                   {"token", divergence.token},
                   {"max_logit_difference", divergence.max_logit_difference}};
       if (is_rounded(group_)) {
-        const NearTie tie = judge().judge(text_before(divergence, requests),
-                                          divergence.reference_token, divergence.token);
+        const NearTie tie = ties_.judge(text_before(divergence, requests),
+                                        divergence.reference_token, divergence.token);
         one["gap"] = tie.gap;
         one["deviation"] = tie.deviation;
         largest_gap = std::max(largest_gap, tie.gap);
@@ -209,17 +176,8 @@ class Judgement {
   }
 
  private:
-  NearTieJudge& judge() {
-    if (!judge_)
-      judge_.emplace(exact_.decoder(), bench_.decoder(group_), group_.kv_dtype,
-                     static_cast<int32_t>(group_.axis("prefill_chunk")));
-    return *judge_;
-  }
-
-  Bench& bench_;
   const Group& group_;
-  ExactModel exact_;
-  std::optional<NearTieJudge> judge_;
+  GroupTies ties_;
 };
 
 void add_agreement(Measurement& measured, const Agreement& agreement) {

@@ -49,10 +49,14 @@ double NearTie::ratio() const {
 }
 
 NearTieJudge::NearTieJudge(model::Decoder& exact, model::Decoder& rounded, DType kv_dtype,
-                           int32_t chunk)
-    : exact_(exact), rounded_(rounded), kv_dtype_(kv_dtype), chunk_(chunk) {
-  REPRISE_CHECK(exact.dtype() == DType::kF32 && chunk > 0, "dtype {} chunk {}",
-                name_of(exact.dtype()), chunk);
+                           int32_t chunk, int32_t rounded_chunk)
+    : exact_(exact),
+      rounded_(rounded),
+      kv_dtype_(kv_dtype),
+      chunk_(chunk),
+      rounded_chunk_(rounded_chunk > 0 ? rounded_chunk : chunk) {
+  REPRISE_CHECK(exact.dtype() == DType::kF32 && chunk > 0 && chunk % rounded_chunk_ == 0,
+                "dtype {} chunks {} and {}", name_of(exact.dtype()), chunk, rounded_chunk_);
 }
 
 NearTie NearTieJudge::judge(const std::vector<int32_t>& text, int32_t a, int32_t b) {
@@ -67,13 +71,15 @@ const NearTieJudge::Continuation& NearTieJudge::continuation_of(const std::vecto
   if (const auto known = continuations_.find(text); known != continuations_.end())
     return known->second;
   TextRun exact(exact_, text, DType::kF32, chunk_);
-  TextRun rounded(rounded_, text, kv_dtype_, chunk_);
+  TextRun rounded(rounded_, text, kv_dtype_, rounded_chunk_);
   Continuation continuation;
   while (exact.has_more()) {
-    const std::span<const float> want = exact.advance(), got = rounded.advance();
-    for (size_t i = 0; i < want.size(); ++i)
-      continuation.deviation =
-          std::max(continuation.deviation, std::abs(double{got[i]} - double{want[i]}));
+    const std::span<const float> want = exact.advance();
+    for (size_t done = 0; done < want.size();) {
+      for (const float got : rounded.advance())
+        continuation.deviation =
+            std::max(continuation.deviation, std::abs(double{got} - double{want[done++]}));
+    }
     const auto vocab = static_cast<size_t>(exact_.config().vocab);
     continuation.logits.assign(want.end() - static_cast<std::ptrdiff_t>(vocab), want.end());
   }

@@ -30,8 +30,11 @@ inline constexpr double kMostTieRatio = 1.5;
 class NearTieJudge {
  public:
   // Both decoders are of one model and must outlive the judge. `rounded` keeps keys and values as
-  // `kv_dtype`; at most `chunk` tokens of a text are computed at once.
-  NearTieJudge(model::Decoder& exact, model::Decoder& rounded, DType kv_dtype, int32_t chunk);
+  // `kv_dtype`; at most `chunk` tokens of a text are computed at once, by `rounded` at most
+  // `rounded_chunk`, which divides it (0: as many). One decoder in f32 may be both where they
+  // differ: sums are then taken in two orders.
+  NearTieJudge(model::Decoder& exact, model::Decoder& rounded, DType kv_dtype, int32_t chunk,
+               int32_t rounded_chunk = 0);
 
   // How near a tie the tokens `a` and `b` are as continuations of `text` (not empty). Each text is
   // computed once.
@@ -47,7 +50,7 @@ class NearTieJudge {
   model::Decoder& exact_;
   model::Decoder& rounded_;
   DType kv_dtype_;
-  int32_t chunk_;
+  int32_t chunk_, rounded_chunk_;
   std::map<std::vector<int32_t>, Continuation> continuations_;
 };
 

@@ -153,6 +153,7 @@ Measurement measurement_of(const RequestSamples& samples, const Lane& lane, cons
   const pml::CompiledPrompt& prompt = run.prompt();
   const bool imports = lane.modules != nullptr;
   Measurement out;
+  samples.taking.add_to(out);
   add_times(samples, out);
   if (imports) add_parts(samples, *lane.modules, out);
   if (imports) out.set(kPrefixMs, lane.modules->encode_ms());
@@ -162,7 +163,6 @@ Measurement measurement_of(const RequestSamples& samples, const Lane& lane, cons
   out.set(kPositions, static_cast<double>(prompt.end));
   out.resolved = resolved_of(lane, run, decoder);
   out.memory = memory_of(*lane.engine);
-  samples.taking.add_to(out);
   return out;
 }
 
@@ -214,7 +214,7 @@ MemoryNeed PmlKind::memory_need(const Group& group) {
   for (const MethodChoice& method : group.methods)
     if (method.name == kPromptCache)
       tokens += ModuleLane::held_tokens(method.options, use_case.schema);
-  return memory_of_model(Bench::config(group), group.dtype, group.kv_dtype, tokens);
+  return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype, tokens);
 }
 
 std::vector<Measurement> PmlKind::measure(const Group& group, const Json& machine,
@@ -240,7 +240,7 @@ std::vector<Measurement> PmlKind::measure(const Group& group, const Json& machin
   const int64_t new_tokens = group.axis("new_tokens");
   std::vector<Measurement> measurements = measurements_of(group, samples, [&](size_t m) {
     Measurement out = measurement_of(samples[m], lanes[m], run, bench_.decoder(group));
-    if (m > 0) out.sample(kTtftSpeedup, speedups(samples[0], samples[m]));
+    if (m > 0) add_speedup(samples[0], samples[m], out);
     add_agreement(out, samples[0], samples[m], new_tokens);
     return out;
   });

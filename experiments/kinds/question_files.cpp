@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <set>
 
 #include "core/base/error.h"
@@ -12,6 +13,7 @@
 #include "workloads/questions/longbench.h"
 #include "workloads/questions/longeval.h"
 #include "workloads/questions/mmlu.h"
+#include "workloads/questions/mmlu_groups.h"
 
 namespace reprise::experiments {
 namespace {
@@ -20,6 +22,13 @@ namespace questions = workloads::questions;
 using questions::Item;
 
 constexpr int64_t kMadeUp = 50;  // as many as LongEval has of each length
+
+std::vector<Item> load_mmlu(const std::string& path, const QuestionChoice& choice) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error)
+             ? questions::load_mmlu_group(path, choice.task, choice.shots)
+             : questions::load_mmlu(path, choice.shots);
+}
 
 std::vector<Item> load_all(const Workload& workload, const QuestionChoice& choice) {
   const std::string path = workload.file.empty() ? "" : resolve_path(workload.file);
@@ -33,7 +42,7 @@ std::vector<Item> load_all(const Workload& workload, const QuestionChoice& choic
         path, {.templates = workload.templates.empty() ? "" : resolve_path(workload.templates),
                .dataset = choice.task,
                .cuts_documents = choice.cuts_documents});
-  if (workload.name == "mmlu") return questions::load_mmlu(path, choice.shots);
+  if (workload.name == "mmlu") return load_mmlu(path, choice);
   if (workload.name == "line_retrieval") return questions::make_line_retrieval(made_up);
   if (workload.name == "topic_retrieval") return questions::make_topic_retrieval(made_up);
   raise("{}", unknown_name("workload of questions", workload.name, names_of(question_workloads())));
@@ -53,7 +62,8 @@ std::vector<workloads::WorkloadInfo> question_workloads() {
        .takes_file = true,
        .takes_templates = true},
       {.name = "mmlu",
-       .summary = "SUBJECT_test.csv of MMLU, examples from SUBJECT_dev.csv",
+       .summary = "SUBJECT_test.csv of MMLU, examples from SUBJECT_dev.csv; or a folder of them, "
+                  "whose tasks are the 17 groups of subjects",
        .takes_file = true},
       {.name = "line_retrieval",
        .summary = "LongEval's lines, made up: which number stands in a line"},
@@ -66,6 +76,7 @@ std::vector<std::string> task_names() {
   for (const std::string_view task : questions::item_tasks()) names.emplace_back(task);
   for (const workloads::longbench::Dataset& dataset : workloads::longbench::datasets())
     names.emplace_back(dataset.name);
+  for (const std::string_view group : questions::mmlu_groups()) names.emplace_back(group);
   return names;
 }
 

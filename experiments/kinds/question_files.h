@@ -13,7 +13,8 @@ namespace reprise::experiments {
 // "questions", "longeval", "longbench", "mmlu", "line_retrieval", "topic_retrieval".
 [[nodiscard]] std::vector<workloads::WorkloadInfo> question_workloads();
 
-// What the axis "task" takes: "all", the tasks of item files, and LongBench's datasets.
+// What the axis "task" takes: "all", the tasks of item files, LongBench's datasets, and the groups
+// of MMLU's subjects.
 [[nodiscard]] std::vector<std::string> task_names();
 
 struct QuestionChoice {

@@ -3,10 +3,13 @@
 #include "core/base/error.h"
 #include "experiments/kinds/accuracy.h"
 #include "experiments/kinds/attention_kind.h"
+#include "experiments/kinds/attention_maps.h"
 #include "experiments/kinds/decode.h"
 #include "experiments/kinds/exactness.h"
 #include "experiments/kinds/pml_kind.h"
+#include "experiments/kinds/prefill.h"
 #include "experiments/kinds/request_lengths.h"
+#include "experiments/kinds/sentences.h"
 #include "experiments/kinds/serving.h"
 #include "experiments/kinds/state_copy.h"
 #include "experiments/kinds/token_memory.h"
@@ -34,11 +37,19 @@ constexpr Entry kind() {
 // The single list of kinds.
 constexpr bool kCpuAlone = false;
 constexpr Entry kKinds[] = {
-    kind<TtftKind>(),           kind<DecodeKind>(),
-    kind<ExactnessKind>(),      kind<AttentionKind, kCpuAlone>(),
-    kind<AccuracyKind>(),       kind<TokenMemoryKind>(),
-    kind<PmlKind, kCpuAlone>(), kind<StateCopyKind, kCpuAlone>(),
-    kind<ServingKind>(),        kind<RequestLengthsKind>(),
+    kind<TtftKind>(),
+    kind<DecodeKind>(),
+    kind<ExactnessKind>(),
+    kind<AttentionKind, kCpuAlone>(),
+    kind<AccuracyKind>(),
+    kind<TokenMemoryKind>(),
+    kind<PmlKind, kCpuAlone>(),
+    kind<StateCopyKind, kCpuAlone>(),
+    kind<ServingKind>(),
+    kind<RequestLengthsKind>(),
+    kind<SentencesKind, kCpuAlone>(),
+    kind<PrefillKind, kCpuAlone>(),
+    kind<AttentionMapsKind, kCpuAlone>(),
 };
 
 }  // namespace

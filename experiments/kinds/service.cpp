@@ -158,7 +158,7 @@ Measurement Service::measurement(const serving::RunResult& result, const Json& m
             run_s_ * 1e6 / static_cast<double>(std::max<size_t>(1, result.log.requests.size())));
   }
   out.resolved.update(
-      resolved_settings(*engine_, config_, decoder_ != nullptr ? decoder_->weight_bytes() : 0));
+      decoder_ != nullptr ? resolved_settings(*engine_, *decoder_) : resolved_settings(*engine_, config_, 0));
   out.resolved["repetitions"] = 1;
   out.memory = memory_of(*engine_);
   return out;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/problems.h"
@@ -11,6 +10,7 @@
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/rate_search.h"
 #include "experiments/kinds/service.h"
+#include "experiments/kinds/serving_agreement.h"
 #include "experiments/kinds/serving_axes.h"
 #include "experiments/kinds/serving_steps.h"
 #include "experiments/kinds/shared_info.h"
@@ -23,10 +23,6 @@ namespace {
 
 using workloads::RequestSource;
 
-const MetricInfo kEqualTokens = {
-    "equal_requests_ratio", "ratio",
-    "of the requests that both served, those with the first method's tokens"};
-
 const MetricInfo kThroughputSpeedup = {
     "throughput_speedup", "ratio",
     "this method's served requests a second over the first one's, repetition by repetition"};
@@ -35,21 +31,6 @@ const MetricInfo kThroughputSpeedup = {
 double throughput_rps(const Measurement& measured) {
   const auto rate = measured.metrics.find(serving::kThroughputRps.name);
   return rate != measured.metrics.end() ? rate->at("value").get<double>() : 0;
-}
-
-// None where no request was served by both.
-std::optional<double> equal_requests(const serving::RequestLog& log,
-                                     const serving::RequestLog& first) {
-  int64_t both = 0, equal = 0;
-  for (size_t i = 0; i < std::min(log.requests.size(), first.requests.size()); ++i) {
-    if (log.requests[i].outcome != serving::Outcome::kServed ||
-        first.requests[i].outcome != serving::Outcome::kServed)
-      continue;
-    ++both;
-    equal += log.requests[i].tokens == first.requests[i].tokens ? 1 : 0;
-  }
-  if (both == 0) return std::nullopt;
-  return static_cast<double>(equal) / static_cast<double>(both);
 }
 
 void add_rates(const std::vector<double>& rates, const std::vector<double>& first,
@@ -79,9 +60,10 @@ KindInfo ServingKind::info() {
                 .metrics = serving::serving_metrics(),
                 .own_workloads = serving_workloads()};
   for (Axis& axis : rate_search_axes()) info.axes.push_back(std::move(axis));
-  info.metrics.push_back(kEqualTokens);
+  info.axes.push_back(judged_partings_axis());
   info.metrics.push_back(kThroughputSpeedup);
-  for (const auto& part : {service_metrics(), step_metrics(), rate_search_metrics()})
+  for (const auto& part :
+       {agreement_metrics(), service_metrics(), step_metrics(), rate_search_metrics()})
     info.metrics.insert(info.metrics.end(), part.begin(), part.end());
   return info;
 }
@@ -109,7 +91,7 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
   int64_t tokens = group.axis("max_batch") * extent.longest + extent.prefix_tokens;
   if (const int64_t budget = kv_budget_bytes(group); budget > 0)
     tokens = std::min(tokens, budget / kv_bytes_per_token(config, group.kv_dtype));
-  return memory_of_model(config, group.dtype, group.kv_dtype, tokens);
+  return memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
 }
 
 const RequestSource& ServingKind::source(const Group& group) {
@@ -157,6 +139,7 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& m
   const RequestSource& requests = source(group);
   std::vector<Measurement> measurements;
   std::vector<std::vector<double>> rates(group.methods.size());
+  std::vector<std::vector<Parting>> partings(group.methods.size());
   serving::RequestLog first;
   for (int64_t repetition = 0; repetition < group.repetitions; ++repetition) {
     for (size_t turn = 0; turn < group.methods.size(); ++turn) {
@@ -171,11 +154,14 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& m
       measurements.push_back(std::move(measured));
       if (step_times_of(group)) continue;  // its tokens mean nothing
       if (m == 0) first = std::move(result.log);
-      if (const auto equal = equal_requests(m == 0 ? first : result.log, first))
-        measurements.back().set(kEqualTokens, *equal);
+      partings[m] = add_agreement(m == 0 ? first : result.log, first, measurements.back());
     }
   }
-  for (size_t m = 0; m < measurements.size(); ++m) add_rates(rates[m], rates[0], measurements[m]);
+  GroupTies ties(bench_, group, static_cast<int32_t>(group.axis("prefill_chunk")));
+  for (size_t m = 0; m < measurements.size(); ++m) {
+    add_rates(rates[m], rates[0], measurements[m]);
+    add_judgement(ties, group, requests, first, std::move(partings[m]), measurements[m]);
+  }
   return measurements;
 }
 

@@ -55,7 +55,7 @@ Axis rate_axis(const char* name, double fallback, double low, const char* help) 
 }
 
 std::vector<Axis> arrival_axes() {
-  constexpr double kLeast = 1e-6;
+  constexpr double kLeastRate = 1e-6;
   return {{.name = "arrivals",
            .fallback = "poisson",
            .accepted = Words{names_of(workloads::known_arrivals())},
@@ -66,7 +66,7 @@ std::vector<Axis> arrival_axes() {
                     "bursts; of a trace, which is stretched to it, 0: as recorded"),
           {.name = "cv",
            .fallback = 1.0,
-           .accepted = Reals{kLeast, 1e3},
+           .accepted = Reals{kLeastRate, 1e3},
            .unit = "ratio",
            .help = "of gamma: the gaps' standard deviation over their mean"},
           {.name = "most_in_flight",
@@ -74,11 +74,11 @@ std::vector<Axis> arrival_axes() {
            .accepted = Integers{1, kMostSequences},
            .unit = "requests",
            .help = "of closed: users who wait for their answers"},
-          rate_axis("end_rate_rps", 1.0, kLeast, "of a ramp: from its end on"),
+          rate_axis("end_rate_rps", 1.0, kLeastRate, "of a ramp: from its end on"),
           seconds_axis("ramp_s", 0.0, 0, "how long the rate takes to get there; 0: the whole run"),
-          rate_axis("burst_rate_rps", 1.0, kLeast, "of burst: within one"),
-          seconds_axis("burst_s", 1.0, kLeast, "length of a burst"),
-          seconds_axis("between_s", 1.0, kLeast, "from one burst to the next")};
+          rate_axis("burst_rate_rps", 1.0, kLeastRate, "of burst: within one"),
+          seconds_axis("burst_s", 1.0, kLeastRate, "length of a burst"),
+          seconds_axis("between_s", 1.0, kLeastRate, "from one burst to the next")};
 }
 
 std::vector<Axis> engine_axes() {

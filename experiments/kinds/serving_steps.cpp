@@ -33,12 +33,12 @@ Rates rates_of(const Json& machine, DType dtype) {
 }
 
 // Of a step's matrix products, all rows together.
-double products_s(const serving::StepEntry& step, const model::ModelConfig& config, DType dtype,
-                  const Rates& rates) {
+double products_s(const serving::StepEntry& step, const model::ModelConfig& config,
+                  const WeightType& type, const Rates& rates) {
   const double flop =
       product_flop(config, step.prefill_tokens + step.decode_tokens, step.decode_tokens);
   // Of experts none is counted: which a step's rows were routed to is not known here.
-  const auto weights = static_cast<double>(streamed_weight_bytes(config, dtype, 0));
+  const auto weights = static_cast<double>(streamed_weight_bytes(config, type, 0));
   return std::max(flop / rates.flop_s, weights / rates.dram_bytes_s);
 }
 
@@ -70,7 +70,7 @@ void add_step_times(const model::ModelConfig& config, const Group& group, const 
     steps_s += step.end_s - step.start_s;
     scheduling_s += step.scheduling_s;
     if (!has_limits) continue;
-    const double products = products_s(step, config, group.dtype, rates);
+    const double products = products_s(step, config, group.weight_type(), rates);
     limit_s += products + attention_s(step, config, group.kv_dtype, rates, rates.l3_bytes_s);
     dram_limit_s += products + attention_s(step, config, group.kv_dtype, rates, rates.dram_bytes_s);
   }

@@ -10,6 +10,8 @@
 #include "experiments/kinds/bench.h"
 #include "experiments/kinds/use_case.h"
 #include "results/hash.h"
+#include "workloads/sentences/pairs.h"
+#include "workloads/sentences/published.h"
 
 namespace reprise::experiments {
 namespace {
@@ -43,11 +45,22 @@ Json weights_of(const fs::path& dir) {
   return weights;
 }
 
+fs::path place_of_model(const std::string& name) {
+  try {
+    return resolve_model(name);
+  } catch (const Error&) {  // loading it says why
+    return name;
+  }
+}
+
 Json model_sources(const ModelChoice& choice) {
-  const fs::path path = resolve_path(choice.model);
+  const fs::path path = place_of_model(choice.model);
   std::error_code error;
   Json sources = Json::object();
-  for (const char* name : {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt"})
+  for (const char* name :
+       {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt", "spm.model", "vocab.json",
+        "merges.txt", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
+        "config_sentence_transformers.json"})
     if (fs::is_regular_file(path / name, error)) sources[name] = hash_of_file(path / name);
   for (const model::ShippedShape& shape : model::shape_texts())
     if (shape.name == choice.model && sources.empty())
@@ -65,13 +78,24 @@ Json file_source(const fs::path& path) {
   return {{"bytes", facts.st_size}, {"modified", facts.st_mtime}};
 }
 
-// The JSON files of a folder by their names.
+// A data set's files; a readme is none.
+bool is_data(const fs::path& file) {
+  const std::string name = file.filename(), end = file.extension();
+  for (const char* known : {".json", ".jsonl", ".tsv", ".csv"})
+    if (end == known) return true;
+  return name.starts_with("STS") || name.ends_with("_labelled.txt") ||
+         workloads::sentences::role_of(file) != workloads::sentences::FileRole::kAny;
+}
+
+// The data of a folder by the files' names, with that of "test" and "dev" below it, where MMLU's
+// files stand.
 Json folder_sources(const fs::path& folder) {
   Json files = Json::object();
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (const std::string end = entry.path().extension(); end == ".json" || end == ".jsonl")
-      files[entry.path().filename().string()] = file_source(entry.path());
+  for (const char* below : {"", "test", "dev"})
+    for (const auto& entry : fs::directory_iterator(folder / below, error))
+      if (entry.is_regular_file(error) && is_data(entry.path()))
+        files[(below / entry.path().filename()).string()] = file_source(entry.path());
   return files;
 }
 
@@ -83,6 +107,9 @@ Json workload_sources(const Workload& workload) {
     sources = {{"file", workload.file}, {"hash", hash_of_file(file)}};
   else if (fs::is_directory(file, error))
     sources = {{"file", workload.file}, {"files", folder_sources(file)}};
+  if (const fs::path scores = workloads::sentences::scores_beside(file);
+      fs::is_regular_file(scores, error))
+    sources["scores_hash"] = hash_of_file(scores);
   if (const fs::path prompt = resolve_path(prompt_beside(workload.file));
       fs::is_regular_file(prompt, error))
     sources["prompt_hash"] = hash_of_file(prompt);

@@ -8,8 +8,8 @@ namespace reprise::experiments {
 
 // As results::identity_json() takes them. Reads the small files whole and of the weights their
 // size, time of change and header, which takes milliseconds whatever their size; of a folder of
-// data its JSON files, the large ones by size and time of change. What cannot be read is left out:
-// loading it says why.
+// data its JSON files and tables, the large ones by size and time of change. What cannot be read is
+// left out: loading it says why.
 [[nodiscard]] Json sources_of(const Experiment& experiment);
 
 }  // namespace reprise::experiments

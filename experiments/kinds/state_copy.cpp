@@ -70,6 +70,7 @@ Measurement measurement_of(const Samples& samples, const kv::SegmentShape& shape
                            const Json& machine) {
   const double layer_bytes = static_cast<double>(shape.bytes()) / static_cast<double>(shape.layers);
   Measurement out;
+  samples.taking.add_to(out);
   out.sample(kLayerMs, samples.layer_ms);
   out.set(kLayerMb, layer_bytes * 1e-6);
   out.derive(kCopiedGbS, kLayerMs, [&](double ms) { return layer_bytes / (ms * 1e6); });
@@ -81,7 +82,6 @@ Measurement measurement_of(const Samples& samples, const kv::SegmentShape& shape
                   {"kv_heads", shape.kv_heads},
                   {"head_dim", shape.head_dim},
                   {"memory_level", limit.level}};
-  samples.taking.add_to(out);
   return out;
 }
 

@@ -80,11 +80,12 @@ void add_parts(const RequestSamples& samples, const ModuleLane& modules, Measure
   if (const double gb_s = modules.disk_gb_s(); gb_s > 0) out.set(kDiskGbS, gb_s);
 }
 
-std::vector<double> speedups(const RequestSamples& first, const RequestSamples& samples) {
+void add_speedup(const RequestSamples& first, const RequestSamples& samples, Measurement& out) {
   std::vector<double> ratios;
   for (size_t r = 0; r < std::min(first.ttft_ms.size(), samples.ttft_ms.size()); ++r)
     ratios.push_back(first.ttft_ms[r] / samples.ttft_ms[r]);
-  return ratios;
+  out.sample(kTtftSpeedup, ratios);
+  samples.taking.mark_comparison(first.taking, kTtftSpeedup, out);
 }
 
 }  // namespace reprise::experiments

@@ -92,8 +92,7 @@ void add_times(const RequestSamples& samples, Measurement& out);
 // The parts of the TTFT, and what the modules take.
 void add_parts(const RequestSamples& samples, const ModuleLane& modules, Measurement& out);
 
-// The first method's times over those of `samples`, whose repetitions took turns.
-[[nodiscard]] std::vector<double> speedups(const RequestSamples& first,
-                                           const RequestSamples& samples);
+// ttft_speedup: the first method's times over those of `samples`, whose repetitions took turns.
+void add_speedup(const RequestSamples& first, const RequestSamples& samples, Measurement& out);
 
 }  // namespace reprise::experiments

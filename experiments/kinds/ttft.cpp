@@ -61,7 +61,7 @@ double limit_ms(const Group& group, const model::ModelConfig& config, int64_t re
                 const Rates& rates) {
   const int64_t tokens = group.axis("prompt_tokens") - reused;
   const double flop = prefill_flop(config, reused, tokens);
-  const double bytes = static_cast<double>(streamed_weight_bytes(config, group.dtype, 0) +
+  const double bytes = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0) +
                                            reused * kv_bytes_per_token(config, group.kv_dtype));
   return 1e-6 * std::max(flop / rates.gflop_s, bytes / rates.gb_s);
 }
@@ -79,7 +79,7 @@ void add_limit(Measurement& out, const Group& group, const model::ModelConfig& c
   std::vector<double> ratios;
   for (size_t r = 0; r < beside.size(); ++r)
     ratios.push_back(samples.ttft_ms[r] / limit_ms(group, config, reused, beside[r]));
-  if (!ratios.empty()) out.summarize(kOverBeside, ratios);
+  if (!ratios.empty()) out.summarize_timed(kOverBeside, ratios);
 }
 
 // Of a machine right after a sample. A probe at the start meets other neighbours and, after a rest,
@@ -91,7 +91,7 @@ class RatesBeside {
               const Json& machine, size_t lanes)
       : arithmetic_(group.dtype == DType::kBF16 ? Limit::kBf16 : Limit::kF32), rates_(lanes) {
     // A read of memory would take a model that caches hold out of them.
-    const auto weights = static_cast<double>(streamed_weight_bytes(config, group.dtype, 0));
+    const auto weights = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0));
     if (std::string_view(memory_limit(machine, weights).level) == "dram") probe_.emplace(context);
   }
   void take(size_t lane) {
@@ -132,6 +132,7 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
   if (lane.modules != nullptr)
     out.set(kReusedTokens, static_cast<double>(requests * group.axis("shared_tokens")));
   out.set(kPrefixMs, lane.prefix_ms);
+  samples.taking.add_to(out);
   add_times(samples, out);
   add_rates(out, group, decoder.config(), machine);
   const auto reused = out.metrics.find(kReusedTokens.name);
@@ -146,7 +147,6 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
   if (lane.modules != nullptr && group.axis("modules") > 1)
     out.resolved["exactness"] = "approximate";
   out.memory = memory_of(engine);
-  samples.taking.add_to(out);
   return out;
 }
 
@@ -224,7 +224,7 @@ std::vector<Measurement> TtftKind::measure(const Group& given, const Json& machi
 
   return measurements_of(group, samples, [&](size_t m) {
     Measurement out = measurement_of(samples[m], lanes[m], group, decoder, machine, beside.of(m));
-    if (m > 0) out.sample(kTtftSpeedup, speedups(samples[0], samples[m]));
+    if (m > 0) add_speedup(samples[0], samples[m], out);
     return out;
   });
 }

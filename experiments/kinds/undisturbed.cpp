@@ -40,9 +40,18 @@ void Undisturbed::add_to(Measurement& out) const {
                   {"stolen_ms", each(&CoreUse::stolen_ms)},
                   {"disturbed", disturbed()},
                   {"retaken", retaken()}};
-  if (disturbed() == 0) return;
-  for (const auto& [name, samples] : out.samples.items())
-    results::mark_disturbed(disturbed(), std::ssize(uses_), out.metrics[name]);
+  if (disturbed() > 0) out.disturbed = results::disturbed_json(disturbed(), std::ssize(uses_));
+}
+
+void Undisturbed::mark_comparison(const Undisturbed& other, const MetricInfo& metric,
+                                  Measurement& out) const {
+  const size_t pairs = std::min(uses_.size(), other.uses_.size());
+  int64_t lost = 0;
+  for (size_t i = 0; i < pairs; ++i)
+    lost += uses_[i].lost_its_core() || other.uses_[i].lost_its_core() ? 1 : 0;
+  if (lost > 0)
+    out.metrics[metric.name]["disturbed"] =
+        results::disturbed_json(lost, static_cast<int64_t>(pairs));
 }
 
 }  // namespace reprise::experiments

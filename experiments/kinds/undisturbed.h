@@ -54,9 +54,11 @@ class Undisturbed {
   [[nodiscard]] int64_t disturbed() const;  // samples that count although they lost their core
   [[nodiscard]] int64_t retaken() const { return retaken_; }
 
-  // Puts the uses into `out`, sample by sample, and marks its sampled metrics where any is
-  // disturbed.
+  // Puts the uses into `out`, sample by sample, and has it mark what it samples from then on where
+  // any is disturbed: call it first.
   void add_to(Measurement& out) const;
+  // Marks a metric of `out` that compares these samples with those of `other`, one with one.
+  void mark_comparison(const Undisturbed& other, const MetricInfo& metric, Measurement& out) const;
 
   static constexpr int kMostTries = 3;  // of work that is not short
   static constexpr double kShortBudgetMs = 500;

@@ -47,8 +47,12 @@ ModuleStates::ModuleStates(model::Decoder& decoder, kv::SegmentStore& store,
       identity_(whose),
       options_(options) {
   identity_.schema = hash_of(schema, encoding_, mode);
-  identity_.dtype =
-      fmt::format("{}, keys and values {}", name_of(decoder.dtype()), name_of(options.kv_dtype));
+  identity_.dtype = fmt::format(
+      "{}{}, keys and values {}", name_of(decoder.dtype()),
+      is_quantized(decoder.weight_format())
+          ? fmt::format(" with weights in {}", name_of(decoder.weight_format()))
+          : "",
+      name_of(options.kv_dtype));
   pass_of_unit_.resize(encoding_.units.size());
   in_use_.resize(encoding_.units.size());
   for (size_t pass = 0; pass < encoding_.passes.size(); ++pass)

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <nlohmann/json.hpp>
 
 #include "results/store.h"
@@ -53,6 +54,19 @@ TEST_F(CommandLine, ListShowsEveryKindOfThing) {
   EXPECT_NE(reprise({"list", "sources"}).out.find("mooncake"), std::string::npos);
   EXPECT_NE(reprise({"list", "mooncake"}).out.find("length_divisor"), std::string::npos);
   EXPECT_EQ(reprise({"list", "grid"}).out.find("length_divisor"), std::string::npos);
+}
+
+TEST_F(CommandLine, ListsFitTheTerminal) {
+  ::setenv("COLUMNS", "80", 1);
+  const Outcome narrow = reprise({"list", "methods"}), kind = reprise({"list", "decode"});
+  ::unsetenv("COLUMNS");
+  for (const Outcome* outcome : {&narrow, &kind}) {
+    std::istringstream lines(outcome->out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
+  const std::string piped = reprise({"list", "methods"}).out;
+  EXPECT_LT(std::count(piped.begin(), piped.end(), '\n'),
+            std::count(narrow.out.begin(), narrow.out.end(), '\n'));
 }
 
 TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
@@ -216,10 +230,14 @@ TEST_F(PlotCommandLine, FormatsForProgramsHaveStandardOutputForThemselves) {
   EXPECT_EQ(Json::parse(json.out).size(), 2u);
   const Outcome csv =
       reprise({"plot", out(), "--out", figures(), "--format", "csv", "--metrics", "ttft_ms"});
-  EXPECT_TRUE(csv.out.starts_with("prompt_tokens,method,ttft_ms,ttft_ms_q1,ttft_ms_q3\r\n"))
+  EXPECT_TRUE(csv.out.starts_with("prompt_tokens,method,ttft_ms,ttft_ms_q1,ttft_ms_q3,noisy\r\n"))
       << csv.out;
   expect_refused({"plot", out(), "--format", "cvs"}, {"did you mean \"csv\""});
   expect_refused({"plot", out(), "--metrics", "ttft"}, {"did you mean \"ttft_ms\""});
+  expect_refused({"plot", out(), "--metrics", ""}, {"--metrics", "it is empty"});
+  expect_refused({"plot", out(), "--metrics", "ttft_ms,,tpot_ms"}, {"an empty name"});
+  expect_refused({"plot", out(), "--metrics", "ttft_ms,"}, {"an empty name"});
+  expect_refused({"plot", out(), "--metrics", "ttft_ms,ttft_ms"}, {"names ttft_ms twice"});
 }
 
 TEST_F(PlotCommandLine, RunIsNotContinuedWithAnotherModelOfTheSameName) {

@@ -58,6 +58,9 @@ TEST_F(Options, EmptyNamesAndPathsAreRefused) {
     for (const char* name : {"", "f8"})
       expect_refused(on_model("generate", {"--ids", "1", option, name}),
                      {option, fmt::format("\"{}\"", name), "f32, bf16 or f16"});
+  for (const char* name : {"", "int3"})
+    expect_refused(on_model("generate", {"--ids", "1", "--weight-format", name}),
+                   {"--weight-format", fmt::format("\"{}\"", name), "nf4-double"});
   // CLI11 would take --no-plot for the folder.
   expect_refused({"run", "quickstart", "--out=", "--no-plot"}, {"--out is empty"});
 }

@@ -1,7 +1,13 @@
 // Where output goes, and what becomes of it there: full disks, readers that leave, terminals.
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/app/command_line.h"
 
@@ -113,6 +119,54 @@ TEST_F(Output, InterruptWhileFiguresAreDrawnIsNoFailedFigure) {
   EXPECT_EQ(run.status, 130) << run.err;
   EXPECT_NE(run.err.find("interrupted: the measurements are safe in"), std::string::npos)
       << run.err;
+}
+
+TEST_F(Output, LogitsThatAreInterruptedLeaveNothingBehind) {
+  const fs::path out = dir_ / "logits";
+  std::ofstream(out) << "earlier";
+  std::string ids = "1";
+  for (int i = 0; i < 450; ++i) ids += ",2";
+  std::vector<std::string> command =
+      on_model("logits", {"--ids", ids, "--chunk", "1", "--out", out.string()});
+  command.insert(command.begin(), REPRISE_PROGRAM);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    Subprocess process(command, dir_);
+    const auto unfinished = [&] {
+      return std::any_of(fs::directory_iterator(dir_), fs::directory_iterator(),
+                         [](const auto& f) { return f.path().string().ends_with(".unfinished"); });
+    };
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!unfinished() && std::chrono::steady_clock::now() < latest)
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    process.send(signal);
+    const int status = process.wait();
+    EXPECT_FALSE(unfinished()) << signal;
+    if (status == 0) continue;  // a fast machine may have been done
+    EXPECT_EQ(status, 130) << signal;
+    EXPECT_NE(process.err().find("interrupted"), std::string::npos) << process.err();
+    EXPECT_EQ(read_file(out), "earlier");
+  }
+}
+
+TEST_F(Output, ResultsThatAreNoFilesAreRefused) {
+  const Outcome measured = reprise(run_command({"--no-plot"}));
+  ASSERT_EQ(measured.status, 0) << measured.err;
+  const fs::path folder = dir_ / "out";
+  for (const char* name : {"run.json", "records.jsonl", "skipped.json"}) {
+    const fs::path kept = dir_ / "kept";
+    const bool was_there = fs::exists(folder / name);
+    if (was_there) fs::rename(folder / name, kept);
+    ASSERT_EQ(::mkfifo((folder / name).c_str(), 0600), 0);
+    expect_refused({"plot", folder.string()}, {name, "is no regular file"});
+    expect_refused({"report", folder.string()}, {name, "is no regular file"});
+    fs::remove(folder / name);
+    if (was_there) fs::rename(kept, folder / name);
+  }
+  const fs::path elsewhere = dir_ / "elsewhere";
+  fs::create_directory(elsewhere);
+  fs::create_directory_symlink(elsewhere, folder / "figures");
+  expect_refused({"plot", folder.string()}, {"figures is a link", "--out"});
+  EXPECT_TRUE(fs::is_empty(elsewhere));
 }
 
 // A reader such as `head -1` leaves: the program ends as by SIGPIPE, without a word of its own.

@@ -155,6 +155,11 @@ TEST_F(PmlRun, SplitsTheTimeToTheFirstToken) {
   }
 }
 
+TEST_F(PmlRun, AnUnknownModeNamesTheNearest) {
+  expect_refused({"pml", "run", schema_, prompt_, "--model", "quickstart", "--mode", "isolate"},
+                 {"unknown mode \"isolate\"", "\"isolated\"?"});
+}
+
 TEST_F(PmlRun, AWholePromptAtTheSamePositionsIsThatOfARepairOfAll) {
   // The argument's gap stays in both; no token follows it that an imported one would not see.
   const std::string text = "<prompt schema=\"trip\"><plan/><rome/> six</prompt>";

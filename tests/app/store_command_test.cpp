@@ -196,19 +196,19 @@ TEST(UnitOption, ReadsBytes) {
                                                     {"1.5GiB", 1'610'612'736},
                                                     {"2kib", 2048},
                                                     {"3TB", 3'000'000'000'000}})
-    EXPECT_EQ(parse_bytes(text), bytes) << text;
+    EXPECT_EQ(parse_bytes(text, "--size"), bytes) << text;
   for (const char* text :
        {"", "GB", "-1", "1e9", "nan", "inf", "1 GG", "1GB2", "1,5GB", "9999999TiB", "0x10"})
-    EXPECT_THROW((void)parse_bytes(text), Error) << text;
+    EXPECT_THROW((void)parse_bytes(text, "--size"), Error) << text;
 }
 
 TEST(UnitOption, ReadsSpansOfTime) {
-  EXPECT_EQ(parse_seconds("90s"), 90);
-  EXPECT_EQ(parse_seconds("15 min"), 900);
-  EXPECT_EQ(parse_seconds("1.5h"), 5400);
-  EXPECT_EQ(parse_seconds("30d"), 30 * 86400);
+  EXPECT_EQ(parse_seconds("90s", "--age"), 90);
+  EXPECT_EQ(parse_seconds("15 min", "--age"), 900);
+  EXPECT_EQ(parse_seconds("1.5h", "--age"), 5400);
+  EXPECT_EQ(parse_seconds("30d", "--age"), 30 * 86400);
   for (const char* text : {"", "30", "d", "-1d", "5m", "1 week"})
-    EXPECT_THROW((void)parse_seconds(text), Error) << text;
+    EXPECT_THROW((void)parse_seconds(text, "--age"), Error) << text;
 }
 
 TEST(UnitOption, ShowsWhatCanBeRead) {

@@ -3,6 +3,7 @@
 
 #include "app/token_ids.h"
 #include "app/token_printer.h"
+#include "core/base/error.h"
 #include "tests/core/tokenizer/tokenizer_testing.h"
 
 namespace reprise::app {
@@ -13,6 +14,17 @@ TEST(TokenIds, BlanksAndCommasSeparate) {
   for (const char* text : {"1,20,0,2147483647", " 1 20\n0\t2147483647\r\n", "1 , 20,0 2147483647"})
     EXPECT_EQ(parse_token_ids(text, "t"), wanted) << text;
   EXPECT_TRUE(parse_token_ids(" \n", "t").empty());
+}
+
+TEST(TokenIds, AMessageShowsWhatCannotBePrinted) {
+  const std::string_view text("1,\0002\x1b", 5);
+  try {
+    (void)parse_token_ids(text, "t");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("\"\\x002\\x1b\", expected"), std::string::npos)
+        << error.what();
+  }
 }
 
 std::string printed(bool is_terminal, const std::vector<int32_t>& ids) {

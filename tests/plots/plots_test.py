@@ -151,11 +151,45 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.figure("parts.png").startswith(b"\x89PNG"))
 
+    def test_draws_attention_maps_of_two_texts(self):
+        import attention
+        def mapped(method, layer):
+            one = record(method, layer, 0.25)
+            maps = {"head": 3, "tokens": 2, "texts": ["first $ text", "second"],
+                    "weights_permille": [[1000, 0, 400, 600], [1000, 0, 500, 500]]}
+            return one | {"answers": {"maps": maps}}
+        records = [mapped("pairs", 8), mapped("pairs", 16)]
+        run = manifest(family="attention", name="maps")
+        figure, _ = attention.draw(document(records, run), run["plots"][0])
+        images = [plot.images[0].get_array() for plot in figure.axes if plot.images]
+        self.assertEqual(len(images), 4)
+        self.assertEqual(images[2].tolist(), [[1.0, 0.0], [0.5, 0.5]])  # the second text's, below
+        self.assertEqual(self.draw(records, run).returncode, 0)
+        self.assertIn("share one place", self.draw(records + records[:1], run).stderr)
+        self.assertIsNone(attention.draw(document(RECORDS, run), run["plots"][0]))
+
     def test_writes_figures_where_it_is_told_and_nowhere_else(self):
         for name in ("../escaped", "/tmp/escaped", "a/b", "", ".hidden", "..", None, 7, "x" * 200, "a\nb"):
             done = self.draw(RECORDS, manifest(name=name))
             self.assertEqual(done.returncode, 1, name)
             self.assertIn("cannot be called", done.stderr)
+
+    def test_replaces_a_link_and_does_not_follow_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            document_path, figures = os.path.join(folder, "document.json"), os.path.join(folder, "figures")
+            victim = os.path.join(folder, "victim")
+            os.mkdir(figures)
+            for path, text in ((victim, "mine"), (document_path, json.dumps(document(RECORDS, manifest())))):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            os.symlink(victim, os.path.join(figures, "ttft_ms.pdf"))
+            done = self.run_script(document_path, "--out", figures)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(victim, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "mine")
+            self.assertFalse(os.path.islink(os.path.join(figures, "ttft_ms.pdf")))
+            self.assertEqual(sorted(os.listdir(figures)), ["ttft_ms.pdf", "ttft_ms.png"])
+            self.assertTrue(os.stat(os.path.join(figures, "ttft_ms.png")).st_mode & 0o200)
 
     def test_says_in_a_sentence_what_it_cannot_draw(self):
         """Whatever it is called with by hand: no traceback, no status 0 without figures."""
@@ -290,6 +324,27 @@ class PlotTest(unittest.TestCase):
         figure, remark = heat_map.draw(document(ATTENTION, run), run["plots"][0])
         self.assertNotIn("hatched", remark)
         self.assertIn("Fastest: P paged, RA relay_attention; grey where they tie.", remark)
+
+    def test_values_below_zero_are_seen(self):
+        import lines
+        run = manifest()
+        for lowest, bottom in ((-0.5, -0.5), (0.5, 0.0)):
+            records = [one | {"metrics": one["metrics"] | {"ttft_ms": {"value": lowest, "unit": "ms"}}} for one in RECORDS]
+            figure, _ = lines.draw(document(records, run), run["plots"][0] | {"log_y": False})
+            self.assertLessEqual(figure.axes[0].get_ylim()[0], bottom)
+
+    def test_noisy_points_of_a_line_are_starred(self):
+        import lines
+        run = manifest()
+        spec = run["plots"][0]
+
+        def stars_of(metric):
+            records = [one | {"metrics": one["metrics"] | {"ttft_ms": one["metrics"]["ttft_ms"] | metric}} for one in RECORDS]
+            figure, _ = lines.draw(document(records, run), spec)
+            legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+            return sum(text.get_text() == "*" for plot in figure.axes for text in plot.texts), "noisy" in legend
+        self.assertEqual(stars_of({}), (0, False))
+        self.assertEqual(stars_of({"disturbed": {"count": 1, "of": 3}}), (len(RECORDS), True))
 
     def test_a_long_title_of_a_map_is_broken(self):
         import heat_map

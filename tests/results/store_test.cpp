@@ -237,6 +237,24 @@ TEST(Differences, AreWordsAndTheScaleStandsFirst) {
             R"(axes {"batch":[1,8],"heads":[32]}, was none)");
 }
 
+TEST(Differences, OfFlagsAreTheWordsThatDiffer) {
+  const std::string same(200, 'x');
+  const Json now = {{"code", {{"flags", same + " -O3 -g"}}}},
+             before = {{"code", {{"flags", same + " -O2 -g"}}}};
+  EXPECT_EQ(difference_text(now, before), R"(code flags: "-O3" is new, "-O2" is gone)");
+}
+
+TEST(MixedNote, TellsModifiedTreesOfOneRevisionApart) {
+  std::vector<Json> records = {sample_record("p", "g", 0, 2), sample_record("q", "g", 1, 2)};
+  for (Json& record : records) record["provenance"]["dirty"] = true;
+  records[0]["provenance"]["changes"] = "0a0a0a0a0a0a";
+  records[1]["provenance"]["changes"] = "0b0b0b0b0b0b";
+  EXPECT_NE(mixed_note(records).find("modified 0a0a0a0a0a0a"), std::string::npos)
+      << mixed_note(records);
+  records[1]["provenance"]["changes"] = "0a0a0a0a0a0a";
+  EXPECT_EQ(mixed_note(records), "");
+}
+
 TEST(MixedNote, NamesWhatTheRecordsAreOf) {
   std::vector<Json> records = {sample_record("p", "g", 0, 2), sample_record("q", "g", 1, 2)};
   EXPECT_EQ(mixed_note(records), "");

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <sstream>
+
 namespace reprise::results {
 namespace {
 
@@ -30,6 +33,47 @@ TEST(Table, CountsCharactersNotBytes) {
   table.column("unit", Table::Align::kRight);
   table.row({"±ms"});
   EXPECT_EQ(table.text(), "unit\n----\n ±ms\n");
+}
+
+TEST(Table, CellsContinueBelowWhereLinesAreTooLong) {
+  Table table;
+  table.column("name");
+  table.column("n", Table::Align::kRight);
+  table.column("what it is");
+  table.row({"a name that stays on its line", "12", "several words and one,that,has,commas"});
+  EXPECT_EQ(table.text(50),
+            "name                            n  what it is\n"
+            "-----------------------------  --  ---------------\n"
+            "a name that stays on its line  12  several words\n"
+            "                                   and one,that,\n"
+            "                                   has,commas\n");
+  EXPECT_EQ(table.text(), table.text(200));
+  EXPECT_EQ(table.text(1), table.text(20)) << "words are not broken";
+}
+
+TEST(Table, LinesAreAsLongAsAskedForWhereWordsAllowIt) {
+  std::mt19937 random(7);
+  const auto words = [&](int most) {
+    std::string text;
+    for (auto count = random() % static_cast<unsigned>(most); count > 0; --count)
+      text += std::string(1 + random() % 8, static_cast<char>('a' + random() % 26)) + " ";
+    return text + "z";
+  };
+  for (int round = 0; round < 50; ++round) {
+    Table table;
+    for (const char* heading : {"first", "second", "third"}) table.column(heading);
+    for (int row = 0; row < 5; ++row) table.row({words(3), words(12), words(30)});
+    const size_t most = 60 + random() % 60;
+    const std::string text = table.text(most);
+    std::string joined;
+    for (const char c : text)
+      if (c != ' ' && c != '\n' && c != '-') joined += c;
+    size_t letters = 0;
+    for (const char c : table.text()) letters += c != ' ' && c != '\n' && c != '-' ? 1 : 0;
+    EXPECT_EQ(joined.size(), letters) << "nothing is lost";
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), most) << text;
+  }
 }
 
 Table two_columns() {

@@ -1,12 +1,13 @@
 // What the load client costs and how true its times are, against a server of known times in a
 // process of its own.
 //
-//   load_client_bench [STREAMS [TOKENS [GAP_MS]]]
+//   load_client_bench [STREAMS [TOKENS [GAP_MS [FILE]]]]
 //
-// STREAMS answers at once in a closed loop, of TOKENS tokens each, one every GAP_MS. Printed:
-// tokens a second, also for each second of the client's processor time; how much longer the client
-// thinks the first token took than the server, from the request's arrival there to the write; and
-// how late requests are sent, of which those of an open loop (200 of them, 20 ms apart) count.
+// STREAMS answers at once in a closed loop, of TOKENS tokens each, one every GAP_MS. Printed, and
+// written to FILE as JSON: tokens a second, also for each second of the client's processor time;
+// how much longer the client thinks the first token took than the server, from the request's
+// arrival there to the write; and how late requests are sent, of which those of an open loop (200
+// of them, 20 ms apart) count.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -16,11 +17,14 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "experiments/serving/run.h"
+#include "results/provenance.h"
 #include "results/statistics.h"
 #include "server/load_client.h"
 #include "tests/experiments/serving/simulated_server.h"
@@ -76,14 +80,16 @@ double cpu_s() {
   return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
-void print_ms(const char* what, std::vector<double> seconds) {
+// Prints and returns median, 99th percentile and maximum.
+Json quantiles_ms(const char* what, std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
-  std::printf("%-44s p50 %7.3f  p99 %7.3f  max %7.3f ms\n", what,
-              1e3 * results::quantile(seconds, 0.5), 1e3 * results::quantile(seconds, 0.99),
-              1e3 * seconds.back());
+  const double p50 = 1e3 * results::quantile(seconds, 0.5);
+  const double p99 = 1e3 * results::quantile(seconds, 0.99), most = 1e3 * seconds.back();
+  std::printf("%-44s p50 %7.3f  p99 %7.3f  max %7.3f ms\n", what, p50, p99, most);
+  return {{"p50", p50}, {"p99", p99}, {"max", most}};
 }
 
-void measure(Shared& shared, int64_t streams, int64_t tokens, bool is_closed) {
+Json measure(Shared& shared, int64_t streams, int64_t tokens, bool is_closed) {
   serving::EvenSource source;
   source.output = tokens;
   source.count = is_closed ? 4 * streams : 200;
@@ -113,8 +119,12 @@ void measure(Shared& shared, int64_t streams, int64_t tokens, bool is_closed) {
                     (shared.written_s[i] - shared.came_s[i]));
     late.push_back(entry.sent_s - entry.intended_s);
   }
-  print_ms("TTFT, more than the server's own", stamp);
-  print_ms("sent after its time", late);
+  return {{"requests", source.count},
+          {"tokens", tokens},
+          {"tokens_per_s", all / lasted_s},
+          {"tokens_per_cpu_s", all / used_s},
+          {"ttft_error_ms", quantiles_ms("TTFT, more than the server's own", stamp)},
+          {"late_ms", quantiles_ms("sent after its time", late)}};
 }
 
 }  // namespace
@@ -131,10 +141,17 @@ int run_bench(int argc, char** argv) {
   const pid_t child = ::fork();
   if (child == 0) serve(shared, gap_s);
   while (shared.port == 0) ::usleep(1000);
-  measure(shared, streams, tokens, /*is_closed=*/true);
-  measure(shared, streams, 16, /*is_closed=*/false);
+  Json report{
+      {"provenance", results::provenance_json()}, {"streams", streams}, {"gap_ms", 1e3 * gap_s}};
+  report["closed_loop"] = measure(shared, streams, tokens, /*is_closed=*/true);
+  report["open_loop"] = measure(shared, streams, 16, /*is_closed=*/false);
   shared.is_over = true;
   ::waitpid(child, nullptr, 0);
+  if (argc > 4) {
+    AtomicFile file(argv[4]);
+    file.write(report.dump(1) + "\n");
+    file.commit();
+  }
   return 0;
 }
 

@@ -249,6 +249,9 @@ TEST_F(ServeCommand, WhatMakesNoSenseIsRefused) {
                  {"--swap-dir", "swap_disk"});
   expect_refused({"serve", "--model", "quickstart", "--kv-budget", "1kB"},
                  {"kv_budget_bytes is 1000"});
+  expect_refused({"serve", "--model", "quickstart", "--kv-budget", "0"}, {"--kv-budget is 0"});
+  expect_refused({"serve", "--model", "quickstart", "--kv-budget", "2 Gb/s"},
+                 {"--kv-budget", "no number of bytes"});
 }
 
 }  // namespace

@@ -189,8 +189,10 @@ class ReferenceDecoder {
     if (config_.experts.shared_intermediate == 0) return out;
     const Row shared = feed_forward({.part = Part::kSharedUp, .layer = layer},
                                     {.part = Part::kSharedDown, .layer = layer}, x);
-    const double gate = linear(at(Part::kSharedGate, layer), nullptr, x).front();
-    for (size_t c = 0; c < shared.size(); ++c) out[c] += shared[c] / (1.0 + std::exp(-gate));
+    double weight = 1.0;
+    if (config_.experts.shared_gate)
+      weight /= 1.0 + std::exp(-linear(at(Part::kSharedGate, layer), nullptr, x).front());
+    for (size_t c = 0; c < shared.size(); ++c) out[c] += weight * shared[c];
     return out;
   }
 

@@ -51,6 +51,11 @@ inline Json scaled_down(const std::string& shape, int64_t wanted_head_dim = 0) {
     json["shared_expert_intermediate_size"] = 50;
     json["mlp_only_layers"] = {0};
   }
+  if (json.contains("n_routed_experts")) {  // likewise, and two shared ones
+    json["n_routed_experts"] = 7;
+    json["num_experts_per_tok"] = 3;
+    json["moe_intermediate_size"] = 25;
+  }
   return json;
 }
 

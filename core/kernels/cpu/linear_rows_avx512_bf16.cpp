@@ -14,6 +14,8 @@
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma")
 
+#include "core/kernels/cpu/linear_store-inl.h"
+
 namespace reprise::kernels::cpu {
 namespace {
 
@@ -101,26 +103,6 @@ void multiply(Block block, int rows, Fetch fetch) {
   }
 }
 
-// Adds the bias, accumulates and writes one row of a panel whose outputs are wanted from the first.
-void store_row(const LinearTask& task, int row, const float* sums) {
-  const int64_t first = row * task.out_stride;
-  for (int c = 0; c * 16 < task.outputs; ++c) {
-    const int lanes = std::min(16, task.outputs - c * 16);
-    const auto wanted = static_cast<__mmask16>((1u << lanes) - 1);
-    __m512 value = _mm512_load_ps(sums + c * 16);
-    if (task.bias != nullptr)
-      value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(wanted, task.bias + c * 16));
-    if (task.out_dtype == DType::kF32) {
-      float* out = static_cast<float*>(task.out) + first + c * 16;
-      if (task.accumulate) value = _mm512_add_ps(_mm512_maskz_loadu_ps(wanted, out), value);
-      _mm512_mask_storeu_ps(out, wanted, value);
-    } else {
-      bf16* out = static_cast<bf16*>(task.out) + first + c * 16;
-      _mm256_mask_storeu_epi16(out, wanted, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(value)));
-    }
-  }
-}
-
 }  // namespace
 
 void linear_rows_avx512_bf16(const LinearTask& task) {
@@ -138,13 +120,7 @@ void linear_rows_avx512_bf16(const LinearTask& task) {
         is_last ? fetch_block(static_cast<const uint32_t*>(task.next_panel), task.words)
                 : fetch_block(end, task.words - k - words));
   }
-  for (int r = 0; r < task.rows; ++r) {
-    if (task.skipped == 0) {
-      store_row(task, r, sums + r * 64);
-    } else {
-      store_outputs(task, r, sums + r * 64);
-    }
-  }
+  for (int r = 0; r < task.rows; ++r) store_row(task, r, sums + r * 64);
 }
 
 }  // namespace reprise::kernels::cpu

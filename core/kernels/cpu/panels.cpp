@@ -6,12 +6,11 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cpu/linear_task.h"
+#include "core/kernels/cpu/panel_rows.h"
 #include "core/kernels/cpu/tiled_product.h"
 
 namespace reprise::kernels::cpu {
 namespace {
-
-constexpr int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // Transposes [64][words] (rows `stride` words apart) into [words][64], a cache line of each row at
 // a time.
@@ -28,9 +27,8 @@ void pack_panel(const uint32_t* rows, int64_t stride, int64_t words, uint32_t* p
 Panels::Panels(int64_t rows, int64_t cols, WeightFormat format, const Weight::FillRows& fill,
                const Context& context)
     : WeightStore(rows, cols, format, context.device) {
-  const DType dtype = input_dtype(format);
-  const int64_t per_word = dtype == DType::kF32 ? 1 : 2;
-  words_ = round_up(cols, 16 * per_word) / per_word;
+  const DType dtype = source_dtype(format);
+  words_ = panel_words(cols, dtype);
   data_ =
       Buffer(context.runtime, static_cast<size_t>(panels() * words_ * kOutputs) * sizeof(uint32_t));
   const size_t row_bytes = static_cast<size_t>(words_) * sizeof(uint32_t);
@@ -93,11 +91,12 @@ bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
                       LinearWorkspace& workspace, const Context& context) const {
   // oneDNN has its own dispatch; a weaker instruction set asked for by the context must not be
   // bypassed.
-  const DType dtype = input_dtype(format());
+  const DType dtype = input_dtype();
   if (context.isa < (dtype == DType::kBF16 ? Isa::kAvx512Bf16 : Isa::kAvx512)) return false;
   if (first % kOutputs != 0) return false;  // a product begins at a panel
   const int64_t outputs = end - first;
-  const TiledProduct product(call, outputs, cols(), dtype, *workspace.products);
+  const TiledProduct product(call, {.n = outputs, .k = cols(), .dtype = dtype},
+                             *workspace.products);
   if (!product.is_fast()) return false;
   workspace.tiles.resize(
       std::max(workspace.tiles.size(), static_cast<size_t>(std::max(1, context.threads))));
@@ -109,78 +108,19 @@ bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
   return true;
 }
 
-const char* Panels::padded_input(const LinearCall& call, LinearWorkspace& workspace) const {
-  const size_t row_bytes = static_cast<size_t>(words_) * sizeof(uint32_t);
-  const size_t x_bytes = static_cast<size_t>(cols()) * size_of(input_dtype(format()));
-  const char* input = static_cast<const char*>(call.x);
-  if (row_bytes == x_bytes) return input;
-  const size_t needed = static_cast<size_t>(call.m) * row_bytes;
-  if (workspace.padded_input.bytes() < needed) workspace.padded_input = AlignedBuffer(needed);
-  char* padded = workspace.padded_input.as<char>();
-  for (int64_t row = 0; row < call.m; ++row) {
-    char* target = padded + static_cast<size_t>(row) * row_bytes;
-    std::memcpy(target, input + static_cast<size_t>(row) * x_bytes, x_bytes);
-    std::memset(target + x_bytes, 0, row_bytes - x_bytes);
-  }
-  return padded;
-}
-
 void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                     const Context& context) const {
-  const size_t row_bytes = static_cast<size_t>(words_) * sizeof(uint32_t);
-  const DType dtype = input_dtype(format());
-  const char* input = padded_input(call, workspace);
-  const bool has_many = has_many_rows(context) && call.m > LinearCall::kStreamedRows;
-  const int64_t most_rows = has_many ? kManyLinearRows : kLinearRows;
-  const int64_t first_panel = first / kOutputs, end_panel = (end + kOutputs - 1) / kOutputs;
-  // Of a dozen rows memory is the limit, and is read fastest where a thread takes panels that
-  // follow one another; of more the arithmetic is, and threads end together if they take panels one
-  // by one.
-  constexpr int64_t kMemoryBoundRows = 24, kRunsPerThread = 8;
-  const int64_t panels = end_panel - first_panel;
+  // Of a dozen rows memory is the limit; of more the arithmetic is, and threads end together if
+  // they take panels one by one.
+  constexpr int64_t kMemoryBoundRows = 24;
+  const Outputs outputs{.first = first, .end = end};
+  const PanelRows rows(call, cols(), input_dtype(), workspace, context);
   const int64_t run =
-      has_many && call.m <= kMemoryBoundRows
-          ? std::max<int64_t>(1, panels / (kRunsPerThread * std::max(1, context.threads)))
-          : 1;
-  const auto run_panel = [&](int64_t index) {
-    const int64_t begin = std::max(first, index * kOutputs);  // of the panel's wanted outputs
-    for (int64_t row = 0; row < call.m; row += most_rows) {
-      const LinearTask task{
-          .panel = panel(index),
-          .dtype = dtype,
-          .words = words_,
-          .x = input + static_cast<size_t>(row) * row_bytes,
-          .rows = static_cast<int>(std::min<int64_t>(most_rows, call.m - row)),
-          .bias = call.bias != nullptr ? call.bias + (begin - first) : nullptr,
-          .skipped = static_cast<int>(begin - index * kOutputs),
-          .outputs = static_cast<int>(std::min((index + 1) * kOutputs, end) - begin),
-          .out = static_cast<char*>(call.out) +
-                 static_cast<size_t>(row * (end - first) + begin - first) * size_of(call.out_dtype),
-          .out_dtype = call.out_dtype,
-          .out_stride = end - first,
-          .accumulate = call.accumulate,
-          .next_panel = panel(std::min(index + (run > 1 ? 1 : context.threads), end_panel - 1))};
-      if (has_many) {
-        linear_rows_avx512_bf16(task);
-      } else if (has_many_rows(context)) {
-        linear_panel_avx512_bf16(task);
-      } else {
-        linear_panel_f32(task, context.isa);
-      }
-    }
-  };
-  const auto run_item = [&](int64_t item, int) {
-    const int64_t begin = first_panel + item * run;
-    for (int64_t i = begin; i < std::min(begin + run, end_panel); ++i) run_panel(i);
-  };
-  const int64_t items = (panels + run - 1) / run;
-  // Forking costs a few microseconds: what a core does in that time stays on one.
-  constexpr int64_t kSerialProducts = 1 << 17;
-  if (call.m * (end - first) * cols() <= kSerialProducts) {
-    for (int64_t item = 0; item < items; ++item) run_item(item, 0);
-  } else {
-    parallel_for(context, items, run_item);
-  }
+      rows.takes_many() && call.m <= kMemoryBoundRows ? panels_per_run(context, outputs) : 1;
+  for_panels(context, outputs, run, call.m * (end - first) * cols(), [&](int64_t index, int) {
+    const int64_t next = index + (run > 1 ? 1 : context.threads);
+    rows.run(index, outputs, panel(index), panel(std::min(next, outputs.end_panel() - 1)));
+  });
 }
 
 }  // namespace reprise::kernels::cpu

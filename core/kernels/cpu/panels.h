@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/device/buffer.h"
+#include "core/kernels/cpu/panel_rows.h"
 #include "core/kernels/weight_store.h"
 
 namespace reprise::kernels::cpu {
@@ -16,7 +17,7 @@ namespace reprise::kernels::cpu {
 // leaves no room for two.
 class Panels final : public WeightStore {
  public:
-  static constexpr int64_t kOutputs = 64;
+  static constexpr int64_t kOutputs = kPanelOutputs;
 
   Panels(int64_t rows, int64_t cols, WeightFormat format, const Weight::FillRows& fill,
          const Context& context);
@@ -37,8 +38,6 @@ class Panels final : public WeightStore {
               const Context& context) const;
   [[nodiscard]] bool multiply(const LinearCall& call, int64_t first, int64_t end,
                               LinearWorkspace& workspace, const Context& context) const;
-  // The inputs with each row padded with zeros to the panels' depth.
-  [[nodiscard]] const char* padded_input(const LinearCall& call, LinearWorkspace& workspace) const;
 
   int64_t words_ = 0;  // of 32 bits along k in a panel: an f32, or two bf16
   Buffer data_;

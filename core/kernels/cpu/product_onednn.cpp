@@ -1,13 +1,12 @@
 #include "core/kernels/cpu/product_onednn.h"
 
-#include <omp.h>
-
 #include <dnnl.hpp>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/device/one_omp_thread.h"
 
 namespace reprise::kernels::cpu {
 namespace {
@@ -18,20 +17,6 @@ dnnl::engine& cpu_engine() {
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
-
-// oneDNN forks with OpenMP as wide as the calling thread's setting says. It never shall: our
-// threads (core/base/threads.h) each compute products of their own, and two pools would fight for
-// the cores.
-class OnOneThread {
- public:
-  OnOneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OnOneThread() { omp_set_num_threads(before_); }
-  OnOneThread(const OnOneThread&) = delete;
-  OnOneThread& operator=(const OnOneThread&) = delete;
-
- private:
-  int before_;
-};
 
 memory::data_type type_of(DType dtype) {
   return dtype == DType::kF32    ? memory::data_type::f32
@@ -79,7 +64,7 @@ size_t Product::scratchpad_bytes() const { return primitive_->scratchpad.get_siz
 
 void Product::run(const void* x, const void* w, const float* bias, void* out,
                   void* scratchpad) const {
-  const OnOneThread setting;
+  const OneOmpThread setting;
   const auto wrap = [](const memory::desc& desc, const void* data) {
     return memory(desc, cpu_engine(), const_cast<void*>(data));
   };
@@ -96,7 +81,7 @@ void Product::run(const void* x, const void* w, const float* bias, void* out,
 }
 
 std::shared_ptr<const Product> make_product(const ProductShape& shape) {
-  const OnOneThread setting;
+  const OneOmpThread setting;
   try {
     const dnnl::matmul::primitive_desc described = describe(shape);
     // The reference implementation accepts everything, at a hundredth of the speed.

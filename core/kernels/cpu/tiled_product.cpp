@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace reprise::kernels::cpu {
 namespace {
@@ -52,23 +53,40 @@ TileShape tile_shape(int64_t m, int64_t n, int64_t k, int64_t weight_bytes) {
   return tile;
 }
 
-TiledProduct::TiledProduct(const LinearCall& call, int64_t n, int64_t k, DType dtype,
+namespace {
+
+TileShape shape_of(int64_t m, const ProductWeights& w) {
+  if (!w.are_made)
+    return tile_shape(m, w.n, w.k, w.n * w.k * static_cast<int64_t>(size_of(w.dtype)));
+  // As of a matrix that no cache holds, and cut along the outputs for the threads to share.
+  TileShape shape = tile_shape(m, w.n, w.k, std::numeric_limits<int64_t>::max());
+  constexpr int64_t kWantedTiles = 16, kMadeBytes = 1 << 19;
+  const int64_t output_bytes = w.k * static_cast<int64_t>(size_of(w.dtype));
+  while (shape.outputs > kPanel &&
+         (tiles_of(w.n, shape.outputs) < kWantedTiles || shape.outputs * output_bytes > kMadeBytes))
+    shape.outputs = tiles_of(shape.outputs / 2, kPanel) * kPanel;
+  return shape;
+}
+
+}  // namespace
+
+TiledProduct::TiledProduct(const LinearCall& call, const ProductWeights& weights,
                            ProductCache& products)
     : call_(call),
-      n_(n),
-      k_(k),
-      in_bytes_(size_of(dtype)),
-      shape_(tile_shape(call.m, n, k, n * k * static_cast<int64_t>(size_of(dtype)))),
+      n_(weights.n),
+      k_(weights.k),
+      in_bytes_(size_of(weights.dtype)),
+      shape_(shape_of(call.m, weights)),
       row_tiles_(tiles_of(call.m, shape_.rows)),
-      output_tiles_(tiles_of(n, shape_.outputs)) {
+      output_tiles_(tiles_of(n_, shape_.outputs)) {
   for (const bool last_row : {false, true})
     for (const bool last_output : {false, true}) {
       if ((!last_row && row_tiles_ == 1) || (!last_output && output_tiles_ == 1)) continue;
       auto& product = products_[last_row][last_output];
       product = products.get({.m = last_row ? rest_of(call.m, shape_.rows) : shape_.rows,
-                              .n = last_output ? rest_of(n, shape_.outputs) : shape_.outputs,
-                              .k = k,
-                              .dtype = dtype,
+                              .n = last_output ? rest_of(n_, shape_.outputs) : shape_.outputs,
+                              .k = k_,
+                              .dtype = weights.dtype,
                               .out_dtype = call.out_dtype,
                               .has_bias = call.bias != nullptr,
                               .accumulate = call.accumulate && is_in_place()});

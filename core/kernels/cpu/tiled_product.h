@@ -20,19 +20,34 @@ struct TileShape {
 // and the tiles are parts of rows, 256 KiB at most.
 [[nodiscard]] TileShape tile_shape(int64_t m, int64_t n, int64_t k, int64_t weight_bytes);
 
+// What a product multiplies with.
+struct ProductWeights {
+  int64_t n = 0, k = 0;  // outputs and inputs
+  DType dtype = DType::kF32;
+  // Whether the weights of a tile are made for it, of codes: whoever takes a tile's outputs takes
+  // all its rows, and there are tiles of outputs for several threads.
+  bool are_made = false;
+};
+
 // The tiles of out [m, n] = x [m, k] w (+ bias), or += with call.accumulate. Parts of rows are
 // computed beside their place, in memory that stays in the core's L2, and then copied or added:
 // what oneDNN writes must have no gaps between its rows.
 class TiledProduct {
  public:
-  TiledProduct(const LinearCall& call, int64_t n, int64_t k, DType dtype, ProductCache& products);
+  TiledProduct(const LinearCall& call, const ProductWeights& weights, ProductCache& products);
 
   // False where oneDNN has no fast product for a tile.
   [[nodiscard]] bool is_fast() const;
   [[nodiscard]] int64_t tiles() const { return row_tiles_ * output_tiles_; }
+  // Tile i is tile i % row_tiles() of the rows of tile i / row_tiles() of the outputs.
+  [[nodiscard]] int64_t row_tiles() const { return row_tiles_; }
+  [[nodiscard]] int64_t output_tiles() const { return output_tiles_; }
   // Of [0, n), a multiple of 64.
   [[nodiscard]] int64_t first_output(int64_t tile) const {
     return tile / row_tiles_ * shape_.outputs;
+  }
+  [[nodiscard]] int64_t outputs_of(int64_t tile) const {
+    return is_last_output(tile) ? n_ - first_output(tile) : shape_.outputs;
   }
   // `panel` holds the weights from first_output(tile) on; `buffer` is this thread's, grown as
   // needed.

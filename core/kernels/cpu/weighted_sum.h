@@ -1,4 +1,4 @@
-// Values of a run of tokens, summed with weights: the unit of work of applying an attention map.
+// Values of tokens, summed with weights: the unit of work of applying an attention map row by row.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +18,16 @@ struct WeightedSum {
 };
 
 void add_weighted(const WeightedSum& task, Isa isa);
+
+// sum = sum over i of weights[i] * values[i], in the order of i: of vectors that lie apart.
+struct GatheredSum {
+  const float* weights = nullptr;       // [count]
+  const void* const* values = nullptr;  // [count]  each [head_dim]
+  DType dtype = DType::kF32;            // of all values
+  int64_t count = 0, head_dim = 0;
+  float* sum = nullptr;  // [head_dim]
+};
+
+void gather_weighted(const GatheredSum& task, Isa isa);
 
 }  // namespace reprise::kernels::cpu

@@ -12,6 +12,13 @@ double element_of(const void* data, DType dtype, int64_t index) {
   });
 }
 
+double weight_of(const MapView& map, int64_t head, int64_t row, int64_t key) {
+  const int64_t at = head * map.head_stride + row * map.row_stride + key;
+  if (map.row_scales == nullptr) return element_of(map.data, map.dtype, at);
+  return static_cast<double>(map.row_scales[head * map.scale_head_stride + row]) *
+         static_cast<const uint8_t*>(map.data)[at];
+}
+
 // One key of a row: its number, position, and element (layer 0, head 0) of its cache; token by
 // token.
 struct Key {
@@ -85,6 +92,28 @@ std::vector<double> attention_map(const kv::AttentionPlan& plan, int64_t layer, 
   return map;
 }
 
+std::vector<double> apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
+                                     std::span<const SparseRowMap> maps, int64_t heads) {
+  std::vector<std::vector<float>> dense;
+  std::vector<RowMap> parts;
+  for (const SparseRowMap& part : maps) {
+    const SparseMapView& map = part.map;
+    const int64_t keys = most_keys(plan);
+    std::vector<float>& weights = dense.emplace_back(heads * map.rows * keys, 0.0f);
+    for (int64_t head = 0; head < heads; ++head)
+      for (int64_t row = 0; row < map.rows; ++row)
+        for (int64_t i = 0; i < map.entries; ++i) {
+          const int64_t at = head * map.head_stride + row * map.entries + i;
+          if (map.keys[at] < keys)
+            weights[static_cast<size_t>((head * map.rows + row) * keys + map.keys[at])] +=
+                static_cast<float>(map.weights[at]);
+        }
+    parts.push_back({.first_row = part.first_row,
+                     .map = contiguous_map(weights.data(), DType::kF32, heads, map.rows, keys)});
+  }
+  return apply_map(plan, layer, parts, heads);
+}
+
 std::vector<double> apply_map(const kv::AttentionPlan& plan, int64_t layer,
                               std::span<const RowMap> maps, int64_t heads) {
   const int64_t head_dim = plan.head_dim(), group = heads / plan.kv_heads();
@@ -93,9 +122,7 @@ std::vector<double> apply_map(const kv::AttentionPlan& plan, int64_t layer,
     for (int64_t row = 0; row < part.map.rows; ++row)
       for (int64_t head = 0; head < heads; ++head)
         for (const Key& key : visible_keys(plan, part.first_row + row)) {
-          const double weight =
-              element_of(part.map.data, part.map.dtype,
-                         head * part.map.head_stride + row * part.map.row_stride + key.number);
+          const double weight = weight_of(part.map, head, row, key.number);
           const kv::CacheView& cache = *key.cache;
           const int64_t element =
               key.element + layer * cache.layer_stride + head / group * cache.head_stride;

@@ -16,7 +16,8 @@
 namespace reprise::model {
 namespace {
 
-// Elements [first, first + count) of a canonical tensor lie at stored_first of one stored tensor.
+// Elements [first, first + count) of a canonical tensor lie at stored_first of one stored tensor,
+// or, where it has no file, are 0.
 struct Run {
   int64_t first, count;
   FileTensor source;
@@ -25,6 +26,15 @@ struct Run {
 
 std::string text_of(const std::vector<int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+// What files that were converted from TensorFlow call weight and bias of BERT's norms.
+std::string older_name(const std::string& name) {
+  for (const auto& [end, older] : {std::pair{".LayerNorm.weight", ".LayerNorm.gamma"},
+                                   std::pair{".LayerNorm.bias", ".LayerNorm.beta"}})
+    if (const std::string_view suffix = end; name.ends_with(suffix))
+      return name.substr(0, name.size() - suffix.size()) + older;
+  return name;
 }
 
 class Checkpoint final : public WeightSource {
@@ -38,7 +48,7 @@ class Checkpoint final : public WeightSource {
  private:
   FileTensor find(const StoredTensor& wanted);
   void accept_tied_head(const ModelConfig& config);
-  void reject_extras() const;
+  void reject_extras(const ModelConfig& config) const;
   [[nodiscard]] const std::vector<Run>& runs_of(const TensorSpec& tensor) const;
 
   CheckpointFiles files_;
@@ -58,19 +68,22 @@ Checkpoint::Checkpoint(const std::filesystem::path& dir, const ModelConfig& conf
     for (const StoredTensor& stored : layout.tensors) sources.push_back(find(stored));
     std::vector<Run>& runs = runs_[tensor.role];
     for (const StoredRun& run : layout.runs)
-      runs.push_back({run.first, run.count, sources[run.stored], run.stored_first});
+      runs.push_back({run.first, run.count,
+                      run.stored == kZeros ? FileTensor{} : sources[run.stored], run.stored_first});
   }
   if (config.tied_embeddings) accept_tied_head(config);
-  reject_extras();
+  reject_extras(config);
 }
 
 FileTensor Checkpoint::find(const StoredTensor& wanted) {
   std::string name = wanted.name;
   if (!prefix_.empty() && name.starts_with(prefix_)) name = name.substr(prefix_.size());
-  const auto found = files_.tensors().find(name);
+  auto found = files_.tensors().find(name);
+  if (found == files_.tensors().end()) found = files_.tensors().find(older_name(name));
   if (found == files_.tensors().end())
     raise("{}: tensor \"{}\" of shape {} is missing; is this the folder's own config.json?",
           files_.dir().string(), name, text_of(wanted.shape));
+  name = found->first;
   const FileTensor tensor = found->second;
   const std::string file = tensor.file->path().string();
   if (tensor.entry->shape != wanted.shape)
@@ -100,9 +113,9 @@ void Checkpoint::accept_tied_head(const ModelConfig& config) {
   embedding.file->release(*embedding.entry);
 }
 
-void Checkpoint::reject_extras() const {
+void Checkpoint::reject_extras(const ModelConfig& config) const {
   for (const auto& [name, tensor] : files_.tensors())
-    if (!used_.contains(name) && !is_ignorable(name))
+    if (!used_.contains(name) && !is_ignorable(config, name))
       raise("{}, tensor {} {} is not of the model that config.json describes",
             tensor.file->path().string(), quoted_name(name), tensor.entry->shape_text());
 }
@@ -127,9 +140,14 @@ void Checkpoint::read_rows(const TensorSpec& tensor, int64_t first_row, int64_t 
                               [](int64_t at, const Run& r) { return at < r.first + r.count; });
   for (int64_t at = first_row * tensor.cols; at < end; ++run) {
     const int64_t count = std::min(end, run->first + run->count) - at;
-    run->source.file->read(*run->source.entry, run->stored_first + at - run->first, count, dtype,
-                           target);
-    target += static_cast<size_t>(count) * size_of(dtype);
+    const size_t bytes = static_cast<size_t>(count) * size_of(dtype);
+    if (run->source.file == nullptr) {
+      std::memset(target, 0, bytes);  // 0 in every dtype
+    } else {
+      run->source.file->read(*run->source.entry, run->stored_first + at - run->first, count, dtype,
+                             target);
+    }
+    target += bytes;
     at += count;
   }
 }
@@ -137,7 +155,8 @@ void Checkpoint::read_rows(const TensorSpec& tensor, int64_t first_row, int64_t 
 void Checkpoint::release(const TensorSpec& tensor) const {
   const SafetensorsEntry* last = nullptr;
   for (const Run& run : runs_of(tensor)) {
-    if (run.source.entry != last) run.source.file->release(*run.source.entry);
+    if (run.source.entry != last && run.source.file != nullptr)
+      run.source.file->release(*run.source.entry);
     last = run.source.entry;
   }
 }

@@ -66,11 +66,15 @@ std::string tokenizer_fingerprint_of(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return hash_text(read_file(path));
   std::string facts;
-  for (const char* name : {"tokenizer.json", "tokenizer.model", "vocab.txt"})
+  for (const char* name :
+       {"tokenizer.json", "tokenizer.model", "vocab.txt", "spm.model", "vocab.json", "merges.txt"})
     if (fs::is_regular_file(path / name, error)) append(facts, name, read_file(path / name));
   if (facts.empty())
-    raise("{} holds no tokenizer: neither tokenizer.json nor tokenizer.model nor vocab.txt",
-          path.string());
+    raise(
+        "{} holds no tokenizer: neither tokenizer.json nor tokenizer.model nor an older form of "
+        "them "
+        "(spm.model, vocab.txt, vocab.json with merges.txt)",
+        path.string());
   return hash_text(facts);
 }
 

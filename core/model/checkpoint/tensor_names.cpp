@@ -51,9 +51,9 @@ std::vector<Piece> pieces_of(const ModelConfig& config, const TensorSpec& tensor
   return pieces;
 }
 
-// Falcon's query_key_value holds, for each KV head, its query heads, its key and its value. One KV
-// head (multi-query) makes that [q; k; v], one query head per KV head (RW) makes it [q k v] per
-// head.
+// Falcon's query_key_value and the first DeBERTa's in_proj hold, for each KV head, its query heads,
+// its key and its value. One KV head (multi-query) makes that [q; k; v], one query head per KV head
+// (RW) makes it [q k v] per head.
 std::vector<StoredRun> grouped_runs(const ModelConfig& config, int64_t row_elements) {
   const int64_t head = config.head_dim * row_elements;
   const int64_t group_queries = config.heads / config.kv_heads;
@@ -72,6 +72,16 @@ std::vector<StoredRun> grouped_runs(const ModelConfig& config, int64_t row_eleme
   return runs;
 }
 
+// The first DeBERTa's bias of queries and keys and values: two vectors, none of keys.
+StoredLayout query_value_bias(const ModelConfig& config, const std::string& prefix) {
+  const int64_t q = config.q_dim(), kv = config.kv_dim();
+  return {.tensors = {{.name = prefix + "attention.self.q_bias", .shape = {q}},
+                      {.name = prefix + "attention.self.v_bias", .shape = {kv}}},
+          .runs = {{.first = 0, .count = q, .stored = 0},
+                   {.first = q, .count = kv, .stored = kZeros},
+                   {.first = q + kv, .count = kv, .stored = 1}}};
+}
+
 }  // namespace
 
 StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor) {
@@ -80,6 +90,8 @@ StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor) 
   const int64_t row_elements = is_vector(role) ? 1 : tensor.cols;
   std::string prefix(name_prefix(config));
   if (role.layer >= 0) prefix += fmt::format("{}.{}.", layers_name(naming), role.layer);
+  if (naming == Naming::kDebertaV1 && role.part == Part::kQkv && role.is_bias)
+    return query_value_bias(config, prefix);
   StoredLayout layout;
   int64_t first = 0;
   for (const Piece& piece : pieces_of(config, tensor, naming)) {
@@ -89,18 +101,26 @@ StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor) 
                   numbered(piece.name.substr(is_bare ? 1 : 0), role.expert) +
                   (role.is_bias ? ".bias" : ".weight");
     stored.shape = {piece.outputs};
-    if (!is_vector(role)) stored.shape.push_back(tensor.cols);
+    if (role.part == Part::kConvolution && !role.is_bias) {
+      stored.shape.insert(stored.shape.end(), {config.hidden, config.convolution.kernel});
+    } else if (!is_vector(role)) {
+      stored.shape.push_back(tensor.cols);
+    }
     const int64_t count = piece.outputs * row_elements;
     layout.runs.push_back({.first = first, .count = count, .stored = layout.tensors.size()});
     layout.tensors.push_back(std::move(stored));
     first += count;
   }
-  if (config.family == Family::kFalcon && role.part == Part::kQkv)
+  if ((config.family == Family::kFalcon || naming == Naming::kDebertaV1) && role.part == Part::kQkv)
     layout.runs = grouped_runs(config, row_elements);
   return layout;
 }
 
-bool is_ignorable(std::string_view name) {
+bool is_ignorable(const ModelConfig& config, std::string_view name) {
+  if (!config.has_head)
+    for (const std::string_view head :
+         {"cls.", "lm_head.", "classifier.", "qa_outputs.", "lm_predictions.", "mask_predictions."})
+      if (name.starts_with(head)) return true;
   return name.ends_with("rotary_emb.inv_freq") || name.ends_with("embeddings.position_ids") ||
          name.starts_with("pooler.") || name.find(".pooler.") != std::string_view::npos;
 }

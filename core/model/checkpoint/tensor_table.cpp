@@ -22,10 +22,21 @@ int64_t expert_up_dim(Config config) { return 2 * config.experts.intermediate; }
 int64_t shared_width(Config config) { return config.experts.shared_intermediate; }
 int64_t shared_up_dim(Config config) { return 2 * config.experts.shared_intermediate; }
 bool has_shared(Config config) { return config.experts.shared_intermediate > 0; }
+bool has_shared_gate(Config config) { return has_shared(config) && config.experts.shared_gate; }
 bool norm_bias(Config config) { return config.norm_bias; }
 bool mlp_bias(Config config) { return config.mlp_bias; }
 bool has_second_norm(Config config) { return config.block != BlockStyle::kParallelOneNorm; }
 bool has_final_norm(Config config) { return config.block != BlockStyle::kPostNorm; }
+bool has_position_key(Config config) {
+  const RelativeConfig& relative = config.relative;
+  return relative.span > 0 && relative.has_keys && !relative.shares_projections;
+}
+bool has_position_query(Config config) {
+  const RelativeConfig& relative = config.relative;
+  return relative.span > 0 && relative.has_queries && !relative.shares_projections;
+}
+bool has_convolution(Config config) { return config.convolution.kernel > 0; }
+int64_t taps_dim(Config config) { return config.hidden * config.convolution.kernel; }
 bool second_norm_bias(Config config) { return has_second_norm(config) && norm_bias(config); }
 
 // clang-format off
@@ -45,6 +56,19 @@ constexpr PartRow kTable[] = {
      [](Config config) { return config.embedding_norm; },
      [](Config config) { return config.embedding_norm && norm_bias(config); }, one, hidden,
      {"", "", "", "", "", "embeddings.LayerNorm"}},
+    {Part::kRelativePositions, "relative positions", Stage::kBeforeLayers, PartKind::kTable,
+     [](Config config) { return config.relative.span > 0; }, no,
+     [](Config config) { return 2 * config.relative.span; }, hidden,
+     {"", "", "", "", "", "encoder.rel_embeddings"}},
+    {Part::kRelativeNorm, "norm of relative positions", Stage::kBeforeLayers, PartKind::kNorm,
+     [](Config config) { return config.relative.has_norm; },
+     [](Config config) { return config.relative.has_norm && norm_bias(config); }, one, hidden,
+     {"", "", "", "", "", "encoder.LayerNorm"}},
+    {Part::kConvolution, "convolution", Stage::kBeforeLayers, PartKind::kMatrix, has_convolution,
+     has_convolution, hidden, taps_dim, {"", "", "", "", "", "", "", "", "encoder.conv.conv"}},
+    {Part::kConvolutionNorm, "norm of the convolution", Stage::kBeforeLayers, PartKind::kNorm,
+     has_convolution, [](Config config) { return has_convolution(config) && norm_bias(config); }, one, hidden,
+     {"", "", "", "", "", "", "", "", "encoder.conv.LayerNorm"}},
     {Part::kNorm1, "first norm", Stage::kLayer, PartKind::kNorm, yes, norm_bias, one, hidden,
      {"input_layernorm", "input_layernorm", "ln_attn", "norm_1", "input_layernorm",
       "attention.output.LayerNorm"}},
@@ -53,7 +77,16 @@ constexpr PartRow kTable[] = {
      {"self_attn.q_proj self_attn.k_proj self_attn.v_proj", "self_attention.query_key_value",
       "self_attention.query_key_value", "attn.Wqkv",
       "self_attn.q_proj self_attn.k_proj self_attn.v_proj",
-      "attention.self.query attention.self.key attention.self.value"}},
+      "attention.self.query attention.self.key attention.self.value", nullptr, "attention.self.in_proj",
+      "attention.self.query_proj attention.self.key_proj attention.self.value_proj"}},
+    {Part::kPositionKey, "key projection of positions", Stage::kLayer, PartKind::kMatrix, has_position_key,
+     // The first version's has none.
+     [](Config config) { return has_position_key(config) && naming_of(config) != Naming::kDebertaV1; },
+     q_dim, hidden,
+     {"", "", "", "", "", "", "", "attention.self.pos_proj", "attention.self.pos_key_proj"}},
+    {Part::kPositionQuery, "query projection of positions", Stage::kLayer, PartKind::kMatrix,
+     has_position_query, has_position_query, q_dim, hidden,
+     {"", "", "", "", "", "", "", "attention.self.pos_q_proj", "attention.self.pos_query_proj"}},
     {Part::kAttentionOut, "attention output", Stage::kLayer, PartKind::kMatrix,
      yes, [](Config config) { return config.attention_out_bias; }, hidden, q_dim,
      {"self_attn.o_proj", "self_attention.dense", "self_attention.dense", "attn.out_proj",
@@ -71,11 +104,14 @@ constexpr PartRow kTable[] = {
      {"mlp.gate", "", "", "", "", "", "block_sparse_moe.gate"}},
     {Part::kSharedUp, "up of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
      shared_up_dim, hidden,
-     {"mlp.shared_expert.gate_proj mlp.shared_expert.up_proj", "", "", "", "", "", ""}},
+     {"mlp.shared_expert.gate_proj mlp.shared_expert.up_proj", "", "", "", "", "", "", nullptr, nullptr,
+      "mlp.shared_experts.gate_proj mlp.shared_experts.up_proj"}},
     {Part::kSharedDown, "down of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
-     hidden, shared_width, {"mlp.shared_expert.down_proj", "", "", "", "", "", ""}},
-    {Part::kSharedGate, "gate of the shared expert", Stage::kExpertLayer, PartKind::kMatrix, has_shared, no,
-     one, hidden, {"mlp.shared_expert_gate", "", "", "", "", "", ""}},
+     hidden, shared_width,
+     {"mlp.shared_expert.down_proj", "", "", "", "", "", "", nullptr, nullptr,
+      "mlp.shared_experts.down_proj"}},
+    {Part::kSharedGate, "gate of the shared expert", Stage::kExpertLayer, PartKind::kMatrix,
+     has_shared_gate, no, one, hidden, {"mlp.shared_expert_gate", "", "", "", "", "", ""}},
     {Part::kExpertUp, "up", Stage::kExpert, PartKind::kMatrix, yes, no, expert_up_dim, hidden,
      {"mlp.experts.@.gate_proj mlp.experts.@.up_proj", "", "", "", "", "",
       "block_sparse_moe.experts.@.w1 block_sparse_moe.experts.@.w3"}},
@@ -98,8 +134,12 @@ std::span<const PartRow> part_table() { return kTable; }
 
 std::string_view stored_names(const PartRow& row, Naming naming) {
   const char* names = row.names[static_cast<size_t>(naming)];
-  // Mixtral's files speak as Llama's, but of experts.
-  return names != nullptr ? names : row.names[static_cast<size_t>(Naming::kLlama)];
+  if (names != nullptr) return names;
+  // DeBERTa's files speak as BERT's but of what attention reads, Mixtral's and DeepSeek-MoE's as
+  // Llama's but of experts.
+  const bool is_deberta = naming == Naming::kDebertaV1 || naming == Naming::kDeberta;
+  const char* usual = row.names[static_cast<size_t>(is_deberta ? Naming::kBert : Naming::kLlama)];
+  return usual != nullptr ? usual : "";
 }
 
 const PartRow& row_of(Part part) {
@@ -111,7 +151,8 @@ const PartRow& row_of(Part part) {
 
 Naming naming_of(const ModelConfig& config) {
   switch (config.family) {
-    case Family::kLlama:  // two of one family differ in this alone
+    case Family::kLlama:  // those of one family differ in this alone
+      if (config.model_type == "deepseek") return Naming::kDeepseek;
       return config.model_type == "mixtral" ? Naming::kMixtral : Naming::kLlama;
     case Family::kFalcon:
       return config.block == BlockStyle::kParallelTwoNorms ? Naming::kFalconTwoNorms
@@ -122,6 +163,8 @@ Naming naming_of(const ModelConfig& config) {
       return Naming::kPhi;
     case Family::kBert:
       return Naming::kBert;
+    case Family::kDeberta:
+      return config.model_type == "deberta" ? Naming::kDebertaV1 : Naming::kDeberta;
   }
   raise("unknown family {}", static_cast<int>(config.family));
 }
@@ -131,17 +174,35 @@ std::string_view name_prefix(const ModelConfig& config) {
   // Two of one naming differ in this alone.
   if (naming == Naming::kBert && config.model_type == "roberta") return "roberta.";
   constexpr std::array<std::string_view, kNamings> kPrefixes = {
-      "model.", "transformer.", "transformer.", "transformer.", "model.", "bert.", "model."};
+      "model.", "transformer.", "transformer.", "transformer.", "model.",
+      "bert.",  "model.",       "deberta.",     "deberta.",     "model."};
   return kPrefixes[static_cast<size_t>(naming)];
 }
 
 std::string_view layers_name(Naming naming) {
   constexpr std::array<std::string_view, kNamings> kNames = {
-      "layers", "h", "h", "blocks", "layers", "encoder.layer", "layers"};
+      "layers",        "h",     "h", "blocks", "layers", "encoder.layer", "layers", "encoder.layer",
+      "encoder.layer", "layers"};
   return kNames[static_cast<size_t>(naming)];
 }
 
 PartKind kind_of(Part part) { return row_of(part).kind; }
+
+WeightType held_type(Part part, const WeightType& type) {
+  const PartRow& row = row_of(part);
+  const bool is_of_layer = row.stage != Stage::kBeforeLayers && row.stage != Stage::kAfterLayers;
+  const bool takes_codes = row.kind == PartKind::kMatrix && is_of_layer && part != Part::kRouter &&
+                           part != Part::kSharedGate;
+  return is_quantized(type.format) && !takes_codes ? WeightType(type.input) : type;
+}
+
+int64_t weight_bytes(const ModelConfig& config, const WeightType& type) {
+  double bits = 0.0;
+  for (const TensorSpec& tensor : canonical_tensors(config))
+    bits += static_cast<double>(tensor.rows * tensor.cols) *
+            bits_per_weight(held_type(tensor.role.part, type).format);
+  return static_cast<int64_t>(bits / 8);
+}
 
 std::string to_string(const Role& role) {
   std::string text = role.is_bias ? "bias of " : "";

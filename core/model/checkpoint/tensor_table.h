@@ -13,8 +13,19 @@
 namespace reprise::model {
 
 // The vocabularies of tensor names that files use.
-enum class Naming : uint8_t { kLlama, kFalcon, kFalconTwoNorms, kMpt, kPhi, kBert, kMixtral };
-inline constexpr size_t kNamings = static_cast<size_t>(Naming::kMixtral) + 1;
+enum class Naming : uint8_t {
+  kLlama,
+  kFalcon,
+  kFalconTwoNorms,
+  kMpt,
+  kPhi,
+  kBert,
+  kMixtral,    // as kLlama, but for the experts
+  kDebertaV1,  // as kBert, but for what attention reads
+  kDeberta,    // likewise
+  kDeepseek    // as kLlama, but for the shared experts
+};
+inline constexpr size_t kNamings = static_cast<size_t>(Naming::kDeepseek) + 1;
 
 // Where in a forward pass a part stands.
 enum class Stage : uint8_t {
@@ -48,8 +59,8 @@ const PartRow& row_of(Part part);
 std::string_view stored_names(const PartRow& row, Naming naming);
 
 Naming naming_of(const ModelConfig& config);
-// "model.", "transformer." or "bert.": files of the bare decoder, saved without its head, leave it
-// out.
+// "model.", "transformer.", "bert." or "deberta.": files of the bare decoder, saved without its
+// head, leave it out.
 std::string_view name_prefix(const ModelConfig& config);
 // "layers", "h", "blocks", "encoder.layer": what stands before a layer's number.
 std::string_view layers_name(Naming naming);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/weight_format.h"
 #include "core/model/config/config.h"
 
 namespace reprise::model {
@@ -35,9 +36,15 @@ enum class Part : uint8_t {
   kExpertDown,     // [hidden, experts.intermediate]  of each expert
   kSharedUp,       // [2 * experts.shared_intermediate, hidden]  gate rows, then up rows
   kSharedDown,     // [hidden, experts.shared_intermediate]
-  kSharedGate      // [1, hidden]  of the sigmoid that scales the shared expert
+  kSharedGate,     // [1, hidden]  of the sigmoid that scales the shared expert
+  kRelativePositions,  // [2 * relative.span, hidden]
+  kRelativeNorm,       // [1, hidden]  of its rows
+  kPositionKey,     // [heads * head_dim, hidden]  of its rows, to what queries are multiplied with
+  kPositionQuery,   // [heads * head_dim, hidden]  to what keys are multiplied with
+  kConvolution,     // [hidden, hidden * convolution.kernel]  of an input all taps, then the next's
+  kConvolutionNorm  // [1, hidden]
 };
-inline constexpr size_t kParts = static_cast<size_t>(Part::kSharedGate) + 1;
+inline constexpr size_t kParts = static_cast<size_t>(Part::kConvolutionNorm) + 1;
 
 enum class PartKind : uint8_t {
   kTable,   // rows are looked up
@@ -63,6 +70,14 @@ struct TensorSpec {
 
 // Every tensor a model of this config has, in the order of a forward pass.
 std::vector<TensorSpec> canonical_tensors(const ModelConfig& config);
+
+// How a part is held in a model whose matrices are of `type`. Codes are for the matrices of its
+// layers: embedding and head stay plain, in the dtype of the inputs [as bitsandbytes and
+// optimum-quanto leave them], and so do routers and the shared experts' gates, which are small and
+// decide where a token goes [DeepSeek's router is no linear layer to either].
+WeightType held_type(Part part, const WeightType& type);
+// Bytes of all weights of such a model, without what pads them. Tied ones count once.
+int64_t weight_bytes(const ModelConfig& config, const WeightType& type);
 
 class WeightSource {
  public:

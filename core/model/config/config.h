@@ -13,15 +13,16 @@
 
 namespace reprise::model {
 
-// Mistral is a Llama with a window, Mixtral and Qwen2-MoE are Llamas with experts, RoBERTa a BERT
-// with shifted positions.
-enum class Family : uint8_t { kLlama, kFalcon, kMpt, kPhi, kBert };
+// Mistral is a Llama with a window, Mixtral, Qwen2-MoE and DeepSeek-MoE are Llamas with experts,
+// RoBERTa a BERT with shifted positions.
+enum class Family : uint8_t { kLlama, kFalcon, kMpt, kPhi, kBert, kDeberta };
 enum class Norm : uint8_t { kRms, kLayer };
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh };
 enum class PositionScheme : uint8_t {
   kRotary,
   kAlibi,
-  kLearned  // a table
+  kLearned,  // a table
+  kNone      // none of these: relative positions alone, see RelativeConfig
 };
 
 // How attention and MLP of a block are joined.
@@ -57,14 +58,40 @@ struct AlibiConfig {
   double times = 1.0;
 };
 
+// Disentangled attention: scores also say how far apart two tokens stand. [DeBERTa §3.1, eq. 4]
+//   s_ij = scale * (<q_i, k_j> + <q_i, pk_x> + <pq_x, k_j>),  x the row of distance i - j
+// pk and pq are projections of the rows of one table, which all layers share.
+struct RelativeConfig {
+  int64_t span = 0;         // the table has 2 * span rows, distance 0 is row `span`; 0: none of it
+  bool has_keys = true;     // the term with pk, "c2p" of config.json
+  bool has_queries = true;  // the term with pq, "p2c"
+  bool shares_projections =
+      false;              // pk and pq by the layer's key and query matrices, not by own ones
+  bool has_norm = false;  // of the table's rows
+  // 0: each distance has a row, those beyond `span` share the last. Else distances up to half as
+  // many as this have; further ones share rows, on a scale that is logarithmic up to max_distance.
+  int64_t buckets = 0;
+  int64_t max_distance = 0;
+};
+
+// What DeBERTa's second version adds behind its first layer, over the tokens i of each text:
+//   y_i = norm(layer(x)_i + act(bias + sum over t of W_t x_(i + t - kernel / 2)))
+// where x is what the first layer read, and 0 outside the text.
+struct ConvolutionConfig {
+  int64_t kernel = 0;  // odd; 0: none of it
+  Activation activation = Activation::kGelu;
+};
+
 // Mixture of experts: of some layers' MLPs, a router chooses a few for each token.
 //   p = softmax(router(x))     mlp(x) = sum over the per_token largest p_e of p_e * expert_e(x)
 //                                       + sigmoid(shared_gate(x)) * shared_expert(x)
+// DeepSeek-MoE's shared experts, which together are one of their widths' sum, have no gate.
 struct ExpertsConfig {
   int64_t count = 0;                  // of a layer, the shared one not counted; 0: all layers dense
   int64_t per_token = 0;              // that a token is routed to
   int64_t intermediate = 0;           // of each expert
   int64_t shared_intermediate = 0;    // of the expert that every token passes; 0: there is none
+  bool shared_gate = true;            // else it counts as it is
   bool norm_top_k = false;            // the chosen p are divided by their sum
   int64_t sparse_step = 1;            // every so many layers, the last of them has experts, but for
   std::vector<int64_t> dense_layers;  // those listed here
@@ -90,6 +117,8 @@ struct ModelConfig {
   PositionScheme position = PositionScheme::kRotary;
   RotaryConfig rotary;
   AlibiConfig alibi;
+  RelativeConfig relative;  // beside `position`
+  ConvolutionConfig convolution;
   int64_t learned_offset = 0;  // position p reads row p + learned_offset of the table
   int64_t token_types = 0;     // rows of the table of token types; 0: the model has none
   bool embedding_norm = false;
@@ -117,11 +146,11 @@ struct ModelConfig {
 };
 
 // Reads a config.json of any supported family: model_type llama, mistral, mixtral, qwen2_moe,
-// falcon (also RefinedWeb and RefinedWebModel), mpt, phi, bert or roberta. Absent keys take Hugging
-// Face's defaults; dimensions have none. Throws Error naming file and key for anything missing,
-// impossible or unsupported (an unsupported value is never ignored, it would be measured as the
-// real thing) and for a key that looks like a misspelling of an absent one. Other unknown keys are
-// metadata and pass.
+// deepseek, falcon (also RefinedWeb and RefinedWebModel), mpt, phi, bert, roberta, deberta or
+// deberta-v2 (v3 is one). Absent keys take Hugging Face's defaults; dimensions have none. Throws
+// Error naming file and key for anything missing, impossible or unsupported (an unsupported value
+// is never ignored, it would be measured as the real thing) and for a key that looks like a
+// misspelling of an absent one. Other unknown keys are metadata and pass.
 ModelConfig parse_config(const Json& json, const std::string& source);
 // `dir_or_name`: a folder with config.json, a config.json itself, or the name of a shipped shape
 // ("llama-2-7b"); a path that exists comes first. eos_ids gain those of a generation_config.json

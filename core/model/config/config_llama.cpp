@@ -1,5 +1,5 @@
 // config.json of Llama 1, 2, 3 and Code Llama, of Mistral, which is a Llama with a window, and of
-// Mixtral and Qwen2-MoE, which are Llamas with experts.
+// Mixtral, Qwen2-MoE and DeepSeek-MoE, which are Llamas with experts.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -83,6 +83,17 @@ void read_experts(JsonObject& json, const std::string& count_key, int64_t defaul
           json.where("num_experts_per_tok"), experts.per_token, count_key, experts.count);
 }
 
+// How many shared experts there are: together one that is as wide as all of them.
+void read_shared_experts(JsonObject& json, ExpertsConfig& experts) {
+  experts.shared_gate = false;
+  if (!json.has("n_shared_experts")) return;
+  const int64_t shared = json.integer_in("n_shared_experts", 0, kMaxExperts);
+  if (shared * experts.intermediate > kMaxIntermediate)
+    raise("{}: {} experts of width {} are wider than {} together", json.where("n_shared_experts"),
+          shared, experts.intermediate, kMaxIntermediate);
+  experts.shared_intermediate = shared * experts.intermediate;
+}
+
 void read_dense_layers(JsonObject& json, ModelConfig& config) {
   if (!json.has("mlp_only_layers")) return;
   for (const int64_t layer : json.integers("mlp_only_layers")) {
@@ -147,6 +158,29 @@ void read_qwen2_moe(JsonObject& json, ModelConfig& config) {
   require_off(json, "attention_bias");
   require_off(json, "mlp_bias");
   check_layer_types(json, config);
+}
+
+void read_deepseek(JsonObject& json, ModelConfig& config) {
+  read_common(json, {.max_positions = 2048, .kv_heads = 0, .bos_id = 100000, .eos_id = 100001},
+              config);
+  config.qkv_bias = config.attention_out_bias = json.boolean("attention_bias", false);
+  // What its successors have: this model's files do not, and it would be computed wrong.
+  for (const char* key : {"sliding_window", "mlp_bias", "kv_lora_rank", "topk_group"})
+    require_off(json, key);
+  check_layer_types(json, config);
+  json.allow({"aux_loss_alpha", "seq_aux"});  // of training
+  if (!json.has("n_routed_experts")) return;  // every layer is dense
+  ExpertsConfig& experts = config.experts;
+  experts.intermediate = read_count(json, "moe_intermediate_size", kMaxIntermediate, 1407);
+  read_experts(json, "n_routed_experts", 1, 1, experts);
+  read_shared_experts(json, experts);
+  read_choice(json, "scoring_func", {"softmax"});
+  // A single choice is not divided by itself.
+  experts.norm_top_k = json.boolean("norm_topk_prob", false) && experts.per_token > 1;
+  const int64_t first = json.integer_in("first_k_dense_replace", 0, config.layers, 0);
+  const int64_t frequency = read_count(json, "moe_layer_freq", kMaxLayers, 1);
+  for (int64_t layer = 0; layer < config.layers; ++layer)
+    if (layer < first || layer % frequency != 0) experts.dense_layers.push_back(layer);
 }
 
 }  // namespace reprise::model

@@ -25,12 +25,17 @@ AttentionStep::AttentionStep(Network& network)
       for (float& slope : slopes_) slope *= factor;
     params_.alibi.slopes = slopes_;
   }
+  if (config.relative.span > 0) relative_ = std::make_unique<Disentangled>(network);
 }
 
 void AttentionStep::begin(const StepInput& step) {
   kept_ = {};
   step_->begin(step.plan, network_.config.heads, params_);
   if (network_.config.position == PositionScheme::kRotary) prepare_angles(step.plan);
+  if (relative_ == nullptr) return;
+  if (step.score_bias != nullptr)
+    raise("{} has score terms of its own and takes none besides", network_.config.name);
+  relative_->begin(step);
 }
 
 void AttentionStep::attend(int64_t layer, const StepInput& step, const LayerChoice& choice) {
@@ -39,11 +44,16 @@ void AttentionStep::attend(int64_t layer, const StepInput& step, const LayerChoi
       project_qkv(layer, step);
       if (choice.keep_map || choice.show_map || step.score_bias != nullptr)
         return attend_by_map(layer, step, choice);
+      if (relative_ != nullptr)
+        return relative_->attend(
+            layer, projected(),
+            {.data = network_.buffers.attended.data(), .dtype = network_.dtype});
       step_->attend(layer, queries(),
                     {.data = network_.buffers.attended.data(), .dtype = network_.dtype});
       return;
     case LayerAction::kReuseMap:
       project_values(layer, step);
+      if (!choice.sparse_maps.empty()) return apply_sparse(layer, step, choice.sparse_maps);
       return apply(layer, step, choice.maps);
     case LayerAction::kShareMap:
       REPRISE_CHECK(kept_.map.rows > 0, "layer {} shares a map, and no earlier layer kept one",
@@ -106,15 +116,11 @@ void AttentionStep::attend_by_map(int64_t layer, const StepInput& step, const La
   const int64_t rows = step.plan.rows(), keys = kernels::most_keys(step.plan);
   require_device(network_.context.device, "an attention map");
   const float* biases = nullptr;
-  if (step.score_bias != nullptr) {
+  ScoreBias* terms = relative_ != nullptr ? relative_.get() : step.score_bias;
+  if (terms != nullptr) {
     grow(biases_, config.heads * rows, keys, DType::kF32, network_.context);
-    const float* qkv = network_.buffers.qkv.as<float>();
-    step.score_bias->fill(layer, step,
-                          {.q = qkv,
-                           .k = qkv + config.q_dim(),
-                           .v = qkv + config.q_dim() + config.kv_dim(),
-                           .row_stride = qkv_dim()},
-                          {biases_.as<float>(), static_cast<size_t>(config.heads * rows * keys)});
+    terms->fill(layer, step, projected(),
+                {biases_.as<float>(), static_cast<size_t>(config.heads * rows * keys)});
     biases = biases_.as<float>();
   }
   grow(map_, config.heads * rows, keys, DType::kF32, network_.context);
@@ -133,6 +139,13 @@ void AttentionStep::apply(int64_t layer, const StepInput& step,
   kernels::apply_map(step.plan, layer, maps, network_.config.heads,
                      {.data = network_.buffers.attended.data(), .dtype = network_.dtype},
                      network_.context);
+}
+
+void AttentionStep::apply_sparse(int64_t layer, const StepInput& step,
+                                 std::span<const kernels::SparseRowMap> maps) {
+  kernels::apply_sparse_map(step.plan, layer, maps, network_.config.heads,
+                            {.data = network_.buffers.attended.data(), .dtype = network_.dtype},
+                            network_.context);
 }
 
 // Rows of one sequence stand together, so runs of equal length are few.
@@ -180,6 +193,15 @@ kernels::QueryView AttentionStep::queries() const {
   return {.data = network_.buffers.qkv.as<float>(),
           .row_stride = qkv_dim(),
           .heads = network_.config.heads};
+}
+
+ScoreBias::Qkv AttentionStep::projected() const {
+  const ModelConfig& config = network_.config;
+  const float* qkv = network_.buffers.qkv.as<float>();
+  return {.q = qkv,
+          .k = qkv + config.q_dim(),
+          .v = qkv + config.q_dim() + config.kv_dim(),
+          .row_stride = qkv_dim()};
 }
 
 int64_t AttentionStep::qkv_dim() const {

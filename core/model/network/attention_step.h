@@ -8,6 +8,7 @@
 #include "core/kernels/attention.h"
 #include "core/kernels/attention_map.h"
 #include "core/kernels/step_attention.h"
+#include "core/model/network/disentangled.h"
 #include "core/model/network/layer_policy.h"
 #include "core/model/network/network.h"
 
@@ -35,10 +36,13 @@ class AttentionStep {
   // Through a map as values: scores with a bias, maps that are kept or shown.
   void attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice);
   void apply(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
+  void apply_sparse(int64_t layer, const StepInput& step,
+                    std::span<const kernels::SparseRowMap> maps);
   void prepare_angles(const kv::AttentionPlan& plan);
   const std::vector<float>& frequencies_for(int64_t length);
   void clip(float* data, int64_t rows, int64_t cols) const;
   [[nodiscard]] kernels::QueryView queries() const;
+  [[nodiscard]] ScoreBias::Qkv projected() const;
   [[nodiscard]] int64_t qkv_dim() const;
 
   Network& network_;
@@ -48,6 +52,7 @@ class AttentionStep {
   int64_t frequencies_length_ = -1;
   std::unique_ptr<kernels::StepAttention> step_;  // of the plan of a step, for all layers
   Buffer map_, biases_;                           // [heads, rows, keys] f32
+  std::unique_ptr<Disentangled> relative_;        // null: scores know no relative positions
   kernels::RowMap kept_;  // the last map that a layer of this step kept; no rows: none
 };
 

@@ -24,6 +24,13 @@ class Block::Input final : public LayerInput {
             network_.context.device};
   }
 
+  [[nodiscard]] TensorView residual() const override {
+    return {network_.buffers.residual.data(),
+            DType::kF32,
+            {step().plan.rows(), network_.config.hidden},
+            network_.context.device};
+  }
+
  private:
   Network& network_;
   bool is_ready_;
@@ -31,7 +38,15 @@ class Block::Input final : public LayerInput {
 
 void Block::run(int64_t layer, const StepInput& step, const std::span<const int32_t>* kept) {
   Input input(network_, layer, step);
-  const LayerChoice choice = step.policy != nullptr ? step.policy->choose(input) : LayerChoice{};
+  run_chosen(input, step.policy != nullptr ? step.policy->choose(input) : LayerChoice{}, kept);
+  tell(step, layer, BlockPoint::kDone,
+       kept != nullptr ? static_cast<int64_t>(kept->size()) : step.plan.rows());
+}
+
+void Block::run_chosen(Input& input, const LayerChoice& choice,
+                       const std::span<const int32_t>* kept) {
+  const StepInput& step = input.step();
+  const int64_t layer = input.layer(), all = step.plan.rows();
   if (choice.action == LayerAction::kSkipBlock) {
     if (kept != nullptr)
       network_.move_rows(network_.buffers.residual, network_.config.hidden, DType::kF32, *kept);
@@ -44,15 +59,27 @@ void Block::run(int64_t layer, const StepInput& step, const std::span<const int3
     if (has_attention) attention_.fill_cache(layer, step, choice);
     return;
   }
-  const int64_t all = step.plan.rows();
   if (network_.config.block == BlockStyle::kParallelTwoNorms)
     network_.norm(network_.layer(layer)[Part::kNorm2], network_.buffers.residual.as<float>(), all,
                   network_.buffers.normed_mlp.data(), network_.dtype);
   if (has_attention) attention_.attend(layer, step, choice);
   if (kept != nullptr) keep_rows(*kept, has_attention);
   const int64_t rows = kept != nullptr ? static_cast<int64_t>(kept->size()) : all;
-  join_attention(layer, rows, has_attention);
+  if (has_attention) {
+    attention_.project_out(layer, rows);
+    tell(step, layer, BlockPoint::kAttended, rows);
+  }
+  norm_attended(layer, rows);
   add_mlp(layer, rows);
+}
+
+void Block::tell(const StepInput& step, int64_t layer, BlockPoint point, int64_t rows) {
+  if (step.policy == nullptr) return;
+  step.policy->passed(layer, point,
+                      {network_.buffers.residual.data(),
+                       DType::kF32,
+                       {rows, network_.config.hidden},
+                       network_.context.device});
 }
 
 void Block::keep_rows(std::span<const int32_t> kept, bool has_attention) {
@@ -66,9 +93,8 @@ void Block::keep_rows(std::span<const int32_t> kept, bool has_attention) {
     network_.move_rows(buffers.normed_mlp, config.hidden, network_.dtype, kept);
 }
 
-void Block::join_attention(int64_t layer, int64_t rows, bool has_attention) {
+void Block::norm_attended(int64_t layer, int64_t rows) {
   Activations& buffers = network_.buffers;
-  if (has_attention) attention_.project_out(layer, rows);
   if (network_.config.block == BlockStyle::kSequential)
     network_.norm(network_.layer(layer)[Part::kNorm2], buffers.residual.as<float>(), rows,
                   buffers.normed.data(), network_.dtype);

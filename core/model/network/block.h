@@ -29,9 +29,11 @@ class Block {
 
  private:
   class Input;
+  void run_chosen(Input& input, const LayerChoice& choice, const std::span<const int32_t>* kept);
   void keep_rows(std::span<const int32_t> kept, bool has_attention);
-  void join_attention(int64_t layer, int64_t rows, bool has_attention);
+  void norm_attended(int64_t layer, int64_t rows);
   void add_mlp(int64_t layer, int64_t rows);
+  void tell(const StepInput& step, int64_t layer, BlockPoint point, int64_t rows);
   // Post-norm blocks: the residual becomes its norm, in f32 and as the next sublayer reads it.
   void norm_residual(const LoadedPart& norm, int64_t rows);
 

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/kernels/gather_rows.h"
 #include "core/model/network/block.h"
+#include "core/model/network/convolution.h"
 #include "core/model/network/embed.h"
 #include "core/model/network/transformer.h"
 
@@ -23,11 +25,14 @@ class Transformer final : public Decoder {
                  .weights = std::move(weights),
                  .context = context},
         embed_(network_),
-        block_(network_) {}
+        block_(network_) {
+    if (network_.config.convolution.kernel > 0) convolution_.emplace(network_);
+  }
 
   [[nodiscard]] const ModelConfig& config() const override { return network_.config; }
   [[nodiscard]] DType dtype() const override { return network_.dtype; }
   [[nodiscard]] int64_t weight_bytes() const override { return network_.weights.bytes(); }
+  [[nodiscard]] WeightFormat weight_format() const override { return network_.weights.type.format; }
   [[nodiscard]] int64_t touched_experts() const override { return block_.touched_experts(); }
   [[nodiscard]] std::shared_ptr<DeviceRuntime> runtime() const override {
     return network_.context.runtime;
@@ -41,6 +46,7 @@ class Transformer final : public Decoder {
     block_.prepare(step.plan.rows());
     embed_.run(step);
     block_.begin(step);
+    if (convolution_) convolution_->begin(step);
     // Of the last layer, other rows only need their keys and values: nothing reads what follows.
     const std::span<const int32_t> wanted = wanted_rows(step);
     prepare_logits(step);
@@ -105,7 +111,10 @@ class Transformer final : public Decoder {
 
   void run_blocks(const StepInput& step, std::span<const int32_t> wanted) {
     const int64_t last = network_.config.layers - 1;
-    for (int64_t layer = 0; layer < last; ++layer) block_.run(layer, step, nullptr);
+    for (int64_t layer = 0; layer < last; ++layer) {
+      block_.run(layer, step, nullptr);
+      if (layer == 0 && convolution_) convolution_->add(step.plan.rows());
+    }
     block_.run(last, step, &wanted);
   }
 
@@ -168,6 +177,7 @@ class Transformer final : public Decoder {
   Network network_;
   Embed embed_;
   Block block_;
+  std::optional<Convolution> convolution_;
   std::vector<int32_t> wanted_, places_;  // of the step under way
   Buffer logits_, hidden_;                // of another device than the CPU
 };

@@ -16,8 +16,8 @@ namespace reprise::model {
 
 struct LoadOptions {
   DType dtype = DType::kF32;  // of activations, tables and what the kernels multiply: f32 or bf16
-  // How matrices are held; unset: the plain format of `dtype`. One that is not multiplied with
-  // `dtype` is an error, which names those that are.
+  // How matrices are held (see held_type()); unset: the plain format of `dtype`. A plain format of
+  // another dtype is an error, which names those that are multiplied with `dtype`.
   std::optional<WeightFormat> weight_format = std::nullopt;
   bool random_weights = false;  // `dir_or_shape` may then be a shipped shape's name
   uint64_t seed = 0;            // of random weights
@@ -29,6 +29,8 @@ class Decoder {
   [[nodiscard]] virtual const ModelConfig& config() const = 0;
   [[nodiscard]] virtual DType dtype() const = 0;
   [[nodiscard]] virtual int64_t weight_bytes() const = 0;  // as packed in memory
+  // How the matrices of its layers are held: see held_type().
+  [[nodiscard]] virtual WeightFormat weight_format() const { return format_of(dtype()); }
   // Experts that rows of the last step were routed to, counted in each layer: the others' weights
   // were not read. 0 where the model has none.
   [[nodiscard]] virtual int64_t touched_experts() const { return 0; }

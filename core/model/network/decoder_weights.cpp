@@ -17,13 +17,17 @@ Tensor read_vector(const WeightSource& source, const TensorSpec& spec, const Con
   return placed(std::move(values), context);
 }
 
-kernels::Weight read_matrix(const WeightSource& source, const TensorSpec& spec, WeightFormat format,
-                            const Context& context) {
-  return {spec.rows, spec.cols, format,
-          [&](int64_t first, int64_t end, void* out) {
-            source.read_rows(spec, first, end, input_dtype(format), out);
-          },
-          context};
+kernels::Weight read_matrix(const WeightSource& source, const TensorSpec& spec,
+                            const WeightType& type, const Context& context) {
+  const auto fill = [&](int64_t first, int64_t end, void* out) {
+    source.read_rows(spec, first, end, source_dtype(type.format), out);
+  };
+  try {
+    return {spec.rows, spec.cols, type, fill, context};
+  } catch (const kernels::NotFiniteError& error) {
+    raise("{}: {}; hold it in f32 or bf16 (--weight-format), or repair the checkpoint",
+          to_string(spec.role), error.what());
+  }
 }
 
 Tensor read_table(const WeightSource& source, const TensorSpec& spec, DType dtype,
@@ -39,18 +43,31 @@ Tensor read_table(const WeightSource& source, const TensorSpec& spec, DType dtyp
   return placed(std::move(tensor), context);
 }
 
-void require_memory(const ModelConfig& config, WeightFormat format, const Context& context) {
+// What else to ask for, where the weights do not fit in `type`.
+std::string smaller_format(const ModelConfig& config, const WeightType& type, int64_t have,
+                           bool is_host) {
+  if (type.format == WeightFormat::kF32 && weight_bytes(config, DType::kBF16) <= have)
+    return " or --dtype bf16";
+  if (!is_host) return "";  // a device multiplies no codes
+  for (const WeightFormat format : {WeightFormat::kInt8, WeightFormat::kInt4})
+    if (bits_per_weight(format) < bits_per_weight(type.format) &&
+        weight_bytes(config, {format, type.input}) <= have)
+      return fmt::format(" or --weight-format {}", name_of(format));
+  return "";
+}
+
+void require_memory(const ModelConfig& config, const WeightType& type, const Context& context) {
   const bool is_host = context.runtime == nullptr;
-  const int64_t need = config.parameters() * static_cast<int64_t>(size_of(input_dtype(format)));
+  const int64_t need = weight_bytes(config, type);
   const int64_t have = is_host ? available_bytes() : context.runtime->available_bytes();
   if ((have > 0 || !is_host) && need > have)
     raise(
         "{}: the weights need {:.2f} GiB in {} and {:.2f} GiB are available{}: use a smaller "
         "model{}",
-        config.name, static_cast<double>(need) / 0x1p30, name_of(format),
+        config.name, static_cast<double>(need) / 0x1p30, name_of(type.format),
         static_cast<double>(have) / 0x1p30,
         is_host ? "" : fmt::format(" on device {}", name_of(context.device)),
-        format == WeightFormat::kF32 && need / 2 <= have ? " or --dtype bf16" : "");
+        smaller_format(config, type, have, is_host));
 }
 
 }  // namespace
@@ -77,9 +94,10 @@ int64_t DecoderWeights::bytes() const {
 }
 
 DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source,
-                            WeightFormat format, const Context& context) {
-  require_memory(config, format, context);
+                            const WeightType& type, const Context& context) {
+  require_memory(config, type, context);
   DecoderWeights weights;
+  weights.type = type;
   weights.layers.resize(static_cast<size_t>(config.layers));
   for (const TensorSpec& spec : canonical_tensors(config)) {
     const Role& role = spec.role;
@@ -91,9 +109,9 @@ DecoderWeights load_weights(const ModelConfig& config, const WeightSource& sourc
     } else if (kind_of(role.part) == PartKind::kNorm) {
       part.values = read_vector(source, spec, context);
     } else if (kind_of(role.part) == PartKind::kTable && !is_tied) {
-      part.table = read_table(source, spec, input_dtype(format), context);
+      part.table = read_table(source, spec, type.input, context);
     } else {
-      part.matrix = read_matrix(source, spec, format, context);
+      part.matrix = read_matrix(source, spec, held_type(role.part, type), context);
     }
     source.release(spec);
   }

@@ -34,7 +34,8 @@ class PartSet {
 };
 
 struct DecoderWeights {
-  PartSet model;  // what belongs to no layer; a tied embedding's rows are those of the head
+  WeightType type;  // of the layers' matrices
+  PartSet model;    // what belongs to no layer; a tied embedding's rows are those of the head
   std::vector<PartSet> layers;
 
   [[nodiscard]] int64_t bytes() const;
@@ -43,9 +44,9 @@ struct DecoderWeights {
 };
 
 // Reads and packs every tensor, one after the other, so that peak memory stays near the packed
-// size: matrices in `format`, tables in the dtype that it is multiplied with. Throws Error with
-// need and have when the weights will not fit.
+// size: matrices as held_type() says, tables in the dtype of the inputs. Throws Error with need and
+// have when the weights will not fit, and naming the tensor where one has no codes.
 DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source,
-                            WeightFormat format, const Context& context);
+                            const WeightType& type, const Context& context);
 
 }  // namespace reprise::model

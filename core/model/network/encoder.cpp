@@ -1,20 +1,38 @@
 #include "core/model/network/encoder.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/base/error.h"
 
 namespace reprise::model {
 
-Encoder::Encoder(Decoder& model) : model_(model) {
-  if (model.config().is_causal)
-    raise("{} is a decoder, whose tokens see earlier ones alone: encode with bert or roberta",
-          model.config().name);
+void Encoder::encode(const EncodeStep& step, std::span<float> hidden) {
+  begin(step.texts);
+  choose_rows(step.hidden_of);
+  model_.forward({.ids = ids_,
+                  .plan = plan_,
+                  .hidden_rows = rows_,
+                  .token_types = token_types_,
+                  .policy = step.policy},
+                 {.hidden = hidden});
 }
 
-void Encoder::encode(std::span<const EncoderText> texts, std::span<float> hidden,
-                     LayerPolicy* policy) {
+void Encoder::next_logits(std::span<const EncoderText> texts, LayerPolicy* policy,
+                          std::span<float> logits) {
+  begin(texts);
+  choose_rows(HiddenOf::kLastToken);
+  REPRISE_CHECK(rows_.size() == texts.size(), "{} of {} texts have tokens", rows_.size(),
+                texts.size());
+  model_.forward({.ids = ids_,
+                  .plan = plan_,
+                  .logit_rows = rows_,
+                  .token_types = token_types_,
+                  .policy = policy},
+                 {.logits = logits});
+}
+
+// The step's plan and ids.
+void Encoder::begin(std::span<const EncoderText> texts) {
   plan_.clear();
   ids_.clear();
   token_types_.clear();
@@ -24,17 +42,24 @@ void Encoder::encode(std::span<const EncoderText> texts, std::span<float> hidden
   for (const EncoderText& text : texts)
     if (!text.ids.empty()) append(text);
   plan_.finish();
-  rows_.resize(ids_.size());
-  std::iota(rows_.begin(), rows_.end(), 0);
-  model_.forward({.ids = ids_,
-                  .plan = plan_,
-                  .hidden_rows = rows_,
-                  .token_types = token_types_,
-                  .policy = policy},
-                 {.hidden = hidden});
 }
 
-// A text is one block of the scratch cache, and one item without a mask.
+void Encoder::choose_rows(HiddenOf hidden_of) {
+  rows_.clear();
+  for (const kv::WorkItem& text : plan_.items) switch (hidden_of) {
+      case HiddenOf::kEveryToken:
+        for (int32_t row = text.first_row; row < text.end_row; ++row) rows_.push_back(row);
+        break;
+      case HiddenOf::kFirstToken:
+        rows_.push_back(text.first_row);
+        break;
+      case HiddenOf::kLastToken:
+        rows_.push_back(text.end_row - 1);
+        break;
+    }
+}
+
+// A text is one block of the scratch cache, and one item.
 void Encoder::append(const EncoderText& text) {
   REPRISE_CHECK(text.token_types.empty() || text.token_types.size() == text.ids.size(),
                 "{} token types for {} ids", text.token_types.size(), text.ids.size());
@@ -46,7 +71,9 @@ void Encoder::append(const EncoderText& text) {
   token_types_.resize(ids_.size(), 0);
   plan_.items.push_back({.segment = static_cast<int32_t>(plan_.segments.size()),
                          .first_row = first,
-                         .end_row = first + count});
+                         .end_row = first + count,
+                         .mask = model_.config().is_causal ? kv::Mask::kCausal : kv::Mask::kNone,
+                         .visible = 1});
   plan_.segments.push_back({.first_block = static_cast<int32_t>(plan_.block_offsets.size()),
                             .block_tokens = count,
                             .tokens = count});

@@ -1,4 +1,4 @@
-// Texts through a bidirectional model at once: hidden states of every token, no cache that stays.
+// Texts through a model at once, without padding: their last hidden states, no cache that stays.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,35 @@ struct EncoderText {
   std::span<const int32_t> token_types;  // [ids], or empty: all 0
 };
 
+// Whose last hidden states are wanted. What the last layer computes for others is spared.
+enum class HiddenOf : uint8_t { kEveryToken, kFirstToken, kLastToken };
+
+struct EncodeStep {
+  std::span<const EncoderText> texts;
+  HiddenOf hidden_of = HiddenOf::kEveryToken;
+  LayerPolicy* policy = nullptr;
+};
+
 class Encoder {
  public:
-  // `model` must outlive the encoder. Throws Error if it is causal: its tokens must not see later
-  // ones.
-  explicit Encoder(Decoder& model);
+  // `model` must outlive the encoder.
+  explicit Encoder(Decoder& model) : model_(model) {}
 
-  // hidden [sum of tokens, hidden] f32: last hidden states, text after text. A text's tokens stand
-  // at positions 0, 1, ... and see that text alone. Throws Error for ids, types and lengths that
-  // the model does not have.
-  void encode(std::span<const EncoderText> texts, std::span<float> hidden,
-              LayerPolicy* policy = nullptr);
+  // hidden [wanted tokens, hidden] f32: last hidden states, text after text. A text's tokens stand
+  // at positions 0, 1, ... and see that text alone: all of it in an encoder, in a decoder what is
+  // not behind them. A text without tokens has no states. Throws Error for ids, types and lengths
+  // that the model does not have.
+  void encode(const EncodeStep& step, std::span<float> hidden);
+
+  // logits [texts, vocab] f32 of what follows each text, none of which is empty (CHECK). Throws
+  // Error for a model that has no head, and as encode().
+  void next_logits(std::span<const EncoderText> texts, LayerPolicy* policy,
+                   std::span<float> logits);
 
  private:
+  void begin(std::span<const EncoderText> texts);
   void append(const EncoderText& text);
+  void choose_rows(HiddenOf hidden_of);
   void make_room(int64_t tokens);
 
   Decoder& model_;

@@ -79,8 +79,10 @@ void Experts::add(const PartSet& layer, const void* x, int64_t rows, float* resi
 }
 
 void Experts::add_shared(const PartSet& layer, const void* x, int64_t rows, float* residual) {
-  feed_forward_.run(layer[Part::kSharedUp], layer[Part::kSharedDown], x, rows, made_.as<float>(),
-                    /*accumulate=*/false);
+  const LoadedPart &up = layer[Part::kSharedUp], &down = layer[Part::kSharedDown];
+  if (!network_.config.experts.shared_gate)
+    return feed_forward_.run(up, down, x, rows, residual, /*accumulate=*/true);
+  feed_forward_.run(up, down, x, rows, made_.as<float>(), /*accumulate=*/false);
   network_.linear(layer[Part::kSharedGate], x, rows, logits_.data(), DType::kF32);
   const std::span<const float> gate = logits(rows);
   weights_.resize(static_cast<size_t>(rows));

@@ -6,6 +6,7 @@
 
 #include "core/device/tensor.h"
 #include "core/kernels/attention_map.h"
+#include "core/kernels/sparse_map.h"
 #include "core/model/network/step.h"
 
 namespace reprise::model {
@@ -14,15 +15,18 @@ enum class LayerAction : uint8_t {
   kCompute,        // as the model defines it
   kReuseMap,       // values with given maps: no queries, keys, rotation, scores or softmax
                    //                                                                  [AttnCache]
-  kShareMap,       // the same with the map that an earlier layer of this step kept  [LazyFormer]
-  kSkipAttention,  // attention adds nothing; the MLP and the norms stay     [SAN, AttnDrop]
-  kSkipBlock       // rows pass as they are                                      [BlockDrop]
+  kShareMap,       // the same with the map that an earlier layer of this step kept
+                   //                                                            [LazyFormer, SAN]
+  kSkipAttention,  // attention adds nothing; the MLP and the norms stay                [AttnDrop]
+  kSkipBlock       // rows pass as they are                                            [BlockDrop]
 };
 
 struct LayerChoice {
   LayerAction action = LayerAction::kCompute;
-  // kReuseMap: they cover the step's rows once, in order; a map's heads are the query heads.
+  // kReuseMap, one of the two: they cover the step's rows once, in order; a map's heads are the
+  // query heads.
   std::span<const kernels::RowMap> maps;
+  std::span<const kernels::SparseRowMap> sparse_maps;
   // kCompute: keep the map for later layers of the step, show it to the policy. Either takes the
   // slow path that computes a map as values.
   bool keep_map = false;
@@ -39,10 +43,18 @@ class LayerInput {
   // What attention will read: [rows, hidden], after the input norm of blocks that have one, in the
   // model's dtype. Computed when asked for; a layer that is skipped need not.
   [[nodiscard]] virtual TensorView hidden() = 0;
+  // What enters the block: [rows, hidden] f32.
+  [[nodiscard]] virtual TensorView residual() const = 0;
 
  private:
   int64_t layer_;
   const StepInput& step_;
+};
+
+// How far a block has come.
+enum class BlockPoint : uint8_t {
+  kAttended,  // attention has added what it adds, its output projection included
+  kDone
 };
 
 // Decides each layer of a step, in their order. A layer that does not compute leaves no keys in the
@@ -53,8 +65,19 @@ class LayerPolicy {
   virtual ~LayerPolicy() = default;
   // Maps must live until the next call. Errors thrown here end the step.
   virtual LayerChoice choose(LayerInput& input) = 0;
+  // Whether what it chooses differs from prompt to prompt, so that keys may be missing which a
+  // later step of the same sequence would read: then hidden states of a prompt and its first next
+  // token are all that can be asked for. [AttnCache §4]
+  [[nodiscard]] virtual bool is_of_prefill_alone() const { return false; }
   // A map asked for by show_map: [heads, rows, keys] f32, valid during the call.
   virtual void observe_map(int64_t /*layer*/, const kernels::MapView& /*map*/) {}
+  // A layer has come to a point; one that is skipped comes to kDone alone, as does the last one of
+  // a step of which nothing is wanted but the cache. `residual` [rows, hidden] f32 is what has
+  // become of LayerInput::residual(); in the last layer only its rows whose output is wanted.
+  virtual void passed(int64_t /*layer*/, BlockPoint /*point*/, const TensorView& /*residual*/) {}
+  // Of policies that are asked together (policy_chain.h): the layer does what another one chose, so
+  // a map that this one would have kept or shared is not there.
+  virtual void overruled(int64_t /*layer*/) {}
 };
 
 // Terms of a model's scores that are neither q k^T nor ALiBi.

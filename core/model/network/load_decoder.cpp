@@ -8,16 +8,18 @@
 namespace reprise::model {
 namespace {
 
-// The format the options ask for. Of those that exist, each is multiplied with one dtype.
-WeightFormat format_of_options(const LoadOptions& options) {
+// How the options ask for matrices to be held. Plain formats are multiplied with their own dtype.
+WeightType type_of_options(const LoadOptions& options) {
   const WeightFormat plain = format_of(options.dtype);
   if (options.dtype == DType::kF16)
     raise("dtype f16 is not supported for weights and activations: use f32 or bf16");
   const WeightFormat format = options.weight_format.value_or(plain);
-  if (format == WeightFormat::kF16 || input_dtype(format) != options.dtype)
-    raise("weights in format {} are not multiplied with activations in {}: that dtype takes {}",
-          name_of(format), name_of(options.dtype), name_of(plain));
-  return format;
+  if (!is_quantized(format) && format != plain)
+    raise(
+        "weights in format {} are not multiplied with activations in {}: that dtype takes {}, "
+        "int8, int4, nf4 and nf4-double",
+        name_of(format), name_of(options.dtype), name_of(plain));
+  return {format, options.dtype};
 }
 
 // Where the weights come from; brings `config` to what the checkpoint holds.
@@ -37,17 +39,17 @@ std::unique_ptr<WeightSource> open_source(const std::string& dir_or_shape,
 }  // namespace
 
 void check_loadable(const std::string& dir_or_shape, const LoadOptions& options) {
-  (void)format_of_options(options);
+  (void)type_of_options(options);
   ModelConfig config = load_config(dir_or_shape);
   (void)open_source(dir_or_shape, options, config);
 }
 
 std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,
                                       const Context& context) {
-  const WeightFormat format = format_of_options(options);
+  const WeightType type = type_of_options(options);
   ModelConfig config = load_config(dir_or_shape);
   const auto source = open_source(dir_or_shape, options, config);
-  DecoderWeights weights = load_weights(config, *source, format, context);
+  DecoderWeights weights = load_weights(config, *source, type, context);
   return make_transformer(std::move(config), options.dtype, std::move(weights), context);
 }
 

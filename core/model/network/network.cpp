@@ -12,6 +12,18 @@ const float* or_null(const Tensor& values) { return values.empty() ? nullptr : v
 
 }  // namespace
 
+kernels::ActivationKind kernel_of(Activation activation) {
+  switch (activation) {
+    case Activation::kSilu:
+      return kernels::ActivationKind::kSilu;
+    case Activation::kGelu:
+      return kernels::ActivationKind::kGelu;
+    case Activation::kGeluTanh:
+      return kernels::ActivationKind::kGeluTanh;
+  }
+  return kernels::ActivationKind::kSilu;
+}
+
 void Activations::prepare(const ModelConfig& config, DType dtype, int64_t wanted_rows,
                           const Context& context) {
   if (wanted_rows <= rows) return;

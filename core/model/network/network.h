@@ -6,6 +6,7 @@
 
 #include "core/device/buffer.h"
 #include "core/device/context.h"
+#include "core/kernels/activation.h"
 #include "core/kernels/linear.h"
 #include "core/model/config/config.h"
 #include "core/model/network/decoder_weights.h"
@@ -50,6 +51,8 @@ struct Network {
   // Copies to the host what the context's device holds; waits for it.
   void copy_out(const void* from, void* host, size_t bytes) const;
 };
+
+kernels::ActivationKind kernel_of(Activation activation);
 
 // Grows `buffer` to hold [rows, cols] in the memory of the context's device; what it held is lost
 // if it grows.

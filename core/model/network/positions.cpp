@@ -1,6 +1,8 @@
 #include "core/model/network/positions.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <numbers>
 
 namespace reprise::model {
@@ -68,6 +70,25 @@ std::vector<float> alibi_slopes(int64_t heads, double bias_max) {
   for (int64_t k = 1; k <= n; k += 2) slopes.push_back(slope(k));
   slopes.resize(static_cast<size_t>(heads));
   return slopes;
+}
+
+std::vector<int32_t> relative_buckets(const RelativeConfig& relative, int64_t longest) {
+  const int64_t mid = relative.buckets / 2;
+  const auto bucket_of = [&](int64_t distance) {
+    const int64_t far = std::abs(distance);
+    if (relative.buckets == 0 || far <= mid) return distance;
+    const auto middle = static_cast<float>(mid);
+    const float share = std::log(static_cast<float>(far) / middle) /
+                        std::log(static_cast<float>(relative.max_distance - 1) / middle);
+    const auto bucket =
+        static_cast<int64_t>(std::ceil(share * static_cast<float>(mid - 1)) + middle);
+    return distance < 0 ? -bucket : bucket;
+  };
+  std::vector<int32_t> buckets;
+  for (int64_t distance = 1 - longest; distance < longest; ++distance)
+    buckets.push_back(static_cast<int32_t>(
+        std::clamp<int64_t>(relative.span + bucket_of(distance), 0, 2 * relative.span - 1)));
+  return buckets;
 }
 
 }  // namespace reprise::model

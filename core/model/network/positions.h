@@ -19,4 +19,11 @@ std::vector<float> rotary_frequencies(const RotaryConfig& rotary, int64_t length
 // heads.
 std::vector<float> alibi_slopes(int64_t heads, double bias_max);
 
+// The row of the table of relative positions for each distance i - j between texts' tokens:
+// [2 * longest - 1], of distance d at d + longest - 1. Of bucketed distances beyond half the
+// buckets (mid), row span + sign * (mid + ceil(log(|d| / mid) / log((max_distance - 1) / mid) *
+// (mid - 1))), in f32 arithmetic as the published models were trained; none leaves the table.
+// [DeBERTa §3.1, eq. 3; the buckets are those of its third version]
+std::vector<int32_t> relative_buckets(const RelativeConfig& relative, int64_t longest);
+
 }  // namespace reprise::model

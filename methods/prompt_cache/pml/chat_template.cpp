@@ -102,6 +102,7 @@ std::string template_of(model::Family family, const Tokenizer& tokenizer) {
       return "mpt";
     case model::Family::kPhi:
     case model::Family::kBert:
+    case model::Family::kDeberta:
       return "plain";
   }
   return "plain";

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "core/base/error.h"
+#include "core/base/temporary_file.h"
 #include "tests/support/named_python.h"
 
 namespace reprise {
@@ -40,6 +43,12 @@ TEST(Python, NamedByTheUserIsTakenOrRefusedAndNeverReplaced) {
   {
     const NamedPython named("/bin/echo");
     EXPECT_NE(refusal(kOfItsOwn).find("asked for its version it printed"), std::string::npos);
+  }
+  {
+    const TemporaryFile script("reprise-python", "#!/bin/sh\necho Python 3\n");
+    std::filesystem::permissions(script.path(), std::filesystem::perms::owner_all);
+    const NamedPython named(script.path().c_str());
+    EXPECT_NE(refusal(kOfItsOwn).find("which is no Python"), std::string::npos);
   }
   const NamedPython none(nullptr);
   const std::optional<std::string> found = find_python(kOfItsOwn);

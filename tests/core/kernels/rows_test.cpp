@@ -49,7 +49,7 @@ TEST(Embedding, RowsOfAHeadAreThoseOfItsMatrix) {
   const std::vector<float> values = random_values(70 * 33, 2, DType::kBF16);
   for (WeightFormat format : {WeightFormat::kF32, WeightFormat::kBF16}) {
     const auto fill = [&](int64_t first, int64_t end, void* out) {
-      convert(values.data() + first * 33, DType::kF32, out, input_dtype(format),
+      convert(values.data() + first * 33, DType::kF32, out, source_dtype(format),
               static_cast<size_t>((end - first) * 33));
     };
     const Weight head(70, 33, format, fill, {.threads = 2, .isa = best_isa()});

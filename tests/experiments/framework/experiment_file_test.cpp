@@ -38,6 +38,27 @@ TEST(ExperimentFile, ReadsEveryKey) {
   EXPECT_TRUE(experiment.plots[0].log_x);
 }
 
+TEST(ExperimentFile, AModelMayBeListedInSeveralWeightFormats) {
+  Json file = sample_file();
+  const auto model = [](const char* format) {
+    return Json{{"model", "llama-2-7b"}, {"weights", "random"}, {"weight_format", format}};
+  };
+  file["models"] = {"models/a", model("int4"), model("nf4"), model("plain")};
+  const Experiment experiment = parse_sample(file);
+  ASSERT_EQ(experiment.models.size(), 4u);
+  EXPECT_EQ(experiment.models[0].weight_format, std::nullopt);
+  EXPECT_EQ(experiment.models[1].weight_format, WeightFormat::kInt4);
+  EXPECT_EQ(experiment.models[2].weight_format, WeightFormat::kNf4);
+  EXPECT_EQ(experiment.models[3].weight_format, std::nullopt);
+  file["plot"]["series"] = "weight_format";
+  EXPECT_EQ(parse_message(file), "");
+  file["models"] = {model("int4"), model("int4")};
+  EXPECT_NE(parse_message(file).find("twice"), std::string::npos) << parse_message(file);
+  expect_refused("/models/1/weight_format", "nf-4", "did you mean \"nf4\"");
+  expect_refused("/models/1/weight_format", "none", "plain");
+  expect_refused("/models/1/weight_formats", "int4", "did you mean \"weight_format\"");
+}
+
 TEST(ExperimentFile, UnknownKeysOfferTheNearest) {
   expect_refused("/mdoels", 1, "did you mean \"models\"");
   expect_refused("/seeds/prompt", 1, "did you mean \"prompts\"");
@@ -274,6 +295,12 @@ TEST(ExperimentFile, TitlesAreFilledFromSettingsAndUnknownNamesRefused) {
   expect_refused("/plot/title", "{batch", "without its }");
   file["title"] = "literally {{braces}}";
   EXPECT_EQ(filled(parse_sample(file).title, parse_sample(file)), "literally {braces}");
+}
+
+TEST(ExperimentFile, LabelsThatNoRecordMayHoldAreRefusedAtOnce) {
+  for (const std::string& label : {std::string("a\x1b[31m"), std::string(3000, 'x')})
+    expect_refused("/methods", Json::array({{{"name", "contiguous"}, {"label", label}}}),
+                   "without control characters");
 }
 
 TEST(ExperimentFile, PointsTakeTurnsWhereTheKindCan) {

@@ -67,6 +67,29 @@ TEST(Sweep, IdsDependOnSettingsNotOnPlaceInTheFile) {
     EXPECT_FALSE(all.contains(id));
 }
 
+// Points of plain models are the same points beside others.
+TEST(Sweep, WeightFormatsNameTheirPointsAndLeaveOthersAlone) {
+  const auto plain = expand(parse_sample(sample_file()), settings());
+  EXPECT_FALSE(plain[0].requested[0].contains("weight_format"));
+  Json file = sample_file();
+  file["models"].push_back(
+      {{"model", "llama-2-7b"}, {"weights", "random"}, {"weight_format", "int4"}});
+  const auto all = expand(parse_sample(file), settings());
+  ASSERT_EQ(all.size(), plain.size() * 3 / 2);
+  for (size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_EQ(all[i].point_ids, plain[i].point_ids) << plain[i].label;
+    EXPECT_EQ(all[i].requested[0]["weight_format"], "plain");
+  }
+  EXPECT_EQ(ids_of(all).size(), all.size() * 2);
+  EXPECT_EQ(all.back().requested[0]["weight_format"], "int4");
+  EXPECT_EQ(all.back().label, "llama-2-7b bf16 int4 prompt_tokens=32");
+  EXPECT_EQ(all.back().weight_type().format, WeightFormat::kInt4);
+  EXPECT_EQ(all.back().weight_type().input, DType::kBF16);
+  EXPECT_EQ(plain.back().weight_type().format, WeightFormat::kBF16);
+  EXPECT_NE(manifest(parse_sample(file), settings(), all)["config_hash"],
+            manifest(parse_sample(sample_file()), settings(), plain)["config_hash"]);
+}
+
 TEST(Sweep, HashOfTheManifestCoversSettingsNotWords) {
   const auto hash = [](const Json& file, int threads = 2) {
     const Experiment experiment = parse_sample(file);

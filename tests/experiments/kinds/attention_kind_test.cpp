@@ -50,6 +50,8 @@ TEST_F(AttentionKindTest, MeasuresEveryMethodAndOutputsAgree) {
       EXPECT_GT(value_of(method, "private_us"), 0);
       EXPECT_LE(method.answers["rounding_bound_share"].get<double>(), 1.0);
       EXPECT_GT(method.answers["rounding_bound_share"].get<double>(), 0.0);
+      EXPECT_EQ(method.answers.contains("f32_shadow_bound_share"), std::string(dtype) != "f32");
+      EXPECT_LE(method.answers.value("f32_shadow_bound_share", 1.0), 1.0);
       EXPECT_LT(method.answers["relative_error"].get<double>(), 0x1p-6);
       EXPECT_LT(method.answers["max_difference"].get<double>(), 0x1p-6);
       EXPECT_EQ(method.resolved["shared_tokens"], 20);

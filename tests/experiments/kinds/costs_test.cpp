@@ -46,6 +46,19 @@ TEST(Costs, StepReadsAllWeightsButTheEmbeddingTable) {
       (kBody + 80) * 4 + 3 * 10 * 32);
 }
 
+// 576 weights of the layer's matrices are codes; norms and head are not.
+TEST(Costs, CodesAreReadInTheirBitsAndTheRestInTheDtypes) {
+  using Type = WeightType;
+  for (const bool tied : {false, true}) {
+    EXPECT_EQ(streamed_weight_bytes(tiny(tied), Type(WeightFormat::kInt8), 0), 576 + 104 * 4);
+    EXPECT_EQ(streamed_weight_bytes(tiny(tied), Type(WeightFormat::kInt4, DType::kBF16), 0),
+              576 * 9 / 16 + 104 * 2);
+  }
+  EXPECT_EQ(memory_of_model(tiny(false), Type(WeightFormat::kInt8, DType::kBF16), DType::kBF16, 0)
+                .bytes,
+            576 + (104 + 80) * 2);
+}
+
 // Two more layers that have five experts of width 6 each, of which a token passes two, and a shared
 // one of width 12; gate, up and down of an expert are 3 * 6 * 8 weights.
 model::ModelConfig tiny_experts() {
@@ -69,6 +82,9 @@ TEST(Costs, AStepReadsTheExpertsThatItTouchedAndATokenComputesItsOwn) {
   EXPECT_EQ(config.parameters(), kBody + 160 + 2 * (kExpertLayer + 5 * kExpert));
   EXPECT_EQ(streamed_weight_bytes(config, DType::kF32, 7),
             (kBody + 80 + 2 * kExpertLayer + 7 * kExpert) * 4);
+  // Routers and the shared experts' gates are no codes either.
+  EXPECT_EQ(streamed_weight_bytes(config, WeightType(WeightFormat::kInt8), 7),
+            3 * 192 + 384 + 2 * 3 * 12 * 8 + 7 * kExpert + (56 + 80 + 2 * (5 * 8 + 8)) * 4);
   EXPECT_EQ(prefill_flop(config, 0, 1),
             2.0 * (kBody + 2 * (kExpertLayer + 2 * kExpert)) + 2.0 * 80 + 3 * 32.0);
 }

@@ -205,7 +205,8 @@ TEST(Deviation, AKeyThatIsLeftOutIsFoundInAnySequence) {
   for (const Case& c :
        {Case{1, 1, 128, 1000, DType::kBF16, 0.6}, Case{8, 8, 64, 1000, DType::kBF16, 0.99},
         Case{32, 8, 128, 1000, DType::kBF16, 0.99}, Case{32, 8, 128, 4000, DType::kBF16, 0.99},
-        Case{2, 1, 128, 1000, DType::kF32, 0.99}, Case{2, 1, 128, 4000, DType::kF16, 0.99}}) {
+        Case{1, 1, 128, 4000, DType::kF32, 1.0}, Case{2, 1, 128, 1000, DType::kF32, 0.99},
+        Case{2, 1, 128, 4000, DType::kF16, 0.99}}) {
     const AttentionProblem problem =
         problem_of(3, c.heads, c.kv_heads, c.head_dim, c.keys - 1, c.dtype);
     const TokenValues values(problem);

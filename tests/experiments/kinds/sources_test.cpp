@@ -85,6 +85,17 @@ TEST_F(SourcesTest, OfAFolderOfDataAreThoseOfItsFiles) {
   };
   const Json before = found();
   EXPECT_EQ(before["files"].size(), 1u) << before.dump();
+  write("data/SICK_train.txt", "a table");
+  write("data/test/law_test.csv", "a table");
+  write("data/other/law_test.csv", "not read");
+  const Json more = found();
+  EXPECT_EQ(more["files"].size(), 3u) << more.dump();
+  EXPECT_TRUE(more["files"].contains("test/law_test.csv"));
+  write("data/test/law_test.csv", "a fable");
+  EXPECT_NE(found(), more);
+  fs::remove(dir_ / "data" / "SICK_train.txt");
+  fs::remove_all(dir_ / "data" / "test");
+  EXPECT_EQ(found(), before);
   EXPECT_TRUE(before["files"].contains("trec.jsonl"));
   write("data/readme.txt", "still not read");
   EXPECT_EQ(found(), before);
@@ -96,6 +107,24 @@ TEST_F(SourcesTest, OfAFolderOfDataAreThoseOfItsFiles) {
   // A large file is told by its size and the time of its change.
   write("data/trec.jsonl", std::string(9 << 20, ' '));
   EXPECT_EQ(found()["files"]["trec.jsonl"]["bytes"], 9 << 20);
+}
+
+TEST_F(SourcesTest, TheScoresBesideSentencesAreOneToo) {
+  const Json file = {
+      {"name", "t"},
+      {"title", "t"},
+      {"kind", "sentences"},
+      {"methods", {"compute"}},
+      {"models", {{{"model", dir_.string()}, {"weights", "random"}}}},
+      {"workload", {{"name", "sentence_pairs"}, {"file", (dir_ / "STS.input.a.txt").string()}}}};
+  const auto now = [&] {
+    return sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()));
+  };
+  std::ofstream(dir_ / "STS.input.a.txt") << "a\tb\n";
+  std::ofstream(dir_ / "STS.gs.a.txt") << "1\n";
+  const Json before = now();
+  std::ofstream(dir_ / "STS.gs.a.txt") << "2\n";
+  EXPECT_NE(results::difference_text(now(), before).find("scores_hash"), std::string::npos);
 }
 
 TEST_F(SourcesTest, RandomWeightsDoNotDependOnFilesThatAreNotRead) {

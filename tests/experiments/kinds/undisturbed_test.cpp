@@ -124,18 +124,46 @@ TEST_F(UndisturbedTest, WhatKeptItsCoreCounts) {
   EXPECT_EQ(taking.retaken(), 1);
 }
 
-TEST_F(UndisturbedTest, EverySampledMetricIsMarkedAndTheRecordRemarksOnIt) {
+TEST_F(UndisturbedTest, WhatFollowsFromDisturbedSamplesIsMarkedAndTheRecordRemarksOnIt) {
+  const MetricInfo rate = {"rate", "1/s", ""}, share = {"share", "ratio", ""},
+                   length = {"length", "tokens", ""};
   Undisturbed taking(0);
   Measurement out;
+  std::vector<double> times;
   beside_a_busy_thread(
-      [&] { out.sample(kTime, {taking.take([] {}, [] { return spin_for_ms(30), 30.0; })}); });
+      [&] { times.push_back(taking.take([] {}, [] { return spin_for_ms(30), 30.0; })); });
   taking.add_to(out);
-  EXPECT_TRUE(results::is_disturbed(out.metrics["time_ms"])) << out.metrics.dump();
+  out.sample(kTime, times);
+  out.derive(rate, kTime, [](double time_ms) { return 1e3 / time_ms; });
+  out.summarize_timed(share, {0.5});
+  out.summarize(length, {3});
+  for (const char* name : {"time_ms", "rate", "share"})
+    EXPECT_TRUE(results::is_disturbed(out.metrics[name])) << out.metrics.dump();
+  EXPECT_FALSE(results::is_disturbed(out.metrics["length"])) << out.metrics.dump();
   EXPECT_EQ(out.core_use["disturbed"], 1);
   EXPECT_EQ(out.core_use["waited_ms"].size(), 1u);
   const std::vector<std::string> remarks = results::remarks_on(out.metrics);
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_NE(remarks[0].find("1 of 1 samples lost their cores"), std::string::npos) << remarks[0];
+}
+
+TEST_F(UndisturbedTest, AComparisonIsMarkedWhereEitherSideWasDisturbed) {
+  const MetricInfo speedup = {"speedup", "ratio", ""};
+  Undisturbed calm(0), busy(0);
+  calm.take([] {}, [] { return 0; });
+  calm.take([] {}, [] { return 0; });
+  busy.take([] {}, [] { return 0; });
+  beside_a_busy_thread([&] { busy.take([] {}, [] { return spin_for_ms(30), 0; }); });
+  for (const auto& [of, over] : {std::pair{&calm, &busy}, std::pair{&busy, &calm}}) {
+    Measurement out;
+    out.summarize(speedup, {2.0});
+    of->mark_comparison(*over, speedup, out);
+    EXPECT_EQ(out.metrics["speedup"]["disturbed"], results::disturbed_json(1, 2));
+  }
+  Measurement out;
+  out.summarize(speedup, {2.0});
+  calm.mark_comparison(calm, speedup, out);
+  EXPECT_FALSE(results::is_disturbed(out.metrics["speedup"]));
 }
 
 TEST(UndisturbedAlone, RecordsTheUseOfEachSample) {
@@ -144,8 +172,8 @@ TEST(UndisturbedAlone, RecordsTheUseOfEachSample) {
   std::vector<double> times;
   for (int sample = 0; sample < 3; ++sample)
     times.push_back(taking.take([] {}, [] { return spin_for_ms(2), 2.0; }));
-  out.sample(kTime, times);
   taking.add_to(out);
+  out.sample(kTime, times);
   for (const char* name : {"wall_ms", "cpu_ms", "waited_ms", "involuntary_switches", "stolen_ms"})
     EXPECT_EQ(out.core_use[name].size(), 3u) << name;
   for (const double wall_ms : out.core_use["wall_ms"]) EXPECT_GE(wall_ms, 2);

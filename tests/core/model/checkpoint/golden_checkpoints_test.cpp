@@ -102,6 +102,8 @@ TEST_F(GoldenCheckpoints, EveryDecoderOpensAndEveryRowIsFinite) {
                            "qwen2-moe",
                            "bert",
                            "roberta",
+                           "deberta-v1",
+                           "deberta-v3",
                            "../models/stories260K",
                            "../models/llama2xs"}) {
     SCOPED_TRACE(name);
@@ -120,18 +122,29 @@ TEST_F(GoldenCheckpoints, EveryDecoderOpensAndEveryRowIsFinite) {
   }
 }
 
-TEST_F(GoldenCheckpoints, OtherArchitecturesAreRefusedByModelType) {
-  for (const char* name : {"deberta-v1", "deberta-v3"}) {
-    try {
-      load_config(root_ / name);
-      ADD_FAILURE() << name << " was accepted";
-    } catch (const Error& error) {
-      const std::string text = error.what();
-      EXPECT_NE(text.find("config.json"), std::string::npos) << text;
-      EXPECT_NE(text.find("model_type"), std::string::npos) << text;
-      EXPECT_NE(text.find("mistral"), std::string::npos) << text;
-    }
+// The first DeBERTa: each head's q, k and v follow one another in the file, and keys have no bias.
+TEST_F(GoldenCheckpoints, DebertaFusedRowsAreUngroupedAndKeysGetNoBias) {
+  const fs::path dir = root_ / "deberta-v1";
+  const ModelConfig config = load_config(dir);
+  const auto source = open_checkpoint(dir, config);
+  const std::string layer = "encoder.layer.1.attention.self.";
+  const std::vector<float> fused = stored(dir / "model.safetensors", layer + "in_proj.weight");
+  const std::vector<float> ours = read(*source, spec_of(config, {.part = Part::kQkv, .layer = 1}));
+  ASSERT_EQ(ours.size(), fused.size());
+  const auto row = static_cast<size_t>(config.hidden);
+  for (int64_t r = 0; r < 3 * config.hidden; ++r) {
+    const int64_t which = r / config.hidden, head = r % config.hidden / config.head_dim;
+    const int64_t file_row = (3 * head + which) * config.head_dim + r % config.head_dim;
+    EXPECT_TRUE(std::equal(ours.begin() + r * config.hidden, ours.begin() + (r + 1) * config.hidden,
+                           fused.begin() + file_row * config.hidden))
+        << r;
   }
+  std::vector<float> bias = stored(dir / "model.safetensors", layer + "q_bias");
+  bias.resize(2 * row, 0.0f);
+  for (const float value : stored(dir / "model.safetensors", layer + "v_bias"))
+    bias.push_back(value);
+  const TensorSpec spec = spec_of(config, {.part = Part::kQkv, .layer = 1, .is_bias = true});
+  EXPECT_EQ(read(*source, spec), bias);
 }
 
 TEST_F(GoldenCheckpoints, FalconFusedRowsAreUngrouped) {
@@ -232,6 +245,19 @@ TEST_F(GoldenCheckpoints, ConfigsSayWhatTheFilesSay) {
   EXPECT_EQ(rw.block, BlockStyle::kSequential);
   EXPECT_EQ(rw.position, PositionScheme::kAlibi);
   EXPECT_TRUE(rw.alibi.scaled_with_scores && rw.alibi.rounded_to_bf16 && rw.qkv_bias);
+
+  const ModelConfig deberta = load_config(root_ / "deberta-v1");
+  EXPECT_EQ(deberta.family, Family::kDeberta);
+  EXPECT_EQ(deberta.position, PositionScheme::kNone);
+  EXPECT_EQ(deberta.relative.span, 128);
+  EXPECT_TRUE(deberta.relative.has_keys && deberta.relative.has_queries);
+  EXPECT_FALSE(deberta.relative.shares_projections || deberta.relative.has_norm);
+  EXPECT_NEAR(deberta.attention_scale, 1.0 / std::sqrt(3.0 * 16), 1e-15);
+  const RelativeConfig third = load_config(root_ / "deberta-v3").relative;
+  EXPECT_TRUE(third.shares_projections && third.has_norm);
+  EXPECT_EQ(third.span, 32);
+  EXPECT_EQ(third.buckets, 32);
+  EXPECT_EQ(third.max_distance, 128);
 
   EXPECT_EQ(load_config(root_ / "mistral").sliding_window, 24);
   const ModelConfig qwen = load_config(root_ / "qwen2-moe");

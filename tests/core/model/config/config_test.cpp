@@ -77,6 +77,27 @@ TEST(Config, AbsentKeysTakeTheFamilysDefaults) {
   EXPECT_EQ(phi.block, BlockStyle::kParallelOneNorm);
 }
 
+TEST(Config, DebertasTermsAreAListOrAStringAndScaleTheScores) {
+  const Json on = {{"relative_attention", true}};
+  const ModelConfig plain = parse_with("deberta", on);
+  EXPECT_FALSE(plain.relative.has_keys || plain.relative.has_queries);
+  EXPECT_DOUBLE_EQ(plain.attention_scale, 1.0 / std::sqrt(8.0));
+  EXPECT_EQ(plain.position, PositionScheme::kLearned);
+  EXPECT_EQ(plain.relative.span, 512);
+  EXPECT_EQ(plain.token_types, 0);
+  EXPECT_FALSE(plain.is_causal || plain.has_head);
+  for (const char* words : {R"(["p2c", "c2p"])", R"("C2P | P2C")"}) {
+    Json patch = on;
+    patch["pos_att_type"] = Json::parse(words);
+    patch["max_relative_positions"] = 100;
+    const ModelConfig both = parse_with("deberta-v2", patch);
+    EXPECT_TRUE(both.relative.has_keys && both.relative.has_queries);
+    EXPECT_DOUBLE_EQ(both.attention_scale, 1.0 / std::sqrt(3 * 8.0));
+    EXPECT_EQ(both.relative.span, 100);
+    EXPECT_EQ(both.relative.buckets, 0);
+  }
+}
+
 TEST(Config, FalconsThreeStyles) {
   const ModelConfig grouped =
       parse_with("falcon", {{"new_decoder_architecture", true}, {"num_kv_heads", 2}});
@@ -178,6 +199,40 @@ TEST(Config, ExpertsTakeTheirFamilysDefaultsAndStandInTheLayersThatAreNamed) {
   EXPECT_EQ(parse(bare("llama")).expert_layers(), 0);
 }
 
+std::vector<int64_t> layers_with_experts(const ModelConfig& config) {
+  std::vector<int64_t> layers;
+  for (int64_t layer = 0; layer < config.layers; ++layer)
+    if (config.has_experts(layer)) layers.push_back(layer);
+  return layers;
+}
+
+TEST(Config, DeepseekHasRoutedAndSharedExpertsFromALayerOn) {
+  const Json experts = {{"num_hidden_layers", 7},     {"n_routed_experts", 5},
+                        {"num_experts_per_tok", 2},   {"n_shared_experts", 3},
+                        {"moe_intermediate_size", 6}, {"first_k_dense_replace", 2},
+                        {"aux_loss_alpha", 0.001},    {"seq_aux", true}};
+  const auto with = [&](const Json& patch) {
+    Json all = experts;
+    all.update(patch);
+    return parse_with("deepseek", all);
+  };
+  const ModelConfig some = with(Json::object());
+  EXPECT_EQ(some.experts.count, 5);
+  EXPECT_EQ(some.experts.per_token, 2);
+  EXPECT_EQ(some.experts.intermediate, 6);
+  EXPECT_EQ(some.experts.shared_intermediate, 18);
+  EXPECT_FALSE(some.experts.shared_gate || some.experts.norm_top_k);
+  EXPECT_EQ(layers_with_experts(some), (std::vector<int64_t>{2, 3, 4, 5, 6}));
+  EXPECT_EQ(layers_with_experts(with({{"moe_layer_freq", 3}})), (std::vector<int64_t>{3, 6}));
+  EXPECT_EQ(layers_with_experts(with({{"first_k_dense_replace", 7}})), std::vector<int64_t>{});
+  EXPECT_EQ(with({{"n_shared_experts", nullptr}}).experts.shared_intermediate, 0);
+  EXPECT_TRUE(with({{"norm_topk_prob", true}}).experts.norm_top_k);
+  // One weight that was divided by itself would be 1.
+  EXPECT_FALSE(with({{"norm_topk_prob", true}, {"num_experts_per_tok", 1}}).experts.norm_top_k);
+  EXPECT_EQ(parse(bare("deepseek")).expert_layers(), 0);
+  EXPECT_EQ(parse(bare("deepseek")).kv_heads, 8);
+}
+
 TEST(Config, MptWithBiasesHasThemEverywhere) {
   const ModelConfig config = parse_with("mpt", {{"no_bias", false}});
   EXPECT_TRUE(config.norm_bias && config.qkv_bias && config.attention_out_bias && config.mlp_bias);
@@ -274,6 +329,33 @@ TEST(Config, UnsupportedAndImpossibleValuesNameTheKey) {
       {"llama", {{"dtype", "int8"}}, "dtype"},
       {"llama", {{"tie_word_embeddings", 1}}, "tie_word_embeddings"},
       {"llama", {{"model_type", "gpt2"}}, "model_type"},
+      {"deberta", {{"relative_attention", false}}, "relative_attention"},
+      {"deberta", {{"relative_attention", true}, {"pos_att_type", "c2p|p2p"}}, "pos_att_type"},
+      {"deberta", {{"relative_attention", true}, {"pos_att_type", 3}}, "pos_att_type"},
+      {"deberta", {{"relative_attention", true}, {"talking_head", true}}, "talking_head"},
+      {"deberta", {{"relative_attention", true}, {"embedding_size", 32}}, "embedding_size"},
+      {"deberta-v2", {{"relative_attention", true}, {"conv_kernel_size", 2}}, "conv_kernel_size"},
+      {"deberta-v2", {{"relative_attention", true}, {"conv_kernel_size", 3}}, "conv_act"},
+      {"deberta-v2",
+       {{"relative_attention", true},
+        {"conv_kernel_size", 3},
+        {"conv_act", "gelu"},
+        {"conv_groups", 2}},
+       "conv_groups"},
+      {"deberta-v2",
+       {{"relative_attention", true},
+        {"conv_kernel_size", 3},
+        {"conv_act", "gelu"},
+        {"num_hidden_layers", 1}},
+       "num_hidden_layers"},
+      {"deberta-v2", {{"relative_attention", true}, {"position_buckets", 2}}, "position_buckets"},
+      {"deberta-v2",
+       {{"relative_attention", true}, {"position_buckets", 64}, {"max_relative_positions", 33}},
+       "position_buckets"},
+      {"deberta-v2", {{"relative_attention", true}, {"norm_rel_ebd", "batch"}}, "norm_rel_ebd"},
+      {"deberta-v2",
+       {{"relative_attention", true}, {"attention_head_size", 7}},
+       "attention_head_size"},
       {"llama", {{"model_type", nullptr}}, "model_type"},
       {"mistral", {{"sliding_window", 0}}, "sliding_window"},
       {"mistral", {{"attention_bias", true}}, "attention_bias"},
@@ -290,6 +372,16 @@ TEST(Config, UnsupportedAndImpossibleValuesNameTheKey) {
       {"qwen2_moe", {{"mlp_only_layers", "all"}}, "mlp_only_layers"},
       {"qwen2_moe", {{"decoder_sparse_step", 0}}, "decoder_sparse_step"},
       {"qwen2_moe", {{"use_sliding_window", true}}, "use_sliding_window"},
+      {"deepseek", {{"n_routed_experts", 4}, {"num_experts_per_tok", 5}}, "num_experts_per_tok"},
+      {"deepseek", {{"n_routed_experts", 4}, {"scoring_func", "sigmoid"}}, "scoring_func"},
+      {"deepseek",
+       {{"n_routed_experts", 4}, {"first_k_dense_replace", 3}},
+       "first_k_dense_replace"},
+      {"deepseek", {{"n_routed_experts", 4}, {"moe_layer_freq", 0}}, "moe_layer_freq"},
+      {"deepseek", {{"n_routed_experts", 4}, {"n_shared_experts", -1}}, "n_shared_experts"},
+      {"deepseek", {{"n_routed_experts", 4}, {"n_shared_expert", 1}}, "\"n_shared_experts\""},
+      {"deepseek", {{"n_shared_experts", 2}}, "n_shared_experts"},
+      {"deepseek", {{"kv_lora_rank", 512}}, "kv_lora_rank"},
       {"falcon", {{"activation", "relu"}}, "activation"},
       {"falcon", {{"num_ln_in_parallel_attn", 2}}, "num_ln_in_parallel_attn"},
       {"falcon", {{"num_ln_in_parallel_attn", 3}}, "num_ln_in_parallel_attn"},

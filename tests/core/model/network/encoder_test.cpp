@@ -1,10 +1,14 @@
-// BERT and RoBERTa against hidden states computed by other people's code.
+// BERT, RoBERTa and DeBERTa against hidden states computed by other people's code, and decoders
+// against their own steps.
 #include "core/model/network/encoder.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -37,7 +41,7 @@ class GoldenEncoder : public ::testing::TestWithParam<std::string> {
     size_t tokens = 0;
     for (const EncoderText& text : texts) tokens += text.ids.size();
     std::vector<float> hidden(tokens * static_cast<size_t>(model.config().hidden));
-    Encoder(model).encode(texts, hidden, policy);
+    Encoder(model).encode({.texts = texts, .policy = policy}, hidden);
     return hidden;
   }
 
@@ -107,18 +111,74 @@ TEST_P(GoldenEncoder, PoliciesReachPostNormBlocks) {
 TEST_P(GoldenEncoder, WhatTheModelDoesNotHaveIsNamed) {
   auto model = load_decoder(folder_, {.dtype = DType::kF32}, context_);
   const std::vector<int32_t> long_text(129, 5), types = {0, 7}, ids = {5, 6};
-  expect_error([&] { (void)encode(*model, {{EncoderText{.ids = long_text}}}); },
-               {"position 128", "128"});
+  if (model->config().position == PositionScheme::kLearned)
+    expect_error([&] { (void)encode(*model, {{EncoderText{.ids = long_text}}}); },
+                 {"position 128", "128"});
   expect_error([&] { (void)encode(*model, {{EncoderText{.ids = ids, .token_types = types}}}); },
                {"token type 7"});
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, GoldenEncoder, ::testing::Values("bert", "roberta"));
+TEST_P(GoldenEncoder, FirstAndLastTokensAreThoseOfAll) {
+  auto model = load_decoder(folder_, {.dtype = DType::kF32}, context_);
+  const EncoderText texts[] = {{.ids = b_}, {}, {.ids = a_}};
+  const std::vector<float> all = encode(*model, texts);
+  const auto width = static_cast<size_t>(model->config().hidden);
+  for (const auto& [hidden_of, row_b, row_a] :
+       {std::tuple{HiddenOf::kFirstToken, size_t{0}, b_.size()},
+        std::tuple{HiddenOf::kLastToken, b_.size() - 1, b_.size() + a_.size() - 1}}) {
+    std::vector<float> some(2 * width);
+    Encoder(*model).encode({.texts = texts, .hidden_of = hidden_of}, some);
+    EXPECT_LE(
+        max_difference(std::span(some).first(width), std::span(all).subspan(row_b * width, width)),
+        1e-5);
+    EXPECT_LE(
+        max_difference(std::span(some).last(width), std::span(all).subspan(row_a * width, width)),
+        1e-5);
+  }
+}
 
-TEST(Encoder, RefusesDecoders) {
-  auto decoder = reprise::testing::random_decoder(reprise::testing::scaled_down("tinyllama-1.1b"),
-                                                  Context::machine());
-  expect_error([&] { Encoder encoder(*decoder); }, {"bert"});
+INSTANTIATE_TEST_SUITE_P(Models, GoldenEncoder,
+                         ::testing::Values("bert", "roberta", "deberta-v1", "deberta-v3"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// Distances beyond the table share its ends; a text longer than the table is computed.
+TEST(Encoder, RelativePositionsGoOnBehindTheTable) {
+  REPRISE_NEEDS_DATA();
+  for (const char* name : {"deberta-v1", "deberta-v3"}) {
+    auto model = load_decoder(data_dir() / "golden" / name, {}, Context::machine());
+    const std::vector<int32_t> ids(300, 7);
+    std::vector<float> hidden(ids.size() * static_cast<size_t>(model->config().hidden));
+    const EncoderText text{.ids = ids};
+    Encoder(*model).encode({.texts = {&text, 1}}, hidden);
+    for (const float value : hidden) ASSERT_TRUE(std::isfinite(value)) << name;
+  }
+}
+
+// A decoder's states of a text's beginning do not know what follows, nor do other texts change
+// them; of every family, whatever its positions.
+TEST(Encoder, DecodersSeeWhatIsNotBehind) {
+  for (const char* shape : {"tinyllama-1.1b", "falcon-rw-1b", "mpt-7b", "phi-2"}) {
+    SCOPED_TRACE(shape);
+    auto model =
+        reprise::testing::random_decoder(reprise::testing::scaled_down(shape), Context::machine());
+    const auto width = static_cast<size_t>(model->config().hidden);
+    const std::vector<int32_t> ids = {5, 9, 40, 41, 3, 3, 8}, other = {1, 2, 3};
+    const EncoderText whole{.ids = ids}, begin{.ids = std::span(ids).first(4)},
+        beside{.ids = other};
+    std::vector<float> of_whole(ids.size() * width), of_begin(4 * width);
+    Encoder encoder(*model);
+    encoder.encode({.texts = {&whole, 1}}, of_whole);
+    encoder.encode({.texts = {&begin, 1}}, of_begin);
+    EXPECT_LE(max_difference(std::span(of_whole).first(4 * width), of_begin), 1e-4);
+    std::vector<float> last(2 * width);
+    const EncoderText both[] = {beside, whole};
+    encoder.encode({.texts = both, .hidden_of = HiddenOf::kLastToken}, last);
+    EXPECT_LE(max_difference(std::span(last).last(width), std::span(of_whole).last(width)), 1e-4);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,112 @@
+// `reprise embed`: texts on standard input, sentence vectors on standard output.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "app/commands.h"
+#include "app/common_options.h"
+#include "app/embed_lines.h"
+#include "app/model_options.h"
+#include "app/number_option.h"
+#include "app/output.h"
+#include "core/base/error.h"
+#include "core/sentence/embedder.h"
+#include "core/tokenizer/tokenizer.h"
+#include "experiments/kinds/bench.h"
+#include "experiments/kinds/places.h"
+
+namespace reprise::app {
+namespace {
+
+constexpr const char* kFooter =
+    "A text is a line. An empty one, and one that is not UTF-8, end the command with an error that "
+    "names the line; what came before is written. A text longer than the model takes is cut at the "
+    "end, and a note says how many were; behind --prompt with words after {text} it is an error.\n"
+    "Of a sentence-transformers folder (modules.json), pooling, normalization and the longest text "
+    "are the folder's own. Of others: the mean of an encoder's states or a decoder's last one.";
+
+struct EmbedCommand {
+  ModelOptions model;
+  std::string pooling, prompt;
+  int64_t max_tokens = 0;
+  bool normalize = false, is_json = false;
+  CLI::Option* normalize_option = nullptr;  // tells --no-normalize from nothing
+};
+
+sentence::EmbedSettings settings_of(const EmbedCommand& command, const std::string& folder,
+                                    const model::ModelConfig& config) {
+  sentence::EmbedSettings settings = sentence::settings_of(folder, config);
+  if (!command.pooling.empty())
+    settings.pooling.modes = {sentence::parse_pooling(command.pooling, "--pooling")};
+  if (command.normalize_option->count() > 0) settings.pooling.normalizes = command.normalize;
+  if (!command.prompt.empty())
+    settings.form.prompt = sentence::Prompt::parse(command.prompt, "--prompt");
+  if (command.max_tokens > 0) {
+    if (config.max_positions > 0 && command.max_tokens > config.max_positions)
+      raise("--max-tokens {}: {} takes {} at most", command.max_tokens, config.name,
+            config.max_positions);
+    settings.form.most_tokens = command.max_tokens;
+  }
+  return settings;
+}
+
+void print_summary(const EmbedCount& count, const sentence::Embedder& embedder,
+                   const std::string& computed, double seconds) {
+  if (count.cut > 0)
+    note("note: {} of {} texts have more than {} tokens and were cut, the first in input line {}\n",
+         count.cut, count.texts, embedder.settings().form.most_tokens, count.first_cut_line);
+  note("{} texts of {} tokens in {:.3g} s; {} numbers each, {}, {}\n", count.texts, count.tokens,
+       seconds, embedder.width(), embedder.settings().pooling.text(), computed);
+}
+
+void run(const EmbedCommand& command, const CommonOptions& common) {
+  const Context context = make_context(common);
+  const std::string folder = experiments::resolve_model(command.model.model);
+  ModelOptions options = command.model;
+  options.model = sentence::model_folder_of(folder);
+  const ChosenModel chosen = choose_model(options);
+  const sentence::EmbedSettings settings = settings_of(command, folder, chosen.config);
+  const auto tokenizer = load_tokenizer(chosen.place);
+  const auto model = load_chosen(chosen, options, context);
+  sentence::Embedder embedder(*model, *tokenizer, settings);
+  std::ios::sync_with_stdio(false);  // so that waiting input can be told
+  const int64_t start = experiments::now_ns();
+  const EmbedCount count =
+      embed_lines(embedder, command.is_json, std::cin, write_output, flush_output);
+  print_summary(
+      count, embedder,
+      fmt::format("computed in {} ({}), {} in {}", name_of(chosen.dtype), chosen.dtype_reason,
+                  weight_memory_text(*model), name_of(model->weight_format())),
+      static_cast<double>(experiments::now_ns() - start) / 1e9);
+}
+
+}  // namespace
+
+void add_embed_command(CLI::App& app) {
+  auto options = std::make_shared<EmbedCommand>();
+  CLI::App* command = app.add_subcommand(
+      "embed", "Turn texts on standard input into sentence vectors, a JSON array a line");
+  add_weight_options(*command, "--seed", options->model);
+  command
+      ->add_option("--pooling", options->pooling,
+                   "mean, cls or last: which tokens' states make the vector (default: see below)")
+      ->check(not_empty());
+  command
+      ->add_option("--prompt", options->prompt,
+                   "words around each text, which goes where {text} stands: 'query: {text}'")
+      ->check(not_empty());
+  options->normalize_option =
+      command->add_flag("--normalize,!--no-normalize", options->normalize,
+                        "divide vectors by their length, or not (default: see below)");
+  command
+      ->add_option("--max-tokens", options->max_tokens,
+                   "longest text, special tokens included (default: what the model takes)")
+      ->check(integer_within(1, int64_t{1} << 31));
+  command->add_flag("--json-lines", options->is_json,
+                    "lines are JSON strings, or objects with one under \"text\": texts may then "
+                    "hold line breaks");
+  const auto common = add_common_options(*command);
+  command->footer(kFooter);
+  command->callback([options, common] { run(*options, *common); });
+}
+
+}  // namespace reprise::app

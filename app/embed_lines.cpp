@@ -1,0 +1,108 @@
+#include "app/embed_lines.h"
+
+#include <cmath>
+#include <istream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+
+namespace reprise::app {
+namespace {
+
+std::string where(int64_t line) { return fmt::format("input line {}", line); }
+
+std::string text_of(std::string line, bool is_json, int64_t number) {
+  if (line.ends_with('\r')) line.pop_back();  // files from elsewhere end lines in \r\n
+  if (!is_json) return line;
+  const Json json = parse_json(line, where(number));
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_object() && json.contains("text") && json["text"].is_string())
+    return json["text"].get<std::string>();
+  raise("{}: expected a JSON string, or an object with one under \"text\", found {}", where(number),
+        json.is_object() ? "an object without it" : json.type_name());
+}
+
+class Lines {
+ public:
+  Lines(sentence::Embedder& embedder, const std::function<void(std::string_view)>& write,
+        const std::function<void()>& flush)
+      : embedder_(embedder), write_(write), flush_(flush) {}
+
+  void add(const std::string& text, int64_t line) {
+    batch_.push_back(embedder_.tokens_of(text));
+    lines_.push_back(line);
+    const sentence::TextTokens& tokens = batch_.back();
+    waiting_ += std::ssize(tokens.ids);
+    count_.texts += 1;
+    count_.tokens += std::ssize(tokens.ids);
+    if (!tokens.was_cut()) return;
+    if (count_.cut++ == 0) count_.first_cut_line = line;
+  }
+  [[nodiscard]] bool is_full() const { return waiting_ >= sentence::Embedder::kStepTokens; }
+  [[nodiscard]] const EmbedCount& count() const { return count_; }
+
+  // Writes what has been added.
+  void finish() {
+    if (batch_.empty()) return;
+    const auto width = static_cast<size_t>(embedder_.width());
+    values_.resize(batch_.size() * width);
+    embedder_.read(batch_, values_);
+    for (size_t i = 0; i < batch_.size(); ++i)
+      write_vector(std::span(values_).subspan(i * width, width), lines_[i]);
+    batch_.clear();
+    lines_.clear();
+    waiting_ = 0;
+    flush_();
+  }
+
+ private:
+  void write_vector(std::span<const float> vector, int64_t line) {
+    line_.clear();
+    for (const float value : vector) {
+      if (!std::isfinite(value))
+        raise("{}: the model's vector is not finite; its weights or inputs are corrupt",
+              where(line));
+      line_ += line_.empty() ? '[' : ',';
+      fmt::format_to(std::back_inserter(line_), "{}", value);
+    }
+    line_ += "]\n";
+    write_(line_);
+  }
+
+  sentence::Embedder& embedder_;
+  const std::function<void(std::string_view)>& write_;
+  const std::function<void()>& flush_;
+  std::vector<sentence::TextTokens> batch_;
+  std::vector<int64_t> lines_;  // of the batch's texts
+  int64_t waiting_ = 0;         // tokens of the batch
+  std::vector<float> values_;
+  std::string line_;
+  EmbedCount count_;
+};
+
+}  // namespace
+
+EmbedCount embed_lines(sentence::Embedder& embedder, bool is_json, std::istream& in,
+                       const std::function<void(std::string_view line)>& write,
+                       const std::function<void()>& flush) {
+  Lines lines(embedder, write, flush);
+  std::string line;
+  for (int64_t number = 1; std::getline(in, line); ++number) {
+    std::string problem;
+    try {
+      lines.add(text_of(line, is_json, number), number);
+    } catch (const Error& error) {
+      problem = error.what();
+      if (!problem.starts_with(where(number))) problem = where(number) + ": " + problem;
+    }
+    if (!problem.empty() || lines.is_full() || in.rdbuf()->in_avail() <= 0) lines.finish();
+    if (!problem.empty()) raise("{}", problem);
+  }
+  lines.finish();
+  return lines.count();
+}
+
+}  // namespace reprise::app

@@ -1,0 +1,16 @@
+// The steady clock as a number.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace reprise {
+
+// Nanoseconds since some moment: of use in differences alone.
+inline int64_t steady_now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace reprise

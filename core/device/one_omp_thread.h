@@ -1,0 +1,22 @@
+// Keeps libraries that fork with OpenMP (oneDNN, FAISS) to their caller's thread.
+#pragma once
+
+#include <omp.h>
+
+namespace reprise {
+
+// While it lives, OpenMP regions that this thread enters run on it alone. Our threads
+// (core/base/threads.h) each call such libraries by themselves, and two pools would fight for the
+// cores.
+class OneOmpThread {
+ public:
+  OneOmpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneOmpThread() { omp_set_num_threads(before_); }
+  OneOmpThread(const OneOmpThread&) = delete;
+  OneOmpThread& operator=(const OneOmpThread&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace reprise

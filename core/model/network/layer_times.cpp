@@ -1,0 +1,40 @@
+#include "core/model/network/layer_times.h"
+
+#include <utility>
+
+#include "core/base/steady_now.h"
+
+namespace reprise::model {
+
+LayerTimes::LayerTimes(int64_t layers, LayerPolicy* inner, std::function<int64_t()> clock_ns)
+    : inner_(inner),
+      clock_ns_(clock_ns ? std::move(clock_ns) : steady_now_ns),
+      times_(static_cast<size_t>(layers)) {}
+
+LayerChoice LayerTimes::choose(LayerInput& input) {
+  const int64_t begin_ns = clock_ns_();
+  const LayerChoice choice = inner_ != nullptr ? inner_->choose(input) : LayerChoice{};
+  last_ns_ = clock_ns_();
+  times_.at(static_cast<size_t>(input.layer())).choosing_ns += last_ns_ - begin_ns;
+  return choice;
+}
+
+void LayerTimes::observe_map(int64_t layer, const kernels::MapView& map) {
+  if (inner_ != nullptr) inner_->observe_map(layer, map);
+}
+
+void LayerTimes::passed(int64_t layer, BlockPoint point, const TensorView& residual) {
+  const int64_t now_ns = clock_ns_();
+  LayerTime& time = times_.at(static_cast<size_t>(layer));
+  (point == BlockPoint::kAttended ? time.attention_ns : time.feed_forward_ns) += now_ns - last_ns_;
+  if (inner_ != nullptr) inner_->passed(layer, point, residual);
+  last_ns_ = clock_ns_();  // what the policy makes of it is nobody's time
+}
+
+void LayerTimes::overruled(int64_t layer) {
+  if (inner_ != nullptr) inner_->overruled(layer);
+}
+
+void LayerTimes::reset() { times_.assign(times_.size(), {}); }
+
+}  // namespace reprise::model

@@ -1,0 +1,46 @@
+// Where a step's time goes, layer by layer: choosing, attention, feed-forward.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/model/network/layer_policy.h"
+
+namespace reprise::model {
+
+// Sums over the steps so far, in nanoseconds. Whatever runs before the first layer and after the
+// last one (embedding, head) is in none of them.
+struct LayerTime {
+  int64_t choosing_ns = 0;      // the policy: AttnCache's retrieval and loading
+  int64_t attention_ns = 0;     // input norm to output projection
+  int64_t feed_forward_ns = 0;  // the rest of the block
+};
+
+// A policy that times another one and what becomes of its choices. What choosing asks of a layer's
+// input (its norm) is computed once and counts as choosing. [AttnCache table 4]
+class LayerTimes final : public LayerPolicy {
+ public:
+  // `inner` may be null: every layer computes. Both outlive this. `clock_ns` as in
+  // engine::EngineOptions; empty: the steady clock.
+  LayerTimes(int64_t layers, LayerPolicy* inner, std::function<int64_t()> clock_ns = {});
+
+  LayerChoice choose(LayerInput& input) override;
+  [[nodiscard]] bool is_of_prefill_alone() const override {
+    return inner_ != nullptr && inner_->is_of_prefill_alone();
+  }
+  void observe_map(int64_t layer, const kernels::MapView& map) override;
+  void passed(int64_t layer, BlockPoint point, const TensorView& residual) override;
+  void overruled(int64_t layer) override;
+
+  [[nodiscard]] const std::vector<LayerTime>& layers() const { return times_; }
+  void reset();
+
+ private:
+  LayerPolicy* inner_;
+  std::function<int64_t()> clock_ns_;
+  std::vector<LayerTime> times_;  // [layers]
+  int64_t last_ns_ = 0;           // when the part under way began
+};
+
+}  // namespace reprise::model

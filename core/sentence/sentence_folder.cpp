@@ -1,0 +1,136 @@
+#include "core/sentence/sentence_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+
+namespace reprise::sentence {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+struct Module {
+  std::string type;  // without the package
+  fs::path path;
+};
+
+// A folder below `folder`; "" is that itself.
+fs::path place_of(JsonObject& json, const fs::path& folder) {
+  const fs::path path = json.string("path", "");
+  const bool leaves =
+      path.is_absolute() || std::find(path.begin(), path.end(), fs::path("..")) != path.end();
+  if (leaves)
+    raise("{} is \"{}\", which leaves the folder", json.where("path"),
+          path.string().substr(0, 100));
+  return path.empty() ? folder : folder / path;
+}
+
+std::vector<Module> read_modules(const fs::path& folder) {
+  const std::string source = (folder / "modules.json").string();
+  const Json json = read_json(source);
+  if (!json.is_array() || json.empty()) raise("{}: expected a list of modules", source);
+  std::vector<Module> modules;
+  for (const Json& item : json) {
+    JsonObject object(item, source, fmt::format("[{}]", modules.size()));
+    const std::string type = object.string("type");
+    const size_t dot = type.rfind('.');
+    modules.push_back(
+        {dot == std::string::npos ? type : type.substr(dot + 1), place_of(object, folder)});
+  }
+  return modules;
+}
+
+void check_order(const std::vector<Module>& modules, const fs::path& folder) {
+  constexpr std::array<std::string_view, 3> kOrder = {"Transformer", "Pooling", "Normalize"};
+  for (size_t i = 0; i < std::max(modules.size(), size_t{2}); ++i) {
+    const std::string found = i < modules.size() ? modules[i].type.substr(0, 100) : "";
+    if (i < kOrder.size() && found == kOrder[i]) continue;
+    raise(
+        "{}: module {} is {}, which is not supported: a Transformer, a Pooling and perhaps a "
+        "Normalize make a sentence's vector here",
+        (folder / "modules.json").string(), i, found.empty() ? "missing" : "\"" + found + "\"");
+  }
+}
+
+// The file's modes: flags of their own, or, in newer files, names under one key.
+std::vector<PoolingMode> read_modes(JsonObject& json) {
+  constexpr std::array kFlags = {
+      std::pair{PoolingMode::kCls, "pooling_mode_cls_token"},
+      std::pair{PoolingMode::kMax, "pooling_mode_max_tokens"},
+      std::pair{PoolingMode::kMean, "pooling_mode_mean_tokens"},
+      std::pair{PoolingMode::kMeanSqrtLength, "pooling_mode_mean_sqrt_len_tokens"},
+      std::pair{PoolingMode::kWeightedMean, "pooling_mode_weightedmean_tokens"},
+      std::pair{PoolingMode::kLast, "pooling_mode_lasttoken"}};
+  std::vector<PoolingMode> modes;
+  for (const auto& [mode, key] : kFlags)
+    if (json.boolean(key, false)) modes.push_back(mode);
+  if (modes.empty() && json.has("pooling_mode")) {
+    const Json& given = json.at("pooling_mode");
+    for (const Json& name : given.is_array() ? given : Json::array({given})) {
+      if (!name.is_string()) raise("{} must name modes", json.where("pooling_mode"));
+      modes.push_back(parse_pooling(name.get<std::string>(), json.where("pooling_mode")));
+    }
+    std::sort(modes.begin(), modes.end());
+    modes.erase(std::unique(modes.begin(), modes.end()), modes.end());
+  }
+  if (modes.empty())
+    raise("{} and its like are all off: one of them must be on",
+          json.where("pooling_mode_mean_tokens"));
+  return modes;
+}
+
+void read_pooling(const fs::path& folder, SentenceFolder& out) {
+  const fs::path path = folder / "config.json";
+  const Json json = read_json(path);
+  JsonObject object(json, path.string());
+  out.pooling.modes = read_modes(object);
+  out.pools_prompt = object.boolean("include_prompt", true);
+}
+
+// sentence_bert_config.json has had the names of other models too.
+void read_transformer(const fs::path& folder, SentenceFolder& out) {
+  for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
+    const fs::path path = folder / fmt::format("sentence_{}_config.json", name);
+    if (!is_there(path)) continue;
+    const Json json = read_json(path);
+    JsonObject object(json, path.string());
+    if (object.has("max_seq_length"))
+      out.most_tokens = object.integer_in("max_seq_length", 1, int64_t{1} << 31);
+    out.lowers_case = object.boolean("do_lower_case", false);
+    return;
+  }
+}
+
+void read_prompts(const fs::path& folder, SentenceFolder& out) {
+  const fs::path path = folder / "config_sentence_transformers.json";
+  if (!is_there(path)) return;
+  const Json json = read_json(path);
+  JsonObject object(json, path.string());
+  if (!object.has("default_prompt_name")) return;
+  JsonObject prompts = object.object("prompts");
+  out.prompt = prompts.string(object.string("default_prompt_name"));
+}
+
+}  // namespace
+
+std::optional<SentenceFolder> read_sentence_folder(const fs::path& folder) {
+  if (!is_there(folder / "modules.json")) return std::nullopt;
+  const std::vector<Module> modules = read_modules(folder);
+  check_order(modules, folder);
+  SentenceFolder out{.model = modules[0].path};
+  read_transformer(modules[0].path, out);
+  read_prompts(folder, out);
+  read_pooling(modules[1].path, out);
+  out.pooling.normalizes = modules.size() > 2;
+  return out;
+}
+
+}  // namespace reprise::sentence

@@ -1,0 +1,96 @@
+#include "core/sentence/text_form.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/tokenizer/unicode.h"
+#include "core/tokenizer/utf8.h"
+
+namespace reprise::sentence {
+namespace {
+
+constexpr std::string_view kPlace = "{text}";
+
+// Without the white space at both ends.
+std::string_view stripped(std::string_view text) {
+  while (!text.empty()) {
+    const tokenizer::Utf8Char first = tokenizer::utf8_at(text, 0);
+    if (!tokenizer::is_whitespace(first.code)) break;
+    text.remove_prefix(first.bytes);
+  }
+  while (!text.empty()) {
+    const tokenizer::Utf8Char last = tokenizer::utf8_before(text, text.size());
+    if (!tokenizer::is_whitespace(last.code)) break;
+    text.remove_suffix(last.bytes);
+  }
+  return text;
+}
+
+std::string lowered(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const tokenizer::Utf8Char next = tokenizer::utf8_at(text, at);
+    tokenizer::append_lower(out, next.code);
+    at += next.bytes;
+  }
+  return out;
+}
+
+}  // namespace
+
+Prompt Prompt::parse(std::string_view given, const std::string& where) {
+  const size_t at = given.find(kPlace);
+  if (at == std::string_view::npos || given.find(kPlace, at + 1) != std::string_view::npos)
+    raise("{} must hold {} exactly once, where the text goes: such as 'query: {}'", where, kPlace,
+          kPlace);
+  return {.before = std::string(given.substr(0, at)),
+          .after = std::string(given.substr(at + kPlace.size()))};
+}
+
+TextTokenizer::TextTokenizer(const Tokenizer& tokenizer, TextForm form)
+    : tokenizer_(tokenizer), form_(std::move(form)) {
+  // What is put around one text is put around all.
+  const std::vector<int32_t> bare = tokenizer.encode("a", {.add_special = false});
+  const std::vector<int32_t> whole = tokenizer.encode("a", {.add_special = true});
+  const auto at = std::search(whole.begin(), whole.end(), bare.begin(), bare.end());
+  if (bare.empty() || at == whole.end())
+    raise(
+        "the tokenizer makes {} tokens of \"a\", and {} with special tokens, among which those are "
+        "not: it is no tokenizer of sentences",
+        bare.size(), whole.size());
+  first_.assign(whole.begin(), at);
+  last_.assign(at + std::ssize(bare), whole.end());
+  if (form_.most_tokens > 0 && form_.most_tokens <= around())
+    raise("texts may have {} tokens, and the tokenizer puts {} around each: allow more",
+          form_.most_tokens, around());
+}
+
+std::string TextTokenizer::formed(std::string_view text) const {
+  const std::string whole = form_.prompt.before + std::string(text) + form_.prompt.after;
+  const std::string_view kept = form_.strips_space ? stripped(whole) : std::string_view(whole);
+  return form_.lowers_case ? lowered(kept) : std::string(kept);
+}
+
+TextTokens TextTokenizer::tokens_of(std::string_view text) const {
+  tokenizer::require_utf8(text, "the text");
+  if (stripped(text).empty()) raise("the text is empty: give at least one word");
+  const std::vector<int32_t> own = tokenizer_.encode(formed(text), {.add_special = false});
+  if (own.empty()) raise("the text has no token: the tokenizer drops all of its characters");
+  TextTokens tokens{.given = std::ssize(own) + around()};
+  const bool fits = form_.most_tokens <= 0 || tokens.given <= form_.most_tokens;
+  if (!fits && !form_.may_cut)
+    raise("the text has {} tokens and the model takes {}: shorten the text", tokens.given,
+          form_.most_tokens);
+  if (!fits && !form_.prompt.after.empty())
+    raise(
+        "the text has {} tokens with its prompt, the model takes {}, and cutting would lose the "
+        "prompt's end: shorten the text",
+        tokens.given, form_.most_tokens);
+  const int64_t kept = fits ? std::ssize(own) : form_.most_tokens - around();
+  tokens.ids = first_;
+  tokens.ids.insert(tokens.ids.end(), own.begin(), own.begin() + kept);
+  tokens.ids.insert(tokens.ids.end(), last_.begin(), last_.end());
+  return tokens;
+}
+
+}  // namespace reprise::sentence

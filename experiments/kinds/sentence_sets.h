@@ -1,0 +1,59 @@
+// What kind "sentences" embeds, and what is asked of the vectors.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiments/framework/kind.h"
+#include "results/proportion.h"
+
+namespace reprise::experiments {
+
+// "sentence_pairs", "sentiment" and "mmlu".
+[[nodiscard]] std::vector<workloads::WorkloadInfo> sentence_workloads();
+
+struct SentenceChoice {
+  int64_t items = 0;          // pairs or labelled texts of each file, questions: the first; 0: all
+  std::string group = "all";  // of mmlu: of subjects
+  int64_t shots = 5;          // of mmlu: worked examples before each question
+  double database_share = 0;  // of them, set apart for methods that store what they have seen
+  double training_share = 0;  // and for methods that learn before that
+  uint64_t seed = 1;          // of the splits
+};
+
+// Texts to be read, one after the other, and people's word on them: how alike the two of each pair
+// are, a label, or which of some choices follows.
+struct SentenceSet {
+  std::vector<std::string> texts;     // of pairs: the first and the second of each in turn
+  std::vector<double> scores;         // of pairs: as many as pairs
+  std::vector<uint8_t> labels;        // of labelled texts: as many as texts
+  std::vector<size_t> answers;        // of questions: the right choice, as many as texts
+  std::vector<std::string> choices;   // of all questions, as they stand behind a text
+  std::vector<size_t> probe;          // of labelled texts: those that a probe learns from, and
+  std::vector<size_t> queries;        // those it is asked; four and one of five
+  std::vector<std::string> database;  // set apart, as are those
+  std::vector<std::string> training;  // that methods learn from
+  std::vector<std::string> splits;    // descriptions of all parts; see split_by_text()
+  int64_t unscored = 0;               // pairs left out because nobody scored them
+};
+
+// The sets of a folder are one. Where its files' names say which are for training and which are
+// asked (see published.h), these are asked, and the others are cut into the rest: a database, what
+// methods and a probe learn from. Throws Error as the loaders and split_by_text(), where the shares
+// leave nothing to be asked, and where fewer than two pairs are left.
+SentenceSet load_sentences(const Workload& workload, const SentenceChoice& choice);
+
+struct SentenceScore {
+  // Spearman's correlation of cosine and score; or the share of right labels, or of questions whose
+  // likeliest choice is right.
+  double value = 0;
+  results::Interval interval;  // of 95 %: the bootstrap's; or Wilson's
+};
+
+// `vectors` [texts, width]; of questions the choices' logits. `seed` draws the bootstrap's samples.
+SentenceScore score_sentences(const SentenceSet& set, std::span<const float> vectors, int64_t width,
+                              uint64_t seed);
+
+}  // namespace reprise::experiments

@@ -1,0 +1,29 @@
+// Models that read texts, as kinds "sentences" and "attention_maps" take them: a checkpoint's
+// folder, or one of sentence-transformers around it.
+#pragma once
+
+#include "core/sentence/embedder.h"
+#include "experiments/framework/kind.h"
+
+namespace reprise::experiments {
+
+inline constexpr const char* kTextAlone = "{text}";
+inline const Axis kPromptAxis = {.name = "prompt",
+                                 .fallback = kTextAlone,
+                                 .accepted = AnyText{},
+                                 .help = "words around each text, which goes where {text} stands"};
+
+// The group with the checkpoint's folder for that of sentence-transformers.
+[[nodiscard]] Group with_model_folder(Group group);
+
+// How texts become vectors: as the model's folder says, with the words of axis "prompt" around
+// them. Throws Error as sentence::settings_of(), and for a prompt without a place for the text.
+[[nodiscard]] sentence::EmbedSettings text_settings_of(const Group& group);
+
+// Throws Error where weights, tokenizer or settings cannot be had.
+void check_text_model(const Group& group);
+
+// Of the weights, and of one step.
+[[nodiscard]] MemoryNeed memory_of_text_model(const Group& group);
+
+}  // namespace reprise::experiments

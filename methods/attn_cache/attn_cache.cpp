@@ -1,0 +1,204 @@
+#include "methods/attn_cache/attn_cache.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/steady_now.h"
+
+namespace reprise::attn_cache {
+namespace {
+
+// Adds what a part took to one of the times.
+class Stopwatch {
+ public:
+  Stopwatch(const std::function<int64_t()>& clock_ns, int64_t& sum_ns)
+      : clock_ns_(clock_ns), sum_ns_(sum_ns), begin_ns_(clock_ns()) {}
+  ~Stopwatch() { sum_ns_ += clock_ns_() - begin_ns_; }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  const std::function<int64_t()>& clock_ns_;
+  int64_t& sum_ns_;
+  int64_t begin_ns_;
+};
+
+void check_layers_in_index(const Database& database, const AttnCacheOptions& options,
+                           int64_t layers) {
+  if (database.index().entries() == 0) return;  // every lookup will say so
+  const std::vector<int64_t> there = database.index().layers();
+  for (const int64_t layer : options.searched_layers(layers))
+    if (!std::binary_search(there.begin(), there.end(), layer))
+      raise(
+          "layer_group {} looks prompts up in layer {}, of which {} has no vectors. Collect with "
+          "this layer_group, or with indexed_layers \"all\".",
+          options.layer_group, layer, database.maps().path().parent_path().string());
+}
+
+}  // namespace
+
+AttnCachePolicy::AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOptions options,
+                                 const ModelFacts& model, const Context& context,
+                                 std::function<int64_t()> clock_ns)
+    : database_(std::move(database)),
+      options_(std::move(options)),
+      layers_(model.layers),
+      context_(context),
+      clock_ns_(clock_ns ? std::move(clock_ns) : steady_now_ns),
+      times_(static_cast<size_t>(model.layers)),
+      uses_(database_->maps().groups().size(), 0) {
+  REPRISE_CHECK(database_->maps().identity().layers == layers_, "a database of another model");
+  if (options_.length_kind() == LengthRule::kCropped && !model.is_causal)
+    raise(
+        "length_rule \"cropped\" takes a causal model, whose rows see no later keys: the first "
+        "rows of an encoder's maps would lack what later keys had. Use \"exact\".");
+  check_layers_in_index(*database_, options_, layers_);
+}
+
+model::LayerChoice AttnCachePolicy::choose(model::LayerInput& input) {
+  const int64_t layer = input.layer();
+  asked_ = layer;
+  if (layer == 0 || !has_begun_) begin_step(input.step().plan);
+  if (has_partial_) return {};
+  if (begins_group(layer)) look_up(input);
+  return reuses_ ? reuse(layer) : model::LayerChoice{};
+}
+
+void AttnCachePolicy::begin_step(const kv::AttentionPlan& plan) {
+  prompts_ = prompts_of(plan);
+  const int64_t whole = std::count_if(prompts_.begin(), prompts_.end(),
+                                      [](const StepPrompt& prompt) { return prompt.is_whole; });
+  counts_.prompts += whole;
+  counts_.partial_prompts += std::ssize(prompts_) - whole;
+  has_begun_ = true;
+  has_partial_ = whole < std::ssize(prompts_);
+  reuses_ = false;
+  found_.assign(prompts_.size(), kNone);
+  similarities_.assign(prompts_.size(), -std::numeric_limits<double>::infinity());
+}
+
+// A policy that is asked first may take a layer that this one never sees: what was found for the
+// group or step before says nothing of this one.
+void AttnCachePolicy::overruled(int64_t layer) {
+  const bool was_asked = asked_ == layer;
+  asked_ = kNone;
+  if (was_asked) return;
+  if (layer == 0) has_begun_ = false;
+  if (begins_group(layer)) reuses_ = false;
+}
+
+bool AttnCachePolicy::begins_group(int64_t layer) const {
+  return options_.layer_group == 0 ? layer == 0 : layer % options_.layer_group == 0;
+}
+
+void AttnCachePolicy::look_up(model::LayerInput& input) {
+  const int64_t layer = input.layer();
+  embed(layer, input.hidden());
+  search(layer);
+  for (size_t i = 0; i < prompts_.size(); ++i)
+    found_[i] = judge(layer, prompts_[i], database_->index().find(layer, prompts_[i].tokens),
+                      nearest_[i], similarities_[i]);
+  const int64_t hits = std::ssize(found_) - std::count(found_.begin(), found_.end(), kNone);
+  reuses_ = hits == std::ssize(found_);
+  if (reuses_)
+    begin_loading(layer);
+  else
+    counts_.unused_hits += hits;
+}
+
+void AttnCachePolicy::embed(int64_t layer, const TensorView& hidden) {
+  const Stopwatch watch(clock_ns_, times_[static_cast<size_t>(layer)].embedding_ns);
+  const auto dims = static_cast<size_t>(database_->projector().shape().features);
+  features_.resize(prompts_.size() * dims);
+  for (size_t i = 0; i < prompts_.size(); ++i)
+    database_->projector().project(rows_of(hidden, prompts_[i]),
+                                   std::span(features_).subspan(i * dims, dims));
+}
+
+// Prompts are looked up together where they share an index, and one by one where each length has
+// its own.
+void AttnCachePolicy::search(int64_t layer) {
+  const Stopwatch watch(clock_ns_, times_[static_cast<size_t>(layer)].searching_ns);
+  const auto dims = static_cast<size_t>(database_->projector().shape().features);
+  nearest_.assign(prompts_.size(), {});
+  const size_t together = database_->index().settings().by_length ? 1 : prompts_.size();
+  for (size_t i = 0; i < prompts_.size(); i += together)
+    if (const VectorIndex* index = database_->index().find(layer, prompts_[i].tokens))
+      index->search(std::span(features_).subspan(i * dims, together * dims),
+                    std::span(nearest_).subspan(i, together), context_);
+}
+
+// Asks for the maps of the group's layers, which lie one after another.
+void AttnCachePolicy::begin_loading(int64_t layer) {
+  const int64_t end =
+      options_.layer_group == 0 ? layers_ : std::min(layers_, layer + options_.layer_group);
+  for (const int64_t group : found_) {
+    ++uses_[static_cast<size_t>(group)];
+    database_->maps().fetch_layers(group, layer, end);
+  }
+}
+
+int64_t AttnCachePolicy::judge(int64_t layer, const StepPrompt& prompt, const VectorIndex* index,
+                               const Neighbour& nearest, double& similarity) {
+  similarity = -std::numeric_limits<double>::infinity();
+  ++counts_.lookups;
+  if (index == nullptr || nearest.entry < 0) {
+    ++counts_.empty;
+    return kNone;
+  }
+  const IndexEntry& entry = index->entries()[static_cast<size_t>(nearest.entry)];
+  if (entry.layer != layer) {
+    ++counts_.other_layer;
+    return kNone;
+  }
+  if (!fits(entry.group, prompt)) {
+    ++counts_.other_length;
+    return kNone;
+  }
+  similarity = options_.similarity_of(nearest.squared_distance);
+  if (!(similarity >= options_.threshold)) {
+    ++counts_.below_threshold;
+    return kNone;
+  }
+  ++counts_.hits;
+  return entry.group;
+}
+
+bool AttnCachePolicy::fits(int64_t group, const StepPrompt& prompt) const {
+  const int64_t tokens = database_->maps().groups()[static_cast<size_t>(group)].tokens;
+  return options_.length_kind() == LengthRule::kCropped ? tokens >= prompt.tokens
+                                                        : tokens == prompt.tokens;
+}
+
+model::LayerChoice AttnCachePolicy::reuse(int64_t layer) {
+  const Stopwatch watch(clock_ns_, times_[static_cast<size_t>(layer)].loading_ns);
+  maps_.clear();
+  sparse_maps_.clear();
+  for (size_t i = 0; i < prompts_.size(); ++i) {
+    database_->maps().check_layers(found_[i], layer, layer + 1);
+    add_map(prompts_[i], database_->maps().map(found_[i], layer));
+    counts_.loaded_bytes += std::ssize(database_->maps().layer_bytes(found_[i], layer));
+  }
+  counts_.reused_layers += std::ssize(prompts_);
+  return {.action = model::LayerAction::kReuseMap, .maps = maps_, .sparse_maps = sparse_maps_};
+}
+
+// A cropped map is the first rows of the stored one, whose strides it keeps.
+void AttnCachePolicy::add_map(const StepPrompt& prompt, const StoredMap& map) {
+  if (is_sparse(database_->maps().identity().format.form)) {
+    sparse_maps_.push_back({.first_row = prompt.first_row, .map = map.sparse});
+    sparse_maps_.back().map.rows = prompt.tokens;
+    return;
+  }
+  maps_.push_back({.first_row = prompt.first_row, .map = map.dense});
+  maps_.back().map.rows = prompt.tokens;
+}
+
+void AttnCachePolicy::reset() {
+  counts_ = {};
+  times_.assign(times_.size(), {});
+}
+
+}  // namespace reprise::attn_cache

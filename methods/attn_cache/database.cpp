@@ -1,0 +1,79 @@
+#include "methods/attn_cache/database.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/error.h"
+
+namespace reprise::attn_cache {
+
+Database::Database(const std::filesystem::path& folder, const ModelFacts& model,
+                   const Context& context)
+    : maps_(folder / kMapsFile),
+      index_(FeatureIndex::load(folder / kIndexFile)),
+      projector_(Projector::load(folder / kProjectorFile, context)) {
+  maps_.require_model(model.fingerprint, model.layers, model.heads);
+  if (index_.settings().store != maps_.id())
+    raise("{}: its index is of other maps than {}. Build the database again.", folder.string(),
+          kMapsFile);
+  index_.require_entries_within(std::ssize(maps_.groups()), maps_.identity().layers,
+                                (folder / kIndexFile).string());
+  if (index_.settings().projector != projector_.fingerprint())
+    raise("{}: the vectors of its index were not made by its {}. Build the database again.",
+          folder.string(), kProjectorFile);
+  if (projector_.shape().hidden != model.hidden)
+    raise_shape("{}: its projector takes {} hidden values, the model has {}", folder.string(),
+                projector_.shape().hidden, model.hidden);
+}
+
+bool Database::holds(std::span<const int32_t> ids) const {
+  const uint64_t hash = hash_of_prompt(ids);
+  return std::any_of(maps_.groups().begin(), maps_.groups().end(), [&](const MapGroup& group) {
+    return group.prompt_hash == hash && group.tokens == std::ssize(ids);
+  });
+}
+
+FeatureSet project_all(const SampleSet& samples, Projector& projector) {
+  REPRISE_CHECK(samples.shape == projector.shape(), "samples of another shape");
+  const auto inputs = static_cast<size_t>(samples.shape.inputs());
+  const auto features = static_cast<size_t>(samples.shape.features);
+  FeatureSet set{.dims = samples.shape.features, .vectors = {}, .entries = samples.entries};
+  set.vectors.resize(samples.entries.size() * features);
+  for (size_t i = 0; i < samples.entries.size(); ++i)
+    projector.project_pooled(std::span(samples.x).subspan(i * inputs, inputs),
+                             std::span(set.vectors).subspan(i * features, features));
+  return set;
+}
+
+void write_index(const std::filesystem::path& folder, const AttnCacheOptions& options,
+                 const FeatureSet& features, const Projector& projector) {
+  const MapStore maps(folder / kMapsFile);
+  std::vector<int64_t> tokens;
+  for (const MapGroup& group : maps.groups()) tokens.push_back(group.tokens);
+  const FeatureIndex index({.store = maps.id(),
+                            .projector = projector.fingerprint(),
+                            .by_layer = options.indexed_layers == "searched",
+                            .by_length = options.index_by_length},
+                           options.index_options(), features, tokens);
+  projector.save(folder / kProjectorFile);
+  index.save(folder / kIndexFile);
+}
+
+FeatureSet copy_groups(const Database& from, std::span<const int64_t> groups,
+                       MapStoreWriter& into) {
+  std::map<int64_t, int64_t> new_number;
+  for (const int64_t group : groups) new_number[group] = into.copy_group(from.maps(), group);
+  const FeatureSet all = from.index().features();
+  FeatureSet kept{.dims = all.dims, .vectors = {}, .entries = {}};
+  for (size_t i = 0; i < all.entries.size(); ++i) {
+    const auto found = new_number.find(all.entries[i].group);
+    if (found == new_number.end()) continue;
+    const auto first = all.vectors.begin() + static_cast<int64_t>(i) * all.dims;
+    kept.vectors.insert(kept.vectors.end(), first, first + all.dims);
+    kept.entries.push_back(
+        {.group = static_cast<int32_t>(found->second), .layer = all.entries[i].layer});
+  }
+  return kept;
+}
+
+}  // namespace reprise::attn_cache

@@ -1,0 +1,141 @@
+#include "methods/attn_cache/feature_set.h"
+
+#include <xxhash.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/base/mapped_file.h"
+#include "core/base/words.h"
+
+namespace reprise::attn_cache {
+namespace {
+
+constexpr std::string_view kMagic = "RPRVEC1\n";
+constexpr size_t kTextBegin = kMagic.size() + 2 * sizeof(uint64_t);
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& fault) {
+  raise("{} is no sound index of feature vectors: {}. Remove it and build the database again.",
+        path.string(), fault);
+}
+
+}  // namespace
+
+FeatureIndex::FeatureIndex(Settings settings, const IndexOptions& options,
+                           const FeatureSet& features, std::span<const int64_t> tokens)
+    : FeatureIndex(std::move(settings)) {
+  std::map<IndexKey, FeatureSet> parts;
+  for (size_t i = 0; i < features.entries.size(); ++i) {
+    const IndexEntry& entry = features.entries[i];
+    const auto group = static_cast<size_t>(entry.group);
+    REPRISE_CHECK(group < tokens.size(), "group {} of {}", group, tokens.size());
+    FeatureSet& part = parts[{.layer = settings_.by_layer ? entry.layer : -1,
+                              .tokens = settings_.by_length ? tokens[group] : -1}];
+    const auto first = features.vectors.begin() + static_cast<int64_t>(i) * features.dims;
+    part.vectors.insert(part.vectors.end(), first, first + features.dims);
+    part.entries.push_back(entry);
+  }
+  for (auto& [key, part] : parts)
+    indices_.emplace(key,
+                     VectorIndex(options, features.dims, part.vectors, std::move(part.entries)));
+}
+
+const VectorIndex* FeatureIndex::find(int64_t layer, int64_t tokens) const {
+  const auto found = indices_.find(
+      {.layer = settings_.by_layer ? layer : -1, .tokens = settings_.by_length ? tokens : -1});
+  return found == indices_.end() ? nullptr : &found->second;
+}
+
+int64_t FeatureIndex::entries() const {
+  int64_t count = 0;
+  for (const auto& [key, index] : indices_) count += std::ssize(index.entries());
+  return count;
+}
+
+std::vector<int64_t> FeatureIndex::layers() const {
+  std::set<int64_t> layers;
+  for (const auto& [key, index] : indices_)
+    for (const IndexEntry& entry : index.entries()) layers.insert(entry.layer);
+  return {layers.begin(), layers.end()};
+}
+
+void FeatureIndex::require_entries_within(int64_t groups, int64_t layers,
+                                          const std::string& source) const {
+  for (const auto& [key, index] : indices_)
+    for (const IndexEntry& entry : index.entries())
+      if (entry.group < 0 || entry.group >= groups || entry.layer < 0 || entry.layer >= layers)
+        raise("{}: a vector of group {}, layer {} beside maps of {} groups and {} layers", source,
+              entry.group, entry.layer, groups, layers);
+}
+
+FeatureSet FeatureIndex::features() const {
+  FeatureSet all;
+  for (const auto& [key, index] : indices_) {
+    all.dims = index.dims();
+    for (int64_t i = 0; i < std::ssize(index.entries()); ++i) {
+      const std::vector<float> vector = index.vector(i);
+      all.vectors.insert(all.vectors.end(), vector.begin(), vector.end());
+    }
+    all.entries.insert(all.entries.end(), index.entries().begin(), index.entries().end());
+  }
+  return all;
+}
+
+void FeatureIndex::save(const std::filesystem::path& path) const {
+  Json places = Json::array();
+  std::string data;
+  for (const auto& [key, index] : indices_) {
+    const std::string bytes = index.bytes();
+    places.push_back(Json{{"layer", key.layer}, {"tokens", key.tokens}, {"bytes", bytes.size()}});
+    data += bytes;
+  }
+  const std::string text = Json{
+      {"store", settings_.store},
+      {"projector", settings_.projector},
+      {"by_layer", settings_.by_layer},
+      {"by_length", settings_.by_length},
+      {"indices", places}}.dump();
+  const std::string rest = text + data;
+  std::string head(kMagic);
+  append_word(head, uint64_t{text.size()});
+  append_word(head, uint64_t{XXH3_64bits(rest.data(), rest.size())});
+  AtomicFile file(path);
+  file.write(head);
+  file.write(rest);
+  file.commit();
+}
+
+FeatureIndex FeatureIndex::load(const std::filesystem::path& path) {
+  const MappedFile map(path);
+  const std::span<const std::byte> file = map.bytes();
+  const std::string_view all(reinterpret_cast<const char*>(file.data()), file.size());
+  if (all.size() < kTextBegin || !all.starts_with(kMagic)) refuse(path, "it does not begin as one");
+  const auto text_bytes = word_at<uint64_t>(file, kMagic.size());
+  const std::string_view rest = all.substr(kTextBegin);
+  if (text_bytes > rest.size() || XXH3_64bits(rest.data(), rest.size()) !=
+                                      word_at<uint64_t>(file, kMagic.size() + sizeof(uint64_t)))
+    refuse(path, "it is cut off or damaged");
+  const std::string source = path.string();
+  const Json json = parse_json(rest.substr(0, text_bytes), source);
+  JsonObject object(json, source);
+  FeatureIndex index(Settings{.store = object.string("store"),
+                              .projector = object.string("projector"),
+                              .by_layer = object.boolean("by_layer", true),
+                              .by_length = object.boolean("by_length", false)});
+  size_t begin = text_bytes;
+  for (const Json& place : object.at("indices")) {
+    JsonObject entry(place, source, "indices");
+    const IndexKey key = {.layer = entry.integer("layer"), .tokens = entry.integer("tokens")};
+    const auto bytes = static_cast<size_t>(entry.integer_in("bytes", 0, INT64_MAX));
+    if (bytes > rest.size() - begin) refuse(path, "it is cut off or damaged");
+    index.indices_.emplace(key, VectorIndex::parse(rest.substr(begin, bytes), source));
+    begin += bytes;
+  }
+  return index;
+}
+
+}  // namespace reprise::attn_cache

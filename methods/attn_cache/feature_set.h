@@ -1,0 +1,68 @@
+// Feature vectors of stored prompts, and the indices that find the nearest of them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "methods/attn_cache/vector_index.h"
+
+namespace reprise::attn_cache {
+
+// Row i of vectors [entries, dims] f32 belongs to entries[i].
+struct FeatureSet {
+  int64_t dims = 0;
+  std::vector<float> vectors;
+  std::vector<IndexEntry> entries;
+};
+
+// Which index holds a vector: that of a layer, or of all of them (-1); that of a length in tokens,
+// or of all (-1).
+struct IndexKey {
+  int64_t layer = -1, tokens = -1;
+  auto operator<=>(const IndexKey&) const = default;
+};
+
+// The indices of a database, with what their vectors come from. Immutable once it is made.
+class FeatureIndex {
+ public:
+  struct Settings {
+    std::string store;      // MapStore::id() of the maps that the entries name
+    std::string projector;  // fingerprint
+    bool by_layer = true;
+    bool by_length = false;
+  };
+
+  // `tokens` of each group.
+  FeatureIndex(Settings settings, const IndexOptions& options, const FeatureSet& features,
+               std::span<const int64_t> tokens);
+
+  // A file: 8 bytes "RPRVEC1\n", u64 bytes of a JSON text, u64 XXH3 of all that follows it, the
+  // text with settings and places of the indices, then those. load() throws Error naming the path
+  // and what is wrong with it.
+  static FeatureIndex load(const std::filesystem::path& path);
+  void save(const std::filesystem::path& path) const;
+
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  // Null where no stored prompt has the layer or length.
+  [[nodiscard]] const VectorIndex* find(int64_t layer, int64_t tokens) const;
+  [[nodiscard]] int64_t entries() const;              // of all indices
+  [[nodiscard]] std::vector<int64_t> layers() const;  // that there are vectors of, ascending
+  // Throws Error, naming `source`, where an entry stands for maps that a store of so many groups
+  // and layers does not have.
+  void require_entries_within(int64_t groups, int64_t layers, const std::string& source) const;
+  // All vectors, as they were put; in another order.
+  [[nodiscard]] FeatureSet features() const;
+
+ private:
+  explicit FeatureIndex(Settings settings) : settings_(std::move(settings)) {}
+
+  Settings settings_;
+  std::map<IndexKey, VectorIndex> indices_;
+};
+
+}  // namespace reprise::attn_cache

@@ -1,0 +1,104 @@
+// Attention maps of many prompts in one file, mapped into memory and read in place.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/mapped_file.h"
+#include "methods/attn_cache/map_form.h"
+
+namespace reprise::attn_cache {
+
+// The newest format that is read, and the one that is written.
+inline constexpr int kMapStoreFormat = 1;
+
+// What a store's maps are of. Maps of another model are never used: see require_model().
+struct MapStoreIdentity {
+  std::string model;  // core/model/checkpoint/fingerprint.h
+  int64_t layers = 0;
+  MapFormat format;
+
+  bool operator==(const MapStoreIdentity&) const = default;
+};
+
+// The maps of all layers of one prompt.
+struct MapGroup {
+  int64_t tokens = 0;
+  uint64_t prompt_hash = 0;  // of the token ids, see hash_of_prompt()
+  uint64_t begin = 0;        // of layer 0, from the begin of the file
+};
+
+// XXH3 of the ids: tells whether a query is in the database.
+uint64_t hash_of_prompt(std::span<const int32_t> ids);
+
+// Format 1, little-endian:
+//   8 bytes   "RPRMAP1\n", then zeros to 4096 bytes
+//   groups    one after another, each from a multiple of 4096 bytes on: the maps of layers 0, 1,
+//             ... of a prompt, so that neighbouring layers are read together; map_form.h says how
+//             they lie. Between groups there may be bytes that no group has.
+//   table     JSON with model, layers, format and the number of groups; then, binary, for each
+//             group tokens, prompt_hash and begin, and the XXH3 of each of its layers' maps
+//   u64       begin of the table
+//   u64       bytes of its JSON
+//   u64       XXH3 of the table and the two words before
+//   8 bytes   "RPRMAPE\n"
+// The table stands last because maps are written as a model makes them, which may be more than
+// memory holds.
+class MapStore {
+ public:
+  // Reads the table; maps are checked when they are used. Throws Error naming the path and what is
+  // wrong with it: no map store, cut off, damaged, of a newer format.
+  explicit MapStore(std::filesystem::path path);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const MapStoreIdentity& identity() const { return identity_; }
+  [[nodiscard]] const std::vector<MapGroup>& groups() const { return groups_; }
+  // Stores with equal ids hold equal maps: the hash of the table.
+  [[nodiscard]] const std::string& id() const { return id_; }
+  [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(map_.bytes().size()); }
+  // The lengths that there are maps of, ascending.
+  [[nodiscard]] std::vector<int64_t> lengths() const;
+  // Throws Error naming both where the store is of another model: fingerprint, layers or heads.
+  void require_model(const std::string& fingerprint, int64_t layers, int64_t heads) const;
+
+  // In place, valid as long as the store. check_layers() comes first: a map that was not checked
+  // may be anything.
+  [[nodiscard]] StoredMap map(int64_t group, int64_t layer) const;
+  // The bytes of a map as they stand in the file.
+  [[nodiscard]] std::span<const std::byte> layer_bytes(int64_t group, int64_t layer) const;
+  // Throws Error naming path, group and layer where a map of layers [first, end) is not what was
+  // written. Reads each the first time, and returns at once from then on. Thread-safe.
+  void check_layers(int64_t group, int64_t first, int64_t end) const;
+  void check_all() const;
+  // Asks the system to begin reading maps of neighbouring layers. Returns at once.
+  void fetch_layers(int64_t group, int64_t first, int64_t end) const;
+  // The pages of a group leave this process' memory and its maps are unchecked again: for
+  // measurements that begin with a cold store.
+  void release(int64_t group) const;
+
+ private:
+  enum class State : uint8_t { kUnknown, kSound, kDamaged };
+
+  void read_table();
+  void parse_text(std::string_view text);
+  void read_groups(size_t at, size_t count, uint64_t table_begin);
+  [[nodiscard]] size_t group_bytes(int64_t tokens) const;
+  [[nodiscard]] size_t hash_index(int64_t group, int64_t layer) const;
+
+  std::filesystem::path path_;
+  MappedFile map_;
+  MapStoreIdentity identity_;
+  size_t group_count_ = 0;  // as the text says; groups_ have it once they are read
+  std::vector<MapGroup> groups_;
+  std::vector<uint64_t> hashes_;  // [groups, layers]
+  std::string id_;
+  std::unique_ptr<std::atomic<State>[]> states_;  // [groups, layers]
+};
+
+}  // namespace reprise::attn_cache

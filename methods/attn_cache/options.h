@@ -1,0 +1,71 @@
+// What can be chosen about AttnCache.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/reuse/options.h"
+#include "methods/attn_cache/map_form.h"
+#include "methods/attn_cache/projector.h"
+#include "methods/attn_cache/vector_index.h"
+
+namespace reprise::attn_cache {
+
+// Of the vectors' distance d: what the threshold is held against.
+enum class Similarity : uint8_t { kDistance, kSquaredDistance };  // 1 - d, 1 - d^2
+
+// Which stored maps fit a prompt of n tokens.
+enum class LengthRule : uint8_t {
+  kExact,   // those of n tokens
+  kCropped  // beyond the paper, causal models alone: those of n or more, by their first n rows, of
+            // which no later key has a weight
+};
+
+struct AttnCacheOptions {
+  // Lookup.
+  double threshold = 0.99;
+  std::string similarity = "squared_distance";
+  // Neighbouring layers that one lookup, at the first of them, decides; 0: all of the model.
+  int32_t layer_group = 0;
+  std::string length_rule = "exact";
+  int32_t padded_tokens =
+      0;  // prompts are padded or cut to this, see pad_prompt(); 0: they are not
+
+  // Database.
+  std::string index = "hnsw";
+  int32_t neighbours = 32, build_candidates = 40, candidates = 64;
+  int32_t lists = 128, probes = 1;
+  std::string indexed_layers = "searched";
+  bool index_by_length = false;
+  std::string map_form = "bf16";
+  int32_t map_entries = 32, map_sinks = 4;
+  double budget_mib = 0.0;
+  std::string when_full = "refuse";
+
+  // Projector and its training.
+  std::string projector = "mlp";
+  int32_t pooled_rows = 16, width = 128, features = 128;
+  double map_weight = 1.0, length_weight = 0.2;
+  int32_t batch = 64, epochs = 30;
+  double learning_rate = 0.1, momentum = 0.9;
+
+  void visit(reuse::OptionVisitor& visitor);
+  void check(const JsonObject& given) const;
+  static std::vector<reuse::Preset<AttnCacheOptions>> presets();
+
+  [[nodiscard]] Similarity similarity_kind() const;
+  [[nodiscard]] LengthRule length_kind() const;
+  [[nodiscard]] IndexOptions index_options() const;
+  [[nodiscard]] MapFormat map_format(int64_t heads) const;
+  // Of a model's hidden states. A pooled_linear projector takes `padded_tokens`.
+  [[nodiscard]] ProjectorShape projector_shape(int64_t hidden) const;
+  // The first layers of the groups that a lookup decides.
+  [[nodiscard]] std::vector<int64_t> searched_layers(int64_t layers) const;
+  // Those whose vectors are in the index.
+  [[nodiscard]] std::vector<int64_t> layers_in_index(int64_t layers) const;
+  // 1 at distance 0, falling.
+  [[nodiscard]] double similarity_of(double squared_distance) const;
+};
+
+}  // namespace reprise::attn_cache

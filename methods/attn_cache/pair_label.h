@@ -1,0 +1,30 @@
+// How far apart two stored prompts are: what the distance of their feature vectors shall be.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/device/context.h"
+#include "methods/attn_cache/map_store.h"
+#include "methods/attn_cache/vector_index.h"
+
+namespace reprise::attn_cache {
+
+struct LabelWeights {
+  double map = 1.0;     // the released code: 1/2
+  double length = 0.2;  // alpha; the released code: 1, AttnCache-f: 0
+};
+
+// y = map * 1/heads 1/rows sum_h sum_p ||A[h, p, :] - A'[h, p, :]||_1  +  length * |s - s'|
+// of two prompts' maps A, A' of a layer each, and their lengths s, s' in tokens. [AttnCache eq. 2;
+// the mean over rows is the released code's.] Of maps of different lengths the rows and keys count
+// that both have. Reads and checks the maps where they lie; thread-safe.
+double pair_label(const MapStore& maps, const IndexEntry& a, const IndexEntry& b,
+                  const LabelWeights& weights);
+
+// labels [n, n], of which those above the diagonal are written: all pairs of `entries`.
+void label_pairs(const MapStore& maps, std::span<const IndexEntry> entries,
+                 const LabelWeights& weights, std::span<float> labels, const Context& context);
+
+}  // namespace reprise::attn_cache

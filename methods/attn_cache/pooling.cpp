@@ -1,0 +1,104 @@
+// How hidden states of a prompt become the input of a projector.
+#include <algorithm>
+#include <limits>
+
+#include "core/base/error.h"
+#include "methods/attn_cache/projector.h"
+
+namespace reprise::attn_cache {
+namespace {
+
+constexpr int64_t kMostPooledRows = 128;  // of the released code
+
+// Rows that belong together in the pooled image: 2, and twice that until few enough are left. Each
+// pooling drops a row that is left over, as does this division.
+int64_t rows_together(int64_t tokens) {
+  int64_t together = 2;
+  for (int64_t rows = tokens / 2; rows > kMostPooledRows; rows /= 2) together *= 2;
+  return together;
+}
+
+template <typename T>
+void mean_of_parts(const T* hidden, int64_t tokens, int64_t cols, int64_t parts, float* x) {
+  for (int64_t part = 0; part < parts; ++part) {
+    // As adaptive pooling cuts: parts of a short prompt overlap, none is empty.
+    const int64_t first = part * tokens / parts, end = ((part + 1) * tokens + parts - 1) / parts;
+    float* mean = x + part * cols;
+    std::fill_n(mean, cols, 0.0f);
+    for (int64_t t = first; t < end; ++t)
+      for (int64_t c = 0; c < cols; ++c) mean[c] += static_cast<float>(hidden[t * cols + c]);
+    const float share = 1.0f / static_cast<float>(end - first);
+    for (int64_t c = 0; c < cols; ++c) mean[c] *= share;
+  }
+}
+
+template <typename T>
+void maximum_of_tiles(const T* hidden, int64_t tokens, int64_t cols, int64_t rows, float* x) {
+  const int64_t together = rows_together(tokens), pooled_cols = cols / 2;
+  std::fill_n(x, rows * pooled_cols, -std::numeric_limits<float>::infinity());
+  for (int64_t t = 0; t < rows * together; ++t) {
+    float* row = x + t / together * pooled_cols;
+    for (int64_t c = 0; c < 2 * pooled_cols; ++c)
+      row[c / 2] = std::max(row[c / 2], static_cast<float>(hidden[t * cols + c]));
+  }
+}
+
+}  // namespace
+
+ProjectorShape mlp_shape(int64_t hidden, int64_t pooled_rows, int64_t width, int64_t features) {
+  if (hidden < 1 || pooled_rows < 1 || width < 1 || features < 1)
+    raise("a projector of {} hidden values, {} pooled rows, {} and {} features: all are 1 or more",
+          hidden, pooled_rows, width, features);
+  return {.kind = ProjectorKind::kMlp,
+          .hidden = hidden,
+          .pooled_rows = pooled_rows,
+          .width = width,
+          .features = features};
+}
+
+ProjectorShape pooled_linear_shape(int64_t hidden, int64_t tokens, int64_t width,
+                                   int64_t features) {
+  if (hidden < 2 || tokens < 2 || width < 1 || features < 1)
+    raise(
+        "a pooled_linear projector of {} hidden values and {} tokens, {} and {} features: it pools "
+        "2 x 2 values",
+        hidden, tokens, width, features);
+  return {.kind = ProjectorKind::kPooledLinear,
+          .hidden = hidden,
+          .pooled_rows = tokens / rows_together(tokens),
+          .tokens = tokens,
+          .width = width,
+          .features = features};
+}
+
+ProjectorShape raw_shape(int64_t hidden, int64_t pooled_rows) {
+  if (hidden < 1 || pooled_rows < 1)
+    raise("a raw projector of {} hidden values and {} pooled rows: both are 1 or more", hidden,
+          pooled_rows);
+  return {.kind = ProjectorKind::kRaw,
+          .hidden = hidden,
+          .pooled_rows = pooled_rows,
+          .width = 0,
+          .features = pooled_rows * hidden};
+}
+
+void pool_hidden(const ProjectorShape& shape, const TensorView& hidden, std::span<float> x) {
+  REPRISE_CHECK(std::ssize(x) == shape.inputs(), "room for {} of {}", x.size(), shape.inputs());
+  const int64_t tokens = hidden.shape[0], cols = hidden.shape[1];
+  if (cols != shape.hidden || tokens < 1)
+    raise_shape("hidden states {} for a projector of {} values: it is of another model",
+                hidden.shape.to_string(), shape.hidden);
+  const bool is_image = shape.kind == ProjectorKind::kPooledLinear;
+  if (is_image && tokens != shape.tokens)
+    raise_shape("a prompt of {} tokens for a pooled_linear projector of {}: pad prompts to that",
+                tokens, shape.tokens);
+  visit_dtype(hidden.dtype, [&](auto zero) {
+    const auto* values = static_cast<const decltype(zero)*>(hidden.data);
+    if (is_image)
+      maximum_of_tiles(values, tokens, cols, shape.pooled_rows, x.data());
+    else
+      mean_of_parts(values, tokens, cols, shape.pooled_rows, x.data());
+  });
+}
+
+}  // namespace reprise::attn_cache

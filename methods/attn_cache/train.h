@@ -1,0 +1,36 @@
+// Training of a projector on collected prompts, by libtorch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/device/context.h"
+#include "methods/attn_cache/database.h"
+
+namespace reprise::attn_cache {
+
+// Why nothing can be trained here (built without libtorch, or it cannot be loaded), with the
+// remedy; "" if it can. Loads it on first use. Trained projectors need none of it.
+const std::string& training_absence();
+
+struct TrainedProjector {
+  Projector projector;
+  std::vector<double> losses;       // mean of each epoch
+  std::vector<double> flat_losses;  // the same of one number for all pairs of a batch
+  // Less than 1 where it tells pairs apart.
+  [[nodiscard]] double loss_over_flat() const { return losses.back() / flat_losses.back(); }
+};
+
+// [AttnCache §3.1, equations 1 to 3; figure 4, step 2] with the options' weights of the label,
+// batch, epochs, learning rate and momentum, on `samples` whose maps are in `maps`. `seed`: of the
+// first weights and of the samples' order. kMlp sees states of mean 0 and one deviation, scaled so
+// that distances begin about as large as the labels: at the states' own scale, steps of one size
+// are too large for one model and too small for another; the weights that come out take the states
+// as they are. Throws Error where there is no libtorch, naming
+// `./setup.sh --torch`; for fewer than two samples; where the loss becomes infinite.
+TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
+                                 const AttnCacheOptions& options, uint64_t seed,
+                                 const Context& context);
+
+}  // namespace reprise::attn_cache

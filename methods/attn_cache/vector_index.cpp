@@ -1,0 +1,215 @@
+// The only file that sees FAISS.
+#include "methods/attn_cache/vector_index.h"
+
+#include <faiss/IndexFlat.h>
+#include <faiss/IndexHNSW.h>
+#include <faiss/IndexIVFFlat.h>
+#include <faiss/impl/io.h>
+#include <faiss/index_io.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/words.h"
+#include "core/device/one_omp_thread.h"
+
+namespace reprise::attn_cache {
+namespace {
+
+constexpr std::array kKinds = {IndexKind::kFlat, IndexKind::kHnsw, IndexKind::kIvfFlat};
+constexpr std::string_view kMagic = "RPRIDX2\n";
+
+// FAISS's exceptions tell file and line before the message.
+template <typename Call>
+decltype(auto) call_faiss(const char* what, Call&& call) {
+  const OneOmpThread no_team;
+  try {
+    return call();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    raise("{} a vector index by FAISS failed: {}", what, error.what());
+  }
+}
+
+void check_options(const IndexOptions& options) {
+  for (const auto& [name, value] :
+       {std::pair{"neighbours", options.neighbours}, std::pair{"candidates", options.candidates},
+        std::pair{"build_candidates", options.build_candidates}, std::pair{"lists", options.lists},
+        std::pair{"probes", options.probes}})
+    if (value < 1 || value > (1 << 20))
+      raise("a vector index with {} = {}: give 1 to {}", name, value, 1 << 20);
+  // The graph's generator of levels divides by log(neighbours).
+  if (options.neighbours < 2) raise("a vector index with neighbours = 1: give 2 or more");
+}
+
+std::unique_ptr<faiss::Index> make_index(const IndexOptions& options, int64_t dims, int64_t count) {
+  const auto d = static_cast<int>(dims);
+  if (options.kind == IndexKind::kHnsw) {
+    auto index = std::make_unique<faiss::IndexHNSWFlat>(d, options.neighbours);
+    index->hnsw.efConstruction = options.build_candidates;
+    index->hnsw.efSearch = options.candidates;
+    return index;
+  }
+  if (options.kind == IndexKind::kFlat || count == 0)
+    return std::make_unique<faiss::IndexFlatL2>(d);
+  const auto lists = static_cast<size_t>(std::min<int64_t>(options.lists, count));
+  auto quantizer = std::make_unique<faiss::IndexFlatL2>(d);
+  auto index = std::make_unique<faiss::IndexIVFFlat>(quantizer.get(), dims, lists);
+  quantizer.release();
+  index->own_fields = true;
+  index->nprobe = std::min(static_cast<size_t>(options.probes), lists);
+  index->cp.min_points_per_centroid = 1;  // else it warns on standard error below 39
+  return index;
+}
+
+}  // namespace
+
+struct VectorIndex::State {
+  IndexKind kind = IndexKind::kFlat;
+  std::unique_ptr<faiss::Index> index;
+  std::vector<IndexEntry> entries;
+
+  // Clusters hold vectors in their own order: a table tells where each one is.
+  void make_readable() {
+    if (auto* ivf = dynamic_cast<faiss::IndexIVFFlat*>(index.get())) ivf->make_direct_map();
+  }
+};
+
+std::string_view name_of(IndexKind kind) {
+  switch (kind) {
+    case IndexKind::kHnsw:
+      return "hnsw";
+    case IndexKind::kIvfFlat:
+      return "ivf_flat";
+    case IndexKind::kFlat:
+      break;
+  }
+  return "flat";
+}
+
+std::vector<std::string> index_kind_names() {
+  std::vector<std::string> names;
+  for (const IndexKind kind : kKinds) names.emplace_back(name_of(kind));
+  return names;
+}
+
+IndexKind parse_index_kind(std::string_view name) {
+  for (const IndexKind kind : kKinds)
+    if (name == name_of(kind)) return kind;
+  raise("{}", unknown_name("kind of vector index", name, index_kind_names()));
+}
+
+VectorIndex::VectorIndex(const IndexOptions& options, int64_t dims, std::span<const float> vectors,
+                         std::vector<IndexEntry> entries) {
+  check_options(options);
+  if (dims < 1 || dims > (1 << 16)) raise("vectors of {} dimensions: give 1 to {}", dims, 1 << 16);
+  const int64_t count = std::ssize(entries);
+  REPRISE_CHECK(std::ssize(vectors) == count * dims, "{} numbers for {} vectors of {}",
+                vectors.size(), count, dims);
+  for (const float value : vectors)
+    if (!std::isfinite(value))
+      raise("a feature vector holds {}: the model or the projector has overflowed", value);
+  state_ = std::make_unique<State>();
+  state_->kind = options.kind;
+  state_->entries = std::move(entries);
+  call_faiss("building", [&] {
+    state_->index = make_index(options, dims, count);
+    if (count == 0) return;
+    state_->index->train(count, vectors.data());
+    state_->index->add(count, vectors.data());
+    state_->make_readable();
+  });
+}
+
+VectorIndex::VectorIndex(std::unique_ptr<State> state) : state_(std::move(state)) {}
+VectorIndex::VectorIndex(VectorIndex&&) noexcept = default;
+VectorIndex& VectorIndex::operator=(VectorIndex&&) noexcept = default;
+VectorIndex::~VectorIndex() = default;
+
+int64_t VectorIndex::dims() const { return state_->index->d; }
+const std::vector<IndexEntry>& VectorIndex::entries() const { return state_->entries; }
+IndexKind VectorIndex::kind() const { return state_->kind; }
+
+std::vector<float> VectorIndex::vector(int64_t entry) const {
+  REPRISE_CHECK(entry >= 0 && entry < std::ssize(state_->entries), "entry {} of {}", entry,
+                state_->entries.size());
+  std::vector<float> vector(static_cast<size_t>(dims()));
+  call_faiss("reading", [&] { state_->index->reconstruct(entry, vector.data()); });
+  return vector;
+}
+
+void VectorIndex::search(std::span<const float> queries, std::span<Neighbour> nearest,
+                         const Context& context) const {
+  REPRISE_CHECK(std::ssize(queries) == std::ssize(nearest) * dims(), "{} numbers, {} queries of {}",
+                queries.size(), nearest.size(), dims());
+  std::fill(nearest.begin(), nearest.end(), Neighbour{});
+  if (state_->entries.empty()) return;
+  // FAISS makes a table of visited vectors for each call, as long as the database: several queries
+  // share one.
+  constexpr int64_t kTogether = 16;
+  const int64_t count = std::ssize(nearest), parts = (count + kTogether - 1) / kTogether;
+  parallel_for(context, parts, [&](int64_t part, int) {
+    const int64_t first = part * kTogether, n = std::min(kTogether, count - first);
+    std::array<float, kTogether> distances{};
+    std::array<int64_t, kTogether> labels{};
+    call_faiss("searching", [&] {
+      state_->index->search(n, queries.data() + first * dims(), 1, distances.data(), labels.data());
+    });
+    for (int64_t i = 0; i < n; ++i) {
+      const auto at = static_cast<size_t>(i);
+      if (labels[at] >= 0)
+        nearest[static_cast<size_t>(first + i)] = {
+            .entry = labels[at], .squared_distance = std::max(distances[at], 0.0f)};
+    }
+  });
+}
+
+std::string VectorIndex::bytes() const {
+  std::string body;
+  append_word(body, static_cast<uint64_t>(state_->kind));
+  append_word(body, uint64_t{state_->entries.size()});
+  for (const IndexEntry& entry : state_->entries) append_word(body, entry);
+  faiss::VectorIOWriter writer;
+  call_faiss("writing", [&] { faiss::write_index(state_->index.get(), &writer); });
+  body.append(reinterpret_cast<const char*>(writer.data.data()), writer.data.size());
+  std::string bytes(kMagic);
+  append_word(bytes, uint64_t{XXH3_64bits(body.data(), body.size())});
+  return bytes + body;
+}
+
+VectorIndex VectorIndex::parse(std::string_view bytes, const std::string& source) {
+  constexpr size_t kBody = kMagic.size() + sizeof(uint64_t), kHead = kBody + 2 * sizeof(uint64_t);
+  const std::span<const std::byte> all = std::as_bytes(std::span(bytes));
+  if (bytes.size() < kHead || !bytes.starts_with(kMagic))
+    raise("{} is no vector index of this program", source);
+  // FAISS trusts what it reads, and loses memory where it notices that it should not have.
+  const std::string_view body = bytes.substr(kBody);
+  if (XXH3_64bits(body.data(), body.size()) != word_at<uint64_t>(all, kMagic.size()))
+    raise("{}: the vector index is damaged", source);
+  auto state = std::make_unique<State>();
+  const auto kind = word_at<uint64_t>(all, kBody);
+  const auto count = word_at<uint64_t>(all, kBody + sizeof(uint64_t));
+  if (kind >= kKinds.size() || count > (bytes.size() - kHead) / sizeof(IndexEntry))
+    raise("{}: the vector index is damaged", source);
+  state->kind = static_cast<IndexKind>(kind);
+  for (size_t i = 0; i < count; ++i)
+    state->entries.push_back(word_at<IndexEntry>(all, kHead + i * sizeof(IndexEntry)));
+  const std::string_view rest = bytes.substr(kHead + count * sizeof(IndexEntry));
+  faiss::VectorIOReader reader;
+  reader.data.assign(rest.begin(), rest.end());
+  call_faiss("reading", [&] {
+    state->index.reset(faiss::read_index(&reader));
+    if (static_cast<uint64_t>(state->index->ntotal) != count)
+      raise("{}: a vector index of {} vectors for {} entries", source, state->index->ntotal, count);
+    if (count > 0) state->make_readable();
+  });
+  return VectorIndex(std::move(state));
+}
+
+}  // namespace reprise::attn_cache

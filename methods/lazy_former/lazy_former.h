@@ -1,0 +1,26 @@
+// LazyFormer (Ying et al., 2021): of each block of neighbouring layers, the first computes its
+// attention map and the others use it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/model/network/layer_policy.h"
+#include "core/reuse/options.h"
+
+namespace reprise::lazy_former {
+
+struct LazyFormerOptions {
+  int32_t block_layers = 2;  // as AttnCache's comparison has it [AttnCache §5.5]
+
+  void visit(reuse::OptionVisitor& visitor) {
+    visitor.integer({"block_layers", "layers", "neighbouring layers that share one attention map"},
+                    {1, 1 << 14}, block_layers);
+  }
+};
+
+// Of a model of `layers`; its last block may be shorter. Throws Error for options out of range.
+std::unique_ptr<model::LayerPolicy> make_lazy_former(const LazyFormerOptions& options,
+                                                     int64_t layers);
+
+}  // namespace reprise::lazy_former

@@ -1,0 +1,80 @@
+#include "methods/san/san.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/model/network/layer_rules.h"
+
+namespace reprise::san {
+namespace {
+
+// p log2(p / m), 0 for p = 0.
+double term(double p, double m) { return p > 0.0 ? p * std::log2(p / m) : 0.0; }
+
+// Of two rows of weights, each of which sums to 1.
+double jensen_shannon(const float* p, const float* q, int64_t keys) {
+  double sum = 0.0;
+  for (int64_t k = 0; k < keys; ++k) {
+    const double m = 0.5 * (double{p[k]} + q[k]);
+    sum += term(p[k], m) + term(q[k], m);
+  }
+  return std::clamp(0.5 * sum, 0.0, 1.0);
+}
+
+double mean_similarity(const MapDivergence& divergence, int64_t first, int64_t end) {
+  double sum = 0.0;
+  int64_t pairs = 0;
+  for (int64_t a = first; a < end; ++a)
+    for (int64_t b = a + 1; b < end; ++b, ++pairs) sum += 1.0 - divergence.between(a, b);
+  return pairs > 0 ? sum / static_cast<double>(pairs) : 1.0;
+}
+
+}  // namespace
+
+MapDivergence::MapDivergence(int64_t layers)
+    : layers_(layers),
+      maps_(static_cast<size_t>(layers)),
+      sums_(static_cast<size_t>(layers * layers), 0.0) {}
+
+model::LayerChoice MapDivergence::choose(model::LayerInput& /*input*/) {
+  return {.show_map = true};
+}
+
+void MapDivergence::observe_map(int64_t layer, const kernels::MapView& map) {
+  const auto* values = static_cast<const float*>(map.data);
+  const int64_t rows = map.heads * map.rows;
+  std::vector<float>& own = maps_.at(static_cast<size_t>(layer));
+  own.assign(values, values + rows * map.keys);
+  for (int64_t before = 0; before < layer; ++before) {
+    const std::vector<float>& other = maps_[static_cast<size_t>(before)];
+    REPRISE_CHECK(other.size() == own.size(), "maps of {} and {} weights in one step", other.size(),
+                  own.size());
+    double& sum = sums_[static_cast<size_t>(before * layers_ + layer)];
+    for (int64_t row = 0; row < rows; ++row)
+      sum += jensen_shannon(other.data() + row * map.keys, own.data() + row * map.keys, map.keys);
+  }
+  if (layer == 0) rows_ += rows;
+}
+
+double MapDivergence::between(int64_t a, int64_t b) const {
+  if (rows_ == 0) raise("no maps were compared: run calibration prompts first");
+  if (a > b) std::swap(a, b);
+  REPRISE_CHECK(a >= 0 && b < layers_, "layers {} and {} of {}", a, b, layers_);
+  return a == b ? 0.0 : sums_[static_cast<size_t>(a * layers_ + b)] / static_cast<double>(rows_);
+}
+
+std::vector<int64_t> choose_blocks(const MapDivergence& divergence, const SanOptions& options) {
+  std::vector<int64_t> first_layers = {0};
+  for (int64_t layer = 1; layer < divergence.layers(); ++layer)
+    if (mean_similarity(divergence, first_layers.back(), layer + 1) < options.similarity)
+      first_layers.push_back(layer);
+  return first_layers;
+}
+
+std::unique_ptr<model::LayerPolicy> make_san(std::vector<int64_t> first_layers, int64_t layers) {
+  return std::make_unique<model::MapSharing>(std::move(first_layers), layers);
+}
+
+}  // namespace reprise::san

@@ -1,0 +1,20 @@
+#include "results/results_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+
+namespace reprise::results {
+
+std::string read_results_file(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    raise("{} is no regular file: results are read from files alone", path.string());
+  return read_file(path);
+}
+
+Json read_results_json(const std::filesystem::path& path) {
+  return parse_json(read_results_file(path), path.string());
+}
+
+}  // namespace reprise::results

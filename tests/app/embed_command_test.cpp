@@ -1,0 +1,180 @@
+// `reprise embed` as a user meets it: lines in, vectors out, and what is no text.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/child_process.h"
+#include "tests/app/command_line.h"
+#include "tests/core/sentence/sentence_testing.h"
+
+namespace reprise::app {
+namespace {
+
+class EmbedCommand : public CommandLine {
+ protected:
+  EmbedCommand() { sentence::write_sentence_model(bert_); }
+
+  [[nodiscard]] Outcome embed(const std::string& input,
+                              const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"embed", "--model", bert_.path().string(),
+                                      "--random-weights"};
+    words.insert(words.end(), more.begin(), more.end());
+    return reprise(words, input);
+  }
+  // The vectors of a run that succeeds.
+  [[nodiscard]] std::vector<std::vector<float>> vectors(
+      const std::string& input, const std::vector<std::string>& more = {}) const {
+    const Outcome outcome = embed(input, more);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return parsed(outcome.out);
+  }
+  static std::vector<std::vector<float>> parsed(const std::string& out) {
+    std::vector<std::vector<float>> all;
+    for (size_t at = 0, end = 0; (end = out.find('\n', at)) != std::string::npos;) {
+      all.push_back(Json::parse(out.substr(at, end - at)).get<std::vector<float>>());
+      at = end + 1;
+    }
+    return all;
+  }
+  static double length_of(const std::vector<float>& vector) {
+    double squares = 0;
+    for (const float value : vector) squares += double{value} * value;
+    return std::sqrt(squares);
+  }
+  // It must end with status 1 and a message that holds each of `parts`; returns what was written.
+  [[nodiscard]] std::string refused(const std::string& input, const std::vector<std::string>& more,
+                                    const std::vector<std::string>& parts) const {
+    const Outcome outcome = embed(input, more);
+    EXPECT_EQ(outcome.status, 1) << outcome.err;
+    for (const std::string& part : parts)
+      EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " not in: " << outcome.err;
+    return outcome.out;
+  }
+
+  model::TempDir bert_;
+};
+
+TEST_F(EmbedCommand, ALineEachInOrderAsTheFolderSays) {
+  const auto all = vectors("a b\nc\r\na b\nh g f");
+  ASSERT_EQ(all.size(), 4u);
+  for (const auto& vector : all) {
+    EXPECT_EQ(vector.size(), 32u);
+    EXPECT_NEAR(length_of(vector), 1, 1e-5);
+  }
+  EXPECT_NE(all[0], all[1]);
+  for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(all[0][i], all[2][i], 1e-6);
+  EXPECT_TRUE(vectors("").empty());
+  EXPECT_NE(embed("a\n").err.find("1 texts of 3 tokens"), std::string::npos);
+  EXPECT_NE(embed("a\n").err.find("mean, normalized"), std::string::npos);
+}
+
+TEST_F(EmbedCommand, OptionsChangeWhatTheFolderSays) {
+  const auto plain = vectors("a b c\n", {"--no-normalize"});
+  EXPECT_GT(std::abs(length_of(plain[0]) - 1), 1e-3);
+  EXPECT_NE(vectors("a b c\n", {"--pooling", "cls", "--no-normalize"}), plain);
+  EXPECT_EQ(vectors("b\n", {"--prompt", "a {text} c", "--no-normalize"}), plain);
+  EXPECT_NEAR(length_of(vectors("a\n", {"--pooling", "last", "--normalize"})[0]), 1, 1e-5);
+  EXPECT_EQ(vectors("a b c\n", {"--max-tokens", "4"}), vectors("a b\n"));
+}
+
+TEST_F(EmbedCommand, WeightsMayBeCodes) {
+  const Outcome outcome = embed("a b c\n", {"--weight-format", "int8"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("MiB in int8"), std::string::npos) << outcome.err;
+  const auto coded = parsed(outcome.out).at(0), plain = vectors("a b c\n").at(0);
+  EXPECT_NE(coded, plain);
+  for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(coded[i], plain[i], 0.02) << i;
+}
+
+// Prompts behind which another line follows before a batch is full: all lines count, in order.
+TEST_F(EmbedCommand, ManyLinesPassInSeveralBatches) {
+  std::string input;
+  for (int i = 0; i < 900; ++i)
+    input += std::string(1, static_cast<char>('a' + i % 8)) + (i % 3 == 0 ? " b c d\n" : " h\n");
+  const auto all = vectors(input);
+  ASSERT_EQ(all.size(), 900u);
+  for (size_t i = 24; i < 900; ++i)
+    for (size_t c = 0; c < 32; c += 11) ASSERT_NEAR(all[i][c], all[i % 24][c], 1e-5) << i;
+}
+
+// A pipe that stays open: each line is answered before the next is sent.
+TEST_F(EmbedCommand, WhoWaitsIsAnswered) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const auto out = dir_ / "answers.txt";
+  const int answers = ::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int notes = ::open((dir_ / "notes.txt").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  ChildProcess process(
+      {REPRISE_PROGRAM, "embed", "--model", bert_.path().string(), "--random-weights"},
+      {.in = ends[0], .out = answers, .err = notes});
+  for (const int end : {ends[0], answers, notes}) ::close(end);
+  for (size_t sent = 1; sent <= 3; ++sent) {
+    ASSERT_EQ(::write(ends[1], "a b\n", 4), 4);
+    size_t come = 0;
+    for (int looks = 0; come < sent && looks < 2000; ++looks) {
+      ::usleep(10000);
+      come = parsed(read_file(out)).size();
+    }
+    ASSERT_EQ(come, sent);
+  }
+  ::close(ends[1]);
+  EXPECT_EQ(process.wait().code(), 0);
+}
+
+TEST_F(EmbedCommand, JsonLinesHoldLineBreaks) {
+  const auto all = vectors("\"a\\nb\"\n{\"id\": 3, \"text\": \"a b\"}\n", {"--json-lines"});
+  ASSERT_EQ(all.size(), 2u);
+  for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(all[0][i], all[1][i], 1e-6);
+  (void)refused("\"a\"\n{\"texts\": 1}\n", {"--json-lines"}, {"input line 2", "\"text\""});
+  (void)refused("a\n", {"--json-lines"}, {"input line 1"});
+}
+
+TEST_F(EmbedCommand, WhatIsNoTextEndsItBehindTheLinesBefore) {
+  EXPECT_EQ(parsed(refused("a\nb\n\nc\n", {}, {"input line 3", "empty"})).size(), 2u);
+  EXPECT_EQ(parsed(refused("a\n \t \n", {}, {"input line 2", "empty"})).size(), 1u);
+  EXPECT_EQ(parsed(refused("a\nb\xff\n", {}, {"input line 2", "byte 1"})).size(), 1u);
+}
+
+TEST_F(EmbedCommand, LongTextsAreCutAndCounted) {
+  const Outcome outcome = embed("a\na b c d e f g h a b c d\nb\nh h h h h h h h h h h\n");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.err.find("2 of 4 texts have more than 12 tokens and were cut, the first in "
+                             "input line 2"),
+            std::string::npos)
+      << outcome.err;
+  (void)refused("a b c d e f g h\n", {"--prompt", "{text} a b c d"}, {"input line 1", "shorten"});
+}
+
+TEST_F(EmbedCommand, WrongOptionsAreNamed) {
+  (void)refused("a\n", {"--pooling", "maen"}, {"--pooling", "did you mean \"mean\""});
+  (void)refused("a\n", {"--prompt", "no place"}, {"--prompt", "{text}"});
+  (void)refused("a\n", {"--max-tokens", "2"}, {"2 around each"});
+  (void)refused("a\n", {"--max-tokens", "99"}, {"24 at most"});
+  (void)refused("a\n", {"--normalise"}, {"did you mean \"--normalize\""});
+  std::filesystem::remove(bert_.path() / "tokenizer.json");
+  (void)refused("a\n", {}, {"neither tokenizer.json"});
+  expect_refused({"embed", "--model", "quikstart"}, {"did you mean \"quickstart\""});
+}
+
+TEST_F(EmbedCommand, ADecoderGivesItsLastState) {
+  const Outcome outcome =
+      reprise({"embed", "--model", "quickstart"}, "Once upon a time\nThe cat\n");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto all = parsed(outcome.out);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_NE(all[0], all[1]);
+  EXPECT_NE(outcome.err.find("lasttoken, not normalized"), std::string::npos) << outcome.err;
+}
+
+TEST_F(EmbedCommand, TheSameLinesGiveTheSameBytes) {
+  const std::string input = "a b c\nd\ne f g h\n";
+  EXPECT_EQ(embed(input).out, embed(input).out);
+  const auto one = vectors(input, {"--threads", "1"}), two = vectors(input, {"--threads", "2"});
+  for (size_t i = 0; i < one.size(); ++i)
+    for (size_t c = 0; c < 32; ++c) EXPECT_NEAR(one[i][c], two[i][c], 1e-6);
+}
+
+}  // namespace
+}  // namespace reprise::app

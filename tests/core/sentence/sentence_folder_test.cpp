@@ -1,0 +1,76 @@
+// modules.json and what it names, right and wrong.
+#include "core/sentence/sentence_folder.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/sentence/sentence_testing.h"
+
+namespace reprise::sentence {
+namespace {
+
+using model::expect_error;
+using model::TempDir;
+
+TEST(SentenceFolder, AFolderWithoutModulesIsNone) {
+  const TempDir dir;
+  EXPECT_FALSE(read_sentence_folder(dir.path()));
+  EXPECT_FALSE(read_sentence_folder("llama-2-7b"));
+}
+
+TEST(SentenceFolder, SaysPoolingNormalizationAndTheLongestText) {
+  const TempDir dir;
+  write_sentence_files(dir);
+  const auto found = read_sentence_folder(dir.path());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->model, dir.path());
+  EXPECT_EQ(found->pooling.modes, std::vector{PoolingMode::kMean});
+  EXPECT_TRUE(found->pooling.normalizes);
+  EXPECT_EQ(found->most_tokens, 12);
+  EXPECT_FALSE(found->lowers_case);
+  EXPECT_EQ(found->prompt, "");
+}
+
+TEST(SentenceFolder, NewerFilesNameTheModeAndOthersMayBeAbsent) {
+  const TempDir dir;
+  dir.write("modules.json", R"([{"type": "a.Transformer", "path": "0_Transformer"},
+                                {"type": "b.Pooling", "path": "1_Pooling"}])");
+  std::filesystem::create_directories(dir.path() / "1_Pooling");
+  dir.write("1_Pooling/config.json", R"({"pooling_mode": ["lasttoken", "cls"]})");
+  dir.write("config_sentence_transformers.json",
+            R"({"prompts": {"query": "query: "}, "default_prompt_name": "query"})");
+  const auto found = read_sentence_folder(dir.path());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->model, dir.path() / "0_Transformer");
+  EXPECT_EQ(found->pooling.modes, (std::vector{PoolingMode::kCls, PoolingMode::kLast}));
+  EXPECT_FALSE(found->pooling.normalizes);
+  EXPECT_FALSE(found->most_tokens);
+  EXPECT_EQ(found->prompt, "query: ");
+}
+
+TEST(SentenceFolder, WhatIsNotSupportedIsNamed) {
+  const TempDir dir;
+  write_sentence_files(dir);
+  const auto refused = [&](const char* file, const char* text,
+                           std::initializer_list<std::string> parts) {
+    write_sentence_files(dir);
+    dir.write(file, text);
+    expect_error([&] { (void)read_sentence_folder(dir.path()); }, parts);
+  };
+  refused("modules.json", "[]", {"modules.json", "list of modules"});
+  refused("modules.json", R"([{"type": "m.Transformer", "path": ""}])", {"module 1", "missing"});
+  refused("modules.json", R"([{"type": "m.Transformer"}, {"type": "m.Pooling"},
+                              {"type": "m.Dense", "path": "2_Dense"}])",
+          {"module 2", "\"Dense\""});
+  refused("modules.json", R"([{"type": "m.Transformer"}, {"type": "m.Pooling", "path": "../x"}])",
+          {"[1].path", "leaves the folder"});
+  refused("modules.json", R"([{"type": "m.Transformer"}, {"path": ""}])", {"[1].type"});
+  refused("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": false})",
+          {"1_Pooling", "all off"});
+  refused("1_Pooling/config.json", R"({"pooling_mode": "meen"})", {"did you mean \"mean\""});
+  refused("sentence_bert_config.json", R"({"max_seq_length": 0})", {"max_seq_length"});
+  refused("config_sentence_transformers.json", R"({"prompts": {}, "default_prompt_name": "q"})",
+          {"prompts.q"});
+}
+
+}  // namespace
+}  // namespace reprise::sentence

@@ -1,0 +1,108 @@
+// Vocabularies saved before tokenizer.json make the same tokens as with it.
+#include "core/tokenizer/older_files.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "core/tokenizer/tokenizer.h"
+#include "tests/core/tokenizer/sentence_piece_training.h"
+#include "tests/core/tokenizer/tokenizer_testing.h"
+
+namespace reprise::tokenizer {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+class OlderFilesFolder : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+  [[nodiscard]] Ids encode(std::string_view text) const {
+    return load_tokenizer(folder_)->encode(text);
+  }
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / fmt::format("reprise_older_{}", ::getpid());
+};
+
+TEST_F(OlderFilesFolder, AVocabularyOfWordPiecesIsBert) {
+  write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nun\n##able\ncaf\n##e\r\nCaf\n,\n\u4e16\n");
+  EXPECT_EQ(encode("Unable, \u4e16caf\u00e9"), (Ids{2, 4, 5, 9, 10, 6, 7, 3}));
+  EXPECT_EQ(encode("nothing [SEP]"), (Ids{2, 1, 3, 3}));
+  write("tokenizer_config.json", R"({"do_lower_case": false})");
+  EXPECT_EQ(encode("Cafe Un"), (Ids{2, 8, 7, 1, 3}));
+}
+
+TEST_F(OlderFilesFolder, ABrokenVocabularyIsNamed) {
+  write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n");
+  EXPECT_NE(error_of([&] { (void)encode("a"); }).find("no token [SEP]"), std::string::npos);
+  write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\na\n");
+  EXPECT_NE(error_of([&] { (void)encode("a"); }).find("vocab.txt:5"), std::string::npos);
+}
+
+TEST_F(OlderFilesFolder, MergesWithTheirVocabularyAreByteLevelBpe) {
+  Json vocab = byte_level_json()["model"]["vocab"];
+  const Json plain = vocab;
+  vocab["<s>"] = 300;
+  vocab["</s>"] = 301;
+  vocab["<mask>"] = 302;
+  write("vocab.json", vocab.dump());
+  write("merges.txt", "#version: 0.2\nt h\nth e\n\u0120 the\n");
+  EXPECT_EQ(encode("the the"), (Ids{300, 257, 258, 301}));
+  EXPECT_EQ(encode("the <mask>"), (Ids{300, 257, 302, 301}));
+  write("vocab.json", plain.dump());
+  EXPECT_EQ(encode("the the"), (Ids{257, 258}));
+  vocab["[CLS]"] = 303;
+  vocab["[SEP]"] = 304;
+  write("vocab.json", vocab.dump());
+  EXPECT_EQ(encode("the"), (Ids{303, 257, 304}));
+  std::filesystem::remove(folder_ / "merges.txt");
+  EXPECT_NE(error_of([&] { (void)encode("a"); }).find("merges.txt"), std::string::npos);
+}
+
+TEST_F(OlderFilesFolder, ASentencePieceModelOfDebertaNeedsItsTokens) {
+  write("spm.model", train_sentence_piece("unigram"));
+  EXPECT_NE(error_of([&] { (void)encode("a"); }).find("[CLS]"), std::string::npos);
+  // The same where a tokenizer.json was made from it, whose unigram model is not read.
+  write("tokenizer.json", R"({"version": "1.0", "model": {"type": "Unigram", "vocab": []}})");
+  EXPECT_NE(error_of([&] { (void)encode("a"); }).find("spm.model"), std::string::npos);
+  std::filesystem::remove(folder_ / "spm.model");
+  EXPECT_NE(error_of([&] { (void)encode("a"); }).find("Unigram"), std::string::npos);
+}
+
+// With the tokens of DeBERTa in it: they open and close each text.
+TEST_F(OlderFilesFolder, ASentencePieceModelOfDebertaIsSurroundedAsBert) {
+  write("spm.model", train_sentence_piece("unigram", "identity", true, "[CLS],[SEP]"));
+  const auto tokenizer = load_tokenizer(folder_);
+  const Ids bare = tokenizer->encode("the quick fox", {.add_special = false});
+  const Ids whole = tokenizer->encode("the quick fox");
+  ASSERT_EQ(whole.size(), bare.size() + 2);
+  EXPECT_EQ(tokenizer->token_text(whole.front()), "[CLS]");
+  EXPECT_EQ(tokenizer->token_text(whole.back()), "[SEP]");
+  EXPECT_TRUE(std::equal(bare.begin(), bare.end(), whole.begin() + 1));
+}
+
+TEST(OlderFiles, BertsVocabularyAloneEncodesAsItsTokenizerJson) {
+  REPRISE_NEED_DATA();
+  const auto source = data_folder() / "tokenizers" / "bert";
+  const auto folder =
+      std::filesystem::path(testing::TempDir()) / fmt::format("reprise_bert_{}", ::getpid());
+  std::filesystem::create_directories(folder);
+  for (const char* name : {"vocab.txt", "tokenizer_config.json"})
+    std::filesystem::copy_file(source / name, folder / name,
+                               std::filesystem::copy_options::overwrite_existing);
+  const auto older = load_tokenizer(folder), newer = load_tokenizer(source);
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 500; ++i) {
+    const std::string text = random_text(random, 20);
+    EXPECT_EQ(older->encode(text), newer->encode(text)) << text;
+  }
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace reprise::tokenizer

@@ -1,0 +1,405 @@
+#include "methods/attn_cache/attn_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/model/network/layer_rules.h"
+#include "core/model/network/layer_times.h"
+#include "core/model/network/policy_chain.h"
+#include "methods/attn_cache/padding.h"
+#include "tests/methods/attn_cache/database_testing.h"
+#include "tests/support/max_difference.h"
+
+namespace reprise::attn_cache {
+namespace {
+
+using model::expect_error;
+using reprise::testing::max_difference;
+using reprise::testing::some_prompt;
+
+// As decoder_test derives it for logits; last hidden states are of order 1.
+constexpr double kBound = 6e-5;
+
+class OnModels : public ::testing::TestWithParam<std::string> {
+ protected:
+  static Json config_of(const std::string& name) {
+    return name == "bert" ? tiny_bert() : name == "deberta" ? tiny_deberta() : tiny_llama();
+  }
+  Fixture fixture_{config_of(GetParam())};
+};
+
+TEST_P(OnModels, AtThresholdOneAStoredPromptIsComputedAsByTheFullModel) {
+  const auto prompts = some_prompts(4, 12);
+  const AttnCacheOptions options{.threshold = 1.0, .map_form = "f32"};
+  AttnCachePolicy policy(fixture_.build(options, prompts), options, fixture_.facts,
+                         fixture_.context);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    EXPECT_LE(max_difference(fixture_.run(prompts[i], &policy), fixture_.run(prompts[i])), kBound);
+    EXPECT_EQ(policy.similarities()[0], 1.0);
+    EXPECT_EQ(policy.uses()[i], 1);
+  }
+  const AttnCacheCounts& counts = policy.counts();
+  EXPECT_EQ(counts.prompts, 4);
+  EXPECT_EQ(counts.lookups, 4);  // once for all layers
+  EXPECT_EQ(counts.hits, 4);
+  EXPECT_EQ(counts.reused_layers, 4 * fixture_.facts.layers);
+  EXPECT_EQ(counts.loaded_bytes, 4 * fixture_.facts.layers * 4 * 12 * 12 * 4);
+}
+
+// Other maps do make a difference: the test above would fail if they were mixed up.
+TEST_P(OnModels, BelowAnySimilarityOtherPromptsMapsAreReused) {
+  const auto prompts = some_prompts(4, 12);
+  const AttnCacheOptions options{.threshold = -1e6, .map_form = "f32"};
+  AttnCachePolicy policy(fixture_.build(options, prompts), options, fixture_.facts,
+                         fixture_.context);
+  const std::vector<int32_t> query = some_prompt(12, 9);
+  EXPECT_GT(max_difference(fixture_.run(query, &policy), fixture_.run(query)), 100 * kBound);
+  EXPECT_EQ(policy.counts().hits, 1);
+  EXPECT_LT(policy.similarities()[0], 1.0);
+}
+
+TEST_P(OnModels, AThresholdAboveAnySimilarityChangesNoBit) {
+  const auto prompts = some_prompts(4, 12);
+  for (const int32_t layer_group : {0, 2, 1}) {
+    const AttnCacheOptions options{.threshold = 2.0, .layer_group = layer_group};
+    AttnCachePolicy policy(fixture_.build(options, prompts), options, fixture_.facts,
+                           fixture_.context);
+    for (const auto& query : {prompts[1], some_prompt(12, 9), some_prompt(7, 3)})
+      EXPECT_EQ(fixture_.run(query, &policy), fixture_.run(query));
+    EXPECT_EQ(policy.counts().hits, 0);
+    EXPECT_EQ(policy.counts().reused_layers, 0);
+    EXPECT_EQ(policy.counts().below_threshold + policy.counts().other_length,
+              policy.counts().lookups);
+    EXPECT_GT(policy.counts().other_length, 0);
+  }
+}
+
+// Each form within its own error. Rounding a map's weights moves an attended value of up to 4 by
+// 2^-8 of that (bf16), or 1/510 of the row's largest weight for each of 12 keys (bytes); sparse
+// maps that keep all 12 weights are bf16.
+TEST_P(OnModels, EveryFormOfMapsComputesStoredPromptsWithinItsError) {
+  const auto prompts = some_prompts(3, 12);
+  const auto error_of = [&](const std::string& form, int32_t entries) {
+    const AttnCacheOptions options{
+        .threshold = 1.0, .map_form = form, .map_entries = entries, .map_sinks = 2};
+    AttnCachePolicy policy(fixture_.build(options, prompts), options, fixture_.facts,
+                           fixture_.context);
+    const double error =
+        max_difference(fixture_.run(prompts[2], &policy), fixture_.run(prompts[2]));
+    EXPECT_EQ(policy.counts().reused_layers, fixture_.facts.layers) << form;
+    return error;
+  };
+  EXPECT_LE(error_of("bf16", 32), 0.1);
+  EXPECT_LE(error_of("u8", 32), 0.1);
+  EXPECT_LE(error_of("top_k", 12), 0.1);
+  EXPECT_LE(error_of("banded", 12), 0.1);
+  const double all = error_of("top_k", 12), few = error_of("top_k", 2);
+  EXPECT_GT(few, all);
+  EXPECT_TRUE(std::isfinite(few));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, OnModels, ::testing::Values("llama", "bert", "deberta"),
+                         [](const auto& one) { return one.param; });
+
+TEST(AttnCacheBf16, StoredPromptsAreComputedAsByTheFullModel) {
+  Fixture fixture(tiny_llama(), DType::kBF16);
+  const auto prompts = some_prompts(3, 20);
+  const AttnCacheOptions options{.threshold = 1.0};
+  AttnCachePolicy policy(fixture.build(options, prompts), options, fixture.facts, fixture.context);
+  // As encoder_test derives it for bf16.
+  EXPECT_LE(max_difference(fixture.run(prompts[1], &policy), fixture.run(prompts[1])), 0.15);
+  EXPECT_EQ(policy.counts().reused_layers, 5);
+}
+
+// AttnCache-f, and groups between the two: lookups at the first layer of each group.
+TEST(LayerGroups, EachGroupIsLookedUpByItself) {
+  Fixture fixture(tiny_llama());
+  const auto prompts = some_prompts(4, 12);
+  for (const auto& [layer_group, lookups] : {std::pair{1, 5}, {2, 3}, {4, 2}, {0, 1}, {5, 1}}) {
+    // Behind reused layers, states differ from the stored prompt's by rounding.
+    const AttnCacheOptions options{
+        .threshold = 0.99, .layer_group = layer_group, .map_form = "f32"};
+    AttnCachePolicy policy(fixture.build(options, prompts), options, fixture.facts,
+                           fixture.context);
+    EXPECT_LE(max_difference(fixture.run(prompts[2], &policy), fixture.run(prompts[2])), kBound);
+    EXPECT_EQ(policy.counts().lookups, lookups) << layer_group;
+    EXPECT_EQ(policy.counts().reused_layers, 5) << layer_group;
+  }
+}
+
+TEST(LayerGroups, OfOneIndexForAllLayersOtherLayersVectorsAreMisses) {
+  Fixture fixture(tiny_llama());
+  const auto prompts = some_prompts(3, 12);
+  const AttnCacheOptions options{
+      .threshold = -1e6, .index = "flat", .indexed_layers = "all", .map_form = "f32"};
+  const auto database = fixture.build(options, prompts);
+  EXPECT_EQ(database->index().entries(), 15);
+  AttnCachePolicy policy(database, options, fixture.facts, fixture.context);
+  (void)fixture.run(prompts[0], &policy);
+  EXPECT_EQ(policy.counts().hits, 1);  // at distance 0 there is its own layer 0
+  int64_t other = 0;
+  for (int32_t salt = 10; salt < 40; ++salt) {
+    const std::vector<int32_t> query = some_prompt(12, salt);
+    const int64_t before = policy.counts().other_layer;
+    const auto got = fixture.run(query, &policy);
+    if (policy.counts().other_layer > before) {
+      ++other;
+      EXPECT_EQ(got, fixture.run(query));
+    }
+  }
+  EXPECT_EQ(policy.counts().hits + policy.counts().other_layer, policy.counts().lookups);
+  RecordProperty("other_layer", static_cast<int>(other));
+}
+
+TEST(LengthRules, ExactTakesEqualLengthsAndCroppedTheFirstRowsOfLongerOnes) {
+  Fixture fixture(tiny_llama());
+  const std::vector<int32_t> longer = some_prompt(16, 1);
+  const std::vector<int32_t> beginning(longer.begin(), longer.begin() + 9);
+  for (const std::string form : {"f32", "u8", "top_k"}) {
+    AttnCacheOptions options{.threshold = -1e6, .map_form = form};
+    const auto database = fixture.build(options, {longer});
+    AttnCachePolicy exact(database, options, fixture.facts, fixture.context);
+    EXPECT_EQ(fixture.run(beginning, &exact), fixture.run(beginning));
+    EXPECT_EQ(exact.counts().other_length, 1);
+    // A causal model's maps of the beginning are the first rows of the maps of the whole.
+    options.length_rule = "cropped";
+    AttnCachePolicy cropped(database, options, fixture.facts, fixture.context);
+    EXPECT_LE(max_difference(fixture.run(beginning, &cropped), fixture.run(beginning)),
+              form == "f32" ? kBound : 0.1);
+    EXPECT_EQ(cropped.counts().hits, 1) << form;
+    const std::vector<int32_t> too_long = some_prompt(17, 1);
+    EXPECT_EQ(fixture.run(too_long, &cropped), fixture.run(too_long));
+    EXPECT_EQ(cropped.counts().other_length, 1);
+  }
+}
+
+TEST(LengthRules, AnIndexForEachLengthFindsTheNearestThatFits) {
+  Fixture fixture(tiny_llama());
+  std::vector<std::vector<int32_t>> prompts = some_prompts(3, 12);
+  for (const auto& prompt : some_prompts(3, 8)) prompts.push_back(prompt);
+  AttnCacheOptions options{.threshold = -1e6, .index_by_length = true, .map_form = "f32"};
+  AttnCachePolicy policy(fixture.build(options, prompts), options, fixture.facts, fixture.context);
+  for (const int32_t tokens : {8, 12}) (void)fixture.run(some_prompt(tokens, 20), &policy);
+  EXPECT_EQ(policy.counts().hits, 2);
+  (void)fixture.run(some_prompt(9, 20), &policy);
+  EXPECT_EQ(policy.counts().empty, 1);
+}
+
+// The released code's way: all prompts of one length, its projector, one index of all layers.
+TEST(AsCoded, PaddedPromptsAreFoundByTheReleasedCodesProjector) {
+  Fixture fixture(tiny_llama());
+  const Json given = {{"preset", "as_coded"}, {"padded_tokens", 14}, {"map_form", "f32"}};
+  const auto options = reuse::read_options<AttnCacheOptions>(JsonObject(given, "test"));
+  std::vector<std::vector<int32_t>> prompts;
+  for (const int32_t tokens : {5, 14, 20})
+    prompts.push_back(pad_prompt(some_prompt(tokens, tokens), 14, 0));
+  EXPECT_EQ(prompts[0][8], 0);
+  EXPECT_EQ(prompts[0][9], some_prompt(5, 5)[0]);
+  EXPECT_EQ(prompts[2].back(), some_prompt(20, 20)[13]);  // the end is cut
+  AttnCachePolicy policy(fixture.build(options, prompts), options, fixture.facts, fixture.context);
+  for (const auto& prompt : prompts)
+    EXPECT_LE(max_difference(fixture.run(prompt, &policy), fixture.run(prompt)), kBound);
+  EXPECT_EQ(policy.counts().hits, 3);
+  expect_error([&] { (void)fixture.run(some_prompt(9, 1), &policy); }, {"9 tokens", "pad"});
+}
+
+// ---- several prompts in a step ----
+
+TEST(Batches, AreReusedWhereAllPromptsHitAndElseComputed) {
+  Fixture fixture(tiny_bert());
+  std::vector<std::vector<int32_t>> prompts = some_prompts(3, 12);
+  for (const auto& prompt : some_prompts(2, 7)) prompts.push_back(prompt);
+  const AttnCacheOptions options{.threshold = 1.0, .map_form = "f32"};
+  AttnCachePolicy policy(fixture.build(options, prompts), options, fixture.facts, fixture.context);
+  const std::vector<std::vector<int32_t>> hits = {prompts[1], prompts[4], prompts[0]};
+  EXPECT_LE(max_difference(fixture.run_together(hits, &policy), fixture.run_together(hits)),
+            kBound);
+  EXPECT_EQ(policy.counts().prompts, 3);
+  EXPECT_EQ(policy.counts().hits, 3);
+  EXPECT_EQ(policy.counts().reused_layers, 3 * 3);
+  policy.reset();
+  const std::vector<std::vector<int32_t>> mixed = {prompts[1], some_prompt(12, 30), prompts[0]};
+  EXPECT_EQ(fixture.run_together(mixed, &policy), fixture.run_together(mixed));
+  EXPECT_EQ(policy.counts().hits, 2);
+  EXPECT_EQ(policy.counts().unused_hits, 2);
+  EXPECT_EQ(policy.counts().reused_layers, 0);
+  EXPECT_EQ(policy.uses(), (std::vector<int64_t>{1, 1, 0, 0, 1}));
+}
+
+TEST(Batches, ChunksOfAPromptNeverReuse) {
+  Fixture fixture(tiny_llama());
+  const auto prompts = some_prompts(2, 12);
+  const AttnCacheOptions options{.threshold = -1e6};
+  AttnCachePolicy policy(fixture.build(options, prompts), options, fixture.facts, fixture.context);
+  reprise::testing::OneSequence sequence(fixture.decoder->config(), prompts[0]);
+  for (const int32_t first : {6, 0}) {
+    model::StepInput step = sequence.step(first, first == 0 ? 12 : 6);
+    step.policy = &policy;
+    fixture.decoder->forward(step, {});
+  }
+  EXPECT_EQ(policy.counts().partial_prompts, 1);
+  EXPECT_EQ(policy.counts().prompts, 1);
+  EXPECT_EQ(policy.counts().lookups, 1);
+}
+
+// ---- in the engine ----
+
+// The tokens that a request generates, or why it was refused.
+std::string generated(Fixture& fixture, std::shared_ptr<model::LayerPolicy> policy,
+                      const std::vector<int32_t>& prompt, int32_t new_tokens, int32_t step_tokens) {
+  engine::Engine engine(fixture.context, *fixture.decoder, methods::make_method("contiguous", {}),
+                        {.limits = {.max_sequence_tokens = 64},
+                         .step_tokens = step_tokens,
+                         .policy = std::move(policy)});
+  engine.submit({.id = 1, .prompt = prompt, .max_new_tokens = new_tokens});
+  std::string text;
+  for (const engine::TokenEvent& event : engine.run())
+    text += event.finish == engine::FinishReason::kRefused ? event.reason
+                                                           : std::to_string(event.token) + " ";
+  return text;
+}
+
+TEST(InTheEngine, PromptsAreReusedWholeAndNothingIsDecodedBehindThem) {
+  Fixture fixture(tiny_llama());
+  const auto prompts = some_prompts(3, 12);
+  const AttnCacheOptions options{.threshold = 1.0, .map_form = "f32"};
+  const auto policy = std::make_shared<AttnCachePolicy>(fixture.build(options, prompts), options,
+                                                        fixture.facts, fixture.context);
+  EXPECT_EQ(generated(fixture, policy, prompts[1], 1, 64),
+            generated(fixture, nullptr, prompts[1], 1, 64));
+  EXPECT_EQ(policy->counts().hits, 1);
+  EXPECT_NE(generated(fixture, policy, prompts[1], 2, 64).find("ask for 1 at most"),
+            std::string::npos);
+  // In a chain, too.
+  const auto chain = std::make_shared<model::PolicyChain>(
+      std::vector<std::shared_ptr<model::LayerPolicy>>{policy});
+  EXPECT_NE(generated(fixture, chain, prompts[1], 2, 64).find("ask for 1 at most"),
+            std::string::npos);
+}
+
+// A chunk is no prompt, even where a prompt of its tokens is stored.
+TEST(InTheEngine, ChunksThatEqualStoredPromptsAreComputed) {
+  Fixture fixture(tiny_llama());
+  const std::vector<int32_t> whole = some_prompt(12, 1);
+  const AttnCacheOptions options{.threshold = 1.0, .map_form = "f32"};
+  const auto policy = std::make_shared<AttnCachePolicy>(
+      fixture.build(options, {{whole.begin(), whole.begin() + 5}}), options, fixture.facts,
+      fixture.context);
+  EXPECT_EQ(generated(fixture, policy, whole, 1, 5), generated(fixture, nullptr, whole, 1, 5));
+  EXPECT_EQ(policy->counts().hits, 0);
+  EXPECT_EQ(policy->counts().prompts, 0);
+  EXPECT_EQ(policy->counts().partial_prompts, 3);
+}
+
+// ---- time, and other policies beside it ----
+
+TEST(Times, WhatChoosingTakesIsSplitByLayerAndStep) {
+  Fixture fixture(tiny_llama());
+  const auto prompts = some_prompts(2, 12);
+  const AttnCacheOptions options{.threshold = 1.0, .layer_group = 0};
+  int64_t now_ns = 0;
+  const auto clock = [&] { return now_ns += 1; };
+  AttnCachePolicy policy(fixture.build(options, prompts), options, fixture.facts, fixture.context,
+                         clock);
+  model::LayerTimes layers(5, &policy, clock);
+  EXPECT_EQ(fixture.run(prompts[1], &layers), fixture.run(prompts[1], &policy));
+  for (size_t layer = 0; layer < 5; ++layer) {
+    const AttnCacheTimes& times = policy.times()[layer];
+    EXPECT_EQ(times.embedding_ns, layer == 0 ? 2 : 0);  // of two runs
+    EXPECT_EQ(times.searching_ns, layer == 0 ? 2 : 0);
+    EXPECT_EQ(times.loading_ns, 2);
+    EXPECT_GE(layers.layers()[layer].choosing_ns,
+              (times.embedding_ns + times.searching_ns + times.loading_ns) / 2);
+    EXPECT_EQ(layers.layers()[layer].attention_ns, 1);
+  }
+  policy.reset();
+  EXPECT_EQ(policy.times()[0].embedding_ns, 0);
+  EXPECT_EQ(policy.counts().hits, 0);
+}
+
+TEST(Chains, RivalsDecideWhereAttnCacheMisses) {
+  Fixture fixture(tiny_llama());
+  const auto prompts = some_prompts(2, 12);
+  const AttnCacheOptions options{.threshold = 1.0, .map_form = "f32"};
+  const auto policy = std::make_shared<AttnCachePolicy>(fixture.build(options, prompts), options,
+                                                        fixture.facts, fixture.context);
+  const auto sharing = [] {
+    return std::make_shared<model::MapSharing>(std::vector<int64_t>{0, 2, 4}, 5);
+  };
+  model::PolicyChain chain({policy, sharing()});
+  EXPECT_EQ(fixture.run(prompts[0], &chain), fixture.run(prompts[0], policy.get()));  // a hit
+  const std::vector<int32_t> other = some_prompt(12, 9);
+  const auto alone = sharing();
+  EXPECT_EQ(fixture.run(other, &chain), fixture.run(other, alone.get()));
+  // Layers that are left out stay out, and the others reuse.
+  const auto skipping = [] {
+    return std::make_shared<model::LayerSkipping>(std::vector<int64_t>{3}, 5,
+                                                  model::LayerAction::kSkipBlock);
+  };
+  model::PolicyChain pruned({skipping(), policy});
+  const auto pruned_alone = skipping();
+  policy->reset();
+  const std::vector<float> both = fixture.run(prompts[0], &pruned);
+  EXPECT_NE(both, fixture.run(prompts[0], pruned_alone.get()));  // layer 4's map is another
+  for (const float value : both) ASSERT_TRUE(std::isfinite(value));
+  EXPECT_EQ(policy->counts().reused_layers, 4);
+}
+
+// Without the first layer of a group nothing is looked up, and what was found before stays out.
+TEST(Chains, AGroupWhoseFirstLayerIsLeftOutComputes) {
+  Fixture fixture(tiny_llama());
+  const auto prompts = some_prompts(2, 12);
+  for (const auto& [layer_group, skipped, reused] :
+       {std::tuple{0, 0, 0}, {2, 2, 3}, {1, 3, 4}, {2, 1, 4}}) {
+    SCOPED_TRACE(skipped);
+    const AttnCacheOptions options{
+        .threshold = -1e6, .layer_group = layer_group, .map_form = "f32"};
+    const auto policy = std::make_shared<AttnCachePolicy>(fixture.build(options, prompts), options,
+                                                          fixture.facts, fixture.context);
+    (void)fixture.run(prompts[1], policy.get());  // finds maps that must not come up again
+    policy->reset();
+    const auto skipping = std::make_shared<model::LayerSkipping>(
+        std::vector<int64_t>{skipped}, 5, model::LayerAction::kSkipAttention);
+    model::PolicyChain chain({skipping, policy});
+    const std::vector<float> got = fixture.run(some_prompt(12, 9), &chain);
+    EXPECT_EQ(policy->counts().reused_layers, reused);
+    EXPECT_EQ(policy->counts().prompts, 1);
+    if (reused == 0) {
+      EXPECT_EQ(got, fixture.run(some_prompt(12, 9), skipping.get()));
+    }
+    policy->reset();
+    (void)fixture.run(prompts[0], policy.get());
+    EXPECT_EQ(policy->counts().reused_layers, 5);  // nothing stays behind
+  }
+}
+
+// What is stored of a model without some layers is what that model computes.
+TEST(Chains, MapsOfAModelWithoutSomeLayersAreCollectedAndReused) {
+  Fixture fixture(tiny_llama());
+  const auto skipping = std::make_shared<model::LayerSkipping>(std::vector<int64_t>{2}, 5,
+                                                               model::LayerAction::kSkipBlock);
+  const auto prompts = some_prompts(3, 12);
+  const AttnCacheOptions options{.threshold = 1.0, .map_form = "f32"};
+  const RunPrompt run = [&](std::span<const int32_t> ids, model::LayerPolicy& policy) {
+    model::PolicyChain chain(
+        {skipping, std::shared_ptr<model::LayerPolicy>(std::shared_ptr<void>(), &policy)});
+    (void)fixture.run(ids, &chain);
+  };
+  const SampleSet samples = collect(fixture.folder.path(), fixture.facts, options, prompts, run);
+  Projector projector =
+      Projector::random(options.projector_shape(fixture.facts.hidden), 1, "tiny", fixture.context);
+  write_index(fixture.folder.path(), options, project_all(samples, projector), projector);
+  const auto policy = std::make_shared<AttnCachePolicy>(
+      std::make_shared<Database>(fixture.folder.path(), fixture.facts, fixture.context), options,
+      fixture.facts, fixture.context);
+  model::PolicyChain chain({skipping, policy});
+  EXPECT_LE(
+      max_difference(fixture.run(prompts[1], &chain), fixture.run(prompts[1], skipping.get())),
+      kBound);
+  EXPECT_EQ(policy->counts().reused_layers, 4);
+}
+
+}  // namespace
+}  // namespace reprise::attn_cache

@@ -1,0 +1,347 @@
+#include "methods/attn_cache/database.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "methods/attn_cache/calibrate.h"
+#include "methods/attn_cache/pair_label.h"
+#include "methods/attn_cache/sample_file.h"
+#include "methods/attn_cache/train.h"
+#include "tests/methods/attn_cache/database_testing.h"
+#include "tests/support/max_difference.h"
+
+namespace reprise::attn_cache {
+namespace {
+
+using model::expect_error;
+using reprise::testing::some_prompt;
+
+TEST(Database, HoldsThePromptsThatWereCollected) {
+  Fixture fixture(tiny_llama());
+  const auto prompts = some_prompts(3, 12);
+  const auto database = fixture.build({}, prompts);
+  for (const auto& prompt : prompts) EXPECT_TRUE(database->holds(prompt));
+  EXPECT_FALSE(database->holds(some_prompt(12, 9)));
+  EXPECT_FALSE(database->holds(some_prompt(11, 1)));
+  EXPECT_EQ(database->maps().lengths(), (std::vector<int64_t>{12}));
+  EXPECT_EQ(database->projector().origin().how, "random");
+}
+
+TEST(Database, OfAnotherModelMapsOrProjectorIsRefused) {
+  Fixture fixture(tiny_llama());
+  const AttnCacheOptions options;
+  const auto prompts = some_prompts(3, 12);
+  (void)fixture.build(options, prompts);
+  const auto open = [&](const ModelFacts& facts) {
+    (void)Database(fixture.folder.path(), facts, fixture.context);
+  };
+  ModelFacts other = fixture.facts;
+  other.fingerprint = "other weights";
+  expect_error([&] { open(other); }, {"tiny", "other weights"});
+  other = fixture.facts;
+  other.hidden = 96;
+  expect_error([&] { open(other); }, {"80 hidden values", "96"});
+  // Maps that were collected anew beside the old index.
+  (void)collect(fixture.folder.path(), fixture.facts, options, some_prompts(2, 9),
+                fixture.runner());
+  expect_error([&] { open(fixture.facts); }, {kMapsFile, "Build the database again"});
+  (void)fixture.build(options, prompts);
+  Projector::random(options.projector_shape(fixture.facts.hidden), 2, "tiny", fixture.context)
+      .save(fixture.folder.path() / kProjectorFile);
+  expect_error([&] { open(fixture.facts); }, {kProjectorFile, "Build the database again"});
+  const auto database = fixture.build(options, prompts);
+  FeatureSet beyond{.dims = 128, .vectors = std::vector<float>(128), .entries = {{2, 5}}};
+  write_index(fixture.folder.path(), options, beyond, database->projector());
+  expect_error([&] { open(fixture.facts); }, {kIndexFile, "group 2, layer 5", "5 layers"});
+  std::filesystem::remove(fixture.folder.path() / kIndexFile);
+  expect_error([&] { open(fixture.facts); }, {kIndexFile});
+}
+
+TEST(Database, OptionsThatItDoesNotServeAreErrors) {
+  Fixture fixture(tiny_llama());
+  const auto database = fixture.build({}, some_prompts(3, 12));
+  expect_error(
+      [&] { AttnCachePolicy(database, {.layer_group = 2}, fixture.facts, fixture.context); },
+      {"layer_group 2", "layer 2", "indexed_layers"});
+  Fixture encoder(tiny_bert());
+  const auto encoded = encoder.build({}, some_prompts(2, 12));
+  expect_error(
+      [&] { AttnCachePolicy(encoded, {.length_rule = "cropped"}, encoder.facts, encoder.context); },
+      {"cropped", "causal", "exact"});
+}
+
+TEST(Collecting, NeedsWholePromptsOneByOne) {
+  Fixture fixture(tiny_llama());
+  const RunPrompt in_chunks = [&](std::span<const int32_t> ids, model::LayerPolicy& policy) {
+    reprise::testing::OneSequence sequence(fixture.decoder->config(), ids);
+    model::StepInput step = sequence.step(6, 6);
+    step.policy = &policy;
+    fixture.decoder->forward(step, {});
+  };
+  expect_error(
+      [&] {
+        (void)collect(fixture.folder.path(), fixture.facts, {}, some_prompts(1, 12), in_chunks);
+      },
+      {"12 tokens", "6 rows", "one by one"});
+  EXPECT_TRUE(std::filesystem::is_empty(fixture.folder.path()));
+}
+
+TEST(Collecting, ABudgetRefusesBeforeAnythingIsComputedOrEvicts) {
+  Fixture fixture(tiny_llama());
+  // A prompt of 64 tokens: 5 layers, 4 heads, 64 x 64 weights of 2 bytes.
+  const double prompt_mib = 5.0 * 4 * 64 * 64 * 2 / (1 << 20);
+  AttnCacheOptions options{.budget_mib = 3.5 * prompt_mib};
+  int64_t computed = 0;
+  const RunPrompt count = [&](std::span<const int32_t>, model::LayerPolicy&) { ++computed; };
+  expect_error(
+      [&] {
+        (void)collect(fixture.folder.path(), fixture.facts, options, some_prompts(4, 64), count);
+      },
+      {"4 prompts", "budget_mib", "when_full"});
+  EXPECT_EQ(computed, 0);
+  const auto old_prompts = some_prompts(3, 64);
+  const auto older = fixture.build(options, old_prompts);
+  const std::vector<std::vector<int32_t>> more = {some_prompt(64, 20)};
+  model::TempDir next;
+  expect_error(
+      [&] {
+        (void)collect(next.path(), fixture.facts, options, more, fixture.runner(), older.get());
+      },
+      {"1 prompts"});
+  options.when_full = "evict";
+  FeatureSet kept;
+  const std::vector<int64_t> uses = {1, 0, 4};
+  const SampleSet samples = collect(next.path(), fixture.facts, options, more, fixture.runner(),
+                                    older.get(), uses, &kept);
+  FeatureSet all = project_all(samples, older->projector());
+  all.vectors.insert(all.vectors.end(), kept.vectors.begin(), kept.vectors.end());
+  all.entries.insert(all.entries.end(), kept.entries.begin(), kept.entries.end());
+  write_index(next.path(), options, all, older->projector());
+  const auto database = std::make_shared<Database>(next.path(), fixture.facts, fixture.context);
+  EXPECT_TRUE(database->holds(old_prompts[0]));
+  EXPECT_FALSE(database->holds(old_prompts[1]));
+  EXPECT_TRUE(database->holds(old_prompts[2]));
+  EXPECT_TRUE(database->holds(more[0]));
+  options.threshold = 1.0;
+  AttnCachePolicy policy(database, options, fixture.facts, fixture.context);
+  for (const auto& prompt : {old_prompts[0], old_prompts[2], more[0]}) {
+    EXPECT_LE(reprise::testing::max_difference(fixture.run(prompt, &policy), fixture.run(prompt)),
+              0.1);
+  }
+  EXPECT_EQ(policy.counts().hits, 3);
+}
+
+TEST(Options, PresetsAreThePapersAndTheCodes) {
+  const auto read = [](const Json& given) {
+    return reuse::read_options<AttnCacheOptions>(JsonObject(given, "test"));
+  };
+  const AttnCacheOptions paper = read(Json::object());
+  EXPECT_EQ(paper.threshold, 0.99);
+  EXPECT_EQ(paper.index, "hnsw");
+  EXPECT_EQ(paper.length_weight, 0.2);
+  EXPECT_EQ(paper.batch, 64);
+  const AttnCacheOptions code = read({{"preset", "as_coded"}});
+  EXPECT_EQ(code.threshold, 0.995);
+  EXPECT_EQ(code.index_options().kind, IndexKind::kIvfFlat);
+  EXPECT_EQ(code.index_options().lists, 128);
+  EXPECT_EQ(code.index_options().probes, 1);
+  EXPECT_EQ(code.batch, 32);
+  EXPECT_EQ(code.projector_shape(3072).inputs(), 144384);
+  EXPECT_EQ(code.searched_layers(28), (std::vector<int64_t>{0}));
+  EXPECT_EQ(code.layers_in_index(28).size(), 28u);
+  const AttnCacheOptions fine = read({{"preset", "attn_cache_f"}});
+  EXPECT_EQ(fine.searched_layers(3), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(fine.length_weight, 0.0);
+  EXPECT_EQ(paper.similarity_of(0.04), 0.96);
+  EXPECT_EQ(code.similarity_of(0.25), 0.75);
+  const AttnCacheOptions raw = read({{"preset", "raw"}, {"pooled_rows", 4}});
+  EXPECT_EQ(raw.projector_shape(80).features, 320);
+  EXPECT_EQ(raw.similarity_kind(), Similarity::kSquaredDistance);
+  expect_error([&] { read({{"treshold", 0.9}}); }, {"treshold", "threshold"});
+  expect_error([&] { read({{"threshold", 3.0}}); }, {"threshold", "-1000000 to 2"});
+  expect_error([&] { read({{"index", "hsnw"}}); }, {"hsnw", "hnsw"});
+  expect_error([&] { read({{"projector", "pooled_linear"}}); }, {"padded_tokens"});
+  expect_error([&] { read({{"map_form", "banded"}, {"map_entries", 2}}); }, {"map_sinks"});
+  expect_error([&] { read({{"when_full", "evict"}}); }, {"budget_mib"});
+  expect_error(
+      [&] {
+        read({{"index_by_length", true}, {"length_rule", "cropped"}});
+      },
+      {"length_rule"});
+}
+
+TEST(Labels, AreEquationTwoOfTheStoredMaps) {
+  Fixture fixture(tiny_llama());
+  AttnCacheOptions options{.map_form = "f32"};
+  for (const std::string form : {"f32", "bf16", "u8", "top_k"}) {
+    options.map_form = form;
+    const std::vector<std::vector<int32_t>> prompts = {some_prompt(12, 1), some_prompt(12, 2),
+                                                       some_prompt(9, 3)};
+    const auto database = fixture.build(options, prompts);
+    const MapStore& maps = database->maps();
+    const LabelWeights weights{.map = 1.0, .length = 0.2};
+    EXPECT_EQ(pair_label(maps, {0, 2}, {0, 2}, weights), 0.0);
+    const double same_length = pair_label(maps, {0, 2}, {1, 2}, weights);
+    EXPECT_GT(same_length, 0.0);
+    EXPECT_LE(same_length, 2.01);  // rows of two distributions are at most 2 apart
+    EXPECT_EQ(same_length, pair_label(maps, {1, 2}, {0, 2}, weights));
+    EXPECT_EQ(pair_label(maps, {0, 2}, {1, 2}, {.map = 0.5}), 0.5 * same_length);
+    EXPECT_NEAR(pair_label(maps, {0, 2}, {2, 2}, {.map = 0.0, .length = 0.2}), 0.6, 1e-12);
+    const std::vector<IndexEntry> entries = {{0, 2}, {1, 2}, {2, 1}};
+    std::vector<float> labels(9, -1.0f);
+    label_pairs(maps, entries, weights, labels, {.threads = 2});
+    EXPECT_EQ(labels[1], static_cast<float>(same_length));
+    EXPECT_EQ(labels[5], static_cast<float>(pair_label(maps, {1, 2}, {2, 1}, weights)));
+    EXPECT_EQ(labels[3], -1.0f);  // below the diagonal nothing is written
+  }
+  // By hand, of the first layer in f32.
+  options.map_form = "f32";
+  const auto database = fixture.build(options, some_prompts(2, 6));
+  const StoredMap a = database->maps().map(0, 0), b = database->maps().map(1, 0);
+  double sum = 0.0;
+  for (int64_t i = 0; i < 4 * 6 * 6; ++i)
+    sum += std::abs(double{static_cast<const float*>(a.dense.data)[i]} -
+                    static_cast<const float*>(b.dense.data)[i]);
+  EXPECT_NEAR(pair_label(database->maps(), {0, 0}, {1, 0}, {}), sum / 4 / 6, 1e-6);
+}
+
+TEST(Samples, TheirFileGivesThemBackForTheirMapsAlone) {
+  Fixture fixture(tiny_llama());
+  const auto path = fixture.folder.path() / kSamplesFile;
+  const AttnCacheOptions options{.layer_group = 2};
+  const SampleSet samples =
+      collect(fixture.folder.path(), fixture.facts, options, some_prompts(3, 12), fixture.runner());
+  EXPECT_EQ(samples.entries.size(), 9u);  // layers 0, 2 and 4
+  const MapStore maps(fixture.folder.path() / kMapsFile);
+  save_samples(path, samples, maps);
+  const SampleSet again = load_samples(path, maps);
+  EXPECT_EQ(again.shape, samples.shape);
+  EXPECT_EQ(again.entries, samples.entries);
+  EXPECT_EQ(again.x, samples.x);
+  (void)collect(fixture.folder.path(), fixture.facts, options, some_prompts(2, 9),
+                fixture.runner());
+  const MapStore other(fixture.folder.path() / kMapsFile);
+  expect_error([&] { (void)load_samples(path, other); }, {path.string(), "other maps"});
+  Projector::random(samples.shape, 1, "tiny", fixture.context).save(path);
+  expect_error([&] { (void)load_samples(path, maps); }, {path.string(), "reprise_samples"});
+}
+
+// Mean square of the vectors' distances less the labels, over that of the labels less their mean.
+double distance_error(Projector& projector, const SampleSet& samples, const MapStore& maps,
+                      const AttnCacheOptions& options) {
+  const auto n = static_cast<int64_t>(samples.entries.size());
+  const int64_t dims = projector.shape().features;
+  std::vector<float> features(static_cast<size_t>(n * dims));
+  projector.project_pooled(samples.x, features);
+  std::vector<double> labels, distances;
+  for (int64_t a = 0; a < n; ++a)
+    for (int64_t b = a + 1; b < n; ++b) {
+      double sum = 0.0;
+      for (int64_t d = 0; d < dims; ++d) {
+        const double apart = double{features[static_cast<size_t>(a * dims + d)]} -
+                             features[static_cast<size_t>(b * dims + d)];
+        sum += apart * apart;
+      }
+      distances.push_back(std::sqrt(sum));
+      labels.push_back(pair_label(maps, samples.entries[static_cast<size_t>(a)],
+                                  samples.entries[static_cast<size_t>(b)],
+                                  {.map = options.map_weight, .length = options.length_weight}));
+    }
+  const double mean =
+      std::accumulate(labels.begin(), labels.end(), 0.0) / static_cast<double>(labels.size());
+  double error = 0.0, spread = 0.0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    error += (distances[i] - labels[i]) * (distances[i] - labels[i]);
+    spread += (labels[i] - mean) * (labels[i] - mean);
+  }
+  return error / spread;
+}
+
+// With libtorch it trains; without, it says what would bring it.
+TEST(Training, LowersItsLossOrNamesTheRemedy) {
+  Fixture fixture(tiny_llama());
+  AttnCacheOptions options{
+      .layer_group = 1, .map_form = "f32", .pooled_rows = 4, .batch = 8, .epochs = 60};
+  auto prompts = some_prompts(8, 12);
+  for (const int32_t tokens : {6, 9})
+    for (const auto& prompt : some_prompts(8, tokens)) prompts.push_back(prompt);
+  const SampleSet samples =
+      collect(fixture.folder.path(), fixture.facts, options, prompts, fixture.runner());
+  const MapStore maps(fixture.folder.path() / kMapsFile);
+  if (!training_absence().empty()) {
+    expect_error([&] { (void)train_projector(samples, maps, options, 1, fixture.context); },
+                 {"./setup.sh --torch"});
+    GTEST_SKIP() << training_absence();
+  }
+  TrainedProjector trained = train_projector(samples, maps, options, 1, fixture.context);
+  ASSERT_EQ(trained.losses.size(), 60u);
+  EXPECT_LT(trained.losses.back(), 0.5 * trained.losses.front());
+  EXPECT_LT(trained.loss_over_flat(), 0.8);
+  EXPECT_LT(distance_error(trained.projector, samples, maps, options), 0.8)
+      << "the weights that come out take states as they are";
+  EXPECT_EQ(trained.projector.origin().how, "trained");
+  write_index(fixture.folder.path(), options, project_all(samples, trained.projector),
+              trained.projector);
+  EXPECT_NO_THROW(Database(fixture.folder.path(), fixture.facts, fixture.context));
+}
+
+// ---- calibrated thresholds ----
+
+TEST(Calibration, ChoosesTheLowestThresholdWithinTheBound) {
+  // 19 points: (sum + 1) / 20 <= 0.15 lets losses of 2 pass.
+  std::vector<CalibrationPoint> points;
+  for (int i = 0; i < 19; ++i)
+    points.push_back(
+        {.similarity = 1.0 - 0.01 * i, .loss = i == 5 || i == 9 || i == 12 ? 1.0 : 0.0});
+  const CalibratedThreshold chosen = calibrate_threshold(points, 0.15);
+  EXPECT_EQ(chosen.threshold, points[11].similarity);
+  EXPECT_DOUBLE_EQ(chosen.hit_ratio, 12.0 / 19);
+  EXPECT_DOUBLE_EQ(chosen.mean_loss, 2.0 / 19);
+  EXPECT_DOUBLE_EQ(chosen.bounded_loss, 3.0 / 20);
+  points[11].similarity = points[12].similarity;  // stands and falls with the one that fails
+  EXPECT_EQ(calibrate_threshold(points, 0.15).threshold, points[10].similarity);
+  for (CalibrationPoint& point : points) point.loss = 1.0;
+  const CalibratedThreshold never = calibrate_threshold(points, 0.06);
+  EXPECT_GT(never.threshold, 1.0);
+  EXPECT_EQ(never.hit_ratio, 0.0);
+  for (CalibrationPoint& point : points) point = {.similarity = -INFINITY, .loss = 0.0};
+  EXPECT_GT(calibrate_threshold(points, 0.06).threshold, 1.0);
+}
+
+TEST(Calibration, TooFewPointsAndImpossibleLossesAreErrors) {
+  const std::vector<CalibrationPoint> points(18, {.similarity = 0.5, .loss = 0.0});
+  expect_error([&] { (void)calibrate_threshold(points, 0.05); }, {"18 held-out", "19 or more"});
+  EXPECT_EQ(calibrate_threshold(points, 0.06).threshold, 0.5);
+  const std::vector<CalibrationPoint> broken = {{.similarity = 0.5, .loss = 1.5}};
+  expect_error([&] { (void)calibrate_threshold(broken, 0.9); }, {"1.5"});
+  expect_error([&] { (void)calibrate_threshold(points, 0.0); }, {"above 0"});
+}
+
+// The bound holds over many draws, and is not idle: losses come near it. Similarity s is uniform
+// and a prompt is lost with probability 1 - s.
+TEST(Calibration, BoundsTheExpectedLossOfTheNextPrompt) {
+  constexpr uint64_t kSeed = 1234;
+  constexpr int kDraws = 400, kPoints = 100;
+  constexpr double kTarget = 0.1;
+  double loss = 0.0;
+  for (uint64_t draw = 0; draw < kDraws; ++draw) {
+    std::vector<CalibrationPoint> points;
+    for (uint64_t i = 0; i < kPoints; ++i) {
+      const double s = random_unit(kSeed, draw, 2 * i);
+      points.push_back(
+          {.similarity = s, .loss = random_unit(kSeed, draw, 2 * i + 1) > s ? 1.0 : 0.0});
+    }
+    const double t = calibrate_threshold(points, kTarget).threshold;
+    loss += t < 1.0 ? (1.0 - t) * (1.0 - t) / 2 : 0.0;  // integral of 1 - s from t to 1
+  }
+  loss /= kDraws;
+  EXPECT_LE(loss, kTarget + 0.005);  // three standard errors
+  EXPECT_GE(loss, 0.7 * kTarget);
+}
+
+}  // namespace
+}  // namespace reprise::attn_cache

@@ -1,0 +1,191 @@
+#include "methods/attn_cache/map_store.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "methods/attn_cache/map_store_writer.h"
+#include "tests/core/model/checkpoint/model_files.h"
+#include "tests/methods/attn_cache/map_testing.h"
+
+namespace reprise::attn_cache {
+namespace {
+
+using model::expect_error;
+using model::TempDir;
+
+class MapStoreForms : public ::testing::TestWithParam<MapForm> {
+ protected:
+  TempDir folder_;
+  std::filesystem::path path_ = folder_.path() / "prompts.maps";
+  MapStoreIdentity identity_ = identity_of(GetParam());
+};
+
+TEST_P(MapStoreForms, GivesBackWhatWasWrittenInPlace) {
+  write_store(path_, identity_, 4);
+  const MapStore store(path_);
+  EXPECT_EQ(store.identity(), identity_);
+  EXPECT_EQ(store.groups().size(), 4u);
+  EXPECT_EQ(store.lengths(), (std::vector<int64_t>{5, 8, 11, 14}));
+  EXPECT_TRUE(has_right_maps(store));
+  EXPECT_NO_THROW(store.check_all());
+  // Views point into the mapping, aligned, neighbouring layers one after another.
+  for (int64_t g = 0; g < 4; ++g)
+    for (int64_t layer = 0; layer < 3; ++layer) {
+      const auto bytes = store.layer_bytes(g, layer);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes.data()) % 64, 0u);
+      const StoredMap map = store.map(g, layer);
+      const void* first = is_sparse(GetParam()) ? static_cast<const void*>(map.sparse.keys)
+                          : GetParam() == MapForm::kU8
+                              ? static_cast<const void*>(map.dense.row_scales)
+                              : map.dense.data;
+      EXPECT_EQ(first, bytes.data());
+      if (layer > 0) {
+        EXPECT_EQ(store.layer_bytes(g, layer - 1).data() + bytes.size(), bytes.data());
+      }
+    }
+  store.fetch_layers(1, 0, 3);
+  store.release(1);
+  EXPECT_TRUE(has_right_maps(store));  // they come back from the file
+}
+
+TEST_P(MapStoreForms, AnEmptyStoreAndAnUnfinishedGroup) {
+  { MapStoreWriter(path_, identity_).commit(); }
+  EXPECT_TRUE(MapStore(path_).groups().empty());
+  MapStoreWriter writer(path_, identity_);
+  write_group(writer, 7, 6);
+  writer.begin_group(9, 8);  // its step failed
+  writer.add_layer(view_of_map(random_map(1, 2, 9), 2, 9));
+  write_group(writer, 9, 4);
+  writer.commit();
+  const MapStore store(path_);
+  EXPECT_EQ(store.groups().size(), 2u);
+  EXPECT_TRUE(has_right_maps(store));
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, MapStoreForms,
+                         ::testing::Values(MapForm::kF32, MapForm::kBF16, MapForm::kU8,
+                                           MapForm::kTopK, MapForm::kBanded),
+                         [](const auto& one) { return std::string(name_of(one.param)); });
+
+TEST(MapStore, WithoutCommitNothingIsThere) {
+  const TempDir folder;
+  const auto path = folder.path() / "prompts.maps";
+  {
+    MapStoreWriter writer(path, identity_of(MapForm::kBF16));
+    write_group(writer, 7, 6);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  write_store(path, identity_of(MapForm::kBF16), 2);
+  {
+    MapStoreWriter writer(path, identity_of(MapForm::kBF16));
+    write_group(writer, 7, 6);
+    EXPECT_EQ(MapStore(path).groups().size(), 2u);  // the old one meanwhile
+  }
+  EXPECT_EQ(MapStore(path).groups().size(), 2u);
+}
+
+TEST(MapStore, IsOfOneModelAlone) {
+  const TempDir folder;
+  const auto path = folder.path() / "prompts.maps";
+  write_store(path, identity_of(MapForm::kBF16), 1);
+  const MapStore store(path);
+  EXPECT_NO_THROW(store.require_model("0123456789abcdef", 3, 2));
+  expect_error([&] { store.require_model("another", 3, 2); }, {path.string(), "another"});
+  expect_error([&] { store.require_model("0123456789abcdef", 4, 2); }, {"3 layers", "4 layers"});
+  expect_error([&] { store.require_model("0123456789abcdef", 3, 1); }, {"2 heads", "1 heads"});
+}
+
+TEST(MapStore, ABudgetIsRespected) {
+  const TempDir folder;
+  const auto path = folder.path() / "prompts.maps";
+  const MapStoreIdentity identity = identity_of(MapForm::kBF16);
+  MapStoreWriter measure(folder.path() / "other", identity);
+  const int64_t bytes = measure.group_bytes(10);
+  MapStoreWriter writer(path, identity, 2 * bytes + 1);
+  write_group(writer, 1, 10);
+  write_group(writer, 2, 10);
+  expect_error([&] { writer.begin_group(10, 3); },
+               {path.string(), std::to_string(bytes), std::to_string(2 * bytes + 1)});
+  expect_error([&] { writer.begin_group(0, 3); }, {"0 tokens"});
+  expect_error([&] { writer.begin_group(70000, 3); }, {"70000 tokens"});
+  EXPECT_EQ(writer.used_bytes(), 2 * bytes);
+  writer.commit();
+  EXPECT_TRUE(has_right_maps(MapStore(path)));
+  expect_error([&] { MapStoreWriter(path, identity, -1); }, {"-1 bytes"});
+  expect_error([&] { MapStoreWriter(folder.path() / "no" / "such", identity); }, {"such"});
+}
+
+TEST(MapStore, EvictionGivesUpWhatIsUsedLeast) {
+  const TempDir folder;
+  const auto path = folder.path() / "prompts.maps";
+  const MapStoreIdentity identity = identity_of(MapForm::kBF16);
+  {
+    MapStoreWriter writer(path, identity);
+    for (uint64_t seed = 0; seed < 4; ++seed) write_group(writer, seed, 10);
+    writer.commit();
+  }
+  const MapStore store(path);
+  const int64_t bytes = static_cast<int64_t>(store.layer_bytes(0, 0).size()) * 3;
+  const std::vector<int64_t> uses = {5, 0, 2, 0};
+  EXPECT_EQ(groups_to_keep(store, uses, 0, 4 * bytes), (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(groups_to_keep(store, uses, bytes, 4 * bytes), (std::vector<int64_t>{0, 2, 3}));
+  EXPECT_EQ(groups_to_keep(store, uses, bytes + 1, 4 * bytes), (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(groups_to_keep(store, uses, 4 * bytes, 4 * bytes), (std::vector<int64_t>{}));
+  expect_error([&] { (void)groups_to_keep(store, uses, bytes + 1, bytes); },
+               {std::to_string(bytes + 1), std::to_string(bytes)});
+  const auto smaller = folder.path() / "smaller.maps";
+  MapStoreWriter writer(smaller, identity, 3 * bytes);
+  EXPECT_EQ(writer.copy_group(store, 0), 0);
+  EXPECT_EQ(writer.copy_group(store, 2), 1);
+  write_group(writer, 9, 10);
+  writer.commit();
+  const MapStore after(smaller);
+  EXPECT_TRUE(has_right_maps(after));
+  EXPECT_EQ(after.groups()[1].prompt_hash, 2u);
+  EXPECT_NE(after.id(), store.id());
+}
+
+TEST(MapStore, ReleasedMapsAreCheckedAgain) {
+  const TempDir folder;
+  const auto path = folder.path() / "some.maps";
+  write_store(path, identity_of(MapForm::kF32), 2);
+  const MapStore store(path);
+  store.check_all();
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(store.groups()[1].begin));
+    file.put('\x7f');
+  }
+  EXPECT_NO_THROW(store.check_all());  // each was found sound before
+  store.release(0);
+  EXPECT_NO_THROW(store.check_all());
+  store.release(1);
+  expect_error([&] { store.check_all(); }, {path.string(), "group 1, layer 0 is damaged"});
+}
+
+TEST(MapStore, FilesOfOtherKindsAndNewerOnesAreRefused) {
+  const TempDir folder;
+  const auto refused = [&](const std::string& content, const std::string& why) {
+    const auto path = folder.write("some.maps", content);
+    expect_error([&] { const MapStore store(path); }, {path.string(), why});
+  };
+  refused("", "does not begin as one");
+  refused("RPRSEG2\n", "does not begin as one");
+  refused("RPRMAP2\n" + std::string(5000, 'x'), "newer version");
+  refused("RPRMAP1\n", "cut off");
+  refused("RPRMAP1\n" + std::string(9000, '\0'), "cut off");
+  expect_error([&] { const MapStore store(folder.path() / "none.maps"); }, {"none.maps"});
+}
+
+TEST(MapStore, HashesOfPromptsTellThemApart) {
+  const std::vector<int32_t> a = {1, 2, 3}, b = {1, 2, 4}, c = {1, 2};
+  EXPECT_EQ(hash_of_prompt(a), hash_of_prompt(std::vector<int32_t>{1, 2, 3}));
+  EXPECT_NE(hash_of_prompt(a), hash_of_prompt(b));
+  EXPECT_NE(hash_of_prompt(a), hash_of_prompt(c));
+}
+
+}  // namespace
+}  // namespace reprise::attn_cache

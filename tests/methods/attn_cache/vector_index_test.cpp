@@ -1,0 +1,212 @@
+#include "methods/attn_cache/vector_index.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "methods/attn_cache/feature_set.h"
+#include "tests/core/model/checkpoint/model_files.h"
+#include "tests/support/kernels.h"
+
+namespace reprise::attn_cache {
+namespace {
+
+using model::expect_error;
+using reprise::testing::random_values;
+
+constexpr int64_t kDims = 16;
+
+std::vector<IndexEntry> entries_of(int64_t count) {
+  std::vector<IndexEntry> entries;
+  for (int64_t i = 0; i < count; ++i)
+    entries.push_back({.group = static_cast<int32_t>(i / 2), .layer = static_cast<int32_t>(i % 2)});
+  return entries;
+}
+
+Neighbour nearest_by_definition(std::span<const float> vectors, const float* query) {
+  Neighbour best{.entry = -1, .squared_distance = INFINITY};
+  for (int64_t i = 0; i < std::ssize(vectors) / kDims; ++i) {
+    double sum = 0;
+    for (int64_t c = 0; c < kDims; ++c) {
+      const double d = double{vectors[static_cast<size_t>(i * kDims + c)]} - query[c];
+      sum += d * d;
+    }
+    if (sum < best.squared_distance)
+      best = {.entry = i, .squared_distance = static_cast<float>(sum)};
+  }
+  return best;
+}
+
+class VectorIndexKinds : public ::testing::TestWithParam<IndexKind> {
+ protected:
+  IndexOptions options_{.kind = GetParam(), .lists = 8, .probes = 8};
+};
+
+// With as many probes as lists and more candidates than vectors nothing is approximate.
+TEST_P(VectorIndexKinds, FindsTheNearestOfEachQuery) {
+  options_.candidates = 500;
+  for (const int64_t count : {1, 2, 7, 300}) {
+    const std::vector<float> vectors = random_values(count * kDims, 1);
+    const VectorIndex index(options_, kDims, vectors, entries_of(count));
+    for (const int64_t queries : {1, 3, 16, 41}) {  // 16 go to a thread together
+      const std::vector<float> asked = random_values(queries * kDims, 2);
+      std::vector<Neighbour> got(static_cast<size_t>(queries));
+      index.search(asked, got, {.threads = 2});
+      for (int64_t q = 0; q < queries; ++q) {
+        const Neighbour want = nearest_by_definition(vectors, asked.data() + q * kDims);
+        EXPECT_EQ(got[static_cast<size_t>(q)].entry, want.entry) << count << " " << q;
+        EXPECT_NEAR(got[static_cast<size_t>(q)].squared_distance, want.squared_distance, 1e-4);
+      }
+    }
+  }
+}
+
+// What threshold 1 rests on.
+TEST_P(VectorIndexKinds, AVectorOfItsOwnIsAtDistanceZeroExactly) {
+  const std::vector<float> vectors = random_values(200 * kDims, 3);
+  const VectorIndex index(options_, kDims, vectors, entries_of(200));
+  std::vector<Neighbour> all(200), one(1);
+  index.search(vectors, all, {.threads = 2});
+  for (int64_t i = 0; i < 200; ++i) {
+    index.search(std::span(vectors).subspan(static_cast<size_t>(i * kDims), kDims), one, {});
+    EXPECT_EQ(one[0].entry, i);
+    EXPECT_EQ(one[0].squared_distance, 0.0f);
+    EXPECT_EQ(all[static_cast<size_t>(i)].entry, i);
+    EXPECT_EQ(all[static_cast<size_t>(i)].squared_distance, 0.0f);
+  }
+}
+
+TEST_P(VectorIndexKinds, BytesGiveBackTheSameIndex) {
+  for (const int64_t count : {0, 1, 100}) {
+    const std::vector<float> vectors = random_values(count * kDims, 4);
+    const VectorIndex index(options_, kDims, vectors, entries_of(count));
+    const std::string bytes = index.bytes();
+    const VectorIndex again(VectorIndex::parse(bytes, "some file"));
+    EXPECT_EQ(again.kind(), GetParam());
+    EXPECT_EQ(again.dims(), kDims);
+    EXPECT_EQ(again.entries(), entries_of(count));
+    EXPECT_EQ(again.bytes(), bytes);
+    EXPECT_EQ(VectorIndex(options_, kDims, vectors, entries_of(count)).bytes(), bytes)
+        << "the same vectors give another index";
+    for (int64_t i = 0; i < count; ++i) {
+      const auto want = std::span(vectors).subspan(static_cast<size_t>(i * kDims), kDims);
+      EXPECT_EQ(again.vector(i), std::vector<float>(want.begin(), want.end()));
+      EXPECT_EQ(index.vector(i), again.vector(i));
+    }
+    const std::vector<float> asked = random_values(20 * kDims, 5);
+    std::vector<Neighbour> a(20), b(20);
+    index.search(asked, a, {});
+    again.search(asked, b, {.threads = 2});
+    for (size_t q = 0; q < 20; ++q) {
+      EXPECT_EQ(a[q].entry, b[q].entry);
+      EXPECT_EQ(a[q].entry < 0, count == 0);
+      EXPECT_EQ(a[q].squared_distance, b[q].squared_distance);
+    }
+    expect_error([&] { (void)VectorIndex::parse(bytes.substr(0, bytes.size() - 3), "some file"); },
+                 {"some file", "damaged"});
+    for (size_t at = 0; at < bytes.size(); at += 1 + bytes.size() / 50) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ 4);
+      expect_error([&] { (void)VectorIndex::parse(damaged, "some file"); }, {"some file"});
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, VectorIndexKinds,
+                         ::testing::Values(IndexKind::kFlat, IndexKind::kHnsw, IndexKind::kIvfFlat),
+                         [](const auto& one) { return std::string(name_of(one.param)); });
+
+// One probe of eight clusters misses some nearest vectors, as in the released code; all of them
+// find each.
+TEST(VectorIndex, FewProbesReadFewClusters) {
+  const std::vector<float> vectors = random_values(2000 * kDims, 6);
+  const std::vector<float> asked = random_values(200 * kDims, 7);
+  const auto right = [&](int32_t probes) {
+    const VectorIndex index({.kind = IndexKind::kIvfFlat, .lists = 8, .probes = probes}, kDims,
+                            vectors, entries_of(2000));
+    std::vector<Neighbour> got(200);
+    index.search(asked, got, {});
+    int count = 0;
+    for (size_t q = 0; q < 200; ++q)
+      count += got[q].entry ==
+               nearest_by_definition(vectors, asked.data() + static_cast<int64_t>(q) * kDims).entry;
+    return count;
+  };
+  EXPECT_LT(right(1), 200);
+  EXPECT_GT(right(1), 50);
+  EXPECT_EQ(right(8), 200);
+}
+
+TEST(VectorIndex, WhatCannotBeIndexedIsAnError) {
+  const std::vector<float> vectors = random_values(2 * kDims, 8);
+  const auto make = [&](const IndexOptions& options, std::span<const float> values = {}) {
+    const VectorIndex index(options, kDims, values.empty() ? std::span(vectors) : values,
+                            entries_of(2));
+  };
+  expect_error([&] { make({.neighbours = 1}); }, {"neighbours = 1"});
+  expect_error([&] { make({.candidates = 0}); }, {"candidates = 0"});
+  expect_error([&] { make({.probes = -2}); }, {"probes = -2"});
+  std::vector<float> broken = vectors;
+  broken[3] = NAN;
+  expect_error([&] { make({}, broken); }, {"nan"});
+  expect_error([] { const VectorIndex index({}, 0, {}, {}); }, {"0 dimensions"});
+  expect_error([] { (void)parse_index_kind("hsnw"); }, {"hsnw", "\"hnsw\""});
+  expect_error([] { (void)VectorIndex::parse("something else", "a.index"); }, {"a.index"});
+}
+
+// ---- indices by layer and length, and their file ----
+
+FeatureSet some_features() {
+  return {.dims = kDims, .vectors = random_values(6 * kDims, 9), .entries = entries_of(6)};
+}
+
+TEST(FeatureIndex, HoldsEachVectorInTheIndexOfItsLayerAndLength) {
+  const FeatureSet features = some_features();
+  const std::vector<int64_t> tokens = {10, 20, 10};
+  const auto count = [&](const FeatureIndex& index, int64_t layer, int64_t length) {
+    const VectorIndex* found = index.find(layer, length);
+    return found == nullptr ? int64_t{0} : std::ssize(found->entries());
+  };
+  const auto make = [&](bool by_layer, bool by_length) {
+    return FeatureIndex({.by_layer = by_layer, .by_length = by_length}, {}, features, tokens);
+  };
+  EXPECT_EQ(count(make(false, false), 1, 20), 6);
+  EXPECT_EQ(count(make(true, false), 1, 20), 3);
+  EXPECT_EQ(count(make(true, false), 2, 20), 0);
+  EXPECT_EQ(count(make(true, true), 1, 20), 1);
+  EXPECT_EQ(count(make(true, true), 1, 10), 2);
+  EXPECT_EQ(count(make(true, true), 1, 11), 0);
+  EXPECT_EQ(count(make(false, true), 1, 10), 4);
+  EXPECT_EQ(make(true, true).layers(), (std::vector<int64_t>{0, 1}));
+}
+
+TEST(FeatureIndex, ItsFileGivesItBackAndIsRefusedWhenDamaged) {
+  const model::TempDir folder;
+  const auto path = folder.path() / "prompts.index";
+  const FeatureSet features = some_features();
+  const std::vector<int64_t> tokens = {10, 20, 10};
+  const FeatureIndex index({.store = "a store", .projector = "a projector", .by_length = true}, {},
+                           features, tokens);
+  index.save(path);
+  const FeatureIndex again = FeatureIndex::load(path);
+  EXPECT_EQ(again.settings().store, "a store");
+  EXPECT_EQ(again.settings().projector, "a projector");
+  EXPECT_TRUE(again.settings().by_layer);
+  EXPECT_TRUE(again.settings().by_length);
+  EXPECT_EQ(again.entries(), 6);
+  EXPECT_EQ(again.features().vectors, index.features().vectors);
+  EXPECT_EQ(again.features().entries, index.features().entries);
+  const std::string sound = read_file(path);
+  for (size_t place = 0; place < sound.size(); place += 97) {
+    std::string damaged = sound;
+    damaged[place] = static_cast<char>(damaged[place] ^ 0x20);
+    folder.write("prompts.index", damaged);
+    expect_error([&] { (void)FeatureIndex::load(path); }, {path.string()});
+    folder.write("prompts.index", sound.substr(0, place));
+    expect_error([&] { (void)FeatureIndex::load(path); }, {path.string()});
+  }
+}
+
+}  // namespace
+}  // namespace reprise::attn_cache

@@ -263,7 +263,7 @@ TEST_P(PublishedShape, ChunkFirstAndSequenceFirstAreWithinRoundingOfNaiveAttenti
                        {.scale = 1.0f / std::sqrt(float{kDim})}, {.data = out.data()}, workspace,
                        context_);
     double worst = 0;
-    for (int32_t i = 0; i < kSequences; i += 5) {
+    for (int32_t i = 0; i < kSequences; ++i) {
       const std::vector<float> query = values(kQuery, i, kTokens);
       const std::vector<double> want = naive(i, query);
       for (size_t c = 0; c < want.size(); ++c)

@@ -197,34 +197,34 @@ class Trace final : public WithOptions {
   double stretch_ = 1;
 };
 
-struct Entry {
+struct ArrivalsEntry {
   ArrivalInfo (*info)();
   std::unique_ptr<Arrivals> (*make)(const ArrivalOptions& options);
 };
 
 template <typename T>
-constexpr Entry arrivals() {
+constexpr ArrivalsEntry arrivals() {
   return {.info = &T::info, .make = [](const ArrivalOptions& options) -> std::unique_ptr<Arrivals> {
             return std::make_unique<T>(options);
           }};
 }
 
 // The single list of arrival processes.
-constexpr Entry kArrivals[] = {arrivals<Poisson>(), arrivals<Gamma>(), arrivals<Constant>(),
-                               arrivals<Closed>(),  arrivals<Ramp>(),  arrivals<Burst>(),
-                               arrivals<Trace>()};
+constexpr ArrivalsEntry kArrivals[] = {arrivals<Poisson>(), arrivals<Gamma>(), arrivals<Constant>(),
+                                       arrivals<Closed>(),  arrivals<Ramp>(),  arrivals<Burst>(),
+                                       arrivals<Trace>()};
 
 }  // namespace
 
 std::vector<ArrivalInfo> known_arrivals() {
   std::vector<ArrivalInfo> infos;
-  for (const Entry& entry : kArrivals) infos.push_back(entry.info());
+  for (const ArrivalsEntry& entry : kArrivals) infos.push_back(entry.info());
   return infos;
 }
 
 std::unique_ptr<Arrivals> make_arrivals(const std::string& name, const ArrivalOptions& options) {
   std::vector<std::string> names;
-  for (const Entry& entry : kArrivals) {
+  for (const ArrivalsEntry& entry : kArrivals) {
     names.push_back(entry.info().name);
     if (names.back() == name) return entry.make(options);
   }

@@ -7,20 +7,20 @@
 namespace reprise::workloads {
 namespace {
 
-struct Entry {
+struct WorkloadEntry {
   WorkloadInfo (*info)();
   std::unique_ptr<Workload> (*make)(const WorkloadSource& source);
 };
 
 template <typename T>
-constexpr Entry workload() {
+constexpr WorkloadEntry workload() {
   return {.info = &T::info, .make = [](const WorkloadSource& source) -> std::unique_ptr<Workload> {
             return std::make_unique<T>(source);
           }};
 }
 
 // The single list of workloads.
-constexpr Entry kWorkloads[] = {
+constexpr WorkloadEntry kWorkloads[] = {
     workload<RandomTokens>(),
     workload<TextPrompts>(),
 };
@@ -29,13 +29,13 @@ constexpr Entry kWorkloads[] = {
 
 std::vector<WorkloadInfo> known_workloads() {
   std::vector<WorkloadInfo> infos;
-  for (const Entry& entry : kWorkloads) infos.push_back(entry.info());
+  for (const WorkloadEntry& entry : kWorkloads) infos.push_back(entry.info());
   return infos;
 }
 
 std::unique_ptr<Workload> make_workload(const std::string& name, const WorkloadSource& source) {
   std::vector<std::string> names;
-  for (const Entry& entry : kWorkloads) {
+  for (const WorkloadEntry& entry : kWorkloads) {
     names.push_back(entry.info().name);
     if (names.back() == name) return entry.make(source);
   }

@@ -37,7 +37,8 @@ const MetricInfo kTouchedExperts = {
 const MetricInfo kMemoryLimitRatio = {"memory_limit_ratio", "ratio",
                                       "the same over this machine's measured rate"};
 // Where memory is what a step reads from.
-const MetricInfo kBesideGbS = {"beside_gb_s", "GB/s", "DRAM read rate measured after each batch"};
+const MetricInfo kReadBesideGbS = {"beside_gb_s", "GB/s",
+                                   "DRAM read rate measured after each batch"};
 const MetricInfo kMemoryBesideRatio = {"memory_beside_ratio", "ratio",
                                        "streamed_gb_s over the rate measured after the batch"};
 const MetricInfo kComputeLimitRatio = {
@@ -130,7 +131,7 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
     std::vector<double> ratios;
     for (size_t step = 0; step < samples.step_ms.size(); ++step)
       ratios.push_back(bytes / (samples.step_ms[step] * 1e6) / samples.steps_beside_gb_s[step]);
-    out.summarize(kBesideGbS, samples.beside_gb_s);
+    out.summarize(kReadBesideGbS, samples.beside_gb_s);
     out.summarize_timed(kMemoryBesideRatio, ratios);
   }
   const double flop = decode_flop(decoder.config(), batch, context);
@@ -194,7 +195,7 @@ KindInfo DecodeKind::info() {
                    kPrefillChunkAxis,
                    kSharedTokensAxis},
           .metrics = {kStepMs, kDecodeTokensPerS, kPrefillMs, kPrefixMs, kPrefillTokensPerS,
-                      kStreamedGbS, kBesideGbS, kMemoryLimitRatio, kMemoryBesideRatio,
+                      kStreamedGbS, kReadBesideGbS, kMemoryLimitRatio, kMemoryBesideRatio,
                       kComputeLimitRatio, kKvMb}};
 }
 

@@ -53,7 +53,7 @@ const MetricInfo kFirstToken = {
     "ttft_ms", "ms",
     "from the prompt to the first token of its answer, states that are kept "
     "there already: median over questions"};
-const MetricInfo kSpeedup = {
+const MetricInfo kFirstTokenSpeedup = {
     "ttft_speedup", "ratio",
     "the baseline's time to first token over this one's: median over questions"};
 
@@ -161,7 +161,7 @@ void add_times(Measurement& measured, Outcomes outcomes, Outcomes baseline) {
     speedups.push_back(baseline[i].ttft_ms / outcomes[i].ttft_ms);
   }
   for (const auto& [metric, values] :
-       {std::pair{&kFirstToken, &ttft_ms}, std::pair{&kSpeedup, &speedups}}) {
+       {std::pair{&kFirstToken, &ttft_ms}, std::pair{&kFirstTokenSpeedup, &speedups}}) {
     measured.set(*metric, results::summarize(*values).median);
     measured.samples[metric->name] = *values;
   }
@@ -184,10 +184,10 @@ Json line_of(const ItemOutcome& outcome, const ItemOutcome& baseline) {
 }  // namespace
 
 std::vector<MetricInfo> outcome_metrics() {
-  return {kScore,    kScoreLow,    kScoreHigh,       kWon,        kLost,
-          kPValue,   kChoiceScore, kChoiceLow,       kChoiceHigh, kChoicePValue,
-          kSameText, kSameTokens,  kFirstDivergence, kTop1,       kFirstKl,
-          kMeanKl,   kFirstToken,  kSpeedup,         kQuestions};
+  return {kScore,    kScoreLow,    kScoreHigh,         kWon,        kLost,
+          kPValue,   kChoiceScore, kChoiceLow,         kChoiceHigh, kChoicePValue,
+          kSameText, kSameTokens,  kFirstDivergence,   kTop1,       kFirstKl,
+          kMeanKl,   kFirstToken,  kFirstTokenSpeedup, kQuestions};
 }
 
 void add_outcomes(Measurement& measured, Outcomes outcomes, Outcomes baseline, uint64_t seed) {

@@ -64,7 +64,7 @@ OwnMethod baseline_method() {
 }
 
 // One method, ready to take turns.
-struct Lane {
+struct UseCaseLane {
   std::unique_ptr<ModuleLane> modules = {};  // null: the baseline
   cache::PreparedPrompt whole = {};          // of the baseline
   std::unique_ptr<engine::Engine> engine = {};
@@ -78,8 +78,8 @@ class UseCaseRun {
   [[nodiscard]] const CompiledPml& use_case() const { return case_; }
   [[nodiscard]] const pml::CompiledPrompt& prompt() const { return *case_.prompt; }
 
-  Lane make_lane(const MethodChoice& method) {
-    Lane lane;
+  UseCaseLane make_lane(const MethodChoice& method) {
+    UseCaseLane lane;
     int64_t computed = prompt().new_tokens;
     if (method.name == kBaseline) {
       lane.whole.fresh = cache::whole_prompt(case_.schema, prompt(), positions_of(method));
@@ -97,7 +97,7 @@ class UseCaseRun {
     return lane;
   }
 
-  TimedRequest run(const Lane& lane, int64_t id) const {
+  TimedRequest run(const UseCaseLane& lane, int64_t id) const {
     const int64_t new_tokens = group_.axis("new_tokens");
     if (lane.modules != nullptr)
       return run_timed(*lane.engine, *lane.modules, id, prompt(), new_tokens,
@@ -139,7 +139,7 @@ void add_agreement(Measurement& out, const RequestSamples& first, const RequestS
   if (parted) out.set(kFirstDivergence, static_cast<double>(*parted));
 }
 
-Json resolved_of(const Lane& lane, const UseCaseRun& run, const model::Decoder& decoder) {
+Json resolved_of(const UseCaseLane& lane, const UseCaseRun& run, const model::Decoder& decoder) {
   Json out = resolved_settings(*lane.engine, decoder);
   out["modules"] = std::ssize(run.use_case().schema.modules) - 1;
   out["imported_modules"] = std::ssize(run.prompt().modules) - 1;
@@ -148,8 +148,8 @@ Json resolved_of(const Lane& lane, const UseCaseRun& run, const model::Decoder& 
   return out;
 }
 
-Measurement measurement_of(const RequestSamples& samples, const Lane& lane, const UseCaseRun& run,
-                           const model::Decoder& decoder) {
+Measurement measurement_of(const RequestSamples& samples, const UseCaseLane& lane,
+                           const UseCaseRun& run, const model::Decoder& decoder) {
   const pml::CompiledPrompt& prompt = run.prompt();
   const bool imports = lane.modules != nullptr;
   Measurement out;
@@ -222,7 +222,7 @@ std::vector<Measurement> PmlKind::measure(const Group& group, const Json& machin
   bench_.use_calibration(machine);
   AlignedBuffer::reset_peak();
   UseCaseRun run(group, bench_);
-  std::vector<Lane> lanes;
+  std::vector<UseCaseLane> lanes;
   for (const MethodChoice& method : group.methods) {
     if (stop) throw Interrupted{};
     lanes.push_back(run.make_lane(method));

@@ -55,7 +55,7 @@ void check_items(const Group& group) {
 }
 
 // One method's turns, and the hidden states that the latest left of the first query.
-struct Lane {
+struct TurnLane {
   PrefillLane turns;
   std::vector<std::vector<int32_t>> queries;  // as the method wants them
   std::vector<float> hidden;
@@ -94,14 +94,14 @@ class PrefillRun {
   }
 
   void take(size_t index, bool is_warmup) {
-    Lane& lane = lanes_[index];
+    TurnLane& lane = lanes_[index];
     lane.turns.take(items_.queries, is_warmup, [&](int64_t step, model::LayerPolicy* policy) {
       compute(lane.queries[static_cast<size_t>(step)], policy, step == 0 ? lane.hidden : hidden_);
     });
   }
 
   [[nodiscard]] Measurement measurement_of(size_t index) const {
-    const Lane& lane = lanes_[index];
+    const TurnLane& lane = lanes_[index];
     Measurement out;
     out.resolved = {{"layers", decoder_.config().layers},
                     {"weight_bytes", decoder_.weight_bytes()},
@@ -129,7 +129,7 @@ class PrefillRun {
   }
 
   void add_lane(PrefillLane turns) {
-    Lane lane{.turns = std::move(turns), .queries = {}, .hidden = {}};
+    TurnLane lane{.turns = std::move(turns), .queries = {}, .hidden = {}};
     for (const std::vector<int32_t>& ids : queries_)
       lane.queries.push_back(lane.turns.method().formed(ids));
     lanes_.push_back(std::move(lane));
@@ -147,7 +147,7 @@ class PrefillRun {
   model::Encoder encoder_;
   PromptItems items_;
   std::vector<std::vector<int32_t>> queries_, database_, training_;
-  std::vector<Lane> lanes_;
+  std::vector<TurnLane> lanes_;
   std::vector<float> hidden_;  // of queries that nothing is compared of
 };
 

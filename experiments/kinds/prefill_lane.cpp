@@ -14,8 +14,8 @@ namespace {
 
 const MetricInfo kTextMs = {"text_ms", "ms", "computing all texts, over their number"};
 const MetricInfo kTokensPerS = {"tokens_per_s", "tokens/s", "of all texts, over the same time"};
-const MetricInfo kSpeedup = {"text_speedup", "ratio",
-                             "the first method's time per text over this one's"};
+const MetricInfo kTextSpeedup = {"text_speedup", "ratio",
+                                 "the first method's time per text over this one's"};
 const MetricInfo kSpeedupHits = {"text_speedup_hits", "ratio",
                                  "the same over texts that hit; of one text a step"};
 const MetricInfo kTexts = {"texts", "texts", "that were computed in each repetition"};
@@ -52,7 +52,7 @@ std::vector<double> scaled(std::vector<double> values, double factor) {
 }  // namespace
 
 std::vector<MetricInfo> prefill_lane_metrics() {
-  return {kTextMs,           kTokensPerS,           kSpeedup,        kSpeedupHits, kTexts,
+  return {kTextMs,           kTokensPerS,           kTextSpeedup,    kSpeedupHits, kTexts,
           kHitRate,          kRetrievalMs,          kLoadingMs,      kAttentionMs, kFeedForwardMs,
           kAttentionSpeedup, kAttentionSpeedupHits, kAttentionBound, kTextBound};
 }
@@ -129,10 +129,10 @@ void PrefillLane::report(const PrefillLane& first, const Prompts& prompts, Measu
   out.sample(kAttentionMs, scaled(std::move(attention), per_text));
   out.sample(kFeedForwardMs, scaled(sums(&Step::feed_forward_ms), per_text));
   if (&first != this) {
-    out.sample(kSpeedup, quotients(first.sums(&Step::ms), sums(&Step::ms)));
+    out.sample(kTextSpeedup, quotients(first.sums(&Step::ms), sums(&Step::ms)));
     out.sample(kAttentionSpeedup,
                quotients(first.sums(&Step::attention_ms), sums(&Step::attention_ms)));
-    for (const MetricInfo& metric : {kSpeedup, kAttentionSpeedup})
+    for (const MetricInfo& metric : {kTextSpeedup, kAttentionSpeedup})
       taking_.mark_comparison(first.taking_, metric, out);
   }
   if (method_->looks_up()) report_hits(first, prompts, out);

@@ -34,7 +34,7 @@ const MetricInfo kAgreement = signed_ratio(
 const MetricInfo kGamma =
     signed_ratio("speedup_degradation",
                  "score_loss over text_speedup - 1, of methods that are faster [AttnCache eq. 6]");
-constexpr const char* kSpeedup = "text_speedup";
+constexpr const char* kTextSpeedupName = "text_speedup";
 
 constexpr const char* kOfFolder = "folder";
 
@@ -71,7 +71,7 @@ std::vector<std::string> mmlu_tasks() {
 }
 
 // One method's turns at the texts, as it wants them.
-struct Lane {
+struct SentenceLane {
   PrefillLane turns;
   std::vector<sentence::TextTokens> texts;
   std::vector<float> vectors;  // [texts, width]
@@ -121,7 +121,7 @@ class SentenceRun {
   }
 
   void take(size_t index, bool is_warmup) {
-    Lane& lane = lanes_[index];
+    SentenceLane& lane = lanes_[index];
     const auto width = static_cast<size_t>(reader_->width());
     const auto read = [&](int64_t step, model::LayerPolicy* policy) {
       const size_t first = static_cast<size_t>(step) * texts_per_step_;
@@ -137,7 +137,7 @@ class SentenceRun {
   [[nodiscard]] std::vector<Measurement> measurements() const {
     std::vector<Measurement> all;
     double first_score = 0;
-    for (const Lane& lane : lanes_) {
+    for (const SentenceLane& lane : lanes_) {
       const SentenceScore score = score_of(lane);
       all.push_back(measurement_of(lane, score));
       if (all.size() == 1)
@@ -149,7 +149,8 @@ class SentenceRun {
   }
 
  private:
-  [[nodiscard]] Measurement measurement_of(const Lane& lane, const SentenceScore& score) const {
+  [[nodiscard]] Measurement measurement_of(const SentenceLane& lane,
+                                           const SentenceScore& score) const {
     Measurement out;
     out.set(kScore, score.value);
     out.set(kScoreLow, score.interval.low);
@@ -181,18 +182,18 @@ class SentenceRun {
   }
 
   void add_lane(PrefillLane turns) {
-    Lane lane{.turns = std::move(turns), .texts = tokens_, .vectors = {}};
+    SentenceLane lane{.turns = std::move(turns), .texts = tokens_, .vectors = {}};
     for (sentence::TextTokens& text : lane.texts) text.ids = lane.turns.method().formed(text.ids);
     lane.vectors.resize(tokens_.size() * static_cast<size_t>(reader_->width()));
     lanes_.push_back(std::move(lane));
   }
 
-  [[nodiscard]] SentenceScore score_of(const Lane& lane) const {
+  [[nodiscard]] SentenceScore score_of(const SentenceLane& lane) const {
     return score_sentences(set_, lane.vectors, reader_->width(), group_.seeds.sampling);
   }
 
-  void compare(const Lane& lane, double loss, Measurement& out) const {
-    const Lane& first = lanes_.front();
+  void compare(const SentenceLane& lane, double loss, Measurement& out) const {
+    const SentenceLane& first = lanes_.front();
     out.set(kLoss, loss);
     const auto width = static_cast<size_t>(reader_->width());
     double sum = 0;
@@ -200,7 +201,7 @@ class SentenceRun {
       sum += sentence::cosine(std::span(first.vectors).subspan(at, width),
                               std::span(lane.vectors).subspan(at, width));
     out.set(kAgreement, sum / static_cast<double>(set_.texts.size()));
-    const double gain = out.metrics.at(kSpeedup)["value"].get<double>() - 1;
+    const double gain = out.metrics.at(kTextSpeedupName)["value"].get<double>() - 1;
     if (gain > 0) out.set(kGamma, loss / gain);
   }
 
@@ -225,7 +226,7 @@ class SentenceRun {
   SentenceSet set_;
   std::unique_ptr<sentence::TextReader> reader_;
   size_t texts_per_step_ = 1;
-  std::vector<Lane> lanes_;
+  std::vector<SentenceLane> lanes_;
   std::vector<sentence::TextTokens> tokens_;
   int64_t cut_ = 0, total_tokens_ = 0;
 };

@@ -35,7 +35,7 @@ std::vector<NamedTensor<Values>> list_tensors(const ProjectorShape& shape, Weigh
 
 // What "reprise_projector" of the metadata says: JSON within a string, since safetensors' metadata
 // are strings.
-constexpr const char* kKey = "reprise_projector";
+constexpr const char* kProjectorKey = "reprise_projector";
 
 Json describe(const ProjectorShape& shape, const ProjectorOrigin& origin) {
   return {{"shape", describe_shape(shape)},
@@ -45,7 +45,7 @@ Json describe(const ProjectorShape& shape, const ProjectorOrigin& origin) {
 }
 
 void parse_description(const Json& json, const std::string& source, ProjectorFile& file) {
-  JsonObject object(json, source, kKey);
+  JsonObject object(json, source, kProjectorKey);
   JsonObject shape = object.object("shape");
   file.shape = parse_shape(shape);
   file.origin = {.how = object.string("how"), .model = object.string("model")};
@@ -98,11 +98,12 @@ ProjectorFile read_projector(const std::filesystem::path& path) {
   const model::SafetensorsFile file(path);
   const std::string source = path.string();
   const Json metadata = parse_json(model::safetensors_metadata_of(path), source);
-  if (!metadata.contains(kKey) || !metadata[kKey].is_string())
+  if (!metadata.contains(kProjectorKey) || !metadata[kProjectorKey].is_string())
     raise("{} is no projector: its metadata have no \"{}\". Name a file that training has written.",
-          source, kKey);
+          source, kProjectorKey);
   ProjectorFile projector;
-  parse_description(parse_json(metadata[kKey].get<std::string>(), source), source, projector);
+  parse_description(parse_json(metadata[kProjectorKey].get<std::string>(), source), source,
+                    projector);
   for (const MutableProjectorTensor& tensor : tensors_of(projector.shape, projector.weights)) {
     const auto found = file.entries().find(tensor.name);
     if (found == file.entries().end()) raise("{} has no tensor \"{}\"", source, tensor.name);
@@ -118,7 +119,7 @@ ProjectorFile read_projector(const std::filesystem::path& path) {
 
 void write_projector(const std::filesystem::path& path, const ProjectorShape& shape,
                      const ProjectorWeights& weights, const ProjectorOrigin& origin) {
-  const Json metadata = {{kKey, describe(shape, origin).dump()}};
+  const Json metadata = {{kProjectorKey, describe(shape, origin).dump()}};
   std::vector<model::TensorToWrite> tensors;
   for (const ProjectorTensor& tensor : tensors_of(shape, weights))
     tensors.push_back({tensor.name, tensor.shape, *tensor.values});

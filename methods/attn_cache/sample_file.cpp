@@ -11,7 +11,7 @@
 namespace reprise::attn_cache {
 namespace {
 
-constexpr const char* kKey = "reprise_samples";
+constexpr const char* kSamplesKey = "reprise_samples";
 
 // [group, layer, group, layer, ...]
 std::vector<IndexEntry> parse_entries(const std::vector<int64_t>& numbers, const MapStore& maps,
@@ -41,19 +41,19 @@ void save_samples(const std::filesystem::path& path, const SampleSet& samples,
       {"maps", maps.id()}, {"shape", describe_shape(samples.shape)}, {"entries", numbers}};
   const model::TensorToWrite x = {
       "x", {std::ssize(samples.entries), samples.shape.inputs()}, samples.x};
-  model::write_safetensors(path, {&x, 1}, Json{{kKey, description.dump()}}.dump());
+  model::write_safetensors(path, {&x, 1}, Json{{kSamplesKey, description.dump()}}.dump());
 }
 
 SampleSet load_samples(const std::filesystem::path& path, const MapStore& maps) {
   const model::SafetensorsFile file(path);
   const std::string source = path.string();
   const Json metadata = parse_json(model::safetensors_metadata_of(path), source);
-  if (!metadata.contains(kKey) || !metadata[kKey].is_string())
+  if (!metadata.contains(kSamplesKey) || !metadata[kSamplesKey].is_string())
     raise(
         "{} has no samples: its metadata have no \"{}\". Name a file that collecting has written.",
-        source, kKey);
-  const Json description = parse_json(metadata[kKey].get<std::string>(), source);
-  JsonObject object(description, source, kKey);
+        source, kSamplesKey);
+  const Json description = parse_json(metadata[kSamplesKey].get<std::string>(), source);
+  JsonObject object(description, source, kSamplesKey);
   if (object.string("maps") != maps.id())
     raise("{} has samples of other maps than {}: collect both again", source, maps.path().string());
   SampleSet samples;

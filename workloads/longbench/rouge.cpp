@@ -13,7 +13,7 @@ namespace reprise::workloads::longbench {
 namespace {
 
 using Sentence = std::vector<int32_t>;  // of word numbers
-using Words = std::set<int32_t>;
+using CommonWords = std::set<int32_t>;
 
 // Gives equal words the same number.
 class Vocabulary {
@@ -58,7 +58,8 @@ class Lengths {
 
 // Adds the words of the subsequence that the package finds: from the ends backwards, and where two
 // are equally long the one that leaves out a word of y. False where that takes too many calls.
-bool add_common_words(const Sentence& x, const Sentence& y, int64_t most_calls, Words& words) {
+bool add_common_words(const Sentence& x, const Sentence& y, int64_t most_calls,
+                      CommonWords& words) {
   // Each call takes a word off x, y or both, and the last one finds one of them empty.
   const auto least_calls = static_cast<int64_t>(std::min(x.size(), y.size())) + 1;
   if (most_calls > 0 && least_calls > most_calls) return false;
@@ -83,7 +84,7 @@ bool add_common_words(const Sentence& x, const Sentence& y, int64_t most_calls, 
 }
 
 size_t count_distinct(const std::vector<Sentence>& sentences) {
-  Words words;
+  CommonWords words;
   for (const Sentence& sentence : sentences) words.insert(sentence.begin(), sentence.end());
   return words.size();
 }
@@ -95,7 +96,7 @@ double rouge_l(std::string_view prediction, std::string_view answer, const Rouge
   const std::vector<Sentence> predicted = vocabulary.sentences(prediction);
   const std::vector<Sentence> expected = vocabulary.sentences(answer);
   if (predicted.empty() || expected.empty()) return 0;
-  Words common;
+  CommonWords common;
   for (const Sentence& sentence : expected)
     for (const Sentence& other : predicted)
       if (!add_common_words(sentence, other, options.most_calls, common)) return 0;

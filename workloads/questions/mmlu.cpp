@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "workloads/questions/csv.h"
+#include "workloads/questions/mmlu_groups.h"
 
 namespace reprise::workloads::questions {
 namespace {
@@ -52,14 +53,6 @@ std::vector<Question> read_questions(const fs::path& path) {
   return questions;
 }
 
-std::string subject_of(const fs::path& test) {
-  constexpr std::string_view kEnd = "_test.csv";
-  const std::string name = test.filename().string();
-  if (!name.ends_with(kEnd) || name.size() == kEnd.size())
-    raise("{}: a file of questions is named SUBJECT_test.csv, after its subject", test.string());
-  return name.substr(0, name.size() - kEnd.size());
-}
-
 fs::path examples_of(const fs::path& test, const std::string& subject) {
   const std::string name = subject + "_dev.csv";
   const fs::path folder = test.parent_path();
@@ -93,7 +86,7 @@ std::vector<std::string> read_examples(const fs::path& path, int64_t shots) {
 
 std::vector<Item> load_mmlu(const fs::path& test, int64_t shots) {
   REPRISE_CHECK(shots >= 0, "shots {}", shots);
-  const std::string subject = subject_of(test);
+  const std::string subject = mmlu_subject_of(test);
   const std::vector<std::string> examples = read_examples(examples_of(test, subject), shots);
   std::vector<Item> items;
   for (Question& question : read_questions(test)) {

@@ -91,11 +91,6 @@ std::vector<fs::path> test_files(const fs::path& folder) {
   return files;
 }
 
-std::string subject_of(const fs::path& file) {
-  const std::string name = file.filename().string();
-  return name.substr(0, name.size() - std::string_view("_test.csv").size());
-}
-
 void check_group(std::string_view group) {
   std::vector<std::string> names(std::begin(kGroups), std::end(kGroups));
   names.insert(names.begin(), "all");
@@ -106,6 +101,14 @@ void check_group(std::string_view group) {
 }  // namespace
 
 std::span<const std::string_view> mmlu_groups() { return kGroups; }
+
+std::string mmlu_subject_of(const fs::path& file) {
+  constexpr std::string_view kEnd = "_test.csv";
+  const std::string name = file.filename().string();
+  if (!name.ends_with(kEnd) || name.size() == kEnd.size())
+    raise("{}: a file of questions is named SUBJECT_test.csv, after its subject", file.string());
+  return name.substr(0, name.size() - kEnd.size());
+}
 
 std::string_view mmlu_group_of(std::string_view subject) {
   std::vector<std::string> names;
@@ -120,7 +123,7 @@ std::vector<Item> load_mmlu_group(const fs::path& folder, std::string_view group
   check_group(group);
   std::vector<Item> items;
   for (const fs::path& file : test_files(folder)) {
-    const std::string_view of = mmlu_group_of(subject_of(file));
+    const std::string_view of = mmlu_group_of(mmlu_subject_of(file));
     if (group != "all" && of != group) continue;
     for (Item& item : load_mmlu(file, shots)) {
       item.task = of;

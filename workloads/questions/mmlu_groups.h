@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,9 @@ std::span<const std::string_view> mmlu_groups();
 // The group of a subject as files name it ("college_biology"). Throws Error for another name, with
 // the nearest.
 std::string_view mmlu_group_of(std::string_view subject);
+
+// "anatomy" of "test/anatomy_test.csv". Throws Error for a file that is not named SUBJECT_test.csv.
+std::string mmlu_subject_of(const std::filesystem::path& file);
 
 // load_mmlu() of every SUBJECT_test.csv whose subject is of the group, or of all groups for "all",
 // by the subjects' names; the items' task is their group. The files stand in `folder` or in "test"

@@ -11,9 +11,9 @@
 namespace reprise::workloads::serving {
 namespace {
 
-class Reader {
+class HistogramReader {
  public:
-  Reader(std::string_view text, const std::string& where) : rest_(text), where_(where) {}
+  HistogramReader(std::string_view text, const std::string& where) : rest_(text), where_(where) {}
 
   bool takes(char c) {
     skip_space();
@@ -54,7 +54,7 @@ class Reader {
 }  // namespace
 
 LengthHistogram::LengthHistogram(std::string_view text, const std::string& where) {
-  Reader reader(text, where);
+  HistogramReader reader(text, where);
   reader.expect('{');
   double sum = 0;
   for (bool ends = reader.takes('}'); !ends; ends = reader.takes('}')) {

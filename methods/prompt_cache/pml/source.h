@@ -12,6 +12,9 @@
 
 namespace reprise::pml {
 
+// White space of XML.
+inline constexpr std::string_view kBlank = " \t\n\r";
+
 // Both count from 1; a column is a character, not a byte.
 struct Place {
   int32_t line = 1, column = 1;

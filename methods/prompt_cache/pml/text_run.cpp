@@ -5,14 +5,9 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "methods/prompt_cache/pml/source.h"
 
 namespace reprise::pml {
-namespace {
-
-constexpr std::string_view kBlank = " \t\n\r";
-
-}  // namespace
-
 void TextRun::add(const Text& text) {
   Item item{.kind = text.is_verbatim ? Kind::kVerbatim : Kind::kText,
             .text = text.text,

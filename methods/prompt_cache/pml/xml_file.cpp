@@ -16,8 +16,6 @@ constexpr unsigned int kKeepAll = pugi::parse_cdata | pugi::parse_escapes | pugi
                                   pugi::parse_comments | pugi::parse_pi | pugi::parse_declaration |
                                   pugi::parse_doctype | pugi::parse_fragment;
 
-constexpr std::string_view kBlank = " \t\n\r";
-
 }  // namespace
 
 std::optional<Role> role_of(const std::string& tag) {

@@ -9,6 +9,7 @@
 #include "results/data_dir.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
+#include "tests/experiments/kinds/measured_value.h"
 #include "tests/experiments/kinds/question_items.h"
 #include "tests/support/data.h"
 
@@ -18,10 +19,6 @@ namespace {
 using model::expect_error;
 
 const std::vector<std::string> kModes = {"baseline", "isolated", "joint", "scaffold", "repair"};
-
-double value_of(const Measurement& measured, const char* metric) {
-  return measured.metrics.at(metric).at("value").get<double>();
-}
 
 class Accuracy : public KindOnTinyModel {
  protected:

@@ -9,6 +9,8 @@
 
 namespace reprise::experiments {
 
+inline const Context kTwoThreads{.threads = 2, .isa = best_isa()};
+
 // `metrics`: those that the experiment shows, as a list; null: all.
 inline Group attention_group(const Json& settings, const Json& methods = {"contiguous"},
                              const std::string& dtype = "f32", const Json& metrics = {}) {

@@ -6,31 +6,27 @@
 #include "core/base/error.h"
 #include "experiments/kinds/attention_problem.h"
 #include "tests/experiments/kinds/attention_group.h"
+#include "tests/experiments/kinds/measured_value.h"
 
 namespace reprise::experiments {
 namespace {
 
-const Context kContext{.threads = 2, .isa = best_isa()};
 const Json kSmall = {
     {"batch", 3},          {"heads", 4},           {"kv_heads", 2},         {"head_dim", 16},
     {"prompt_tokens", 40}, {"shared_percent", 50}, {"completion_tokens", 6}};
 const Json kMachine = {
     {"limits", {{"dram_read_gb_s", 50.0}, {"f32_gflop_s", 100.0}, {"bf16_gflop_s", 200.0}}}};
 
-double value_of(const Measurement& measured, const char* metric) {
-  return measured.metrics[metric]["value"].get<double>();
-}
-
 class AttentionKindTest : public ::testing::Test {
  protected:
   std::vector<Measurement> measure(const Group& group) {
-    AttentionKind kind(kContext);
+    AttentionKind kind(kTwoThreads);
     kind.check(group);
     return kind.measure(group, kMachine, stop_);
   }
   std::string refusal(const Group& group) {
     try {
-      AttentionKind(kContext).check(group);
+      AttentionKind(kTwoThreads).check(group);
       return "";
     } catch (const Error& error) {
       return error.what();
@@ -109,7 +105,7 @@ TEST_F(AttentionKindTest, GroupsInTurnAreMeasuredAsAlone) {
   const Group one = attention_group(kSmall, {"paged", "relay_attention"}, "f32");
   const Group other = attention_group(settings, {"paged", "relay_attention"}, "f32");
   const Group* const groups[] = {&one, &other};
-  AttentionKind kind(kContext);
+  AttentionKind kind(kTwoThreads);
   const auto in_turn = kind.measure_in_turn(groups, kMachine, stop_);
   ASSERT_EQ(in_turn.size(), 2u);
   for (size_t g = 0; g < 2; ++g) {
@@ -145,14 +141,14 @@ TEST_F(AttentionKindTest, LinearLayersAreTimedWhereTheLayerHasAWidth) {
 
 TEST_F(AttentionKindTest, WithoutLimitsOfTheMachineTheirRatiosAreLeftOut) {
   const auto measured =
-      AttentionKind(kContext).measure(attention_group(kSmall), Json::object(), stop_);
+      AttentionKind(kTwoThreads).measure(attention_group(kSmall), Json::object(), stop_);
   EXPECT_FALSE(measured[0].metrics.contains("plan_limit_ratio"));
   EXPECT_TRUE(measured[0].metrics.contains("plan_beside_ratio"));
 }
 
 // Contiguous keys and values of 32 heads of 128 in f32, and of the token that the step adds.
 TEST_F(AttentionKindTest, MemoryIsThatOfTheCachesAndNoMachineIsAskedForIt) {
-  AttentionKind kind(kContext);
+  AttentionKind kind(kTwoThreads);
   const Group group = attention_group({{"batch", 4096}, {"prompt_tokens", 1 << 20}});
   EXPECT_NO_THROW(kind.check(group));
   const MemoryNeed need = kind.memory_need(group);
@@ -167,8 +163,8 @@ TEST_F(AttentionKindTest, EveryPointOfThePapersGridHasItsNeed) {
   const Experiment experiment = load_experiment(
       std::filesystem::path(REPRISE_SOURCE_DIR) / "experiments/relay_attention/operator_grid.json",
       "paper", {}, known_vocabulary());
-  AttentionKind kind(kContext);
-  const auto groups = expand(experiment, {.context = kContext});
+  AttentionKind kind(kTwoThreads);
+  const auto groups = expand(experiment, {.context = kTwoThreads});
   ASSERT_EQ(2 * groups.size(), 252u);
   double least = 1e30, most = 0;
   for (const Group& group : groups) {
@@ -220,7 +216,7 @@ TEST(ShippedAttentionExperiments, DescribePossibleProblems) {
       const Experiment experiment = load_experiment(entry.path(), scale, {}, known_vocabulary());
       if (experiment.kind.name != "attention") continue;
       ++files;
-      for (const Group& group : expand(experiment, {.context = kContext}))
+      for (const Group& group : expand(experiment, {.context = kTwoThreads}))
         EXPECT_NO_THROW((void)attention_problem(group)) << entry.path() << " at scale " << scale;
     }
   }

@@ -6,15 +6,12 @@
 
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
+#include "tests/experiments/kinds/measured_value.h"
 
 namespace reprise::experiments {
 namespace {
 
 using model::expect_error;
-
-double value_of(const Measurement& measured, const char* metric) {
-  return measured.metrics.at(metric).at("value").get<double>();
-}
 
 class AttentionMaps : public KindOnTinyModel {
  protected:

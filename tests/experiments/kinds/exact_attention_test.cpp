@@ -11,11 +11,10 @@
 #include "core/device/tensor.h"
 #include "core/kernels/attention.h"
 #include "experiments/kinds/attention_operator.h"
+#include "tests/experiments/kinds/attention_group.h"
 
 namespace reprise::experiments {
 namespace {
-
-const Context kContext{.threads = 2, .isa = best_isa()};
 
 AttentionProblem problem_of(int64_t batch, int64_t heads, int64_t kv_heads, int64_t head_dim,
                             int64_t prompt_tokens, DType dtype, uint64_t seed = 1) {
@@ -33,7 +32,7 @@ AttentionProblem problem_of(int64_t batch, int64_t heads, int64_t kv_heads, int6
 std::unique_ptr<AttentionOperator> stepped(const AttentionProblem& problem,
                                            const TokenValues& values, const std::string& method) {
   auto one =
-      std::move(make_operators({{method, Json::object()}}, problem, values, kContext).front());
+      std::move(make_operators({{method, Json::object()}}, problem, values, kTwoThreads).front());
   one->advance();
   one->attend();
   return one;
@@ -49,7 +48,7 @@ TEST(ExactAttention, IsTheDefinitionOfEverySequenceAndHead) {
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     const AttentionProblem problem = problem_of(3, 6, 2, 20, 90, dtype);
     const TokenValues values(problem);
-    const ExactAttention exact(problem, values, 91, kContext);
+    const ExactAttention exact(problem, values, 91, kTwoThreads);
     for (int64_t sequence = 0; sequence < 3; ++sequence)
       for (int64_t head = 0; head < 6; ++head) {
         const std::vector<double> want = values.attention(sequence, head, 91);
@@ -69,7 +68,7 @@ TEST(ExactAttention, IsTheDefinitionOfEverySequenceAndHead) {
 TEST(ExactAttention, SpreadsAreThoseOfTheirFormula) {
   const AttentionProblem problem = problem_of(1, 1, 1, 1, 1, DType::kF32);
   const TokenValues values(problem);
-  const ExactAttention exact(problem, values, 2, kContext);
+  const ExactAttention exact(problem, values, 2, kTwoThreads);
   double p[2], v[2], q = values.query(0, 1)[0], n = 0, o = 0;
   for (int64_t j = 0; j < 2; ++j) n += p[j] = std::exp(q * double{values.key(0, j)[0]});
   for (int64_t j = 0; j < 2; ++j) o += (p[j] /= n) * (v[j] = values.value(0, j)[0]);
@@ -100,7 +99,7 @@ TEST(Deviation, WhatRoundingDoesPasses) {
           const AttentionProblem problem = problem_of(4, 8, 4, head_dim, tokens, dtype, ++seed);
           const TokenValues values(problem);
           const auto one = stepped(problem, values, method);
-          const ExactAttention exact(problem, values, tokens + 1, kContext);
+          const ExactAttention exact(problem, values, tokens + 1, kTwoThreads);
           const Deviation deviation =
               deviation_of(exact, output_of(*one, problem), one->rounding());
           EXPECT_LE(deviation.bound_share, 1.0)
@@ -114,7 +113,7 @@ TEST(Deviation, EveryOutputIsLookedAt) {
   const AttentionProblem problem = problem_of(3, 4, 2, 16, 30, DType::kBF16);
   const TokenValues values(problem);
   const auto one = stepped(problem, values, "paged");
-  const ExactAttention exact(problem, values, 31, kContext);
+  const ExactAttention exact(problem, values, 31, kTwoThreads);
   const std::vector<float> right = output_of(*one, problem);
   ASSERT_LE(deviation_of(exact, right, one->rounding()).bound_share, 1.0);
   for (size_t i = 0; i < right.size(); ++i)
@@ -180,7 +179,7 @@ class WithoutOneKey {
     kernels::attention(
         plan, 0, {.data = queries_.data(), .row_stride = problem_.q_dim(), .heads = problem_.heads},
         {.scale = score_scale(problem_)}, {.data = out.data(), .dtype = dtype}, workspace,
-        kContext);
+        kTwoThreads);
     std::vector<float> values(static_cast<size_t>(problem_.q_dim()));
     convert(out.data(), dtype, values.data(), DType::kF32, values.size());
     return values;
@@ -211,7 +210,7 @@ TEST(Deviation, AKeyThatIsLeftOutIsFoundInAnySequence) {
         problem_of(3, c.heads, c.kv_heads, c.head_dim, c.keys - 1, c.dtype);
     const TokenValues values(problem);
     const auto one = stepped(problem, values, "contiguous");
-    const ExactAttention exact(problem, values, c.keys, kContext);
+    const ExactAttention exact(problem, values, c.keys, kTwoThreads);
     const std::vector<float> right = output_of(*one, problem);
     ASSERT_LE(deviation_of(exact, right, one->rounding()).bound_share, 1.0);
     std::mt19937_64 random(7);

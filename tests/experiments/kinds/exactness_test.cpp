@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "experiments/kinds/near_tie.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
+#include "tests/experiments/kinds/measured_value.h"
 
 namespace reprise::experiments {
 namespace {
@@ -41,10 +42,6 @@ class Exactness : public KindOnTinyModel {
     return kind.measure(one, Json::object(), stop_);
   }
 };
-
-double value_of(const Measurement& measured, const char* metric) {
-  return measured.metrics.at(metric).at("value").get<double>();
-}
 
 TEST_F(Exactness, MethodsGenerateTheSameInF32) {
   const Group one = group("f32");

@@ -9,15 +9,12 @@
 #include "results/bootstrap.h"
 #include "results/proportion.h"
 #include "results/sign_flip.h"
+#include "tests/experiments/kinds/measured_value.h"
 
 namespace reprise::experiments {
 namespace {
 
 using Outcomes = std::vector<ItemOutcome>;
-
-double value_of(const Measurement& measured, const char* metric) {
-  return measured.metrics.at(metric).at("value").get<double>();
-}
 
 // A letter for each question: of capitals the answer is right.
 Outcomes answered(const std::string& letters) {

@@ -9,11 +9,10 @@
 
 #include "core/base/error.h"
 #include "methods/registry.h"
+#include "tests/experiments/kinds/attention_group.h"
 
 namespace reprise::experiments {
 namespace {
-
-const Context kContext{.threads = 2, .isa = best_isa()};
 
 // 70 tokens, 48 of them shared: both end inside and on the edge of blocks of 8, 16 and 64.
 AttentionProblem problem() {
@@ -27,7 +26,8 @@ AttentionProblem problem() {
 }
 
 std::unique_ptr<AttentionOperator> make_one(const std::string& method, const TokenValues& values) {
-  return std::move(make_operators({{method, Json::object()}}, problem(), values, kContext).front());
+  return std::move(
+      make_operators({{method, Json::object()}}, problem(), values, kTwoThreads).front());
 }
 
 class EveryMethod : public ::testing::TestWithParam<std::string> {};

@@ -11,6 +11,7 @@
 #include "experiments/kinds/use_case.h"
 #include "results/data_dir.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
+#include "tests/experiments/kinds/measured_value.h"
 
 namespace reprise::experiments {
 namespace {
@@ -61,10 +62,6 @@ class PmlKindTest : public KindOnTinyModel {
     return fmt::format("{}", fmt::join(problems.list(), "\n"));
   }
 };
-
-double value_of(const Measurement& measured, const char* metric) {
-  return measured.metrics[metric]["value"].get<double>();
-}
 
 TEST_F(PmlKindTest, AModuleInFrontIsAPrefixAndGivesTheSameText) {
   const auto measured = measure(

@@ -9,15 +9,12 @@
 #include "methods/attn_cache/train.h"
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
+#include "tests/experiments/kinds/measured_value.h"
 
 namespace reprise::experiments {
 namespace {
 
 using model::expect_error;
-
-double value_of(const Measurement& measured, const char* metric) {
-  return measured.metrics.at(metric).at("value").get<double>();
-}
 
 Json method(const char* name, const Json& options) {
   return {{"name", name}, {"options", options}};

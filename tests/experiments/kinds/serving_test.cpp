@@ -9,13 +9,10 @@
 #include "core/base/problems.h"
 #include "experiments/kinds/engine_target.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
+#include "tests/experiments/kinds/measured_value.h"
 
 namespace reprise::experiments {
 namespace {
-
-double value_of(const Measurement& measured, const char* metric) {
-  return measured.metrics.at(metric).at("value").get<double>();
-}
 
 class Serving : public KindOnTinyModel {
  protected:

@@ -9,6 +9,7 @@
 #include "experiments/kinds/decode.h"
 #include "experiments/kinds/ttft.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
+#include "tests/experiments/kinds/measured_value.h"
 
 namespace reprise::experiments {
 namespace {
@@ -37,10 +38,6 @@ class SharedTokens : public KindOnTinyModel {
                             {"new_tokens", kNew}});
   }
 };
-
-double value_of(const Measurement& measured, const char* metric) {
-  return measured.metrics[metric]["value"].get<double>();
-}
 
 TEST_F(SharedTokens, PromptsBeginWithThePrefixAndGoOnByThemselves) {
   Bench bench(context_);

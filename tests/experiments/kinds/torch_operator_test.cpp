@@ -14,7 +14,6 @@ namespace {
 #define REPRISE_NEEDS_TORCH() \
   if (!baselines::torch_absence().empty()) GTEST_SKIP() << baselines::torch_absence()
 
-const Context kContext{.threads = 2, .isa = best_isa()};
 const Json kMethods = {"paged", "torch_naive", "torch_sdpa", "torch_memory_efficient"};
 const Json kSettings = {
     {"batch", 3},          {"heads", 4},           {"kv_heads", 2},         {"head_dim", 32},
@@ -35,7 +34,7 @@ TEST(TorchMethods, RunInKindAttentionBesideTheOthers) {
   for (const std::string dtype : {"f32", "bf16", "f16"}) {
     if (dtype == "f16" && !has_f16) continue;
     const Group group = attention_group(kSettings, kMethods, dtype);
-    AttentionKind kind(kContext);
+    AttentionKind kind(kTwoThreads);
     kind.check(group);
     const std::vector<Measurement> measured = kind.measure(group, Json::object(), {});
     ASSERT_EQ(measured.size(), 4u);
@@ -60,7 +59,7 @@ TEST(TorchMethods, GiveTheOutputsOfTheDefinitionAtEveryStep) {
   const auto operators = make_operators({{"torch_naive", Json::object()},
                                          {"torch_sdpa", Json::object()},
                                          {"torch_memory_efficient", Json::object()}},
-                                        problem, values, kContext);
+                                        problem, values, kTwoThreads);
   std::vector<float> output(static_cast<size_t>(problem.batch * problem.q_dim()));
   for (int64_t step = 0; step < problem.completion_tokens; ++step)
     for (const auto& one : operators) {
@@ -101,19 +100,20 @@ TEST(TorchMethods, DtypeThatLibtorchDoesNotKnowIsRefusedBeforeAnythingIsMeasured
   if (baselines::torch_version().rfind("1.", 0) != 0)
     GTEST_SKIP() << "libtorch " << baselines::torch_version() << " knows every dtype";
   const Group group = attention_group(kSettings, kMethods, "f16");
-  const std::string text = message_of([&] { AttentionKind(kContext).check(group); });
+  const std::string text = message_of([&] { AttentionKind(kTwoThreads).check(group); });
   EXPECT_NE(text.find("f16"), std::string::npos) << text;
 }
 
 TEST(TorchMethods, AreMissingWithReasonAndRemedyWithoutLibtorch) {
-  const AttentionKind kind(kContext);
+  const AttentionKind kind(kTwoThreads);
   EXPECT_EQ(kind.missing({"paged", Json::object()}), "");
   EXPECT_EQ(kind.missing({"torch_sdpa", Json::object()}), baselines::torch_absence());
   if (baselines::torch_absence().empty())
     GTEST_SKIP() << "libtorch " << baselines::torch_version() << " is there";
   EXPECT_NE(baselines::torch_absence().find("./setup.sh --torch"), std::string::npos);
   const Group group = attention_group(kSettings, kMethods);
-  EXPECT_EQ(message_of([&] { AttentionKind(kContext).check(group); }), baselines::torch_absence());
+  EXPECT_EQ(message_of([&] { AttentionKind(kTwoThreads).check(group); }),
+            baselines::torch_absence());
 }
 
 }  // namespace

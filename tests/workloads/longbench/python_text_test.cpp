@@ -32,11 +32,11 @@ TEST(Lower, SigmaThatEndsAWordIsAnotherLetter) {
 }
 
 TEST(Split, KnowsPythonsSpaces) {
-  using Words = std::vector<std::u32string>;
-  EXPECT_EQ(split(U"  a\tb\u00a0c\u3000d\u001ce\n"), (Words{U"a", U"b", U"c", U"d", U"e"}));
-  EXPECT_EQ(split(U""), Words{});
-  EXPECT_EQ(split(U" \n"), Words{});
-  EXPECT_EQ(split(U"a\u200bb"), Words{U"a\u200bb"});  // has no width, and is no space
+  using TextWords = std::vector<std::u32string>;
+  EXPECT_EQ(split(U"  a\tb\u00a0c\u3000d\u001ce\n"), (TextWords{U"a", U"b", U"c", U"d", U"e"}));
+  EXPECT_EQ(split(U""), TextWords{});
+  EXPECT_EQ(split(U" \n"), TextWords{});
+  EXPECT_EQ(split(U"a\u200bb"), TextWords{U"a\u200bb"});  // has no width, and is no space
 }
 
 TEST(SplitAt, KeepsEmptyParts) {

@@ -37,13 +37,13 @@ TEST(MiddleCutAsCoded, RepeatsWhatFits) {
 }
 
 TEST(MiddleCutDocuments, TakesTokensOutOfTheMiddleOnes) {
-  using Documents = std::vector<Ids>;
-  const Documents documents = {{0, 1, 2}, {3, 4}, {}, {5, 6, 7}};
-  EXPECT_EQ(middle_cut_documents(documents, 4), (Documents{{0, 1}, {6, 7}}));
-  EXPECT_EQ(middle_cut_documents(documents, 6), (Documents{{0, 1, 2}, {5, 6, 7}}));
-  EXPECT_EQ(middle_cut_documents(documents, 8), (Documents{{0, 1, 2}, {3, 4}, {5, 6, 7}}));
-  EXPECT_EQ(middle_cut_documents(Documents{counted(8)}, 4), (Documents{{0, 1, 6, 7}}));
-  EXPECT_EQ(middle_cut_documents(Documents{}, 4), Documents{});
+  using IdDocuments = std::vector<Ids>;
+  const IdDocuments documents = {{0, 1, 2}, {3, 4}, {}, {5, 6, 7}};
+  EXPECT_EQ(middle_cut_documents(documents, 4), (IdDocuments{{0, 1}, {6, 7}}));
+  EXPECT_EQ(middle_cut_documents(documents, 6), (IdDocuments{{0, 1, 2}, {5, 6, 7}}));
+  EXPECT_EQ(middle_cut_documents(documents, 8), (IdDocuments{{0, 1, 2}, {3, 4}, {5, 6, 7}}));
+  EXPECT_EQ(middle_cut_documents(IdDocuments{counted(8)}, 4), (IdDocuments{{0, 1, 6, 7}}));
+  EXPECT_EQ(middle_cut_documents(IdDocuments{}, 4), IdDocuments{});
 }
 
 TEST(MiddleCutDocuments, TogetherAreTheCutOfAll) {

@@ -16,18 +16,13 @@ namespace {
 
 using serving::PromptPart;
 
-std::unique_ptr<RequestSource> make(const std::string& name, SourceOptions options) {
-  options.vocab = 32000;
-  return make_request_source(name, options);
-}
-
 // A prompt's tokens are those of the workload "random_tokens" of the same seed.
 TEST(Grid, SharesThePrefixAndNoMore) {
-  const auto source = make("grid", {.prompts_seed = 5,
-                                    .requests = 50,
-                                    .prompt_tokens = 40,
-                                    .shared_tokens = 24,
-                                    .output_tokens = 7});
+  const auto source = make_sample("grid", {.prompts_seed = 5,
+                                           .requests = 50,
+                                           .prompt_tokens = 40,
+                                           .shared_tokens = 24,
+                                           .output_tokens = 7});
   const RandomTokens tokens({.vocab = 32000, .seed = 5});
   std::multiset<std::vector<int32_t>> expected, found;
   for (int64_t i = 0; i < 50; ++i) {
@@ -43,10 +38,12 @@ TEST(Grid, SharesThePrefixAndNoMore) {
     found.insert(request.prompt);
   }
   EXPECT_EQ(found, expected);
-  EXPECT_TRUE(
-      make("grid", {.requests = 2, .prompt_tokens = 4, .output_tokens = 7})->prefixes().empty());
+  EXPECT_TRUE(make_sample("grid", {.requests = 2, .prompt_tokens = 4, .output_tokens = 7})
+                  ->prefixes()
+                  .empty());
   EXPECT_EQ(
-      make("grid", {.requests = 2, .shared_tokens = 64, .user_tokens = 128, .output_tokens = 256})
+      make_sample("grid",
+                  {.requests = 2, .shared_tokens = 64, .user_tokens = 128, .output_tokens = 256})
           ->lengths(1)
           .prompt,
       64 + 128);
@@ -55,13 +52,13 @@ TEST(Grid, SharesThePrefixAndNoMore) {
 TEST(Groups, AreDrawnInTheStatedShares) {
   constexpr int64_t kRequests = 20000, kGroups = 5;
   for (const double exponent : {0.0, 1.0, 2.5}) {
-    const auto source = make("groups", {.requests = kRequests,
-                                        .shared_tokens = 3,
-                                        .user_tokens = 2,
-                                        .user_tokens_most = 4,
-                                        .output_tokens = 1,
-                                        .groups = kGroups,
-                                        .zipf_exponent = exponent});
+    const auto source = make_sample("groups", {.requests = kRequests,
+                                               .shared_tokens = 3,
+                                               .user_tokens = 2,
+                                               .user_tokens_most = 4,
+                                               .output_tokens = 1,
+                                               .groups = kGroups,
+                                               .zipf_exponent = exponent});
     std::map<int32_t, double> counts;
     std::map<int64_t, double> lengths;
     for (int64_t i = 0; i < kRequests; ++i) {
@@ -83,15 +80,15 @@ TEST(Groups, AreDrawnInTheStatedShares) {
 // Of 2 systems, 3 sets each and 4 documents each, all prompts of a node begin alike, and those of
 // two nodes of a level do not.
 TEST(Tree, HasThreeLevels) {
-  const auto source = make("tree", {.requests = 2000,
-                                    .shared_tokens = 10,
-                                    .user_tokens = 6,
-                                    .output_tokens = 1,
-                                    .groups = 2,
-                                    .few_shots = 3,
-                                    .few_shot_tokens = 8,
-                                    .documents = 4,
-                                    .document_tokens = 5});
+  const auto source = make_sample("tree", {.requests = 2000,
+                                           .shared_tokens = 10,
+                                           .user_tokens = 6,
+                                           .output_tokens = 1,
+                                           .groups = 2,
+                                           .few_shots = 3,
+                                           .few_shot_tokens = 8,
+                                           .documents = 4,
+                                           .document_tokens = 5});
   std::set<std::vector<int32_t>> systems, sets, documents;
   for (const ServingRequest& request : requests_of(*source)) {
     ASSERT_EQ(request.prompt.size(), 10u + 8 + 5 + 6);

@@ -11,6 +11,12 @@
 
 namespace reprise::workloads {
 
+// A source of 32000 tokens, unless they are told.
+inline std::unique_ptr<RequestSource> make_sample(const std::string& name, SourceOptions options) {
+  if (options.vocab == 0) options.vocab = 32000;
+  return make_request_source(name, options);
+}
+
 struct SampleSource {
   std::string name;
   SourceOptions options;

@@ -19,10 +19,9 @@ using model::expect_error;
 using model::TempDir;
 using Tokens = std::vector<int32_t>;
 
-std::unique_ptr<RequestSource> make(const std::string& name, SourceOptions options) {
-  options.vocab = 32000;
+std::unique_ptr<RequestSource> make_of_texts(const std::string& name, SourceOptions options) {
   if (!options.tokenizer) options.tokenizer = sample_tokenizer;
-  return make_request_source(name, options);
+  return make_sample(name, options);
 }
 
 Tokens encode(const std::string& text, bool add_special = true) {
@@ -38,14 +37,15 @@ Tokens joined(std::initializer_list<Tokens> parts) {
 TEST(ShareGpt, AsksTheFirstTextsAndWantsTheLengthOfTheSecond) {
   const TempDir dir;
   const auto file = dir.write("s.json", kShareGpt);
-  const auto source = make("sharegpt", {.file = file, .order = "recorded"});
+  const auto source = make_of_texts("sharegpt", {.file = file, .order = "recorded"});
   ASSERT_EQ(source->size(), 2);  // of the fourth, the first text is empty
   EXPECT_EQ(source->dropped().by_rule, 3);
   EXPECT_EQ(source->request(0).prompt, encode("Tell me a story about a red fox, please."));
   EXPECT_EQ(source->request(0).output_tokens,
             std::ssize(encode("Once upon a time there was a fox in a wood.")));
   EXPECT_EQ(source->request(1).prompt, encode("Tell me a story about a red hen, please."));
-  const auto behind = make("sharegpt", {.file = file, .order = "recorded", .shared_tokens = 9});
+  const auto behind =
+      make_of_texts("sharegpt", {.file = file, .order = "recorded", .shared_tokens = 9});
   const std::vector<DeclaredPrefix> prefixes = behind->prefixes();
   ASSERT_EQ(prefixes.size(), 1u);
   EXPECT_EQ(prefixes[0].tokens.size(), 9u);
@@ -59,7 +59,7 @@ TEST(ShareGpt, TheRuleDropsWhatTheAuthorsDrop) {
   const TempDir dir;
   const auto file =
       dir.write("pairs.csv", "4,4\n3,4\n4,3\n1024,1024\n1025,4\n1024,1025\n5,2043\n5,2044\n");
-  const auto source = make("sharegpt", {.file = file, .order = "recorded"});
+  const auto source = make_of_texts("sharegpt", {.file = file, .order = "recorded"});
   std::vector<std::pair<int64_t, int64_t>> kept;
   for (int64_t i = 0; i < source->size(); ++i)
     kept.emplace_back(source->lengths(i).prompt, source->lengths(i).output);
@@ -70,7 +70,8 @@ TEST(ShareGpt, TheRuleDropsWhatTheAuthorsDrop) {
 TEST(ShareGpt, NamesFileAndLineOfWhatIsWrong) {
   const TempDir dir;
   const auto refused = [&](const std::string& text, std::initializer_list<std::string> parts) {
-    expect_error([&] { (void)make("sharegpt", {.file = dir.write("s.json", text)}); }, parts);
+    expect_error([&] { (void)make_of_texts("sharegpt", {.file = dir.write("s.json", text)}); },
+                 parts);
   };
   refused("", {"s.json:1", "a list"});
   refused("{}", {"s.json:1", "a list"});
@@ -85,11 +86,12 @@ TEST(ShareGpt, NamesFileAndLineOfWhatIsWrong) {
   refused("[{\"conversations\": [{\"from\": \"human\"}]}]", {"conversations[0].value"});
   refused("[{\"conversations\": [{\"from\": \"human\", \"value\": NaN}]}]", {"s.json:1", "JSON"});
   refused("[{\"a\": 1} {\"b\": 2}]", {"s.json:1", "JSON"});
-  expect_error([&] { (void)make("sharegpt", {.file = "talk.txt"}); },
+  expect_error([&] { (void)make_of_texts("sharegpt", {.file = "talk.txt"}); },
                {".json", ".csv", "talk.txt"});
   expect_error(
       [&] {
-        (void)make("sharegpt", {.file = dir.write("s.json", kShareGpt), .length_divisor = 2});
+        (void)make_of_texts("sharegpt",
+                            {.file = dir.write("s.json", kShareGpt), .length_divisor = 2});
       },
       {"length_divisor", "texts"});
 }
@@ -113,7 +115,8 @@ TEST(JsonArrayFile, FindsTheEntries) {
 TEST(Conversations, TurnsAskTheWholeHistory) {
   const TempDir dir;
   const auto file = dir.write("s.json", kShareGpt);
-  const auto source = make("conversations", {.file = file, .conversations = 0, .under_way = 1});
+  const auto source =
+      make_of_texts("conversations", {.file = file, .conversations = 0, .under_way = 1});
   ASSERT_EQ(source->size(), 5);
   // Nobody answers in the third, and in the fourth the last answer is empty.
   EXPECT_EQ(source->dropped().by_rule, 2);
@@ -139,7 +142,8 @@ TEST(Conversations, InterleaveWithTheirTurnsInOrder) {
                                 .turns = 1,
                                 .turns_most = 6,
                                 .under_way = under_way};
-    const std::vector<ServingRequest> requests = requests_of(*make("conversations", options));
+    const std::vector<ServingRequest> requests =
+        requests_of(*make_of_texts("conversations", options));
     std::map<Tokens, std::pair<Tokens, size_t>> last;  // by the first user's tokens: prompt, place
     size_t most_open = 0, switches = 0;
     Tokens before;
@@ -182,7 +186,7 @@ TEST(SystemPrompts, EachTextIsADeclaredPrefix) {
   dir.write("c.json", "{}");  // no text
   const SourceOptions options{
       .file = dir.path(), .requests = 40, .user_tokens = 3, .output_tokens = 2};
-  const auto source = make("system_prompts", options);
+  const auto source = make_of_texts("system_prompts", options);
   const std::vector<DeclaredPrefix> prefixes = source->prefixes();
   ASSERT_EQ(prefixes.size(), 2u);
   EXPECT_EQ(prefixes[0].name, "a.txt");
@@ -203,7 +207,8 @@ TEST(SystemPrompts, WhatIsNoTextIsRefused) {
   const TempDir dir;
   const auto message = [&](const std::filesystem::path& file) -> std::string {
     try {
-      make("system_prompts", {.file = file, .requests = 1, .user_tokens = 1, .output_tokens = 1});
+      make_of_texts("system_prompts",
+                    {.file = file, .requests = 1, .user_tokens = 1, .output_tokens = 1});
     } catch (const Error& error) {
       return error.what();
     }
@@ -220,7 +225,7 @@ TEST(Mmlu, PromptsHaveTheTokensOfTheWholeText) {
   dir.write("art_dev.csv", kDev);
   const auto file = dir.write("art_test.csv", "Three?,i,j,k,l,D\nFour?,m,n,o,p,B\n");
   for (const int64_t shots : {0, 1, 2}) {
-    const auto source = make("mmlu", {.file = file, .order = "recorded", .shots = shots});
+    const auto source = make_of_texts("mmlu", {.file = file, .order = "recorded", .shots = shots});
     const std::vector<questions::Item> items = questions::load_mmlu(file, shots);
     ASSERT_EQ(source->size(), 2);
     for (int64_t i = 0; i < 2; ++i) {
@@ -236,7 +241,8 @@ TEST(Mmlu, PromptsHaveTheTokensOfTheWholeText) {
     EXPECT_GE(declared.size() + 1, encode(prefix).size());
     EXPECT_EQ(source->prefixes().at(0).name, "art");
   }
-  EXPECT_EQ(make("mmlu", {.file = file, .output_tokens = 5, .shots = 1})->lengths(0).output, 5);
+  EXPECT_EQ(
+      make_of_texts("mmlu", {.file = file, .output_tokens = 5, .shots = 1})->lengths(0).output, 5);
 }
 
 TEST(Mmlu, SubjectsAreChosenByName) {
@@ -248,7 +254,7 @@ TEST(Mmlu, SubjectsAreChosenByName) {
   const auto names = [&](const char* subjects) {
     std::vector<std::string> found;
     for (const DeclaredPrefix& prefix :
-         make("mmlu", {.file = dir.path(), .subjects = subjects, .shots = 1})->prefixes())
+         make_of_texts("mmlu", {.file = dir.path(), .subjects = subjects, .shots = 1})->prefixes())
       found.push_back(prefix.name);
     return found;
   };
@@ -257,9 +263,10 @@ TEST(Mmlu, SubjectsAreChosenByName) {
   expect_error([&] { names("cat"); }, {"unknown subject", "did you mean \"cats\""});
   expect_error([&] { names("art,art"); }, {"\"art\"", "twice"});
   expect_error([&] { names("art,"); }, {"unknown subject \"\""});
-  expect_error([&] { (void)make("mmlu", {.file = dir.path(), .shots = 3}); }, {"2 examples"});
+  expect_error([&] { (void)make_of_texts("mmlu", {.file = dir.path(), .shots = 3}); },
+               {"2 examples"});
   const TempDir empty;
-  expect_error([&] { (void)make("mmlu", {.file = empty.path()}); }, {"SUBJECT_test.csv"});
+  expect_error([&] { (void)make_of_texts("mmlu", {.file = empty.path()}); }, {"SUBJECT_test.csv"});
 }
 
 // By the paper's tokenizer.
@@ -267,9 +274,9 @@ TEST(Mmlu, AsksThePublishedQuestions) {
   REPRISE_NEEDS_DATA();
   const auto data = testing::data_dir();
   const std::shared_ptr<const Tokenizer> tokenizer = load_tokenizer(data / "tokenizers" / "llama2");
-  const auto source = make("mmlu", {.file = data / "datasets" / "mmlu" / "test",
-                                    .tokenizer = [&] { return tokenizer; },
-                                    .requests = 100});
+  const auto source = make_of_texts("mmlu", {.file = data / "datasets" / "mmlu" / "test",
+                                             .tokenizer = [&] { return tokenizer; },
+                                             .requests = 100});
   EXPECT_EQ(source->size(), 100);
   EXPECT_GT(source->prefixes().size(), 20u);
   for (const DeclaredPrefix& prefix : source->prefixes()) EXPECT_GT(prefix.tokens.size(), 200u);

@@ -14,11 +14,6 @@ using model::expect_error;
 using model::TempDir;
 using Lengths = std::vector<std::pair<int64_t, int64_t>>;
 
-std::unique_ptr<RequestSource> make(const std::string& name, SourceOptions options) {
-  if (options.vocab == 0) options.vocab = 32000;
-  return make_request_source(name, options);
-}
-
 Lengths lengths_of(const RequestSource& source) {
   Lengths lengths;
   for (int64_t i = 0; i < source.size(); ++i)
@@ -35,7 +30,7 @@ void expect_times(const RequestSource& source, const std::vector<double>& expect
 TEST(Azure, ReadsTimesAndLengths) {
   const TempDir dir;
   const auto file = dir.write("azure.csv", kAzure);
-  const auto source = make("azure", {.file = file});
+  const auto source = make_sample("azure", {.file = file});
   EXPECT_EQ(lengths_of(*source), (Lengths{{37, 4}, {12, 9}, {1, 1}, {20, 3}, {90, 300}}));
   expect_times(*source, {0, 0, 4.314579, 14.31941, 15.81941});
 }
@@ -43,37 +38,37 @@ TEST(Azure, ReadsTimesAndLengths) {
 TEST(Azure, TakesAWindowAndTheFirstOfIt) {
   const TempDir dir;
   const auto file = dir.write("azure.csv", kAzure);
-  const auto window = make("azure", {.file = file, .window_start_s = 4, .window_s = 11});
+  const auto window = make_sample("azure", {.file = file, .window_start_s = 4, .window_s = 11});
   EXPECT_EQ(lengths_of(*window), (Lengths{{1, 1}, {20, 3}}));
   expect_times(*window, {0.314579, 10.31941});
-  EXPECT_EQ(lengths_of(*make("azure", {.file = file, .requests = 2, .window_start_s = 4})),
+  EXPECT_EQ(lengths_of(*make_sample("azure", {.file = file, .requests = 2, .window_start_s = 4})),
             (Lengths{{1, 1}, {20, 3}}));
-  expect_error([&] { (void)make("azure", {.file = file, .window_start_s = 20}); },
+  expect_error([&] { (void)make_sample("azure", {.file = file, .window_start_s = 20}); },
                {"no request is left of 5", "window_s"});
 }
 
 TEST(Azure, DividesDropsAndCuts) {
   const TempDir dir;
   const auto file = dir.write("azure.csv", kAzure);
-  EXPECT_EQ(lengths_of(*make("azure", {.file = file, .length_divisor = 8})),
+  EXPECT_EQ(lengths_of(*make_sample("azure", {.file = file, .length_divisor = 8})),
             (Lengths{{5, 1}, {2, 1}, {1, 1}, {3, 1}, {11, 38}}));
   const auto dropped =
-      make("azure", {.file = file, .most_prompt_tokens = 37, .most_output_tokens = 4});
+      make_sample("azure", {.file = file, .most_prompt_tokens = 37, .most_output_tokens = 4});
   EXPECT_EQ(lengths_of(*dropped), (Lengths{{37, 4}, {1, 1}, {20, 3}}));
   EXPECT_EQ(dropped->dropped().too_long, 2);
   EXPECT_EQ(dropped->dropped().cut, 0);
-  const auto cut =
-      make("azure",
-           {.file = file, .most_prompt_tokens = 37, .most_output_tokens = 4, .too_long = "cut"});
+  const auto cut = make_sample(
+      "azure",
+      {.file = file, .most_prompt_tokens = 37, .most_output_tokens = 4, .too_long = "cut"});
   EXPECT_EQ(lengths_of(*cut), (Lengths{{37, 4}, {12, 4}, {1, 1}, {20, 3}, {37, 4}}));
   EXPECT_EQ(cut->dropped().cut, 2);
   EXPECT_EQ(cut->dropped().too_long, 0);
   // A cut prompt is the beginning of the whole one, and has its prefix where that still fits.
-  const auto whole = make("azure", {.file = file, .shared_tokens = 20});
+  const auto whole = make_sample("azure", {.file = file, .shared_tokens = 20});
   for (const int64_t most : {5, 20, 30}) {
-    const auto part =
-        make("azure",
-             {.file = file, .shared_tokens = 20, .most_prompt_tokens = most, .too_long = "cut"});
+    const auto part = make_sample(
+        "azure",
+        {.file = file, .shared_tokens = 20, .most_prompt_tokens = most, .too_long = "cut"});
     for (int64_t i = 0; i < part->size(); ++i) {
       const ServingRequest request = part->request(i);
       std::vector<int32_t> expected = whole->request(i).prompt;
@@ -89,9 +84,9 @@ TEST(Azure, LeavesOutWhatHasNoLength) {
   const TempDir dir;
   const std::string heading = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
   const auto source =
-      make("azure", {.file = dir.write("azure.csv", heading + "2023-11-16 18:15:46,0,4\n"
-                                                              "2023-11-16 18:15:48,3,4\n"
-                                                              "2023-11-16 18:15:49,3,0\n")});
+      make_sample("azure", {.file = dir.write("azure.csv", heading + "2023-11-16 18:15:46,0,4\n"
+                                                                     "2023-11-16 18:15:48,3,4\n"
+                                                                     "2023-11-16 18:15:49,3,0\n")});
   EXPECT_EQ(lengths_of(*source), (Lengths{{3, 4}}));
   EXPECT_EQ(source->dropped().by_rule, 2);
   expect_times(*source, {2});
@@ -104,9 +99,9 @@ TEST(Azure, TimesThatGoBackAreRefusedOrSorted) {
                               "2023-11-16 18:15:46.5,1,4\n"
                               "2023-11-16 18:15:44.0,2,4\n"
                               "2023-11-16 18:15:46.5,3,4\n");
-  expect_error([&] { (void)make("azure", {.file = file}); },
+  expect_error([&] { (void)make_sample("azure", {.file = file}); },
                {"azure.csv:3", "2.5 s before", "unsorted_times"});
-  const auto sorted = make("azure", {.file = file, .unsorted_times = "sort"});
+  const auto sorted = make_sample("azure", {.file = file, .unsorted_times = "sort"});
   EXPECT_EQ(lengths_of(*sorted), (Lengths{{2, 4}, {1, 4}, {3, 4}}));
   expect_times(*sorted, {0, 2.5, 2.5});
 }
@@ -116,7 +111,7 @@ TEST(Azure, NamesFileAndLineOfWhatIsWrong) {
   const std::string heading = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
   const std::string good = "2023-11-16 18:15:46.68,374,44\n";
   const auto refused = [&](const std::string& text, std::initializer_list<std::string> parts) {
-    expect_error([&] { (void)make("azure", {.file = dir.write("t.csv", text)}); }, parts);
+    expect_error([&] { (void)make_sample("azure", {.file = dir.write("t.csv", text)}); }, parts);
   };
   refused("", {"t.csv", "is empty"});
   refused(good, {"t.csv:1", "heading is missing"});
@@ -133,12 +128,13 @@ TEST(Azure, NamesFileAndLineOfWhatIsWrong) {
   refused(heading + "2023-11-16 18:15:46 ,1,1\n", {"t.csv:2", "TIMESTAMP"});
   refused(heading + "2023-11-16 18:15:46,99999999999999999999,1\n", {"t.csv:2", "ContextTokens"});
   refused(heading + std::string("2023-11-16 18:15:46\0,1,1\n", 25), {"t.csv:2", "TIMESTAMP"});
-  expect_error([&] { (void)make("azure", {.file = dir.path() / "none.csv"}); }, {"none.csv"});
+  expect_error([&] { (void)make_sample("azure", {.file = dir.path() / "none.csv"}); },
+               {"none.csv"});
 }
 
 TEST(Mooncake, EqualBlocksAreEqualTokens) {
   const TempDir dir;
-  const auto source = make("mooncake", {.file = dir.write("m.jsonl", kMooncake)});
+  const auto source = make_sample("mooncake", {.file = dir.write("m.jsonl", kMooncake)});
   EXPECT_EQ(lengths_of(*source),
             (Lengths{{1200, 5}, {1030, 7}, {513, 1}, {1536, 900}, {40, 2}, {1200, 2}}));
   expect_times(*source, {0, 0, 0.027, 0.03, 4, 4.001});
@@ -158,7 +154,7 @@ TEST(Mooncake, DividedLengthsKeepWhatIsShared) {
   const TempDir dir;
   const auto file = dir.write("m.jsonl", kMooncake);
   for (const double divisor : {1.0, 3.0, 8.0, 100.0, 512.0}) {
-    const auto source = make("mooncake", {.file = file, .length_divisor = divisor});
+    const auto source = make_sample("mooncake", {.file = file, .length_divisor = divisor});
     const auto block = static_cast<int64_t>(std::llround(512 / divisor));
     const std::vector<int64_t> blocks = {0, 2, 0, 2, 0, 3};
     for (int64_t i = 0; i < source->size(); ++i) {
@@ -171,25 +167,26 @@ TEST(Mooncake, DividedLengthsKeepWhatIsShared) {
     EXPECT_EQ(source->lengths(0).prompt,
               2 * block + std::max<int64_t>(1, std::llround(176 / divisor)));
   }
-  expect_error([&] { (void)make("mooncake", {.file = file, .length_divisor = 513}); },
+  expect_error([&] { (void)make_sample("mooncake", {.file = file, .length_divisor = 513}); },
                {"length_divisor is 513", "512"});
 }
 
 // A service's system prompt, which a user of it knows.
 TEST(Mooncake, DeclaresTheBlocksThatAllBeginWith) {
   const TempDir dir;
-  EXPECT_TRUE(make("mooncake", {.file = dir.write("m.jsonl", kMooncake)})->prefixes().empty());
+  EXPECT_TRUE(
+      make_sample("mooncake", {.file = dir.write("m.jsonl", kMooncake)})->prefixes().empty());
   std::string common(kMooncake);
   common = common.substr(0, common.find(R"({"timestamp": 27)"));
   const auto source =
-      make("mooncake", {.file = dir.write("m.jsonl", common), .length_divisor = 64});
+      make_sample("mooncake", {.file = dir.write("m.jsonl", common), .length_divisor = 64});
   ASSERT_EQ(source->prefixes().size(), 1u);
   EXPECT_EQ(source->prefixes()[0].tokens.size(), 16u);
   EXPECT_EQ(source->request(0).prefix, 0);
   EXPECT_EQ(source->request(0).shared_tokens, 16);
   // A request of its own has nothing in common with others.
   common = common.substr(0, common.find('\n') + 1);
-  EXPECT_TRUE(make("mooncake", {.file = dir.write("m.jsonl", common)})->prefixes().empty());
+  EXPECT_TRUE(make_sample("mooncake", {.file = dir.write("m.jsonl", common)})->prefixes().empty());
 }
 
 TEST(Mooncake, NamesFileAndLineOfWhatIsWrong) {
@@ -198,8 +195,8 @@ TEST(Mooncake, NamesFileAndLineOfWhatIsWrong) {
       R"({"timestamp": 5, "input_length": 600, "output_length": 5, "hash_ids": [0, 1]})"
       "\n";
   const auto refused = [&](const std::string& line, std::initializer_list<std::string> parts) {
-    expect_error([&] { (void)make("mooncake", {.file = dir.write("m.jsonl", good + line)}); },
-                 parts);
+    expect_error(
+        [&] { (void)make_sample("mooncake", {.file = dir.write("m.jsonl", good + line)}); }, parts);
   };
   refused(R"({"timestamp": 4, "input_length": 6, "output_length": 5, "hash_ids": [0]})",
           {"m.jsonl:2", "0.001 s before", "unsorted_times"});
@@ -216,7 +213,7 @@ TEST(Mooncake, NamesFileAndLineOfWhatIsWrong) {
   refused(R"({"timestamp": 6, "input_length": 6, "output_le)", {"m.jsonl:2", "JSON"});
   refused(R"({"timestamp": 6, "input_len": 6, "output_length": 5, "hash_ids": [1]})",
           {"m.jsonl:2", "input_length"});
-  expect_error([&] { (void)make("mooncake", {.file = dir.write("m.jsonl", "")}); },
+  expect_error([&] { (void)make_sample("mooncake", {.file = dir.write("m.jsonl", "")}); },
                {"m.jsonl", "is empty"});
 }
 
@@ -225,7 +222,7 @@ TEST(RecordedLengths, ColumnsAreTheFirstTwoOrThoseThatAreNamed) {
   const auto with_heading = dir.write("h.csv", "in,sum,out\n7,9,2\n1,2,1");
   const auto make_lengths = [&](const std::filesystem::path& file, const char* prompt,
                                 const char* output) {
-    return lengths_of(*make(
+    return lengths_of(*make_sample(
         "lengths",
         {.file = file, .order = "recorded", .prompt_column = prompt, .output_column = output}));
   };
@@ -253,7 +250,7 @@ TEST(PublishedTraces, AreReadWhole) {
   const auto check = [&](const std::string& name, SourceOptions options, int64_t requests,
                          int64_t prompt_tokens, int64_t output_tokens) {
     options.file = traces / options.file;
-    const Lengths lengths = lengths_of(*make(name, options));
+    const Lengths lengths = lengths_of(*make_sample(name, options));
     EXPECT_EQ(std::ssize(lengths), requests) << options.file;
     EXPECT_EQ(sum(lengths, true), prompt_tokens) << options.file;
     EXPECT_EQ(sum(lengths, false), output_tokens) << options.file;
@@ -265,9 +262,9 @@ TEST(PublishedTraces, AreReadWhole) {
   check("mooncake", {.file = "mooncake_synthetic.jsonl"}, 3993, 61194628, 595432);
   check("sharegpt", {.file = "sharegpt_lengths.csv"}, 82780, 20772942, 19159987);
   check("lengths", {.file = "arxiv_summarization_lengths.csv"}, 28257, 73131321, 8234948);
-  expect_error([&] { (void)make("azure", {.file = traces / "azure2024_sample.csv"}); },
+  expect_error([&] { (void)make_sample("azure", {.file = traces / "azure2024_sample.csv"}); },
                {"azure2024_sample.csv:243", "unsorted_times"});
-  const auto window = make(
+  const auto window = make_sample(
       "azure", {.file = traces / "azure2023_conv.csv", .window_start_s = 600, .window_s = 600});
   EXPECT_EQ(window->size(), 3118);
   EXPECT_LT(window->arrivals_s().back(), 600);
@@ -277,7 +274,7 @@ TEST(PublishedTraces, AreReadWhole) {
 TEST(PublishedTraces, MooncakesBlocksAreFoundAgain) {
   REPRISE_NEEDS_DATA();
   const auto found_blocks = [](const std::string& name) {
-    const auto source = make(
+    const auto source = make_sample(
         "mooncake", {.file = testing::data_dir() / "traces" / ("mooncake_" + name + ".jsonl")});
     int64_t found = 0, all = 0;
     for (int64_t i = 0; i < source->size(); ++i) {

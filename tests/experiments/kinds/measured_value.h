@@ -1,0 +1,15 @@
+// What tests of several kinds read of a measurement.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/framework/kind.h"
+
+namespace reprise::experiments {
+
+// A metric's value. Throws if it was not measured.
+inline double value_of(const Measurement& measured, const char* metric) {
+  return measured.metrics.at(metric).at("value").get<double>();
+}
+
+}  // namespace reprise::experiments

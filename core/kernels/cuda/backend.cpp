@@ -137,7 +137,7 @@ class CudaKernels final : public DeviceKernels {
       return {call.table.data, call.table.dtype, call.table.shape[0], call.table.shape[1]};
     const WeightRows all = *call.weight;
     const auto& weight = static_cast<const DeviceWeight&>(*all.store);
-    return {weight.data(), input_dtype(weight.format()), weight.rows(), weight.cols()};
+    return {weight.data(), weight.input_dtype(), weight.rows(), weight.cols()};
   }
   [[nodiscard]] cudaStream_t stream() const { return device_.stream(); }
 

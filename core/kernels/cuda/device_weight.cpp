@@ -10,7 +10,7 @@ namespace reprise::kernels::cuda {
 namespace {
 
 size_t bytes_of(int64_t rows, int64_t cols, WeightFormat format) {
-  return static_cast<size_t>(rows * cols) * size_of(input_dtype(format));
+  return static_cast<size_t>(rows * cols) * size_of(source_dtype(format));
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ DeviceWeight::DeviceWeight(int64_t rows, int64_t cols, WeightFormat format,
 
 void DeviceWeight::read_block(int64_t first_row, int64_t end_row, int64_t first_col,
                               int64_t end_col, float* out) const {
-  const DType dtype = input_dtype(format());
+  const DType dtype = input_dtype();
   const auto count = static_cast<size_t>(end_col - first_col);
   std::vector<std::byte> row(bytes_of(1, cols(), format()));
   for (int64_t r = first_row; r < end_row; ++r, out += count) {
@@ -53,7 +53,7 @@ void DeviceWeight::apply(const LinearCall& call, int64_t first, int64_t end, Lin
                          const Context& context) const {
   gemm_.run({.x = call.x,
              .w = data_.as<char>() + bytes_of(first, cols(), format()),
-             .dtype = input_dtype(format()),
+             .dtype = input_dtype(),
              .m = call.m,
              .n = end - first,
              .k = cols(),

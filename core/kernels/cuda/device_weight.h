@@ -24,7 +24,7 @@ class DeviceWeight final : public WeightStore {
   void apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
              const Context& context) const override;
 
-  // [rows, cols] of input_dtype(format()), on the device.
+  // [rows, cols] of input_dtype(), on the device.
   [[nodiscard]] const void* data() const { return data_.data(); }
 
   static constexpr int64_t kPieceBytes = int64_t{64} << 20;

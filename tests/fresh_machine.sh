@@ -29,6 +29,8 @@ readonly source_tree not_possible=77
 
 die() { echo "fresh_machine.sh: $*" >&2; exit 2; }
 not_here() { echo "fresh_machine.sh: this machine cannot try a fresh one: $*" >&2; exit "$not_possible"; }
+# shellcheck source=tests/bare_root.sh
+. "$source_tree/tests/bare_root.sh"
 
 # ---- What README says ------------------------------------------------------------------------------------------
 
@@ -78,31 +80,8 @@ parse_options() {
 # ---- What this machine has -------------------------------------------------------------------------------------
 
 check_machine() {
-  [ "$(id -u)" -eq 0 ] || not_here "it takes root to mount and to change the root"
-  local program
-  for program in debootstrap chroot unshare git; do
-    command -v "$program" >/dev/null || not_here "there is no $program (apt-get install debootstrap util-linux git)"
-  done
-  unshare --mount --pid --fork --propagation private mount -t tmpfs none /mnt 2>/dev/null ||
-    not_here "mounting in a namespace of its own is not allowed"
+  check_bare_root_possible
   git -C "$source_tree" rev-parse HEAD >/dev/null 2>&1 || not_here "$source_tree is no git checkout"
-}
-
-apt_sources() {   # "URL SUITE COMPONENT" of each source of the suite that this machine's apt reads
-  apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
-    grep -E " $suite(-updates|-security)? main\$" | sort -u || true
-}
-
-find_mirror() {
-  if [ -z "$mirror" ]; then
-    mirror=$(apt_sources | awk -v suite="$suite" '$2 == suite {print $1; exit}')
-  fi
-  if [ -z "$mirror" ]; then
-    case "$suite" in
-      jammy | noble | plucky | questing) mirror=http://archive.ubuntu.com/ubuntu ;;
-      *) mirror=http://deb.debian.org/debian ;;
-    esac
-  fi
 }
 
 # How this machine's apt reaches its mirror: proxies and the like, which the new root needs as well.
@@ -128,25 +107,10 @@ end_step() {
 }
 
 make_root() {
-  local options=(--variant=minbase) proxy="" scripts=/usr/share/debootstrap/scripts script=()
   start_step
   mkdir "$root"
   ! $in_memory || mount -t tmpfs -o dev,exec,suid,mode=755,size=80% tmpfs "$root"
-  if [ -n "$cache" ]; then
-    mkdir -p "$cache/archives/partial"
-    options+=(--cache-dir="$cache/archives")
-  fi
-  eval "$(apt-config shell proxy Acquire::http::Proxy)"
-  if [ -n "$proxy" ] && [ "$proxy" != DIRECT ]; then export http_proxy="${http_proxy:-$proxy}"; fi
-  case "$mirror" in
-    */ubuntu*)
-      options+=(--components=main,universe)
-      [ -e /usr/share/keyrings/ubuntu-archive-keyring.gpg ] || options+=(--no-check-gpg)  # a trial, thrown away
-      [ -e "$scripts/$suite" ] || script=("$scripts/gutsy") ;;  # younger than this debootstrap: like those before
-    *) [ -e "$scripts/$suite" ] || script=("$scripts/sid") ;;
-  esac
-  debootstrap "${options[@]}" "$suite" "$root" "$mirror" "${script[@]}" >"$root.log" 2>&1 ||
-    { tail -5 "$root.log" >&2; not_here "debootstrap failed"; }
+  bootstrap_root
   end_step "debootstrap"
 }
 

@@ -8,7 +8,8 @@
 #                          [--cache FOLDER] [--keep]
 #
 #   --suite   of the bare system: bookworm (default), trixie, noble, jammy, ...
-#   --mirror  where its packages come from (default: the distribution's own)
+#   --mirror  where its packages come from (default: what this machine's apt uses for that suite; else the
+#             distribution's own)
 #   --pack    of tools/gpu_pack.sh (default: one is made)
 #   --cuda    the toolkit to lend (default: /usr/local/cuda)
 #   --jobs    compilers at once (default: one a core)
@@ -24,6 +25,8 @@ readonly tree
 die() { echo "gpu_rehearsal.sh: $*" >&2; exit 2; }
 fails() { echo "gpu_rehearsal.sh: $*" >&2; exit 1; }
 not_here() { echo "gpu_rehearsal.sh: not possible on this machine: $*" >&2; exit 77; }
+# shellcheck source=tests/bare_root.sh
+. "$tree/tests/bare_root.sh"
 
 suite=bookworm mirror="" pack="" cuda=/usr/local/cuda jobs=$(nproc) cache="" keeps=false
 parse_options() {
@@ -45,42 +48,11 @@ parse_options() {
     shift
   done
   cuda=$(realpath "$cuda")
-  if [ -z "$mirror" ]; then
-    case "$suite" in
-      noble | jammy | plucky | questing) mirror=http://archive.ubuntu.com/ubuntu ;;
-      *) mirror=http://deb.debian.org/debian ;;
-    esac
-  fi
 }
 
 check_machine() {
-  [ "$(id -u)" -eq 0 ] || not_here "it takes root to mount and to change the root"
-  local program
-  for program in debootstrap chroot unshare git; do
-    command -v "$program" >/dev/null || not_here "there is no $program (apt-get install debootstrap util-linux git)"
-  done
-  unshare --mount --pid --fork --propagation private mount -t tmpfs none /mnt 2>/dev/null ||
-    not_here "mounting in a namespace of its own is not allowed"
+  check_bare_root_possible
   [ -x "$cuda/bin/nvcc" ] || not_here "there is no CUDA Toolkit in $cuda"
-}
-
-make_root() {
-  local options=(--variant=minbase --include=g++,make,cmake,ninja-build,python3)
-  case "$mirror" in */ubuntu*) options+=(--components=main,universe) ;; esac
-  if [ -n "$cache" ]; then
-    mkdir -p "$cache/archives"
-    options+=(--cache-dir="$cache/archives")
-  fi
-  # A suite younger than this debootstrap is made like the others of its distribution.
-  local scripts=/usr/share/debootstrap/scripts script=()
-  if [ ! -e "$scripts/$suite" ]; then
-    case "$mirror" in */ubuntu*) script=("$scripts/gutsy") ;; *) script=("$scripts/sid") ;; esac
-  fi
-  case "$mirror" in
-    */ubuntu*) [ -e /usr/share/keyrings/ubuntu-archive-keyring.gpg ] || options+=(--no-check-gpg) ;;
-  esac
-  debootstrap "${options[@]}" "$suite" "$root" "$mirror" "${script[@]}" >"$root.log" 2>&1 ||
-    { tail -5 "$root.log" >&2; not_here "debootstrap failed"; }
 }
 
 # A machine that has one of the libraries would not show that the pack suffices.
@@ -94,7 +66,7 @@ check_bareness() {
 }
 
 run_inside() {   # within the namespaces; what there is of a network is shut out
-  make_root
+  bootstrap_root --include=g++,make,cmake,ninja-build,python3
   check_bareness
   mkdir -p "$root$cuda" "$root/tree/out"
   mount --bind "$cuda" "$root$cuda"
@@ -140,6 +112,7 @@ clean_up() {
 main() {
   parse_options "$@"
   check_machine
+  find_mirror
   trap clean_up EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
@@ -168,6 +141,7 @@ if [ "${1:-}" = --inside ]; then
   shift 3
   parse_options "$@"
   pack=$given
+  find_mirror
   run_inside
 else
   main "$@"

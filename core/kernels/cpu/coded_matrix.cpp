@@ -141,13 +141,13 @@ CodedMatrix::CodedMatrix(int64_t rows, int64_t cols, WeightFormat format,
   const auto num_panels = static_cast<size_t>(panels());
   const size_t scale_bytes =
       num_panels * static_cast<size_t>(groups_ * kPanelOutputs) * sizeof(float);
-  codes_ = Buffer(context.device, num_panels * static_cast<size_t>(steps_) * step_bytes(format));
-  scales_ = Buffer(context.device, scale_bytes);
-  if (format == WeightFormat::kInt4) minimums_ = Buffer(context.device, scale_bytes);
+  codes_ = Buffer(context.runtime, num_panels * static_cast<size_t>(steps_) * step_bytes(format));
+  scales_ = Buffer(context.runtime, scale_bytes);
+  if (format == WeightFormat::kInt4) minimums_ = Buffer(context.runtime, scale_bytes);
   Filler filler(*this, fill, context);
   parallel_for(context, panels(),
                [&](int64_t index, int worker) { filler.fill_panel(index, worker); });
-  if (format == WeightFormat::kNf4Double) quantize_scales();
+  if (format == WeightFormat::kNf4Double) quantize_scales(context);
 }
 
 float CodedMatrix::mean_scale() const {
@@ -160,13 +160,13 @@ float CodedMatrix::mean_scale() const {
   return static_cast<float>(sum / static_cast<double>(rows_ * groups_));
 }
 
-void CodedMatrix::quantize_scales() {
+void CodedMatrix::quantize_scales(const Context& context) {
   const auto* scales = static_cast<const float*>(scales_.data());
   const auto of_panel = static_cast<size_t>(groups_ * kPanelOutputs);
   scale_mean_ = mean_scale();
-  scale_codes_ = Buffer(codes_.device(), static_cast<size_t>(panels()) * of_panel);
+  scale_codes_ = Buffer(context.runtime, static_cast<size_t>(panels()) * of_panel);
   scale_steps_ =
-      Buffer(codes_.device(), static_cast<size_t>(panels() * scale_blocks_) * sizeof(float));
+      Buffer(context.runtime, static_cast<size_t>(panels() * scale_blocks_) * sizeof(float));
   auto* codes = static_cast<int8_t*>(scale_codes_.data());
   auto* steps = static_cast<float*>(scale_steps_.data());
   std::vector<float> block;

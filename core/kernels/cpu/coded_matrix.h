@@ -27,7 +27,7 @@ class CodedMatrix {
  private:
   class Filler;
   // Of nf4-double: what is held in place of scales_.
-  void quantize_scales();
+  void quantize_scales(const Context& context);
   [[nodiscard]] float mean_scale() const;  // of the matrix' own, without what pads it
 
   int64_t rows_, cols_;

@@ -41,9 +41,9 @@ def without_output(arguments):
 
 
 def compile_command(commands, source):
-    """Arguments that compiled `source` of the tree, without source and output."""
+    """Arguments that compiled `source` of the tree for the CPU, without source and output; nvcc may have, too."""
     for entry in commands:
-        if pathlib.Path(entry["file"]) == ROOT / source:
+        if pathlib.Path(entry["file"]) == ROOT / source and "-DREPRISE_CUDA_ON_CPU" in entry["command"]:
             arguments = without_output(shlex.split(entry["command"]))
             return [a for a in arguments if a != entry["file"]]
     raise ValueError(f"{source} is not in compile_commands.json of the build: configure it with the tests")

@@ -86,6 +86,17 @@ TEST(CudaDraw, EqualLogitsGoByTheirIds) {
       expect_as_on_the_cpu(logits, 70, {.temperature = 1.0, .top_p = top_p, .top_k = top_k});
 }
 
+// Each of four equal tokens has the quarter of [0, 1) that begins where the last one's ends.
+TEST(CudaDraw, AQuarterBeginsAtItsFirstNumber) {
+  const std::vector<float> logits = {0.0f, -0.0f, 0.0f, -0.0f};
+  EXPECT_EQ(drawn(logits, 4,
+                  {{.temperature = 1.0, .unit = 0.0},
+                   {.temperature = 1.0, .unit = 0.25},
+                   {.temperature = 1.0, .unit = 0.5},
+                   {.temperature = 1.0, .unit = 0.75}}),
+            (std::vector<int32_t>{0, 1, 2, 3}));
+}
+
 TEST(CudaDraw, TokensWithoutProbabilityAreNeverDrawn) {
   std::vector<float> logits(50, -kInf);
   logits[31] = -2.0f;

@@ -22,8 +22,8 @@ function(reprise_library name)
   target_link_libraries(${name} PUBLIC reprise_options ${ARG_LINK})
 endfunction()
 
-# reprise_compile_in_batches(targets...): twelve sources of a target at a time, so that what they all include (JSON, the
-# command line's library) is read and instantiated once. The presets debug, asan and tsan compile each source alone,
+# reprise_compile_in_batches(targets...): twelve sources of a target at a time, so that what they all include (JSON,
+# the command line's library) is read and instantiated once. The presets debug, asan and tsan compile each source alone,
 # which shows a missing include.
 function(reprise_compile_in_batches)
   foreach(target IN LISTS ARGN)

@@ -24,15 +24,19 @@ if(REPRISE_SANITIZE)
   target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
 endif()
 
-# reprise_library(name SOURCES ... [LINK ...]): a static library of one folder.
+# reprise_library(name [ALONE] SOURCES ... [LINK ...]): a static library of one folder, compiled in batches; ALONE where
+# each source is timed, and compiled by itself.
 function(reprise_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC reprise_options ${ARG_LINK})
+  if(REPRISE_BATCHES AND NOT ARG_ALONE)
+    reprise_compile_in_batches(${name})
+  endif()
 endfunction()
 
-# reprise_compile_in_batches(targets...): twelve sources of a target at a time, so that what they all include (JSON, the
-# command line's library) is read and instantiated once. The presets debug, asan and tsan compile each source alone,
+# reprise_compile_in_batches(targets...): twelve sources of a target at a time, so that what they all include (JSON,
+# the command line's library) is read and instantiated once. The presets debug, asan and tsan compile each source alone,
 # which shows a missing include.
 function(reprise_compile_in_batches)
   foreach(target IN LISTS ARGN)

@@ -15,7 +15,7 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr size_t kAddresses = size_t{1} << 38;  // reserved, not used
-constexpr size_t kAlignment = 256;
+constexpr size_t kArenaAlignment = 256;
 constexpr size_t kPage = 4096;
 
 uintptr_t arena_begin = 0;
@@ -51,7 +51,7 @@ Arena::Arena() {
 }
 
 void* Arena::take(size_t bytes) {
-  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t rounded = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
   if (rounded > static_cast<size_t>(begin_ + kAddresses - next_)) return nullptr;
   void* data = next_;
   next_ += rounded;

@@ -5,8 +5,8 @@
 namespace cuda_on_cpu {
 namespace {
 
-constexpr size_t kAlignment = 128;
-constexpr size_t kMargin = 64;  // behind each variable: belongs to none
+constexpr size_t kVariableAlignment = 128;
+constexpr size_t kVariableMargin = 64;  // behind each variable: belongs to none
 constexpr size_t kCapacity = SharedMemory::kMostBytes + (32 << 10);
 
 size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -14,17 +14,17 @@ size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit 
 }  // namespace
 
 SharedMemory::SharedMemory()
-    : storage_(std::make_unique<std::byte[]>(kCapacity + kAlignment)), bytes_(kCapacity) {}
+    : storage_(std::make_unique<std::byte[]>(kCapacity + kVariableAlignment)), bytes_(kCapacity) {}
 
 std::byte* SharedMemory::memory() const {
   const auto start = reinterpret_cast<uintptr_t>(storage_.get());
-  return storage_.get() + (rounded_up(start, kAlignment) - start);
+  return storage_.get() + (rounded_up(start, kVariableAlignment) - start);
 }
 
 void SharedMemory::start_block(size_t dynamic_bytes, uint32_t barriers) {
   for (size_t i = 0; i < used_; ++i) bytes_[i].copier = kNobody;
   regions_.assign(1, {nullptr, 0, dynamic_bytes});
-  used_ = rounded_up(dynamic_bytes + kMargin, kAlignment);
+  used_ = rounded_up(dynamic_bytes + kVariableMargin, kVariableAlignment);
   static_bytes_ = 0;
   first_barriers_ = barriers;
 }
@@ -35,10 +35,10 @@ std::byte* SharedMemory::variable(const void* key, size_t bytes, size_t alignmen
   const size_t begin = rounded_up(used_, alignment);
   static_bytes_ = rounded_up(static_bytes_, alignment) + bytes;
   if (static_bytes_ > kMostStaticBytes || regions_[0].bytes + static_bytes_ > kMostBytes ||
-      begin + bytes + kMargin > kCapacity)
+      begin + bytes + kVariableMargin > kCapacity)
     return nullptr;
   regions_.push_back({key, begin, bytes});
-  used_ = begin + bytes + kMargin;
+  used_ = begin + bytes + kVariableMargin;
   return memory() + begin;
 }
 

@@ -15,8 +15,6 @@ constexpr double kLog2E = 1.44269504088896;
 constexpr int64_t kCopyBytes = 16;                 // of one cp.async
 constexpr int64_t kCopyElements = kCopyBytes / 2;  // of bf16 or f16
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 void require_cache(const kv::CacheView& cache) {
   if (cache.dtype == DType::kF32)
     raise(

@@ -27,8 +27,6 @@ constexpr double kAsGood = 1.03;
 
 constexpr int64_t kKvBytes = 2;  // of an element: bf16 or f16
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // One item with its shape chosen.
 struct CostedItem {
   int64_t lane_tiles = 1;

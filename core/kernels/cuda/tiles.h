@@ -43,6 +43,8 @@ inline constexpr std::array<TileShape, 4> kTileShapes = {{
 }};
 // Where parts of an item meet; all shapes compute as many keys at a time.
 inline constexpr int32_t kKeyTile = 64;
+// How many tiles or parts of size b cover a.
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Head sizes that are compiled: that of the shipped model, and those of Llama, Falcon, MPT, Phi and
 // their like.
 inline constexpr std::array<int, 5> kHeadDims = {32, 64, 80, 96, 128};

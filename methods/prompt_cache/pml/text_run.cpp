@@ -8,6 +8,7 @@
 #include "methods/prompt_cache/pml/source.h"
 
 namespace reprise::pml {
+
 void TextRun::add(const Text& text) {
   Item item{.kind = text.is_verbatim ? Kind::kVerbatim : Kind::kText,
             .text = text.text,

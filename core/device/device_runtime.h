@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/device/device.h"
@@ -43,7 +44,31 @@ class DeviceRuntime {
   // From the device to the host, which has the bytes when the call returns: it waits for all work
   // that was given before.
   virtual void copy_out(void* host, const void* from, size_t bytes) = 0;
+  // `rows` pieces of `row_bytes`, which begin `to_step` and `from_step` bytes apart, from one place
+  // of the device's memory to another one that does not overlap it.
+  virtual void copy_within(void* to, size_t to_step, const void* from, size_t from_step,
+                           size_t row_bytes, size_t rows) = 0;
   virtual void synchronize() = 0;
+
+  // Copies from the host that go beside the device's work, not in its order. They are done in the
+  // order in which they are given; what they write to is read and released by work that was given
+  // behind await_side_copies() alone.
+  //
+  // Those given from here on begin when the work given so far is done, which may still use the
+  // memory that they write to.
+  virtual void begin_side_copies() = 0;
+  // Of memory in a HostLock the host's bytes stay as they are until the copy is done, and the call
+  // returns at once; of other memory they may be changed when the call returns.
+  virtual void copy_in_beside(void* to, const void* host, size_t bytes) = 0;
+  // Work that is given from here on begins when the side copies given so far are done.
+  virtual void await_side_copies() = 0;
+
+  // Whether the device may now copy from these bytes by itself, beside the host's work; if not
+  // (the system refuses, or another lock has some of them), copies take the detour of other memory.
+  // Thread-safe, both.
+  [[nodiscard]] virtual bool lock_host(const void* data, size_t bytes) = 0;
+  // What lock_host() locked; no copy of it is under way.
+  virtual void unlock_host(const void* data) noexcept = 0;
 
   // Does work(), which is given to the device at once from the third time on that a key comes.
   // `work` makes the same calls with the same arguments whenever it is called for a key, and none
@@ -51,6 +76,36 @@ class DeviceRuntime {
   virtual void run_repeatedly(const WorkKey& key, const std::function<void()>& work) = 0;
 
   [[nodiscard]] virtual kernels::DeviceKernels& kernels() = 0;
+};
+
+// Locks memory of the host for copies to a device, for as long as it lives. Move-only.
+class HostLock {
+ public:
+  HostLock() = default;
+  // Nothing is locked where `runtime` is null or the system refuses.
+  HostLock(std::shared_ptr<DeviceRuntime> runtime, const void* data, size_t bytes) {
+    if (runtime == nullptr || bytes == 0 || !runtime->lock_host(data, bytes)) return;
+    runtime_ = std::move(runtime);
+    data_ = data;
+  }
+  HostLock(HostLock&& other) noexcept { swap(other); }
+  HostLock& operator=(HostLock&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~HostLock() {
+    if (runtime_ != nullptr) runtime_->unlock_host(data_);
+  }
+  [[nodiscard]] bool holds() const { return runtime_ != nullptr; }
+
+ private:
+  void swap(HostLock& other) noexcept {
+    std::swap(runtime_, other.runtime_);
+    std::swap(data_, other.data_);
+  }
+
+  std::shared_ptr<DeviceRuntime> runtime_;  // null: nothing is locked
+  const void* data_ = nullptr;
 };
 
 }  // namespace reprise

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,12 @@ bool is_page_locked(const void* address) {
   if (above == host_buffers().begin()) return false;
   const auto& [start, bytes] = *std::prev(above);
   return at < start + bytes;
+}
+
+// Those of them that cudaHostRegister() locked.
+std::set<const std::byte*>& registered_buffers() {
+  static std::set<const std::byte*> buffers;
+  return buffers;
 }
 
 cudaError_t& last_error() {
@@ -109,6 +116,10 @@ const char* cudaGetErrorName(cudaError_t code) {
       return "cudaErrorInvalidDevice";
     case cudaErrorNotReady:
       return "cudaErrorNotReady";
+    case cudaErrorHostMemoryAlreadyRegistered:
+      return "cudaErrorHostMemoryAlreadyRegistered";
+    case cudaErrorHostMemoryNotRegistered:
+      return "cudaErrorHostMemoryNotRegistered";
   }
   return "unrecognized error code";
 }
@@ -129,6 +140,10 @@ const char* cudaGetErrorString(cudaError_t code) {
       return "invalid device ordinal";
     case cudaErrorNotReady:
       return "device not ready";
+    case cudaErrorHostMemoryAlreadyRegistered:
+      return "part or all of the requested memory range is already mapped";
+    case cudaErrorHostMemoryNotRegistered:
+      return "pointer does not correspond to a registered memory region";
   }
   return "unrecognized error code";
 }
@@ -219,6 +234,27 @@ cudaError_t cudaFreeHost(void* pointer) {
   return cudaSuccess;
 }
 
+// Registered memory is the caller's; a range that overlaps another one is refused.
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
+  auto* begin = static_cast<std::byte*>(pointer);
+  if (pointer == nullptr || bytes == 0) return failed(cudaErrorInvalidValue);
+  const auto next = host_buffers().lower_bound(begin);
+  const bool meets_next = next != host_buffers().end() && next->first < begin + bytes;
+  if (meets_next || is_page_locked(pointer)) return failed(cudaErrorHostMemoryAlreadyRegistered);
+  if (machine().refuses_page_locks) return failed(cudaErrorMemoryAllocation);
+  host_buffers()[begin] = bytes;
+  registered_buffers().insert(begin);
+  return cudaSuccess;
+}
+
+// What the device still copies from it would read memory that is nobody's.
+cudaError_t cudaHostUnregister(void* pointer) {
+  auto* begin = static_cast<std::byte*>(pointer);
+  if (registered_buffers().erase(begin) == 0) return failed(cudaErrorHostMemoryNotRegistered);
+  host_buffers().erase(begin);
+  return cudaSuccess;
+}
+
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   require_no_capture("cudaMemcpy");
   if (bytes > 0) copy(to, from, bytes, kind);
@@ -238,8 +274,28 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     });
     return cudaSuccess;
   }
-  run_in(stream, [to, from, bytes, kind] { copy(to, from, bytes, kind); });
+  run_in(stream, [to, from, bytes, kind, was_locked = is_page_locked(from)] {
+    if (was_locked && !is_page_locked(from))
+      throw Fault(FaultKind::kCall,
+                  fmt::format("{}: cudaMemcpyAsync of {} bytes: the page-locked memory at {} was "
+                              "given back before the device had copied it",
+                              name_of(FaultKind::kCall), bytes, from));
+    copy(to, from, bytes, kind);
+  });
   if (kind == cudaMemcpyDeviceToHost && !is_page_locked(to)) return cudaStreamSynchronize(stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_step, const void* from, size_t from_step,
+                              size_t row_bytes, size_t rows, cudaMemcpyKind kind,
+                              cudaStream_t stream) {
+  if (row_bytes > to_step || row_bytes > from_step) return failed(cudaErrorInvalidValue);
+  for (size_t row = 0; row < rows; ++row) {
+    const cudaError_t code =
+        cudaMemcpyAsync(static_cast<char*>(to) + row * to_step,
+                        static_cast<const char*>(from) + row * from_step, row_bytes, kind, stream);
+    if (code != cudaSuccess) return code;
+  }
   return cudaSuccess;
 }
 

@@ -50,6 +50,35 @@ class RuntimeApi : public ::testing::Test {
   cudaStream_t stream_ = nullptr;
 };
 
+TEST_F(RuntimeApi, MemoryIsLockedOnceAndCopiedFromWhileItIs) {
+  std::vector<int> values(16, 3);
+  ASSERT_EQ(cudaHostRegister(values.data(), 64, cudaHostRegisterDefault), cudaSuccess);
+  EXPECT_EQ(cudaHostRegister(values.data() + 4, 8, cudaHostRegisterDefault),
+            cudaErrorHostMemoryAlreadyRegistered);
+  cudaMemcpyAsync(device_, values.data(), sizeof(int), cudaMemcpyHostToDevice, stream_);
+  values[0] = 4;
+  cudaStreamSynchronize(stream_);
+  EXPECT_EQ(first_on_device(), 4);
+  cudaMemcpyAsync(device_, values.data(), sizeof(int), cudaMemcpyHostToDevice, stream_);
+  ASSERT_EQ(cudaHostUnregister(values.data()), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(values.data()), cudaErrorHostMemoryNotRegistered);
+  EXPECT_NE(reported([&] { cudaStreamSynchronize(stream_); }), "nothing");
+}
+
+TEST_F(RuntimeApi, RowsAreCopiedApart) {
+  std::vector<int> values(16);
+  for (int i = 0; i < 16; ++i) values[static_cast<size_t>(i)] = i;
+  cudaMemcpy(device_, values.data(), 64, cudaMemcpyHostToDevice);
+  // Two rows of two from where rows have four, to where they have three.
+  cudaMemcpy2DAsync(device_ + 10, 12, device_ + 1, 16, 8, 2, cudaMemcpyDeviceToDevice, stream_);
+  cudaStreamSynchronize(stream_);
+  cudaMemcpy(values.data(), device_, 64, cudaMemcpyDeviceToHost);
+  EXPECT_EQ(std::vector<int>(values.begin() + 9, values.end()),
+            (std::vector<int>{9, 1, 2, 12, 5, 6, 15}));
+  EXPECT_EQ(cudaMemcpy2DAsync(device_, 4, device_ + 8, 16, 8, 2, cudaMemcpyDeviceToDevice, stream_),
+            cudaErrorInvalidValue);
+}
+
 TEST_F(RuntimeApi, CopiesFromPageLockedMemoryReadItWhenTheStreamComesToThem) {
   *locked() = 1;
   cudaMemcpyAsync(device_, locked_, sizeof(int), cudaMemcpyHostToDevice, stream_);

@@ -77,7 +77,10 @@ CudaDevice::CudaDevice(const CudaOptions& options)
     : facts_(select(options.ordinal)), memory_(options.budget_bytes), graphs_(stream_.get()) {}
 
 // Blocks are freed while nothing uses them.
-CudaDevice::~CudaDevice() { static_cast<void>(cudaStreamSynchronize(stream_.get())); }
+CudaDevice::~CudaDevice() {
+  if (side_ != nullptr) static_cast<void>(cudaStreamSynchronize(side_->stream.get()));
+  static_cast<void>(cudaStreamSynchronize(stream_.get()));
+}
 
 void* CudaDevice::allocate(size_t bytes) {
   require_no_recording("allocates memory");
@@ -99,6 +102,70 @@ void CudaDevice::copy_in(void* to, const void* host, size_t bytes) {
 void CudaDevice::copy_out(void* host, const void* from, size_t bytes) {
   require_no_recording("copies to the host");
   staging_.copy_out(host, from, bytes, stream_.get());
+}
+
+void CudaDevice::copy_within(void* to, size_t to_step, const void* from, size_t from_step,
+                             size_t row_bytes, size_t rows) {
+  check_cuda(cudaMemcpy2DAsync(to, to_step, from, from_step, row_bytes, rows,
+                               cudaMemcpyDeviceToDevice, stream_.get()),
+             "cudaMemcpy2DAsync within the device");
+}
+
+CudaDevice::Side& CudaDevice::side() {
+  if (side_ == nullptr) side_ = std::make_unique<Side>();
+  return *side_;
+}
+
+void CudaDevice::begin_side_copies() {
+  require_no_recording("begins copies beside it");
+  side().begin.record(stream_.get());
+  side().stream.wait_for(side().begin);
+}
+
+void CudaDevice::copy_in_beside(void* to, const void* host, size_t bytes) {
+  require_no_recording("copies from the host");
+  if (bytes == 0) return;
+  bool is_locked = false;
+  {
+    const std::lock_guard lock(locks_mutex_);
+    const auto* begin = static_cast<const std::byte*>(host);
+    auto above = locks_.upper_bound(begin);
+    if (above != locks_.begin()) {
+      const auto& [start, count] = *--above;
+      is_locked = begin + bytes <= start + count;
+    }
+  }
+  if (!is_locked) return side().staging.copy_in(to, host, bytes, side().stream.get());
+  check_cuda(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, side().stream.get()),
+             "cudaMemcpyAsync to the device");
+}
+
+void CudaDevice::await_side_copies() {
+  require_no_recording("waits for copies beside it");
+  if (side_ == nullptr) return;
+  side().end.record(side().stream.get());
+  stream_.wait_for(side().end);
+}
+
+bool CudaDevice::lock_host(const void* data, size_t bytes) {
+  // The thread may not have met the device yet.
+  if (cudaSetDevice(facts_.ordinal) != cudaSuccess ||
+      cudaHostRegister(const_cast<void*>(data), bytes, cudaHostRegisterDefault) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // it is not meant for the next call
+    return false;
+  }
+  const std::lock_guard lock(locks_mutex_);
+  locks_[static_cast<const std::byte*>(data)] = bytes;
+  return true;
+}
+
+void CudaDevice::unlock_host(const void* data) noexcept {
+  {
+    const std::lock_guard lock(locks_mutex_);
+    locks_.erase(static_cast<const std::byte*>(data));
+  }
+  // A failure here has a cause that another call reports.
+  static_cast<void>(cudaHostUnregister(const_cast<void*>(data)));
 }
 
 void CudaDevice::require_no_recording(const char* what) const {

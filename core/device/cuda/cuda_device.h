@@ -1,7 +1,11 @@
 // One CUDA device as the runtime uses it: a stream, memory, staging and graphs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "core/device/cuda/graphs.h"
@@ -41,7 +45,14 @@ class CudaDevice : public DeviceRuntime {
   [[nodiscard]] int64_t available_bytes() const final { return memory_.available_bytes(); }
   void copy_in(void* to, const void* host, size_t bytes) final;
   void copy_out(void* host, const void* from, size_t bytes) final;
+  void copy_within(void* to, size_t to_step, const void* from, size_t from_step, size_t row_bytes,
+                   size_t rows) final;
   void synchronize() final { stream_.synchronize(); }
+  void begin_side_copies() final;
+  void copy_in_beside(void* to, const void* host, size_t bytes) final;
+  void await_side_copies() final;
+  [[nodiscard]] bool lock_host(const void* data, size_t bytes) final;
+  void unlock_host(const void* data) noexcept final;
   void run_repeatedly(const WorkKey& key, const std::function<void()>& work) final {
     graphs_.run(key, work);
   }
@@ -52,13 +63,24 @@ class CudaDevice : public DeviceRuntime {
   [[nodiscard]] const Graphs& graphs() const { return graphs_; }
 
  private:
+  // What side copies take: made when the first one is asked for.
+  struct Side {
+    Stream stream;
+    Staging staging;
+    Event begin, end;
+  };
+
   void require_no_recording(const char* what) const;
+  Side& side();
 
   DeviceFacts facts_;  // first: it says whether there is a device
   MemoryPool memory_;
   Stream stream_;
   Staging staging_;
   Graphs graphs_;
+  std::unique_ptr<Side> side_;
+  std::mutex locks_mutex_;
+  std::map<const std::byte*, size_t> locks_;  // of the host's memory, by where they begin
 };
 
 }  // namespace reprise::cuda

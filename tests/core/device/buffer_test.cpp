@@ -129,12 +129,43 @@ class HostRuntime final : public DeviceRuntime {
   void copy_out(void* host, const void* from, size_t bytes) override {
     std::memcpy(host, from, bytes);
   }
+  void copy_within(void* to, size_t to_step, const void* from, size_t from_step, size_t row_bytes,
+                   size_t rows) override {
+    for (size_t row = 0; row < rows; ++row)
+      std::memcpy(static_cast<char*>(to) + row * to_step,
+                  static_cast<const char*>(from) + row * from_step, row_bytes);
+  }
   void synchronize() override {}
+  void begin_side_copies() override {}
+  void copy_in_beside(void* to, const void* host, size_t bytes) override {
+    std::memcpy(to, host, bytes);
+  }
+  void await_side_copies() override {}
+  [[nodiscard]] bool lock_host(const void*, size_t) override { return ++locks > 0; }
+  void unlock_host(const void*) noexcept override { --locks; }
   void run_repeatedly(const WorkKey&, const std::function<void()>& work) override { work(); }
   [[nodiscard]] kernels::DeviceKernels& kernels() override { raise("it has no kernels"); }
 
   size_t used = 0;
+  int locks = 0;
 };
+
+TEST(HostLock, IsGivenBackOnceWhereverItWasMovedTo) {
+  const auto runtime = std::make_shared<HostRuntime>();
+  const char bytes[8] = {};
+  {
+    HostLock a(runtime, bytes, 8);
+    EXPECT_TRUE(a.holds());
+    HostLock b(std::move(a));
+    HostLock c;
+    c = std::move(b);
+    EXPECT_TRUE(c.holds());
+    EXPECT_EQ(runtime->locks, 1);
+    EXPECT_FALSE(HostLock(runtime, bytes, 0).holds());
+    EXPECT_FALSE(HostLock(nullptr, bytes, 8).holds());
+  }
+  EXPECT_EQ(runtime->locks, 0);
+}
 
 TEST(Buffer, BelongsToTheCpuWithoutARuntime) {
   Buffer host(nullptr, 100);

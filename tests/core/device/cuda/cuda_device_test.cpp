@@ -98,6 +98,66 @@ TEST_F(CudaDeviceTest, WhatDoesNotFitIsNamedWithNeedAndHave) {
   }
 }
 
+// Beside the device's work: what was given to it does not wait for them, until it is told to.
+TEST_F(CudaDeviceTest, SideCopiesAreThereForWorkThatAwaitsThem) {
+  const auto device = std::make_shared<BareDevice>();
+  for (const bool is_locked : {false, true}) {
+    std::vector<int> values = counted(5000, 1), host(5000, -1);
+    HostLock lock;
+    if (is_locked) {
+      lock = HostLock(device, values.data(), 5000 * sizeof(int));
+      EXPECT_TRUE(lock.holds());
+    }
+    Buffer buffer(device, 5000 * sizeof(int));
+    device->begin_side_copies();
+    // In parts, as layers arrive.
+    device->copy_in_beside(buffer.data(), values.data(), 3000 * sizeof(int));
+    device->copy_in_beside(buffer.as<int>() + 3000, values.data() + 3000, 2000 * sizeof(int));
+    device->copy_out(host.data(), buffer.data(), buffer.bytes());
+    EXPECT_EQ(host, std::vector<int>(5000, 0)) << "nobody has waited for them";
+    device->await_side_copies();
+    device->copy_out(host.data(), buffer.data(), buffer.bytes());
+    EXPECT_EQ(host, counted(5000, 1));
+  }
+}
+
+// The zeros that memory is filled with come before, and so does what used it last.
+TEST_F(CudaDeviceTest, SideCopiesBeginBehindTheWorkBefore) {
+  const auto device = std::make_shared<BareDevice>();
+  std::vector<int> values = counted(1000, 1), host(1000);
+  for (int again = 0; again < 2; ++again) {
+    Buffer buffer(device, 1000 * sizeof(int));
+    device->begin_side_copies();
+    device->copy_in_beside(buffer.data(), values.data(), buffer.bytes());
+    device->await_side_copies();
+    device->copy_out(host.data(), buffer.data(), buffer.bytes());
+    EXPECT_EQ(host, values);
+  }
+}
+
+TEST_F(CudaDeviceTest, MemoryThatCannotBeLockedIsCopiedAllTheSame) {
+  machine().refuses_page_locks = true;
+  const auto device = std::make_shared<BareDevice>();
+  std::vector<int> values = counted(100), host(100);
+  const HostLock lock(device, values.data(), 100 * sizeof(int));
+  EXPECT_FALSE(lock.holds());
+  Buffer buffer(device, 100 * sizeof(int));
+  device->begin_side_copies();
+  device->copy_in_beside(buffer.data(), values.data(), buffer.bytes());
+  std::fill(values.begin(), values.end(), -1);  // the call has taken them
+  device->await_side_copies();
+  device->copy_out(host.data(), buffer.data(), buffer.bytes());
+  EXPECT_EQ(host, counted(100));
+}
+
+TEST_F(CudaDeviceTest, APageIsLockedOnce) {
+  const auto device = std::make_shared<BareDevice>();
+  const std::vector<int> values(100);
+  const HostLock first(device, values.data(), 100 * sizeof(int));
+  EXPECT_FALSE(HostLock(device, values.data() + 50, 10 * sizeof(int)).holds());
+  EXPECT_TRUE(first.holds());
+}
+
 using CudaDeviceDeathTest = OnCpu;
 TEST_F(CudaDeviceDeathTest, RecordedWorkMayNeitherAllocateNorCopy) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");

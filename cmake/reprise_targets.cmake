@@ -24,14 +24,17 @@ if(REPRISE_SANITIZE)
   target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
 endif()
 
-# reprise_library(name [ALONE] SOURCES ... [LINK ...]): a static library of one folder, compiled in batches; ALONE where
-# each source is timed, and compiled by itself.
+# reprise_library(name [ALONE] SOURCES ... [TOGETHER ...] [LINK ...]): a static library of one folder, compiled in
+# batches; ALONE where sources are timed, each compiled by itself, but for those TOGETHER, which are not.
 function(reprise_library name)
-  cmake_parse_arguments(ARG "ALONE" "" "SOURCES;LINK" ${ARGN})
-  add_library(${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "ALONE" "" "SOURCES;TOGETHER;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES} ${ARG_TOGETHER})
   target_link_libraries(${name} PUBLIC reprise_options ${ARG_LINK})
   if(REPRISE_BATCHES AND NOT ARG_ALONE)
     reprise_compile_in_batches(${name})
+  elseif(REPRISE_BATCHES AND ARG_TOGETHER)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    set_source_files_properties(${ARG_TOGETHER} PROPERTIES UNITY_GROUP together)
   endif()
 endfunction()
 

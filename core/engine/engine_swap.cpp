@@ -20,6 +20,14 @@ class Timed {
   int64_t begin_ns_ = steady_now_ns();
 };
 
+// That of the caller, with the device that the cache is on.
+Context beside(const kv::BlockPool& pool, Context context) {
+  if (pool.options().runtime == nullptr) return context;
+  context.runtime = pool.options().runtime;
+  context.device = context.runtime->device();
+  return context;
+}
+
 }  // namespace
 
 void Engine::State::preempt(Sequence& sequence) {
@@ -36,7 +44,7 @@ void Engine::State::swap_out(const Sequence& sequence) {
   const int32_t first = method->lasting_tokens(id);
   runs.clear();
   if (first < sequence.computed && method->locate(id, first, sequence.computed, pool, runs))
-    swap.keep(id, pool.view(), pool.options().layers, runs, context);
+    swap.keep(id, pool.view(), pool.options().layers, runs, beside(pool, context));
 }
 
 void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
@@ -51,7 +59,7 @@ void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
   runs.clear();
   if (first < end && method->locate(id, first, end, pool, runs)) {
     std::erase_if(runs, [](const kv::TokenRun& run) { return run.is_computed; });
-    if (swap.restore(id, pool.view(), runs, context)) {
+    if (swap.restore(id, pool.view(), runs, beside(pool, context))) {
       method->restored(id, first, end);
       sequence.computed = end;
       report.restored_tokens += end - first;

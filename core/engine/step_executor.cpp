@@ -9,10 +9,13 @@ void DecoderExecutor::execute(const StepWork& work, std::span<int32_t> tokens) {
   const bool is_elsewhere = decoder_.runtime() != nullptr;
   logits_.resize(work.logit_rows.size() * static_cast<size_t>(config().vocab));
   is_copied_ = !is_elsewhere;
-  decoder_.forward(
-      {.ids = work.ids, .plan = work.plan, .logit_rows = work.logit_rows, .policy = policy_.get()},
-      {.logits = is_elsewhere ? std::span<float>() : std::span(logits_),
-       .leaves_logits = is_elsewhere});
+  const bool is_asked = policy_ != nullptr && policy_->has_a_say();
+  decoder_.forward({.ids = work.ids,
+                    .plan = work.plan,
+                    .logit_rows = work.logit_rows,
+                    .policy = is_asked ? policy_.get() : nullptr},
+                   {.logits = is_elsewhere ? std::span<float>() : std::span(logits_),
+                    .leaves_logits = is_elsewhere});
   if (is_elsewhere) return sample_on_device(work, tokens);
   sample_on_host(work, tokens);
 }

@@ -50,11 +50,8 @@ void AttentionPlan::begin(const CacheView& own) {
 
 int32_t AttentionPlan::add_cache(const CacheView& cache) {
   if (!caches.empty() && cache.device != caches[0].device)
-    raise(
-        "keys and values on device {} beside a cache on device {}: methods that keep states of "
-        "their "
-        "own (prompt_cache) run on the CPU alone, use --device cpu",
-        name_of(cache.device), name_of(caches[0].device));
+    raise("keys and values on device {} beside a cache on device {}: copy them there",
+          name_of(cache.device), name_of(caches[0].device));
   revision = 0;
   caches.push_back(cache);
   return static_cast<int32_t>(caches.size()) - 1;

@@ -8,8 +8,12 @@
 namespace reprise::kv::detail {
 namespace fs = std::filesystem;
 
-Resident::Resident(SegmentBuffer segment, std::shared_ptr<std::atomic<int64_t>> counter)
-    : buffer(std::move(segment)), host_bytes(std::move(counter)) {
+Resident::Resident(SegmentBuffer segment, std::shared_ptr<std::atomic<int64_t>> counter,
+                   const std::shared_ptr<DeviceRuntime>& runtime)
+    : buffer(std::move(segment)),
+      keys_lock(runtime, buffer->keys.data(), buffer->keys.bytes()),
+      values_lock(runtime, buffer->values.data(), buffer->values.bytes()),
+      host_bytes(std::move(counter)) {
   *host_bytes += buffer->shape.bytes();
 }
 

@@ -19,14 +19,17 @@ namespace reprise::kv::detail {
 
 // A segment in memory of its own or in a mapped file. Whoever shares one may read it.
 struct Resident {
-  // Counts its bytes in `counter` for as long as it lives.
-  Resident(SegmentBuffer segment, std::shared_ptr<std::atomic<int64_t>> counter);
+  // Counts its bytes in `counter` for as long as it lives, and locks them for copies to the
+  // runtime's device where there is one.
+  Resident(SegmentBuffer segment, std::shared_ptr<std::atomic<int64_t>> counter,
+           const std::shared_ptr<DeviceRuntime>& runtime);
   explicit Resident(SegmentFile opened);
   Resident(const Resident&) = delete;
   Resident& operator=(const Resident&) = delete;
   ~Resident();
 
   std::optional<SegmentBuffer> buffer;
+  HostLock keys_lock, values_lock;  // of the buffer's
   std::optional<SegmentFile> file;
   std::shared_ptr<std::atomic<int64_t>> host_bytes;  // of all residents of the store
 };

@@ -135,6 +135,11 @@ struct SegmentStore::State {
   bool is_ending = false;                      // guarded by mutex
   std::thread prefetcher;                      // started with the first prefetch
 
+  // In the host's memory.
+  [[nodiscard]] std::shared_ptr<const Resident> resident_of(SegmentBuffer segment) const {
+    return std::make_shared<const Resident>(std::move(segment), books.host_bytes, options.runtime);
+  }
+
   // Writes the segment's file, in place of an older one, without the lock. False where the folder's
   // budget has no room for it.
   bool put_file(const SegmentKey& key, const SegmentImage& image, const SegmentBuffer& segment,
@@ -197,7 +202,7 @@ struct SegmentStore::State {
     std::shared_ptr<const Resident> resident;
     if (opened.states) {
       const bool has_room = books.make_host_room(opened.states->shape.bytes(), keep);
-      resident = std::make_shared<const Resident>(std::move(*opened.states), books.host_bytes);
+      resident = resident_of(std::move(*opened.states));
       if (has_room) {
         books.enter_host(entry, resident);
         return resident;
@@ -227,8 +232,7 @@ struct SegmentStore::State {
           found->second.opened.lock() != opened)
         return;
       if (!books.make_host_room(copy.shape.bytes(), keep)) return;
-      books.enter_host(found->second,
-                       std::make_shared<const Resident>(std::move(copy), books.host_bytes));
+      books.enter_host(found->second, resident_of(std::move(copy)));
     }
     const auto found = books.entries.find(key);
     if (found != books.entries.end() && found->second.host) ++books.stats.prefetched;
@@ -299,8 +303,7 @@ void SegmentStore::put(const SegmentKey& key, SegmentBuffer segment, double cost
   entry.cost_s = cost_s;
   const int64_t bytes = segment.shape.bytes();
   if (s.books.make_host_room(bytes, {key}))
-    s.books.enter_host(entry,
-                       std::make_shared<const Resident>(std::move(segment), s.books.host_bytes));
+    s.books.enter_host(entry, s.resident_of(std::move(segment)));
   if (entry.host || entry.file_bytes > 0) return;
   s.books.entries.erase(key);
   raise(

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device/device_runtime.h"
 #include "core/kv/eviction.h"
 #include "core/kv/segment_buffer.h"
 #include "core/kv/segment_file.h"
@@ -33,6 +34,9 @@ struct SegmentStoreOptions {
   // How files hold what is put. kInt8 takes a folder; put() and acquire() then give the states that
   // eight bits stand for, in the dtype that was put, from either tier.
   SegmentForm form = SegmentForm::kPlain;
+  // Of a device that segments of the host tier are copied to: their memory is locked for that
+  // (HostLock). Null: there is none.
+  std::shared_ptr<DeviceRuntime> runtime = {};
 };
 
 struct SegmentStoreStats {

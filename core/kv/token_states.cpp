@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/kv/device_segment.h"
 
 namespace reprise::kv {
 namespace {
@@ -23,17 +24,58 @@ void for_each_stretch(const SegmentShape& shape, int32_t first_token, const Toke
   }
 }
 
+const std::shared_ptr<DeviceRuntime>& runtime_of(const CacheView& cache, const Context& context) {
+  REPRISE_CHECK(context.runtime != nullptr && context.runtime->device() == cache.device,
+                "keys and values on device {} without its runtime", name_of(cache.device));
+  return context.runtime;
+}
+
 }  // namespace
+
+void copy_tokens(const CacheView& from, int64_t from_offset, const CacheView& to, int64_t to_offset,
+                 int32_t tokens, int64_t layers, DeviceRuntime& runtime) {
+  REPRISE_CHECK(from.kv_heads == to.kv_heads && from.head_dim == to.head_dim &&
+                    from.dtype == to.dtype && from.device == to.device,
+                "caches differ: {} kv heads of {} in {} and {} of {} in {}", from.kv_heads,
+                from.head_dim, name_of(from.dtype), to.kv_heads, to.head_dim, name_of(to.dtype));
+  const size_t element = size_of(from.dtype);
+  const auto bytes = [&](int64_t elements) { return static_cast<size_t>(elements) * element; };
+  // Where the heads of all layers are equally far apart, they are the rows of one copy.
+  const auto is_even = [](const CacheView& cache) {
+    return cache.layer_stride == cache.kv_heads * cache.head_stride;
+  };
+  const int64_t copies = is_even(from) && is_even(to) ? 1 : layers;
+  const auto rows = static_cast<size_t>(layers / copies * from.kv_heads);
+  for (int64_t copy = 0; copy < copies; ++copy) {
+    const size_t source = bytes(from_offset + copy * from.layer_stride);
+    const size_t target = bytes(to_offset + copy * to.layer_stride);
+    const auto move = [&](void* into, const void* of) {
+      runtime.copy_within(static_cast<char*>(into) + target, bytes(to.head_stride),
+                          static_cast<const char*>(of) + source, bytes(from.head_stride),
+                          bytes(tokens * from.head_dim), rows);
+    };
+    move(to.keys, from.keys);
+    move(to.values, from.values);
+  }
+}
 
 SegmentBuffer copy_out(const CacheView& cache, int64_t layers, std::span<const TokenRun> runs,
                        const Context& context) {
-  require_device(cache.device, "a copy of keys and values");
   const int32_t first_token = runs.front().first_token;
-  SegmentBuffer states({.layers = layers,
-                        .kv_heads = cache.kv_heads,
-                        .tokens = runs.back().first_token + runs.back().tokens - first_token,
-                        .head_dim = cache.head_dim,
-                        .dtype = cache.dtype});
+  const SegmentShape shape{.layers = layers,
+                           .kv_heads = cache.kv_heads,
+                           .tokens = runs.back().first_token + runs.back().tokens - first_token,
+                           .head_dim = cache.head_dim,
+                           .dtype = cache.dtype};
+  if (cache.device != Device::kCpu) {
+    const DeviceSegment gathered(runtime_of(cache, context), shape);
+    for (const TokenRun& run : runs)
+      copy_tokens(cache, run.offset, gathered.view(),
+                  (run.first_token - first_token) * cache.head_dim, run.tokens, layers,
+                  *gathered.runtime());
+    return gathered.to_host();
+  }
+  SegmentBuffer states(shape);
   parallel_for(context, layers, [&](int64_t layer, int) {
     for (const TokenRun& run : runs)
       for_each_stretch(states.shape, first_token, run, cache, layer,
@@ -49,7 +91,6 @@ SegmentBuffer copy_out(const CacheView& cache, int64_t layers, std::span<const T
 
 void copy_back(const SegmentBuffer& states, int32_t first_token, std::span<const TokenRun> runs,
                const CacheView& cache, const Context& context) {
-  require_device(cache.device, "a copy of keys and values");
   const SegmentShape& shape = states.shape;
   REPRISE_CHECK(cache.dtype == shape.dtype && cache.kv_heads == shape.kv_heads &&
                     cache.head_dim == shape.head_dim,
@@ -59,6 +100,13 @@ void copy_back(const SegmentBuffer& states, int32_t first_token, std::span<const
     REPRISE_CHECK(first_token <= run.first_token &&
                       run.first_token + run.tokens <= first_token + shape.tokens,
                   "tokens from {} on of {} from {} on", run.first_token, shape.tokens, first_token);
+  if (cache.device != Device::kCpu) {
+    const DeviceSegment arrived(runtime_of(cache, context), states);
+    for (const TokenRun& run : runs)
+      copy_tokens(arrived.view(), (run.first_token - first_token) * cache.head_dim, cache,
+                  run.offset, run.tokens, shape.layers, *arrived.runtime());
+    return;
+  }
   parallel_for(context, shape.layers, [&](int64_t layer, int) {
     for (const TokenRun& run : runs)
       for_each_stretch(

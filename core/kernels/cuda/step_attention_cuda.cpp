@@ -18,8 +18,7 @@ class CudaStepAttention final : public StepAttention {
     for (const kv::CacheView& cache : plan.caches)
       if (cache.device != Device::kCuda)
         raise(
-            "a plan with a cache in the memory of device {} on device cuda: methods that keep "
-            "prefixes of their own (prompt_cache) run on the CPU alone",
+            "a plan with a cache in the memory of device {} on device cuda: copy its states there",
             name_of(cache.device));
     if (plan.rows() > 0)
       REPRISE_CHECK(!plan.caches.empty(), "{} rows, but no cache to write them to", plan.rows());

@@ -226,6 +226,45 @@ TEST_F(CudaModel, SampledTokensAreThoseOfTheSameLogitsOnTheCpu) {
     EXPECT_EQ(event.token, (want.at({event.request, event.index})));
 }
 
+// The logits of three requests' draws in a cache that holds two of them, or all.
+Drawn crowded(Decoder& decoder, const Context& context, int32_t blocks, engine::SwapStats* stats) {
+  engine::EngineOptions options{.limits = {.max_batch = 3, .max_sequence_tokens = 32},
+                                .kv_dtype = kCache,
+                                .step_tokens = 32,
+                                .num_blocks = blocks,
+                                .swap = {.preemption = engine::Preemption::kSwapHost}};
+  engine::Engine engine(context, decoder, methods::make_method("paged", {{"block_tokens", 8}}),
+                        options);
+  Drawn drawn;
+  engine.observe_logits([&](const engine::LogitsRow& row) {
+    drawn.logits[{row.request, row.index}] = {row.logits.begin(), row.logits.end()};
+  });
+  for (int32_t id = 0; id < 3; ++id)
+    engine.submit({.id = id,
+                   .prompt = some_ids(11, id),
+                   .max_new_tokens = 18,
+                   .logits = engine::LogitsMode::kDrawn});
+  const std::vector<engine::TokenEvent> events = engine.run();
+  engine::require_served(events);
+  for (const engine::TokenEvent& event : events)
+    if (event.has_token()) drawn.tokens[event.request].push_back(event.token);
+  *stats = engine.swap_stats();
+  return drawn;
+}
+
+// What was computed of a preempted sequence leaves the device, and comes back to other blocks.
+TEST_F(CudaModel, PreemptedSequencesFindTheirStatesAgain) {
+  Decoder& decoder = load(small_model("llama-3-8b", 32), DType::kF32);
+  engine::SwapStats none, some;
+  const Drawn want = crowded(decoder, context_, 12, &none);
+  const Drawn got = crowded(decoder, context_, 8, &some);
+  EXPECT_EQ(none.swapped_out, 0);
+  EXPECT_GT(some.swapped_out, 0);
+  EXPECT_EQ(some.swapped_in, some.swapped_out);
+  EXPECT_EQ(some.lost + some.failed, 0);
+  expect_alike(got, want, bound_of(kCache), "swapped");
+}
+
 TEST_F(CudaModel, HiddenStatesComeBackFromTheDevice) {
   const Json config = small_model("llama-2-7b", 32);
   Decoder& decoder = load(config, DType::kF32);

@@ -62,11 +62,12 @@ kv::StoreIdentity identity_of(const PmlRunCommand& command, const ChosenModel& c
 
 // All of the schema's states fit into memory, or lie in the folder and are read from there.
 kv::SegmentStoreOptions store_options(const PmlRunCommand& command, const ChosenModel& chosen,
-                                      const pml::CompiledSchema& schema) {
+                                      const pml::CompiledSchema& schema,
+                                      std::shared_ptr<DeviceRuntime> runtime) {
   if (!command.store.empty()) return {.directory = command.store, .verify = kv::Verify::kHeader};
   const int64_t bytes = cache::state_bytes(cache::encoding_of(schema, mode_of(command)),
                                            chosen.config, chosen.kv_dtype);
-  return {.host_bytes = std::max<int64_t>(bytes, 1)};
+  return {.host_bytes = std::max<int64_t>(bytes, 1), .runtime = std::move(runtime)};
 }
 
 std::string ms(double seconds) { return short_number(seconds * 1e3); }
@@ -104,7 +105,7 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
   const bool is_cached = command.no_cache.empty();
   const auto decoder = load_chosen(chosen, command.model, context);
 
-  kv::SegmentStore store(store_options(command, chosen, compiled.schema));
+  kv::SegmentStore store(store_options(command, chosen, compiled.schema, decoder->runtime()));
   cache::ModuleStates states(
       *decoder, store, compiled.schema, mode_of(command), identity_of(command, chosen),
       {.kv_dtype = chosen.kv_dtype, .step_tokens = command.generation.prefill_chunk});
@@ -132,7 +133,7 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
   options.kv_dtype = chosen.kv_dtype;
   options.step_tokens = command.generation.prefill_chunk;
   options.contributors = {imports};
-  if (!command.store.empty()) options.policy = std::make_shared<cache::CheckedLayers>(imports);
+  options.policy = std::make_shared<cache::ReadyLayers>(imports);
   options.clock_ns = experiments::now_ns;
   engine::Engine engine(context, *decoder, std::move(method), options);
   TokenPrinter printer = output_printer(compiled.tokenizer->stream(), tokenizer::StopText({}));

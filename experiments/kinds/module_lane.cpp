@@ -22,8 +22,9 @@ void ModuleLaneOptions::visit(reuse::OptionVisitor& visitor) {
   cache.visit(visitor);
   visitor.word({"tier", "",
                 "where the modules lie when a request comes: in memory, in files that the system "
-                "has in memory, in files that it has not"},
-               {"host", "disk", "cold_disk"}, tier);
+                "has in memory, in files that it has not, in the memory of the device that "
+                "computes (with --device cuda, which copies them there from the others)"},
+               {"host", "disk", "cold_disk", "device"}, tier);
 }
 
 std::vector<reuse::Preset<ModuleLaneOptions>> ModuleLaneOptions::presets() {
@@ -42,19 +43,24 @@ OwnMethod prompt_cache_method() {
 }
 
 ModuleLane::ModuleLane(const Json& options, model::Decoder& decoder, const Context& context,
-                       pml::CompiledSchema schema, const prompt_cache::EncodeOptions& encode)
+                       pml::CompiledSchema schema, prompt_cache::EncodeOptions encode)
     : options_(read(JsonObject(options, "options of method \"prompt_cache\""))),
       decoder_(decoder),
       context_(context),
       schema_(std::make_unique<const pml::CompiledSchema>(std::move(schema))),
       imports_(std::make_shared<prompt_cache::ModuleImports>()) {
   const prompt_cache::Mode mode = prompt_cache::mode_named(options_.cache.mode);
-  kv::SegmentStoreOptions of_store;
-  if (options_.tier == "host") {
+  if (options_.tier == "device" && decoder.runtime() == nullptr)
+    raise(
+        "modules in the tier \"device\" of method \"prompt_cache\" lie in a GPU's memory: use "
+        "--device cuda, or the tier \"host\", where a CPU reads them in place");
+  kv::SegmentStoreOptions of_store{.runtime = decoder.runtime()};
+  if (!options_.is_in_files()) {
     // At least one: a schema may have nothing to keep.
     of_store.host_bytes =
         std::max<int64_t>(1, prompt_cache::state_bytes(prompt_cache::encoding_of(*schema_, mode),
                                                        decoder.config(), encode.kv_dtype));
+    if (options_.tier == "device") encode.device_bytes = of_store.host_bytes;
   } else {
     folder_ = make_module_folder();
     of_store.directory = *folder_;
@@ -71,7 +77,7 @@ ModuleLane::ModuleLane(const Json& options, model::Decoder& decoder, const Conte
 int64_t ModuleLane::held_tokens(const Json& given, const pml::CompiledSchema& schema) {
   const ModuleLaneOptions options = read(JsonObject(given, "options of method \"prompt_cache\""));
   int64_t tokens = options.cache.copies ? schema.length : 0;
-  if (options.tier != "host") return tokens;
+  if (options.is_in_files()) return tokens;
   const prompt_cache::Encoding encoding =
       prompt_cache::encoding_of(schema, prompt_cache::mode_named(options.cache.mode));
   for (const prompt_cache::StateUnit& unit : encoding.units) tokens += unit.tokens;
@@ -91,7 +97,7 @@ engine::Request ModuleLane::prepare(int64_t id, const pml::CompiledPrompt& promp
 
 void ModuleLane::join(engine::EngineOptions& options) const {
   options.contributors.push_back(imports_);
-  if (folder_ != nullptr) options.policy = std::make_shared<prompt_cache::CheckedLayers>(imports_);
+  options.policy = std::make_shared<prompt_cache::ReadyLayers>(imports_);
 }
 
 int64_t ModuleLane::module_bytes() const {

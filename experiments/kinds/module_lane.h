@@ -24,9 +24,10 @@ inline constexpr const char* kPromptCache = "prompt_cache";
 struct ModuleLaneOptions {
   prompt_cache::PromptCacheOptions cache;
   // Where the modules' states lie when a request comes: in memory; in files that the system has in
-  // memory; in files that it has not.
-  std::string tier = "host";  // "host", "disk", "cold_disk"
+  // memory; in files that it has not; in the memory of the device that computes.
+  std::string tier = "host";  // "host", "disk", "cold_disk", "device"
 
+  [[nodiscard]] bool is_in_files() const { return tier == "disk" || tier == "cold_disk"; }
   void visit(reuse::OptionVisitor& visitor);
   static std::vector<reuse::Preset<ModuleLaneOptions>> presets();
 };
@@ -35,7 +36,7 @@ class ModuleLane {
  public:
   // Encodes the schema's modules. `decoder` must outlive the lane.
   ModuleLane(const Json& options, model::Decoder& decoder, const Context& context,
-             pml::CompiledSchema schema, const prompt_cache::EncodeOptions& encode);
+             pml::CompiledSchema schema, prompt_cache::EncodeOptions encode);
 
   // Tokens whose keys and values such a lane holds in memory at once, before any lane is made:
   // those of every text that it encodes, where these do not lie in files, and those that a request

@@ -4,13 +4,14 @@
 #include <cstring>
 
 #include "core/kernels/cpu/attention_task.h"
+#include "core/kv/token_states.h"
 
 namespace reprise::prompt_cache {
 namespace {
 
-// Kernels cut a segment into tiles that begin at multiples of this in its block. A copy begins
-// where the original does between two, so that both are summed in the same order and give the same
-// bits.
+// Kernels cut a segment into tiles that begin at multiples of this in its block (a GPU's at
+// multiples of half of it). A copy begins where the original does between two, so that both are
+// summed in the same order and give the same bits.
 constexpr int32_t kTile = kernels::cpu::kKeyTile;
 
 // From the end of what was placed before, the next token to begin with.
@@ -42,17 +43,42 @@ void copy_layer(const std::vector<StateRun>& runs, const std::vector<StateRun>& 
   }
 }
 
+void copy_on_device(const std::vector<StateRun>& runs, const std::vector<StateRun>& copies,
+                    int64_t layers, DeviceRuntime& runtime) {
+  for (const StateRun& run : runs) {
+    run.states->arriving->begin_layers(layers - 1);
+    run.states->arriving->await_copies();
+  }
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const kv::CacheView& from = runs[i].states->view;
+    kv::copy_tokens(from, runs[i].first * from.head_dim, copies[i].states->view,
+                    copies[i].first * from.head_dim, runs[i].tokens, layers, runtime);
+  }
+  runtime.synchronize();  // whoever times the copy means all of it
+}
+
+// Whether a buffer of `has` holds `wanted`.
+bool fits(const kv::SegmentShape& has, kv::SegmentShape wanted) {
+  if (has.tokens < wanted.tokens) return false;
+  wanted.tokens = has.tokens;
+  return wanted == has;
+}
+
 }  // namespace
 
 std::shared_ptr<const kv::SegmentBuffer> CopyBuffer::take(const kv::SegmentShape& shape) {
-  const auto fits = [&] {
-    kv::SegmentShape wanted = last_->shape;
-    wanted.tokens = shape.tokens;
-    return wanted == shape && last_->shape.tokens >= shape.tokens;
-  };
-  if (last_ == nullptr || last_.use_count() > 1 || !fits())
+  if (last_ == nullptr || last_.use_count() > 1 || !fits(last_->shape, shape))
     last_ = std::make_shared<const kv::SegmentBuffer>(shape);
   return last_;
+}
+
+std::shared_ptr<const kv::DeviceSegment> CopyBuffer::take(
+    const std::shared_ptr<DeviceRuntime>& runtime, const kv::SegmentShape& shape) {
+  std::shared_ptr<const kv::DeviceSegment>& last = last_on_device_;
+  if (last == nullptr || last.use_count() > 1 || last->runtime() != runtime ||
+      !fits(last->shape(), shape))
+    last = std::make_shared<const kv::DeviceSegment>(runtime, shape);
+  return last;
 }
 
 CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers, const Context& context,
@@ -73,11 +99,18 @@ CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers, cons
                          .tokens = end,
                          .head_dim = like.head_dim,
                          .dtype = like.dtype};
-  const auto owner = buffer.take(shape);
-  const auto states =
-      std::make_shared<const SharedStates>(SharedStates{.view = owner->view(), .owner = owner});
-  for (StateRun& run : out.runs) run.states = states;
-  parallel_for(context, layers, [&](int64_t layer, int) { copy_layer(runs, out.runs, layer); });
+  const auto place = [&](const auto& owner) {
+    const auto states =
+        std::make_shared<const SharedStates>(SharedStates{.view = owner->view(), .owner = owner});
+    for (StateRun& run : out.runs) run.states = states;
+  };
+  if (const kv::DeviceSegment* on_device = runs[0].states->arriving; on_device != nullptr) {
+    place(buffer.take(on_device->runtime(), shape));
+    copy_on_device(runs, out.runs, layers, *on_device->runtime());
+  } else {
+    place(buffer.take(shape));
+    parallel_for(context, layers, [&](int64_t layer, int) { copy_layer(runs, out.runs, layer); });
+  }
   shape.tokens = tokens;
   out.bytes = shape.bytes();
   return out;

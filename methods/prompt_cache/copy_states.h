@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/device/context.h"
+#include "core/kv/device_segment.h"
 #include "core/kv/segment_buffer.h"
 #include "methods/prompt_cache/imports.h"
 
@@ -19,9 +20,13 @@ class CopyBuffer {
   // Room for `shape` at least, of any content: the last one unless it is too small or its states
   // are still in use.
   std::shared_ptr<const kv::SegmentBuffer> take(const kv::SegmentShape& shape);
+  // The same in the memory of a device.
+  std::shared_ptr<const kv::DeviceSegment> take(const std::shared_ptr<DeviceRuntime>& runtime,
+                                                const kv::SegmentShape& shape);
 
  private:
   std::shared_ptr<const kv::SegmentBuffer> last_;
+  std::shared_ptr<const kv::DeviceSegment> last_on_device_;
 };
 
 struct CopiedStates {
@@ -30,7 +35,7 @@ struct CopiedStates {
 };
 
 // All states of one shape and dtype, `layers` of them. Layers are copied by the threads of
-// `context`.
+// `context`, or by the device that the states are on or arrive at.
 CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers, const Context& context,
                          CopyBuffer& buffer);
 

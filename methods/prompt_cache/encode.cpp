@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/kv/device_segment.h"
 #include "core/reuse/plan_builder.h"
 
 namespace reprise::prompt_cache {
@@ -52,19 +53,21 @@ void append_seen(std::span<const SeenRun> seen, int32_t first, kv::AttentionPlan
 
 }  // namespace
 
-kv::SegmentBuffer compute_states(model::Decoder& decoder, const PlacedTokens& placed,
-                                 const EncodeOptions& options, std::span<const SeenRun> seen,
-                                 model::LayerPolicy* policy) {
+namespace {
+
+// Into keys and values that lie where the model computes.
+void compute_into(const kv::CacheView& states, model::Decoder& decoder, const PlacedTokens& placed,
+                  const EncodeOptions& options, std::span<const SeenRun> seen,
+                  model::LayerPolicy* policy) {
   const model::ModelConfig& config = decoder.config();
   const auto tokens = static_cast<int32_t>(placed.tokens.size());
-  kv::SegmentBuffer states(state_shape(config, tokens, options.kv_dtype));
   kv::AttentionPlan plan;
   for (int32_t first = 0; first < tokens; first += options.step_tokens) {
     const reuse::StepSequence part{.rows = std::min(options.step_tokens, tokens - first),
                                    .first_token = first,
                                    .positions = placed.positions,
                                    .length = placed.positions.back() + 1};
-    plan.begin(states.view());
+    plan.begin(states);
     reuse::append_rows(part, plan);
     for (int32_t row = 0; row < part.rows; ++row)
       plan.row_slots[static_cast<size_t>(row)] = (first + row) * config.head_dim;
@@ -78,6 +81,22 @@ kv::SegmentBuffer compute_states(model::Decoder& decoder, const PlacedTokens& pl
          .policy = policy},
         {});
   }
+}
+
+}  // namespace
+
+kv::SegmentBuffer compute_states(model::Decoder& decoder, const PlacedTokens& placed,
+                                 const EncodeOptions& options, std::span<const SeenRun> seen,
+                                 model::LayerPolicy* policy) {
+  const kv::SegmentShape shape =
+      state_shape(decoder.config(), std::ssize(placed.tokens), options.kv_dtype);
+  if (decoder.runtime() != nullptr) {
+    const kv::DeviceSegment states(decoder.runtime(), shape);
+    compute_into(states.view(), decoder, placed, options, seen, policy);
+    return states.to_host();
+  }
+  kv::SegmentBuffer states(shape);
+  compute_into(states.view(), decoder, placed, options, seen, policy);
   return states;
 }
 

@@ -15,6 +15,9 @@ namespace reprise::prompt_cache {
 struct EncodeOptions {
   DType kv_dtype = DType::kF32;
   int32_t step_tokens = 512;  // rows computed at once
+  // On another device than the CPU: the most that states may take of its memory between prompts.
+  // What is beyond that is copied from the host for each prompt.
+  int64_t device_bytes = 0;
 };
 
 // Tokens at positions that rise, consecutive or not.

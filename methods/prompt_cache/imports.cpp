@@ -53,9 +53,13 @@ void ModuleImports::attach(reuse::RequestId id, std::vector<StateRun> runs, int3
 }
 
 void ModuleImports::detach(reuse::RequestId id) {
-  imports_.erase(id);
+  const auto found = imports_.find(id);
+  if (found == imports_.end()) return;
+  for (const StateRun& run : found->second.runs)
+    if (run.states->arriving != nullptr) run.states->arriving->drop_source();
+  imports_.erase(found);
   is_lasting_ = false;
-  unchecked_.clear();  // the next plan is written anew; until then no file is held
+  pending_.clear();  // the next plan is written anew; until then no file is held
 }
 
 void ModuleImports::append(reuse::StepBatch batch, kv::AttentionPlan& plan) {
@@ -65,7 +69,7 @@ void ModuleImports::append(reuse::StepBatch batch, kv::AttentionPlan& plan) {
   };
   use_ = {};
   is_lasting_ = true;
-  unchecked_.clear();
+  pending_.clear();
   std::map<const SharedStates*, int32_t> caches;
   std::map<RunKey, Added> added;
   for (const reuse::StepSequence& sequence : batch) {
@@ -85,7 +89,7 @@ void ModuleImports::append(reuse::StepBatch batch, kv::AttentionPlan& plan) {
         const auto [cache, is_new_cache] = caches.emplace(run.states.get(), 0);
         if (is_new_cache) {
           cache->second = plan.add_cache(run.states->view);
-          if (run.states->unchecked != nullptr) unchecked_.push_back(run.states);
+          if (run.states->is_pending()) pending_.push_back(run.states);
         }
         entry->second.segment = add_run(run, cache->second, plan);
         ++use_.segments;
@@ -102,8 +106,26 @@ void ModuleImports::append(reuse::StepBatch batch, kv::AttentionPlan& plan) {
   }
 }
 
-void ModuleImports::check_layer(int64_t layer) const {
-  for (const auto& states : unchecked_) states->unchecked->check_layer(layer);
+void ModuleImports::prepare_layer(int64_t layer) const {
+  kv::DeviceSegment* last = nullptr;
+  const auto copy = [&](int64_t which) {
+    for (const auto& states : pending_)
+      if (kv::DeviceSegment* segment = states->arriving;
+          segment != nullptr && which < segment->shape().layers)
+        (last = segment)->begin_layers(which);
+  };
+  for (const auto& states : pending_)
+    if (states->arriving == nullptr) states->unchecked->check_layer(layer);
+  copy(layer);
+  if (last == nullptr) return;
+  for (const auto& states : pending_)
+    if (states->arriving != nullptr) states->arriving->await_copies();
+  copy(layer + 1);
+}
+
+bool ModuleImports::is_pending() const {
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [](const auto& states) { return states->is_pending(); });
 }
 
 bool ModuleImports::goes_on(reuse::StepBatch /*batch*/) const { return is_lasting_; }

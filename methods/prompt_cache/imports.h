@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/kv/device_segment.h"
 #include "core/kv/plan.h"
 #include "core/kv/segment_store.h"
 #include "core/model/network/layer_policy.h"
@@ -20,8 +21,17 @@ namespace reprise::prompt_cache {
 struct SharedStates {
   kv::CacheView view;
   std::shared_ptr<const void> owner;
-  // What `owner` is where the states may not have been checked yet (Verify::kHeader), else null.
+  // Where the states may not have been checked yet (Verify::kHeader), else null. Lives with
+  // `owner`.
   const kv::SegmentHandle* unchecked = nullptr;
+  // Where the view is a device's, which layers are copied to as steps come to them; else null.
+  // Lives with `owner`.
+  kv::DeviceSegment* arriving = nullptr;
+
+  // Whether prepare_layer() has something left to do.
+  [[nodiscard]] bool is_pending() const {
+    return arriving != nullptr ? !arriving->is_whole() : unchecked != nullptr;
+  }
 };
 
 // Tokens [first, first + tokens) of some states.
@@ -61,9 +71,12 @@ class ModuleImports final : public reuse::PlanContributor {
   void append(reuse::StepBatch batch, kv::AttentionPlan& plan) override;
   [[nodiscard]] bool goes_on(reuse::StepBatch batch) const override;
 
-  // Checks a layer of all unchecked states that the latest plan reads. Throws as
+  // Makes a layer ready of all states that the latest plan reads: checked, where that has not been
+  // done, and on the device that computes, where the copy of the next one then begins. Throws as
   // SegmentHandle::check_layer().
-  void check_layer(int64_t layer) const;
+  void prepare_layer(int64_t layer) const;
+  // Whether there are states for which that does something.
+  [[nodiscard]] bool is_pending() const;
 
   // Of the plan appended last.
   struct PlanUse {
@@ -83,20 +96,21 @@ class ModuleImports final : public reuse::PlanContributor {
   PlanUse use_;
   // Whether the latest contribution holds as long as its sequences go on by single tokens.
   bool is_lasting_ = false;
-  std::vector<std::shared_ptr<const SharedStates>> unchecked_;  // that the latest plan reads
+  std::vector<std::shared_ptr<const SharedStates>> pending_;  // that the latest plan reads
 };
 
-// For an engine whose requests import states that are read from files as they are used: each layer
-// is checked before it is attended to, so that a step over damaged states throws and nothing is
-// drawn from them. Layers compute as they are.
-class CheckedLayers final : public model::LayerPolicy {
+// For an engine whose requests import states that are read from files or copied to a device as they
+// are used: each layer is made ready before it is attended to. A step over damaged states throws,
+// and nothing is drawn from them. Layers compute as they are.
+class ReadyLayers final : public model::LayerPolicy {
  public:
-  explicit CheckedLayers(std::shared_ptr<const ModuleImports> imports)
+  explicit ReadyLayers(std::shared_ptr<const ModuleImports> imports)
       : imports_(std::move(imports)) {}
   model::LayerChoice choose(model::LayerInput& input) override {
-    imports_->check_layer(input.layer());
+    imports_->prepare_layer(input.layer());
     return {};
   }
+  [[nodiscard]] bool has_a_say() const override { return imports_->is_pending(); }
 
  private:
   std::shared_ptr<const ModuleImports> imports_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -46,13 +47,18 @@ ModuleStates::ModuleStates(model::Decoder& decoder, kv::SegmentStore& store,
       encoding_(encoding_of(schema, mode)),
       identity_(whose),
       options_(options) {
+  if (decoder.runtime() != nullptr && mode == Mode::kRepair)
+    raise(
+        "repaired states on device {}: which tokens are computed again is decided by their keys "
+        "and values in the host's memory; use --device cpu, or another mode than \"repair\"",
+        name_of(decoder.runtime()->device()));
   identity_.schema = hash_of(schema, encoding_, mode);
-  identity_.dtype = fmt::format(
-      "{}{}, keys and values {}", name_of(decoder.dtype()),
-      is_quantized(decoder.weight_format())
-          ? fmt::format(" with weights in {}", name_of(decoder.weight_format()))
-          : "",
-      name_of(options.kv_dtype));
+  identity_.dtype =
+      fmt::format("{}{}, keys and values {}", name_of(decoder.dtype()),
+                  is_quantized(decoder.weight_format())
+                      ? fmt::format(" with weights in {}", name_of(decoder.weight_format()))
+                      : "",
+                  name_of(options.kv_dtype));
   pass_of_unit_.resize(encoding_.units.size());
   in_use_.resize(encoding_.units.size());
   for (size_t pass = 0; pass < encoding_.passes.size(); ++pass)
@@ -104,21 +110,57 @@ void ModuleStates::compute(int32_t pass, EncodeReport& report) {
 
 std::shared_ptr<const SharedStates> ModuleStates::find(int32_t unit) {
   std::weak_ptr<const SharedStates>& in_use = in_use_[static_cast<size_t>(unit)];
-  if (auto states = in_use.lock()) return states;
-  std::optional<kv::SegmentHandle> handle;
-  try {
-    handle = store_.acquire(key_of(unit));
-  } catch (const Error&) {  // damaged; the store has forgotten it
-    store_.erase(key_of(unit));
+  std::shared_ptr<const SharedStates> states = in_use.lock();
+  if (!states) {
+    std::optional<kv::SegmentHandle> handle;
+    try {
+      handle = store_.acquire(key_of(unit));
+    } catch (const Error&) {  // damaged; the store has forgotten it
+      store_.erase(key_of(unit));
+    }
+    if (!handle) return nullptr;
+    states = states_of(std::move(*handle));
+    in_use = states;
   }
-  if (!handle) return nullptr;
-  const auto owner = std::make_shared<const kv::SegmentHandle>(std::move(*handle));
-  const auto states = std::make_shared<const SharedStates>(
-      SharedStates{.view = owner->view(),
-                   .owner = owner,
-                   .unchecked = owner->tier() == kv::Tier::kDisk ? owner.get() : nullptr});
-  in_use = states;
+  keep_on_device(unit, states);
   return states;
+}
+
+std::shared_ptr<const SharedStates> ModuleStates::states_of(kv::SegmentHandle handle) const {
+  auto held = std::make_shared<const kv::SegmentHandle>(std::move(handle));
+  const kv::SegmentHandle* unchecked = held->tier() == kv::Tier::kDisk ? held.get() : nullptr;
+  if (decoder_.runtime() == nullptr) {
+    const kv::CacheView view = held->view();
+    return std::make_shared<const SharedStates>(
+        SharedStates{.view = view, .owner = std::move(held), .unchecked = unchecked});
+  }
+  struct Arriving {
+    Arriving(const std::shared_ptr<DeviceRuntime>& runtime,
+             const std::shared_ptr<const kv::SegmentHandle>& from, bool is_read_ahead)
+        : file(is_read_ahead ? from : nullptr), segment(runtime, from) {}
+    std::shared_ptr<const kv::SegmentHandle> file;
+    kv::DeviceSegment segment;
+  };
+  const auto owner =
+      std::make_shared<Arriving>(decoder_.runtime(), held, /*is_read_ahead=*/unchecked != nullptr);
+  return std::make_shared<const SharedStates>(SharedStates{.view = owner->segment.view(),
+                                                           .owner = owner,
+                                                           .unchecked = unchecked,
+                                                           .arriving = &owner->segment});
+}
+
+void ModuleStates::keep_on_device(int32_t unit, const std::shared_ptr<const SharedStates>& states) {
+  if (states->arriving == nullptr || options_.device_bytes == 0) return;
+  std::erase_if(on_device_, [&](const auto& kept) { return kept.first == unit; });
+  const auto bytes_of = [](const SharedStates& one) { return one.arriving->shape().bytes(); };
+  int64_t bytes = bytes_of(*states);
+  if (bytes > options_.device_bytes) return;
+  for (const auto& [of, kept] : on_device_) bytes += bytes_of(*kept);
+  while (bytes > options_.device_bytes) {
+    bytes -= bytes_of(*on_device_.front().second);
+    on_device_.erase(on_device_.begin());
+  }
+  on_device_.emplace_back(unit, states);
 }
 
 void ModuleStates::prefetch(const pml::CompiledPrompt& prompt) {

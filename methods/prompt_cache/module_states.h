@@ -51,6 +51,10 @@ class ModuleStates {
  private:
   // Null where the store does not hold the unit.
   std::shared_ptr<const SharedStates> find(int32_t unit);
+  // Where steps read them: in place, or on the device that computes.
+  [[nodiscard]] std::shared_ptr<const SharedStates> states_of(kv::SegmentHandle handle) const;
+  // Keeps states on the device, in place of those that were used longest ago.
+  void keep_on_device(int32_t unit, const std::shared_ptr<const SharedStates>& states);
   void compute(int32_t pass, EncodeReport& report);
   [[nodiscard]] bool is_there(int32_t unit);
 
@@ -63,6 +67,8 @@ class ModuleStates {
   EncodeOptions options_;
   std::vector<int32_t> pass_of_unit_;                      // [units]
   std::vector<std::weak_ptr<const SharedStates>> in_use_;  // [units]
+  // Of options_.device_bytes; the latest used last.
+  std::vector<std::pair<int32_t, std::shared_ptr<const SharedStates>>> on_device_;
 };
 
 }  // namespace reprise::prompt_cache

@@ -63,6 +63,9 @@ enum class BlockPoint : uint8_t {
 class LayerPolicy {
  public:
   virtual ~LayerPolicy() = default;
+  // Whether it has to be asked in the step that comes: where not, all layers compute, and a device
+  // may do the step as one that it has done before.
+  [[nodiscard]] virtual bool has_a_say() const { return true; }
   // Maps must live until the next call. Errors thrown here end the step.
   virtual LayerChoice choose(LayerInput& input) = 0;
   // Whether what it chooses differs from prompt to prompt, so that keys may be missing which a

@@ -12,6 +12,11 @@ PolicyChain::PolicyChain(std::vector<std::shared_ptr<LayerPolicy>> policies)
   for (const auto& policy : policies_) REPRISE_CHECK(policy != nullptr, "a chain with a gap");
 }
 
+bool PolicyChain::has_a_say() const {
+  return std::any_of(policies_.begin(), policies_.end(),
+                     [](const auto& policy) { return policy->has_a_say(); });
+}
+
 LayerChoice PolicyChain::choose(LayerInput& input) {
   LayerChoice together;
   for (size_t i = 0; i < policies_.size(); ++i) {

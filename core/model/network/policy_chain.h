@@ -17,6 +17,7 @@ class PolicyChain final : public LayerPolicy {
   // None may be null (CHECK).
   explicit PolicyChain(std::vector<std::shared_ptr<LayerPolicy>> policies);
 
+  [[nodiscard]] bool has_a_say() const override;
   LayerChoice choose(LayerInput& input) override;
   [[nodiscard]] bool is_of_prefill_alone() const override;
   void observe_map(int64_t layer, const kernels::MapView& map) override;

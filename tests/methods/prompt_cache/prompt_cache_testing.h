@@ -65,6 +65,7 @@ inline std::vector<Outcome> run_prompts(model::Decoder& decoder,
                                         const std::shared_ptr<ModuleImports>& imports) {
   engine::EngineOptions engine_options{
       .kv_dtype = options.kv_dtype, .step_tokens = options.step_tokens, .contributors = {imports}};
+  if (decoder.runtime() != nullptr) engine_options.policy = std::make_shared<ReadyLayers>(imports);
   const auto prefix_tokens = static_cast<int32_t>(options.prefix.size());
   engine_options.limits = {.max_batch = static_cast<int32_t>(prompts.size()),
                            .max_sequence_tokens = 512,

@@ -1,0 +1,166 @@
+// Prompt Cache on a device: states are computed there, kept in the host's memory or in files, and
+// copied beside the layers that read them.
+#include <gtest/gtest.h>
+
+#include "tests/core/kernels/cuda/device_context.h"
+#include "tests/core/kv/segment_testing.h"
+#include "tests/core/model/checkpoint/model_files.h"
+#include "tests/methods/prompt_cache/prompt_cache_testing.h"
+#include "tests/support/tiny_models.h"
+
+namespace reprise::prompt_cache {
+namespace {
+
+std::string three_modules() {
+  return "<schema name=\"s\">" + ids_text(some_ids(3, 1)) + module_text("a", some_ids(11, 2)) +
+         "<module name=\"b\">" + ids_text(some_ids(5, 3)) + "<param name=\"x\" len=\"4\"/>" +
+         ids_text(some_ids(6, 4)) + "</module><gap len=\"3\"/>" + module_text("c", some_ids(9, 5)) +
+         "</schema>";
+}
+const std::string kPrompt = "<prompt schema=\"s\"><a/><b x=\"51 52 53\"/><c/>61 62 63 64</prompt>";
+const std::string kOther = "<prompt schema=\"s\"><c/>71 72 73</prompt>";
+
+// As in the tests of models: what the device loses is the rounding to the cache's type.
+constexpr DType kCache = DType::kF16;
+constexpr double kBound = 0.14 / 8;
+
+constexpr EncodeOptions kEncode = {.kv_dtype = kCache, .step_tokens = 8};
+constexpr int64_t kMuch = int64_t{1} << 24;
+
+class CudaPromptCache : public testing::OnDevice {
+ protected:
+  void TearDown() override {
+    decoder_.reset();
+    OnDevice::TearDown();
+  }
+  model::Decoder& load(const char* shape, int64_t head_dim) {
+    config_ = testing::scaled_down(shape, head_dim);
+    decoder_ = testing::random_decoder(config_, context_, DType::kF32);
+    return *decoder_;
+  }
+  [[nodiscard]] kv::SegmentStoreOptions in_memory() const {
+    return {.host_bytes = kMuch, .runtime = device_};
+  }
+
+  Json config_;
+  std::unique_ptr<model::Decoder> decoder_;
+};
+
+std::vector<Outcome> run(model::Decoder& decoder, const std::vector<PreparedPrompt>& prompts) {
+  return run_prompts(decoder, prompts, {.step_tokens = 3, .kv_dtype = kCache});
+}
+
+TEST_F(CudaPromptCache, PromptsGiveTheCpusLogits) {
+  for (const auto& [shape, head_dim] :
+       {std::pair{"llama-3-8b", 64}, std::pair{"falcon-7b", 64}, std::pair{"mpt-7b", 32}}) {
+    load(shape, head_dim);
+    const auto on_cpu = testing::random_decoder(config_, Context{.threads = 1, .isa = best_isa()});
+    for (const Mode mode : {Mode::kIsolated, Mode::kJoint}) {
+      Prepared there(*decoder_, three_modules(), mode, kEncode, in_memory());
+      Prepared here(*on_cpu, three_modules(), mode, kEncode);
+      const Outcome got = run(*decoder_, {there.prepare(kPrompt)})[0];
+      const Outcome want = run(*on_cpu, {here.prepare(kPrompt)})[0];
+      ASSERT_EQ(got.logits.size(), want.logits.size());
+      // Of the prompt's own tokens alone: generated ones may part where two logits nearly tie.
+      const size_t prompts = 9 * static_cast<size_t>(decoder_->config().vocab);
+      ASSERT_GT(want.logits.size(), prompts);
+      EXPECT_LE(max_difference(std::span(got.logits).first(prompts),
+                               std::span(want.logits).first(prompts)),
+                kBound)
+          << shape << " " << name_of(mode);
+    }
+    decoder_.reset();
+  }
+}
+
+// Wherever they come from, the same states give the same bits; what is kept on the device is copied
+// once.
+TEST_F(CudaPromptCache, StatesAreTheSameFromEachTier) {
+  load("llama-2-7b", 32);
+  Prepared host(*decoder_, three_modules(), Mode::kIsolated, kEncode, in_memory());
+  const Outcome want = run(*decoder_, {host.prepare(kPrompt)})[0];
+  EncodeOptions kept = kEncode;
+  kept.device_bytes = kMuch;
+  Prepared device(*decoder_, three_modules(), Mode::kIsolated, kept, in_memory());
+  const model::TempDir folder;
+  Prepared files(*decoder_, three_modules(), Mode::kIsolated, kEncode,
+                 {.directory = folder.path(), .verify = kv::Verify::kHeader});
+  for (Prepared* from : {&host, &device, &files})
+    for (int again = 0; again < 3; ++again)
+      EXPECT_EQ(run(*decoder_, {from->prepare(kPrompt)})[0], want) << again;
+  CopyBuffer buffer;  // as the paper has them: gathered first
+  for (int again = 0; again < 2; ++again)
+    EXPECT_EQ(run(*decoder_, {host.prepare(kPrompt, {.copies = true, .copy_buffer = &buffer})})[0],
+              want)
+        << again;
+  // Two prompts at once, which share what they both import.
+  const Outcome other = run(*decoder_, {host.prepare(kOther)})[0];
+  const std::vector<Outcome> both =
+      run(*decoder_, {device.prepare(kPrompt), device.prepare(kOther)});
+  EXPECT_LE(max_difference(both[0].logits, want.logits), kBound);
+  EXPECT_LE(max_difference(both[1].logits, other.logits), kBound);
+}
+
+// How many of a prompt's states are on the device when it has ended.
+TEST_F(CudaPromptCache, TheDeviceKeepsWhatItsBudgetHolds) {
+  load("llama-2-7b", 32);
+  const int64_t token = state_shape(decoder_->config(), 1, kCache).bytes();
+  const int64_t before = device_->memory().used_bytes();
+  const auto kept_bytes = [&](int64_t budget) {
+    EncodeOptions options = kEncode;
+    options.device_bytes = budget;
+    Prepared prepared(*decoder_, three_modules(), Mode::kIsolated, options, in_memory());
+    run(*decoder_, {prepared.prepare(kPrompt)});
+    run(*decoder_, {prepared.prepare(kOther)});
+    return device_->memory().used_bytes() - before;
+  };
+  kept_bytes(kMuch);  // the model's own buffers grow with its first steps
+  const int64_t nothing = kept_bytes(0);
+  EXPECT_EQ(kept_bytes(0), nothing);
+  EXPECT_EQ(kept_bytes(2 * token), nothing);
+  // Used last: the schema's own text of 3 tokens, then c with 9.
+  const auto held = [&](int64_t tokens) {  // keys and values, as the pool rounds them
+    return 2 * static_cast<int64_t>(cuda::size_class(static_cast<size_t>(tokens * token / 2)));
+  };
+  EXPECT_EQ(kept_bytes(8 * token), nothing + held(3));
+  EXPECT_EQ(kept_bytes(11 * token), nothing + held(9));
+  EXPECT_EQ(kept_bytes(12 * token), nothing + held(3) + held(9));
+  EXPECT_GE(kept_bytes(kMuch) - nothing, (3 + 11 + 11 + 9) * token);
+}
+
+TEST_F(CudaPromptCache, DecodeStepsAreReplayedOnceTheStatesAreThere) {
+  load("llama-2-7b", 32);
+  Prepared prepared(*decoder_, three_modules(), Mode::kIsolated, kEncode, in_memory());
+  run_prompts(*decoder_, {prepared.prepare(kPrompt)},
+              {.step_tokens = 3, .kv_dtype = kCache, .max_new_tokens = 12});
+  EXPECT_GE(device_->graphs().replays(), 5);
+}
+
+TEST_F(CudaPromptCache, DamagedStatesEndTheStepAndAreComputedAnew) {
+  load("llama-2-7b", 32);
+  const model::TempDir folder;
+  Prepared files(*decoder_, three_modules(), Mode::kIsolated, kEncode,
+                 {.directory = folder.path(), .verify = kv::Verify::kHeader});
+  const Outcome want = run(*decoder_, {files.prepare(kPrompt)})[0];
+  const std::filesystem::path path = kv::files_of(folder.path()).at(0);
+  std::string content = kv::content_of(path);
+  content[content.size() - 5] ^= 1;
+  kv::write_content(path, content);
+  EXPECT_THROW(run(*decoder_, {files.prepare(kPrompt)}), Error);
+  for (size_t unit = 0; unit < files.states.encoding().units.size(); ++unit)
+    files.store.erase(files.states.key_of(static_cast<int32_t>(unit)));
+  EXPECT_EQ(run(*decoder_, {files.prepare(kPrompt)})[0], want);
+}
+
+TEST_F(CudaPromptCache, RepairStaysOnTheCpuAndSaysSo) {
+  load("llama-2-7b", 32);
+  try {
+    const Prepared repair(*decoder_, three_modules(), Mode::kRepair, kEncode, in_memory());
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("--device cpu"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace reprise::prompt_cache

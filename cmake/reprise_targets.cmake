@@ -51,7 +51,7 @@ endfunction()
 # third of the time of these sources on the step from -O1 to -O3.
 function(reprise_compile_lightly)
   foreach(target IN LISTS ARGN)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   endforeach()
 endfunction()
 

@@ -98,8 +98,11 @@ def experiment(build, name, *options, most_s=None):
 
 
 def tables_stage(build):
-    """By benchmarks: experiments of kind attention run on the CPU alone."""
-    return Stage("3", "the papers' tables of one attention layer", 240, [bench(build, "cuda_attention_bench", "table3")])
+    return Stage("3", "the papers' tables of one attention layer", 240, [
+        bench(build, "cuda_attention_bench", "table3"),
+        experiment(build, "chunk_attention/table3", "--set", "dtypes=bf16", most_s=100),
+        experiment(build, "relay_attention/fig1_fig5", "--set", "dtypes=bf16", most_s=100),
+    ])
 
 
 def models_stage(build):

@@ -12,4 +12,9 @@ DeviceKernels* device_kernels(const Context& context, std::string_view operation
   return &context.runtime->kernels();
 }
 
+std::unique_ptr<WorkTimer> make_work_timer(const Context& context) {
+  DeviceKernels* device = device_kernels(context, "a timer");
+  return device == nullptr ? nullptr : device->make_work_timer(context);
+}
+
 }  // namespace reprise::kernels

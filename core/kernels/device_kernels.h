@@ -18,6 +18,7 @@
 #include "core/kernels/sampling.h"
 #include "core/kernels/step_attention.h"
 #include "core/kernels/weight_store.h"
+#include "core/kernels/work_timer.h"
 
 namespace reprise::kernels {
 
@@ -45,6 +46,8 @@ class DeviceKernels {
                                                                  const Weight::FillRows& fill,
                                                                  const Context& context) = 0;
   [[nodiscard]] virtual std::unique_ptr<StepAttention> make_step_attention() = 0;
+  // `context` is of this device.
+  [[nodiscard]] virtual std::unique_ptr<WorkTimer> make_work_timer(const Context& context) = 0;
 };
 
 // Those of the context's device, for an operation named in errors ("a norm"); null on the CPU.

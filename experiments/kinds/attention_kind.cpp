@@ -6,9 +6,9 @@
 
 #include "core/base/problems.h"
 #include "core/device/buffer.h"
-#include "core/device/machine_probe.h"
 #include "core/device/memory.h"
 #include "core/kernels/fetch_calibration.h"
+#include "experiments/kinds/attention_clock.h"
 #include "experiments/kinds/attention_lanes.h"
 #include "experiments/kinds/attention_metrics.h"
 #include "experiments/kinds/attention_samples.h"
@@ -40,25 +40,20 @@ double layer_bytes(const AttentionProblem& problem, const LayerWidth& width, DTy
   return qkv_costs(problem, width, dtype).bytes + mlp_costs(problem, width, dtype).bytes;
 }
 
-double elapsed_us(const std::function<void()>& work) {
-  const int64_t start_ns = now_ns();
-  work();
-  return static_cast<double>(now_ns() - start_ns) * 1e-3;
-}
-
 // One group under way.
 class AttentionRun {
  public:
-  AttentionRun(const Group& group, const Context& context, const MachineProbe& probe,
+  AttentionRun(const Group& group, const Context& context, AttentionClock& clock,
                const std::atomic<bool>& stop)
       : group_(group),
         stop_(stop),
         problem_(attention_problem(group)),
         context_(context),
-        probe_(probe),
+        clock_(clock),
         lanes_(group, problem_, context),
         samples_(group.methods.size()) {
-    if (const auto shadow = f32_shadow(problem_)) shadow_.emplace(group, *shadow, context);
+    if (const auto shadow = finest_shadow(problem_, context.device))
+      shadow_.emplace(group, *shadow, context);
     for (AttentionSamples& samples : samples_) samples.taking = Undisturbed(group.repetitions);
   }
 
@@ -139,7 +134,10 @@ class AttentionRun {
                     {"rounding_bound_share", deviation.bound_share},
                     {"max_difference", deviation.max_difference},
                     {"largest_output", deviation.largest_output}};
-    if (shadow_) answers["f32_shadow_bound_share"] = shadow_->deviation(m).bound_share;
+    if (shadow_)
+      answers[context_.device == Device::kCpu ? "f32_shadow_bound_share"
+                                              : "f16_shadow_bound_share"] =
+          shadow_->deviation(m).bound_share;
     return answers;
   }
 
@@ -147,29 +145,18 @@ class AttentionRun {
     if (stop_) throw Interrupted{};
     AttentionOperator& one = lanes_[m];
     AttentionTurn turn{.keys = lanes_.keys_at(lanes_.step()), .kv_bytes_read = one.kv_bytes_read()};
-    const auto prepare = [&] {
-      turn.beside = moment();
-      (void)wake_threads(context_);
-    };
+    const auto prepare = [&] { turn.beside = clock_.before(problem_.kv_dtype); };
     samples_[m].turns.push_back(samples_[m].taking.take(prepare, [&] {
-      turn.append_us = elapsed_us([&] { one.append(); });
-      turn.latency_us = elapsed_us([&] { one.attend(); });
+      turn.append_us = clock_.us([&] { one.append(); });
+      turn.latency_us = clock_.us([&] { one.attend(); });
+      clock_.after(turn.beside);
       return turn;
     }));
   }
 
-  // The read comes last: it empties the caches.
-  [[nodiscard]] MomentRates moment() const {
-    const double gflop_s =
-        probe_.sample(problem_.kv_dtype == DType::kBF16 ? Limit::kBf16 : Limit::kF32);
-    return {.dram_read_gb_s = probe_.sample(Limit::kDramRead), .gflop_s = gflop_s};
-  }
-
   double cold_us(const std::function<void()>& work) const {
     if (stop_) throw Interrupted{};
-    (void)probe_.sample(Limit::kDramRead);
-    (void)wake_threads(context_);
-    return elapsed_us(work);
+    return clock_.cold_us(work);
   }
 
   // What is asked for beside the steps.
@@ -222,13 +209,11 @@ class AttentionRun {
 
   [[nodiscard]] Json resolved_of(const AttentionOperator& one) const {
     Json resolved = one.resolved();
-    resolved.update(
-        Json{{"prompt_tokens", problem_.prompt_tokens},
-             {"shared_tokens", problem_.shared_tokens},
-             {"context_tokens", problem_.prompt_tokens - problem_.shared_tokens},
-             {"kv_heads", problem_.kv_heads},
-             {"caches", fmt::format("cold: {} MiB of other memory are read before each timed call",
-                                    probe_.buffer_bytes() >> 20)}});
+    resolved.update(Json{{"prompt_tokens", problem_.prompt_tokens},
+                         {"shared_tokens", problem_.shared_tokens},
+                         {"context_tokens", problem_.prompt_tokens - problem_.shared_tokens},
+                         {"kv_heads", problem_.kv_heads},
+                         {"caches", clock_.caches()}});
     return resolved;
   }
 
@@ -236,9 +221,9 @@ class AttentionRun {
   const std::atomic<bool>& stop_;
   AttentionProblem problem_;
   Context context_;
-  const MachineProbe& probe_;
+  AttentionClock& clock_;
   AttentionLanes lanes_;
-  std::optional<AttentionLanes> shadow_;  // see f32_shadow()
+  std::optional<AttentionLanes> shadow_;  // see finest_shadow()
   std::vector<AttentionSamples> samples_;
   LayerSamples layer_;
 };
@@ -250,12 +235,19 @@ int64_t step_of_sample(int64_t sample, int64_t samples, int64_t steps) {
 }
 
 std::string AttentionKind::missing(const MethodChoice& method) const {
-  return is_torch_method(method.name) ? baselines::torch_absence() : "";
+  if (!is_torch_method(method.name)) return "";
+  if (context_.device != Device::kCpu)
+    return "PyTorch's methods of this kind run on the CPU alone; tools/gpu_against_torch.py "
+           "compares on a GPU.";
+  return baselines::torch_absence();
 }
 
 void AttentionKind::check(const Group& group) {
   Problems problems;
-  problems.collect([&] { (void)width_of(group); });  // throws where it contradicts itself
+  problems.collect([&] {
+    if (width_of(group).hidden > 0)  // throws where it contradicts itself
+      require_device(context_.device, "timing the linear layers around the attention (hidden)");
+  });
   problems.collect([&] {
     const AttentionProblem problem = attention_problem(group);
     for (const MethodChoice& method : group.methods)
@@ -269,7 +261,7 @@ void AttentionKind::check(const Group& group) {
 
 MemoryNeed AttentionKind::memory_need(const Group& group) {
   const AttentionProblem problem = attention_problem(group);
-  const auto shadow = f32_shadow(problem);
+  const auto shadow = finest_shadow(problem, context_.device);
   const double caches = least_cache_bytes(group.methods, problem) +
                         (shadow ? least_cache_bytes(group.methods, *shadow) : 0.0);
   const double weights = layer_bytes(problem, width_of(group), group.dtype);
@@ -291,12 +283,12 @@ std::vector<std::vector<Measurement>> AttentionKind::measure_in_turn(
     std::span<const Group* const> groups, const Json& machine, const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
   const Context context = kernels::with_calibration(context_, machine);
-  const MachineProbe probe(context);
+  const std::unique_ptr<AttentionClock> clock = make_attention_clock(context, machine);
   std::vector<std::unique_ptr<AttentionRun>> runs;
   int64_t samples = 0;
   for (const Group* group : groups) {
     if (stop) throw Interrupted{};
-    runs.push_back(std::make_unique<AttentionRun>(*group, context, probe, stop));
+    runs.push_back(std::make_unique<AttentionRun>(*group, context, *clock, stop));
     runs.back()->begin();
     samples = std::max(samples, group->repetitions);
   }

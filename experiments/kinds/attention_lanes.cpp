@@ -50,12 +50,13 @@ void AttentionLanes::require_right(size_t method, const Deviation& deviation) co
       std::isfinite(deviation.bound_share) ? "" : " (an output is no finite number)");
 }
 
-std::optional<AttentionProblem> f32_shadow(const AttentionProblem& problem) {
-  if (problem.kv_dtype == DType::kF32) return std::nullopt;
+std::optional<AttentionProblem> finest_shadow(const AttentionProblem& problem, Device device) {
+  const DType finest = device == Device::kCpu ? DType::kF32 : DType::kF16;
+  if (problem.kv_dtype == finest) return std::nullopt;
   AttentionProblem shadow = problem;
   shadow.heads = problem.heads / problem.kv_heads;
   shadow.kv_heads = 1;
-  shadow.kv_dtype = DType::kF32;
+  shadow.kv_dtype = finest;
   return shadow;
 }
 

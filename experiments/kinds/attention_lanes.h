@@ -51,9 +51,11 @@ class AttentionLanes {
   std::vector<Deviation> deviations_;
 };
 
-// The same sequences with one head of keys and values, in f32, whose rounding hides no key that a
-// plan leaves out or reads twice: in bf16 a single head hides two of five among 1000. Nothing for a
-// problem in f32, which says so itself.
-[[nodiscard]] std::optional<AttentionProblem> f32_shadow(const AttentionProblem& problem);
+// The same sequences with one head of keys and values, in the type that rounds finest on `device`:
+// f32 on the CPU, which hides no key that a plan leaves out or reads twice (in bf16 a single head
+// hides two of five among 1000), and f16 on a GPU. Nothing for a problem in that type, which says
+// so itself.
+[[nodiscard]] std::optional<AttentionProblem> finest_shadow(const AttentionProblem& problem,
+                                                            Device device);
 
 }  // namespace reprise::experiments

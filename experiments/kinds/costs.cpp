@@ -11,9 +11,15 @@
 namespace reprise::experiments {
 namespace {
 
-double limit_of(const Json& machine, const char* name) {
-  const auto limits = machine.find("limits");
-  if (limits == machine.end() || !limits->is_object()) return 0;
+// A GPU's facts where the record says that one computed, else null.
+const Json* device_of(const Json& machine) {
+  const auto device = machine.find("device");
+  return device != machine.end() && device->is_object() ? &*device : nullptr;
+}
+
+double limit_of(const Json& facts, const char* name) {
+  const auto limits = facts.find("limits");
+  if (limits == facts.end() || !limits->is_object()) return 0;
   const auto value = limits->find(name);
   return value != limits->end() && value->is_number() ? value->get<double>() : 0;
 }
@@ -92,12 +98,22 @@ double decode_flop(const model::ModelConfig& config, int64_t batch, double conte
 }
 
 double gflop_limit(const Json& machine, DType dtype) {
+  if (const Json* device = device_of(machine); device != nullptr)
+    return dtype == DType::kF32 ? 0 : limit_of(*device, "half_tflop_s") * 1e3;
   return limit_of(machine, dtype == DType::kBF16 ? "bf16_gflop_s" : "f32_gflop_s");
 }
 
-double dram_limit(const Json& machine) { return limit_of(machine, "dram_read_gb_s"); }
+double dram_limit(const Json& machine) {
+  if (const Json* device = device_of(machine); device != nullptr)
+    return limit_of(*device, "read_gb_s");
+  return limit_of(machine, "dram_read_gb_s");
+}
 
 MemoryLimit memory_limit(const Json& machine, double bytes) {
+  if (const Json* device = device_of(machine); device != nullptr) {
+    if (bytes > device->value("l2_bytes", 0.0)) return {dram_limit(machine), "device"};
+    return {std::max(dram_limit(machine), limit_of(*device, "l2_read_gb_s")), "device_l2"};
+  }
   // Of the record's machine, where it says.
   const auto l3_bytes =
       machine.value("l3_bytes", static_cast<double>(std::max<int64_t>(0, cpu_facts().l3_bytes)));

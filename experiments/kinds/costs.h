@@ -46,13 +46,14 @@ struct DecodeStep {
 // position of each, with its logits. Sharing saves none of them.
 [[nodiscard]] double decode_flop(const model::ModelConfig& config, int64_t batch, double context);
 
-// What the machine can do at most, out of a record's machine facts; 0 where they lack it.
+// What the machine can do at most, out of a record's machine facts; 0 where they lack it. Where a
+// GPU computed it is the GPU's, of which products of 16 bits alone are measured.
 [[nodiscard]] double gflop_limit(const Json& machine, DType dtype);  // bf16 has its own
 [[nodiscard]] double dram_limit(const Json& machine);                // GB/s
-// The rate of the memory that `bytes` per step come from: L3 where they fit into it, else DRAM.
+// The rate of the memory that `bytes` per step come from: the last cache where they fit into it.
 struct MemoryLimit {
   double gb_s = 0;
-  const char* level = "dram";
+  const char* level = "dram";  // "dram", "l3"; a GPU's "device", "device_l2"
 };
 [[nodiscard]] MemoryLimit memory_limit(const Json& machine, double bytes);
 

@@ -50,10 +50,6 @@ ModuleLane::ModuleLane(const Json& options, model::Decoder& decoder, const Conte
       schema_(std::make_unique<const pml::CompiledSchema>(std::move(schema))),
       imports_(std::make_shared<prompt_cache::ModuleImports>()) {
   const prompt_cache::Mode mode = prompt_cache::mode_named(options_.cache.mode);
-  if (options_.tier == "device" && decoder.runtime() == nullptr)
-    raise(
-        "modules in the tier \"device\" of method \"prompt_cache\" lie in a GPU's memory: use "
-        "--device cuda, or the tier \"host\", where a CPU reads them in place");
   kv::SegmentStoreOptions of_store{.runtime = decoder.runtime()};
   if (!options_.is_in_files()) {
     // At least one: a schema may have nothing to keep.
@@ -72,6 +68,16 @@ ModuleLane::ModuleLane(const Json& options, model::Decoder& decoder, const Conte
   const int64_t begin_ns = now_ns();
   states_->encode();
   encode_ms_ = static_cast<double>(now_ns() - begin_ns) * 1e-6;
+}
+
+void ModuleLane::check(const Json& given, Device device) {
+  const ModuleLaneOptions options = read(JsonObject(given, "options of method \"prompt_cache\""));
+  if (options.tier == "device" && device == Device::kCpu)
+    raise(
+        "modules in the tier \"device\" of method \"prompt_cache\" lie in a GPU's memory: use "
+        "--device cuda, or the tier \"host\", where a CPU reads them in place");
+  if (prompt_cache::mode_named(options.cache.mode) == prompt_cache::Mode::kRepair)
+    require_device(device, "mode \"repair\" of method \"prompt_cache\"");
 }
 
 int64_t ModuleLane::held_tokens(const Json& given, const pml::CompiledSchema& schema) {

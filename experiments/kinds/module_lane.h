@@ -38,6 +38,9 @@ class ModuleLane {
   ModuleLane(const Json& options, model::Decoder& decoder, const Context& context,
              pml::CompiledSchema schema, prompt_cache::EncodeOptions encode);
 
+  // Throws Error, with the remedy, where such a lane is not for this device.
+  static void check(const Json& options, Device device);
+
   // Tokens whose keys and values such a lane holds in memory at once, before any lane is made:
   // those of every text that it encodes, where these do not lie in files, and those that a request
   // copies, which may be all of the schema.

@@ -25,15 +25,16 @@ reuse::EngineLimits limits_of(const AttentionProblem& problem) {
           .prefix_tokens = static_cast<int32_t>(problem.shared_tokens)};
 }
 
-kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method,
-                                  const AttentionProblem& problem) {
+kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method, const AttentionProblem& problem,
+                                  std::shared_ptr<DeviceRuntime> runtime) {
   const reuse::PoolNeed need = method.pool_need(limits_of(problem));
   return {.layers = 1,
           .kv_heads = problem.kv_heads,
           .head_dim = problem.head_dim,
           .dtype = problem.kv_dtype,
           .block_tokens = need.block_tokens,
-          .num_blocks = need.num_blocks};
+          .num_blocks = need.num_blocks,
+          .runtime = std::move(runtime)};
 }
 
 // Those of different sequences differ from the first private token on.
@@ -82,8 +83,9 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
       values_(values),
       context_(context),
       method_(methods::make_method(method.name, method.options)),
-      pool_(pool_options(*method_, problem)),
+      pool_(pool_options(*method_, problem, context.runtime)),
       step_(*method_, pool_) {
+  if (context.runtime != nullptr) on_device_.emplace(problem, context);
   method_->tune({.heads = problem.heads,
                  .kv_heads = problem.kv_heads,
                  .head_dim = problem.head_dim,
@@ -153,6 +155,7 @@ void PlanOperator::prefill(reuse::RequestId id, const Part& part, std::span<cons
                .length = static_cast<int32_t>(positions_.size())});
     begin_step();
     store_rows({&chunk, 1});
+    bring_rows(/*has_queries=*/false);
     append();
     step_.computed();
     first += chunk.rows;
@@ -164,6 +167,7 @@ void PlanOperator::begin_step() {
   // The pool was made for all of them.
   REPRISE_CHECK(step_.reserve(), "{} rows found no cache", step_.rows());
   plan_ = &step_.plan();
+  if (on_device_) on_device_->begin(*plan_, params());
 }
 
 void PlanOperator::store_rows(std::span<const Part> parts) {
@@ -199,7 +203,7 @@ void PlanOperator::advance() {
   }
   const int64_t start_ns = now_ns();
   begin_step();
-  schedule_.build(*plan_, problem_.heads, params(), context_);
+  if (!on_device_) schedule_.build(*plan_, problem_.heads, params(), context_);
   plan_us_.push_back(static_cast<double>(now_ns() - start_ns) * 1e-3);
   std::vector<Part> parts;
   newest_row_.resize(tokens_.size());
@@ -209,6 +213,7 @@ void PlanOperator::advance() {
   }
   store_rows(parts);
   store_queries(parts);
+  bring_rows(/*has_queries=*/true);
   append();
   step_.computed();
 }
@@ -225,7 +230,18 @@ void PlanOperator::store_queries(std::span<const Part> parts) {
     }
 }
 
+void PlanOperator::bring_rows(bool has_queries) {
+  if (!on_device_) return;
+  const auto rows_of = [&](const AlignedBuffer& buffer, int64_t dim) {
+    return std::span(buffer.as<float>(), static_cast<size_t>(plan_->rows() * dim));
+  };
+  on_device_->set_rows(
+      rows_of(keys_, problem_.kv_dim()), rows_of(values_rows_, problem_.kv_dim()),
+      has_queries ? rows_of(queries_, problem_.q_dim()) : std::span<const float>());
+}
+
 void PlanOperator::append() {
+  if (on_device_) return on_device_->append();
   kernels::write_kv(*plan_, 0, keys_.as<float>(), values_rows_.as<float>(), problem_.kv_dim(),
                     context_);
 }
@@ -242,12 +258,21 @@ kernels::OutputView PlanOperator::output() {
 }
 
 void PlanOperator::attend() {
+  if (on_device_) return on_device_->attend();
   kernels::attention({.plan = *plan_, .schedule = schedule_, .params = params()}, 0, queries(),
                      output(), workspace_, context_);
 }
 
 void PlanOperator::read_output(std::span<float> out) {
   const int64_t q_dim = problem_.q_dim();
+  if (on_device_) {
+    std::vector<float> rows(static_cast<size_t>(plan_->rows() * q_dim));
+    on_device_->read_output(rows);
+    for (int64_t sequence = 0; sequence < problem_.batch; ++sequence)
+      std::copy_n(rows.begin() + newest_row_[static_cast<size_t>(sequence)] * q_dim, q_dim,
+                  out.begin() + sequence * q_dim);
+    return;
+  }
   const kernels::OutputView rows = output();
   for (int64_t sequence = 0; sequence < problem_.batch; ++sequence) {
     const int64_t row = newest_row_[static_cast<size_t>(sequence)];
@@ -258,6 +283,7 @@ void PlanOperator::read_output(std::span<float> out) {
 }
 
 std::vector<OperatorPart> PlanOperator::parts() {
+  if (on_device_) return {};
   const auto covers_several_sequences = [&](const kv::WorkItem& item) {
     const auto is_inside = [&](int64_t row) {  // and another sequence's row follows
       return item.first_row <= row && row + 1 < item.end_row;
@@ -291,6 +317,7 @@ std::vector<OperatorPart> PlanOperator::parts() {
 }
 
 std::function<void()> PlanOperator::stream() {
+  if (on_device_) return {};
   return [this] {
     (void)kernels::read_keys({.plan = *plan_, .schedule = schedule_, .params = params()}, 0,
                              context_);

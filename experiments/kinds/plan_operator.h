@@ -1,6 +1,7 @@
 // The attention of a reuse method: its plans, executed by the kernels.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/device/buffer.h"
@@ -8,6 +9,7 @@
 #include "core/kernels/attention.h"
 #include "core/kv/block_pool.h"
 #include "experiments/kinds/attention_operator.h"
+#include "experiments/kinds/device_step.h"
 
 namespace reprise::experiments {
 
@@ -35,6 +37,13 @@ class PlanOperator final : public AttentionOperator {
   // Beside bf16 keys outputs are rounded to bf16, and with its dot products queries and weights
   // too.
   [[nodiscard]] Rounding rounding() const override {
+    if (on_device_) {  // queries and weights are multiplied in the type of the keys
+      const double u = epsilon_of(problem_.kv_dtype) / 2;
+      return {.queries = u,
+              .weights = u,
+              .outputs = on_device_->out_dtype() == DType::kBF16 ? u : 0.0,
+              .sums = 1e-4};
+    }
     if (problem_.kv_dtype != DType::kBF16) return {.sums = 1e-4};
     const double u = epsilon_of(DType::kBF16) / 2;
     const double of_products = context_.isa == Isa::kAvx512Bf16 ? u : 0.0;
@@ -60,6 +69,8 @@ class PlanOperator final : public AttentionOperator {
   // Keys and values, and queries, of the rows that plan_ has for these parts.
   void store_rows(std::span<const Part> parts);
   void store_queries(std::span<const Part> parts);
+  // What was stored, to the device that computes, where there is one.
+  void bring_rows(bool has_queries);
   void attend_partially(const kv::AttentionPlan& plan, kernels::AttentionWorkspace& workspace);
   [[nodiscard]] kernels::QueryView queries() const;
   [[nodiscard]] kernels::AttentionParams params() const;
@@ -81,6 +92,7 @@ class PlanOperator final : public AttentionOperator {
   std::vector<int64_t> newest_row_;      // [batch]  of each sequence
   AlignedBuffer keys_, values_rows_;     // [rows, kv_dim] f32
   AlignedBuffer queries_, output_;       // [rows, q_dim]  f32, and the runtime's dtype
+  std::optional<DeviceStep> on_device_;  // of another device than the CPU, instead of what follows
   kernels::AttentionWorkspace workspace_, part_workspace_, merge_workspace_;
   kv::AttentionPlan shared_plan_, private_plan_;  // items over several sequences, over one
 };

@@ -194,6 +194,8 @@ void PmlKind::check(const Group& group) {
     if (method.name != kBaseline && method.name != kPromptCache)
       problems.add(fmt::format("kind pml runs {} and {}, and {} is neither", kBaseline,
                                kPromptCache, method.name));
+    else if (method.name == kPromptCache)
+      problems.collect([&] { ModuleLane::check(method.options, bench_.context().device); });
   problems.collect([&] {
     const model::ModelConfig config = Bench::config(group);
     bench_.check_model(group);

@@ -180,6 +180,7 @@ void TtftKind::check(const Group& given) {
   const int64_t shared = group.axis("shared_tokens");
   for (const MethodChoice& method : group.methods) {
     if (method.name != kPromptCache) continue;
+    ModuleLane::check(method.options, bench_.context().device);
     if (shared == 0 || shared == group.axis("prompt_tokens"))
       raise(
           "prompt_cache imports the shared tokens and computes the others: of {} tokens, {} are "

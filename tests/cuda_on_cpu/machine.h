@@ -14,6 +14,7 @@ struct Machine {
   int major = 9, minor = 0;  // compute capability
   int driver_version = 13000;
   size_t memory_bytes = size_t{1} << 30;
+  int l2_bytes = 1 << 20;
   bool refuses_page_locks = false;  // of cudaHostRegister, as a limit of the system does
 };
 // Of the process; tests put back what they change.

@@ -169,7 +169,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int ordinal) {
                  .minor = machine().minor,
                  .multiProcessorCount = 4,
                  .totalGlobalMem = machine().memory_bytes,
-                 .l2CacheSize = 50 << 20};
+                 .l2CacheSize = machine().l2_bytes};
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int ordinal) {
+  if (ordinal >= machine().devices) return failed(cudaErrorInvalidDevice);
+  if (attribute != cudaDevAttrL2CacheSize) return failed(cudaErrorInvalidValue);
+  *value = machine().l2_bytes;
   return cudaSuccess;
 }
 

@@ -19,6 +19,8 @@ enum cudaError_t {
   cudaErrorHostMemoryNotRegistered = 713
 };
 
+enum cudaDeviceAttr { cudaDevAttrL2CacheSize = 38 };
+
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,
   cudaMemcpyHostToDevice = 1,
@@ -63,6 +65,7 @@ cudaError_t cudaGetLastError();
 cudaError_t cudaGetDeviceCount(int* devices);
 cudaError_t cudaSetDevice(int ordinal);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int ordinal);
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int ordinal);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDeviceSynchronize();

@@ -15,6 +15,7 @@
 #include "core/kernels/cuda/rotary.cuh"
 #include "core/kernels/cuda/rows.cuh"
 #include "core/kernels/cuda/step_attention_cuda.h"
+#include "core/kernels/cuda/timing.h"
 #include "core/kernels/device_kernels.h"
 
 namespace reprise::kernels::cuda {
@@ -124,6 +125,10 @@ class CudaKernels final : public DeviceKernels {
   }
   std::unique_ptr<StepAttention> make_step_attention() override {
     return cuda::make_step_attention(device_);
+  }
+  std::unique_ptr<WorkTimer> make_work_timer(const Context& context) override {
+    return cuda::make_work_timer(
+        std::static_pointer_cast<reprise::cuda::CudaDevice>(context.runtime));
   }
 
  private:

@@ -27,12 +27,14 @@ DeviceTimer::DeviceTimer(std::shared_ptr<reprise::cuda::CudaDevice> device, Cach
 }
 
 void DeviceTimer::begin() {
-  if (cache_ == Cache::kCold)
+  if (cache_ == Cache::kCold) {
+    read_begin_.record(device_->stream());
     read_words({.data = read_.data(),
                 .words = static_cast<int64_t>(read_.bytes() / ReadWords::kWordBytes),
                 .blocks = blocks_,
                 .sums = sums_.as<uint32_t>()},
                device_->stream());
+  }
   begin_.record(device_->stream());
 }
 
@@ -40,6 +42,31 @@ double DeviceTimer::end_ms() {
   end_.record(device_->stream());
   end_.wait();
   return end_.ms_since(begin_);
+}
+
+double DeviceTimer::read_gb_s() const {
+  return static_cast<double>(read_.bytes()) / (begin_.ms_since(read_begin_) * 1e6);
+}
+
+namespace {
+
+class ColdTimer final : public WorkTimer {
+ public:
+  explicit ColdTimer(std::shared_ptr<reprise::cuda::CudaDevice> device)
+      : timer_(std::move(device), DeviceTimer::Cache::kCold) {}
+  [[nodiscard]] double cold_us(const std::function<void()>& work) override {
+    return timer_.ms_of(work) * 1e3;
+  }
+  [[nodiscard]] double read_gb_s() const override { return timer_.read_gb_s(); }
+
+ private:
+  DeviceTimer timer_;
+};
+
+}  // namespace
+
+std::unique_ptr<WorkTimer> make_work_timer(std::shared_ptr<reprise::cuda::CudaDevice> device) {
+  return std::make_unique<ColdTimer>(std::move(device));
 }
 
 }  // namespace reprise::kernels::cuda

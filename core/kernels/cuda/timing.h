@@ -8,6 +8,7 @@
 #include "core/device/buffer.h"
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/stream.h"
+#include "core/kernels/work_timer.h"
 
 namespace reprise::kernels::cuda {
 
@@ -28,6 +29,9 @@ class DeviceTimer {
   // the timed work has to write back.
   DeviceTimer(std::shared_ptr<reprise::cuda::CudaDevice> device, Cache cache);
 
+  // GB/s of the read before the last work of a kCold timer.
+  [[nodiscard]] double read_gb_s() const;
+
   // Milliseconds of one work(), which gives its kernels to the device's stream and does not wait.
   // The clock steps by about 0.5 us, and the events add some 2 us.
   template <typename Work>
@@ -46,8 +50,12 @@ class DeviceTimer {
   Cache cache_;
   unsigned blocks_;  // that read
   Buffer read_, sums_;
+  reprise::cuda::Event read_begin_{reprise::cuda::Event::Use::kTime};
   reprise::cuda::Event begin_{reprise::cuda::Event::Use::kTime};
   reprise::cuda::Event end_{reprise::cuda::Event::Use::kTime};
 };
+
+// For experiments: kCold, behind the front of core/kernels.
+std::unique_ptr<WorkTimer> make_work_timer(std::shared_ptr<reprise::cuda::CudaDevice> device);
 
 }  // namespace reprise::kernels::cuda

@@ -54,9 +54,9 @@ TEST(Costs, CodesAreReadInTheirBitsAndTheRestInTheDtypes) {
     EXPECT_EQ(streamed_weight_bytes(tiny(tied), Type(WeightFormat::kInt4, DType::kBF16), 0),
               576 * 9 / 16 + 104 * 2);
   }
-  EXPECT_EQ(memory_of_model(tiny(false), Type(WeightFormat::kInt8, DType::kBF16), DType::kBF16, 0)
-                .bytes,
-            576 + (104 + 80) * 2);
+  EXPECT_EQ(
+      memory_of_model(tiny(false), Type(WeightFormat::kInt8, DType::kBF16), DType::kBF16, 0).bytes,
+      576 + (104 + 80) * 2);
 }
 
 // Two more layers that have five experts of width 6 each, of which a token passes two, and a shared
@@ -127,6 +127,22 @@ TEST(Costs, LimitsComeFromTheRecordAndMayBeMissing) {
                           {"limits", {{"dram_read_gb_s", 10.0}, {"l3_read_gb_s", 20.0}}}};
   EXPECT_EQ(memory_limit(of_record, 1000).gb_s, 20) << "what the record's machine holds in its L3";
   EXPECT_EQ(memory_limit(of_record, 1001).gb_s, 10);
+}
+
+TEST(Costs, WhereADeviceComputesTheLimitsAreItsOwn) {
+  const Json machine = {
+      {"l3_bytes", 1000},
+      {"limits", {{"dram_read_gb_s", 10.0}, {"f32_gflop_s", 100.0}, {"bf16_gflop_s", 300.0}}},
+      {"device",
+       {{"l2_bytes", 500},
+        {"limits", {{"read_gb_s", 2000.0}, {"l2_read_gb_s", 4000.0}, {"half_tflop_s", 600.0}}}}}};
+  EXPECT_EQ(gflop_limit(machine, DType::kBF16), 600e3);
+  EXPECT_EQ(gflop_limit(machine, DType::kF16), 600e3);
+  EXPECT_EQ(gflop_limit(machine, DType::kF32), 0) << "not measured";
+  EXPECT_EQ(dram_limit(machine), 2000);
+  EXPECT_EQ(memory_limit(machine, 500).gb_s, 4000);
+  EXPECT_EQ(memory_limit(machine, 501).gb_s, 2000);
+  EXPECT_STREQ(memory_limit(machine, 501).level, "device");
 }
 
 TEST(Costs, WhatCannotFitIsRefusedWithNeedAndRemedy) {

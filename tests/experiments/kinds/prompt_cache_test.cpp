@@ -101,6 +101,10 @@ TEST_F(PromptCacheKind, MemoryNeedCountsTheModulesOfEveryLane) {
 }
 
 TEST_F(PromptCacheKind, WhatCannotBeIsRefusedBeforeAnythingIsMeasured) {
+  EXPECT_NE(refusal({{"prompt_tokens", 40}, {"fresh_tokens", 4}},
+                    {{{"name", "prompt_cache"}, {"options", {{"tier", "device"}}}}})
+                .find("--device cuda"),
+            std::string::npos);
   EXPECT_NE(refusal({{"prompt_tokens", 40}}).find("of 40 tokens, 0 are shared"), std::string::npos);
   EXPECT_NE(
       refusal({{"prompt_tokens", 40}, {"fresh_tokens", 41}}).find("prompt_tokens to at least 41"),

@@ -44,8 +44,8 @@ endif()
 if(TARGET reprise_attention_on_cpu)
   reprise_library(reprise_cuda_on_cpu
     SOURCES ${kernels}/backend.cpp ${kernels}/device_weight.cpp ${kernels}/open_device.cpp ${kernels}/step_attention_cuda.cpp
-            ${CMAKE_SOURCE_DIR}/tests/cuda_on_cpu/gemm.cpp
-    LINK reprise_cuda_device_on_cpu reprise_attention_on_cpu)
+            ${kernels}/timing.cpp ${CMAKE_SOURCE_DIR}/tests/cuda_on_cpu/gemm.cpp
+    LINK reprise_cuda_device_on_cpu reprise_attention_on_cpu reprise_probe_kernels_on_cpu)
   reprise_test(cuda_linear_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/linear_test.cpp LINK reprise_cuda_on_cpu)
 endif()
 if(TARGET reprise_row_kernels_on_cpu)

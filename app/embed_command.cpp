@@ -63,7 +63,7 @@ void run(const EmbedCommand& command, const CommonOptions& common) {
   const std::string folder = experiments::resolve_model(command.model.model);
   ModelOptions options = command.model;
   options.model = sentence::model_folder_of(folder);
-  const ChosenModel chosen = choose_model(options);
+  const ChosenModel chosen = choose_model(options, context.device);
   const sentence::EmbedSettings settings = settings_of(command, folder, chosen.config);
   const auto tokenizer = load_tokenizer(chosen.place);
   const auto model = load_chosen(chosen, options, context);

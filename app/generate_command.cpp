@@ -76,7 +76,7 @@ engine::Request request_of(const GenerateCommand& command, const Tokenizer* toke
 void run(const GenerateCommand& command, const CommonOptions& common) {
   check(command);
   const Context context = make_context(common);
-  const ChosenModel chosen = choose_model(command.model);
+  const ChosenModel chosen = choose_model(command.model, context.device);
   auto method = make_chosen_method(command.model, chosen.config);
   std::unique_ptr<Tokenizer> tokenizer;
   if (!has_ids(command.ids)) tokenizer = load_tokenizer(chosen.place);

@@ -91,7 +91,7 @@ void write_logits(const LogitsCommand& command, engine::Request request, engine:
 
 void run(const LogitsCommand& command, const CommonOptions& common) {
   const Context context = make_context(common);
-  const ChosenModel chosen = choose_model(command.model);
+  const ChosenModel chosen = choose_model(command.model, context.device);
   engine::Request request = request_of(command, chosen.config);
   const size_t rows = command.last ? 1 : request.prompt.size();
   auto method = make_chosen_method(command.model, chosen.config);

@@ -71,7 +71,7 @@ std::string weight_memory_text(const model::Decoder& decoder) {
                      results::short_number(static_cast<double>(decoder.weight_bytes()) / 0x1p20));
 }
 
-ChosenModel choose_model(const ModelOptions& options) {
+ChosenModel choose_model(const ModelOptions& options, Device device) {
   ChosenModel chosen;
   chosen.place = experiments::resolve_model(options.model);
   chosen.config = model::load_config(chosen.place);
@@ -79,9 +79,9 @@ ChosenModel choose_model(const ModelOptions& options) {
   if (!options.dtype.empty()) {
     chosen.dtype = parse_dtype(options.dtype);
     chosen.dtype_reason = "by --dtype";
-  } else if (stored == DType::kF16) {
+  } else if (stored == DType::kF16 && device == Device::kCpu) {
     chosen.dtype = DType::kF32;
-    chosen.dtype_reason = "the checkpoint is in f16, in which nothing is computed";
+    chosen.dtype_reason = "the checkpoint is in f16, in which a CPU computes nothing";
   } else {
     chosen.dtype = stored;
     chosen.dtype_reason = "as the checkpoint";

@@ -39,7 +39,7 @@ struct ChosenModel {
   std::string place;  // for load_decoder()
   model::ModelConfig config;
   // Of weights and activations: what --dtype says, else that of the checkpoint, or f32 for one in
-  // f16, in which nothing is computed.
+  // f16, in which a CPU computes nothing.
   DType dtype = DType::kF32;
   DType kv_dtype = DType::kF32;                    // what --kv-dtype says, else as above
   std::string dtype_reason;                        // "as the checkpoint", ...
@@ -48,7 +48,8 @@ struct ChosenModel {
   // "computed in bf16 (as the checkpoint), weights in int4, keys and values in f32"
   [[nodiscard]] std::string dtype_text() const;
 };
-ChosenModel choose_model(const ModelOptions& options);
+// `device`: where it will run.
+ChosenModel choose_model(const ModelOptions& options, Device device);
 
 // "weights 512 MiB": as the decoder holds them.
 [[nodiscard]] std::string weight_memory_text(const model::Decoder& decoder);

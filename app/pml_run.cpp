@@ -97,7 +97,7 @@ void note_ttft(const cache::PreparedPrompt& prompt, const Generation& outcome) {
 
 void run(const PmlRunCommand& command, const CommonOptions& common) {
   const Context context = make_context(common);
-  const ChosenModel chosen = choose_model(command.model);
+  const ChosenModel chosen = choose_model(command.model, context.device);
   auto method = make_chosen_method(command.model, chosen.config);
   PmlFiles files = command.files;
   files.model = command.model.model;

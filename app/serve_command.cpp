@@ -197,7 +197,7 @@ void run(ServeOptions options, const CommonOptions& common) {
   const engine::SwapOptions swap = swap_options(options);
   fit_connections(serving.http);
   const Context context = make_context(common);
-  const ChosenModel chosen = choose_model(options.model);
+  const ChosenModel chosen = choose_model(options.model, context.device);
   default_method(chosen.config, options);
   auto method = make_chosen_method(options.model, chosen.config);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(chosen.place);

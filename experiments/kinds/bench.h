@@ -30,8 +30,9 @@ class Bench {
   // Throws Error with everything that is wrong with the group and can be known before weights are
   // loaded: its model and checkpoint, dtypes, methods, workload and prompts.
   void check(const Group& group);
-  // Throws Error where the group's model cannot be loaded: its shape, its checkpoint's headers.
-  static void check_loadable(const Group& group);
+  // Throws Error where the group's model cannot be loaded on that device: its dtype, its shape, its
+  // checkpoint's headers.
+  static void check_loadable(const Group& group, Device device);
   // The part of check() that is about the model: that it can be loaded, and generates. Its
   // checkpoint's headers are read once, whatever the number of groups.
   void check_model(const Group& group);

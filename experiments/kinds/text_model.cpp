@@ -21,7 +21,7 @@ sentence::EmbedSettings text_settings_of(const Group& group) {
 
 void check_text_model(const Group& group) {
   const Group with_folder = with_model_folder(group);
-  Bench::check_loadable(with_folder);
+  Bench::check_loadable(with_folder, Device::kCpu);  // these kinds run nowhere else
   (void)text_settings_of(group);
   (void)load_tokenizer(with_folder.model.model);
 }

@@ -15,7 +15,8 @@
 namespace reprise::model {
 
 struct LoadOptions {
-  DType dtype = DType::kF32;  // of activations, tables and what the kernels multiply: f32 or bf16
+  // Of activations, tables and what the kernels multiply: f32 or bf16; on a GPU f16, too.
+  DType dtype = DType::kF32;
   // How matrices are held (see held_type()); unset: the plain format of `dtype`. A plain format of
   // another dtype is an error, which names those that are multiplied with `dtype`.
   std::optional<WeightFormat> weight_format = std::nullopt;
@@ -53,8 +54,8 @@ class Decoder {
 std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,
                                       const Context& context);
 
-// Throws the Error that load_decoder() would about dtype, config and the files of the checkpoint,
-// whose headers it reads, but loads no weights and asks for no memory.
-void check_loadable(const std::string& dir_or_shape, const LoadOptions& options);
+// Throws the Error that load_decoder() would on that device about dtype, config and the files of
+// the checkpoint, whose headers it reads, but loads no weights and asks for no memory.
+void check_loadable(const std::string& dir_or_shape, const LoadOptions& options, Device device);
 
 }  // namespace reprise::model

@@ -9,10 +9,12 @@ namespace reprise::model {
 namespace {
 
 // How the options ask for matrices to be held. Plain formats are multiplied with their own dtype.
-WeightType type_of_options(const LoadOptions& options) {
+WeightType type_of_options(const LoadOptions& options, Device device) {
   const WeightFormat plain = format_of(options.dtype);
-  if (options.dtype == DType::kF16)
-    raise("dtype f16 is not supported for weights and activations: use f32 or bf16");
+  if (options.dtype == DType::kF16 && device == Device::kCpu)
+    raise(
+        "weights and activations in f16 are not computed with on device cpu: use dtype f32 or "
+        "bf16, or --device cuda");
   const WeightFormat format = options.weight_format.value_or(plain);
   if (!is_quantized(format) && format != plain)
     raise(
@@ -38,15 +40,15 @@ std::unique_ptr<WeightSource> open_source(const std::string& dir_or_shape,
 
 }  // namespace
 
-void check_loadable(const std::string& dir_or_shape, const LoadOptions& options) {
-  (void)type_of_options(options);
+void check_loadable(const std::string& dir_or_shape, const LoadOptions& options, Device device) {
+  (void)type_of_options(options, device);
   ModelConfig config = load_config(dir_or_shape);
   (void)open_source(dir_or_shape, options, config);
 }
 
 std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,
                                       const Context& context) {
-  const WeightType type = type_of_options(options);
+  const WeightType type = type_of_options(options, context.device);
   ModelConfig config = load_config(dir_or_shape);
   const auto source = open_source(dir_or_shape, options, config);
   DecoderWeights weights = load_weights(config, *source, type, context);

@@ -26,13 +26,17 @@ packages=(
   libhwy-dev libeigen3-dev                                                      # arithmetic: SIMD; oracles
   nlohmann-json3-dev libcli11-dev libfmt-dev                                    # files, command line, messages
   libxxhash-dev                                                                 # checksums
-  libfaiss-dev                                                                  # nearest neighbours
   libsentencepiece-dev libpcre2-dev libutf8proc-dev                             # tokenizers
   libpugixml-dev                                                                # PML
-  libcpp-httplib-dev prometheus-cpp-dev                                         # serving: HTTP, metrics
+  libcpp-httplib-dev                                                            # serving: HTTP
   libgtest-dev libgmock-dev libbenchmark-dev                                    # tests and benchmarks
   openmpi-bin                                                                   # ranks share a run: tests
   python3 python3-matplotlib python3-jieba                                      # figures; words of Chinese texts
+)
+# Not every system above has these. Without them all builds, and what needs them says so.
+packages_where_known=(
+  libfaiss-dev              # nearest neighbours by HNSW and IVF, for AttnCache; not in Ubuntu 24.04
+  prometheus-cpp-dev        # /metrics of `reprise serve`; not in Ubuntu 22.04
 )
 if { $wants_torch || $wants_models; } && ! python3 -m pip --version >/dev/null 2>&1; then
   packages+=(python3-pip)
@@ -44,7 +48,7 @@ fi
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   echo "setup.sh installs with apt-get, which this system does not have. Install what these Debian packages"
   echo "bring, by your system's own names:"
-  printf '  %s\n' "${packages[@]}"
+  printf '  %s\n' "${packages[@]}" "${packages_where_known[@]}"
   exit 1
 fi
 
@@ -52,11 +56,31 @@ is_installed() {
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
+# Moves what this system has packages of from `optional` to `missing`, and names the rest.
+add_known() {
+  local package
+  for package in "${optional[@]}"; do
+    if apt-cache show "$package" >/dev/null 2>&1; then
+      missing+=("$package")
+    else
+      echo "This system has no package $package; what needs it is left out."
+    fi
+  done
+  optional=()
+}
+
 install_missing_packages() {
-  local missing=() as_root=()
+  local missing=() optional=() as_root=()
   for package in "${packages[@]}"; do
     is_installed "$package" || missing+=("$package")
   done
+  for package in "${packages_where_known[@]}"; do
+    is_installed "$package" || optional+=("$package")
+  done
+  # Once the rest is there, the lists of packages are too: they say what this system knows.
+  if [ ${#missing[@]} -eq 0 ]; then
+    add_known
+  fi
   if [ ${#missing[@]} -eq 0 ]; then
     echo "All ${#packages[@]} packages are there; nothing to install."
     return
@@ -64,13 +88,14 @@ install_missing_packages() {
   if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
       echo "These packages are missing, and installing them needs root or sudo:"
-      printf '  %s\n' "${missing[@]}"
+      printf '  %s\n' "${missing[@]}" "${optional[@]}"
       exit 1
     fi
     as_root=(sudo)
   fi
-  echo "Installing: ${missing[*]}"
   "${as_root[@]}" apt-get update -qq
+  add_known
+  echo "Installing: ${missing[*]}"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
   echo "Done. Next: make run"
 }

@@ -13,12 +13,13 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)                # li
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)            # libutf8proc-dev
 pkg_check_modules(PUGIXML REQUIRED IMPORTED_TARGET pugixml)                  # libpugixml-dev
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)             # libcpp-httplib-dev
-pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)  # prometheus-cpp-dev
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)             # libxxhash-dev
 find_package(Eigen3 REQUIRED NO_MODULE)  # libeigen3-dev
-find_package(faiss CONFIG REQUIRED)  # libfaiss-dev, which brings BLAS and LAPACK
 find_package(Threads REQUIRED)
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)                           # libcli11-dev
+# Not every system that the README names has these: what needs them says so.
+pkg_check_modules(PROMETHEUS QUIET IMPORTED_TARGET prometheus-cpp-core)  # prometheus-cpp-dev: not Ubuntu 22.04
+find_package(faiss CONFIG QUIET)  # libfaiss-dev, which brings BLAS and LAPACK: not Ubuntu 24.04
 if(REPRISE_TESTS)
   find_package(GTest REQUIRED)        # libgtest-dev libgmock-dev
 endif()

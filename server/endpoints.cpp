@@ -137,6 +137,8 @@ void Endpoints::check(const HttpHead& head) const {
 
 HttpAnswer Endpoints::answer(const HttpCall& call) {
   if (call.path == "/health") return state_->health();
+  if (const std::string absence = Metrics::absence(); call.path == "/metrics" && !absence.empty())
+    throw ApiError(501, absence);
   if (call.path == "/metrics")
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
             .body = state_->metrics.text()};

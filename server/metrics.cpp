@@ -77,6 +77,8 @@ struct Metrics::Families {
       histogram("reprise_request_seconds", "From a request's arrival to its end", kLatency_s);
 };
 
+std::string Metrics::absence() { return ""; }
+
 Metrics::Metrics() : families_(std::make_unique<Families>()) {}
 Metrics::~Metrics() = default;
 

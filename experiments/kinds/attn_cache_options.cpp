@@ -115,6 +115,9 @@ OwnMethod attn_cache_method() {
 std::string attn_cache_absence(const Json& options) {
   const AttnCacheMethodOptions chosen =
       read_attn_cache_options(JsonObject(options, "options of method \"attn_cache\""));
+  if (const std::string absence = attn_cache::index_absence(chosen.index_options().kind);
+      !absence.empty())
+    return absence;
   if (!chosen.trains() || attn_cache::training_absence().empty()) return "";
   return attn_cache::training_absence() +
          " Or name a trained one (projector_file), or take what needs no training: preset "

@@ -1,41 +1,22 @@
-// The only file that sees FAISS.
+// A vector index but for the search itself: see vector_search.h.
 #include "methods/attn_cache/vector_index.h"
 
-#include <faiss/IndexFlat.h>
-#include <faiss/IndexHNSW.h>
-#include <faiss/IndexIVFFlat.h>
-#include <faiss/impl/io.h>
-#include <faiss/index_io.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <exception>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/words.h"
-#include "core/device/one_omp_thread.h"
+#include "methods/attn_cache/vector_search.h"
 
 namespace reprise::attn_cache {
 namespace {
 
 constexpr std::array kKinds = {IndexKind::kFlat, IndexKind::kHnsw, IndexKind::kIvfFlat};
 constexpr std::string_view kMagic = "RPRIDX2\n";
-
-// FAISS's exceptions tell file and line before the message.
-template <typename Call>
-decltype(auto) call_faiss(const char* what, Call&& call) {
-  const OneOmpThread no_team;
-  try {
-    return call();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    raise("{} a vector index by FAISS failed: {}", what, error.what());
-  }
-}
 
 void check_options(const IndexOptions& options) {
   for (const auto& [name, value] :
@@ -48,37 +29,12 @@ void check_options(const IndexOptions& options) {
   if (options.neighbours < 2) raise("a vector index with neighbours = 1: give 2 or more");
 }
 
-std::unique_ptr<faiss::Index> make_index(const IndexOptions& options, int64_t dims, int64_t count) {
-  const auto d = static_cast<int>(dims);
-  if (options.kind == IndexKind::kHnsw) {
-    auto index = std::make_unique<faiss::IndexHNSWFlat>(d, options.neighbours);
-    index->hnsw.efConstruction = options.build_candidates;
-    index->hnsw.efSearch = options.candidates;
-    return index;
-  }
-  if (options.kind == IndexKind::kFlat || count == 0)
-    return std::make_unique<faiss::IndexFlatL2>(d);
-  const auto lists = static_cast<size_t>(std::min<int64_t>(options.lists, count));
-  auto quantizer = std::make_unique<faiss::IndexFlatL2>(d);
-  auto index = std::make_unique<faiss::IndexIVFFlat>(quantizer.get(), dims, lists);
-  quantizer.release();
-  index->own_fields = true;
-  index->nprobe = std::min(static_cast<size_t>(options.probes), lists);
-  index->cp.min_points_per_centroid = 1;  // else it warns on standard error below 39
-  return index;
-}
-
 }  // namespace
 
 struct VectorIndex::State {
   IndexKind kind = IndexKind::kFlat;
-  std::unique_ptr<faiss::Index> index;
+  std::unique_ptr<VectorSearch> search;
   std::vector<IndexEntry> entries;
-
-  // Clusters hold vectors in their own order: a table tells where each one is.
-  void make_readable() {
-    if (auto* ivf = dynamic_cast<faiss::IndexIVFFlat*>(index.get())) ivf->make_direct_map();
-  }
 };
 
 std::string_view name_of(IndexKind kind) {
@@ -118,13 +74,7 @@ VectorIndex::VectorIndex(const IndexOptions& options, int64_t dims, std::span<co
   state_ = std::make_unique<State>();
   state_->kind = options.kind;
   state_->entries = std::move(entries);
-  call_faiss("building", [&] {
-    state_->index = make_index(options, dims, count);
-    if (count == 0) return;
-    state_->index->train(count, vectors.data());
-    state_->index->add(count, vectors.data());
-    state_->make_readable();
-  });
+  state_->search = build_search(options, dims, count, vectors);
 }
 
 VectorIndex::VectorIndex(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -132,7 +82,7 @@ VectorIndex::VectorIndex(VectorIndex&&) noexcept = default;
 VectorIndex& VectorIndex::operator=(VectorIndex&&) noexcept = default;
 VectorIndex::~VectorIndex() = default;
 
-int64_t VectorIndex::dims() const { return state_->index->d; }
+int64_t VectorIndex::dims() const { return state_->search->dims(); }
 const std::vector<IndexEntry>& VectorIndex::entries() const { return state_->entries; }
 IndexKind VectorIndex::kind() const { return state_->kind; }
 
@@ -140,7 +90,7 @@ std::vector<float> VectorIndex::vector(int64_t entry) const {
   REPRISE_CHECK(entry >= 0 && entry < std::ssize(state_->entries), "entry {} of {}", entry,
                 state_->entries.size());
   std::vector<float> vector(static_cast<size_t>(dims()));
-  call_faiss("reading", [&] { state_->index->reconstruct(entry, vector.data()); });
+  state_->search->read(entry, vector);
   return vector;
 }
 
@@ -150,17 +100,16 @@ void VectorIndex::search(std::span<const float> queries, std::span<Neighbour> ne
                 queries.size(), nearest.size(), dims());
   std::fill(nearest.begin(), nearest.end(), Neighbour{});
   if (state_->entries.empty()) return;
-  // FAISS makes a table of visited vectors for each call, as long as the database: several queries
-  // share one.
+  // A search makes a table of visited vectors, as long as the database: several queries share one.
   constexpr int64_t kTogether = 16;
   const int64_t count = std::ssize(nearest), parts = (count + kTogether - 1) / kTogether;
   parallel_for(context, parts, [&](int64_t part, int) {
     const int64_t first = part * kTogether, n = std::min(kTogether, count - first);
     std::array<float, kTogether> distances{};
     std::array<int64_t, kTogether> labels{};
-    call_faiss("searching", [&] {
-      state_->index->search(n, queries.data() + first * dims(), 1, distances.data(), labels.data());
-    });
+    state_->search->nearest(
+        queries.subspan(static_cast<size_t>(first * dims()), static_cast<size_t>(n * dims())),
+        distances, labels);
     for (int64_t i = 0; i < n; ++i) {
       const auto at = static_cast<size_t>(i);
       if (labels[at] >= 0)
@@ -175,9 +124,7 @@ std::string VectorIndex::bytes() const {
   append_word(body, static_cast<uint64_t>(state_->kind));
   append_word(body, uint64_t{state_->entries.size()});
   for (const IndexEntry& entry : state_->entries) append_word(body, entry);
-  faiss::VectorIOWriter writer;
-  call_faiss("writing", [&] { faiss::write_index(state_->index.get(), &writer); });
-  body.append(reinterpret_cast<const char*>(writer.data.data()), writer.data.size());
+  body += state_->search->bytes();
   std::string bytes(kMagic);
   append_word(bytes, uint64_t{XXH3_64bits(body.data(), body.size())});
   return bytes + body;
@@ -201,14 +148,7 @@ VectorIndex VectorIndex::parse(std::string_view bytes, const std::string& source
   for (size_t i = 0; i < count; ++i)
     state->entries.push_back(word_at<IndexEntry>(all, kHead + i * sizeof(IndexEntry)));
   const std::string_view rest = bytes.substr(kHead + count * sizeof(IndexEntry));
-  faiss::VectorIOReader reader;
-  reader.data.assign(rest.begin(), rest.end());
-  call_faiss("reading", [&] {
-    state->index.reset(faiss::read_index(&reader));
-    if (static_cast<uint64_t>(state->index->ntotal) != count)
-      raise("{}: a vector index of {} vectors for {} entries", source, state->index->ntotal, count);
-    if (count > 0) state->make_readable();
-  });
+  state->search = parse_search(state->kind, rest, static_cast<int64_t>(count), source);
   return VectorIndex(std::move(state));
 }
 

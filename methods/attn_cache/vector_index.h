@@ -1,4 +1,4 @@
-// The nearest of many feature vectors, by FAISS; this header has nothing of it.
+// The nearest of many feature vectors; by FAISS where the build has it.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,8 @@ std::string_view name_of(IndexKind kind);  // "flat", "hnsw", "ivf_flat"
 // Throws Error with the nearest name.
 IndexKind parse_index_kind(std::string_view name);
 std::vector<std::string> index_kind_names();
+// Why this build has no index of the kind, with the remedy; "" where it has.
+std::string index_absence(IndexKind kind);
 
 struct IndexOptions {
   IndexKind kind = IndexKind::kHnsw;

@@ -118,6 +118,7 @@ TEST_F(ServiceTest, ATicketThatEndsCancelsItsRequests) {
     ASSERT_EQ(ticket.reply().wait(-1, Reply::Clock::now() + seconds(20)), Reply::Wake::kPieces);
   }
   expect_nothing_left();
+  if (!Metrics::absence().empty()) return;
   EXPECT_NE(metrics_.text().find("reprise_requests_total{outcome=\"cancelled\"} 2"),
             std::string::npos)
       << metrics_.text();
@@ -130,6 +131,7 @@ TEST_F(ServiceTest, OneChoiceCanBeEndedAlone) {
   const std::vector<Piece> pieces = all_pieces(ticket, 2);
   EXPECT_LT(tokens_of(pieces, 0).size(), 3000u);
   EXPECT_EQ(tokens_of(pieces, 1).size(), 30u);
+  if (!Metrics::absence().empty()) return;
   const std::string metrics = metrics_.text();
   for (const char* line : {"reprise_requests_total{outcome=\"stop\"} 1",
                            "reprise_requests_total{outcome=\"length\"} 1"})

@@ -13,8 +13,8 @@ WeightType type_of_options(const LoadOptions& options, Device device) {
   const WeightFormat plain = format_of(options.dtype);
   if (options.dtype == DType::kF16 && device == Device::kCpu)
     raise(
-        "weights and activations in f16 are not computed with on device cpu: use dtype f32 or "
-        "bf16, or --device cuda");
+        "dtype f16 is not supported for weights and activations on device cpu: use f32 or bf16, "
+        "or --device cuda");
   const WeightFormat format = options.weight_format.value_or(plain);
   if (!is_quantized(format) && format != plain)
     raise(

@@ -7,6 +7,7 @@
 #include "experiments/kinds/prefill_methods.h"
 #include "experiments/kinds/sentences.h"
 #include "methods/attn_cache/train.h"
+#include "methods/attn_cache/vector_index.h"
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/kind_on_tiny_model.h"
 #include "tests/experiments/kinds/measured_value.h"
@@ -37,6 +38,9 @@ class Prefill : public KindOnTinyModel {
 };
 
 TEST_F(Prefill, StoredTextsHitAndAreComputedAsInFull) {
+  if (const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
+      !absence.empty())
+    GTEST_SKIP() << absence;
   const auto measured = measure(
       group({"compute", "maps",
              method("attn_cache",
@@ -130,6 +134,9 @@ TEST_F(Prefill, RivalsRunBesideAttnCache) {
 }
 
 TEST_F(Prefill, PaddedPromptsAreStoredAndAskedPadded) {
+  if (const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
+      !absence.empty())
+    GTEST_SKIP() << absence;
   const auto measured =
       measure(group({"compute", method("attn_cache", {{"preset", "as_coded"},
                                                       {"padded_tokens", 32},
@@ -168,6 +175,9 @@ TEST_F(Prefill, WhatCannotBeIsRefused) {
 }
 
 TEST(PrefillMethods, TrainingNamesItsRemediesWhereItCannotBe) {
+  if (const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
+      !absence.empty())
+    GTEST_SKIP() << absence;
   const MethodChoice trained{.name = "attn_cache", .options = Json::object()};
   const std::string reason = missing_for(trained);
   EXPECT_EQ(reason.empty(), attn_cache::training_absence().empty());

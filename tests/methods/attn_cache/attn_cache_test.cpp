@@ -11,9 +11,12 @@
 #include "methods/attn_cache/padding.h"
 #include "tests/methods/attn_cache/database_testing.h"
 #include "tests/support/max_difference.h"
+#include "tests/support/needs_faiss.h"
 
 namespace reprise::attn_cache {
 namespace {
+
+const ::testing::Environment* const kFaiss = testing::NeedsFaiss::add();
 
 using model::expect_error;
 using reprise::testing::max_difference;

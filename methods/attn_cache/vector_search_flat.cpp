@@ -1,0 +1,93 @@
+// In place of FAISS where the system has no package of it: every vector is compared.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/words.h"
+#include "methods/attn_cache/vector_search.h"
+
+namespace reprise::attn_cache {
+namespace {
+
+constexpr std::string_view kFlatMagic = "COMPARED";  // FAISS's own bytes begin otherwise
+
+class FlatSearch final : public VectorSearch {
+ public:
+  FlatSearch(int64_t dims, std::vector<float> vectors)
+      : dims_(dims), vectors_(std::move(vectors)) {}
+  [[nodiscard]] int64_t dims() const override { return dims_; }
+  void read(int64_t entry, std::span<float> vector) const override {
+    std::copy_n(vectors_.begin() + entry * dims_, dims_, vector.begin());
+  }
+  void nearest(std::span<const float> queries, std::span<float> distances,
+               std::span<int64_t> labels) const override {
+    const int64_t entries = std::ssize(vectors_) / dims_;
+    for (int64_t query = 0; query < std::ssize(queries) / dims_; ++query) {
+      float best = std::numeric_limits<float>::infinity();
+      int64_t label = -1;
+      for (int64_t entry = 0; entry < entries; ++entry) {
+        const float distance =
+            squared_distance(queries.data() + query * dims_, vectors_.data() + entry * dims_);
+        if (distance < best) {
+          best = distance;
+          label = entry;
+        }
+      }
+      distances[static_cast<size_t>(query)] = best;
+      labels[static_cast<size_t>(query)] = label;
+    }
+  }
+  [[nodiscard]] std::string bytes() const override {
+    std::string bytes(kFlatMagic);
+    append_word(bytes, static_cast<uint64_t>(dims_));
+    bytes.append(reinterpret_cast<const char*>(vectors_.data()), vectors_.size() * sizeof(float));
+    return bytes;
+  }
+
+ private:
+  [[nodiscard]] float squared_distance(const float* a, const float* b) const {
+    float sum = 0;
+    for (int64_t i = 0; i < dims_; ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return sum;
+  }
+
+  int64_t dims_;
+  std::vector<float> vectors_;  // [entries, dims]
+};
+
+}  // namespace
+
+std::string index_absence(IndexKind kind) {
+  if (kind == IndexKind::kFlat) return "";
+  return fmt::format(
+      "This program was built without FAISS, which the vector index \"{}\" needs. Install it "
+      "(libfaiss-dev), then configure and build again; or take the index \"flat\".",
+      name_of(kind));
+}
+
+std::unique_ptr<VectorSearch> build_search(const IndexOptions& options, int64_t dims,
+                                           int64_t /*count*/, std::span<const float> vectors) {
+  if (const std::string absence = index_absence(options.kind); !absence.empty())
+    raise("{}", absence);
+  return std::make_unique<FlatSearch>(dims, std::vector<float>(vectors.begin(), vectors.end()));
+}
+
+std::unique_ptr<VectorSearch> parse_search(IndexKind kind, std::string_view bytes, int64_t count,
+                                           const std::string& source) {
+  if (const std::string absence = index_absence(kind); !absence.empty())
+    raise("{}: {}", source, absence);
+  constexpr size_t kHead = kFlatMagic.size() + sizeof(uint64_t);
+  if (bytes.size() < kHead || !bytes.starts_with(kFlatMagic))
+    raise("{} was written by a program with FAISS, and this one was built without it", source);
+  const auto dims = word_at<uint64_t>(std::as_bytes(std::span(bytes)), kFlatMagic.size());
+  const size_t floats = (bytes.size() - kHead) / sizeof(float);
+  if (dims < 1 || dims > (1 << 16) || floats != dims * static_cast<uint64_t>(count))
+    raise("{}: the vector index is damaged", source);
+  std::vector<float> vectors(floats);
+  std::memcpy(vectors.data(), bytes.data() + kHead, floats * sizeof(float));
+  return std::make_unique<FlatSearch>(static_cast<int64_t>(dims), std::move(vectors));
+}
+
+}  // namespace reprise::attn_cache

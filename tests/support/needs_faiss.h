@@ -1,0 +1,24 @@
+// For test programs that need FAISS throughout: where the build has none they are skipped and say
+// so.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "methods/attn_cache/vector_index.h"
+
+namespace reprise::testing {
+
+class NeedsFaiss : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
+    if (!absence.empty()) GTEST_SKIP() << absence;
+  }
+  static const ::testing::Environment* add() {
+    return ::testing::AddGlobalTestEnvironment(new NeedsFaiss);
+  }
+};
+
+}  // namespace reprise::testing

@@ -8,7 +8,7 @@ if(REPRISE_ONEDNN)
 endif()
 find_package(PkgConfig REQUIRED)      # pkg-config
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)                      # libhwy-dev
-pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)     # libsentencepiece-dev
+include(${CMAKE_CURRENT_LIST_DIR}/sentencepiece.cmake)                       # libsentencepiece-dev
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)                # libpcre2-dev
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)            # libutf8proc-dev
 pkg_check_modules(PUGIXML REQUIRED IMPORTED_TARGET pugixml)                  # libpugixml-dev

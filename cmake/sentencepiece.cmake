@@ -4,7 +4,8 @@ pkg_check_modules(SENTENCEPIECE QUIET IMPORTED_TARGET sentencepiece)  # libsente
 if(NOT TARGET PkgConfig::SENTENCEPIECE)
   find_path(SENTENCEPIECE_INCLUDE_FOLDER sentencepiece_processor.h REQUIRED)
   find_library(SENTENCEPIECE_FILE sentencepiece REQUIRED)
+  find_library(SENTENCEPIECE_TRAIN_FILE sentencepiece_train REQUIRED)  # of tests
   add_library(PkgConfig::SENTENCEPIECE INTERFACE IMPORTED)
   target_include_directories(PkgConfig::SENTENCEPIECE INTERFACE ${SENTENCEPIECE_INCLUDE_FOLDER})
-  target_link_libraries(PkgConfig::SENTENCEPIECE INTERFACE ${SENTENCEPIECE_FILE})
+  target_link_libraries(PkgConfig::SENTENCEPIECE INTERFACE ${SENTENCEPIECE_TRAIN_FILE} ${SENTENCEPIECE_FILE})
 endif()

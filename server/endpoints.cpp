@@ -137,11 +137,12 @@ void Endpoints::check(const HttpHead& head) const {
 
 HttpAnswer Endpoints::answer(const HttpCall& call) {
   if (call.path == "/health") return state_->health();
-  if (const std::string absence = Metrics::absence(); call.path == "/metrics" && !absence.empty())
-    throw ApiError(501, absence);
-  if (call.path == "/metrics")
+  if (call.path == "/metrics") {
+    if (const std::string absence = Metrics::absence(); !absence.empty())
+      throw ApiError(501, absence);
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
             .body = state_->metrics.text()};
+  }
   if (call.path.starts_with(kModels)) return state_->models(call.path);
   return state_->generate(call);
 }

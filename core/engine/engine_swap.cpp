@@ -3,6 +3,7 @@
 
 #include "core/base/steady_now.h"
 #include "core/engine/engine_state.h"
+#include "core/engine/on_device.h"
 
 namespace reprise::engine {
 namespace {
@@ -20,14 +21,6 @@ class Timed {
   int64_t begin_ns_ = steady_now_ns();
 };
 
-// That of the caller, with the device that the cache is on.
-Context beside(const kv::BlockPool& pool, Context context) {
-  if (pool.options().runtime == nullptr) return context;
-  context.runtime = pool.options().runtime;
-  context.device = context.runtime->device();
-  return context;
-}
-
 }  // namespace
 
 void Engine::State::preempt(Sequence& sequence) {
@@ -44,7 +37,8 @@ void Engine::State::swap_out(const Sequence& sequence) {
   const int32_t first = method->lasting_tokens(id);
   runs.clear();
   if (first < sequence.computed && method->locate(id, first, sequence.computed, pool, runs))
-    swap.keep(id, pool.view(), pool.options().layers, runs, beside(pool, context));
+    swap.keep(id, pool.view(), pool.options().layers, runs,
+              on_device(context, pool.options().runtime));
 }
 
 void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
@@ -59,7 +53,7 @@ void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
   runs.clear();
   if (first < end && method->locate(id, first, end, pool, runs)) {
     std::erase_if(runs, [](const kv::TokenRun& run) { return run.is_computed; });
-    if (swap.restore(id, pool.view(), runs, beside(pool, context))) {
+    if (swap.restore(id, pool.view(), runs, on_device(context, pool.options().runtime))) {
       method->restored(id, first, end);
       sequence.computed = end;
       report.restored_tokens += end - first;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/engine/on_device.h"
+
 namespace reprise::engine {
 
 void DecoderExecutor::execute(const StepWork& work, std::span<int32_t> tokens) {
@@ -38,14 +40,11 @@ void DecoderExecutor::sample_on_device(const StepWork& work, std::span<int32_t> 
                       .unit = draw_unit(*draw.options, draw.request, draw.index),
                       .row = draw.wanted,
                       .top_k = draw.options->top_k});
-  Context there = context_;
-  there.runtime = decoder_.runtime();
-  there.device = there.runtime->device();
   kernels::SampleCall{.logits = decoder_.device_logits(),
                       .vocab = config().vocab,
                       .rules = rules_,
                       .tokens = tokens}
-      .run(there);
+      .run(on_device(context_, decoder_.runtime()));
   for (size_t i = 0; i < work.draws.size(); ++i)
     if (tokens[i] == kernels::SampleCall::kNotANumber) report_bad_logits(work.draws[i]);
 }

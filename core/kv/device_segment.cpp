@@ -3,22 +3,13 @@
 #include "core/base/error.h"
 
 namespace reprise::kv {
-namespace {
-
-const SegmentShape& checked(const SegmentShape& shape) {
-  validate(shape);
-  return shape;
-}
-
-}  // namespace
 
 DeviceSegment::DeviceSegment(std::shared_ptr<DeviceRuntime> runtime, const SegmentShape& shape)
-    : shape_(checked(shape)),
-      runtime_(std::move(runtime)),
-      keys_(runtime_, shape.half_bytes()),
-      values_(runtime_, shape.half_bytes()),
-      begun_(shape.layers),
-      awaited_(shape.layers) {}
+    : shape_(shape), runtime_(std::move(runtime)), begun_(shape.layers), awaited_(shape.layers) {
+  validate(shape_);
+  keys_ = Buffer(runtime_, shape_.half_bytes());
+  values_ = Buffer(runtime_, shape_.half_bytes());
+}
 
 DeviceSegment::DeviceSegment(std::shared_ptr<DeviceRuntime> runtime, const SegmentBuffer& states)
     : DeviceSegment(std::move(runtime), states.shape) {

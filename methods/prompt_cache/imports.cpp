@@ -107,17 +107,15 @@ void ModuleImports::append(reuse::StepBatch batch, kv::AttentionPlan& plan) {
 }
 
 void ModuleImports::prepare_layer(int64_t layer) const {
-  kv::DeviceSegment* last = nullptr;
   const auto copy = [&](int64_t which) {
     for (const auto& states : pending_)
       if (kv::DeviceSegment* segment = states->arriving;
           segment != nullptr && which < segment->shape().layers)
-        (last = segment)->begin_layers(which);
+        segment->begin_layers(which);
   };
   for (const auto& states : pending_)
     if (states->arriving == nullptr) states->unchecked->check_layer(layer);
   copy(layer);
-  if (last == nullptr) return;
   for (const auto& states : pending_)
     if (states->arriving != nullptr) states->arriving->await_copies();
   copy(layer + 1);

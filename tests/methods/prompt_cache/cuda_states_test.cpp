@@ -11,13 +11,6 @@
 namespace reprise::prompt_cache {
 namespace {
 
-std::string three_modules() {
-  return "<schema name=\"s\">" + ids_text(some_ids(3, 1)) + module_text("a", some_ids(11, 2)) +
-         "<module name=\"b\">" + ids_text(some_ids(5, 3)) + "<param name=\"x\" len=\"4\"/>" +
-         ids_text(some_ids(6, 4)) + "</module><gap len=\"3\"/>" + module_text("c", some_ids(9, 5)) +
-         "</schema>";
-}
-const std::string kPrompt = "<prompt schema=\"s\"><a/><b x=\"51 52 53\"/><c/>61 62 63 64</prompt>";
 const std::string kOther = "<prompt schema=\"s\"><c/>71 72 73</prompt>";
 
 // As in the tests of models: what the device loses is the rounding to the cache's type.

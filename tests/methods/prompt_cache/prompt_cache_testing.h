@@ -41,6 +41,16 @@ inline std::string module_text(const std::string& name, const std::vector<int32_
   return fmt::format("<module name=\"{}\">{}</module>", name, ids_text(ids));
 }
 
+// Three modules, a parameter in the second, a gap behind it.
+inline std::string three_modules() {
+  return "<schema name=\"s\">" + ids_text(some_ids(3, 1)) + module_text("a", some_ids(11, 2)) +
+         "<module name=\"b\">" + ids_text(some_ids(5, 3)) + "<param name=\"x\" len=\"4\"/>" +
+         ids_text(some_ids(6, 4)) + "</module><gap len=\"3\"/>" + module_text("c", some_ids(9, 5)) +
+         "<scaffold modules=\". a b c\"/></schema>";
+}
+inline const std::string kPrompt =
+    "<prompt schema=\"s\"><a/><b x=\"51 52 53\"/><c/>61 62 63 64</prompt>";
+
 // What a request gave: logits [new tokens, vocab] of its prompt's tokens and of those generated but
 // the last, and the generated tokens.
 struct Outcome {

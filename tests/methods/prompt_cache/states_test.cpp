@@ -20,14 +20,6 @@ namespace {
 // some tens.
 constexpr double kSame = 1e-4;
 
-// Three modules, a parameter in the second, a gap behind it.
-std::string three_modules() {
-  return "<schema name=\"s\">" + ids_text(some_ids(3, 1)) + module_text("a", some_ids(11, 2)) +
-         "<module name=\"b\">" + ids_text(some_ids(5, 3)) + "<param name=\"x\" len=\"4\"/>" +
-         ids_text(some_ids(6, 4)) + "</module><gap len=\"3\"/>" + module_text("c", some_ids(9, 5)) +
-         "<scaffold modules=\". a b c\"/></schema>";
-}
-const std::string kPrompt = "<prompt schema=\"s\"><a/><b x=\"51 52 53\"/><c/>61 62 63 64</prompt>";
 const std::string kPlainPrompt = "<prompt schema=\"s\"><a/><b/><c/>61 62 63 64</prompt>";
 
 std::string name_of_shape(const ::testing::TestParamInfo<const char*>& shape) {

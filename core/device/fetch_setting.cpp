@@ -13,7 +13,8 @@ constexpr int kMostBytes = 64 << 10;
   raise(
       "\"{}\" is no way to fetch ahead. Give level:far:near, such as l1:6144:2048: the cache (l1 "
       "or "
-      "l2), the bytes to prefetch ahead (64 to {}), the bytes to load ahead (0 to those)",
+      "l2), the bytes to prefetch ahead (64 to {}), the bytes to load ahead (0 to those); with "
+      ":twice behind, these are prefetched a second time instead",
       text, kMostBytes);
 }
 
@@ -33,8 +34,9 @@ bool parse_bytes(std::string_view text, int* value) {
 }  // namespace
 
 std::string text_of(const FetchSetting& setting) {
-  return fmt::format("{}:{}:{}", setting.level == FetchSetting::Level::kL1 ? "l1" : "l2",
-                     setting.far_bytes, setting.near_bytes);
+  return fmt::format("{}:{}:{}{}", setting.level == FetchSetting::Level::kL1 ? "l1" : "l2",
+                     setting.far_bytes, setting.near_bytes,
+                     setting.near == FetchSetting::Near::kPrefetch ? ":twice" : "");
 }
 
 FetchSetting parse_fetch(std::string_view text) {
@@ -44,9 +46,15 @@ FetchSetting parse_fetch(std::string_view text) {
   if (level != "l1" && level != "l2") refuse(text);
   setting.level = level == "l1" ? FetchSetting::Level::kL1 : FetchSetting::Level::kL2;
   const std::string_view far = next_part(&rest);
+  constexpr std::string_view kTwice = ":twice";
+  if (rest.ends_with(kTwice)) {
+    setting.near = FetchSetting::Near::kPrefetch;
+    rest.remove_suffix(kTwice.size());
+  }
   if (!parse_bytes(far, &setting.far_bytes) || !parse_bytes(rest, &setting.near_bytes))
     refuse(text);
-  if (setting.far_bytes < 64 || setting.far_bytes > kMostBytes || setting.near_bytes < 0 ||
+  const int least_near = setting.near == FetchSetting::Near::kPrefetch ? 64 : 0;
+  if (setting.far_bytes < 64 || setting.far_bytes > kMostBytes || setting.near_bytes < least_near ||
       setting.near_bytes > setting.far_bytes)
     refuse(text);
   return setting;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/device/memory.h"
@@ -30,16 +31,19 @@ double median_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Into either cache, near and far; with loads between and without.
+// Into either cache, near and far; between them nothing, loads, or the same once more.
 std::vector<FetchSetting> all_settings() {
   using Level = FetchSetting::Level;
+  using Near = FetchSetting::Near;
+  constexpr std::pair<int, Near> kNearRows[] = {
+      {0, Near::kLoad}, {2, Near::kLoad}, {2, Near::kPrefetch}, {4, Near::kPrefetch}};
   std::vector<FetchSetting> all = {FetchSetting{}};
   for (const Level level : {Level::kL1, Level::kL2})
     for (const int far_kib : {3, 6, 12, 24})
-      for (const int near_kib : {0, 2}) {
+      for (const auto& [near_kib, near] : kNearRows) {
         const FetchSetting one{
-            .level = level, .far_bytes = far_kib << 10, .near_bytes = near_kib << 10};
-        if (one != all.front()) all.push_back(one);
+            .level = level, .far_bytes = far_kib << 10, .near_bytes = near_kib << 10, .near = near};
+        if (near_kib < far_kib && one != all.front()) all.push_back(one);
       }
   return all;
 }

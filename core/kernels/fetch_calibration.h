@@ -31,7 +31,7 @@ struct FetchCalibration {
 // than kLeastGain. Takes below 1 s and an eighth of the free memory at most; with less than a step
 // takes there, nothing is measured. Where REPRISE_FETCH is set, that is chosen unmeasured.
 FetchCalibration calibrate_fetch(DType kv_dtype, const Context& context);
-inline constexpr double kLeastGain = 1.03;
+inline constexpr double kLeastGain = 1.01;
 
 // For both dtypes, as it stands in records: {"bf16": {chosen, reason, trials: [{setting, read_gb_s,
 // speedup, rounds}], elapsed_s}, "f32": ...}.

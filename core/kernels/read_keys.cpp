@@ -34,19 +34,33 @@ class TaskReader {
 
   ReadKeys read() const {
     ReadKeys all;
+    const int32_t together = units_together();
     for (int32_t first = part_.first_key; first < part_.end_key;) {
       const int32_t end = std::min(tile_end(first), part_.end_key);
-      for (int32_t unit = task_.first_unit; unit < task_.first_unit + task_.units; ++unit) {
-        if (unit * group_ % heads_per_kv_head_ != 0) continue;  // shares a kv head: read once
-        for (const void* data : {cache_.keys, cache_.values})
-          add_rows(static_cast<const char*>(data) + unit_byte(unit), first, end, all);
-      }
+      for (int32_t unit = 0; unit < task_.units; unit += together)
+        add_units(task_.first_unit + unit, std::min(together, task_.units - unit), first, end, all);
       first = end;
     }
     return all;
   }
 
  private:
+  // As the kernel that computes them does.
+  [[nodiscard]] int32_t units_together() const {
+    if (cache_.dtype == DType::kBF16 && (isa_ != Isa::kAvx512Bf16 || step_head_dim() % 2 != 0))
+      return 1;
+    cpu::AttentionTask task;
+    task.kv_dtype = cache_.dtype;
+    task.head_dim = step_head_dim();
+    task.unit_bytes = static_cast<size_t>(cache_.head_stride) * size_of(cache_.dtype);
+    task.block_tokens = segment_.block_tokens;
+    task.skipped = segment_.skipped;
+    task.units = task_.units;
+    task.lanes = task_.units * task_.lanes;
+    return task.units_together();
+  }
+  [[nodiscard]] int step_head_dim() const { return static_cast<int>(cache_.head_dim); }
+
   [[nodiscard]] int32_t tile_end(int32_t key) const {
     return ((segment_.skipped + key) / cpu::kKeyTile + 1) * cpu::kKeyTile - segment_.skipped;
   }
@@ -54,6 +68,22 @@ class TaskReader {
     const int64_t kv_head = unit * group_ / heads_per_kv_head_;
     return static_cast<size_t>(layer_ * cache_.layer_stride + kv_head * cache_.head_stride) *
            size_of(cache_.dtype);
+  }
+
+  // Keys of a tile, then its values: of some units block by block.
+  void add_units(int32_t first_unit, int32_t units, int32_t first, int32_t end,
+                 ReadKeys& all) const {
+    for (const void* data : {cache_.keys, cache_.values})
+      for (int32_t begin = first; begin < end;) {
+        const int32_t in_block = (segment_.skipped + begin) % segment_.block_tokens;
+        const int32_t part_end =
+            units == 1 ? end : std::min(end, begin + segment_.block_tokens - in_block);
+        for (int32_t unit = first_unit; unit < first_unit + units; ++unit) {
+          if (unit * group_ % heads_per_kv_head_ != 0) continue;  // shares a kv head: read once
+          add_rows(static_cast<const char*>(data) + unit_byte(unit), begin, part_end, all);
+        }
+        begin = part_end;
+      }
   }
 
   // Tokens [first, end), a block's at a time.

@@ -13,10 +13,11 @@ struct ReadKeys {
 };
 
 // Reads one layer's keys and values of every item, by the tasks and in the order of attention():
-// tile by tile, in a tile head by head, its keys and then its values. The same bytes in the same
-// pages by the same threads, so its time is the least that attention could take where memory is the
-// limit. Keys that a mask hides are read too; an item whose rows make several tasks is read by the
-// first of them, a kv head by the first of several units. The hardware alone fetches ahead.
+// tile by tile, in a tile some heads at a time, their keys block by block and then their values.
+// The same bytes in the same pages by the same threads, so its time is the least that attention
+// could take where memory is the limit. Keys that a mask hides are read too; an item whose rows
+// make several tasks is read by the first of them, a kv head by the first of several units. The
+// hardware alone fetches ahead.
 ReadKeys read_keys(const AttentionStep& step, int64_t layer, const Context& context);
 
 }  // namespace reprise::kernels

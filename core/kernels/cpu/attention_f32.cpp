@@ -151,7 +151,7 @@ void score_tile(const TileScratch& scratch, const float* q, int dim, int width, 
 template <typename Use>
 HWY_INLINE void with_fetch(const TileScratch& scratch, bool fetches, Use&& use) {
   if (!fetches) return use(std::integral_constant<Fetch, Fetch::kNone>{});
-  with_level(scratch.fetch, use);
+  with_setting(scratch.fetch, use);
 }
 
 // Fetches a line while vector `c` of a row is computed, if a line begins there.
@@ -159,7 +159,7 @@ template <Fetch kFetch>
 HWY_INLINE void fetch_line(const FetchAhead& ahead, size_t row_byte, int c) {
   constexpr int kLineVectors = std::max(1, 16 / kN);
   if (kFetch == Fetch::kNone || c % kLineVectors != 0) return;
-  ahead.line<kFetch == Fetch::kToL2>(row_byte + static_cast<size_t>(c) * kN * sizeof(float));
+  ahead.line<kFetch>(row_byte + static_cast<size_t>(c) * kN * sizeof(float));
 }
 
 // One lane against rows of kVectors vectors, the query in registers where they suffice. A row must
@@ -177,7 +177,7 @@ void score_lane(const TileScratch& scratch, const float* query, int keys, float*
   for (int j = 0; j < keys; j += kRowGroup) {
     const auto* rows = reinterpret_cast<const float*>(scratch.keys.row(j));
     const FetchAhead ahead =
-        kFetch == Fetch::kNone ? FetchAhead{} : scratch.fetch_from(j / kRowGroup, distance);
+        kFetch == Fetch::kNone ? FetchAhead{} : scratch.fetch_from_keys(j / kRowGroup, distance);
     for (int r = 0; r < kRowGroup; ++r, rows += kVectors * kN) {
       Vec sum[2] = {hn::Zero(d), hn::Zero(d)};
       for (int c = 0; c < kVectors; ++c) {
@@ -202,7 +202,7 @@ void score_lanes_by_row(const TileScratch& scratch, int lanes, int dim, int keys
     const float* k = row_at(scratch.keys, j);
     if (kFetch != Fetch::kNone) {
       const FetchAhead ahead = scratch.fetch_from_row(j, distance);
-      for (size_t byte = 0; byte < row_bytes; byte += 64) ahead.line<kFetch == Fetch::kToL2>(byte);
+      for (size_t byte = 0; byte < row_bytes; byte += 64) ahead.line<kFetch>(byte);
     }
     for (int lane = 0; lane < lanes; ++lane) {
       const float* q = static_cast<const float*>(scratch.q) + lane * scratch.padded_dim;
@@ -384,8 +384,7 @@ HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, 
   for (int j = first; j < end; j += kRowGroup) {
     const char* rows = scratch.values.row(j);
     const FetchAhead ahead =
-        kFetch == Fetch::kNone ? FetchAhead{}
-                               : scratch.fetch_from(scratch.tile_groups + j / kRowGroup, distance);
+        kFetch == Fetch::kNone ? FetchAhead{} : scratch.fetch_from_values(j / kRowGroup, distance);
     const int count = std::min(kRowGroup, end - j);
     for (int r = 0; r < count; ++r) {
       const size_t row_byte = static_cast<size_t>(r) * row_bytes;
@@ -397,7 +396,7 @@ HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, 
       }
       if (kFetch == Fetch::kNone) continue;
       for (size_t byte = kBlockBytes; byte < row_bytes; byte += 64)
-        ahead.line<kFetch == Fetch::kToL2>(row_byte + byte);
+        ahead.line<kFetch>(row_byte + byte);
     }
   }
   for (int c = 0; c < kVectors; ++c) hn::Store(sum[c], d, o + kN * c);
@@ -448,27 +447,40 @@ void store_results(const AttentionTask& task, const TileScratch& scratch) {
   }
 }
 
+// o = o * corr + p v, the weights in place of the scores.
+void add_values(const AttentionTask& task, const TileScratch& lanes, int keys, bool fetches) {
+  if (task.unit_lanes() == 1)
+    return with_fetch(lanes, fetches, [&](auto fetch) {
+      value_row<decltype(fetch)::value>(lanes, task.head_dim, keys);
+    });
+  const int rows_ahead = fetches ? keys : 0;
+  RowsAhead next_keys(lanes.next, 0, rows_ahead);
+  value_tile<false>(lanes, lanes.o, task.unit_lanes(), task.head_dim, keys, next_keys, rows_ahead);
+}
+
 void few_lanes(const AttentionTask& task, TileScratch& scratch) {
-  visit_units(
-      task, scratch, static_cast<size_t>(scratch.padded_dim) * sizeof(float), needs_widening(task),
-      [&](int first, int keys, int unit) {
-        gather_rows(task, scratch, first, keys, kKeyTile, unit);
-      },
-      [&](TileScratch lanes, int first, int keys) {
-        const bool fetches = !needs_widening(task);
-        widen_rows(task, lanes, keys);
-        score_rows(task, lanes, keys, fetches);
-        softmax_rows(task, lanes, first, keys);
-        if (task.unit_lanes() == 1)
-          return with_fetch(lanes, fetches, [&](auto fetch) {
-            value_row<decltype(fetch)::value>(lanes, task.head_dim, keys);
-          });
-        const int rows_ahead = fetches ? keys : 0;
-        const RowGroups next = lanes.next_keys();
-        RowsAhead next_keys(next, 0, rows_ahead);
-        value_tile<false>(lanes, lanes.o, task.unit_lanes(), task.head_dim, keys, next_keys,
-                          rows_ahead);
-      });
+  const bool fetches = !needs_widening(task);
+  const size_t q_bytes = static_cast<size_t>(scratch.padded_dim) * sizeof(float);
+  visit_unit_tiles(task, scratch, !fetches, [&](int first, int keys, bool is_regular) {
+    if (is_regular && task.units_together() > 1)
+      return visit_runs(
+          task, scratch, q_bytes, first, keys,
+          RunStages{
+              .score = [&](const TileScratch& lanes,
+                           int count) { score_rows(task, lanes, count, true); },
+              .weigh = [&](const TileScratch& lanes) { softmax_rows(task, lanes, first, keys); },
+              .add = [&](const TileScratch& lanes,
+                         int count) { add_values(task, lanes, count, true); }});
+    visit_units(
+        task, scratch, q_bytes, first, keys, is_regular,
+        [&](int unit) { gather_rows(task, scratch, first, keys, kKeyTile, unit); },
+        [&](TileScratch lanes) {
+          widen_rows(task, lanes, keys);
+          score_rows(task, lanes, keys, fetches);
+          softmax_rows(task, lanes, first, keys);
+          add_values(task, lanes, keys, fetches);
+        });
+  });
 }
 
 // The first lane tile to see a key tile has memory fetch ahead: the values while the scores are

@@ -92,8 +92,7 @@ struct KeyRows {
   void fetch(int row, int c) const { (row < 8 ? ahead_low : ahead_high).line(byte_of(row, c)); }
   template <Fetch kFetch>
   void fetch(int row, int c) const {
-    if (kFetch == Fetch::kNone) return;
-    (row < 8 ? ahead_low : ahead_high).line<kFetch == Fetch::kToL2>(byte_of(row, c));
+    (row < 8 ? ahead_low : ahead_high).line<kFetch>(byte_of(row, c));
   }
 };
 
@@ -151,8 +150,8 @@ inline void score_lane(const TileScratch& scratch, int lane,
 template <int kVectors, bool kHasTail>
 inline void score_by_dots(const TileScratch& scratch, int lanes,
                           const KeyRows<kVectors, kHasTail>& rows, float* scores) {
-  with_level(scratch.fetch,
-             [&](auto fetch) { score_lane<decltype(fetch)::value>(scratch, 0, rows, scores); });
+  with_setting(scratch.fetch,
+               [&](auto fetch) { score_lane<decltype(fetch)::value>(scratch, 0, rows, scores); });
   for (int lane = 1; lane < lanes; ++lane) score_lane<Fetch::kNone>(scratch, lane, rows, scores);
 }
 
@@ -196,8 +195,8 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
         .high = k.row(j + 8),
         .row_bytes = k.row_bytes,
         .tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1,
-        .ahead_low = scratch.fetch_from(j / kRowGroup, ahead),
-        .ahead_high = scratch.fetch_from(j / kRowGroup + 1, ahead)};
+        .ahead_low = scratch.fetch_from_keys(j / kRowGroup, ahead),
+        .ahead_high = scratch.fetch_from_keys(j / kRowGroup + 1, ahead)};
     float* scores = scratch.scores + j;
     // A transposition costs 64 shuffles a vector, a tree 45 operations a lane; and the first tree
     // takes all the rows, sooner than memory brings them. (Zen 5, d 128: 4 lanes gain 15 % by
@@ -305,9 +304,9 @@ template <int kVectors, bool kHasTail, Fetch kFetch>
     to_unpacked(low[c], high[c]);
   }
   const Ahead distance = groups_ahead(scratch.fetch, 64 * kVectors, 1);
-  for (int group = 0; group < scratch.tile_groups; ++group) {
+  for (int group = 0; group < scratch.groups; ++group) {
     const char* rows = scratch.values.group(group);
-    const FetchAhead ahead = scratch.fetch_from(scratch.tile_groups + group, distance);
+    const FetchAhead ahead = scratch.fetch_from_values(group, distance);
 #pragma GCC unroll 4
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
       const size_t a = static_cast<size_t>(2 * pair) * row_bytes, b = a + row_bytes;
@@ -316,8 +315,8 @@ template <int kVectors, bool kHasTail, Fetch kFetch>
 #pragma GCC unroll 8
       for (int c = 0; c < kVectors; ++c) {
         const __m512i va = load(rows + a, c), vb = load(rows + b, c);
-        ahead.line<kFetch == Fetch::kToL2>(a + static_cast<size_t>(64 * c));
-        ahead.line<kFetch == Fetch::kToL2>(b + static_cast<size_t>(64 * c));
+        ahead.line<kFetch>(a + static_cast<size_t>(64 * c));
+        ahead.line<kFetch>(b + static_cast<size_t>(64 * c));
         low[c] = _mm512_dpbf16_ps(low[c], weight, as_bh(_mm512_unpacklo_epi16(va, vb)));
         high[c] = _mm512_dpbf16_ps(high[c], weight, as_bh(_mm512_unpackhi_epi16(va, vb)));
       }
@@ -364,7 +363,7 @@ template <int kLanes, int kVectors, bool kHasTail>
     }
   for (; group < end; ++group) {
     const char* rows = scratch.values.group(group) + 64 * vector;
-    const FetchAhead ahead = scratch.fetch_from(scratch.tile_groups + group, distance);
+    const FetchAhead ahead = scratch.fetch_from_values(group, distance);
 #pragma GCC unroll 1
     for (int pair = 0; pair < kRowGroup / 2; ++pair) {
       const size_t a = static_cast<size_t>(2 * pair) * row_bytes, b = a + row_bytes;
@@ -405,8 +404,8 @@ void add_lanes(const AttentionTask& task, const TileScratch& scratch) {
   const int vectors = (task.head_dim + 31) / 32, whole = task.head_dim / 32;
   const int step = step_groups(64 * vectors);
   const Ahead ahead = groups_ahead(scratch.fetch, 64 * vectors, kLanes);
-  for (int group = 0; group < scratch.tile_groups; group += step) {
-    const int end = std::min(group + step, scratch.tile_groups);
+  for (int group = 0; group < scratch.groups; group += step) {
+    const int end = std::min(group + step, scratch.groups);
     int vector = 0;
     if constexpr (most_vectors(kLanes) >= 4)
       for (; vector + 4 <= whole; vector += 4)
@@ -422,7 +421,7 @@ void add_lanes(const AttentionTask& task, const TileScratch& scratch) {
 void add_values(const AttentionTask& task, const TileScratch& scratch) {
   if (task.unit_lanes() == 1)
     return with_vectors(task.head_dim, [&](auto vectors, auto has_tail) {
-      with_level(scratch.fetch, [&](auto fetch) {
+      with_setting(scratch.fetch, [&](auto fetch) {
         value_row<decltype(vectors)::value, decltype(has_tail)::value, decltype(fetch)::value>(
             task, scratch);
       });
@@ -438,16 +437,24 @@ void attention_few_avx512_bf16(const AttentionTask& task, void* memory) {
   TileScratch scratch(memory, task.head_dim);
   scratch.fetch = task.fetch;
   pack_queries(task, scratch);
-  visit_units(
-      task, scratch, static_cast<size_t>(words_of(task.head_dim)) * 4, /*each_unit=*/false,
-      [&](int first, int keys, int unit) {
-        gather_rows(task, scratch, first, keys, kKeyTile, unit);
-      },
-      [&](const TileScratch& lanes, int first, int keys) {
-        score_rows(task, lanes, keys);
-        softmax_rows(task, lanes, first, keys);
-        add_values(task, lanes);
-      });
+  const size_t q_bytes = static_cast<size_t>(words_of(task.head_dim)) * 4;
+  visit_unit_tiles(task, scratch, /*each_unit=*/false, [&](int first, int keys, bool is_regular) {
+    if (is_regular && task.units_together() > 1)
+      return visit_runs(
+          task, scratch, q_bytes, first, keys,
+          RunStages{
+              .score = [&](const TileScratch& lanes, int count) { score_rows(task, lanes, count); },
+              .weigh = [&](const TileScratch& lanes) { softmax_rows(task, lanes, first, keys); },
+              .add = [&](const TileScratch& lanes, int) { add_values(task, lanes); }});
+    visit_units(
+        task, scratch, q_bytes, first, keys, is_regular,
+        [&](int unit) { gather_rows(task, scratch, first, keys, kKeyTile, unit); },
+        [&](const TileScratch& lanes) {
+          score_rows(task, lanes, keys);
+          softmax_rows(task, lanes, first, keys);
+          add_values(task, lanes);
+        });
+  });
   store_results(task, scratch);
 }
 

@@ -1,6 +1,8 @@
 // What one worker computes at a time: a tile of query lanes against the keys of one segment.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -31,6 +33,12 @@ inline constexpr int kRowGroup = 8;
 // lanes in SIMD order, which pays once the lanes fill most of a vector. (Zen 5, d 128: 8 lanes cost
 // the same either way.)
 inline constexpr int kFewLanes = 8;
+// Of a task with few lanes, units whose rows lie side by side in each block are read together, at
+// most so many, where a block has less than kRunBytes of one unit.
+inline constexpr int kMostUnitsTogether = 16;
+inline constexpr size_t kRunBytes = size_t{64} << 10;
+// A part of a key tile that is computed by itself has a multiple of so many tokens.
+inline constexpr int kPartTokens = 16;
 
 struct AttentionTask {
   // Queries.
@@ -97,6 +105,20 @@ struct AttentionTask {
   [[nodiscard]] bool has_whole_groups() const {
     return (block_tokens % kRowGroup == 0 && skipped % kRowGroup == 0) ||
            skipped + tokens <= block_tokens;
+  }
+  // Units that are read together: 1 where their rows do not lie side by side, in blocks whose parts
+  // could not be computed by themselves, and where the kernel reads rows more than once or converts
+  // them first.
+  [[nodiscard]] int units_together() const {
+    const size_t row_bytes = static_cast<size_t>(head_dim) * size_of(kv_dtype);
+    const auto block_rows = static_cast<size_t>(block_tokens);
+    if (block_tokens % kPartTokens != 0 || skipped % kPartTokens != 0 ||
+        unit_bytes != block_rows * row_bytes || unit_lanes() > kFewLanes ||
+        kv_dtype == DType::kF16 || (kv_dtype == DType::kF32 && unit_lanes() > 1))
+      return 1;
+    const size_t run = std::min(block_rows, static_cast<size_t>(kKeyTile)) * row_bytes;
+    const auto most = static_cast<int>((kRunBytes + run - 1) / run);
+    return std::clamp(most, 1, std::min(units, kMostUnitsTogether));
   }
   // Keys [low, high) of the segment that the lane sees.
   [[nodiscard]] int high(int lane) const {

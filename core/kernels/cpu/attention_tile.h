@@ -16,15 +16,24 @@ inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 // Score blocks round the key count up to a multiple of 4, 6, 8, 12, 16 or 24.
 inline constexpr int kGroupSlack = 24 / kRowGroup;
 
-// Rows of keys or of values: those of the key tile, and behind them those to fetch ahead.
+// Groups of rows that a worker has addresses of: a tile's of some units, and those to fetch ahead,
+// a unit's part of a tile more than is ever asked for.
+inline constexpr int kMostGroups = (kMostUnitsTogether + 2) * kKeyTile / kRowGroup + kGroupSlack;
+
+// Rows of keys or of values in the order of reading: those of the key tile, and behind them those
+// to fetch ahead.
 struct RowGroups {
-  const char** groups = nullptr;  // [2 * kKeyTile / kRowGroup + kGroupSlack]
+  const char** groups = nullptr;  // [kMostGroups], or a later part of them
   size_t row_bytes = 0;
   size_t unit_offset = 0;  // bytes to the rows of the unit in turn
 
   [[nodiscard]] const char* group(int index) const { return groups[index] + unit_offset; }
   [[nodiscard]] const char* row(int j) const {
     return group(j / kRowGroup) + static_cast<size_t>(j % kRowGroup) * row_bytes;
+  }
+  // From group `index` on.
+  [[nodiscard]] RowGroups from(int index) const {
+    return {.groups = groups + index, .row_bytes = row_bytes, .unit_offset = unit_offset};
   }
 };
 
@@ -45,41 +54,59 @@ inline Ahead groups_ahead(const FetchSetting& fetch, size_t row_bytes) {
   return {.far = far, .near = rows.near == 0 ? 0 : std::clamp(rows.near / kRowGroup, 1, far)};
 }
 
+// Where few lanes prefetch far rows to, and whether they prefetch near ones too rather than load
+// them, as a constant: a branch for each line costs 2 % where memory is the limit. kNone: the rows
+// were read before.
+enum class Fetch : uint8_t { kNone, kToL1, kToL2, kTwiceToL1, kTwiceToL2 };
+
 // What few lanes fetch while they compute. A prefetch is dropped where the queue of misses is full
 // (seen on Zen 5), so just where memory is the limit: rows far ahead are prefetched, and rows near
 // are loaded, which nothing drops. Most of those loads hit; the few that do not still overlap with
 // the work before them, while a miss in the products would fill the schedulers with what waits for
-// it. Fetched line by line between the products: a burst fills the load queue.
+// it. Or near rows are prefetched a second time: what was dropped gets another chance, and no load
+// holds up the instructions behind it. Fetched line by line between the products: a burst fills the
+// load queue.
 struct FetchAhead {
   const char* far = nullptr;   // rows of a group to prefetch
-  const char* near = nullptr;  // rows of a group to load: readable
-  bool to_l2 = false;          // the prefetch
+  const char* near = nullptr;  // rows of a group to load, or to prefetch again: readable
+  bool to_l2 = false;          // the far prefetch
 
+  // Several lanes, which have more to compute for each line: near rows are loaded in any case.
   void line(size_t byte) const {
     if (to_l2) {
-      line<true>(byte);
+      line<Fetch::kToL2>(byte);
     } else {
-      line<false>(byte);
+      line<Fetch::kToL1>(byte);
     }
   }
-  template <bool kToL2>
+  template <Fetch kFetch>
   void line(size_t byte) const {
-    int32_t word;
-    std::memcpy(&word, near + byte, sizeof word);
-    // Keeps the load, in an integer register, and keeps the compiler from gathering the prefetches.
-    asm volatile("" : : "r"(word));
-    __builtin_prefetch(far + byte, 0, kToL2 ? 2 : 3);
+    if constexpr (kFetch == Fetch::kNone) return;
+    constexpr bool kToL2 = kFetch == Fetch::kToL2 || kFetch == Fetch::kTwiceToL2;
+    if constexpr (kFetch == Fetch::kTwiceToL1 || kFetch == Fetch::kTwiceToL2) {
+      __builtin_prefetch(far + byte, 0, kToL2 ? 2 : 3);
+      __builtin_prefetch(near + byte, 0, 3);
+      // Keeps the compiler from gathering the prefetches. (Zen 5: gathered, they cost 7 %.)
+      asm volatile("" : :);
+    } else {
+      int32_t word;
+      std::memcpy(&word, near + byte, sizeof word);
+      // Keeps the load, in an integer register, and the prefetches where they are.
+      asm volatile("" : : "r"(word));
+      __builtin_prefetch(far + byte, 0, kToL2 ? 2 : 3);
+    }
   }
 };
 
-// The prefetch as a constant: a branch for each line costs 2 % where memory is the limit. kNone:
-// the rows were read before.
-enum class Fetch : uint8_t { kNone, kToL1, kToL2 };
 // Calls use(constant) with what the setting says.
 template <typename Use>
-[[gnu::always_inline]] inline void with_level(const FetchSetting& setting, Use&& use) {
-  if (setting.level == FetchSetting::Level::kL2)
-    return use(std::integral_constant<Fetch, Fetch::kToL2>{});
+[[gnu::always_inline]] inline void with_setting(const FetchSetting& setting, Use&& use) {
+  const bool to_l2 = setting.level == FetchSetting::Level::kL2;
+  if (setting.near == FetchSetting::Near::kPrefetch) {
+    if (to_l2) return use(std::integral_constant<Fetch, Fetch::kTwiceToL2>{});
+    return use(std::integral_constant<Fetch, Fetch::kTwiceToL1>{});
+  }
+  if (to_l2) return use(std::integral_constant<Fetch, Fetch::kToL2>{});
   use(std::integral_constant<Fetch, Fetch::kToL1>{});
 }
 
@@ -168,11 +195,11 @@ struct TileScratch {
   // Of the key tile.
   RowGroups keys, values;
   int unit = 0;  // in turn, for few lanes
-  // For few lanes: groups of the tile, and where the keys to be read after its values stand in
-  // keys.groups.
-  int tile_groups = 0;
-  int next_group = 0;
-  size_t next_offset = 0;
+  // For few lanes: groups to compute with; from the first of `keys` on those that are read before
+  // the first of `values`, from the first of these on those that are read before `next`.
+  int groups = 0;
+  int keys_left = 0, values_left = 0;
+  RowGroups next;
   char* key_copies = nullptr;    // rows that do not lie in whole groups
   char* value_copies = nullptr;  // the same
   float* alibi_k = nullptr;      // [keys]
@@ -199,8 +226,8 @@ struct TileScratch {
     for (float** row : {&m, &n, &alibi_q}) carve(*row, 4, kTaskLanes);
     carve(low, 4, kTaskLanes);
     carve(high, 4, kTaskLanes);
-    carve(keys.groups, sizeof(void*), 2 * kKeyTile / kRowGroup + kGroupSlack);
-    carve(values.groups, sizeof(void*), 2 * kKeyTile / kRowGroup + kGroupSlack);
+    carve(keys.groups, sizeof(void*), kMostGroups);
+    carve(values.groups, sizeof(void*), kMostGroups);
     carve(key_copies, 4, kKeyTile * width);
     carve(value_copies, 4, kKeyTile * width);
     carve(alibi_k, 4, kKeyTile + 16);
@@ -211,32 +238,17 @@ struct TileScratch {
     carve(corr, 4, kLaneTile);
   }
 
-  // For few lanes: group `index` of the rows in the order of reading: the tile's keys, its values,
-  // the keys after them. All of them are readable.
-  [[nodiscard]] const char* in_order(int index) const {
-    if (index < tile_groups) return keys.group(index);
-    if (index < 2 * tile_groups) return values.group(index - tile_groups);
-    return next_keys().group(index - 2 * tile_groups);
+  // For few lanes: what to fetch while group `index` of the keys is computed, and of the values.
+  // All of it is readable.
+  [[nodiscard]] FetchAhead fetch_from_keys(int index, Ahead ahead) const {
+    return fetch_of(keys_in_order(index + ahead.far), keys_in_order(index + ahead.near));
   }
-  // What to fetch while group `index` is computed.
-  [[nodiscard]] FetchAhead fetch_from(int index, Ahead ahead) const {
-    return {.far = in_order(index + ahead.far),
-            .near = in_order(index + ahead.near),
-            .to_l2 = fetch.level == FetchSetting::Level::kL2};
+  [[nodiscard]] FetchAhead fetch_from_values(int index, Ahead ahead) const {
+    return fetch_of(values_in_order(index + ahead.far), values_in_order(index + ahead.near));
   }
-  // The same for one row: the rows that are `ahead` of it.
+  // The same for one row of the keys: the rows that are `ahead` of it.
   [[nodiscard]] FetchAhead fetch_from_row(int row, Ahead ahead) const {
-    return {.far = row_in_order(row + ahead.far),
-            .near = row_in_order(row + ahead.near),
-            .to_l2 = fetch.level == FetchSetting::Level::kL2};
-  }
-  [[nodiscard]] const char* row_in_order(int row) const {
-    return in_order(row / kRowGroup) + static_cast<size_t>(row % kRowGroup) * keys.row_bytes;
-  }
-  [[nodiscard]] RowGroups next_keys() const {
-    return {.groups = keys.groups + next_group,
-            .row_bytes = keys.row_bytes,
-            .unit_offset = next_offset};
+    return fetch_of(row_in_order(row + ahead.far), row_in_order(row + ahead.near));
   }
 
   // The same scratch for lanes from `lane` on, whose queries take `q_bytes` each.
@@ -251,7 +263,27 @@ struct TileScratch {
     view.high += lane;
     return view;
   }
+
+ private:
+  [[nodiscard]] const char* keys_in_order(int index) const {
+    return index < keys_left ? keys.group(index) : values.group(index - keys_left);
+  }
+  [[nodiscard]] const char* values_in_order(int index) const {
+    return index < values_left ? values.group(index) : next.group(index - values_left);
+  }
+  [[nodiscard]] const char* row_in_order(int row) const {
+    return keys_in_order(row / kRowGroup) + static_cast<size_t>(row % kRowGroup) * keys.row_bytes;
+  }
+  [[nodiscard]] FetchAhead fetch_of(const char* far, const char* near) const {
+    return {.far = far, .near = near, .to_l2 = fetch.level == FetchSetting::Level::kL2};
+  }
 };
+
+// Rows of a unit, by those of the first.
+inline RowGroups rows_of_unit(const AttentionTask& task, RowGroups rows, int unit) {
+  rows.unit_offset = static_cast<size_t>(unit) * task.unit_bytes;
+  return rows;
+}
 
 // Fills low, high, alibi_q and the initial m, n, o of lanes [first_lane, first_lane + lanes) of the
 // task. Lanes up to the next multiple of 16 exist and see nothing.
@@ -427,32 +459,168 @@ void visit_tiles(const AttentionTask& task, const TileScratch& scratch, Load&& l
   }
 }
 
-// The same for few lanes: key tiles outside, units inside.
-//   load(first, keys, unit)             addresses of the tile are to be gathered anew: of its first
-//                                       unit where all lie alike, else (or if `each_unit`) of each
-//   compute(lane_scratch, first, keys)  keys [first, first + keys) against the lanes of a unit,
-//                                       which lane_scratch starts with
-template <typename Load, typename Compute>
-void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, bool each_unit,
-                 Load&& load, Compute&& compute) {
+// The same for few lanes, whose units are taken inside of the key tiles.
+//   visit(first, keys, is_regular)   is_regular: the rows of all units lie alike
+template <typename Visit>
+void visit_unit_tiles(const AttentionTask& task, TileScratch& scratch, bool each_unit,
+                      Visit&& visit) {
   const VisibleRange range = prepare_lanes(task, scratch, 0, task.lanes);
   for (int first = task.tile_begin(range.begin); first < range.end; first = task.tile_end(first)) {
     const int keys = std::min(task.tile_end(first), range.end) - first;
-    const bool is_regular = !each_unit && lies_in_groups(task, keys);
-    scratch.tile_groups = (keys + kRowGroup - 1) / kRowGroup;
-    for (int unit = 0; unit < task.units; ++unit) {
-      if (unit == 0 || task.alibi_rounded) gather_alibi(task, scratch, first, keys, unit);
-      if (unit == 0 || !is_regular) load(first, keys, unit);
-      if (is_regular)
-        scratch.keys.unit_offset = scratch.values.unit_offset =
-            static_cast<size_t>(unit) * task.unit_bytes;
-      // Copies have no next unit at an offset.
-      const bool is_next_tile = unit + 1 == task.units || !is_regular;
-      scratch.next_group = is_next_tile ? scratch.tile_groups : 0;
-      scratch.next_offset = is_next_tile ? 0 : static_cast<size_t>(unit + 1) * task.unit_bytes;
-      scratch.unit = unit;
-      compute(scratch.from_lane(unit * task.unit_lanes(), q_bytes), first, keys);
+    visit(first, keys, !each_unit && lies_in_groups(task, keys));
+  }
+}
+
+// The units of a tile one after the other.
+//   load(unit)            addresses of the tile are to be gathered anew: of its first unit where
+//                         is_regular, else of each
+//   compute(of_lanes)     the tile's keys against the lanes of a unit, which of_lanes starts with
+template <typename Load, typename Compute>
+void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, int first,
+                 int keys, bool is_regular, Load&& load, Compute&& compute) {
+  const int groups = (keys + kRowGroup - 1) / kRowGroup;
+  scratch.groups = scratch.keys_left = scratch.values_left = groups;
+  for (int unit = 0; unit < task.units; ++unit) {
+    if (unit == 0 || task.alibi_rounded) gather_alibi(task, scratch, first, keys, unit);
+    if (unit == 0 || !is_regular) load(unit);
+    if (is_regular) {
+      scratch.keys = rows_of_unit(task, scratch.keys, unit);
+      scratch.values = rows_of_unit(task, scratch.values, unit);
     }
+    // Copies have no next unit at an offset.
+    scratch.next = unit + 1 < task.units && is_regular ? rows_of_unit(task, scratch.keys, unit + 1)
+                                                       : scratch.keys.from(groups);
+    scratch.unit = unit;
+    compute(scratch.from_lane(unit * task.unit_lanes(), q_bytes));
+  }
+}
+
+// Keys [begin, end) of a tile that lie in one block: of a unit they follow one another, and those
+// of the next unit follow them.
+struct TilePart {
+  int begin = 0, end = 0;
+  [[nodiscard]] int groups() const { return (end - begin) / kRowGroup; }
+};
+struct TileParts {
+  TilePart parts[kKeyTile / kPartTokens + 1];
+  int count = 0;
+};
+inline TileParts parts_of_tile(const AttentionTask& task, int first, int keys) {
+  TileParts out;
+  for (int begin = 0; begin < keys;) {
+    const int in_block = (task.skipped + first + begin) % task.block_tokens;
+    const int end = std::min(keys, begin + task.block_tokens - in_block);
+    out.parts[out.count++] = {.begin = begin, .end = end};
+    begin = end;
+  }
+  return out;
+}
+
+// Points scratch.keys and scratch.values at the rows of units [0, units) in the order that
+// visit_runs() reads them, and behind the keys at those of the next tile.
+inline void gather_runs(const AttentionTask& task, TileScratch& scratch, int first, int keys,
+                        const TileParts& parts, int units) {
+  const size_t row_bytes = static_cast<size_t>(task.head_dim) * size_of(task.kv_dtype);
+  scratch.keys.row_bytes = scratch.values.row_bytes = row_bytes;
+  scratch.keys.unit_offset = scratch.values.unit_offset = 0;
+  int count = 0;
+  const auto append = [&](int begin, int end, int unit) {
+    walk_groups(task, row_bytes, first + begin, first + end, [&](int, size_t byte) {
+      const size_t at = byte + static_cast<size_t>(unit) * task.unit_bytes;
+      scratch.keys.groups[count] = task.keys + at;
+      scratch.values.groups[count] = task.values + at;
+      ++count;
+    });
+  };
+  for (int i = 0; i < parts.count; ++i)
+    for (int unit = 0; unit < units; ++unit) append(parts.parts[i].begin, parts.parts[i].end, unit);
+  // What is fetched ahead goes no further than a tile's rows of one unit.
+  const int tile_count = count, end = count + kKeyTile / kRowGroup + kGroupSlack;
+  const int next_keys = std::min(kKeyTile, task.tokens - first - keys) / kRowGroup * kRowGroup;
+  if (next_keys > 0) {
+    const TilePart next = parts_of_tile(task, first + keys, next_keys).parts[0];
+    for (int unit = 0; unit < units && count < end; ++unit) append(keys, keys + next.end, unit);
+  }
+  for (int group = count; group < end; ++group)
+    scratch.keys.groups[group] = scratch.keys.groups[count - 1];
+  for (int group = tile_count; group < end; ++group)
+    scratch.values.groups[group] = scratch.values.groups[tile_count - 1];
+}
+
+template <typename Score, typename Weigh, typename Add>
+struct RunStages {
+  Score score;
+  Weigh weigh;
+  Add add;
+};
+
+// The units of a regular tile, some together (task.units_together()): the keys of all of them that
+// lie in a block, then those in the next block, then the softmax of each, then the values in the
+// same order. So memory is read in longer runs than one unit's part of a block, which is what its
+// rate depends on. (Two threads of a Zen 5, rows of 256 bytes in blocks of 64, one unit after the
+// other: 0.91 of the rate of long runs, as f32 has in blocks of 32; in blocks of 128, or f32 in
+// blocks of 64: 0.95 to 0.97.)
+//   stages.score(of_lanes, keys)   the first `keys` keys of of_lanes to its scores
+//   stages.weigh(of_lanes)         the tile's scores to weights, m, n and corr
+//   stages.add(of_lanes, keys)     o = o * corr + p v of the first `keys` values
+template <typename Stages>
+void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, int first,
+                int keys, const Stages& stages) {
+  // What later parts of a tile multiply o with.
+  alignas(64) static constexpr float kOnes[kFewLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
+  const TileParts parts = parts_of_tile(task, first, keys);
+  const int lanes = task.unit_lanes(), most = task.units_together();
+  for (int first_unit = 0, gathered = 0; first_unit < task.units; first_unit += most) {
+    const int units = std::min(most, task.units - first_unit);
+    if (units != gathered) gather_runs(task, scratch, first, keys, parts, units);
+    gathered = units;
+    const int groups = units * keys / kRowGroup;
+    const RowGroups all_keys = rows_of_unit(task, scratch.keys, first_unit);
+    const RowGroups all_values = rows_of_unit(task, scratch.values, first_unit);
+    const RowGroups next = first_unit + units < task.units
+                               ? rows_of_unit(task, scratch.keys, first_unit + units)
+                               : rows_of_unit(task, scratch.keys, 0).from(groups);
+    // Each has room for its own scores and weights.
+    const auto of_unit = [&](int unit) {
+      TileScratch view = scratch.from_lane((first_unit + unit) * lanes, q_bytes);
+      view.scores += unit * lanes * kKeyTile;
+      view.p = static_cast<uint32_t*>(scratch.p) + unit * lanes * (kKeyTile / 2);
+      view.corr += unit * lanes;
+      view.keys = all_keys;
+      view.values = all_values;
+      view.next = next;
+      view.unit = first_unit + unit;
+      return view;
+    };
+    // Of the part's keys and what a unit keeps of them.
+    const auto visit_parts = [&](auto&& use) {
+      int group = 0;
+      for (int i = 0; i < parts.count; ++i)
+        for (int unit = 0; unit < units; ++unit, group += parts.parts[i].groups()) {
+          TileScratch view = of_unit(unit);
+          view.groups = parts.parts[i].groups();
+          view.scores += parts.parts[i].begin;
+          view.p = static_cast<uint32_t*>(view.p) + parts.parts[i].begin / 2;
+          use(view, parts.parts[i], group);
+        }
+    };
+    visit_parts([&](TileScratch& view, const TilePart& part, int group) {
+      view.keys = all_keys.from(group);
+      view.keys_left = groups - group;
+      stages.score(view, part.end - part.begin);
+    });
+    for (int unit = 0; unit < units; ++unit) {
+      if ((first_unit == 0 && unit == 0) || task.alibi_rounded)
+        gather_alibi(task, scratch, first, keys, first_unit + unit);
+      stages.weigh(of_unit(unit));
+    }
+    visit_parts([&](TileScratch& view, const TilePart& part, int group) {
+      view.values = all_values.from(group);
+      view.values_left = groups - group;
+      if (part.begin > 0) view.corr = const_cast<float*>(kOnes);
+      stages.add(view, part.end - part.begin);
+    });
+    scratch.keys.unit_offset = scratch.values.unit_offset = 0;
   }
 }
 

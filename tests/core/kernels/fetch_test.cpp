@@ -16,8 +16,9 @@ namespace {
 
 std::vector<FetchSetting> extremes() {
   std::vector<FetchSetting> all;
-  for (const char* text : {"l1:6144:2048", "l1:64:0", "l1:64:64", "l2:65536:0", "l2:65536:65536",
-                           "l1:24576:300", "l2:700:1"})
+  for (const char* text :
+       {"l1:6144:2048", "l1:64:0", "l1:64:64", "l2:65536:0", "l2:65536:65536", "l1:24576:300",
+        "l2:700:1", "l1:6144:4096:twice", "l1:64:64:twice", "l2:65536:2048:twice"})
     all.push_back(parse_fetch(text));
   return all;
 }
@@ -78,8 +79,10 @@ TEST(Fetch, SettingsAreReadAsTheyAreWritten) {
 }
 
 TEST(Fetch, NonsenseIsRefusedWithWhatIsAccepted) {
-  for (const char* text : {"", "l1", "l3:64:0", "l1:64", "l1:63:0", "l1:65537:0", "l1:64:65",
-                           "l1:64:-1", "l1:64:0:1", "l1:a:0", "l1:64:0 ", "l1:99999999999:0"})
+  for (const char* text :
+       {"", "l1", "l3:64:0", "l1:64", "l1:63:0", "l1:65537:0", "l1:64:65", "l1:64:-1", "l1:64:0:1",
+        "l1:a:0", "l1:64:0 ", "l1:99999999999:0", "l1:6144:0:twice", "l1:6144:2048:thrice",
+        "l1:6144:twice", "l1:64:65:twice", ":twice"})
     EXPECT_NE(error_of(text).find("level:far:near"), std::string::npos) << text;
 }
 

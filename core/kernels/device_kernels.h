@@ -15,6 +15,7 @@
 #include "core/kernels/norm.h"
 #include "core/kernels/rotary.h"
 #include "core/kernels/routing.h"
+#include "core/kernels/run_reads.h"
 #include "core/kernels/sampling.h"
 #include "core/kernels/step_attention.h"
 #include "core/kernels/weight_store.h"
@@ -46,6 +47,9 @@ class DeviceKernels {
                                                                  const Weight::FillRows& fill,
                                                                  const Context& context) = 0;
   [[nodiscard]] virtual std::unique_ptr<StepAttention> make_step_attention() = 0;
+  // Microseconds that one layer's attention over the run takes the device, by its cost model: to be
+  // compared with other ways of reading the same run.
+  [[nodiscard]] virtual double reads_us(const RunReads& reads) const = 0;
   // `context` is of this device.
   [[nodiscard]] virtual std::unique_ptr<WorkTimer> make_work_timer(const Context& context) = 0;
 };

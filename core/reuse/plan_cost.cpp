@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/device/cpu.h"
 #include "core/kernels/cpu/attention_task.h"
+#include "core/kernels/device_kernels.h"
 
 namespace reprise::reuse {
 namespace {
@@ -69,11 +70,27 @@ bool PlanCosts::sharing_pays(int64_t tokens, int64_t sequences, int64_t rows,
   REPRISE_CHECK(setting.kv_heads > 0, "costs are asked before the method was tuned");
   if (sequences < 2) return false;
   const int64_t rows_each = std::max<int64_t>(1, rows / sequences);
+  if (const kernels::DeviceKernels* device =
+          kernels::device_kernels(setting.context, "what reading a prefix costs")) {
+    kernels::RunReads reads{.heads = setting.heads,
+                            .kv_heads = setting.kv_heads,
+                            .head_dim = setting.head_dim,
+                            .tokens = tokens,
+                            .rows = rows,
+                            .leaves_partials = true,
+                            .is_merged = is_merged};
+    const double shared_us = device->reads_us(reads);
+    reads.items = sequences;
+    reads.rows = rows_each;
+    reads.leaves_partials = is_merged;
+    return shared_us < device->reads_us(reads);
+  }
   return item_seconds(tokens, rows, 1) + (is_merged ? 0.0 : merge_seconds(rows)) <
          item_seconds(tokens, rows_each, sequences);
 }
 
 PlanCosts plan_costs(const PlanSetting& setting) {
+  if (setting.context.device != Device::kCpu) return {.setting = setting};
   return {.setting = setting,
           .machine = machine_limits(setting.context),
           .l3_bytes = static_cast<double>(cpu_facts().l3_bytes * cpu_facts().l3_instances)};

@@ -36,8 +36,8 @@ class Product {
   std::unique_ptr<const Primitive> primitive_;
 };
 
-// Null where oneDNN has no fast implementation for this processor and packing. Throws Error where
-// it fails otherwise.
+// Null where oneDNN has no fast implementation for this processor and packing. Throws Error where it
+// fails otherwise.
 [[nodiscard]] std::shared_ptr<const Product> make_product(const ProductShape& shape);
 
 // False in a build without oneDNN (REPRISE_ONEDNN): then every product is null.

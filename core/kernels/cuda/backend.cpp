@@ -15,6 +15,7 @@
 #include "core/kernels/cuda/rotary.cuh"
 #include "core/kernels/cuda/rows.cuh"
 #include "core/kernels/cuda/step_attention_cuda.h"
+#include "core/kernels/cuda/tiles.h"
 #include "core/kernels/cuda/timing.h"
 #include "core/kernels/device_kernels.h"
 
@@ -125,6 +126,9 @@ class CudaKernels final : public DeviceKernels {
   }
   std::unique_ptr<StepAttention> make_step_attention() override {
     return cuda::make_step_attention(device_);
+  }
+  [[nodiscard]] double reads_us(const RunReads& reads) const override {
+    return cuda::reads_us(reads, model_of(device_));
   }
   std::unique_ptr<WorkTimer> make_work_timer(const Context& context) override {
     return cuda::make_work_timer(

@@ -23,6 +23,7 @@ struct GpuModel {
   double clock_ghz = 0;      // at which half_tflop_s is reckoned
   int64_t shared_bytes = 0;  // of an SM
   int64_t shared_block_bytes = 0;  // of a block at most
+  int64_t l2_bytes = 0;
 
   // 2^x: 16 results in a clock of an SM (programming guide, "Arithmetic Instructions").
   [[nodiscard]] double exponentials_per_us() const { return 16.0 * sms * clock_ghz * 1e3; }
@@ -43,7 +44,8 @@ inline constexpr GpuModel kA100 = {.name = "A100-80GB",
                                    .half_tflop_s = 312,
                                    .clock_ghz = 1.41,
                                    .shared_bytes = 164 << 10,
-                                   .shared_block_bytes = 163 << 10};
+                                   .shared_block_bytes = 163 << 10,
+                                   .l2_bytes = 40 << 20};
 inline constexpr GpuModel kH100 = {.name = "H100",
                                    .architecture = Architecture::kSm90,
                                    .sms = 132,
@@ -51,7 +53,8 @@ inline constexpr GpuModel kH100 = {.name = "H100",
                                    .half_tflop_s = 989.4,
                                    .clock_ghz = 1.83,
                                    .shared_bytes = 228 << 10,
-                                   .shared_block_bytes = 227 << 10};
+                                   .shared_block_bytes = 227 << 10,
+                                   .l2_bytes = 50 << 20};
 inline constexpr GpuModel kH200 = {.name = "H200",
                                    .architecture = Architecture::kSm90,
                                    .sms = 132,
@@ -59,7 +62,8 @@ inline constexpr GpuModel kH200 = {.name = "H200",
                                    .half_tflop_s = 989.4,
                                    .clock_ghz = 1.83,
                                    .shared_bytes = 228 << 10,
-                                   .shared_block_bytes = 227 << 10};
+                                   .shared_block_bytes = 227 << 10,
+                                   .l2_bytes = 50 << 20};
 
 // The model for a device as the CUDA runtime describes it, with its own number of SMs; of those
 // above the nearest where it is none of them. Throws Error below compute capability 8.0, which has

@@ -10,9 +10,7 @@ namespace {
 class CudaStepAttention final : public StepAttention {
  public:
   explicit CudaStepAttention(reprise::cuda::CudaDevice& device)
-      : device_(device),
-        gpu_(gpu_model(device.facts().name, device.facts().major, device.facts().minor,
-                       device.facts().sms)) {}
+      : device_(device), gpu_(model_of(device)) {}
 
   void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params) override {
     for (const kv::CacheView& cache : plan.caches)
@@ -59,6 +57,11 @@ class CudaStepAttention final : public StepAttention {
 };
 
 }  // namespace
+
+GpuModel model_of(const reprise::cuda::CudaDevice& device) {
+  const reprise::cuda::DeviceFacts& facts = device.facts();
+  return gpu_model(facts.name, facts.major, facts.minor, facts.sms);
+}
 
 std::unique_ptr<StepAttention> make_step_attention(reprise::cuda::CudaDevice& device) {
   return std::make_unique<CudaStepAttention>(device);

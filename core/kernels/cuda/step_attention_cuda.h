@@ -4,9 +4,13 @@
 #include <memory>
 
 #include "core/device/cuda/cuda_device.h"
+#include "core/kernels/cuda/roofline.h"
 #include "core/kernels/step_attention.h"
 
 namespace reprise::kernels::cuda {
+
+// See gpu_model().
+GpuModel model_of(const reprise::cuda::CudaDevice& device);
 
 // `device` outlives it.
 std::unique_ptr<StepAttention> make_step_attention(reprise::cuda::CudaDevice& device);

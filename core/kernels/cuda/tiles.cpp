@@ -27,11 +27,16 @@ constexpr double kAsGood = 1.03;
 
 constexpr int64_t kKvBytes = 2;  // of an element: bf16 or f16
 
+// Written and read again, of a part with so many lanes of each kv head.
+int64_t partial_bytes(int64_t lanes, const StepShape& step) {
+  return 2 * lanes * step.kv_heads * (step.head_dim + 2) * 4;
+}
+
 // One item with its shape chosen.
 struct CostedItem {
   int64_t lane_tiles = 1;
   int64_t most_parts = 1;
-  int64_t partial_bytes = 0;  // of a part: written and read again
+  int64_t partial_bytes = 0;  // of a part
   double block_us = 0.0;      // SM time of one of its lane tiles, for one kv head
 };
 
@@ -92,7 +97,7 @@ Costs costs_of(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
     const TileShape& shape = kTileShapes[static_cast<size_t>(shapes[i])];
     CostedItem item{.lane_tiles = ceil_div(items[i].lanes, shape.lanes),
                     .most_parts = std::max<int64_t>(1, items[i].key_tiles / kLeastTilesOfPart),
-                    .partial_bytes = 2 * items[i].lanes * step.kv_heads * (step.head_dim + 2) * 4};
+                    .partial_bytes = partial_bytes(items[i].lanes, step)};
     item.block_us = item_us(items[i], shape, step, gpu) / static_cast<double>(item.lane_tiles);
     if (item.block_us > costs.longest_us) {
       costs.longest_us = item.block_us;
@@ -194,7 +199,8 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
     const double sum = std::accumulate(us.begin(), us.end(), 0.0);
     return gpu.sms * (longest + kOverlapLoss * (sum - longest));
   };
-  return key_tiles * (tile_us(bytes / gpu.dram_bytes_per_us()) +
+  const double first_rate = item.is_in_l2 ? gpu.l2_bytes_per_us() : gpu.dram_bytes_per_us();
+  return key_tiles * (tile_us(bytes / first_rate) +
                       (lane_tiles - 1.0) * tile_us(bytes / gpu.l2_bytes_per_us()));
 }
 
@@ -215,6 +221,32 @@ TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, 
         std::clamp<int64_t>(wanted.parts, 1, std::max<int64_t>(1, items[i].key_tiles)));
   choice.estimate_us = step_us(costs, costs.longest_us / wanted.parts, gpu);
   return choice;
+}
+
+double reads_us(const RunReads& reads, const GpuModel& gpu) {
+  const StepShape step{.kv_heads = reads.kv_heads, .head_dim = reads.head_dim};
+  const ItemLoad first{.lanes = reads.rows * (reads.heads / reads.kv_heads),
+                       .mean_keys = static_cast<double>(reads.tokens),
+                       .key_tiles = ceil_div(reads.tokens, kKeyTile)};
+  ItemLoad again = first;
+  again.is_in_l2 =
+      2 * reads.tokens * reads.kv_heads * reads.head_dim * kKvBytes <= gpu.l2_bytes / 2;
+  const TileShape& shape = kTileShapes[static_cast<size_t>(cheapest_shape(first, step, gpu))];
+  const double sm_us = static_cast<double>(reads.kv_heads) *
+                       (item_us(first, shape, step, gpu) +
+                        static_cast<double>(reads.items - 1) * item_us(again, shape, step, gpu));
+
+  const int64_t blocks = reads.items * ceil_div(first.lanes, shape.lanes) * reads.kv_heads;
+  const int64_t slots = gpu.sms * resident_blocks(shape, reads.head_dim, gpu);
+  const int64_t parts = std::clamp<int64_t>(
+      slots / blocks, 1, std::max<int64_t>(1, first.key_tiles / kLeastTilesOfPart));
+  const double filled =
+      std::min(1.0, static_cast<double>(blocks * parts) / static_cast<double>(slots));
+  double us = sm_us / (gpu.sms * filled);
+  if (parts == 1 && !reads.leaves_partials) return us;
+  us += static_cast<double>(parts * reads.items * partial_bytes(first.lanes, step)) /
+        gpu.dram_bytes_per_us();
+  return reads.is_merged ? us : us + kLaunchUs;
 }
 
 }  // namespace reprise::kernels::cuda

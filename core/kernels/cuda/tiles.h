@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/kernels/cuda/roofline.h"
+#include "core/kernels/run_reads.h"
 
 namespace reprise::kernels::cuda {
 
@@ -68,6 +69,7 @@ struct ItemLoad {
   int64_t lanes = 0;       // of a kv head
   double mean_keys = 0.0;  // that a lane tile sees on average: about half under a causal mask
   int64_t key_tiles = 0;   // tiles of kKeyTile keys, as AttentionSchedule counts them
+  bool is_in_l2 = false;   // another item brings its keys there
 };
 
 // What the items of a step have in common.
@@ -88,7 +90,8 @@ struct TileChoice {
 };
 
 // SM time in microseconds of all lane tiles of an item against its keys, for one kv head: for each
-// key tile the longest of its bytes (the first lane tile's from memory, the others' from L2), its
+// key tile the longest of its bytes (the first lane tile's from memory unless is_in_l2, the others'
+// from L2), its
 // products, its exponentials and what passes through shared memory; and a tenth of the other three,
 // since the four do not overlap perfectly.
 double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& step,
@@ -101,5 +104,11 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
 // the best, the coarsest.   [ChunkAttention §3.2 splits by chunks and by sequences]
 TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, const GpuModel& gpu,
                         const TileOverride& wanted = {});
+
+// DeviceKernels::reads_us(): as if the run were all that the step reads. The first item reads from
+// memory, the others from L2 where half of it holds the run. Where the blocks of all items do not
+// fill the machine they are cut into parts; parts and leaves_partials write and read partial
+// results, and the launch that merges them counts unless is_merged.
+double reads_us(const RunReads& reads, const GpuModel& gpu);
 
 }  // namespace reprise::kernels::cuda

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -175,6 +176,95 @@ TEST(CudaTiles, NamesAreReadBackAndUnknownOnesSayWhatThereIs) {
   }
   EXPECT_THROW(require_head_dim(72), ShapeError);
   EXPECT_NO_THROW(require_head_dim(80));
+}
+
+// ---- runs of tokens that several sequences read ----
+
+RunReads reads_of(int64_t tokens, int64_t items, int64_t rows) {
+  return {.heads = 32,
+          .kv_heads = 32,
+          .head_dim = 128,
+          .tokens = tokens,
+          .items = items,
+          .rows = rows,
+          .leaves_partials = rows > 1};
+}
+
+TEST(CudaReads, ALongRunOfManyIsReadOnceAndAShortOneOfTwoByEach) {
+  for (const GpuModel& gpu : kGpus) {
+    // 32 times the bytes against once and 32 rows of products.
+    EXPECT_LT(8 * reads_us(reads_of(4096, 1, 32), gpu), reads_us(reads_of(4096, 32, 1), gpu))
+        << gpu.name;
+    // A launch to merge costs more than a few tokens,
+    EXPECT_GT(reads_us(reads_of(64, 1, 2), gpu), reads_us(reads_of(64, 2, 1), gpu)) << gpu.name;
+    // unless it is due anyway.
+    RunReads shared = reads_of(4096, 1, 2), alone = reads_of(4096, 2, 1);
+    shared.is_merged = alone.is_merged = alone.leaves_partials = true;
+    EXPECT_LT(reads_us(shared, gpu), reads_us(alone, gpu)) << gpu.name;
+  }
+}
+
+TEST(CudaReads, WhatL2HoldsIsReadFromMemoryOnce) {
+  // 2048 tokens of 8 heads: 8.4 MB, less than half of 40 MiB; of 32 heads 33.6 MB, more.
+  RunReads few = reads_of(2048, 16, 1), many = few;
+  few.heads = few.kv_heads = 8;
+  const double once_few =
+      reads_us({.heads = 8, .kv_heads = 8, .head_dim = 128, .tokens = 2048}, kA100);
+  EXPECT_LT(reads_us(few, kA100), 16 * once_few);
+  EXPECT_GT(reads_us(many, kA100) / 32, reads_us(few, kA100) / 8);
+}
+
+// By hand: one lane of 4096 tokens of 32 heads on an A100, 32 blocks for 216 slots. Each is cut
+// into 6 parts, 192 slots of 216.
+TEST(CudaReads, BlocksThatDoNotFillTheMachineAreCut) {
+  const StepShape step{.kv_heads = 32, .head_dim = 128};
+  const double sm_us = 32 * item_us(item_of(1, 4096), kTileShapes[0], step, kA100);
+  const double partials_us = 6 * 2 * 32 * 130 * 4 / 2039e3;
+  EXPECT_NEAR(reads_us(reads_of(4096, 1, 1), kA100),
+              sm_us / (108 * 192.0 / 216.0) + partials_us + 3.0, 1e-6);
+  // Merged anyway: no launch more.
+  RunReads merged = reads_of(4096, 1, 1);
+  merged.is_merged = true;
+  EXPECT_NEAR(reads_us(merged, kA100), reads_us(reads_of(4096, 1, 1), kA100) - 3.0, 1e-6);
+}
+
+// The choice costs little by what the kernels' own model says of both plans as a whole.
+TEST(CudaReads, TheChoiceAgreesWithTheEstimateOfTheWholeStep) {
+  std::mt19937_64 random(5);
+  const auto one_of = [&](auto... values) {
+    const int64_t all[] = {values...};
+    return all[std::uniform_int_distribution<size_t>(0, sizeof...(values) - 1)(random)];
+  };
+  for (int round = 0; round < 400; ++round) {
+    const GpuModel& gpu = kGpus[one_of(0, 1, 2)];
+    const int64_t kv_heads = one_of(4, 8, 32), group = one_of(1, 4, 8);
+    const int64_t sequences = one_of(2, 3, 8, 32, 64);
+    const int64_t tokens = one_of(16, 64, 200, 1024, 2048, 8192);
+    const StepShape step{.kv_heads = kv_heads, .head_dim = 128};
+    RunReads reads{.heads = kv_heads * group, .kv_heads = kv_heads, .head_dim = 128};
+    reads.tokens = tokens;
+    reads.rows = sequences;
+    reads.leaves_partials = true;
+    const double shared_us = reads_us(reads, gpu);
+    reads.items = sequences;
+    reads.rows = 1;
+    reads.leaves_partials = false;
+    const bool shares = shared_us < reads_us(reads, gpu);
+
+    const ItemLoad all = item_of(sequences * group, tokens);
+    std::vector<ItemLoad> each(static_cast<size_t>(sequences), item_of(group, tokens));
+    for (size_t i = 1; i < each.size(); ++i)
+      each[i].is_in_l2 = 2 * tokens * kv_heads * 128 * 2 <= gpu.l2_bytes / 2;
+    constexpr double kMergeUs = 3.0;
+    const TileChoice choice = choose_tiles({&all, 1}, step, gpu);
+    const double whole_us = choice.estimate_us + (choice.parts[0] == 1 ? kMergeUs : 0.0);
+    const double each_us = choose_tiles(each, step, gpu).estimate_us;
+    // The step's estimate takes whole waves of blocks that last as long as the longest.
+    const double best_us = std::min(whole_us, each_us);
+    EXPECT_LT(shares ? whole_us : each_us, 1.2 * best_us + 5.0)
+        << gpu.name << ": " << sequences << " sequences, " << tokens << " tokens, " << kv_heads
+        << " kv heads of " << group << ": together " << whole_us << " us, each " << each_us;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+// What reading a prefix costs on a device: the device says, not the CPU's limits.
+#include "core/reuse/plan_cost.h"
+
+#include "core/base/error.h"
+#include "tests/core/kernels/cuda/device_context.h"
+
+namespace reprise::reuse {
+namespace {
+
+using CudaPlanCost = reprise::testing::OnDevice;
+
+PlanSetting setting_of(const Context& context) {
+  return {
+      .heads = 32, .kv_heads = 32, .head_dim = 128, .kv_dtype = DType::kBF16, .context = context};
+}
+
+TEST_F(CudaPlanCost, TheDeviceDecidesAndTheProcessorIsNotMeasured) {
+  PlanCosts costs = plan_costs(setting_of(context_));
+  EXPECT_EQ(costs.machine.dram_read_gb_s, 0);
+  EXPECT_TRUE(costs.sharing_pays(4096, 32, 32));
+  EXPECT_TRUE(costs.sharing_pays(1024, 64, 64));
+  EXPECT_FALSE(costs.sharing_pays(4096, 1, 1));  // nobody to share with
+  EXPECT_FALSE(costs.sharing_pays(16, 2, 2));    // a launch to merge costs more than 16 tokens,
+  EXPECT_TRUE(costs.sharing_pays(4096, 2, 2, /*is_merged=*/true));  // unless it is due anyway
+  costs.setting.context.runtime = nullptr;
+}
+
+TEST_F(CudaPlanCost, ASettingWithoutItsDeviceIsRefused) {
+  PlanSetting setting = setting_of(context_);
+  setting.context.runtime = nullptr;
+  const PlanCosts costs = plan_costs(setting);
+  EXPECT_THROW((void)costs.sharing_pays(4096, 32, 32), Error);
+}
+
+}  // namespace
+}  // namespace reprise::reuse

@@ -35,6 +35,15 @@ struct Place {
   [[nodiscard]] std::string text() const;
 };
 
+// One wgmma that the warpgroup has not waited for.
+struct WarpgroupProduct {
+  float* c;  // [tiles][4]  the thread's sums
+  int tiles;
+  std::array<uint32_t, 4> a;
+  uint64_t b;
+  bool is_transposed, is_bf16;
+};
+
 struct Thread {
   enum class State : uint8_t { kReady, kWaiting, kDone };
 
@@ -47,6 +56,8 @@ struct Thread {
   bool in_emulator = false;                        // its accesses are the emulator's own
   std::vector<AsyncCopy> open_copies;              // since the last commit
   std::deque<std::vector<AsyncCopy>> copy_groups;  // oldest first
+  bool in_warpgroup = false;                       // between warpgroup_begin() and _finish()
+  std::vector<WarpgroupProduct> products;
 
   [[nodiscard]] int warp() const { return number / 32; }
   [[nodiscard]] int lane() const { return number % 32; }

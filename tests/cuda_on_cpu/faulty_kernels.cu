@@ -354,6 +354,66 @@ __global__ void too_many_variables(float* data, int n) {
   values[n] = data[0];
 }
 
+// ---- wgmma ----
+
+__device__ void multiply_shared(const void* shared, int columns) {
+  const uint32_t a[4] = {0, 0, 0, 0};
+  float sums[8][4] = {};
+  warpgroup_multiply_add<__half, RowsOfB::kColumnsOfProduct>(
+      sums, a, swizzled_matrix(shared, 0, columns * kSwizzledBytes));
+  warpgroup_finish(sums);
+}
+__device__ void write_shared(int n) {
+  auto* shared = dynamic_shared<float>();
+  for (int i = static_cast<int>(threadIdx.x); i < 64 * 32; i += static_cast<int>(blockDim.x))
+    shared[i] = static_cast<float>(n);
+}
+__device__ void begin_warpgroup() {
+  float none[8][4];
+  warpgroup_begin(none);
+}
+__global__ void wgmma_without_proxy_fence(float*, int n) {
+  write_shared(n);
+  __syncthreads();
+  begin_warpgroup();
+  multiply_shared(dynamic_shared<float>(), 8);
+}
+__global__ void wgmma_fenced_before_the_write(float*, int n) {
+  fence_async_proxy();
+  write_shared(n);
+  __syncthreads();
+  begin_warpgroup();
+  multiply_shared(dynamic_shared<float>(), 8);
+}
+__global__ void wgmma_without_barrier(float*, int n) {
+  write_shared(n);
+  __syncthreads();
+  write_shared(n);
+  fence_async_proxy();
+  begin_warpgroup();
+  multiply_shared(dynamic_shared<float>(), 8);
+}
+__global__ void wgmma_without_fence(float*, int n) {
+  write_shared(n);
+  fence_async_proxy();
+  __syncthreads();
+  multiply_shared(dynamic_shared<float>(), 8);
+}
+__global__ void wgmma_past_end(float*, int n) {
+  write_shared(n);
+  fence_async_proxy();
+  __syncthreads();
+  begin_warpgroup();
+  multiply_shared(dynamic_shared<float>(), 16);
+}
+__global__ void wgmma_in_place(float*, int n) {
+  write_shared(n);
+  fence_async_proxy();
+  __syncthreads();
+  begin_warpgroup();
+  multiply_shared(dynamic_shared<float>(), 8);
+}
+
 constexpr FaultyKernel kFaulty[] = {
     {"read_past_end", kOutOfBounds, "byte 256 of buffer", run<read_past_end, 32>},
     {"write_before_begin", kOutOfBounds, "writes 4 bytes", run<write_before_begin, 32>},
@@ -406,6 +466,15 @@ constexpr FaultyKernel kFaulty[] = {
     {"copy_to_unaligned", kUnaligned, "multiple of 8", run<copy_to_unaligned, 1>},
     {"copy_from_past_end", kOutOfBounds, "of buffer", run<copy_from_past_end, 1>},
     {"copy_to_past_end", kOutOfBounds, "dynamic shared memory", run<copy_to_past_end, 1>},
+    {"wgmma_without_proxy_fence", kRace, "fence.proxy.async",
+     run<wgmma_without_proxy_fence, 128, 2048>},
+    {"wgmma_fenced_before_the_write", kRace, "fence.proxy.async",
+     run<wgmma_fenced_before_the_write, 128, 2048>},
+    {"wgmma_without_barrier", kRace, "with no barrier in between",
+     run<wgmma_without_barrier, 128, 2048>},
+    {"wgmma_without_fence", kWarp, "wgmma.fence", run<wgmma_without_fence, 128, 2048>},
+    {"wgmma_past_end", kOutOfBounds, "dynamic shared memory", run<wgmma_past_end, 128, 2048>},
+    {"wgmma_of_half_a_group", kWarp, "no whole warpgroups", run<wgmma_in_place, 64, 2048>},
     {"too_many_threads", kLaunch, "1025 x 1 x 1 threads", run<read_two, 1025>},
     {"no_threads", kLaunch, "0 x 1 x 1 threads", run<read_two, 0>},
     {"too_much_shared_memory", kLaunch, "232452 bytes", run<read_two, 1, 58113>},
@@ -418,6 +487,7 @@ constexpr CleanKernel kClean[] = {
     {"atomics_alone", run<atomics_alone, 64>},
     {"half_a_warp_votes", run<half_a_warp_votes, 32>},
     {"copies_in_place", run<copies_in_place, 32>},
+    {"wgmma_in_place", run<wgmma_in_place, 128, 2048>},
     {"one_thread", run<read_two, 1>},
     {"most_threads", run<write_own, 1024>},
     {"barrier_between", run<barrier_between, 32>},

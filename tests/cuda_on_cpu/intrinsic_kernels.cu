@@ -122,6 +122,68 @@ __global__ void add_up(int* sum, int* largest, float* float_sum) {
   atomicAdd(float_sum, 0.5f);
 }
 
+template <typename T, RowsOfB kRows, int kTiles>
+__device__ void multiply_by_warpgroup(const uint16_t* a, const uint16_t* b, float* c, int first) {
+  constexpr int kColumns = 8 * kTiles, kPanel = 64;
+  constexpr bool kIsTransposed = kRows == RowsOfB::kRowsOfProduct;
+  constexpr int kMatrixRows = kIsTransposed ? 64 : kColumns;
+  constexpr int kMatrixColumns = kIsTransposed ? kColumns : 64;
+  auto* shared = dynamic_shared<uint16_t>();
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int i = thread; i < kMatrixRows * kMatrixColumns / 8; i += 128) {
+    const int row = i / (kMatrixColumns / 8), column = i % (kMatrixColumns / 8) * 8;
+    const int at = (column / kPanel * kMatrixRows + row) * kPanel +
+                   swizzled_chunk(row, column % kPanel / 8) * 8;
+    copy_async<16>(shared + at, b + row * kMatrixColumns + column);
+  }
+  copy_async_commit();
+  copy_async_wait<0>();
+  fence_async_proxy();
+  __syncthreads();
+
+  const int g = thread % 32 / 4, t = thread % 4, row = thread / 32 * 16 + g;
+  const auto pair = [&](int r, int column) {
+    return *reinterpret_cast<const uint32_t*>(a + r * 16 + column);
+  };
+  const uint32_t own_a[4] = {pair(row, 2 * t), pair(row + 8, 2 * t), pair(row, 2 * t + 8),
+                             pair(row + 8, 2 * t + 8)};
+  float sums[kTiles][4];
+  const auto of_c = [&](int j, int i) -> float& {
+    return c[(row + i / 2 * 8) * kColumns + 8 * j + 2 * t + i % 2];
+  };
+  REPRISE_UNROLL
+  for (int j = 0; j < kTiles; ++j) {
+    REPRISE_UNROLL
+    for (int i = 0; i < 4; ++i) sums[j][i] = of_c(j, i);
+  }
+  warpgroup_begin(sums);
+  warpgroup_multiply_add<T, kRows>(
+      sums, own_a,
+      swizzled_matrix(shared + (kIsTransposed ? first * kPanel : first),
+                      kMatrixRows * kSwizzledBytes, 8 * kSwizzledBytes));
+  warpgroup_finish(sums);
+  REPRISE_UNROLL
+  for (int j = 0; j < kTiles; ++j) {
+    REPRISE_UNROLL
+    for (int i = 0; i < 4; ++i) of_c(j, i) = sums[j][i];
+  }
+}
+
+template <typename T, RowsOfB kRows, int kTiles>
+__global__ void multiply_swizzled(const uint16_t* a, const uint16_t* b, float* c, int first) {
+  if constexpr (kHasWarpgroups) multiply_by_warpgroup<T, kRows, kTiles>(a, b, c, first);
+}
+
+template <typename T>
+auto warpgroup_kernel(const WarpgroupProduct& product) {
+  using enum RowsOfB;
+  if (product.n == 128)
+    return product.is_transposed ? multiply_swizzled<T, kRowsOfProduct, 16>
+                                 : multiply_swizzled<T, kColumnsOfProduct, 16>;
+  return product.is_transposed ? multiply_swizzled<T, kRowsOfProduct, 8>
+                               : multiply_swizzled<T, kColumnsOfProduct, 8>;
+}
+
 }  // namespace
 
 std::vector<int> shuffled_lanes(Shuffle kind, int operand, int width) {
@@ -156,6 +218,27 @@ std::vector<float> whole_product(const std::vector<uint16_t>& a, const std::vect
   const DeviceArray<float> c(128);
   launch(kOneWarp, nullptr, is_bf16 ? multiply_whole<__nv_bfloat16> : multiply_whole<__half>,
          device_a.data(), device_b.data(), c.data());
+  return c.values();
+}
+
+bool has_warpgroups() {
+#ifdef REPRISE_CUDA_ON_CPU
+  return true;
+#else
+  int major = 0;
+  return kBuiltForWarpgroups &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
+         major == 9;
+#endif
+}
+
+std::vector<float> warpgroup_product(const WarpgroupProduct& product) {
+  const DeviceArray<uint16_t> a(product.a), b(product.b);
+  const DeviceArray<float> c(product.c);
+  launch({.name = "wgmma", .block = dim3(128), .shared_bytes = size_t{128} * 64 * 2}, nullptr,
+         product.is_bf16 ? warpgroup_kernel<__nv_bfloat16>(product)
+                         : warpgroup_kernel<__half>(product),
+         a.data(), b.data(), c.data(), product.first);
   return c.values();
 }
 

@@ -33,6 +33,23 @@ std::vector<float> product(const Product& product, bool is_bf16);
 std::vector<float> whole_product(const std::vector<uint16_t>& a, const std::vector<uint16_t>& b,
                                  bool is_bf16);
 
+// Whether wgmma runs here.
+bool has_warpgroups();
+// c + a b by warpgroup_multiply_add(): a [64, 16] and b of 16-bit elements, c [64, n]. What b is
+// taken from lies in shared memory as swizzled_matrix() says.
+struct WarpgroupProduct {
+  std::vector<uint16_t> a;
+  // is_transposed: [64, n], of which rows first .. first + 15 are b. Else [n, 64], of which columns
+  // first .. first + 15 are b's transpose.
+  std::vector<uint16_t> b;
+  std::vector<float> c;
+  int n = 64;  // or 128
+  int first = 0;
+  bool is_transposed = false;
+  bool is_bf16 = true;
+};
+std::vector<float> warpgroup_product(const WarpgroupProduct& product);
+
 // What copy_async<bytes> makes of 16 bytes of 0xee from the bytes 1, 2, ... 16.
 std::vector<uint8_t> copied(int bytes, int source_bytes);
 

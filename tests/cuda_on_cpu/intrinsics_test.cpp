@@ -272,5 +272,46 @@ TEST(Intrinsics, AtomicsLoseNothing) {
   EXPECT_EQ(got.float_sum, 50.0f);
 }
 
+// The matrix descriptor and its strides, for rows that are B's columns (keys) and B's own (values),
+// at every place that a kernel takes 16 of a tile's 64 from.
+TEST(Intrinsics, AWarpgroupMultipliesWhatTheDescriptorSays) {
+  if (!has_warpgroups()) GTEST_SKIP() << "wgmma: compute capability 9.0 and code for sm_90a";
+  std::mt19937_64 random(3);
+  std::uniform_int_distribution<int> number(-9, 9);
+  const auto draw = [&](size_t count) {
+    std::vector<float> values(count);
+    for (float& value : values) value = static_cast<float>(number(random));
+    return values;
+  };
+  const auto half = [](const std::vector<float>& values, bool is_bf16) {
+    std::vector<uint16_t> bits;
+    for (const float value : values) bits.push_back(bits_of(value, is_bf16));
+    return bits;
+  };
+  for (const bool is_bf16 : {true, false})
+    for (const bool is_transposed : {false, true})
+      for (const size_t n : {64, 128})
+        for (const size_t first : {0, 16, 32, 48}) {
+          const std::vector<float> a = draw(64 * 16), b = draw(64 * n), c = draw(64 * n);
+          std::vector<float> want = c;
+          for (size_t row = 0; row < 64; ++row)
+            for (size_t column = 0; column < n; ++column)
+              for (size_t k = 0; k < 16; ++k)
+                want[row * n + column] +=
+                    a[row * 16 + k] *
+                    (is_transposed ? b[(first + k) * n + column] : b[column * 64 + first + k]);
+          EXPECT_EQ(warpgroup_product({.a = half(a, is_bf16),
+                                       .b = half(b, is_bf16),
+                                       .c = c,
+                                       .n = static_cast<int>(n),
+                                       .first = static_cast<int>(first),
+                                       .is_transposed = is_transposed,
+                                       .is_bf16 = is_bf16}),
+                    want)
+              << (is_bf16 ? "bf16" : "f16") << (is_transposed ? " transposed" : "") << " n " << n
+              << " first " << first;
+        }
+}
+
 }  // namespace
 }  // namespace reprise::kernels::cuda::intrinsics

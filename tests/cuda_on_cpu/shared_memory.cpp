@@ -6,6 +6,7 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr size_t kVariableAlignment = 128;
+constexpr size_t kStartAlignment = 1024;
 constexpr size_t kVariableMargin = 64;  // behind each variable: belongs to none
 constexpr size_t kCapacity = SharedMemory::kMostBytes + (32 << 10);
 
@@ -14,11 +15,11 @@ size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit 
 }  // namespace
 
 SharedMemory::SharedMemory()
-    : storage_(std::make_unique<std::byte[]>(kCapacity + kVariableAlignment)), bytes_(kCapacity) {}
+    : storage_(std::make_unique<std::byte[]>(kCapacity + kStartAlignment)), bytes_(kCapacity) {}
 
 std::byte* SharedMemory::memory() const {
   const auto start = reinterpret_cast<uintptr_t>(storage_.get());
-  return storage_.get() + (rounded_up(start, kVariableAlignment) - start);
+  return storage_.get() + (rounded_up(start, kStartAlignment) - start);
 }
 
 void SharedMemory::start_block(size_t dynamic_bytes, uint32_t barriers) {
@@ -27,6 +28,7 @@ void SharedMemory::start_block(size_t dynamic_bytes, uint32_t barriers) {
   used_ = rounded_up(dynamic_bytes + kVariableMargin, kVariableAlignment);
   static_bytes_ = 0;
   first_barriers_ = barriers;
+  fences_.clear();
 }
 
 std::byte* SharedMemory::variable(const void* key, size_t bytes, size_t alignment) {
@@ -131,6 +133,7 @@ MaybeFinding SharedMemory::touch(const void* address, size_t bytes, Touch how, c
       remember_read(bytes_[i], who);
     } else {
       bytes_[i].write = who;
+      bytes_[i].written_at = ++clock_;
       bytes_[i].was_atomic = is_atomic;
     }
   }
@@ -152,8 +155,29 @@ void SharedMemory::end_copy(const void* address, size_t bytes, const Toucher& wh
   for (size_t i = begin; i < begin + bytes; ++i) {
     bytes_[i].copier = kNobody;
     bytes_[i].write = who;
+    bytes_[i].written_at = ++clock_;
     bytes_[i].was_atomic = false;
   }
+}
+
+void SharedMemory::fence_async_proxy(int thread) {
+  const auto index = static_cast<size_t>(thread);
+  if (fences_.size() <= index) fences_.resize(index + 1, 0);
+  fences_[index] = ++clock_;
+}
+
+MaybeFinding SharedMemory::read_by_async_proxy(uint32_t address, size_t bytes, const Toucher& who) {
+  const std::byte* at = memory() + address;
+  if (MaybeFinding finding = touch(at, bytes, Touch::kRead, who)) return finding;
+  for (size_t i = address; i < address + bytes; ++i) {
+    const auto writer = static_cast<size_t>(bytes_[i].write.thread);
+    if (writer >= fences_.size() || fences_[writer] < bytes_[i].written_at)
+      return Finding{
+          FaultKind::kRace,
+          fmt::format("{}: thread {} wrote it and has not called fence.proxy.async since",
+                      name_of(i), writer)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace cuda_on_cpu

@@ -35,6 +35,15 @@ class SharedMemory {
   MaybeFinding begin_copy(const void* address, size_t bytes, const Toucher& who);
   void end_copy(const void* address, size_t bytes, const Toucher& who);
 
+  // What wgmma is told: bytes from the start of the memory.
+  [[nodiscard]] uint32_t address_of(const void* address) const {
+    return static_cast<uint32_t>(offset_of(address));
+  }
+  [[nodiscard]] const std::byte* at(uint32_t address) const { return memory() + address; }
+  // What the thread has written by now may be read by wgmma (behind a barrier).
+  void fence_async_proxy(int thread);
+  MaybeFinding read_by_async_proxy(uint32_t address, size_t bytes, const Toucher& who);
+
  private:
   static constexpr int kNobody = -1;
   struct Byte {
@@ -45,6 +54,7 @@ class SharedMemory {
     int last_reader = kNobody;
     int copier = kNobody;  // whose asynchronous copy is under way
     bool was_atomic = false;
+    uint64_t written_at = 0;  // by clock_
   };
   struct Region {
     const void* key;
@@ -67,7 +77,9 @@ class SharedMemory {
   std::vector<Byte> bytes_;
   std::vector<Region> regions_;  // the dynamic part, then the variables
   size_t used_ = 0, static_bytes_ = 0;
-  uint32_t first_barriers_ = 0;  // of this block
+  uint32_t first_barriers_ = 0;   // of this block
+  uint64_t clock_ = 0;            // of writes and fences
+  std::vector<uint64_t> fences_;  // [threads]  the last fence.proxy.async of each; 0: none
 };
 
 }  // namespace cuda_on_cpu

@@ -2,6 +2,9 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
 
 #include "tests/cuda_on_cpu/block.h"
 #include "tests/cuda_on_cpu/include/cuda_bf16.h"
@@ -161,6 +164,91 @@ void compute_product(Operands operands, uint32_t /*lanes*/) {
   });
 }
 
+// ---- wgmma ----
+
+using Products = std::vector<WarpgroupProduct>;
+
+// The warp's 16 rows of A from its fragments.
+template <typename T>
+void gather_a(Operands operands, size_t index, double (&a)[16][16]) {
+  for_lanes(kAllLanes, [&](int lane) {
+    const auto& own = operand<Products>(operands, lane)[index].a;
+    const int g = lane / 4, t = lane % 4;
+    for (int i = 0; i < 8; ++i)
+      a[g + (i / 2 % 2) * 8][2 * t + i % 2 + (i / 4) * 8] =
+          half_of<T>(own[static_cast<size_t>(i / 2)], i % 2);
+  });
+}
+
+// Where element (k, n) of B is. [PTX ISA, "Matrix Descriptor Format", "Strides"; with 128-byte
+// swizzling, bits 4 to 6 of the address are xored with bits 7 to 9]
+uint32_t address_of_b(uint64_t descriptor, bool is_transposed, uint32_t k, uint32_t n) {
+  const auto field = [&](int bit) {
+    return static_cast<uint32_t>(descriptor >> bit & 0x3fffu) << 4;
+  };
+  const uint32_t start = field(0), leading = field(16), stride = field(32);
+  const uint32_t linear = is_transposed
+                              ? start + n / 64 * leading + n % 64 * 2 + k / 8 * stride + k % 8 * 128
+                              : start + n / 8 * stride + n % 8 * 128 + k * 2;
+  return linear ^ (linear >> 7 & 7u) << 4;
+}
+
+template <typename T>
+void multiply_one(Operands operands, size_t index) {
+  Block& block = *Block::running();
+  const WarpgroupProduct product = operand<Products>(operands, 0)[index];
+  const std::string doing = "wgmma reads B";
+  if (product.b >> 62 != 1)
+    block.report(FaultKind::kWarp, "wgmma with a descriptor of another swizzle than 128 bytes");
+  double a[16][16];
+  gather_a<T>(operands, index, a);
+  const int columns = 8 * product.tiles;
+  std::vector<double> b(static_cast<size_t>(16 * columns));
+  const Toucher reader = block.toucher(block.thread().warp() * 32);
+  for (int k = 0; k < 16; ++k)
+    for (int n = 0; n < columns; ++n) {
+      const uint32_t at = address_of_b(product.b, product.is_transposed, static_cast<uint32_t>(k),
+                                       static_cast<uint32_t>(n));
+      block.report_if(block.shared().read_by_async_proxy(at, 2, reader), doing);
+      T value;
+      std::memcpy(&value.bits, block.shared().at(at), 2);
+      b[static_cast<size_t>(k * columns + n)] = static_cast<double>(static_cast<float>(value));
+    }
+  for_lanes(kAllLanes, [&](int lane) {
+    const WarpgroupProduct& own = operand<Products>(operands, lane)[index];
+    const int g = lane / 4, t = lane % 4;
+    for (int i = 0; i < 4 * own.tiles; ++i) {
+      const int row = g + (i / 2 % 2) * 8, column = i / 4 * 8 + 2 * t + i % 2;
+      double sum = static_cast<double>(own.c[i]);
+      for (int k = 0; k < 16; ++k) sum += a[row][k] * b[static_cast<size_t>(k * columns + column)];
+      own.c[i] = rounded_toward_zero(sum);
+    }
+  });
+}
+
+// All that the warp has started, in order: as late as a device may come to it.
+void compute_warpgroup(Operands operands, uint32_t /*lanes*/) {
+  const Products& first = operand<Products>(operands, 0);
+  for_lanes(kAllLanes, [&](int lane) {
+    const Products& own = operand<Products>(operands, lane);
+    bool is_same = own.size() == first.size();
+    for (size_t i = 0; is_same && i < own.size(); ++i)
+      is_same = own[i].b == first[i].b && own[i].tiles == first[i].tiles &&
+                own[i].is_transposed == first[i].is_transposed &&
+                own[i].is_bf16 == first[i].is_bf16;
+    if (!is_same)
+      Block::running()->report(FaultKind::kWarp,
+                               fmt::format("lane {} has started other wgmma than lane 0", lane));
+  });
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (first[i].is_bf16) {
+      multiply_one<__nv_bfloat16>(operands, i);
+    } else {
+      multiply_one<__half>(operands, i);
+    }
+  }
+}
+
 }  // namespace
 
 int shuffle_source(Shuffle shuffle, int lane, int operand, int width) {
@@ -219,6 +307,55 @@ void multiply_add_m16n8k16(float* c, const uint32_t* a, const uint32_t* b, bool 
        .mask = kAllLanes,
        .compute = is_bf16 ? compute_product<__nv_bfloat16> : compute_product<__half>},
       &own);
+}
+
+uint32_t shared_address(const void* shared) {
+  const InEmulator in_emulator;
+  Block& block = *Block::running();
+  if (!block.shared().contains(shared))
+    block.report(FaultKind::kOutOfBounds, "a matrix for wgmma that is not in shared memory");
+  return block.shared().address_of(shared);
+}
+
+void fence_async_proxy() {
+  const InEmulator in_emulator;
+  Block& block = *Block::running();
+  block.shared().fence_async_proxy(block.thread().number);
+}
+
+void warpgroup_begin() {
+  const InEmulator in_emulator;
+  Thread& thread = Block::running()->thread();
+  if (blockDim.x % 128 != 0)
+    Block::running()->report(FaultKind::kWarp, "wgmma in a block of no whole warpgroups");
+  thread.in_warpgroup = true;
+}
+
+void warpgroup_multiply_add(float* c, int tiles, const uint32_t* a, uint64_t b, bool is_transposed,
+                            bool is_bf16) {
+  const InEmulator in_emulator;
+  Thread& thread = Block::running()->thread();
+  if (!thread.in_warpgroup)
+    Block::running()->report(FaultKind::kWarp, "wgmma without wgmma.fence before it");
+  thread.products.push_back({.c = c,
+                             .tiles = tiles,
+                             .a = {a[0], a[1], a[2], a[3]},
+                             .b = b,
+                             .is_transposed = is_transposed,
+                             .is_bf16 = is_bf16});
+}
+
+void warpgroup_finish() {
+  const InEmulator in_emulator;
+  Thread& thread = Block::running()->thread();
+  Block::running()->meet({.name = "wgmma.wait_group",
+                          .is_aligned = true,
+                          .place = {.code = __builtin_return_address(0)},
+                          .mask = kAllLanes,
+                          .compute = compute_warpgroup},
+                         &thread.products);
+  thread.products.clear();
+  thread.in_warpgroup = false;
 }
 
 }  // namespace cuda_on_cpu

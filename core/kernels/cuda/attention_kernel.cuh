@@ -11,8 +11,9 @@
 //   128 lanes  prefill and large batches: each key that reaches shared memory serves 128 lanes. The
 //              products are the limit, or what feeds them: eight warps of 16 lanes each read the
 //              whole tile, 9 * 4 K d bytes through shared memory where A100 multiplies as fast as
-//              that and H100 twice as fast. (Products of 64 rows that read shared memory
-//              themselves, wgmma of sm_90a, are not used yet.)
+//              that and H100 twice as fast. So sm_90a has a shape by_warpgroups as well: wgmma
+//              reads a tile once for 64 lanes, 3 * 4 K d bytes. It waits for a device to show that
+//              it pays.
 //
 // A block, of one task and one kv head:
 //   ring       keys and values of the next stages - 1 tiles are under way (cp.async) while one is
@@ -168,8 +169,7 @@ __device__ __forceinline__ void merge_sums(const AttentionCall& call, const Atte
 // Grid: a block for each task of call.tasks and kv head, kv heads fastest: a paged block's heads
 // follow one another in memory. Block: Tile::kThreads. Dynamic shared memory: Tile::kSharedBytes.
 template <class Tile>
-__global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
-    attention_kernel(AttentionCall call) {
+__device__ __forceinline__ void attention_block(const AttentionCall& call) {
   using T = typename Tile::T;
   T* const ring = dynamic_shared<T>();
   const int block = static_cast<int>(blockIdx.x);
@@ -204,14 +204,15 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   };
   __syncthreads();
   WarpState<Tile> state;
-  begin_state<Tile>(state, queries + 16 * lane_warp * Tile::kPitch);
+  begin_state<Tile>(state, queries, 16 * lane_warp);
 
   for (int tile = 0; tile < tiles; ++tile) {
     copy_async_wait<Tile::kStages - 2>();
+    if constexpr (Tile::kByWarpgroups) fence_async_proxy();
     __syncthreads();
     begin_tile(tile + Tile::kStages - 1);
-    const int first = key_warp * Tile::kWarpKeys;  // of the tile
-    const T* const tile_keys = stage_of(tile) + first * Tile::kPitch;
+    const int first = key_warp * Tile::kWarpKeys;                      // of the tile
+    const T* const tile_keys = stage_of(tile) + first * Tile::kPitch;  // warpgroups: 0
     WarpScores<Tile> scores;
     multiply_keys<Tile>(state, tile_keys, scores);
     finish_scores<Tile>(call, task, lanes, task.first_key + tile * Tile::kKeys + first, scores);
@@ -229,6 +230,13 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     __syncthreads();
     merge_sums<Tile>(call, task, kv_head, sums);
   }
+}
+
+// Code for sm_90a alone is empty elsewhere: nobody launches it there.
+template <class Tile>
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
+    attention_kernel(AttentionCall call) {
+  if constexpr (!Tile::kByWarpgroups || kHasWarpgroups) attention_block<Tile>(call);
 }
 
 }  // namespace reprise::kernels::cuda

@@ -35,13 +35,18 @@ void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t he
   constexpr auto kDimIndices = std::make_index_sequence<kHeadDims.size()>();
   constexpr auto kShapeIndices = std::make_index_sequence<kTileShapes.size()>();
   detail::with_head_dim(static_cast<int>(head_dim), kDimIndices, [&](auto dim) {
-    detail::with_shape(tiles.shape, kShapeIndices, [&](auto shape) {
-      using Tile = AttentionTile<T, decltype(dim)::value, decltype(shape)::value>;
-      launch({.name = "attention",
-              .grid = dim3(tasks * static_cast<unsigned>(call.kv_heads)),
-              .block = dim3(Tile::kThreads),
-              .shared_bytes = Tile::kSharedBytes},
-             stream, attention_kernel<Tile>, of_launch);
+    detail::with_shape(tiles.shape, kShapeIndices, [&](auto index) {
+      constexpr int kDim = decltype(dim)::value, kIndex = decltype(index)::value;
+      constexpr TileShape kShape = kTileShapes[kIndex];
+      require_compiled(kShape, kDim, kBuiltForWarpgroups);
+      if constexpr (kShape.has_head_dim(kDim)) {
+        using Tile = AttentionTile<T, kDim, kIndex>;
+        launch({.name = "attention",
+                .grid = dim3(tasks * static_cast<unsigned>(call.kv_heads)),
+                .block = dim3(Tile::kThreads),
+                .shared_bytes = Tile::kSharedBytes},
+               stream, attention_kernel<Tile>, of_launch);
+      }
     });
   });
 }

@@ -29,11 +29,12 @@ struct AttentionTile {
   static constexpr int kBlocks = kTileShapes[kShape].blocks;
   static constexpr int kThreads = kTileShapes[kShape].threads();
   static constexpr int kWarpKeys = kKeys / kKeyWarps;
+  static constexpr bool kByWarpgroups = kTileShapes[kShape].by_warpgroups;
 
   static constexpr int kChunk = 8;                   // elements of a 16-byte copy
   static constexpr int kChunks = kHeadDim / kChunk;  // of a row
   static constexpr int kPitch = kHeadDim + kChunk;   // from row to row in shared memory
-  static constexpr int kTileElements = kKeys * kPitch;
+  static constexpr int kTileElements = kKeys * (kByWarpgroups ? kHeadDim : kPitch);
   static constexpr int kStageElements = 2 * kTileElements;  // keys, then values
   static constexpr size_t kSharedBytes =
       static_cast<size_t>(kTileShapes[kShape].shared_bytes(kHeadDim));
@@ -42,6 +43,16 @@ struct AttentionTile {
   static_assert(kLanes == 16 * kLaneWarps && kStages >= 2);
   static_assert(kLanes <= 2 * kKeys, "the queries pass through one stage");
   static_assert(kSharedBytes == kStages * kStageElements * sizeof(T));
+  static_assert(kTileShapes[kShape].has_head_dim(kHeadDim));
+
+  // Where a matrix of `rows` rows in shared memory has element (row, column), column a multiple of
+  // kChunk. For warpgroups it is made of panels of 64 columns, see swizzled_matrix().
+  __device__ static constexpr int at(int rows, int row, int column) {
+    if (!kByWarpgroups) return row * kPitch + column;
+    return (column / kPanel * rows + row) * kPanel +
+           swizzled_chunk(row, column / kChunk % 8) * kChunk;
+  }
+  static constexpr int kPanel = kSwizzledBytes / sizeof(T);  // columns
 };
 
 // ---- What a thread knows of its lanes ----
@@ -114,7 +125,7 @@ __device__ __forceinline__ void copy_keys(const AttentionCall& call, const Atten
                 static_cast<int64_t>(at % block_tokens) * Tile::kHeadDim + column;
       bytes = 16;
     }
-    typename Tile::T* to = stage + row * Tile::kPitch + column;
+    typename Tile::T* to = stage + Tile::at(Tile::kKeys, row, column);
     copy_async<16>(to, keys + element, bytes);
     copy_async<16>(to + Tile::kTileElements, values + element, bytes);
   }
@@ -142,8 +153,8 @@ __device__ __forceinline__ uint4 load_queries_as(const void* q, DType dtype, int
   return {pair(bits.x), pair(bits.y), pair(bits.z), pair(bits.w)};
 }
 
-// The tile's queries, rounded to T, to shared memory: [kLanes, kPitch]; 0 for lanes that the task
-// has not.
+// The tile's queries, rounded to T, to shared memory: kLanes rows; 0 for lanes that the task has
+// not.
 template <class Tile>
 __device__ __forceinline__ void copy_queries(const AttentionCall& call, const AttentionTask& task,
                                              int kv_head, typename Tile::T* shared) {
@@ -160,7 +171,7 @@ __device__ __forceinline__ void copy_queries(const AttentionCall& call, const At
           static_cast<int64_t>(task.first_row + row) * call.q_row_stride +
               static_cast<int64_t>(head) * Tile::kHeadDim + column);
     }
-    *reinterpret_cast<uint4*>(shared + lane * Tile::kPitch + column) = bits;
+    *reinterpret_cast<uint4*>(shared + Tile::at(Tile::kLanes, lane, column)) = bits;
   }
 }
 
@@ -178,15 +189,16 @@ struct WarpState {
 template <class Tile>
 using WarpScores = float[Tile::kWarpKeys / 8][4];  // fragments `c`: lanes x keys
 
-// `first_row` is the warp's first lane of the queries in shared memory.
+// `queries` are those of copy_queries(), `first` the warp's first lane of them.
 template <class Tile>
-__device__ __forceinline__ void begin_state(WarpState<Tile>& state,
-                                            const typename Tile::T* first_row) {
+__device__ __forceinline__ void begin_state(WarpState<Tile>& state, const typename Tile::T* queries,
+                                            int first) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   // Quarters in the order upper left, lower left, upper right, lower right.
-  const auto* row = first_row + lane % 16 * Tile::kPitch + lane / 16 * 8;
   REPRISE_UNROLL
-  for (int k = 0; k < Tile::kHeadDim / 16; ++k) load_matrices<4>(state.q[k], row + 16 * k);
+  for (int k = 0; k < Tile::kHeadDim / 16; ++k)
+    load_matrices<4>(state.q[k],
+                     queries + Tile::at(Tile::kLanes, first + lane % 16, 16 * k + lane / 16 * 8));
   REPRISE_UNROLL
   for (int d = 0; d < Tile::kHeadDim / 8; ++d) {
     REPRISE_UNROLL
@@ -202,26 +214,41 @@ __device__ __forceinline__ void begin_state(WarpState<Tile>& state,
 // scores = q k^T. B(k, n) of the product is dimension k of key n, so the keys' rows are those of
 // its transpose; four matrices at a time are two fragments: dimensions 0-7 and 8-15 of keys 0-7,
 // then of keys 8-15.
+//
+// By warpgroups: the keys are B's transpose, dimensions side by side, in panels of 64; groups of 8
+// keys are 8 rows apart.
 template <class Tile>
 __device__ __forceinline__ void multiply_keys(const WarpState<Tile>& state,
                                               const typename Tile::T* keys,
                                               WarpScores<Tile>& scores) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const auto* row = keys + (lane / 16 * 8 + lane % 8) * Tile::kPitch + lane / 8 % 2 * 8;
   REPRISE_UNROLL
   for (int j = 0; j < Tile::kWarpKeys / 8; ++j) {
     REPRISE_UNROLL
     for (int i = 0; i < 4; ++i) scores[j][i] = 0.0f;
   }
-  REPRISE_UNROLL
-  for (int k = 0; k < Tile::kHeadDim / 16; ++k) {
+  if constexpr (Tile::kByWarpgroups) {
+    warpgroup_begin(scores);
     REPRISE_UNROLL
-    for (int j = 0; j < Tile::kWarpKeys / 16; ++j) {
-      uint32_t both[4];
-      load_matrices<4>(both, row + 16 * j * Tile::kPitch + 16 * k);
-      const uint32_t left[2] = {both[0], both[1]}, right[2] = {both[2], both[3]};
-      multiply_add<typename Tile::T>(scores[2 * j], state.q[k], left);
-      multiply_add<typename Tile::T>(scores[2 * j + 1], state.q[k], right);
+    for (int k = 0; k < Tile::kHeadDim / 16; ++k)
+      warpgroup_multiply_add<typename Tile::T, RowsOfB::kColumnsOfProduct>(
+          scores, state.q[k],
+          swizzled_matrix(
+              keys + 16 * k / Tile::kPanel * Tile::kKeys * Tile::kPanel + 16 * k % Tile::kPanel, 0,
+              8 * kSwizzledBytes));
+    warpgroup_finish(scores);
+  } else {
+    const auto* row = keys + (lane / 16 * 8 + lane % 8) * Tile::kPitch + lane / 8 % 2 * 8;
+    REPRISE_UNROLL
+    for (int k = 0; k < Tile::kHeadDim / 16; ++k) {
+      REPRISE_UNROLL
+      for (int j = 0; j < Tile::kWarpKeys / 16; ++j) {
+        uint32_t both[4];
+        load_matrices<4>(both, row + 16 * j * Tile::kPitch + 16 * k);
+        const uint32_t left[2] = {both[0], both[1]}, right[2] = {both[2], both[3]};
+        multiply_add<typename Tile::T>(scores[2 * j], state.q[k], left);
+        multiply_add<typename Tile::T>(scores[2 * j + 1], state.q[k], right);
+      }
     }
   }
 }
@@ -302,6 +329,8 @@ __device__ __forceinline__ void weigh_scores(WarpState<Tile>& state, WarpScores<
 // o += weights v. Fragments `c` of 16 keys' weights, rounded to T, are a fragment `a`: the two have
 // the same rows and columns in the same threads. B(k, n) is dimension n of key k: the values' rows
 // are its own.
+//
+// By warpgroups: panels of 64 dimensions are kKeys rows apart, groups of 8 keys 8 rows.
 template <class Tile>
 __device__ __forceinline__ void multiply_values(WarpState<Tile>& state,
                                                 const WarpScores<Tile>& weights,
@@ -309,21 +338,30 @@ __device__ __forceinline__ void multiply_values(WarpState<Tile>& state,
   using T = typename Tile::T;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const T* row = values + lane % 16 * Tile::kPitch + lane / 16 * 8;
+  if constexpr (Tile::kByWarpgroups) warpgroup_begin(state.o);
   REPRISE_UNROLL
   for (int j = 0; j < Tile::kWarpKeys / 16; ++j) {
     const auto& left = weights[2 * j];
     const auto& right = weights[2 * j + 1];
     const uint32_t a[4] = {pack_pair<T>(left[0], left[1]), pack_pair<T>(left[2], left[3]),
                            pack_pair<T>(right[0], right[1]), pack_pair<T>(right[2], right[3])};
-    REPRISE_UNROLL
-    for (int d = 0; d < Tile::kHeadDim / 16; ++d) {
-      uint32_t both[4];
-      load_matrices_transposed<4>(both, row + 16 * j * Tile::kPitch + 16 * d);
-      const uint32_t first[2] = {both[0], both[1]}, second[2] = {both[2], both[3]};
-      multiply_add<T>(state.o[2 * d], a, first);
-      multiply_add<T>(state.o[2 * d + 1], a, second);
+    if constexpr (Tile::kByWarpgroups) {
+      warpgroup_multiply_add<T, RowsOfB::kRowsOfProduct>(
+          state.o, a,
+          swizzled_matrix(values + 16 * j * Tile::kPanel, Tile::kKeys * kSwizzledBytes,
+                          8 * kSwizzledBytes));
+    } else {
+      REPRISE_UNROLL
+      for (int d = 0; d < Tile::kHeadDim / 16; ++d) {
+        uint32_t both[4];
+        load_matrices_transposed<4>(both, row + 16 * j * Tile::kPitch + 16 * d);
+        const uint32_t first[2] = {both[0], both[1]}, second[2] = {both[2], both[3]};
+        multiply_add<T>(state.o[2 * d], a, first);
+        multiply_add<T>(state.o[2 * d + 1], a, second);
+      }
     }
   }
+  if constexpr (Tile::kByWarpgroups) warpgroup_finish(state.o);
 }
 
 }  // namespace reprise::kernels::cuda

@@ -72,13 +72,13 @@ void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parame
 #endif
 }
 
-// The block's dynamic shared memory, aligned to 128 bytes; LaunchShape::shared_bytes of it.
+// The block's dynamic shared memory, aligned to 1024 bytes; LaunchShape::shared_bytes of it.
 template <typename T>
 __device__ __forceinline__ T* dynamic_shared() {
 #ifdef REPRISE_CUDA_ON_CPU
   return static_cast<T*>(cuda_on_cpu::dynamic_shared());
 #else
-  extern __shared__ __align__(128) unsigned char reprise_dynamic_shared[];
+  extern __shared__ __align__(1024) unsigned char reprise_dynamic_shared[];
   return reinterpret_cast<T*>(reprise_dynamic_shared);
 #endif
 }

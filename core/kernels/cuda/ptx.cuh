@@ -29,6 +29,19 @@
 
 namespace reprise::kernels::cuda {
 
+// Whether the code that is compiled just now may use wgmma.
+#if defined(REPRISE_CUDA_ON_CPU) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+inline constexpr bool kHasWarpgroups = true;
+#else
+inline constexpr bool kHasWarpgroups = false;
+#endif
+// Whether any of the program's code is for sm_90a (cmake/cuda.cmake).
+#if defined(REPRISE_CUDA_ON_CPU) || defined(REPRISE_CUDA_SM90A)
+inline constexpr bool kBuiltForWarpgroups = true;
+#else
+inline constexpr bool kBuiltForWarpgroups = false;
+#endif
+
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 inline constexpr int kWarp = 32;
 
@@ -181,6 +194,209 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
+#endif
+}
+
+// ---- Products of a warpgroup: wgmma (PTX ISA, "Asynchronous Warpgroup Level Matrix
+// Multiply-Accumulate Instructions"); sm_90a alone. Four warps, the first a multiple of 4, do all
+// of it together. ----
+
+// Matrices of 16-bit elements that wgmma reads from shared memory here: panels of rows of 128
+// bytes, which begin at multiples of 1024. In row r of a panel the 16-byte parts stand at their
+// number xor r % 8, so that 8 rows of a column lie in different banks [128-byte swizzle].
+inline constexpr int kSwizzledBytes = 128;
+__device__ __forceinline__ constexpr int swizzled_chunk(int row, int chunk) {
+  return chunk ^ (row % 8);
+}
+
+// What of B [16, n] the rows in shared memory are.
+enum class RowsOfB : uint8_t {
+  kColumnsOfProduct,  // row n has B(0 .. 15, n): keys
+  kRowsOfProduct      // row k has B(k, 0 .. n - 1): values
+};
+
+// Describes B for warpgroup_multiply_add(). `shared` is element (0, 0).
+//   kColumnsOfProduct  16 elements of each row, within one panel; stride_bytes from 8 rows to the
+//                      next 8, leading_bytes is not used
+//   kRowsOfProduct     16 rows; stride_bytes from 8 rows to the next 8, leading_bytes from 64
+//                      columns to the next 64
+__device__ __forceinline__ uint64_t swizzled_matrix(const void* shared, int leading_bytes,
+                                                    int stride_bytes) {
+#ifdef REPRISE_CUDA_ON_CPU
+  const uint32_t address = cuda_on_cpu::shared_address(shared);
+#else
+  const uint32_t address = shared_address(shared);
+#endif
+  const auto field = [](uint32_t bytes) { return static_cast<uint64_t>(bytes >> 4 & 0x3fffu); };
+  constexpr uint64_t kSwizzle128 = uint64_t{1} << 62;
+  return field(address) | field(static_cast<uint32_t>(leading_bytes)) << 16 |
+         field(static_cast<uint32_t>(stride_bytes)) << 32 | kSwizzle128;
+}
+
+// Before the barrier behind which wgmma reads what this thread has written to shared memory, by
+// copies that it has waited for or by itself.
+__device__ __forceinline__ void fence_async_proxy() {
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::fence_async_proxy();
+#else
+  asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
+#endif
+}
+
+#ifndef REPRISE_CUDA_ON_CPU
+// Keeps the compiler from moving what touches the sums across the call.
+template <int kTiles>
+__device__ __forceinline__ void hold(float (&c)[kTiles][4]) {
+  REPRISE_UNROLL
+  for (int j = 0; j < kTiles; ++j) {
+    REPRISE_UNROLL
+    for (int i = 0; i < 4; ++i) asm volatile("" : "+f"(c[j][i])::"memory");
+  }
+}
+#endif
+
+// Before the first product that adds to `c`, whose values are there.
+template <int kTiles>
+__device__ __forceinline__ void warpgroup_begin(float (&c)[kTiles][4]) {
+#ifdef REPRISE_CUDA_ON_CPU
+  static_cast<void>(c);
+  cuda_on_cpu::warpgroup_begin();
+#else
+  hold(c);
+  asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory");
+#endif
+}
+
+// Starts C += A B; A [64, 16] and B [16, n] of T, C [64, n] f32, n = 8 * kTiles: 64 or 128. Each
+// warp has 16 rows of A and C, as fragments: `a` and c[j] those of multiply_add() for columns
+// 8 j .. 8 j + 7. `a` and `c` stay as they are until warpgroup_finish().
+template <typename T, RowsOfB kRows, int kTiles>
+__device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
+                                                       const uint32_t (&a)[4], uint64_t b) {
+  static_assert(is_half_like<T> && (kTiles == 8 || kTiles == 16));
+  constexpr bool kIsBf16 = std::is_same_v<T, __nv_bfloat16>;
+  constexpr int kIsTransposed = kRows == RowsOfB::kRowsOfProduct ? 1 : 0;
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::warpgroup_multiply_add(&c[0][0], kTiles, a, b, kIsTransposed != 0, kIsBf16);
+#else
+  if constexpr (kTiles == 8) {
+    if constexpr (kIsBf16) {
+      asm volatile(
+          "{\n"
+          ".reg .pred accumulate;\n"
+          "setp.eq.b32 accumulate, 0, 0;\n"
+          "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+          "%0, %1, %2, %3, %4, %5, %6, %7, "
+          "%8, %9, %10, %11, %12, %13, %14, %15, "
+          "%16, %17, %18, %19, %20, %21, %22, %23, "
+          "%24, %25, %26, %27, %28, %29, %30, %31"
+          "}, {%32, %33, %34, %35}, %36, accumulate, 1, 1, %37;\n"
+          "}\n"
+          : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]),
+            "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]),
+            "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]),
+            "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]),
+            "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]),
+            "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
+            "+f"(c[7][2]), "+f"(c[7][3])
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kIsTransposed));
+    } else {
+      asm volatile(
+          "{\n"
+          ".reg .pred accumulate;\n"
+          "setp.eq.b32 accumulate, 0, 0;\n"
+          "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
+          "%0, %1, %2, %3, %4, %5, %6, %7, "
+          "%8, %9, %10, %11, %12, %13, %14, %15, "
+          "%16, %17, %18, %19, %20, %21, %22, %23, "
+          "%24, %25, %26, %27, %28, %29, %30, %31"
+          "}, {%32, %33, %34, %35}, %36, accumulate, 1, 1, %37;\n"
+          "}\n"
+          : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]),
+            "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]),
+            "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]),
+            "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]),
+            "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]),
+            "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
+            "+f"(c[7][2]), "+f"(c[7][3])
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kIsTransposed));
+    }
+  } else {
+    if constexpr (kIsBf16) {
+      asm volatile(
+          "{\n"
+          ".reg .pred accumulate;\n"
+          "setp.eq.b32 accumulate, 0, 0;\n"
+          "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+          "%0, %1, %2, %3, %4, %5, %6, %7, "
+          "%8, %9, %10, %11, %12, %13, %14, %15, "
+          "%16, %17, %18, %19, %20, %21, %22, %23, "
+          "%24, %25, %26, %27, %28, %29, %30, %31, "
+          "%32, %33, %34, %35, %36, %37, %38, %39, "
+          "%40, %41, %42, %43, %44, %45, %46, %47, "
+          "%48, %49, %50, %51, %52, %53, %54, %55, "
+          "%56, %57, %58, %59, %60, %61, %62, %63"
+          "}, {%64, %65, %66, %67}, %68, accumulate, 1, 1, %69;\n"
+          "}\n"
+          : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]),
+            "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]),
+            "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]),
+            "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]),
+            "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]),
+            "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
+            "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]),
+            "+f"(c[8][3]), "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]),
+            "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]),
+            "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]), "+f"(c[12][0]), "+f"(c[12][1]),
+            "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]),
+            "+f"(c[13][3]), "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]),
+            "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kIsTransposed));
+    } else {
+      asm volatile(
+          "{\n"
+          ".reg .pred accumulate;\n"
+          "setp.eq.b32 accumulate, 0, 0;\n"
+          "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+          "%0, %1, %2, %3, %4, %5, %6, %7, "
+          "%8, %9, %10, %11, %12, %13, %14, %15, "
+          "%16, %17, %18, %19, %20, %21, %22, %23, "
+          "%24, %25, %26, %27, %28, %29, %30, %31, "
+          "%32, %33, %34, %35, %36, %37, %38, %39, "
+          "%40, %41, %42, %43, %44, %45, %46, %47, "
+          "%48, %49, %50, %51, %52, %53, %54, %55, "
+          "%56, %57, %58, %59, %60, %61, %62, %63"
+          "}, {%64, %65, %66, %67}, %68, accumulate, 1, 1, %69;\n"
+          "}\n"
+          : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]),
+            "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]),
+            "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]),
+            "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]),
+            "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]),
+            "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
+            "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]),
+            "+f"(c[8][3]), "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]),
+            "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]),
+            "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]), "+f"(c[12][0]), "+f"(c[12][1]),
+            "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]),
+            "+f"(c[13][3]), "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]),
+            "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kIsTransposed));
+    }
+  }
+#endif
+}
+
+// Waits for all products that the warpgroup has started; `c` then holds their sums.
+template <int kTiles>
+__device__ __forceinline__ void warpgroup_finish(float (&c)[kTiles][4]) {
+#ifdef REPRISE_CUDA_ON_CPU
+  static_cast<void>(c);
+  cuda_on_cpu::warpgroup_finish();
+#else
+  asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;\n" ::: "memory");
+  hold(c);
 #endif
 }
 

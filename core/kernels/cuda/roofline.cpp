@@ -34,6 +34,7 @@ GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms) 
     model.shared_block_bytes = 99 << 10;
   }
   model.sms = sms;
+  model.has_warpgroups = major == 9;
   return model;
 }
 

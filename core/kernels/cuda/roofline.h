@@ -24,6 +24,7 @@ struct GpuModel {
   int64_t shared_bytes = 0;  // of an SM
   int64_t shared_block_bytes = 0;  // of a block at most
   int64_t l2_bytes = 0;
+  bool has_warpgroups = false;  // compute capability 9.0, neither before nor after
 
   // 2^x: 16 results in a clock of an SM (programming guide, "Arithmetic Instructions").
   [[nodiscard]] double exponentials_per_us() const { return 16.0 * sms * clock_ghz * 1e3; }
@@ -54,7 +55,8 @@ inline constexpr GpuModel kH100 = {.name = "H100",
                                    .clock_ghz = 1.83,
                                    .shared_bytes = 228 << 10,
                                    .shared_block_bytes = 227 << 10,
-                                   .l2_bytes = 50 << 20};
+                                   .l2_bytes = 50 << 20,
+                                   .has_warpgroups = true};
 inline constexpr GpuModel kH200 = {.name = "H200",
                                    .architecture = Architecture::kSm90,
                                    .sms = 132,
@@ -63,7 +65,8 @@ inline constexpr GpuModel kH200 = {.name = "H200",
                                    .clock_ghz = 1.83,
                                    .shared_bytes = 228 << 10,
                                    .shared_block_bytes = 227 << 10,
-                                   .l2_bytes = 50 << 20};
+                                   .l2_bytes = 50 << 20,
+                                   .has_warpgroups = true};
 
 // The model for a device as the CUDA runtime describes it, with its own number of SMs; of those
 // above the nearest where it is none of them. Throws Error below compute capability 8.0, which has

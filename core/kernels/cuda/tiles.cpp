@@ -158,8 +158,19 @@ void require_head_dim(int64_t head_dim) {
 }
 
 std::string text_of(const TileShape& shape) {
-  return fmt::format("{}x{}:{}x{}:{}", shape.lanes, shape.keys, shape.lane_warps, shape.key_warps,
-                     shape.stages);
+  return fmt::format("{}x{}:{}x{}:{}{}", shape.lanes, shape.keys, shape.lane_warps, shape.key_warps,
+                     shape.stages, shape.by_warpgroups ? ":wgmma" : "");
+}
+
+void require_compiled(const TileShape& shape, int64_t head_dim, bool has_sm90a_code) {
+  if (!shape.has_head_dim(head_dim))
+    raise_shape("attention tile \"{}\" is for head sizes that are multiples of 64, not {}",
+                text_of(shape), head_dim);
+  if (shape.by_warpgroups && !has_sm90a_code)
+    raise(
+        "attention tile \"{}\" needs a build for sm_90a: configure with "
+        "-DCMAKE_CUDA_ARCHITECTURES=90a-real",
+        text_of(shape));
 }
 
 int32_t parse_tile(std::string_view text) {
@@ -193,8 +204,8 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
     const std::array<double, 4> us = {
         memory_us, 4.0 * pairs * static_cast<double>(step.head_dim) / gpu.flops_per_us(),
         pairs / gpu.exponentials_per_us(),
-        // Written once, read by each row of warps.
-        bytes * (1 + shape.lane_warps) / gpu.shared_bytes_per_us()};
+        // Written once, read by each row of warps, or of warpgroups.
+        bytes * (1 + shape.readers()) / gpu.shared_bytes_per_us()};
     const double longest = *std::max_element(us.begin(), us.end());
     const double sum = std::accumulate(us.begin(), us.end(), 0.0);
     return gpu.sms * (longest + kOverlapLoss * (sum - longest));
@@ -206,6 +217,13 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
 
 TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, const GpuModel& gpu,
                         const TileOverride& wanted) {
+  if (wanted.shape) {
+    const TileShape& shape = kTileShapes[static_cast<size_t>(*wanted.shape)];
+    require_compiled(shape, step.head_dim, /*has_sm90a_code=*/true);  // else the launch will say so
+    if (shape.by_warpgroups && !gpu.has_warpgroups)
+      raise_shape("attention tile \"{}\" needs a GPU of compute capability 9.0 (H100, H200)",
+                  text_of(shape));
+  }
   TileChoice choice;
   choice.parts.assign(items.size(), 1);
   choice.shapes = wanted.shape ? std::vector<int32_t>(items.size(), *wanted.shape)

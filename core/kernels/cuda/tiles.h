@@ -25,22 +25,40 @@ struct TileShape {
   int32_t lane_warps = 0, key_warps = 0;  // lane_warps * 16 == lanes
   int32_t stages = 0;  // tiles in shared memory: one computed with, the others on their way
   int32_t blocks = 0;  // of an SM at least, as far as registers go: the compiler keeps to it
+  // Products of four warps at a time that read keys and values from shared memory themselves:
+  // wgmma, which sm_90a alone has.
+  bool by_warpgroups = false;
 
   bool operator==(const TileShape&) const = default;
   [[nodiscard]] constexpr int32_t threads() const { return 32 * lane_warps * key_warps; }
+  // How often a tile is read from shared memory.
+  [[nodiscard]] constexpr int32_t readers() const {
+    return by_warpgroups ? lane_warps / 4 : lane_warps;
+  }
   // Rows are padded by 16 bytes: then 8 rows of any head size that is a multiple of 16 lie in
-  // different banks, as ldmatrix reads them.
+  // different banks, as ldmatrix reads them. Warpgroups read rows of 128 bytes whose 16-byte parts
+  // change places instead.
   [[nodiscard]] constexpr int64_t shared_bytes(int64_t head_dim) const {
-    return int64_t{stages} * 2 * keys * (head_dim + 8) * 2;
+    return int64_t{stages} * 2 * keys * (head_dim + (by_warpgroups ? 0 : 8)) * 2;
+  }
+  [[nodiscard]] constexpr bool has_head_dim(int64_t head_dim) const {
+    return !by_warpgroups || head_dim % 64 == 0;
   }
 };
 
 // What is compiled; the kernel's source names shapes by their place here.
-inline constexpr std::array<TileShape, 4> kTileShapes = {{
+inline constexpr std::array<TileShape, 5> kTileShapes = {{
     {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 2, .blocks = 2},
     {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 3, .blocks = 2},
     {.lanes = 64, .keys = 64, .lane_warps = 4, .key_warps = 1, .stages = 2, .blocks = 2},
     {.lanes = 128, .keys = 64, .lane_warps = 8, .key_warps = 1, .stages = 2, .blocks = 1},
+    {.lanes = 128,
+     .keys = 64,
+     .lane_warps = 8,
+     .key_warps = 1,
+     .stages = 3,
+     .blocks = 1,
+     .by_warpgroups = true},
 }};
 // Where parts of an item meet; all shapes compute as many keys at a time.
 inline constexpr int32_t kKeyTile = 64;
@@ -52,13 +70,19 @@ inline constexpr std::array<int, 5> kHeadDims = {32, 64, 80, 96, 128};
 // Throws ShapeError, naming the sizes there are, for any other.
 void require_head_dim(int64_t head_dim);
 
-// "16x64:1x4:2": lanes x keys : warps along each : stages.
+// Throws ShapeError for a shape that is not compiled for the head size, and Error where it is
+// by_warpgroups and the program has no code for sm_90a.
+void require_compiled(const TileShape& shape, int64_t head_dim, bool has_sm90a_code);
+
+// "16x64:1x4:2": lanes x keys : warps along each : stages; ":wgmma" behind where it is
+// by_warpgroups.
 std::string text_of(const TileShape& shape);
 // The place in kTileShapes. Throws Error, naming what there is, for a shape that is not compiled.
 int32_t parse_tile(std::string_view text);
 
 // The shapes an architecture chooses from (places in kTileShapes). sm_90 has the shared memory for
-// a third stage in two blocks of head size 128; sm_80 has not.
+// a third stage in two blocks of head size 128; sm_80 has not. The shape by_warpgroups is chosen by
+// a TileOverride alone: no device has shown yet that it is right and where it pays.
 std::span<const int32_t> tiles_of(Architecture architecture);
 
 // Blocks of a shape that an SM holds at once.
@@ -77,7 +101,8 @@ struct StepShape {
   int64_t kv_heads = 0, head_dim = 0;
 };
 
-// In place of what the model would choose, for tuning.
+// In place of what the model would choose, for tuning. A shape by_warpgroups needs a GPU that has
+// them and a head size that is a multiple of 64: choose_tiles() throws ShapeError otherwise.
 struct TileOverride {
   std::optional<int32_t> shape;  // for all items
   int32_t parts = 0;             // of every item, as far as it has key tiles; 0: as the model says

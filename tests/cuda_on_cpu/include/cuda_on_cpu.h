@@ -65,6 +65,13 @@ void copy_async_commit();
 void copy_async_wait(int most_pending);
 void load_matrices(uint32_t* registers, int matrices, const void* shared_row, bool is_transposed);
 void multiply_add_m16n8k16(float* c, const uint32_t* a, const uint32_t* b, bool is_bf16);
+uint32_t shared_address(const void* shared);
+void fence_async_proxy();
+void warpgroup_begin();
+// `c` are the lane's [tiles][4] sums; they change in warpgroup_finish() alone.
+void warpgroup_multiply_add(float* c, int tiles, const uint32_t* a, uint64_t b, bool is_transposed,
+                            bool is_bf16);
+void warpgroup_finish();
 float exp2_approx(float x);
 uint4 load_global_16(const void* global);
 uint32_t pack_pair(float low, float high, bool is_bf16);

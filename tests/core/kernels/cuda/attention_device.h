@@ -52,7 +52,27 @@ struct AttentionRun {
   GpuModel gpu = kA100;
   RowResults results = RowResults::kFinished;
   TileOverride tiles;
+
+  // A GPU that has the wanted shape.
+  [[nodiscard]] const GpuModel& model() const {
+    return tiles.shape && kTileShapes[static_cast<size_t>(*tiles.shape)].by_warpgroups ? kH100
+                                                                                       : gpu;
+  }
 };
+
+// Whether wgmma runs here: by the emulator, or on a device of compute capability 9.0 by code that
+// was compiled for it.
+inline bool device_has_warpgroups() {
+#ifdef REPRISE_CUDA_ON_CPU
+  return true;
+#elif defined(REPRISE_CUDA_SM90A)
+  int major = 0;
+  return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
+         major == 9;
+#else
+  return false;
+#endif
+}
 
 // [rows, heads * head_dim] of the step that `device` has begun. What nobody writes is NaN where
 // the device is emulated.
@@ -74,7 +94,8 @@ inline std::vector<float> run_attention(const kv::AttentionPlan& plan,
                                         const std::vector<float>& q, const AttentionRun& run) {
   const DevicePlan on_device(plan, caches);
   DeviceAttention device;
-  device.begin(on_device.plan(), run.heads, run.params, run.gpu, nullptr, run.results, run.tiles);
+  device.begin(on_device.plan(), run.heads, run.params, run.model(), nullptr, run.results,
+               run.tiles);
   return run_layer(device, plan, q, run);
 }
 
@@ -134,10 +155,16 @@ inline void expect_reference(const kv::AttentionPlan& plan, std::span<const Rand
                                   bounds(plan, caches, q, run, want), what);
 }
 
-// The runs of a plan that its tests repeat: each compiled shape for all items.
-inline std::vector<int32_t> all_shapes() {
-  std::vector<int32_t> shapes(kTileShapes.size());
-  for (size_t i = 0; i < shapes.size(); ++i) shapes[i] = static_cast<int32_t>(i);
+// Whether the device that runs the tests has what the shape is made of.
+inline bool runs_shape(const TileShape& shape) {
+  return !shape.by_warpgroups || device_has_warpgroups();
+}
+// The runs of a plan that its tests repeat: each shape compiled for the head size, for all items.
+inline std::vector<int32_t> all_shapes(int64_t head_dim = 64) {
+  std::vector<int32_t> shapes;
+  for (size_t i = 0; i < kTileShapes.size(); ++i)
+    if (kTileShapes[i].has_head_dim(head_dim) && runs_shape(kTileShapes[i]))
+      shapes.push_back(static_cast<int32_t>(i));
   return shapes;
 }
 

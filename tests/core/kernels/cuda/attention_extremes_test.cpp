@@ -19,7 +19,7 @@ using testing::AttentionRun;
 using testing::RandomCache;
 
 constexpr DType kHalfDtypes[] = {DType::kBF16, DType::kF16};
-constexpr int64_t kDim = 32;
+constexpr int64_t kDim = 64;
 
 void fill_rows(Tensor& tensor, int64_t first, int64_t end, float value) {
   visit_dtype(tensor.dtype(), [&](auto tag) {

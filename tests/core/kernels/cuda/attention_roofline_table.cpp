@@ -76,6 +76,7 @@ void print(const testing::RowCase& row_case) {
 void print_tiles() {
   for (size_t shape = 0; shape < kTileShapes.size(); ++shape)
     for (const int head_dim : kHeadDims) {
+      if (!kTileShapes[shape].has_head_dim(head_dim)) continue;
       const Json line = {{"kernel", "AttentionTile<[^,]*, " + std::to_string(head_dim) + ", " +
                                         std::to_string(shape) + ">"},
                          {"tile", text_of(kTileShapes[shape])},

@@ -32,7 +32,7 @@ TEST(CudaAttention, EveryCompiledKernelMatchesTheReference) {
   uint64_t seed = 1;
   for (const DType dtype : kHalfDtypes)
     for (const int dim : kHeadDims)
-      for (const int32_t shape : all_shapes()) {
+      for (const int32_t shape : all_shapes(dim)) {
         const RandomCache cache(dtype, 1, 2, 2, 100, dim, ++seed);
         const AttentionRun run{
             .heads = 6, .params = plain(dim), .layer = 1, .tiles = {.shape = shape}};
@@ -54,11 +54,11 @@ TEST(CudaAttention, CausalPrefillMatchesTheReferenceAtEveryEdge) {
                                      {5, 63},
                                      {30, 130}}) {
       ++seed;
-      const RandomCache cache(kHalfDtypes[seed % 2], 1, 1, 1, past + rows, 32, seed);
-      const AttentionRun run{.heads = 1, .params = plain(32), .tiles = {.shape = shape}};
+      const RandomCache cache(kHalfDtypes[seed % 2], 1, 1, 1, past + rows, 64, seed);
+      const AttentionRun run{.heads = 1, .params = plain(64), .tiles = {.shape = shape}};
       expect_reference(kernels::testing::causal_plan(cache, past, rows), one(cache), run, seed,
                        "past " + std::to_string(past) + " rows " + std::to_string(rows) + " " +
-                           name(cache.view.dtype, 32, shape));
+                           name(cache.view.dtype, 64, shape));
     }
 }
 
@@ -91,7 +91,9 @@ TEST(CudaAttention, RandomPlansMatchTheReference) {
     run.row_stride = (heads + 2 * kv_heads) * dim;  // inside a fused projection
     if (pick(0, 3) == 0) run.params.window = pick(1, 500);
     if (pick(0, 3) == 0) run.params.alibi = {.slopes = slopes};
-    if (pick(0, 2) > 0) run.tiles.shape = pick(0, static_cast<int>(kTileShapes.size()) - 1);
+    const std::vector<int32_t> shapes = all_shapes(dim);
+    if (pick(0, 2) > 0)
+      run.tiles.shape = shapes[static_cast<size_t>(pick(0, static_cast<int>(shapes.size()) - 1))];
     run.tiles.parts = pick(0, 4);
     run.results = pick(0, 2) == 0 ? RowResults::kPartial : RowResults::kFinished;
     expect_reference(plan, caches, run, seed, "random plan");
@@ -126,8 +128,8 @@ TEST(CudaAttention, PlansMayMixTypesOfCaches) {
 TEST(CudaAttention, SlidingWindowHidesOldKeys) {
   for (const int32_t shape : all_shapes())
     for (const int64_t window : {1, 7, 64, 150}) {
-      const RandomCache cache(kHalfDtypes[window % 2], 1, 1, 1, 200, 32, 7);
-      AttentionRun run{.heads = 2, .params = plain(32), .tiles = {.shape = shape}};
+      const RandomCache cache(kHalfDtypes[window % 2], 1, 1, 1, 200, 64, 7);
+      AttentionRun run{.heads = 2, .params = plain(64), .tiles = {.shape = shape}};
       run.params.window = window;
       const std::string what = "window " + std::to_string(window);
       expect_reference(kernels::testing::causal_plan(cache, 140, 60), one(cache), run, 11, what);
@@ -198,8 +200,8 @@ TEST(CudaAttention, PartsMergeToTheWhole) {
       const AttentionRun run{
           .heads = 4, .params = plain(64), .tiles = {.shape = shape, .parts = parts}};
       DeviceAttention device;
-      device.begin(testing::DevicePlan(plan, one(cache)).plan(), 4, run.params, run.gpu, nullptr,
-                   run.results, run.tiles);
+      device.begin(testing::DevicePlan(plan, one(cache)).plan(), 4, run.params, run.model(),
+                   nullptr, run.results, run.tiles);
       EXPECT_EQ(device.schedule().cut.parts.size(), static_cast<size_t>(parts));
       EXPECT_EQ(device.schedule().cut.entries, parts == 1 ? 0 : parts * 3 * 4);
       expect_reference(plan, one(cache), run, 4, std::to_string(parts) + " parts");

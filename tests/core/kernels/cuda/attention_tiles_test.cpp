@@ -107,8 +107,63 @@ TEST(CudaTiles, AnOverrideIsTakenAsItIs) {
   const std::vector<ItemLoad> items = {item_of(1, 500), item_of(500, 500)};
   for (size_t shape = 0; shape < kTileShapes.size(); ++shape)
     for (const int32_t chosen :
-         choose_tiles(items, kLlama, kA100, {.shape = static_cast<int32_t>(shape)}).shapes)
+         choose_tiles(items, kLlama, kH100, {.shape = static_cast<int32_t>(shape)}).shapes)
       EXPECT_EQ(chosen, static_cast<int32_t>(shape));
+}
+
+// The place of the shape that needs sm_90a.
+int32_t warpgroup_shape() {
+  for (size_t i = 0; i < kTileShapes.size(); ++i)
+    if (kTileShapes[i].by_warpgroups) return static_cast<int32_t>(i);
+  return -1;
+}
+
+TEST(CudaTiles, WarpgroupsAreRefusedWhereTheyCannotBe) {
+  const std::vector<ItemLoad> items = {item_of(500, 500)};
+  const auto error_of = [&](int64_t head_dim, const GpuModel& gpu) {
+    try {
+      (void)choose_tiles(items, {.kv_heads = 4, .head_dim = head_dim}, gpu,
+                         {.shape = warpgroup_shape()});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(error_of(128, kH100), "");
+  EXPECT_EQ(error_of(64, kH200), "");
+  EXPECT_NE(error_of(80, kH100).find("multiples of 64, not 80"), std::string::npos);
+  EXPECT_NE(error_of(128, kA100).find("compute capability 9.0"), std::string::npos);
+  EXPECT_NE(error_of(128, gpu_model("B200", 10, 0, 148)).find("9.0"), std::string::npos);
+  EXPECT_EQ(error_of(128, gpu_model("NVIDIA H100 80GB HBM3", 9, 0, 132)), "");
+}
+
+TEST(CudaTiles, ABuildWithoutSm90aSaysWhatItNeeds) {
+  const TileShape& shape = kTileShapes[static_cast<size_t>(warpgroup_shape())];
+  EXPECT_NO_THROW(require_compiled(shape, 128, true));
+  EXPECT_NO_THROW(require_compiled(kTileShapes[0], 80, false));
+  try {
+    require_compiled(shape, 128, false);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("90a-real"), std::string::npos) << error.what();
+  }
+}
+
+TEST(CudaTiles, NobodyChoosesWarpgroupsBeforeADeviceHasShownThem) {
+  for (const GpuModel& gpu : kGpus)
+    for (const int32_t shape : tiles_of(gpu.architecture)) EXPECT_NE(shape, warpgroup_shape());
+}
+
+// A tile is read from shared memory once for 64 lanes, not for 16, and rows have no padding.
+TEST(CudaTiles, WarpgroupsReadSharedMemoryLess) {
+  const TileShape& shape = kTileShapes[static_cast<size_t>(warpgroup_shape())];
+  EXPECT_EQ(shape.readers(), 2);
+  EXPECT_EQ(kTileShapes[3].readers(), 8);
+  EXPECT_EQ(shape.shared_bytes(128), 3 * 2 * 64 * 128 * 2);
+  EXPECT_LE(shape.shared_bytes(128), kH100.shared_block_bytes);
+  const StepShape step{.kv_heads = 1, .head_dim = 128};
+  EXPECT_LT(item_us(item_of(4096, 4096), shape, step, kH100),
+            0.75 * item_us(item_of(4096, 4096), kTileShapes[3], step, kH100));
 }
 
 // By hand. The longest of four times, and a tenth of the others.

@@ -387,6 +387,7 @@ __global__ void wgmma_fenced_before_the_write(float*, int n) {
 }
 __global__ void wgmma_without_barrier(float*, int n) {
   write_shared(n);
+  fence_async_proxy();
   __syncthreads();
   write_shared(n);
   fence_async_proxy();

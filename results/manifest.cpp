@@ -192,9 +192,10 @@ Json paper_numbers_at(JsonObject& whole) {
 Json units_of(JsonObject& whole) {
   if (!whole.has("axis_units")) return Json::object();
   JsonObject units = whole.object("axis_units");
+  Json checked = Json::object();  // a null is no unit
   for (const auto& [axis, unit] : units.json().items())
-    (void)bounded(units, axis, kLongestName, "");
-  return units.json();
+    checked[axis] = bounded(units, axis, kLongestName, "");
+  return checked;
 }
 
 }  // namespace

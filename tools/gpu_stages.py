@@ -102,6 +102,8 @@ def tables_stage(build):
         bench(build, "cuda_attention_bench", "table3"),
         experiment(build, "chunk_attention/table3", "--set", "dtypes=bf16", most_s=100),
         experiment(build, "relay_attention/fig1_fig5", "--set", "dtypes=bf16", most_s=100),
+        experiment(build, "prompt_cache/memcpy", "--set", "methods=host_to_host,host_to_device,device_to_device",
+                   most_s=60),
     ])
 
 

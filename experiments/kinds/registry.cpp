@@ -44,7 +44,7 @@ constexpr Entry kKinds[] = {
     kind<AccuracyKind>(),
     kind<TokenMemoryKind>(),
     kind<PmlKind>(),
-    kind<StateCopyKind, kCpuAlone>(),
+    kind<StateCopyKind>(),
     kind<ServingKind>(),
     kind<RequestLengthsKind>(),
     kind<SentencesKind, kCpuAlone>(),

@@ -20,9 +20,10 @@ const MetricInfo kLayerMs = {"layer_ms", "ms",
                              /*has_percentiles=*/true};
 const MetricInfo kLayerMb = {"layer_mb", "MB", "keys and values of one layer"};
 const MetricInfo kCopiedGbS = {"copied_gb_s", "GB/s", "keys and values over the time"};
-const MetricInfo kMemoryLimitRatio = {
-    "memory_limit_ratio", "ratio",
-    "twice that, since what is copied is read and written, over this machine's measured read rate"};
+const MetricInfo kMemoryLimitRatio = {"memory_limit_ratio", "ratio",
+                                      "twice that, since what is copied is read and written, over "
+                                      "the measured read rate of the memory "
+                                      "that it stays in"};
 
 const Axis kTokensAxis = {.name = "tokens",
                           .fallback = 5000,
@@ -66,8 +67,18 @@ struct Samples {
   Undisturbed taking;
 };
 
-Measurement measurement_of(const Samples& samples, const kv::SegmentShape& shape,
-                           const Json& machine) {
+// The rate of the memory that the route stays in, as far as the record has it: a device's record
+// has the device's.
+MemoryLimit limit_of(const std::string& route, double bytes, const Json& machine) {
+  const auto device = machine.find("device");
+  const bool has_device = device != machine.end() && device->is_object();
+  if (route == kHostToDevice || needs_device(route) != has_device)
+    return {.gb_s = 0, .level = needs_device(route) ? "device" : "dram"};
+  return memory_limit(machine, bytes);
+}
+
+Measurement measurement_of(const std::string& route, const Samples& samples,
+                           const kv::SegmentShape& shape, const Json& machine) {
   const double layer_bytes = static_cast<double>(shape.bytes()) / static_cast<double>(shape.layers);
   Measurement out;
   samples.taking.add_to(out);
@@ -75,7 +86,7 @@ Measurement measurement_of(const Samples& samples, const kv::SegmentShape& shape
   out.set(kLayerMb, layer_bytes * 1e-6);
   out.derive(kCopiedGbS, kLayerMs, [&](double ms) { return layer_bytes / (ms * 1e6); });
   // The source and what is made of it.
-  const MemoryLimit limit = memory_limit(machine, 2.0 * static_cast<double>(shape.bytes()));
+  const MemoryLimit limit = limit_of(route, 2.0 * static_cast<double>(shape.bytes()), machine);
   if (limit.gb_s > 0)
     out.derive(kMemoryLimitRatio, kCopiedGbS, [&](double gb_s) { return 2 * gb_s / limit.gb_s; });
   out.resolved = {{"layers", shape.layers},
@@ -103,6 +114,12 @@ void StateCopyKind::check(const Group& group) {
     if (std::find(known.begin(), known.end(), route) == known.end())
       problems.add(fmt::format("kind state_copy copies states, and {} is no way to: {}", route,
                                unknown_name("route", route, known)));
+  for (const std::string& route : routes_of(group))
+    if (needs_device(route) && context_.device == Device::kCpu)
+      problems.add(
+          fmt::format("route {} copies to a device: run it with --device cuda, or leave it "
+                      "out with --set methods=...",
+                      route));
   problems.collect([&] {
     const model::ModelConfig config = Bench::config(group);
     if (group.axis("layers") > config.layers)
@@ -153,8 +170,11 @@ std::vector<Measurement> StateCopyKind::measure(const Group& group, const Json& 
     }
   }
   std::vector<Measurement> measurements;
-  for (const Samples& of_route : samples)
-    measurements.push_back(measurement_of(of_route, shape, machine));
+  for (size_t m = 0; m < names.size(); ++m) {
+    Measurement& one =
+        measurements.emplace_back(measurement_of(names[m], samples[m], shape, machine));
+    if (names[m] == kHostToDevice) one.resolved["host_locked"] = routes.is_source_locked();
+  }
   return measurements;
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/page_cache.h"
 #include "core/base/random.h"
 #include "core/kv/segment_file.h"
+#include "core/kv/token_states.h"
 #include "experiments/kinds/bench.h"
 #include "experiments/kinds/module_folder.h"
 
@@ -74,19 +75,57 @@ std::vector<OwnMethod> state_routes() {
            .help = "from several modules into one buffer, as prompt_cache does with copies: one "
                    "memcpy for a module, layer and head"},
           {.name = kMappedFile,
-           .help = "from a file that the system has in memory, mapped anew each time"}};
+           .help = "from a file that the system has in memory, mapped anew each time"},
+          {.name = kHostToDevice,
+           .help = "memory to a device's, by the device where the system lets it: one copy for a "
+                   "layer's keys, one for its values; with --device cuda"},
+          {.name = kDeviceToDevice, .help = "within a device's memory; with --device cuda"}};
+}
+
+bool needs_device(const std::string& route) {
+  return route == kHostToDevice || route == kDeviceToDevice;
 }
 
 StateRoutes::StateRoutes(const kv::SegmentShape& shape, const std::vector<std::string>& wanted,
                          int64_t modules, const Context& context)
-    : context_(context), shape_(shape), source_(shape) {
+    : context_(context), runtime_(context.runtime), shape_(shape), source_(shape) {
+  context_.device = Device::kCpu;
+  context_.runtime = nullptr;
   fill(source_.keys, 1, context_);
   fill(source_.values, 2, context_);
   for (const std::string& route : wanted) {
     if (route == kGather) make_modules(modules);
     if (route == kMappedFile) write_file();
-    if (route != kGather && target_.keys.empty()) target_ = kv::SegmentBuffer(shape_);
+    if (needs_device(route)) make_device_states(route);
+    if (!needs_device(route) && route != kGather && target_.keys.empty())
+      target_ = kv::SegmentBuffer(shape_);
   }
+}
+
+void StateRoutes::make_device_states(const std::string& route) {
+  REPRISE_CHECK(runtime_ != nullptr, "route {} without a device", route);
+  if (route == kHostToDevice) {
+    keys_lock_ = HostLock(runtime_, source_.keys.data(), source_.keys.bytes());
+    values_lock_ = HostLock(runtime_, source_.values.data(), source_.values.bytes());
+  } else {
+    device_source_ = std::make_unique<kv::DeviceSegment>(runtime_, source_);
+  }
+  if (device_target_ == nullptr)
+    device_target_ = std::make_unique<kv::DeviceSegment>(runtime_, shape_);
+}
+
+void StateRoutes::copy_to_device() {
+  const kv::CacheView to = device_target_->view();
+  const size_t bytes = shape_.half_bytes() / static_cast<size_t>(shape_.layers);
+  runtime_->begin_side_copies();
+  for (size_t offset = 0; offset < shape_.half_bytes(); offset += bytes) {
+    runtime_->copy_in_beside(static_cast<std::byte*>(to.keys) + offset,
+                             source_.keys.as<std::byte>() + offset, bytes);
+    runtime_->copy_in_beside(static_cast<std::byte*>(to.values) + offset,
+                             source_.values.as<std::byte>() + offset, bytes);
+  }
+  runtime_->await_side_copies();
+  runtime_->synchronize();
 }
 
 void StateRoutes::prepare(const std::string& route) {
@@ -96,6 +135,16 @@ void StateRoutes::prepare(const std::string& route) {
 
 int64_t StateRoutes::run(const std::string& route) {
   const int64_t begin_ns = now_ns();
+  if (route == kHostToDevice) {
+    copy_to_device();
+    return now_ns() - begin_ns;
+  }
+  if (route == kDeviceToDevice) {
+    kv::copy_tokens(device_source_->view(), 0, device_target_->view(), 0,
+                    static_cast<int32_t>(shape_.tokens), shape_.layers, *runtime_);
+    runtime_->synchronize();
+    return now_ns() - begin_ns;
+  }
   if (route == kMappedFile) {
     const kv::SegmentFile file(file_, kv::Verify::kHeader);
     copy_layers(file.view(), target_, context_);
@@ -113,6 +162,13 @@ bool StateRoutes::copies_all(const std::string& route) {
   if (route == kGather) {
     run(route);
     return is_gathered();
+  }
+  if (needs_device(route)) {
+    device_target_ = nullptr;  // before there is another one: they may not fit both
+    device_target_ = std::make_unique<kv::DeviceSegment>(runtime_, shape_);
+    run(route);
+    const kv::SegmentBuffer copied = device_target_->to_host();
+    return are_equal(source_.keys, copied.keys) && are_equal(source_.values, copied.values);
   }
   clear(target_.keys);
   clear(target_.values);

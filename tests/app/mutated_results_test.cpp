@@ -245,6 +245,24 @@ TEST_F(MutatedResults, AreDrawnOrRefusedInASentenceThatNamesTheFile) {
 }
 
 // A file of records has its settings in itself, and nobody's manifest to be checked with.
+// Every place of a manifest, not those alone that are drawn.
+TEST_F(MutatedResults, ANullAnywhereInTheManifestIsDrawnOrRefused) {
+  const fs::path folder = dir_ / "mutant";
+  fs::copy(dir_ / "good", folder, fs::copy_options::recursive);
+  const Json manifest = Json::parse(read_file(folder / "run.json"));
+  const Json flat = manifest.flatten();
+  int places = 0;
+  for (const auto& [pointer, value] : flat.items())
+    for (std::string place = pointer; !place.empty(); place.resize(place.rfind('/'))) {
+      Json mutant = manifest;
+      mutant[Json::json_pointer(place)] = nullptr;
+      write(folder / "run.json", mutant.dump());
+      ASSERT_NO_THROW((void)refusal(folder)) << place;
+      ++places;
+    }
+  EXPECT_GT(places, 100);
+}
+
 TEST_F(MutatedResults, RecordsAloneAreToldOrRefusedInASentenceThatNamesTheFile) {
   constexpr uint64_t kRecordsSeed = kSeed + 1;
   constexpr int kFiles = 150;

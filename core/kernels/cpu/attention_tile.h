@@ -577,9 +577,12 @@ void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes,
     const int groups = units * keys / kRowGroup;
     const RowGroups all_keys = rows_of_unit(task, scratch.keys, first_unit);
     const RowGroups all_values = rows_of_unit(task, scratch.values, first_unit);
-    const RowGroups next = first_unit + units < task.units
-                               ? rows_of_unit(task, scratch.keys, first_unit + units)
-                               : rows_of_unit(task, scratch.keys, 0).from(groups);
+    // The addresses are of as many units: where fewer are left, others might be read beyond the
+    // block, and rows that have been read serve as well.
+    const int left = task.units - first_unit - units;
+    const RowGroups next = left >= units ? rows_of_unit(task, scratch.keys, first_unit + units)
+                           : left > 0    ? all_keys
+                                         : rows_of_unit(task, scratch.keys, 0).from(groups);
     // Each has room for its own scores and weights.
     const auto of_unit = [&](int unit) {
       TileScratch view = scratch.from_lane((first_unit + unit) * lanes, q_bytes);

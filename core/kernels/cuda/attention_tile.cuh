@@ -326,9 +326,21 @@ __device__ __forceinline__ void weigh_scores(WarpState<Tile>& state, WarpScores<
   }
 }
 
-// o += weights v. Fragments `c` of 16 keys' weights, rounded to T, are a fragment `a`: the two have
-// the same rows and columns in the same threads. B(k, n) is dimension n of key k: the values' rows
-// are its own.
+// Fragments `c` of 16 keys' weights, rounded to T, are a fragment `a`: the two have the same rows
+// and columns in the same threads.
+template <class Tile>
+__device__ __forceinline__ void round_weights(const WarpScores<Tile>& weights, int sixteen,
+                                              uint32_t (&a)[4]) {
+  using T = typename Tile::T;
+  const auto& left = weights[2 * sixteen];
+  const auto& right = weights[2 * sixteen + 1];
+  a[0] = pack_pair<T>(left[0], left[1]);
+  a[1] = pack_pair<T>(left[2], left[3]);
+  a[2] = pack_pair<T>(right[0], right[1]);
+  a[3] = pack_pair<T>(right[2], right[3]);
+}
+
+// o += weights v. B(k, n) is dimension n of key k: the values' rows are its own.
 //
 // By warpgroups: panels of 64 dimensions are kKeys rows apart, groups of 8 keys 8 rows.
 template <class Tile>
@@ -336,21 +348,26 @@ __device__ __forceinline__ void multiply_values(WarpState<Tile>& state,
                                                 const WarpScores<Tile>& weights,
                                                 const typename Tile::T* values) {
   using T = typename Tile::T;
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const T* row = values + lane % 16 * Tile::kPitch + lane / 16 * 8;
-  if constexpr (Tile::kByWarpgroups) warpgroup_begin(state.o);
-  REPRISE_UNROLL
-  for (int j = 0; j < Tile::kWarpKeys / 16; ++j) {
-    const auto& left = weights[2 * j];
-    const auto& right = weights[2 * j + 1];
-    const uint32_t a[4] = {pack_pair<T>(left[0], left[1]), pack_pair<T>(left[2], left[3]),
-                           pack_pair<T>(right[0], right[1]), pack_pair<T>(right[2], right[3])};
-    if constexpr (Tile::kByWarpgroups) {
+  constexpr int kSixteens = Tile::kWarpKeys / 16;
+  if constexpr (Tile::kByWarpgroups) {
+    uint32_t a[kSixteens][4];  // all of them before warpgroup_begin()
+    REPRISE_UNROLL
+    for (int j = 0; j < kSixteens; ++j) round_weights<Tile>(weights, j, a[j]);
+    warpgroup_begin(state.o);
+    REPRISE_UNROLL
+    for (int j = 0; j < kSixteens; ++j)
       warpgroup_multiply_add<T, RowsOfB::kRowsOfProduct>(
-          state.o, a,
+          state.o, a[j],
           swizzled_matrix(values + 16 * j * Tile::kPanel, Tile::kKeys * kSwizzledBytes,
                           8 * kSwizzledBytes));
-    } else {
+    warpgroup_finish(state.o);
+  } else {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    const T* row = values + lane % 16 * Tile::kPitch + lane / 16 * 8;
+    REPRISE_UNROLL
+    for (int j = 0; j < kSixteens; ++j) {
+      uint32_t a[4];
+      round_weights<Tile>(weights, j, a);
       REPRISE_UNROLL
       for (int d = 0; d < Tile::kHeadDim / 16; ++d) {
         uint32_t both[4];
@@ -361,7 +378,6 @@ __device__ __forceinline__ void multiply_values(WarpState<Tile>& state,
       }
     }
   }
-  if constexpr (Tile::kByWarpgroups) warpgroup_finish(state.o);
 }
 
 }  // namespace reprise::kernels::cuda

@@ -255,7 +255,8 @@ __device__ __forceinline__ void hold(float (&c)[kTiles][4]) {
 }
 #endif
 
-// Before the first product that adds to `c`, whose values are there.
+// Before the first product that adds to `c`, and behind what writes to the registers of `c` and of
+// the products' `a`.
 template <int kTiles>
 __device__ __forceinline__ void warpgroup_begin(float (&c)[kTiles][4]) {
 #ifdef REPRISE_CUDA_ON_CPU

@@ -70,4 +70,18 @@ class DeviceNumbers {
   DeviceArray<uint8_t> bytes_;
 };
 
+// Whether wgmma runs here: by the emulator, or on a device of compute capability 9.0 by code that
+// was compiled for it.
+inline bool device_has_warpgroups() {
+#ifdef REPRISE_CUDA_ON_CPU
+  return true;
+#elif defined(REPRISE_CUDA_SM90A)
+  int major = 0;
+  return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
+         major == 9;
+#else
+  return false;
+#endif
+}
+
 }  // namespace cuda_on_cpu

@@ -221,17 +221,6 @@ std::vector<float> whole_product(const std::vector<uint16_t>& a, const std::vect
   return c.values();
 }
 
-bool has_warpgroups() {
-#ifdef REPRISE_CUDA_ON_CPU
-  return true;
-#else
-  int major = 0;
-  return kBuiltForWarpgroups &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
-         major == 9;
-#endif
-}
-
 std::vector<float> warpgroup_product(const WarpgroupProduct& product) {
   const DeviceArray<uint16_t> a(product.a), b(product.b);
   const DeviceArray<float> c(product.c);

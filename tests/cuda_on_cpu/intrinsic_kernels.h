@@ -33,8 +33,6 @@ std::vector<float> product(const Product& product, bool is_bf16);
 std::vector<float> whole_product(const std::vector<uint16_t>& a, const std::vector<uint16_t>& b,
                                  bool is_bf16);
 
-// Whether wgmma runs here.
-bool has_warpgroups();
 // c + a b by warpgroup_multiply_add(): a [64, 16] and b of 16-bit elements, c [64, n]. What b is
 // taken from lies in shared memory as swizzled_matrix() says.
 struct WarpgroupProduct {

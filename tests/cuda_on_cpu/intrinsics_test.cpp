@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/base/dtype.h"
+#include "tests/cuda_on_cpu/device_array.h"
 #include "tests/cuda_on_cpu/intrinsic_kernels.h"
 
 namespace reprise::kernels::cuda::intrinsics {
@@ -275,7 +276,7 @@ TEST(Intrinsics, AtomicsLoseNothing) {
 // The matrix descriptor and its strides, for rows that are B's columns (keys) and B's own (values),
 // at every place that a kernel takes 16 of a tile's 64 from.
 TEST(Intrinsics, AWarpgroupMultipliesWhatTheDescriptorSays) {
-  if (!has_warpgroups()) GTEST_SKIP() << "wgmma: compute capability 9.0 and code for sm_90a";
+  if (!cuda_on_cpu::device_has_warpgroups()) GTEST_SKIP() << "wgmma: compute capability 9.0 and code for sm_90a";
   std::mt19937_64 random(3);
   std::uniform_int_distribution<int> number(-9, 9);
   const auto draw = [&](size_t count) {

@@ -13,6 +13,7 @@
 
 #include "core/base/constant.h"
 #include "core/kernels/cpu/attention_tile.h"
+#include "core/kernels/cpu/attention_units.h"
 #include "core/kernels/cpu/exp2-inl.h"
 
 HWY_BEFORE_NAMESPACE();

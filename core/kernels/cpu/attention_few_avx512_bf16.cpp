@@ -10,6 +10,7 @@
 // a paged cache, but they end where the block does.
 #include "core/base/constant.h"
 #include "core/kernels/cpu/attention_tile.h"
+#include "core/kernels/cpu/attention_units.h"
 
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma")

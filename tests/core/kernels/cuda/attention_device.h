@@ -60,20 +60,6 @@ struct AttentionRun {
   }
 };
 
-// Whether wgmma runs here: by the emulator, or on a device of compute capability 9.0 by code that
-// was compiled for it.
-inline bool device_has_warpgroups() {
-#ifdef REPRISE_CUDA_ON_CPU
-  return true;
-#elif defined(REPRISE_CUDA_SM90A)
-  int major = 0;
-  return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
-         major == 9;
-#else
-  return false;
-#endif
-}
-
 // [rows, heads * head_dim] of the step that `device` has begun. What nobody writes is NaN where
 // the device is emulated.
 inline std::vector<float> run_layer(DeviceAttention& device, const kv::AttentionPlan& plan,
@@ -157,7 +143,7 @@ inline void expect_reference(const kv::AttentionPlan& plan, std::span<const Rand
 
 // Whether the device that runs the tests has what the shape is made of.
 inline bool runs_shape(const TileShape& shape) {
-  return !shape.by_warpgroups || device_has_warpgroups();
+  return !shape.by_warpgroups || cuda_on_cpu::device_has_warpgroups();
 }
 // The runs of a plan that its tests repeat: each shape compiled for the head size, for all items.
 inline std::vector<int32_t> all_shapes(int64_t head_dim = 64) {

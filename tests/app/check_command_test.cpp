@@ -1,6 +1,7 @@
 // How `reprise check` ends: statuses that scripts read, and errors that say what to do.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -74,6 +75,17 @@ TEST_F(CheckCommand, ErrorsEndWithTwoAndNameTheRemedy) {
   expect_refused({REPRISE_SAMPLE, "--against", REPRISE_SAMPLE, "--filter", "Nothing"},
                  {"--filter Nothing", "check_sample/Memory"});
   expect_refused({REPRISE_SAMPLE, "--against", REPRISE_PROGRAM}, {"status 1"});
+}
+
+// A program of another kind whose name ended in _bench once ended every check of a whole build.
+TEST_F(CheckCommand, EveryBenchmarkProgramOfThisBuildListsItsOwn) {
+  const fs::path bin = fs::path(REPRISE_PROGRAM).parent_path();
+  const bool has_any = std::any_of(fs::directory_iterator(bin), {}, [](const auto& entry) {
+    return entry.path().filename().string().ends_with("_bench");
+  });
+  if (!has_any) GTEST_SKIP() << "built without benchmarks: -DREPRISE_BENCHMARKS=ON";
+  expect_refused({bin.string(), "--against", bin.string(), "--filter", "^none of them$"},
+                 {"matches none of the"});
 }
 
 // Each of these once ran: nan aborted the program, 1e-300 ran on beyond its budget.

@@ -1,7 +1,7 @@
 // What the load client costs and how true its times are, against a server of known times in a
 // process of its own.
 //
-//   load_client_bench [STREAMS [TOKENS [GAP_MS [FILE]]]]
+//   load_client_cost [STREAMS [TOKENS [GAP_MS [FILE]]]]
 //
 // STREAMS answers at once in a closed loop, of TOKENS tokens each, one every GAP_MS. Printed, and
 // written to FILE as JSON: tokens a second, also for each second of the client's processor time;

@@ -229,16 +229,26 @@ std::string idle_remark(const Json& metrics) {
       value_of(metrics, "compute_limit_ratio"));
 }
 
+std::string disturbed_remark(const Json& mark) {
+  const auto count = mark["count"].get<int64_t>(), of = mark["of"].get<int64_t>(),
+             retaken = mark["retaken"].get<int64_t>();
+  if (count > 0)
+    return fmt::format(
+        "{} of {} samples lost their cores to other programs, also when they were taken again",
+        count, of);
+  return fmt::format(
+      "{} of {} tries lost their cores to other programs and were dropped; the {} that count kept "
+      "theirs, but shared caches and clock",
+      retaken, of + retaken, of);
+}
+
 // One for all metrics that come from the same samples.
 void add_disturbed_remarks(const Json& metrics, std::vector<std::string>* remarks) {
-  std::map<std::pair<int64_t, int64_t>, std::vector<std::string>> names;
+  std::map<Json, std::vector<std::string>> names;
   for (const auto& [name, metric] : metrics.items())
-    if (is_disturbed(metric))
-      names[{metric["disturbed"]["count"], metric["disturbed"]["of"]}].push_back(name);
-  for (const auto& [samples, of] : names)
-    remarks->push_back(fmt::format(
-        "{}: {} of {} samples lost their cores to other programs, also when they were taken again",
-        fmt::join(of, ", "), samples.first, samples.second));
+    if (is_disturbed(metric)) names[metric["disturbed"]].push_back(name);
+  for (const auto& [mark, of] : names)
+    remarks->push_back(fmt::format("{}: {}", fmt::join(of, ", "), disturbed_remark(mark)));
 }
 
 }  // namespace

@@ -61,8 +61,9 @@ bool is_noisy(const Json& metric) {
          metric["iqr"].get<double>() > kNoisyShare * metric["value"].get<double>();
 }
 
-Json disturbed_json(int64_t disturbed, int64_t taken) {
-  return {{"count", disturbed}, {"of", taken}};
+Json disturbed_json(int64_t disturbed, int64_t taken, int64_t retaken) {
+  if (disturbed == 0 && (retaken == 0 || 2 * retaken < taken)) return nullptr;
+  return {{"count", disturbed}, {"of", taken}, {"retaken", retaken}};
 }
 
 bool is_disturbed(const Json& metric) { return metric.contains("disturbed"); }

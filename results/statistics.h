@@ -49,8 +49,11 @@ inline constexpr double kNoisyShare = 0.25;
 bool is_noisy(const Json& metric);
 
 // A metric's "disturbed": so many of the `taken` pieces of work it comes from lost their cores to
-// other programs, also when they were done again.
-Json disturbed_json(int64_t disturbed, int64_t taken);
+// other programs, also when they were done again; and so many tries were dropped for it. Null where
+// neither says that another program was there: no piece lost its core, and fewer tries than one for
+// two pieces were dropped. Where more were, the pieces that count kept their cores, but shared
+// caches and clock.
+Json disturbed_json(int64_t disturbed, int64_t taken, int64_t retaken);
 bool is_disturbed(const Json& metric);
 
 // A metric that is one number.

@@ -151,8 +151,8 @@ struct Measurement {
   Json answers = Json::object();   // outputs: hashes of generated tokens, agreement
   Json memory = Json::object();    // {name: bytes}
   Json core_use = Json::object();  // what the processor gave, sample by sample; of timed kinds
-  // {"count", "of"} where samples lost their cores to other programs: see Undisturbed. What is
-  // sampled from then on, and what follows from it, is marked.
+  // results::disturbed_json() where other programs took the cores: see Undisturbed. What is sampled
+  // from then on, and what follows from it, is marked.
   Json disturbed = {};
 
   // A metric that is one number.

@@ -40,7 +40,7 @@ void Undisturbed::add_to(Measurement& out) const {
                   {"stolen_ms", each(&CoreUse::stolen_ms)},
                   {"disturbed", disturbed()},
                   {"retaken", retaken()}};
-  if (disturbed() > 0) out.disturbed = results::disturbed_json(disturbed(), std::ssize(uses_));
+  out.disturbed = results::disturbed_json(disturbed(), std::ssize(uses_), retaken());
 }
 
 void Undisturbed::mark_comparison(const Undisturbed& other, const MetricInfo& metric,
@@ -49,9 +49,9 @@ void Undisturbed::mark_comparison(const Undisturbed& other, const MetricInfo& me
   int64_t lost = 0;
   for (size_t i = 0; i < pairs; ++i)
     lost += uses_[i].lost_its_core() || other.uses_[i].lost_its_core() ? 1 : 0;
-  if (lost > 0)
-    out.metrics[metric.name]["disturbed"] =
-        results::disturbed_json(lost, static_cast<int64_t>(pairs));
+  Json mark = results::disturbed_json(lost, static_cast<int64_t>(pairs),
+                                      std::max(retaken(), other.retaken()));
+  if (!mark.is_null()) out.metrics[metric.name]["disturbed"] = std::move(mark);
 }
 
 }  // namespace reprise::experiments

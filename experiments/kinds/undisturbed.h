@@ -55,7 +55,7 @@ class Undisturbed {
   [[nodiscard]] int64_t retaken() const { return retaken_; }
 
   // Puts the uses into `out`, sample by sample, and has it mark what it samples from then on where
-  // any is disturbed: call it first.
+  // results::disturbed_json() says so: call it first.
   void add_to(Measurement& out) const;
   // Marks a metric of `out` that compares these samples with those of `other`, one with one.
   void mark_comparison(const Undisturbed& other, const MetricInfo& metric, Measurement& out) const;

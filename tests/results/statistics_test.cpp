@@ -125,7 +125,7 @@ TEST(Statistics, TimesThatNeitherArithmeticNorMemoryExplainsAreRemarked) {
 TEST(Statistics, DisturbedMetricsAreRemarked) {
   Json metric = metric_json(summarize(std::vector<double>{10, 10.5, 11}), "ms");
   EXPECT_FALSE(is_disturbed(metric));
-  metric["disturbed"] = disturbed_json(2, 3);
+  metric["disturbed"] = disturbed_json(2, 3, 2);
   EXPECT_TRUE(is_disturbed(metric));
   const std::vector<std::string> remarks = remarks_on({{"e2e_ms", metric}, {"ttft_ms", metric}});
   ASSERT_EQ(remarks.size(), 1u);

@@ -147,6 +147,40 @@ TEST_F(UndisturbedTest, WhatFollowsFromDisturbedSamplesIsMarkedAndTheRecordRemar
   EXPECT_NE(remarks[0].find("1 of 1 samples lost their cores"), std::string::npos) << remarks[0];
 }
 
+TEST_F(UndisturbedTest, WhatKeptItsCoreBesideAnotherProgramIsMarkedToo) {
+  Undisturbed beside(10), passing(10);
+  const auto take = [](Undisturbed& taking, int lost) {
+    int calls = 0;
+    taking.take([] {},
+                [&] {
+                  if (++calls <= lost) spin_for_ms(30);
+                  return 0;
+                });
+  };
+  beside_a_busy_thread([&] {
+    for (int lost : {1, 0}) take(beside, lost);
+    for (int lost : {1, 0, 0}) take(passing, lost);
+  });
+  ASSERT_EQ(beside.disturbed() + passing.disturbed(), 0);
+  const auto marked = [&](const Undisturbed& taking) {
+    Measurement out;
+    taking.add_to(out);
+    out.sample(kTime, {1, 1});
+    return out;
+  };
+  const Measurement out = marked(beside);
+  EXPECT_EQ(out.metrics["time_ms"]["disturbed"], results::disturbed_json(0, 2, 1));
+  const std::vector<std::string> remarks = results::remarks_on(out.metrics);
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_NE(remarks[0].find("1 of 3 tries lost their cores"), std::string::npos) << remarks[0];
+  EXPECT_FALSE(results::is_disturbed(marked(passing).metrics["time_ms"]));
+  Measurement compared;
+  const MetricInfo speedup = {"speedup", "ratio", ""};
+  compared.summarize(speedup, {2.0});
+  passing.mark_comparison(beside, speedup, compared);
+  EXPECT_TRUE(results::is_disturbed(compared.metrics["speedup"]));
+}
+
 TEST_F(UndisturbedTest, AComparisonIsMarkedWhereEitherSideWasDisturbed) {
   const MetricInfo speedup = {"speedup", "ratio", ""};
   Undisturbed calm(0), busy(0);
@@ -158,7 +192,7 @@ TEST_F(UndisturbedTest, AComparisonIsMarkedWhereEitherSideWasDisturbed) {
     Measurement out;
     out.summarize(speedup, {2.0});
     of->mark_comparison(*over, speedup, out);
-    EXPECT_EQ(out.metrics["speedup"]["disturbed"], results::disturbed_json(1, 2));
+    EXPECT_EQ(out.metrics["speedup"]["disturbed"], results::disturbed_json(1, 2, 0));
   }
   Measurement out;
   out.summarize(speedup, {2.0});

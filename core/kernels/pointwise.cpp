@@ -2,6 +2,8 @@
 #include "core/kernels/cpu/pointwise.h"
 
 #include <cmath>
+#include <cstring>
+#include <initializer_list>
 
 #include "core/base/error.h"
 #include "core/kernels/activation.h"
@@ -15,6 +17,54 @@ namespace reprise::kernels {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
+
+// A token's keys or values, in f32, and where the cache has them: of head 0, all heads in `heads`.
+template <typename T>
+struct TokenCopy {
+  const float* in;
+  T* out;
+};
+
+// fn(in, out, count) for each head of one copy after the other's, or of all copies. What the loops
+// need they hold by value: read from the view again behind each store, it took a fifth of the time
+// of a row in f32.
+template <typename T, typename Fn>
+void each_head(const kv::CacheView& cache, std::initializer_list<TokenCopy<T>> copies, Fn&& fn) {
+  const int64_t heads = cache.kv_heads, head_dim = cache.head_dim, stride = cache.head_stride;
+  for (int64_t head = 0; head < heads; ++head)
+    for (const TokenCopy<T>& copy : copies)
+      if (copy.in != nullptr) fn(copy.in + head * head_dim, copy.out + head * stride, head_dim);
+}
+
+template <typename T>
+T* at(void* base, int64_t slot) {
+  return static_cast<T*>(base) + slot;
+}
+
+// Where nothing is converted, all keys and then all values take a row 0.83 of the time of head by
+// head; of 512 rows in bf16 they take 1.08 of it.
+void write_token(const kv::CacheView& cache, const float* keys, const float* values, int64_t slot,
+                 Isa isa) {
+  switch (cache.dtype) {
+    case DType::kF32: {
+      const auto copy = [](const float* in, float* out, int64_t count) {
+        std::memcpy(out, in, static_cast<size_t>(count) * sizeof(float));
+      };
+      each_head<float>(cache, {{keys, at<float>(cache.keys, slot)}}, copy);
+      return each_head<float>(cache, {{values, at<float>(cache.values, slot)}}, copy);
+    }
+    case DType::kBF16:
+      return each_head<bf16>(
+          cache, {{keys, at<bf16>(cache.keys, slot)}, {values, at<bf16>(cache.values, slot)}},
+          [isa](const float* in, bf16* out, int64_t count) { cpu::to_bf16(in, out, count, isa); });
+    case DType::kF16:
+      return each_head<f16>(
+          cache, {{keys, at<f16>(cache.keys, slot)}, {values, at<f16>(cache.values, slot)}},
+          [](const float* in, f16* out, int64_t count) {
+            convert(in, DType::kF32, out, DType::kF16, static_cast<size_t>(count));
+          });
+  }
+}
 
 }  // namespace
 
@@ -61,27 +111,14 @@ void write_kv(const kv::AttentionPlan& plan, int64_t layer, const float* keys, c
               int64_t row_stride, const Context& context) {
   if (plan.rows() == 0) return;
   REPRISE_CHECK(!plan.caches.empty(), "{} rows, but no cache to write them to", plan.rows());
-  const kv::CacheView& cache = plan.caches[0];
-  const auto count = static_cast<size_t>(cache.head_dim);
-  const size_t element = size_of(cache.dtype);
-  const auto copy = [&](const float* in, void* base, int64_t offset) {
-    char* out = static_cast<char*>(base) + static_cast<size_t>(offset) * element;
-    if (cache.dtype == DType::kBF16) {
-      cpu::to_bf16(in, reinterpret_cast<bf16*>(out), cache.head_dim, context.isa);
-    } else {
-      convert(in, DType::kF32, out, cache.dtype, count);
-    }
-  };
   require_device(context.device, "a cache write");
+  const kv::CacheView& cache = plan.caches[0];
   for_rows(context, plan.rows(), cache.kv_heads * cache.head_dim * 2 * kFloat, [&](int64_t row) {
     const int64_t row_slot = plan.row_slots[static_cast<size_t>(row)];
     if (row_slot == kv::kNoSlot) return;
     const int64_t slot = row_slot + layer * cache.layer_stride;
-    for (int64_t head = 0; head < cache.kv_heads; ++head) {
-      const int64_t source = row * row_stride + head * cache.head_dim;
-      if (keys != nullptr) copy(keys + source, cache.keys, slot + head * cache.head_stride);
-      copy(values + source, cache.values, slot + head * cache.head_stride);
-    }
+    write_token(cache, keys == nullptr ? nullptr : keys + row * row_stride,
+                values + row * row_stride, slot, context.isa);
   });
 }
 

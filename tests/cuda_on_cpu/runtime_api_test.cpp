@@ -219,7 +219,7 @@ TEST_F(RuntimeApi, MemoryEndsWhereTheMachineSaysSo) {
 
 using RuntimeApiDeathTest = RuntimeApi;
 TEST_F(RuntimeApiDeathTest, HostCodeThatTouchesTheDevicesMemoryEnds) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_DEATH({ *static_cast<volatile int*>(device_) = 1; }, "host code touches the memory");
 }
 

@@ -7,22 +7,24 @@
 namespace reprise::kernels::cuda {
 
 void DeviceAttention::begin(const kv::AttentionPlan& plan, int64_t heads,
-                            const AttentionParams& params, const GpuModel& gpu, cudaStream_t stream,
-                            RowResults results, const TileOverride& wanted) {
+                            const AttentionParams& params, const GpuModel& gpu, RowResults results,
+                            const TileOverride& wanted) {
   schedule_.build(plan, heads, params, gpu, results, wanted);
   head_dim_ = plan.head_dim();
   image_.set(schedule_, plan, params);
   const UploadImage::Changes changes = image_.changes();
-  arrays_.reserve(changes.needed_bytes, stream);
-  // From pageable memory: the copy has left it when the call returns, so the next step may write.
+  try {
+    arrays_.reserve(changes.needed_bytes);
+  } catch (...) {
+    image_ = {};  // which takes the arrays for copied
+    throw;
+  }
   for (const UploadImage::Copy& copy : changes.copies)
-    check_cuda(cudaMemcpyAsync(arrays_.as<std::byte>() + copy.offset, copy.bytes.data(),
-                               copy.bytes.size(), cudaMemcpyHostToDevice, stream),
-               "copying the attention schedule");
+    runtime_.copy_in(arrays_.as<std::byte>() + copy.offset, copy.bytes.data(), copy.bytes.size());
   const auto entries = static_cast<size_t>(schedule_.cut.entries);
-  o_.reserve(entries * static_cast<size_t>(head_dim_) * sizeof(float), stream);
-  m_.reserve(entries * sizeof(float), stream);
-  n_.reserve(entries * sizeof(float), stream);
+  o_.reserve(entries * static_cast<size_t>(head_dim_) * sizeof(float));
+  m_.reserve(entries * sizeof(float));
+  n_.reserve(entries * sizeof(float));
 }
 
 void DeviceAttention::append_key(std::vector<uint64_t>& key) const {
@@ -37,7 +39,7 @@ void DeviceAttention::append_key(std::vector<uint64_t>& key) const {
         static_cast<const void*>(m_.data()), static_cast<const void*>(n_.data())})
     key.push_back(reinterpret_cast<uint64_t>(address));
   key.push_back(static_cast<uint64_t>(merge.merged));
-  for (const TileLaunch& tiles : schedule_.launches)
+  for (const TileLaunch& tiles : image_.launches())
     key.push_back(static_cast<uint64_t>(tiles.shape) << 40 |
                   static_cast<uint64_t>(tiles.dtype) << 32 |
                   static_cast<uint64_t>(tiles.end_task - tiles.first_task));
@@ -80,7 +82,7 @@ void DeviceAttention::run_parts(int64_t layer, const DeviceQueries& q, const Dev
   call.partial_o = o_.as<float>();
   call.partial_m = m_.as<float>();
   call.partial_n = n_.as<float>();
-  for (const TileLaunch& tiles : schedule_.launches) {
+  for (const TileLaunch& tiles : image_.launches()) {
     const bool is_bf16 = tiles.dtype == DType::kBF16;  // the schedule refuses f32
     (is_bf16 ? launch_bf16_tiles : launch_f16_tiles)(call, tiles, head_dim_, stream);
   }

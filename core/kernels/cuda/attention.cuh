@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/kernels/cuda/kept_memory.h"
 #include "core/kernels/cuda/schedule.h"
-#include "core/kernels/cuda/schedule_memory.cuh"
 
 namespace reprise::kernels::cuda {
 
@@ -33,15 +33,18 @@ struct DeviceOutput {
 // Like AttentionWorkspace on the CPU: made once, grown on first use and then kept.
 class DeviceAttention {
  public:
+  // Its memory is the runtime's, which outlives it.
+  explicit DeviceAttention(DeviceRuntime& runtime)
+      : runtime_(runtime), arrays_(runtime), o_(runtime), m_(runtime), n_(runtime) {}
+
   // Schedules a step and copies what of its arrays differs from the step before. Throws as
-  // StepSchedule::build(), and Error where the device's memory is short. All calls of a workspace
-  // use one stream.
+  // StepSchedule::build() and DeviceRuntime::allocate().
   void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
-             const GpuModel& gpu, cudaStream_t stream, RowResults results = RowResults::kFinished,
+             const GpuModel& gpu, RowResults results = RowResults::kFinished,
              const TileOverride& wanted = {});
 
   // out = softmax(scale * q k^T + bias + mask) v for one layer of the step, as
-  // kernels::attention().
+  // kernels::attention(). The stream is the one of the runtime's copies.
   void run(int64_t layer, const DeviceQueries& q, const DeviceOutput& out, cudaStream_t stream);
 
   // The two halves of it. The first finishes the rows that one part computes whole and leaves
@@ -59,10 +62,11 @@ class DeviceAttention {
   void append_key(std::vector<uint64_t>& key) const;
 
  private:
+  DeviceRuntime& runtime_;
   StepSchedule schedule_;
   ScheduleImage image_;
   int64_t head_dim_ = 0;
-  StreamMemory arrays_, o_, m_, n_;
+  KeptMemory arrays_, o_, m_, n_;
 };
 
 }  // namespace reprise::kernels::cuda

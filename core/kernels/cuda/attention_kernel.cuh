@@ -174,6 +174,7 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   T* const ring = dynamic_shared<T>();
   const int block = static_cast<int>(blockIdx.x);
   const AttentionTask task = call.tasks[block / call.kv_heads];
+  if (task.lanes == 0) return;
   const int kv_head = block % call.kv_heads;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int lane_warp = warp % Tile::kLaneWarps, key_warp = warp / Tile::kLaneWarps;

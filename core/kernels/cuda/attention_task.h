@@ -17,7 +17,8 @@ namespace reprise::kernels::cuda {
 // One tile of lanes against keys [first_key, end_key) of a segment, once for each kv head.
 struct AttentionTask {
   int32_t first_row = 0;  // of the item, in the plan
-  int32_t first_lane = 0, lanes = 0;
+  int32_t first_lane = 0;
+  int32_t lanes = 0;                   // 0: no task, see padded_count()
   int32_t first_key = 0, end_key = 0;  // all that any of the lanes sees of a part; may be empty
   int32_t visible = kAllVisible;       // row r of the item sees keys below visible + r
   int32_t first_position = 0;          // of the segment

@@ -41,6 +41,7 @@ __global__ void __launch_bounds__(kThreads) merge_rows(const MergeCall call) {
   const int64_t index = item_index() / kWarp;
   if (index >= call.merged * call.heads) return;
   const int64_t merged = index / call.heads, head = index % call.heads;
+  if (call.rows[merged] < 0) return;
   const Parts parts{call, call.begin[merged], call.begin[merged + 1], head};
   const float m = parts.largest();
   float n = 0.0f;

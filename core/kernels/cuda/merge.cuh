@@ -15,7 +15,7 @@ namespace reprise::kernels::cuda {
 // for each merged row and head. A row without parts, or whose parts saw no key (n = 0), becomes 0;
 // what o holds of a part that saw no key does not matter. Rows that are not merged stay.
 struct MergeCall {
-  const int32_t* rows = nullptr;     // [merged]  rows of out
+  const int32_t* rows = nullptr;     // [merged]  rows of out; -1: none, nothing is written
   const int32_t* begin = nullptr;    // [merged + 1]  CSR into entries
   const int64_t* entries = nullptr;  // of each merged row's parts, head 0
   int64_t merged = 0;

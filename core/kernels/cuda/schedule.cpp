@@ -1,6 +1,7 @@
 #include "core/kernels/cuda/schedule.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -199,24 +200,53 @@ AttentionWork tiled_work(const StepSchedule& schedule, const kv::AttentionPlan& 
   return work;
 }
 
+int32_t padded_count(int32_t count) {
+  const auto unit = static_cast<int32_t>(std::bit_floor(static_cast<uint32_t>(count)) / 4);
+  return unit == 0 ? count : (count + unit - 1) / unit * unit;
+}
+
+void ScheduleImage::pad_tasks(const StepSchedule& schedule) {
+  tasks_.clear();
+  launches_.clear();
+  for (const TileLaunch& launch : schedule.launches) {
+    const auto first = static_cast<int32_t>(tasks_.size());
+    const auto begin = schedule.tasks.begin() + launch.first_task;
+    tasks_.insert(tasks_.end(), begin, schedule.tasks.begin() + launch.end_task);
+    const int32_t end = first + padded_count(launch.end_task - launch.first_task);
+    tasks_.resize(static_cast<size_t>(end));
+    launches_.push_back(
+        {.shape = launch.shape, .dtype = launch.dtype, .first_task = first, .end_task = end});
+  }
+}
+
+void ScheduleImage::pad_merged(const AttentionSchedule& cut) {
+  const auto padded =
+      static_cast<size_t>(padded_count(static_cast<int32_t>(cut.merged_rows.size())));
+  merged_rows_ = cut.merged_rows;
+  merged_rows_.resize(padded, -1);
+  merge_begin_.assign(cut.merge_begin.begin(), cut.merge_begin.end());
+  merge_begin_.resize(padded + 1, merge_begin_.empty() ? 0 : merge_begin_.back());
+}
+
 void ScheduleImage::set(const StepSchedule& schedule, const kv::AttentionPlan& plan,
                         const AttentionParams& params) {
+  pad_tasks(schedule);
+  pad_merged(schedule.cut);
   caches_.clear();
   for (const kv::CacheView& cache : plan.caches)
     caches_.push_back({.keys = cache.keys,
                        .values = cache.values,
                        .layer_stride = cache.layer_stride,
                        .head_stride = cache.head_stride});
-  image_.set(kTasks, std::span(schedule.tasks));
+  image_.set(kTasks, std::span(std::as_const(tasks_)));
   image_.set(kCaches, std::span(std::as_const(caches_)));
   image_.set(kBlockOffsets, std::span(plan.block_offsets));
   image_.set(kRowPositions, std::span(plan.row_positions));
   image_.set(kRowSlots, std::span(plan.row_slots));
   image_.set(kSlopes, params.alibi.slopes);
-  image_.set(kMergedRows, std::span(schedule.cut.merged_rows));
-  image_.set(kMergeBegin, std::span(schedule.cut.merge_begin));
+  image_.set(kMergedRows, std::span(std::as_const(merged_rows_)));
+  image_.set(kMergeBegin, std::span(std::as_const(merge_begin_)));
   image_.set(kMergeEntries, std::span(schedule.cut.merge_entries));
-  merged_ = static_cast<int32_t>(schedule.cut.merged_rows.size());
 
   const bool has_slopes = !params.alibi.slopes.empty(), is_rounded = params.alibi.rounded_to_bf16;
   call_ = {.heads = static_cast<int32_t>(schedule.cut.heads),
@@ -245,7 +275,7 @@ ScheduleImage::Merge ScheduleImage::merge(const void* device) const {
   return {.rows = at<int32_t>(device, kMergedRows),
           .begin = at<int32_t>(device, kMergeBegin),
           .entries = at<int64_t>(device, kMergeEntries),
-          .merged = merged_};
+          .merged = static_cast<int32_t>(merged_rows_.size())};
 }
 
 }  // namespace reprise::kernels::cuda

@@ -42,11 +42,17 @@ struct StepSchedule {
 AttentionWork tiled_work(const StepSchedule& schedule, const kv::AttentionPlan& plan,
                          const AttentionParams& params, const WorkDtypes& dtypes = {});
 
+// `count` with three significant bits, at most a quarter more: so many tasks and merged rows the
+// device is given, those beyond the step's own with nothing to do. A sequence that grows by a part,
+// or one that leaves, then seldom makes a launch another one than was recorded: see
+// DeviceRuntime::run_repeatedly().
+int32_t padded_count(int32_t count);
+
 // The step's arrays in one run of device memory.
 class ScheduleImage {
  public:
-  // Takes the arrays over; what differs from before is what changes() then names. The plan's caches
-  // are named by their device addresses, as the plan has them.
+  // Takes the arrays over, padded; what differs from before is what changes() then names. The
+  // plan's caches are named by their device addresses, as the plan has them.
   void set(const StepSchedule& schedule, const kv::AttentionPlan& plan,
            const AttentionParams& params);
   // See UploadImage.
@@ -54,13 +60,15 @@ class ScheduleImage {
 
   // The step's part of a call, for arrays at `device` + their offsets.
   [[nodiscard]] AttentionCall call(const void* device) const;
+  // The schedule's, of padded tasks.
+  [[nodiscard]] std::span<const TileLaunch> launches() const { return launches_; }
 
   // How partial results are merged, as AttentionSchedule has it.
   struct Merge {
-    const int32_t* rows = nullptr;     // [merged]
+    const int32_t* rows = nullptr;     // [merged]; -1: none
     const int32_t* begin = nullptr;    // [merged + 1]
     const int64_t* entries = nullptr;  // of each merged row's parts, head 0
-    int32_t merged = 0;
+    int32_t merged = 0;                // padded
   };
   [[nodiscard]] Merge merge(const void* device) const;
 
@@ -88,10 +96,15 @@ class ScheduleImage {
                                       image_.offset(section));
   }
 
+  void pad_tasks(const StepSchedule& schedule);
+  void pad_merged(const AttentionSchedule& cut);
+
   UploadImage image_{kSections};
   std::vector<DeviceCache> caches_;
+  std::vector<AttentionTask> tasks_;
+  std::vector<TileLaunch> launches_;
+  std::vector<int32_t> merged_rows_, merge_begin_;
   AttentionCall call_;  // all but addresses
-  int32_t merged_ = 0;
 };
 
 }  // namespace reprise::kernels::cuda

@@ -10,7 +10,7 @@ namespace {
 class CudaStepAttention final : public StepAttention {
  public:
   explicit CudaStepAttention(reprise::cuda::CudaDevice& device)
-      : device_(device), gpu_(model_of(device)) {}
+      : device_(device), gpu_(model_of(device)), attention_(device) {}
 
   void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params) override {
     for (const kv::CacheView& cache : plan.caches)
@@ -22,7 +22,7 @@ class CudaStepAttention final : public StepAttention {
       REPRISE_CHECK(!plan.caches.empty(), "{} rows, but no cache to write them to", plan.rows());
     cache_ = plan.caches.empty() ? kv::CacheView{} : plan.caches[0];
     rows_ = plan.rows();
-    attention_.begin(plan, heads, params, gpu_, device_.stream());
+    attention_.begin(plan, heads, params, gpu_);
   }
 
   void write_kv(int64_t layer, const float* keys, const float* values,

@@ -5,6 +5,14 @@
 #include "core/base/error.h"
 
 namespace reprise::model {
+namespace {
+
+// A device multiplies 16-bit keys alone; of the two types f16 rounds finer.
+DType scratch_dtype(const Decoder& model) {
+  return model.runtime() != nullptr && model.dtype() == DType::kF32 ? DType::kF16 : model.dtype();
+}
+
+}  // namespace
 
 void Encoder::encode(const EncodeStep& step, std::span<float> hidden) {
   begin(step.texts);
@@ -89,12 +97,12 @@ void Encoder::make_room(int64_t tokens) {
   const ModelConfig& config = model_.config();
   if (keys_.empty() || keys_.shape()[1] < tokens) {
     const Shape shape = {config.kv_heads, std::max<int64_t>(tokens, 1), config.head_dim};
-    keys_ = Tensor(model_.dtype(), shape, model_.runtime());
-    values_ = Tensor(model_.dtype(), shape, model_.runtime());
+    keys_ = Tensor(scratch_dtype(model_), shape, model_.runtime());
+    values_ = Tensor(scratch_dtype(model_), shape, model_.runtime());
   }
   plan_.caches = {{.keys = keys_.data(),
                    .values = values_.data(),
-                   .dtype = model_.dtype(),
+                   .dtype = keys_.dtype(),
                    .device = keys_.device(),
                    .layer_stride = 0,  // every layer writes over the one before
                    .head_stride = keys_.shape()[1] * config.head_dim,

@@ -21,10 +21,11 @@ struct DeviceStep {
         q(random_numbers(on, row_bytes(step))),
         out(on, row_bytes(step)),
         plan(plan_of(step, cache_of(step, keys.data(), values.data()))),
-        params({.scale = 1.0f / std::sqrt(static_cast<float>(step.heads.head_dim))}) {
+        params({.scale = 1.0f / std::sqrt(static_cast<float>(step.heads.head_dim))}),
+        attention(*on) {
     const reprise::cuda::DeviceFacts& facts = on->facts();
     attention.begin(plan, step.heads.heads, params,
-                    gpu_model(facts.name, facts.major, facts.minor, facts.sms), on->stream());
+                    gpu_model(facts.name, facts.major, facts.minor, facts.sms));
     row_stride = step.heads.heads * step.heads.head_dim;
   }
   void run() {

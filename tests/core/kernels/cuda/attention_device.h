@@ -14,11 +14,17 @@
 #include "core/kernels/reference/attention.h"
 #include "tests/core/kernels/attention_cases.h"
 #include "tests/cuda_on_cpu/device_array.h"
+#include "tests/cuda_on_cpu/plain_runtime.h"
 #include "tests/support/kernels.h"
 
 namespace reprise::kernels::cuda::testing {
 
 using kernels::testing::RandomCache;
+
+inline DeviceRuntime& test_runtime() {
+  static cuda_on_cpu::PlainRuntime runtime;
+  return runtime;
+}
 
 // A plan whose caches are on the device.
 class DevicePlan {
@@ -79,9 +85,8 @@ inline std::vector<float> run_attention(const kv::AttentionPlan& plan,
                                         std::span<const RandomCache> caches,
                                         const std::vector<float>& q, const AttentionRun& run) {
   const DevicePlan on_device(plan, caches);
-  DeviceAttention device;
-  device.begin(on_device.plan(), run.heads, run.params, run.model(), nullptr, run.results,
-               run.tiles);
+  DeviceAttention device(test_runtime());
+  device.begin(on_device.plan(), run.heads, run.params, run.model(), run.results, run.tiles);
   return run_layer(device, plan, q, run);
 }
 

@@ -68,7 +68,7 @@ void print(const testing::RowCase& row_case) {
                {"rows", row_case.rows},
                {"bytes", row_case.bytes}};
   for (const GpuModel& gpu : kGpus)
-    line["least_us"][gpu.name] = rounded(row_case.bytes / gpu.dram_bytes_per_us());
+    line["least_us"][std::string(gpu.name)] = rounded(row_case.bytes / gpu.dram_bytes_per_us());
   std::printf("%s\n", line.dump().c_str());
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 
 #include "core/kernels/cuda/schedule.h"
@@ -157,6 +158,56 @@ TEST(StepSchedule, LongTasksComeFirstInEachLaunch) {
   std::vector<int32_t> rows;
   for (const AttentionTask& task : schedule.tasks) rows.push_back(task.first_row);
   EXPECT_EQ(rows, (std::vector<int32_t>{1, 3, 0, 2}));
+}
+
+TEST(ScheduleImage, PaddedCountsAreAtMostAQuarterMore) {
+  EXPECT_EQ(padded_count(0), 0);
+  std::set<int32_t> counts;
+  for (int32_t count = 1; count <= 4096; ++count) {
+    const int32_t padded = padded_count(count);
+    ASSERT_GE(padded, count);
+    ASSERT_LE(4 * padded, 5 * count) << count;
+    ASSERT_EQ(padded_count(padded), padded);
+    counts.insert(padded);
+  }
+  EXPECT_EQ(counts.size(), 3u + 4 * 10 + 1);  // 1 to 3, 4 to 4095, 4096
+}
+
+// Sequences that grow from 1 to 2048 tokens: what is launched changes some ten times, not whenever
+// one of them is cut into another part.
+TEST(ScheduleImage, LaunchesOfStepsThatGrowAreMostlyTheSame) {
+  const RandomCache cache(DType::kBF16, 32, 1, 4, 64, 64, 1);
+  StepSchedule schedule;
+  ScheduleImage image;
+  std::set<std::vector<int32_t>> cuts, launched;
+  for (int32_t step = 0; step < 2000; step += 3) {
+    kv::AttentionPlan plan;
+    plan.begin(cache.view);
+    for (int32_t row = 0; row < 24; ++row) {
+      const int32_t tokens = 1 + step + 2 * row;
+      kernels::testing::add_row(plan, tokens - 1);
+      int64_t block = 0;
+      const int32_t id =
+          kernels::testing::add_segment(plan, cache, tokens, 0, [&] { return block++; });
+      plan.add_item({.segment = id, .first_row = row, .end_row = row + 1});
+    }
+    plan.finish();
+    schedule.build(plan, 4, {}, kH100);
+    image.set(schedule, plan, {});
+    std::vector<int32_t> cut, launch;
+    for (const TileLaunch& one : schedule.launches)
+      cut.insert(cut.end(), {one.shape, one.end_task - one.first_task});
+    for (const TileLaunch& one : image.launches())
+      launch.insert(launch.end(), {one.shape, one.end_task - one.first_task});
+    const ScheduleImage::Merge merge = image.merge(nullptr);
+    cut.push_back(static_cast<int32_t>(schedule.cut.merged_rows.size()));
+    launch.push_back(merge.merged);
+    ASSERT_GE(merge.merged, cut.back());
+    cuts.insert(cut);
+    launched.insert(launch);
+  }
+  EXPECT_GT(cuts.size(), 3 * launched.size());
+  EXPECT_LE(launched.size(), 40u);
 }
 
 // A decode step after another: the tokens differ, the blocks do not.

@@ -119,8 +119,8 @@ TEST(CudaAttention, PlansMayMixTypesOfCaches) {
   plan.add_item({.segment = own, .first_row = 2, .end_row = 3});
   plan.finish();
   const AttentionRun run{.heads = 2, .params = plain(64)};
-  DeviceAttention device;
-  device.begin(testing::DevicePlan(plan, caches).plan(), run.heads, run.params, run.gpu, nullptr);
+  DeviceAttention device(testing::test_runtime());
+  device.begin(testing::DevicePlan(plan, caches).plan(), run.heads, run.params, run.gpu);
   EXPECT_EQ(device.schedule().launches.size(), 2u);
   expect_reference(plan, caches, run, 3, "bf16 and f16");
 }
@@ -199,9 +199,9 @@ TEST(CudaAttention, PartsMergeToTheWhole) {
       plan.finish();
       const AttentionRun run{
           .heads = 4, .params = plain(64), .tiles = {.shape = shape, .parts = parts}};
-      DeviceAttention device;
+      DeviceAttention device(testing::test_runtime());
       device.begin(testing::DevicePlan(plan, one(cache)).plan(), 4, run.params, run.model(),
-                   nullptr, run.results, run.tiles);
+                   run.results, run.tiles);
       EXPECT_EQ(device.schedule().cut.parts.size(), static_cast<size_t>(parts));
       EXPECT_EQ(device.schedule().cut.entries, parts == 1 ? 0 : parts * 3 * 4);
       expect_reference(plan, one(cache), run, 4, std::to_string(parts) + " parts");
@@ -212,7 +212,7 @@ TEST(CudaAttention, PartsMergeToTheWhole) {
 // an attention that begins anew.
 TEST(CudaAttention, AStepAfterAStepCopiesWhatChangedAlone) {
   const RandomCache cache(DType::kF16, 16, 1, 1, 16, 32, 3);
-  DeviceAttention device;
+  DeviceAttention device(testing::test_runtime());
   for (int32_t step = 0; step < 20; ++step) {
     kv::AttentionPlan plan;
     plan.begin(cache.view);
@@ -229,12 +229,28 @@ TEST(CudaAttention, AStepAfterAStepCopiesWhatChangedAlone) {
     plan.finish();
     const testing::DevicePlan on_device(plan, one(cache));
     const AttentionRun run{.heads = 2, .params = plain(32)};
-    device.begin(on_device.plan(), run.heads, run.params, run.gpu, nullptr);
+    device.begin(on_device.plan(), run.heads, run.params, run.gpu);
     const auto q = testing::queries_for(4 * 2 * 32, static_cast<uint64_t>(step), DType::kF16);
     EXPECT_EQ(testing::run_layer(device, plan, q, run),
               testing::run_attention(plan, one(cache), q, run))
         << "step " << step;
   }
+}
+
+TEST(CudaAttention, AStepThatFoundNoMemoryCanBeBegunAgain) {
+  const RandomCache cache(DType::kBF16, 1, 1, 1, 100, 64, 3);
+  const kv::AttentionPlan plan = kernels::testing::causal_plan(cache, 90, 10);
+  const testing::DevicePlan on_device(plan, one(cache));
+  const AttentionRun run{.heads = 2, .params = plain(64)};
+  cuda_on_cpu::PlainRuntime runtime;
+  DeviceAttention device(runtime);
+  runtime.is_full = true;
+  EXPECT_THROW(device.begin(on_device.plan(), run.heads, run.params, run.gpu), Error);
+  runtime.is_full = false;
+  device.begin(on_device.plan(), run.heads, run.params, run.gpu);
+  const auto q = testing::queries_for(10 * 2 * 64, 1, DType::kBF16);
+  EXPECT_EQ(testing::run_layer(device, plan, q, run),
+            testing::run_attention(plan, one(cache), q, run));
 }
 
 TEST(CudaAttention, WhatTheKernelCannotReadIsAnErrorThatSaysSo) {

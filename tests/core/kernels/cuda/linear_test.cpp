@@ -156,7 +156,7 @@ TEST_F(CudaLinear, ABiasOfAnotherLayerIsAnotherBias) {
 TEST_F(CudaLinear, WeightsAndComputationAreOnOneDevice) {
   const Weight weight = weight_of(std::vector<float>(64, 0.0f), 8, 8, DType::kBF16);
   LinearWorkspace workspace;
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_DEATH((LinearCall{.m = 1}.run(weight, workspace, {})), "weights on cuda");
 }
 

@@ -55,8 +55,12 @@ Partials random_partials(const std::vector<int>& parts, int64_t heads, int64_t h
   return p;
 }
 
+// With two places behind the rows that hold none.
 std::vector<float> run(const Partials& p, DType dtype) {
-  const DeviceArray<int32_t> rows(p.merged_rows), begin(p.begin);
+  std::vector<int32_t> padded_rows = p.merged_rows, padded_begin = p.begin;
+  padded_rows.resize(p.merged_rows.size() + 2, -1);
+  padded_begin.resize(p.begin.size() + 2, p.begin.back());
+  const DeviceArray<int32_t> rows(padded_rows), begin(padded_begin);
   const DeviceArray<int64_t> entries(p.entries);
   const DeviceArray<float> o(p.o), m(p.m), n(p.n);
   const DeviceNumbers out(
@@ -64,7 +68,7 @@ std::vector<float> run(const Partials& p, DType dtype) {
   cuda::merge_partials({.rows = rows.data(),
                         .begin = begin.data(),
                         .entries = entries.data(),
-                        .merged = std::ssize(p.merged_rows),
+                        .merged = std::ssize(padded_rows),
                         .o = o.data(),
                         .m = m.data(),
                         .n = n.data(),

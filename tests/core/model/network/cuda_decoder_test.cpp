@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/model/network/encoder.h"
 #include "tests/core/kernels/cuda/device_context.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/reference_decoder.h"
@@ -303,6 +304,52 @@ TEST_F(CudaModel, HiddenStatesComeBackFromTheDevice) {
         max_difference(std::span(states).subspan(i * hidden, hidden),
                        std::span(all).subspan(static_cast<size_t>(wanted[i]) * hidden, hidden)),
         bound_of(DType::kBF16));
+}
+
+Json small_encoder(const std::string& type) {
+  return {{"model_type", type},
+          {"hidden_size", 128},
+          {"num_hidden_layers", 3},
+          {"num_attention_heads", 4},
+          {"intermediate_size", 96},
+          {"vocab_size", kVocab},
+          {"max_position_embeddings", 64},
+          {"type_vocab_size", 2},
+          {"layer_norm_eps", 1e-12},
+          {"hidden_act", "gelu"},
+          {"pad_token_id", 1}};
+}
+
+// Every token's state of two texts read together.
+std::vector<float> encoded(Decoder& model) {
+  const std::vector<int32_t> a = some_ids(29), b = some_ids(7, 5), types(a.size(), 1);
+  const EncoderText texts[] = {{.ids = a, .token_types = types}, {.ids = b}};
+  std::vector<float> hidden((a.size() + b.size()) * static_cast<size_t>(model.config().hidden));
+  Encoder(model).encode({.texts = texts}, hidden);
+  return hidden;
+}
+
+// In f32 the device rounds queries, keys, values and weights of attention to f16, where the CPU in
+// bf16 rounds these and all else 8 times as coarsely; in bf16 both round alike.
+TEST_F(CudaModel, EncodersReadTextsAsTheCpuDoes) {
+  for (const char* type : {"bert", "roberta"}) {
+    const Json config = small_encoder(type);
+    const std::vector<float> want = encoded(*random_decoder(config, one_thread(), DType::kF32)),
+                             cpu = encoded(*random_decoder(config, one_thread(), DType::kBF16));
+    const double deviation = max_difference(cpu, want);
+    EXPECT_LE(max_difference(encoded(load(config, DType::kF32)), want), deviation / 4) << type;
+    EXPECT_LE(max_difference(encoded(load(config, DType::kBF16)), want), 2 * deviation) << type;
+    EXPECT_LE(max_difference(encoded(load(config, DType::kF16)), want), deviation / 2) << type;
+  }
+}
+
+TEST_F(CudaModel, AnEncoderOfRelativePositionsIsRefused) {
+  Json config = small_encoder("deberta-v2");
+  config["relative_attention"] = true;
+  config["pos_att_type"] = {"p2c", "c2p"};
+  config["position_biased_input"] = false;
+  config["type_vocab_size"] = 0;
+  expect_error([&] { (void)load(config, DType::kF32); }, {"relative positions", "cuda"});
 }
 
 TEST_F(CudaModel, AModelThatDoesNotFitIsNamedWithNeedAndHave) {

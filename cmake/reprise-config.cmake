@@ -4,7 +4,7 @@ include(CMakeFindDependencyMacro)
 find_dependency(OpenMP COMPONENTS CXX)
 find_dependency(fmt)
 find_dependency(nlohmann_json)
-find_dependency(dnnl)
+find_package(dnnl QUIET)  # where it was built with it; the targets ask for it there
 find_dependency(Threads)
 find_dependency(PkgConfig)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)

@@ -56,12 +56,19 @@ def has_bands(document, spec):
     return spec["family"] == "lines" and common.has_band(document["records"], spec["y"])
 
 
+def places_its_parts(figure):
+    """Whether the figure arranges itself when it is drawn. Matplotlib before 3.6 has another word for it."""
+    if hasattr(figure, "get_layout_engine"):
+        return figure.get_layout_engine() is not None
+    return figure.get_constrained_layout()
+
+
 def drawn(document, spec):
     """(figure, remark) with its parts in their places, or None."""
     if spec["family"] not in FAMILIES:
         raise common.CannotDraw(f"figure {spec['name']}: unknown family {spec['family']}; known: {', '.join(FAMILIES)}")
     made = FAMILIES[spec["family"]](document, spec)
-    if made is not None and made[0].get_layout_engine() is None:
+    if made is not None and not places_its_parts(made[0]):
         made[0].tight_layout()
     return made
 

@@ -70,7 +70,7 @@ struct CompletionClient::State {
     client.set_keep_alive(true);
     client.set_tcp_nodelay(true);
     client.set_decompress(false);
-    if (!place.api_key.empty()) client.set_bearer_token_auth(place.api_key);
+    if (!place.api_key.empty()) client.set_bearer_token_auth(place.api_key.c_str());
   }
 
   // Why nothing, or not all, was read.
@@ -150,7 +150,7 @@ Exchange CompletionClient::complete(const std::string& body, const std::atomic<b
 
 std::string CompletionClient::models() {
   State& s = *state_;
-  const auto result = s.client.Get(s.url.api + "/models");
+  const auto result = s.client.Get((s.url.api + "/models").c_str());
   if (!result)
     raise("{}: {}. Is a server running there?", s.place.url, httplib::to_string(result.error()));
   if (result->status == 404) return "";

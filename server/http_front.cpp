@@ -39,7 +39,9 @@ class ConnectionStream final : public httplib::Stream {
   }
   ssize_t write(const char* bytes, size_t size) override { return connection_.write(bytes, size); }
   void get_remote_ip_and_port(std::string& /*ip*/, int& port) const override { port = 0; }
-  void get_local_ip_and_port(std::string& /*ip*/, int& port) const override { port = 0; }
+  // Overrides what cpp-httplib has from 0.11 on.
+  // NOLINTNEXTLINE(modernize-use-override,cppcoreguidelines-explicit-virtual-functions)
+  void get_local_ip_and_port(std::string& /*ip*/, int& port) const { port = 0; }
   // For select(), which the library would refuse large numbers for and is not used here.
   [[nodiscard]] socket_t socket() const override { return 0; }
 
@@ -283,13 +285,14 @@ class HttpFront::Parser final : private httplib::Server {
     }
     metrics_.answer(made.status);
     response.status = made.status;
-    for (const auto& [name, value] : made.headers) response.set_header(name, value);
+    for (const auto& [name, value] : made.headers) response.set_header(name.c_str(), value);
     if (!made.stream) {
-      response.set_content(made.body, made.content_type);
+      response.set_content(made.body, made.content_type.c_str());
       return;
     }
     response.set_chunked_content_provider(
-        made.content_type, [stream = std::move(made.stream)](size_t, httplib::DataSink& sink) {
+        made.content_type.c_str(),
+        [stream = std::move(made.stream)](size_t, httplib::DataSink& sink) {
           bool is_written = true;
           stream([&](std::string_view bytes) {
             is_written = is_written && sink.write(bytes.data(), bytes.size());

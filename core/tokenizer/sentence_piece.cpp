@@ -63,7 +63,7 @@ std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text,
   require_utf8(text, "the text to encode");
   std::vector<int> pieces;
   try {
-    const auto status = processor_->Encode(text, &pieces);
+    const auto status = processor_->Encode({text.data(), text.size()}, &pieces);
     if (!status.ok()) raise("{}: SentencePiece cannot encode: {}", source_, status.ToString());
   } catch (const Error&) {
     throw;

@@ -15,12 +15,22 @@ namespace reprise::cpu {
   int64_t targets = 0;
   if (isa >= Isa::kAvx2) targets |= HWY_AVX2;
   if (isa >= Isa::kAvx512) targets |= HWY_AVX3;
+#if HWY_MAJOR == 0  // updates for the processor alone
+  const auto mask =
+      HWY_CHOSEN_TARGET_SHIFT(static_cast<uint32_t>(targets)) | HWY_CHOSEN_TARGET_MASK_SCALAR;
+  return hwy::Num0BitsBelowLS1Bit_Nonzero32(mask & HWY_CHOSEN_TARGET_MASK_TARGETS);
+#else
   hwy::ChosenTarget chosen;
   chosen.Update(targets);
   return chosen.GetIndex();
+#endif
 #else
   (void)isa;
+#if HWY_MAJOR == 0
+  hwy::GetChosenTarget().Update();
+#else
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+#endif
   return hwy::GetChosenTarget().GetIndex();
 #endif
 }

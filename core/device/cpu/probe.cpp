@@ -8,11 +8,13 @@
 
 #include <cstring>
 
+#include "core/device/cpu/tag-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace reprise::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::CappedTag<float, 16>;
+using Tag = WholeTag<float>;
 using Vec = hn::Vec<Tag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 
@@ -35,7 +37,7 @@ float ReadAll(const void* data, size_t bytes) {
 }
 
 uint32_t SumWords(const void* data, size_t bytes) {
-  const hn::CappedTag<uint32_t, 16> d;
+  const WholeTag<uint32_t> d;
   const size_t n = hn::Lanes(d);
   const auto* in = static_cast<const uint32_t*>(data);
   const size_t count = bytes / sizeof(uint32_t);

@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "core/base/constant.h"
+#include "core/device/cpu/tag-inl.h"
 #include "core/kernels/cpu/attention_tile.h"
 #include "core/kernels/cpu/attention_units.h"
 #include "core/kernels/cpu/exp2-inl.h"
@@ -20,7 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::CappedTag<float, 16>;
+using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
 using Vec = hn::Vec<Tag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 // Accumulators of a block: 24 where there are 32 registers, 12 where there are 16.

@@ -5,6 +5,7 @@
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
+#include "core/device/cpu/tag-inl.h"
 #include "core/kernels/cpu/attention_tile.h"
 #include "core/kernels/cpu/exp2-inl.h"
 
@@ -12,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::CappedTag<float, 16>;
+using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
 using Vec = hn::Vec<Tag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/device/cpu/tag-inl.h"
 #include "core/kernels/cpu/disentangled.h"
 #include "core/kernels/cpu/exp2-inl.h"
 
@@ -56,7 +57,7 @@ HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::CappedTag<float, 16>;
+using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
 using Vec = hn::Vec<Tag>;
 constexpr int64_t kN = static_cast<int64_t>(hn::MaxLanes(Tag()));
 static_assert(kPad % kN == 0);

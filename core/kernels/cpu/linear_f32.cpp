@@ -7,13 +7,14 @@
 #include <hwy/highway.h>
 
 #include "core/base/constant.h"
+#include "core/device/cpu/tag-inl.h"
 #include "core/kernels/cpu/linear_task.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::CappedTag<float, 16>;
+using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
 using Vec = hn::Vec<Tag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 constexpr int kVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;

@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "core/device/cpu/tag-inl.h"
 #include "core/kernels/activation.h"
 #include "core/kernels/cpu/exp2-inl.h"
 #include "core/kernels/cpu/pointwise.h"
@@ -18,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::CappedTag<float, 16>;
+using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
 using Vec = hn::Vec<Tag>;
 constexpr int64_t kN = static_cast<int64_t>(hn::MaxLanes(Tag()));
 
@@ -38,9 +39,11 @@ HWY_INLINE void store(Vec value, bf16* out) {
   const auto bits = hn::BitCast(d32, value);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
   auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff))));
-  // Rounding could carry a NaN into infinity or zero. (Highway's Ne is ordered on AVX2 and AVX-512:
-  // a NaN is not different from itself there.)
-  const auto is_nan = hn::RebindMask(d32, hn::IsNaN(value));
+  // Rounding could carry a NaN into infinity or zero. (By its bits: Highway's Ne is ordered on AVX2
+  // and AVX-512, where a NaN is not different from itself, and 0.16 has no IsNaN.)
+  const hn::Rebind<int32_t, Tag> di;
+  const auto magnitude = hn::BitCast(di, hn::And(bits, hn::Set(d32, 0x7fffffff)));
+  const auto is_nan = hn::RebindMask(d32, hn::Gt(magnitude, hn::Set(di, 0x7f800000)));
   rounded = hn::IfThenElse(is_nan, hn::Set(d32, 0x7fc0), rounded);
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<decltype(d32)>(), rounded)), d16,
              reinterpret_cast<uint16_t*>(out));

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "core/base/constant.h"
+#include "core/device/cpu/tag-inl.h"
 #include "core/kernels/cpu/quantize.h"
 #include "core/kernels/cpu/quantized_panel.h"
 
@@ -18,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::CappedTag<float, 16>;
+using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
 using IntTag = hn::Rebind<int32_t, Tag>;
 using WordTag = hn::Rebind<uint32_t, Tag>;
 using Vec = hn::Vec<Tag>;

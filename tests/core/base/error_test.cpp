@@ -53,7 +53,7 @@ TEST(Errors, ShapeErrorsAreErrors) {
 }
 
 TEST(CheckDeathTest, BrokenPromiseOfOursStopsWithPlaceConditionAndValues) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const int rows = 3;
   EXPECT_DEATH(REPRISE_CHECK(rows == 4, "{} rows", rows),
                "error_test.cpp.*internal check failed: rows == 4.*3 rows");

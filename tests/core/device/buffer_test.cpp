@@ -107,7 +107,7 @@ TEST(Tensor, KnowsItsShapeAndRefusesAnotherType) {
   EXPECT_EQ(tensor.view().bytes(), 60u);
   EXPECT_EQ(tensor.shape().to_string(), "[2, 3, 5]");
   EXPECT_EQ(Tensor().elements(), 0);
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_DEATH((void)tensor.as<float>(), "tensor holds bf16");
 }
 

@@ -465,7 +465,7 @@ TEST(AttentionSplit, PartialsOfEveryPartMergeToTheWhole) {
 }
 
 TEST(AttentionScheduleDeathTest, AScheduleOfAnotherStepStops) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const RandomCache cache(DType::kF32, 1, 1, 1, 16, 8, 1);
   const kv::AttentionPlan one = plan_of(cache, {16}, 2, false),
                           two = plan_of(cache, {16, 8}, 2, false);

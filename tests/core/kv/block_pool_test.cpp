@@ -137,7 +137,7 @@ TEST(BlockPool, AbsurdSizesAreRefusedWithNeedAndHave) {
 }
 
 TEST(BlockPoolDeathTest, ReleasingOrRetainingAFreeBlockStops) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   BlockPool pool(small());
   EXPECT_DEATH(pool.release(0), "block 0 is free already");
   EXPECT_DEATH(pool.retain(1), "block 1 is free");

@@ -123,7 +123,7 @@ TEST(AttentionPlan, ContributionsAfterFinishingJoinTheIndex) {
 class AttentionPlanDeathTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
     plan_ = plan_of_rows(3);
     plan_.block_offsets = {0, 64};
     plan_.segments.push_back({.block_tokens = 4, .tokens = 8});

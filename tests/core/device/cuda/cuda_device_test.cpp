@@ -160,7 +160,7 @@ TEST_F(CudaDeviceTest, APageIsLockedOnce) {
 
 using CudaDeviceDeathTest = OnCpu;
 TEST_F(CudaDeviceDeathTest, RecordedWorkMayNeitherAllocateNorCopy) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   BareDevice device;
   const auto twice = [&](const std::function<void()>& work) {
     device.run_repeatedly({1}, work);

@@ -315,7 +315,7 @@ TEST(Decoder, WeightsAreHeldInTheFormatThatGoesWithTheDtypeOrIsAskedFor) {
 }
 
 TEST(DecoderDeathTest, WantedRowsBeyondTheStepStop) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   auto decoder = random_decoder(scaled_down("tinyllama-1.1b"), {.threads = 1, .isa = best_isa()});
   (void)all_logits(*decoder, some_ids(8), 8);  // buffers for 8 rows
   kv::BlockPool pool({.layers = 2,

@@ -1,0 +1,26 @@
+// The vectors that kernels compute with: whole ones, of at most 16 lanes, which is what their
+// buffers are made for.
+#if defined(REPRISE_TAG_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef REPRISE_TAG_INL_H_
+#undef REPRISE_TAG_INL_H_
+#else
+#define REPRISE_TAG_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace reprise::cpu::HWY_NAMESPACE {
+
+#if HWY_HAVE_SCALABLE
+template <typename T>
+using WholeTag = hwy::HWY_NAMESPACE::CappedTag<T, 16>;
+#else  // no longer than 64 bytes; and Highway 0.16 has no CappedTag where a vector is one number
+template <typename T>
+using WholeTag = hwy::HWY_NAMESPACE::ScalableTag<T>;
+#endif
+
+}  // namespace reprise::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

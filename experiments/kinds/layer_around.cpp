@@ -1,6 +1,7 @@
 #include "experiments/kinds/layer_around.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "core/kernels/activation.h"
 
@@ -26,9 +27,15 @@ kernels::Weight made_up(int64_t rows, int64_t cols, DType dtype, const Context& 
           context};
 }
 
-AlignedBuffer activations(int64_t rows, int64_t cols, DType dtype) {
-  AlignedBuffer buffer(static_cast<size_t>(rows * cols) * size_of(dtype));
-  std::fill_n(buffer.as<char>(), buffer.bytes(), char{60});
+Buffer activations(int64_t rows, int64_t cols, DType dtype, const Context& context) {
+  const auto bytes = static_cast<size_t>(rows * cols) * size_of(dtype);
+  Buffer buffer(context.runtime, bytes);
+  const std::vector<char> values(bytes, char{60});
+  if (context.runtime != nullptr) {
+    context.runtime->copy_in(buffer.data(), values.data(), bytes);
+  } else {
+    std::copy(values.begin(), values.end(), buffer.as<char>());
+  }
   return buffer;
 }
 
@@ -52,11 +59,11 @@ LayerAround::LayerAround(const AttentionProblem& problem, const LayerWidth& widt
       qkv_(made_up(qkv_dim(problem), width.hidden, dtype, context)),
       gate_up_(made_up(2 * width.intermediate, width.hidden, dtype, context)),
       down_(made_up(width.hidden, width.intermediate, dtype, context)),
-      input_(activations(rows_, width.hidden, dtype)),
-      projected_(activations(rows_, qkv_dim(problem), DType::kF32)),
-      gated_(activations(rows_, 2 * width.intermediate, dtype)),
-      activated_(activations(rows_, width.intermediate, dtype)),
-      output_(activations(rows_, width.hidden, DType::kF32)) {}
+      input_(activations(rows_, width.hidden, dtype, context)),
+      projected_(activations(rows_, qkv_dim(problem), DType::kF32, context)),
+      gated_(activations(rows_, 2 * width.intermediate, dtype, context)),
+      activated_(activations(rows_, width.intermediate, dtype, context)),
+      output_(activations(rows_, width.hidden, DType::kF32, context)) {}
 
 void LayerAround::project_qkv() {
   const kernels::LinearCall call{.x = input_.data(), .m = rows_, .out = projected_.data()};

@@ -31,7 +31,8 @@ struct LinearCosts {
 // down), for one new token of each sequence.
 class LayerAround {
  public:
-  // `dtype` of weights and activations: f32 or bf16.
+  // `dtype` of weights and activations: f32 or bf16, on another device than the CPU also f16. There
+  // the calls below give kernels to the device and do not wait.
   LayerAround(const AttentionProblem& problem, const LayerWidth& width, DType dtype,
               const Context& context);
   void project_qkv();
@@ -42,7 +43,7 @@ class LayerAround {
   int64_t rows_;
   DType dtype_;
   kernels::Weight qkv_, gate_up_, down_;
-  AlignedBuffer input_, projected_, gated_, activated_, output_;
+  Buffer input_, projected_, gated_, activated_, output_;
   kernels::LinearWorkspace workspace_;
 };
 

@@ -97,7 +97,7 @@ def finish(figure, remark, document, spec, stem):
     title = textwrap.fill(title_of(document, spec), int(8.5 * width))
     caption = printable(common.caption_of(document, spec, has_bands(document, spec), remark))
     figure.canvas.draw()
-    top = max(plot.get_tightbbox().ymax for plot in figure.axes) / figure.bbox.height
+    top = max(plot.get_tightbbox(figure.canvas.get_renderer()).ymax for plot in figure.axes) / figure.bbox.height
     figure.text(0.5, top + 0.02, title, fontsize=11, ha="center", va="bottom")
     figure.text(0.02, -0.025, textwrap.fill(caption, int(16.5 * width)), fontsize=7, va="top", color="#444444")
     for suffix in ("pdf", "png"):

@@ -1,6 +1,5 @@
 // ucontext starts a fiber on its stack; from then on it is switched by _setjmp and _longjmp, which
 // unlike swapcontext() save no signal mask: a system call each time would take most of a test.
-#undef _FORTIFY_SOURCE  // its longjmp refuses to go to another stack
 #include "tests/cuda_on_cpu/fiber.h"
 
 #include "core/base/error.h"

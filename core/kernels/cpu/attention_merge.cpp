@@ -17,6 +17,13 @@ using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
 using Vec = hn::Vec<Tag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 
+// `count` < kN numbers, and zeros. (Highway 0.16 loads by masks from aligned addresses alone.)
+Vec load_first(const float* from, int count) {
+  alignas(64) float lanes[16] = {};
+  std::copy_n(from, count, lanes);
+  return hn::Load(Tag(), lanes);
+}
+
 // Weights of the partials of heads [head, head + kN): row.weights[part][head], and the inverse of
 // their common normaliser in inverse[head]; 0 where no key was seen.
 void weigh(const MergeRow& row, int head, float* inverse) {
@@ -58,9 +65,7 @@ void MergeOneRow(const MergeRow& row) {
         const float weight =
             row.weights[part * static_cast<size_t>(kN) + static_cast<size_t>(lane)];
         if (weight == 0.0f) continue;  // also hides what an unseen segment never wrote
-        const Vec values = left == kN
-                               ? hn::LoadU(d, o)
-                               : hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(left)), d, o);
+        const Vec values = left == kN ? hn::LoadU(d, o) : load_first(o, left);
         total = hn::MulAdd(hn::Set(d, weight), values, total);
       }
       hn::Store(hn::Mul(total, hn::Set(d, inverse[lane])), d, sum + c);

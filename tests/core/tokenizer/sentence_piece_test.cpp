@@ -26,6 +26,9 @@ TEST_P(SentencePiece, DecodesLikeTheLibrary) {
   const SentencePieceTokenizer tokenizer(bytes_, "test.model");
   sentencepiece::SentencePieceProcessor library;
   ASSERT_TRUE(library.LoadFromSerializedProto(bytes_).ok());
+  if (std::get<1>(GetParam()) == std::string_view("identity") &&
+      library.DecodeIds(library.EncodeAsIds(" a")) != " a")
+    GTEST_SKIP() << "this SentencePiece loses the space that a text begins with, as 0.1.96 does";
   std::mt19937_64 random(5);
   for (int i = 0; i < 5000; ++i) {
     Ids ids;

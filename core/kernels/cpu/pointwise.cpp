@@ -39,12 +39,10 @@ HWY_INLINE void store(Vec value, bf16* out) {
   const auto bits = hn::BitCast(d32, value);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
   auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff))));
-  // Rounding could carry a NaN into infinity or zero. (By its bits: Highway's Ne is ordered on AVX2
-  // and AVX-512, where a NaN is not different from itself, and 0.16 has no IsNaN.)
-  const hn::Rebind<int32_t, Tag> di;
-  const auto magnitude = hn::BitCast(di, hn::And(bits, hn::Set(d32, 0x7fffffff)));
-  const auto is_nan = hn::RebindMask(d32, hn::Gt(magnitude, hn::Set(di, 0x7f800000)));
-  rounded = hn::IfThenElse(is_nan, hn::Set(d32, 0x7fc0), rounded);
+  // Rounding could carry a NaN into infinity or zero. (Equal to itself, not different from itself:
+  // Highway's Ne is ordered on AVX2 and AVX-512, and 0.16 has no IsNaN.)
+  const auto is_number = hn::RebindMask(d32, hn::Eq(value, value));
+  rounded = hn::IfThenElse(is_number, rounded, hn::Set(d32, 0x7fc0));
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<decltype(d32)>(), rounded)), d16,
              reinterpret_cast<uint16_t*>(out));
 }

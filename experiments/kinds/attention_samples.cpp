@@ -127,6 +127,15 @@ void add_speedups(const AttentionProblem& problem, const AttentionSamples& sampl
     samples.taking.mark_comparison(first.taking, metric, out);
 }
 
+// Samples at different places of the completion differ by the tokens until there: the quartiles of
+// what grows with them say nothing of the machine's rest.
+void mark_spread_of_places(Measurement& out) {
+  for (const MetricInfo& metric :
+       {kLatencyUs, kStepUs, kTokensPerS, kUsefulMb, kReadMb, kMflop, kIntensity, kSpeedup,
+        kStepSpeedup, kIoBoundSpeedup, kIoBoundRatio, kRelayTheorySpeedup, kBestRatio})
+    results::mark_population(out.metrics.at(metric.name));
+}
+
 void add_linear(Measurement& out, const LinearMetrics& metrics, const LinearCosts& costs,
                 const std::vector<double>& times_us) {
   out.sample(metrics.time_us, times_us);
@@ -173,6 +182,7 @@ void add_attention_metrics(const AttentionProblem& problem, std::span<const Atte
   samples.taking.mark_comparison(best.taking, kBestRatio, out);
   add_limit_ratios(problem, samples, machine, out);
   add_streams(samples.streams, out);
+  if (problem.completion_tokens > 1) mark_spread_of_places(out);
 }
 
 void add_layer_metrics(const AttentionProblem& problem, DType dtype, const LayerSamples& samples,

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "experiments/kinds/attention_problem.h"
+#include "results/statistics.h"
 #include "tests/experiments/kinds/attention_group.h"
 #include "tests/experiments/kinds/measured_value.h"
 
@@ -127,6 +128,19 @@ TEST_F(AttentionKindTest, CostsAreThoseOfTheMiddleOfTheSteps) {
   EXPECT_DOUBLE_EQ(value_of(measured[0], "read_mb"), 1e-6 * 3 * 44 * 2 * 2 * 16 * 4);
   EXPECT_DOUBLE_EQ(value_of(measured[0], "useful_mb"), 1e-6 * (20 + 3 * 24) * 2 * 2 * 16 * 4);
   EXPECT_DOUBLE_EQ(value_of(measured[0], "io_bound_speedup"), 3 * 44.0 / (20 + 3 * 24));
+}
+
+// Steps of 9 and of 60 keys once counted as a busy machine.
+TEST_F(AttentionKindTest, TheGrowthOfSequencesIsNoNoise) {
+  Json settings = kSmall;
+  settings.update({{"prompt_tokens", 8}, {"shared_tokens", 0}, {"completion_tokens", 64}});
+  const Measurement grows = measure(attention_group(settings))[0];
+  EXPECT_GT(grows.metrics["mflop"]["iqr"].get<double>(), 0.25 * value_of(grows, "mflop"));
+  for (const char* metric : {"mflop", "read_mb", "useful_mb", "latency_us", "tokens_per_s"})
+    EXPECT_FALSE(results::is_noisy(grows.metrics[metric])) << metric;
+  settings["completion_tokens"] = 1;
+  const Measurement stays = measure(attention_group(settings))[0];
+  EXPECT_FALSE(stays.metrics["latency_us"].contains("population"));
 }
 
 TEST_F(AttentionKindTest, LinearLayersAreTimedWhereTheLayerHasAWidth) {

@@ -1,6 +1,7 @@
 // `reprise probe`: what this machine can do at most.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/commands.h"
 #include "app/common_options.h"
@@ -84,8 +85,7 @@ void add_probe_command(CLI::App& app) {
   command->callback([is_json, common] {
     Context context = make_context(*common);
     const Json device = kernels::measure_device(context.runtime);
-    context.device = Device::kCpu;  // whose limits come next
-    context.runtime = nullptr;
+    context = on_cpu(std::move(context));  // whose limits come next
     const MachineLimits limits = probe_machine(context);
     if (*is_json) {
       Json machine = machine_json(context, limits);

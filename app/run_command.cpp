@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/commands.h"
 #include "app/common_options.h"
@@ -42,8 +43,7 @@ experiments::Shard shard_of(const RunCommand& command) {
 // The device, if one computes, and then the processor and its memory.
 Json measured_machine(Context context) {
   const Json device = kernels::measure_device(context.runtime);
-  context.device = Device::kCpu;
-  context.runtime = nullptr;
+  context = on_cpu(std::move(context));
   Json machine = machine_json(context, machine_limits(context));
   machine["fetch"] = kernels::calibrate_fetch(context);
   if (!device.is_null()) machine["device"] = device;

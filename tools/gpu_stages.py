@@ -85,6 +85,7 @@ def kernels_stage(tree, build):
         bench(build, "cuda_attention_bench", "attention"),
         bench(build, "cuda_gemm_bench"),
         bench(build, "cuda_rows_bench"),
+        bench(build, "cuda_attention_map_bench"),
         Step("against_torch", ["python3", tree / "tools/gpu_against_torch.py", build / "bin/cuda_attention_bench", against],
              against),
     ])

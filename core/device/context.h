@@ -28,6 +28,13 @@ struct Context {
   static Context machine();
 };
 
+// The same for work on the CPU.
+inline Context on_cpu(Context context) {
+  context.device = Device::kCpu;
+  context.runtime = nullptr;
+  return context;
+}
+
 // What REPRISE_FETCH says, for both dtypes; none where it is not set or empty.
 std::optional<FetchSetting> given_fetch();
 

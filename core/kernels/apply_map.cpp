@@ -8,6 +8,7 @@
 #include "core/kernels/attention_map.h"
 #include "core/kernels/cpu/map_product.h"
 #include "core/kernels/cpu/weighted_sum.h"
+#include "core/kernels/device_kernels.h"
 #include "core/kernels/row_groups.h"
 #include "core/kernels/row_keys.h"
 
@@ -136,9 +137,10 @@ void apply_products(const kv::AttentionPlan& plan, int64_t layer, const RowMap& 
 
 void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
                int64_t heads, const OutputView& out, const Context& context) {
-  require_device(context.device, "an attention map");
+  DeviceKernels* device = device_kernels(context, "an attention map");
   check(plan, maps, heads);
   if (plan.rows() == 0) return;
+  if (device != nullptr) return device->apply_map(plan, layer, maps, heads, out);
   const std::vector<int32_t> seen = seen_keys(plan);
   std::vector<Worker> workers(static_cast<size_t>(std::max(1, context.threads)));
   std::vector<RowGroup> groups;

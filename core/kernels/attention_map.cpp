@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cpu/map_scores.h"
+#include "core/kernels/device_kernels.h"
 #include "core/kernels/row_groups.h"
 #include "core/kernels/row_keys.h"
 
@@ -147,7 +148,8 @@ MapView contiguous_map(const void* data, DType dtype, int64_t heads, int64_t row
 void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                    const AttentionParams& params, const float* bias, float* map,
                    const Context& context) {
-  require_device(context.device, "an attention map");
+  if (DeviceKernels* device = device_kernels(context, "an attention map"))
+    return device->attention_map(plan, layer, q, params, bias, map);
   const MapCall call = {.plan = plan,
                         .layer = layer,
                         .q = q,

@@ -25,6 +25,8 @@ struct MapView {
   // head * scale_head_stride + row.
   const float* row_scales = nullptr;
   int64_t scale_head_stride = 0;
+  // Of what is not the CPU's, data and scales are that device's.
+  Device device = Device::kCpu;
 };
 MapView contiguous_map(const void* data, DType dtype, int64_t heads, int64_t rows, int64_t keys);
 
@@ -39,7 +41,9 @@ struct RowMap {
 //   bias  [heads, rows, keys] f32, or null: e.g. the terms of disentangled attention
 //   map   [heads, rows, keys] f32, keys = most_keys(plan)
 // In f32: a path for capturing, sharing and models whose scores have terms of their own. Rows of a
-// prompt become products of matrices; kernels::attention() is faster still.
+// prompt become products of matrices; kernels::attention() is faster still. On a device, pointers
+// are the device's, queries are rounded to the cache's type, and f32 caches and head sizes that are
+// not compiled throw Error and ShapeError.
 void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                    const AttentionParams& params, const float* bias, float* map,
                    const Context& context);
@@ -47,7 +51,9 @@ void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView
 // out[r, h] = sum over the keys k that row r sees of map[h, r, k] * v_k, the values of kv head
 // h / (heads / kv_heads) in the cache. Keys past a causal mask are left out, whatever the map says.
 // `maps` cover the rows of the plan once, in order. Throws ShapeError where a map has other heads
-// than out, or fewer keys than a row of it sees. Sums are f32; bf16 maps are taken as they are.
+// than out, or fewer keys than a row of it sees. Sums are f32; bf16 maps are taken as they are. A
+// device rounds weights to the cache's type, refuses what attention_map() does, and takes maps of
+// the CPU, which are copied there, as well as its own.
 void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
                int64_t heads, const OutputView& out, const Context& context);
 

@@ -8,6 +8,7 @@
 
 #include "core/device/context.h"
 #include "core/kernels/activation.h"
+#include "core/kernels/attention_map.h"
 #include "core/kernels/clip.h"
 #include "core/kernels/combine_rows.h"
 #include "core/kernels/embedding.h"
@@ -17,6 +18,7 @@
 #include "core/kernels/routing.h"
 #include "core/kernels/run_reads.h"
 #include "core/kernels/sampling.h"
+#include "core/kernels/sparse_map.h"
 #include "core/kernels/step_attention.h"
 #include "core/kernels/weight_store.h"
 #include "core/kernels/work_timer.h"
@@ -40,6 +42,16 @@ class DeviceKernels {
   virtual void gather_rows(const GatherRowsCall& call) = 0;
   virtual void combine_rows(const CombineRowsCall& call) = 0;
   virtual void sample(const SampleCall& call) = 0;
+
+  virtual void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+                             const AttentionParams& params, const float* bias, float* map) = 0;
+  // Each map is where its `device` says.
+  virtual void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
+                         int64_t heads, const OutputView& out) = 0;
+  // Maps are the host's.
+  virtual void apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
+                                std::span<const SparseRowMap> maps, int64_t heads,
+                                const OutputView& out) = 0;
 
   // A matrix in the device's form; see Weight.
   [[nodiscard]] virtual std::unique_ptr<WeightStore> make_weight(int64_t rows, int64_t cols,

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cpu/weighted_sum.h"
+#include "core/kernels/device_kernels.h"
 #include "core/kernels/row_keys.h"
 
 namespace reprise::kernels {
@@ -89,8 +90,9 @@ void apply_to_row(const kv::AttentionPlan& plan, int64_t layer, const SparseRowM
 void apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
                       std::span<const SparseRowMap> maps, int64_t heads, const OutputView& out,
                       const Context& context) {
-  require_device(context.device, "a sparse attention map");
+  DeviceKernels* device = device_kernels(context, "a sparse attention map");
   check(plan, maps, heads);
+  if (device != nullptr) return device->apply_sparse_map(plan, layer, maps, heads, out);
   std::vector<Worker> workers(static_cast<size_t>(std::max(1, context.threads)));
   for (const SparseRowMap& part : maps) {
     const int64_t chunks = (part.map.rows + kRowsTogether - 1) / kRowsTogether;

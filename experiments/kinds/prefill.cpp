@@ -74,7 +74,8 @@ class PrefillRun {
 
   void prepare(const Context& context, const std::atomic<bool>& stop) {
     const PrefillSetup setup = {
-        .context = context,
+        .context = on_cpu(context),
+        .runtime = decoder_.runtime(),
         .config = decoder_.config(),
         .model = fmt::format("{} {} {}", group_.model.model, name_of(group_.weight_type().format),
                              group_.seeds.weights),
@@ -195,7 +196,7 @@ void PrefillKind::check(const Group& group) {
     problems.collect([&] { (void)make_prefill_method(method); });
   problems.collect([&] { check_items(group); });
   problems.collect([&] {
-    Bench::check_loadable(group, Device::kCpu);  // this kind runs nowhere else
+    Bench::check_loadable(group, bench_.context().device);
     if (!group.model.random_weights)
       check_positions(Bench::config(group), group.axis("prompt_tokens"));
   });

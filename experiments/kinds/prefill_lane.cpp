@@ -60,7 +60,8 @@ std::vector<MetricInfo> prefill_lane_metrics() {
 PrefillLane::PrefillLane(const MethodChoice& method, const PrefillSetup& setup, int64_t repetitions)
     : method_(make_prefill_method(method)), taking_(repetitions) {
   method_->prepare(setup);
-  times_ = std::make_unique<model::LayerTimes>(setup.config.layers, method_->policy(), now_ns);
+  times_ = std::make_unique<model::LayerTimes>(setup.config.layers, method_->policy(),
+                                               model::device_clock(setup.runtime));
 }
 
 void PrefillLane::take(int64_t steps, bool is_warmup, const RunStep& run) {

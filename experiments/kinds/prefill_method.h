@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,7 +22,8 @@ struct PrefillSetup {
   using Run =
       std::function<std::vector<float>(std::span<const int32_t> ids, model::LayerPolicy* policy)>;
 
-  Context context;
+  Context context;                         // of the CPU: of what a method computes itself
+  std::shared_ptr<DeviceRuntime> runtime;  // the model's device; null: the CPU
   const model::ModelConfig& config;
   std::string model;  // tells apart models and the ways their weights are held
   uint64_t seed = 1;

@@ -105,7 +105,8 @@ class SentenceRun {
   void prepare(const Context& context, const std::atomic<bool>& stop) {
     const auto database = ids_of(set_.database), training = ids_of(set_.training);
     const PrefillSetup setup = {
-        .context = context,
+        .context = on_cpu(context),
+        .runtime = decoder_.runtime(),
         .config = decoder_.config(),
         .model = fmt::format("{} {} {}", group_.model.model, name_of(group_.weight_type().format),
                              group_.seeds.weights),
@@ -296,7 +297,7 @@ void SentencesKind::check(const Group& group) {
     problems.collect([&] { (void)make_prefill_method(placed(method, group)); });
   problems.collect([&] { (void)set_of(group); });
   problems.collect([&] {
-    check_text_model(group);
+    check_text_model(group, bench_.context().device);
     if (const auto config = Bench::config(with_model_folder(group));
         group.workload.name == "mmlu" && !config.has_head)
       raise("{} has no head that makes logits: mmlu takes a decoder", config.name);

@@ -88,9 +88,7 @@ bool needs_device(const std::string& route) {
 
 StateRoutes::StateRoutes(const kv::SegmentShape& shape, const std::vector<std::string>& wanted,
                          int64_t modules, const Context& context)
-    : context_(context), runtime_(context.runtime), shape_(shape), source_(shape) {
-  context_.device = Device::kCpu;
-  context_.runtime = nullptr;
+    : context_(on_cpu(context)), runtime_(context.runtime), shape_(shape), source_(shape) {
   fill(source_.keys, 1, context_);
   fill(source_.values, 2, context_);
   for (const std::string& route : wanted) {

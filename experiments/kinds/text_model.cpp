@@ -19,9 +19,9 @@ sentence::EmbedSettings text_settings_of(const Group& group) {
   return settings;
 }
 
-void check_text_model(const Group& group) {
+void check_text_model(const Group& group, Device device) {
   const Group with_folder = with_model_folder(group);
-  Bench::check_loadable(with_folder, Device::kCpu);  // these kinds run nowhere else
+  Bench::check_loadable(with_folder, device);
   (void)text_settings_of(group);
   (void)load_tokenizer(with_folder.model.model);
 }

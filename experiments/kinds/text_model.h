@@ -20,8 +20,9 @@ inline const Axis kPromptAxis = {.name = "prompt",
 // them. Throws Error as sentence::settings_of(), and for a prompt without a place for the text.
 [[nodiscard]] sentence::EmbedSettings text_settings_of(const Group& group);
 
-// Throws Error where weights, tokenizer or settings cannot be had.
-void check_text_model(const Group& group);
+// Throws Error where weights, tokenizer or settings cannot be had, or the device cannot compute the
+// model.
+void check_text_model(const Group& group, Device device);
 
 // Of the weights, and of one step.
 [[nodiscard]] MemoryNeed memory_of_text_model(const Group& group);

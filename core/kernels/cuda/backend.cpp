@@ -2,11 +2,9 @@
 // into its stream.
 #include "core/kernels/cuda/backend.h"
 
-#include <vector>
-
 #include "core/base/error.h"
-#include "core/device/buffer.h"
 #include "core/kernels/cuda/activation.cuh"
+#include "core/kernels/cuda/device_maps.h"
 #include "core/kernels/cuda/device_weight.h"
 #include "core/kernels/cuda/draw.cuh"
 #include "core/kernels/cuda/embedding.cuh"
@@ -14,6 +12,7 @@
 #include "core/kernels/cuda/norm.cuh"
 #include "core/kernels/cuda/rotary.cuh"
 #include "core/kernels/cuda/rows.cuh"
+#include "core/kernels/cuda/scratch.h"
 #include "core/kernels/cuda/step_attention_cuda.h"
 #include "core/kernels/cuda/tiles.h"
 #include "core/kernels/cuda/timing.h"
@@ -21,29 +20,6 @@
 
 namespace reprise::kernels::cuda {
 namespace {
-
-// Device memory until the end of a call: what is given back may be taken again at once, since the
-// stream keeps the order.
-template <typename T>
-class Scratch {
- public:
-  Scratch(DeviceRuntime& device, size_t count)
-      : device_(device),
-        bytes_(count * sizeof(T)),
-        data_(static_cast<T*>(device.allocate(bytes_))) {}
-  Scratch(DeviceRuntime& device, std::span<const T> values) : Scratch(device, values.size()) {
-    device.copy_in(data_, values.data(), values.size_bytes());
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() { device_.release(data_, bytes_); }
-  [[nodiscard]] T* data() const { return data_; }
-
- private:
-  DeviceRuntime& device_;
-  size_t bytes_;
-  T* data_;
-};
 
 class CudaKernels final : public DeviceKernels {
  public:
@@ -123,6 +99,19 @@ class CudaKernels final : public DeviceKernels {
                                            const Weight::FillRows& fill,
                                            const Context& context) override {
     return std::make_unique<DeviceWeight>(rows, cols, format, fill, context, *gemm_);
+  }
+  void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+                     const AttentionParams& params, const float* bias, float* map) override {
+    cuda::attention_map(plan, layer, q, params, bias, map, device_);
+  }
+  void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
+                 int64_t heads, const OutputView& out) override {
+    cuda::apply_maps(plan, layer, maps, heads, out, device_);
+  }
+  void apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
+                        std::span<const SparseRowMap> maps, int64_t heads,
+                        const OutputView& out) override {
+    apply_sparse_maps(plan, layer, maps, heads, out, device_);
   }
   std::unique_ptr<StepAttention> make_step_attention() override {
     return cuda::make_step_attention(device_);

@@ -114,10 +114,10 @@ void AttentionStep::project_values(int64_t layer, const StepInput& step) {
 void AttentionStep::attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice) {
   const ModelConfig& config = network_.config;
   const int64_t rows = step.plan.rows(), keys = kernels::most_keys(step.plan);
-  require_device(network_.context.device, "an attention map");
   const float* biases = nullptr;
   ScoreBias* terms = relative_ != nullptr ? relative_.get() : step.score_bias;
   if (terms != nullptr) {
+    require_device(network_.context.device, "a score's own term");
     grow(biases_, config.heads * rows, keys, DType::kF32, network_.context);
     terms->fill(layer, step, projected(),
                 {biases_.as<float>(), static_cast<size_t>(config.heads * rows * keys)});
@@ -127,11 +127,22 @@ void AttentionStep::attend_by_map(int64_t layer, const StepInput& step, const La
   kept_ = {};  // the memory is taken by this layer's map
   kernels::attention_map(step.plan, layer, queries(), params_, biases, map_.as<float>(),
                          network_.context);
-  const kernels::RowMap map{
+  kernels::RowMap map{
       .map = kernels::contiguous_map(map_.data(), DType::kF32, config.heads, rows, keys)};
+  map.map.device = network_.context.device;
   if (choice.keep_map) kept_ = map;
-  if (choice.show_map) step.policy->observe_map(layer, map.map);
+  if (choice.show_map) show(layer, step, map.map);
   apply(layer, step, {&map, 1});
+}
+
+void AttentionStep::show(int64_t layer, const StepInput& step, kernels::MapView map) {
+  if (map.device != Device::kCpu) {
+    shown_.resize(static_cast<size_t>(map.heads * map.head_stride));
+    network_.copy_out(map.data, shown_.data(), shown_.size() * sizeof(float));
+    map.data = shown_.data();
+    map.device = Device::kCpu;
+  }
+  step.policy->observe_map(layer, map);
 }
 
 void AttentionStep::apply(int64_t layer, const StepInput& step,

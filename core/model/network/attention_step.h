@@ -35,6 +35,7 @@ class AttentionStep {
   void project_values(int64_t layer, const StepInput& step);
   // Through a map as values: scores with a bias, maps that are kept or shown.
   void attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice);
+  void show(int64_t layer, const StepInput& step, kernels::MapView map);
   void apply(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
   void apply_sparse(int64_t layer, const StepInput& step,
                     std::span<const kernels::SparseRowMap> maps);
@@ -52,6 +53,7 @@ class AttentionStep {
   int64_t frequencies_length_ = -1;
   std::unique_ptr<kernels::StepAttention> step_;  // of the plan of a step, for all layers
   Buffer map_, biases_;                           // [heads, rows, keys] f32
+  std::vector<float> shown_;                      // a map of another device, on the CPU
   std::unique_ptr<Disentangled> relative_;        // null: scores know no relative positions
   kernels::RowMap kept_;  // the last map that a layer of this step kept; no rows: none
 };

@@ -1,5 +1,8 @@
 #include "core/model/network/block.h"
 
+#include <cstddef>
+#include <vector>
+
 #include "core/base/error.h"
 
 namespace reprise::model {
@@ -12,28 +15,33 @@ class Block::Input final : public LayerInput {
         network_(network),
         is_ready_(network.config.block == BlockStyle::kPostNorm) {}
 
-  TensorView hidden() override {
-    const int64_t rows = step().plan.rows();
+  // buffers.normed is what attention reads.
+  void norm() {
     if (!is_ready_)
       network_.norm(network_.layer(layer())[Part::kNorm1], network_.buffers.residual.as<float>(),
-                    rows, network_.buffers.normed.data(), network_.dtype);
+                    step().plan.rows(), network_.buffers.normed.data(), network_.dtype);
     is_ready_ = true;
-    return {network_.buffers.normed.data(),
-            network_.dtype,
-            {rows, network_.config.hidden},
-            network_.context.device};
   }
 
-  [[nodiscard]] TensorView residual() const override {
-    return {network_.buffers.residual.data(),
-            DType::kF32,
+  TensorView hidden() override {
+    norm();
+    return network_.on_cpu(rows_of(network_.buffers.normed, network_.dtype), hidden_);
+  }
+  TensorView residual() override {
+    return network_.on_cpu(rows_of(network_.buffers.residual, DType::kF32), residual_);
+  }
+
+ private:
+  TensorView rows_of(Buffer& buffer, DType dtype) {
+    return {buffer.data(),
+            dtype,
             {step().plan.rows(), network_.config.hidden},
             network_.context.device};
   }
 
- private:
   Network& network_;
   bool is_ready_;
+  std::vector<std::byte> hidden_, residual_;  // of another device
 };
 
 void Block::run(int64_t layer, const StepInput& step, const std::span<const int32_t>* kept) {
@@ -53,8 +61,7 @@ void Block::run_chosen(Input& input, const LayerChoice& choice,
     return;
   }
   const bool has_attention = choice.action != LayerAction::kSkipAttention;
-  if (has_attention || network_.config.block == BlockStyle::kParallelOneNorm)
-    static_cast<void>(input.hidden());
+  if (has_attention || network_.config.block == BlockStyle::kParallelOneNorm) input.norm();
   if (kept != nullptr && kept->empty() && !choice.show_map) {
     if (has_attention) attention_.fill_cache(layer, step, choice);
     return;
@@ -75,11 +82,13 @@ void Block::run_chosen(Input& input, const LayerChoice& choice,
 
 void Block::tell(const StepInput& step, int64_t layer, BlockPoint point, int64_t rows) {
   if (step.policy == nullptr) return;
-  step.policy->passed(layer, point,
-                      {network_.buffers.residual.data(),
-                       DType::kF32,
-                       {rows, network_.config.hidden},
-                       network_.context.device});
+  TensorView residual = {network_.buffers.residual.data(),
+                         DType::kF32,
+                         {rows, network_.config.hidden},
+                         network_.context.device};
+  std::vector<std::byte> copy;
+  if (step.policy->reads_residual()) residual = network_.on_cpu(residual, copy);
+  step.policy->passed(layer, point, residual);
 }
 
 void Block::keep_rows(std::span<const int32_t> kept, bool has_attention) {

@@ -25,8 +25,6 @@ void Experts::route(const PartSet& layer, const void* x, int64_t rows) {
   network_.linear(layer[Part::kRouter], x, rows, logits_.data(), DType::kF32);
   chosen_.resize(static_cast<size_t>(rows * experts.per_token));
   weights_.resize(chosen_.size());
-  Context host = network_.context;
-  host.device = Device::kCpu;
   kernels::RoutingCall{.logits = logits(rows * experts.count).data(),
                        .rows = rows,
                        .experts = experts.count,
@@ -34,7 +32,7 @@ void Experts::route(const PartSet& layer, const void* x, int64_t rows) {
                        .normalized = experts.norm_top_k,
                        .chosen = chosen_.data(),
                        .weights = weights_.data()}
-      .run(host);
+      .run(on_cpu(network_.context));
   kernels::group_by_expert(chosen_, experts.per_token, experts.count, groups_);
 }
 

@@ -40,11 +40,14 @@ class LayerInput {
   virtual ~LayerInput() = default;
   [[nodiscard]] int64_t layer() const { return layer_; }
   [[nodiscard]] const StepInput& step() const { return step_; }
+  // Both are on the CPU, valid until the layer has chosen: what another device computes is copied
+  // when asked for.
+  //
   // What attention will read: [rows, hidden], after the input norm of blocks that have one, in the
   // model's dtype. Computed when asked for; a layer that is skipped need not.
   [[nodiscard]] virtual TensorView hidden() = 0;
   // What enters the block: [rows, hidden] f32.
-  [[nodiscard]] virtual TensorView residual() const = 0;
+  [[nodiscard]] virtual TensorView residual() = 0;
 
  private:
   int64_t layer_;
@@ -72,11 +75,13 @@ class LayerPolicy {
   // later step of the same sequence would read: then hidden states of a prompt and its first next
   // token are all that can be asked for. [AttnCache §4]
   [[nodiscard]] virtual bool is_of_prefill_alone() const { return false; }
-  // A map asked for by show_map: [heads, rows, keys] f32, valid during the call.
+  // A map asked for by show_map: [heads, rows, keys] f32 on the CPU, valid during the call.
   virtual void observe_map(int64_t /*layer*/, const kernels::MapView& /*map*/) {}
   // A layer has come to a point; one that is skipped comes to kDone alone, as does the last one of
   // a step of which nothing is wanted but the cache. `residual` [rows, hidden] f32 is what has
-  // become of LayerInput::residual(); in the last layer only its rows whose output is wanted.
+  // become of LayerInput::residual(); in the last layer only its rows whose output is wanted. It is
+  // on the CPU where reads_residual(), else on the model's device.
+  [[nodiscard]] virtual bool reads_residual() const { return false; }
   virtual void passed(int64_t /*layer*/, BlockPoint /*point*/, const TensorView& /*residual*/) {}
   // Of policies that are asked together (policy_chain.h): the layer does what another one chose, so
   // a map that this one would have kept or shared is not there.

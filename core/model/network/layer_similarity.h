@@ -23,6 +23,7 @@ class LayerSimilarity final : public LayerPolicy {
   explicit LayerSimilarity(int64_t layers);
 
   LayerChoice choose(LayerInput& input) override;
+  [[nodiscard]] bool reads_residual() const override { return true; }
   void passed(int64_t layer, BlockPoint point, const TensorView& residual) override;
 
   // [layers]. Throws Error, naming the layer, where there was no row to measure.

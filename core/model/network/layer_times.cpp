@@ -6,6 +6,14 @@
 
 namespace reprise::model {
 
+std::function<int64_t()> device_clock(std::shared_ptr<DeviceRuntime> runtime) {
+  if (runtime == nullptr) return steady_now_ns;
+  return [runtime = std::move(runtime)] {
+    runtime->synchronize();
+    return steady_now_ns();
+  };
+}
+
 LayerTimes::LayerTimes(int64_t layers, LayerPolicy* inner, std::function<int64_t()> clock_ns)
     : inner_(inner),
       clock_ns_(clock_ns ? std::move(clock_ns) : steady_now_ns),

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
+#include "core/device/device_runtime.h"
 #include "core/model/network/layer_policy.h"
 
 namespace reprise::model {
@@ -17,12 +19,17 @@ struct LayerTime {
   int64_t feed_forward_ns = 0;  // the rest of the block
 };
 
+// Of a model on a device, nanoseconds of the steady clock behind all work that it was given; the
+// steady clock where it is null.
+std::function<int64_t()> device_clock(std::shared_ptr<DeviceRuntime> runtime);
+
 // A policy that times another one and what becomes of its choices. What choosing asks of a layer's
 // input (its norm) is computed once and counts as choosing. [AttnCache table 4]
 class LayerTimes final : public LayerPolicy {
  public:
   // `inner` may be null: every layer computes. Both outlive this. `clock_ns` as in
-  // engine::EngineOptions; empty: the steady clock.
+  // engine::EngineOptions; empty: the steady clock. Of a model on a device take device_clock():
+  // there calls return before their work is done.
   LayerTimes(int64_t layers, LayerPolicy* inner, std::function<int64_t()> clock_ns = {});
 
   LayerChoice choose(LayerInput& input) override;
@@ -30,6 +37,9 @@ class LayerTimes final : public LayerPolicy {
     return inner_ != nullptr && inner_->is_of_prefill_alone();
   }
   void observe_map(int64_t layer, const kernels::MapView& map) override;
+  [[nodiscard]] bool reads_residual() const override {
+    return inner_ != nullptr && inner_->reads_residual();
+  }
   void passed(int64_t layer, BlockPoint point, const TensorView& residual) override;
   void overruled(int64_t layer) override;
 

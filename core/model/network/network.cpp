@@ -86,6 +86,13 @@ void Network::move_rows(Buffer& buffer, int64_t cols, DType type,
       .run(context);
 }
 
+TensorView Network::on_cpu(const TensorView& values, std::vector<std::byte>& host) const {
+  if (values.device == Device::kCpu) return values;
+  host.resize(values.bytes());
+  copy_out(values.data, host.data(), host.size());
+  return {host.data(), values.dtype, values.shape, Device::kCpu};
+}
+
 void Network::copy_out(const void* from, void* host, size_t bytes) const {
   if (context.runtime != nullptr) return context.runtime->copy_out(host, from, bytes);
   std::memcpy(host, from, bytes);

@@ -2,10 +2,13 @@
 // are made of.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/device/buffer.h"
 #include "core/device/context.h"
+#include "core/device/tensor.h"
 #include "core/kernels/activation.h"
 #include "core/kernels/linear.h"
 #include "core/model/config/config.h"
@@ -48,6 +51,8 @@ struct Network {
                    float* out);
   // Moves the given rows, which ascend, to the front of a buffer of [rows, cols].
   void move_rows(Buffer& buffer, int64_t cols, DType type, std::span<const int32_t> rows) const;
+  // What the context's device holds, on the CPU: where it is, or copied to `host`, which grows.
+  [[nodiscard]] TensorView on_cpu(const TensorView& values, std::vector<std::byte>& host) const;
   // Copies to the host what the context's device holds; waits for it.
   void copy_out(const void* from, void* host, size_t bytes) const;
 };

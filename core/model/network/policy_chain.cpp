@@ -43,6 +43,11 @@ void PolicyChain::observe_map(int64_t layer, const kernels::MapView& map) {
     if (wants_map_[i]) policies_[i]->observe_map(layer, map);
 }
 
+bool PolicyChain::reads_residual() const {
+  return std::any_of(policies_.begin(), policies_.end(),
+                     [](const auto& policy) { return policy->reads_residual(); });
+}
+
 void PolicyChain::passed(int64_t layer, BlockPoint point, const TensorView& residual) {
   for (const auto& policy : policies_) policy->passed(layer, point, residual);
 }

@@ -21,6 +21,7 @@ class PolicyChain final : public LayerPolicy {
   LayerChoice choose(LayerInput& input) override;
   [[nodiscard]] bool is_of_prefill_alone() const override;
   void observe_map(int64_t layer, const kernels::MapView& map) override;
+  [[nodiscard]] bool reads_residual() const override;
   void passed(int64_t layer, BlockPoint point, const TensorView& residual) override;
   void overruled(int64_t layer) override;
 

@@ -2,6 +2,7 @@
 // tiles make of it, and the least time of both on each GPU; then the same of the row kernels: a
 // JSON object a line. With --tiles: the dynamic shared memory of each compiled attention kernel,
 // for tools/gpu_resources.py. Arithmetic alone, no device.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "core/base/json.h"
 #include "core/kernels/cuda/schedule.h"
 #include "tests/core/kernels/cuda/attention_steps.h"
+#include "tests/core/kernels/cuda/map_cases.h"
 #include "tests/core/kernels/cuda/row_cases.h"
 
 namespace reprise::kernels::cuda {
@@ -72,6 +74,19 @@ void print(const testing::RowCase& row_case) {
   std::printf("%s\n", line.dump().c_str());
 }
 
+// Of a map: the time of its bytes, or of its products where that is longer.
+void print(const testing::MapCase& one) {
+  Json line = {{"kernel", one.name},
+               {"what", one.what},
+               {"tokens", one.tokens},
+               {"bytes", one.bytes()},
+               {"flops", one.flops()}};
+  for (const GpuModel& gpu : kGpus)
+    line["least_us"][std::string(gpu.name)] =
+        rounded(std::max(one.bytes() / gpu.dram_bytes_per_us(), one.flops() / gpu.flops_per_us()));
+  std::printf("%s\n", line.dump().c_str());
+}
+
 // Names as a demangler writes them: AttentionTile<type, head size, place in kTileShapes>.
 void print_tiles() {
   for (size_t shape = 0; shape < kTileShapes.size(); ++shape)
@@ -97,4 +112,5 @@ int main(int argc, char** argv) {
   for (const Step& step : kSteps)
     for (const GpuModel& gpu : kGpus) print(step, gpu);
   for (const testing::RowCase& row_case : testing::row_cases()) print(row_case);
+  for (const testing::MapCase& one : testing::map_cases()) print(one);
 }

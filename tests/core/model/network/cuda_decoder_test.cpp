@@ -343,6 +343,67 @@ TEST_F(CudaModel, EncodersReadTextsAsTheCpuDoes) {
   }
 }
 
+// Computes layer 0 and keeps its map, shares it with layer 1, and gives it to the others as a
+// stored one. Notes what it is shown.
+class SharesOneMap final : public LayerPolicy {
+ public:
+  LayerChoice choose(LayerInput& input) override {
+    const TensorView read = input.hidden();
+    std::vector<float> values(static_cast<size_t>(read.elements()));
+    convert(read.data, read.dtype, values.data(), DType::kF32, values.size());
+    note(values);
+    note(residual_of(input.residual()));
+    if (input.layer() == 0) return {.keep_map = true, .show_map = true};
+    if (input.layer() == 1) return {.action = LayerAction::kShareMap};
+    return {.action = LayerAction::kReuseMap, .maps = {&stored_, 1}};
+  }
+  void observe_map(int64_t /*layer*/, const kernels::MapView& map) override {
+    const auto* weights = static_cast<const float*>(map.data);
+    map_.assign(weights, weights + map.heads * map.head_stride);
+    note(map_);
+    stored_.map = map;
+    stored_.map.data = map_.data();
+  }
+  [[nodiscard]] bool reads_residual() const override { return true; }
+  void passed(int64_t /*layer*/, BlockPoint /*point*/, const TensorView& residual) override {
+    note(residual_of(residual));
+  }
+  [[nodiscard]] const std::vector<float>& seen() const { return seen_; }
+
+ private:
+  static std::span<const float> residual_of(const TensorView& view) {
+    EXPECT_EQ(view.device, Device::kCpu);
+    return {view.as<const float>(), static_cast<size_t>(view.elements())};
+  }
+  void note(std::span<const float> values) {
+    seen_.insert(seen_.end(), values.begin(), values.end());
+  }
+
+  std::vector<float> seen_, map_;
+  kernels::RowMap stored_;
+};
+
+// Rows of 70 tokens are more than a tile.
+TEST_F(CudaModel, PoliciesSeeAndChooseWhatTheyDoOnTheCpu) {
+  Json config = small_model("llama-3-8b", 64);
+  config["num_hidden_layers"] = 3;
+  const std::vector<int32_t> ids = some_ids(70);
+  const EncoderText text{.ids = ids, .token_types = {}};
+  const auto run = [&](Decoder& model) {
+    SharesOneMap policy;
+    std::vector<float> all(ids.size() * static_cast<size_t>(model.config().hidden));
+    Encoder(model).encode({.texts = {&text, 1}, .policy = &policy}, all);
+    all.insert(all.end(), policy.seen().begin(), policy.seen().end());
+    return all;
+  };
+  const std::vector<float> want = run(*random_decoder(config, one_thread(), DType::kF32)),
+                           cpu = run(*random_decoder(config, one_thread(), DType::kBF16));
+  const double deviation = max_difference(cpu, want);
+  EXPECT_LE(max_difference(run(load(config, DType::kF32)), want), deviation / 4);
+  EXPECT_LE(max_difference(run(load(config, DType::kBF16)), want), 2 * deviation);
+  EXPECT_LE(max_difference(run(load(config, DType::kF16)), want), deviation / 2);
+}
+
 TEST_F(CudaModel, AnEncoderOfRelativePositionsIsRefused) {
   Json config = small_encoder("deberta-v2");
   config["relative_attention"] = true;

@@ -1,0 +1,34 @@
+// Device memory for a call.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/device/device_runtime.h"
+
+namespace reprise::kernels::cuda {
+
+// Until it is destroyed: what is given back may be taken again at once, since the device keeps the
+// order of its work.
+template <typename T>
+class Scratch {
+ public:
+  Scratch(DeviceRuntime& device, size_t count)
+      : device_(device),
+        bytes_(count * sizeof(T)),
+        data_(static_cast<T*>(device.allocate(bytes_))) {}
+  Scratch(DeviceRuntime& device, std::span<const T> values) : Scratch(device, values.size()) {
+    device.copy_in(data_, values.data(), values.size_bytes());
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { device_.release(data_, bytes_); }
+  [[nodiscard]] T* data() const { return data_; }
+
+ private:
+  DeviceRuntime& device_;
+  size_t bytes_;
+  T* data_;
+};
+
+}  // namespace reprise::kernels::cuda

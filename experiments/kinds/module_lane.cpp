@@ -76,8 +76,6 @@ void ModuleLane::check(const Json& given, Device device) {
     raise(
         "modules in the tier \"device\" of method \"prompt_cache\" lie in a GPU's memory: use "
         "--device cuda, or the tier \"host\", where a CPU reads them in place");
-  if (prompt_cache::mode_named(options.cache.mode) == prompt_cache::Mode::kRepair)
-    require_device(device, "mode \"repair\" of method \"prompt_cache\"");
 }
 
 int64_t ModuleLane::held_tokens(const Json& given, const pml::CompiledSchema& schema) {

@@ -45,10 +45,7 @@ void copy_layer(const std::vector<StateRun>& runs, const std::vector<StateRun>& 
 
 void copy_on_device(const std::vector<StateRun>& runs, const std::vector<StateRun>& copies,
                     int64_t layers, DeviceRuntime& runtime) {
-  for (const StateRun& run : runs) {
-    run.states->arriving->begin_layers(layers - 1);
-    run.states->arriving->await_copies();
-  }
+  bring_whole(runs);
   for (size_t i = 0; i < runs.size(); ++i) {
     const kv::CacheView& from = runs[i].states->view;
     kv::copy_tokens(from, runs[i].first * from.head_dim, copies[i].states->view,

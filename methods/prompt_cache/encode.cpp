@@ -100,6 +100,24 @@ kv::SegmentBuffer compute_states(model::Decoder& decoder, const PlacedTokens& pl
   return states;
 }
 
+std::shared_ptr<const SharedStates> compute_shared_states(model::Decoder& decoder,
+                                                          const PlacedTokens& placed,
+                                                          const EncodeOptions& options,
+                                                          std::span<const SeenRun> seen) {
+  const kv::SegmentShape shape =
+      state_shape(decoder.config(), std::ssize(placed.tokens), options.kv_dtype);
+  if (decoder.runtime() == nullptr) {
+    const auto states = std::make_shared<kv::SegmentBuffer>(shape);
+    compute_into(states->view(), decoder, placed, options, seen, /*policy=*/nullptr);
+    return std::make_shared<const SharedStates>(
+        SharedStates{.view = states->view(), .owner = states});
+  }
+  const auto states = std::make_shared<kv::DeviceSegment>(decoder.runtime(), shape);
+  compute_into(states->view(), decoder, placed, options, seen, /*policy=*/nullptr);
+  return std::make_shared<const SharedStates>(
+      SharedStates{.view = states->view(), .owner = states, .arriving = states.get()});
+}
+
 kv::SegmentBuffer select_tokens(const kv::SegmentBuffer& from, std::span<const TokenRun> runs) {
   kv::SegmentShape shape = from.shape;
   shape.tokens = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,12 @@ struct SeenRun {
 kv::SegmentBuffer compute_states(model::Decoder& decoder, const PlacedTokens& placed,
                                  const EncodeOptions& options, std::span<const SeenRun> seen = {},
                                  model::LayerPolicy* policy = nullptr);
+
+// The same where the model computes, for plans to read: on a device, in its memory.
+std::shared_ptr<const SharedStates> compute_shared_states(model::Decoder& decoder,
+                                                          const PlacedTokens& placed,
+                                                          const EncodeOptions& options,
+                                                          std::span<const SeenRun> seen);
 
 // Of `from`, tokens [first, first + tokens) for each run, one behind the other: all layers and
 // heads.

@@ -9,6 +9,15 @@
 
 namespace reprise::prompt_cache {
 
+void bring_whole(const std::vector<StateRun>& runs) {
+  for (const StateRun& run : runs) {
+    kv::DeviceSegment* segment = run.states->arriving;
+    if (segment == nullptr || segment->is_whole()) continue;
+    segment->begin_layers(segment->shape().layers - 1);
+    segment->await_copies();
+  }
+}
+
 int32_t add_run(const StateRun& run, int32_t cache, kv::AttentionPlan& plan) {
   const int64_t block = 0;
   return plan.add_segment({.cache = cache,

@@ -24,7 +24,7 @@ struct SharedStates {
   // Where the states may not have been checked yet (Verify::kHeader), else null. Lives with
   // `owner`.
   const kv::SegmentHandle* unchecked = nullptr;
-  // Where the view is a device's, which layers are copied to as steps come to them; else null.
+  // Where the view is a device's, which layers may still have to be copied to; else null.
   // Lives with `owner`.
   kv::DeviceSegment* arriving = nullptr;
 
@@ -40,6 +40,10 @@ struct StateRun {
   int32_t first = 0, tokens = 0;
   int32_t first_position = 0;
 };
+
+// Of states that arrive at a device, all layers are there for work that is given from here on.
+// Throws as SegmentHandle::check_layer().
+void bring_whole(const std::vector<StateRun>& runs);
 
 // Appends a run's segment; `cache` is the index of its states' view in the plan. Returns the
 // segment's index.

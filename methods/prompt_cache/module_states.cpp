@@ -47,11 +47,6 @@ ModuleStates::ModuleStates(model::Decoder& decoder, kv::SegmentStore& store,
       encoding_(encoding_of(schema, mode)),
       identity_(whose),
       options_(options) {
-  if (decoder.runtime() != nullptr && mode == Mode::kRepair)
-    raise(
-        "repaired states on device {}: which tokens are computed again is decided by their keys "
-        "and values in the host's memory; use --device cpu, or another mode than \"repair\"",
-        name_of(decoder.runtime()->device()));
   identity_.schema = hash_of(schema, encoding_, mode);
   identity_.dtype =
       fmt::format("{}{}, keys and values {}", name_of(decoder.dtype()),

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 
 #include "core/base/dtype.h"
 #include "core/base/error.h"
+#include "core/kv/token_states.h"
 #include "core/model/network/layer_policy.h"
 
 namespace reprise::prompt_cache {
@@ -25,20 +27,28 @@ class FirstLayers final : public model::LayerPolicy {
   int64_t end_;
 };
 
-// Squared distance of the keys and values of two tokens in `layer`.
-double distance(const kv::CacheView& a, int64_t token_a, const kv::CacheView& b, int64_t token_b,
-                int64_t layer) {
+// A token of one layer of some states, on the CPU.
+struct TokenPlace {
+  kv::CacheView states;
+  int64_t layer = 0, token = 0;
+};
+
+// Squared distance of the keys and values of two tokens.
+double distance(const TokenPlace& place_a, const TokenPlace& place_b) {
+  const kv::CacheView &a = place_a.states, &b = place_b.states;
   std::vector<float> x(static_cast<size_t>(a.head_dim)), y(x.size());
-  const auto read = [&](const kv::CacheView& view, const void* data, int64_t head, int64_t token,
+  const auto read = [&](const TokenPlace& place, const void* data, int64_t head,
                         std::vector<float>& out) {
-    const int64_t at = layer * view.layer_stride + head * view.head_stride + token * view.head_dim;
+    const kv::CacheView& view = place.states;
+    const int64_t at =
+        place.layer * view.layer_stride + head * view.head_stride + place.token * view.head_dim;
     convert(static_cast<const std::byte*>(data) + static_cast<size_t>(at) * size_of(view.dtype),
             view.dtype, out.data(), DType::kF32, view.head_dim);
   };
   double sum = 0;
   const auto add = [&](const void* of_a, const void* of_b, int64_t head) {
-    read(a, of_a, head, token_a, x);
-    read(b, of_b, head, token_b, y);
+    read(place_a, of_a, head, x);
+    read(place_b, of_b, head, y);
     for (size_t c = 0; c < x.size(); ++c) {
       const double d = static_cast<double>(x[c]) - static_cast<double>(y[c]);
       sum += d * d;
@@ -51,6 +61,27 @@ double distance(const kv::CacheView& a, int64_t token_a, const kv::CacheView& b,
   return sum;
 }
 
+// A layer of the run's tokens in the memory of the CPU: the first token, and what holds a copy.
+struct HostLayer {
+  TokenPlace first;
+  std::optional<kv::SegmentBuffer> copy;
+};
+HostLayer on_host(const StateRun& run, int64_t layer) {
+  kv::CacheView view = run.states->view;
+  if (view.device == Device::kCpu) return {.first = {view, layer, run.first}};
+  const auto of_layer = [&](void* data) {
+    return static_cast<std::byte*>(data) +
+           static_cast<size_t>(layer * view.layer_stride) * size_of(view.dtype);
+  };
+  view.keys = of_layer(view.keys);
+  view.values = of_layer(view.values);
+  const kv::TokenRun tokens{.tokens = run.tokens, .offset = run.first * view.head_dim};
+  const Context context{.device = view.device, .runtime = run.states->arriving->runtime()};
+  HostLayer host{.copy = kv::copy_out(view, /*layers=*/1, {&tokens, 1}, context)};
+  host.first.states = host.copy->view();
+  return host;
+}
+
 // [tokens]  of `placed`, whose states as imported lie in `runs`.
 std::vector<double> deviations(model::Decoder& decoder, const std::vector<StateRun>& runs,
                                const PlacedTokens& placed, const EncodeOptions& options) {
@@ -58,10 +89,13 @@ std::vector<double> deviations(model::Decoder& decoder, const std::vector<StateR
   FirstLayers first_layers(layer + 1);
   const kv::SegmentBuffer common = compute_states(decoder, placed, options, {}, &first_layers);
   std::vector<double> out;
-  for (const StateRun& run : runs)
-    for (int32_t t = 0; t < run.tokens; ++t)
-      out.push_back(distance(run.states->view, run.first + t, common.view(),
-                             static_cast<int64_t>(out.size()), layer));
+  bring_whole(runs);
+  for (const StateRun& run : runs) {
+    const HostLayer imported = on_host(run, layer);
+    TokenPlace place = imported.first;
+    for (int32_t t = 0; t < run.tokens; ++t, ++place.token)
+      out.push_back(distance(place, {common.view(), layer, std::ssize(out)}));
+  }
   return out;
 }
 
@@ -138,13 +172,9 @@ Repair repair_states(model::Decoder& decoder, std::vector<StateRun> runs,
     again.positions.push_back(placed.positions[static_cast<size_t>(token)]);
   }
   const std::vector<SeenRun> kept = kept_runs(runs, chosen);
-  const auto owner =
-      std::make_shared<const kv::SegmentBuffer>(compute_states(decoder, again, options, kept));
-  const auto states =
-      std::make_shared<const SharedStates>(SharedStates{.view = owner->view(), .owner = owner});
-  return {.runs = merged(kept, again, states),
+  return {.runs = merged(kept, again, compute_shared_states(decoder, again, options, kept)),
           .recomputed = count,
-          .recomputed_bytes = owner->shape.bytes()};
+          .recomputed_bytes = state_shape(decoder.config(), count, options.kv_dtype).bytes()};
 }
 
 }  // namespace reprise::prompt_cache

@@ -136,11 +136,13 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm) compute_tile(const Comp
 
   uint32_t q[kSteps][4];
   REPRISE_UNROLL
-  for (int s = 0; s < kSteps; ++s) REPRISE_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    const int row = rows.row(i % 2 * 2), col = s * kFragment + i / 2 * 8 + 2 * rows.t;
-    const float* from = call.q + row * call.q_row_stride + head * kHeadDim + col;
-    q[s][i] = row < rows.end ? pack_pair<T>(from[0], from[1]) : 0;
+  for (int s = 0; s < kSteps; ++s) {
+    REPRISE_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      const int row = rows.row(i % 2 * 2), col = s * kFragment + i / 2 * 8 + 2 * rows.t;
+      const float* from = call.q + row * call.q_row_stride + head * kHeadDim + col;
+      q[s][i] = row < rows.end ? pack_pair<T>(from[0], from[1]) : 0;
+    }
   }
   for (int row = rows.first; row < min(rows.first + kWarpRows, rows.end); ++row)
     for (int64_t k = rows.lane; k < call.keys; k += kWarp)

@@ -49,9 +49,15 @@ TEST_F(CudaPromptCacheKind, ModulesGiveTheSameTokensFromEveryTier) {
   }
 }
 
-TEST_F(CudaPromptCacheKind, RepairIsRefusedBeforeAnythingIsMeasured) {
+TEST_F(CudaPromptCacheKind, RepairComputesSomeTokensAnew) {
   TtftKind kind(context_);
-  EXPECT_THROW(kind.check(group_of({with({{"mode", "repair"}})})), Error);
+  const Group group = group_of({"contiguous", with({{"mode", "repair"}, {"repair_ratio", 1.0}})});
+  kind.check(group);
+  const std::atomic<bool> stop = false;
+  const auto measured = kind.measure(group, Json::object(), stop);
+  ASSERT_EQ(measured.size(), 2u);
+  EXPECT_GT(value_of(measured[1], "repair_ms"), 0);
+  EXPECT_EQ(measured[1].answers["tokens_hash"], measured[0].answers["tokens_hash"]);
 }
 
 }  // namespace

@@ -145,14 +145,41 @@ TEST_F(CudaPromptCache, DamagedStatesEndTheStepAndAreComputedAnew) {
   EXPECT_EQ(run(*decoder_, {files.prepare(kPrompt)})[0], want);
 }
 
-TEST_F(CudaPromptCache, RepairStaysOnTheCpuAndSaysSo) {
+// Nothing anew, everything, and the tokens that the CPU finds; wherever the states come from.
+TEST_F(CudaPromptCache, RepairGoesFromIsolatedToTheCommonPass) {
   load("llama-2-7b", 32);
-  try {
-    const Prepared repair(*decoder_, three_modules(), Mode::kRepair, kEncode, in_memory());
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("--device cpu"), std::string::npos) << error.what();
+  Prepared isolated(*decoder_, three_modules(), Mode::kIsolated, kEncode, in_memory());
+  Prepared repaired(*decoder_, three_modules(), Mode::kRepair, kEncode, in_memory());
+  const Outcome apart = run(*decoder_, {isolated.prepare(kPrompt)})[0];
+  EXPECT_EQ(run(*decoder_, {repaired.prepare(kPrompt, {.repair_ratio = 0})})[0], apart);
+  // The prompt's own tokens alone: generated ones may part where two logits nearly tie.
+  const size_t prompts = 9 * static_cast<size_t>(decoder_->config().vocab);
+  const auto expect_near = [&](const Outcome& got, const Outcome& want) {
+    EXPECT_LE(
+        max_difference(std::span(got.logits).first(prompts), std::span(want.logits).first(prompts)),
+        kBound);
+  };
+  const auto on_cpu = testing::random_decoder(config_, Context{.threads = 1, .isa = best_isa()});
+  Prepared here(*on_cpu, three_modules(), Mode::kRepair, {.kv_dtype = kCache, .step_tokens = 8});
+  CopyBuffer buffer;
+  for (const double ratio : {0.3, 1.0}) {
+    const PreparedPrompt there = repaired.prepare(kPrompt, {.repair_ratio = ratio}),
+                         want = here.prepare(kPrompt, {.repair_ratio = ratio});
+    EXPECT_EQ(there.repaired_tokens, want.repaired_tokens);
+    ASSERT_EQ(there.runs.size(), want.runs.size()) << "other tokens were chosen";
+    for (size_t i = 0; i < want.runs.size(); ++i)
+      EXPECT_EQ(there.runs[i].first_position, want.runs[i].first_position) << i;
+    const Outcome got = run(*decoder_, {there})[0];
+    expect_near(got, run(*on_cpu, {want})[0]);
+    EXPECT_GT(max_difference(got.logits, apart.logits), kBound);
+    EXPECT_EQ(
+        run(*decoder_,
+            {repaired.prepare(kPrompt,
+                              {.repair_ratio = ratio, .copies = true, .copy_buffer = &buffer})})[0],
+        got);
   }
+  // The store's states are as they were.
+  EXPECT_EQ(run(*decoder_, {repaired.prepare(kPrompt, {.repair_ratio = 0})})[0], apart);
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ struct WeightRows {
   [[nodiscard]] int64_t rows() const { return end - first; }
 };
 
+// Throws Error for codes on another device than the CPU, which has no products of them.
+void require_plain_weights(WeightFormat format, Device device);
+
 // W of y = x W^T: [rows, cols] = [outputs, inputs], as checkpoints store it.
 class Weight {
  public:

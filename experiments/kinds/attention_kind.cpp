@@ -244,6 +244,7 @@ std::string AttentionKind::missing(const MethodChoice& method) const {
 
 void AttentionKind::check(const Group& group) {
   Problems problems;
+  problems.collect([&] { Bench::check_cache(group, context_.device); });
   problems.collect([&] { (void)width_of(group, context_.device); });  // contradicts itself?
   problems.collect([&] {
     const AttentionProblem problem = attention_problem(group);

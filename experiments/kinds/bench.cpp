@@ -167,8 +167,17 @@ void Bench::check_loadable(const Group& group, Device device) {
   model::check_loadable(resolve_model(group.model.model), load_options(group), device);
 }
 
+void Bench::check_cache(const Group& group, Device device) {
+  if (device != Device::kCpu && group.kv_dtype == DType::kF32)
+    raise(
+        "a KV cache of f32 on device {}: its attention multiplies bf16 or f16 alone; choose one of "
+        "these for the cache (--set kv_dtype=f16), or --device cpu",
+        name_of(device));
+}
+
 void Bench::check_model(const Group& group) {
   Problems problems;
+  problems.collect([&] { check_cache(group, context_.device); });
   if (const model::ModelConfig shape = config(group); !shape.has_head)
     problems.add(fmt::format(
         "model {} has no head that makes logits, so that it generates nothing: take a decoder",

@@ -22,34 +22,24 @@ namespace {
 struct Entry {
   KindInfo (*info)();
   std::unique_ptr<Kind> (*make)(const Context& context);
-  bool on_any_device = true;  // else on the CPU alone: it computes beside any model's engine
 };
 
-template <typename T, bool kOnAnyDevice = true>
+template <typename T>
 constexpr Entry kind() {
-  return {.info = &T::info,
-          .make = [](const Context& context) -> std::unique_ptr<Kind> {
+  return {.info = &T::info, .make = [](const Context& context) -> std::unique_ptr<Kind> {
             return std::make_unique<T>(context);
-          },
-          .on_any_device = kOnAnyDevice};
+          }};
 }
 
 // The single list of kinds.
-constexpr bool kCpuAlone = false;
 constexpr Entry kKinds[] = {
-    kind<TtftKind>(),
-    kind<DecodeKind>(),
-    kind<ExactnessKind>(),
-    kind<AttentionKind>(),
-    kind<AccuracyKind>(),
-    kind<TokenMemoryKind>(),
-    kind<PmlKind>(),
-    kind<StateCopyKind>(),
-    kind<ServingKind>(),
-    kind<RequestLengthsKind>(),
-    kind<SentencesKind, kCpuAlone>(),
-    kind<PrefillKind, kCpuAlone>(),
-    kind<AttentionMapsKind, kCpuAlone>(),
+    kind<TtftKind>(),          kind<DecodeKind>(),
+    kind<ExactnessKind>(),     kind<AttentionKind>(),
+    kind<AccuracyKind>(),      kind<TokenMemoryKind>(),
+    kind<PmlKind>(),           kind<StateCopyKind>(),
+    kind<ServingKind>(),       kind<RequestLengthsKind>(),
+    kind<SentencesKind>(),     kind<PrefillKind>(),
+    kind<AttentionMapsKind>(),
 };
 
 }  // namespace
@@ -75,11 +65,7 @@ Vocabulary known_vocabulary() {
 
 std::unique_ptr<Kind> make_kind(const std::string& name, const Context& context) {
   for (const Entry& entry : kKinds)
-    if (entry.info().name == name) {
-      if (!entry.on_any_device)
-        require_device(context.device, fmt::format("an experiment of kind {}", name));
-      return entry.make(context);
-    }
+    if (entry.info().name == name) return entry.make(context);
   REPRISE_CHECK(false, "there is no kind {}", name);
   return nullptr;
 }

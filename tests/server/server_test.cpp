@@ -223,7 +223,7 @@ TEST_F(ServerTest, LogprobsHaveTheFormOfTheEndpoint) {
     EXPECT_EQ(logprobs["top_logprobs"][i][token], logprobs["token_logprobs"][i]);
     EXPECT_EQ(logprobs["top_logprobs"][i].size(), 2u);
   }
-  EXPECT_EQ(text, server_.complete(body).json()["choices"][0]["text"]);
+  EXPECT_EQ(server_.complete(body).json()["choices"][0]["text"], text);
   const Json chat = server_
                         .chat({{"messages", user_says("Hello")},
                                {"max_tokens", 3},

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/kernels/weight.h"
 #include "core/model/network/decoder.h"
 #include "core/model/network/transformer.h"
 
@@ -16,6 +17,7 @@ WeightType type_of_options(const LoadOptions& options, Device device) {
         "dtype f16 is not supported for weights and activations on device cpu: use f32 or bf16, "
         "or --device cuda");
   const WeightFormat format = options.weight_format.value_or(plain);
+  kernels::require_plain_weights(format, device);
   if (!is_quantized(format) && format != plain)
     raise(
         "weights in format {} are not multiplied with activations in {}: that dtype takes {}, "

@@ -6,10 +6,7 @@
 
 #include "experiments/framework/experiment_file.h"
 #include "experiments/framework/sweep.h"
-#include "experiments/kinds/attention_maps.h"
-#include "experiments/kinds/prefill.h"
 #include "experiments/kinds/registry.h"
-#include "experiments/kinds/sentences.h"
 #include "tests/core/kernels/cuda/device_context.h"
 #include "tests/core/sentence/sentence_testing.h"
 #include "tests/experiments/kinds/measured_value.h"
@@ -30,17 +27,16 @@ class CudaPrefillKind : public testing::OnDevice {
   }
   static Context host() { return {.threads = 1, .isa = best_isa()}; }
   // A kind's measurements on the device, or on the CPU.
-  template <typename Kind>
   std::vector<Measurement> measure(const Json& changes, bool is_on_device = true) const {
     Json file = {{"name", "t"}, {"title", "t"}, {"dtypes", {"bf16"}}, {"repetitions", 1}};
     file.update(changes);
     const Context context = is_on_device ? context_ : host();
     const Experiment experiment = parse_experiment(file, "t.json", "desk", {}, known_vocabulary());
     const Group group = expand(experiment, {.context = context, .device = context.device}).at(0);
-    Kind kind(context);
-    kind.check(group);
+    const auto kind = make_kind(changes["kind"], context);
+    kind->check(group);
     const std::atomic<bool> stop = false;
-    return kind.measure(group, Json::object(), stop);
+    return kind->measure(group, Json::object(), stop);
   }
   [[nodiscard]] Json texts(const char* kind, const Json& methods) const {
     return {{"kind", kind},
@@ -71,7 +67,7 @@ TEST_F(CudaPrefillKind, StoredTextsHitAndAreComputedAsInFull) {
         "lazy_former",
         {{"name", "attn_drop"}, {"options", {{"dropped", 1}}}}}},
       {"settings", {{"prompt_tokens", 24}, {"asked_texts", 2}, {"database_texts", 2}}}};
-  const auto got = measure<PrefillKind>(file), want = measure<PrefillKind>(file, false);
+  const auto got = measure(file), want = measure(file, false);
   ASSERT_EQ(got.size(), want.size());
   for (size_t m = 1; m < got.size(); ++m) {
     // Both round to bf16, in different orders; what a method changes is of the same size.
@@ -86,7 +82,7 @@ TEST_F(CudaPrefillKind, StoredTextsHitAndAreComputedAsInFull) {
 
 TEST_F(CudaPrefillKind, TextsAreReadAsOnTheCpu) {
   const Json file = texts("sentences", {"compute", "maps", "lazy_former"});
-  const auto got = measure<SentencesKind>(file), want = measure<SentencesKind>(file, false);
+  const auto got = measure(file), want = measure(file, false);
   ASSERT_EQ(got.size(), want.size());
   for (size_t m = 1; m < got.size(); ++m)
     EXPECT_NEAR(value_of(got[m], "vector_cosine"), value_of(want[m], "vector_cosine"), 1e-3) << m;
@@ -94,7 +90,7 @@ TEST_F(CudaPrefillKind, TextsAreReadAsOnTheCpu) {
 
 TEST_F(CudaPrefillKind, MapsAreAsAlikeAsOnTheCpu) {
   const Json file = texts("attention_maps", {"pairs", "uniform"});
-  const auto got = measure<AttentionMapsKind>(file), want = measure<AttentionMapsKind>(file, false);
+  const auto got = measure(file), want = measure(file, false);
   ASSERT_EQ(got.size(), want.size());
   for (size_t m = 0; m < got.size(); ++m)
     EXPECT_NEAR(value_of(got[m], "map_distance"), value_of(want[m], "map_distance"), 2e-3) << m;

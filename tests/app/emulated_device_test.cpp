@@ -1,0 +1,86 @@
+// `--device cuda` as a user types it, on the emulated device: what is refused before anything is
+// measured, and runs from the command line to the record.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/app/command_line.h"
+
+namespace reprise::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> shipped_experiments() {
+  const fs::path folder = fs::path(REPRISE_SOURCE_DIR) / "experiments";
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".json")
+      names.push_back(fs::relative(entry.path(), folder).replace_extension("").string());
+  return names;
+}
+
+// Every shipped experiment can be run there, but for weights of codes.
+TEST_F(CommandLine, ShippedExperimentsAreAcceptedForADevice) {
+  const std::vector<std::string> names = shipped_experiments();
+  ASSERT_GT(names.size(), 40u);
+  for (const std::string& name : names) {
+    const Outcome outcome = reprise({"run", name, "--scale", "smoke", "--device", "cuda", "--set",
+                                     "kv_dtype=f16", "--dry-run"});
+    if (outcome.status != 0) {
+      EXPECT_NE(outcome.err.find("are not multiplied on device cuda"), std::string::npos)
+          << name << ": " << outcome.err;
+    }
+  }
+}
+
+TEST_F(CommandLine, WhatADeviceCannotDoIsRefusedBeforeAnythingIsMeasured) {
+  for (const char* name :
+       {"quickstart", "shared_prefix/exactness", "serving/tree", "prompt_cache/recall_repair"})
+    expect_refused(
+        {"run", name, "--scale", "smoke", "--device", "cuda", "--set", "dtypes=f32", "--dry-run"},
+        {"a KV cache of f32 on device cuda", "--set kv_dtype=f16", "--device cpu"});
+  expect_refused({"run", "attn_cache/table8", "--scale", "smoke", "--device", "cuda", "--dry-run"},
+                 {"weights in int4 are not multiplied on device cuda"});
+}
+
+TEST_F(CommandLine, ExperimentsRunOnADevice) {
+  const auto run = [&](const Json& given) {
+    Json file = {{"name", "t"},
+                 {"title", "t"},
+                 {"models", {{{"model", "quickstart"}, {"weights", "random"}}}},
+                 {"dtypes", {"bf16"}},
+                 {"repetitions", 1},
+                 {"warmup", 0}};
+    file.update(given);
+    const fs::path path = dir_ / "t.json", out = dir_ / given["kind"].get<std::string>();
+    std::ofstream(path) << file;
+    const Outcome outcome =
+        reprise({"run", path.string(), "--device", "cuda", "--out", out.string()});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    std::vector<Json> records;
+    std::ifstream lines(out / "records.jsonl");
+    for (std::string line; std::getline(lines, line);) records.push_back(Json::parse(line));
+    for (const Json& record : records) {
+      EXPECT_EQ(record["settings"]["resolved"].value("device", "cuda"), "cuda");
+      EXPECT_EQ(record["machine"]["device"]["name"], "emulated on the CPU");
+    }
+    return records;
+  };
+  const auto ttft =
+      run({{"kind", "ttft"},
+           {"methods", {"contiguous", "prompt_cache"}},
+           {"settings", {{"prompt_tokens", 8}, {"fresh_tokens", 2}, {"new_tokens", 2}}}});
+  ASSERT_EQ(ttft.size(), 2u);
+  EXPECT_EQ(ttft[0]["answers"]["tokens_hash"], ttft[1]["answers"]["tokens_hash"]);
+  const auto prefill =
+      run({{"kind", "prefill"},
+           {"methods",
+            {"compute",
+             {{"name", "attn_cache"}, {"options", {{"preset", "raw"}, {"threshold", 0.999}}}}}},
+           {"settings", {{"prompt_tokens", 8}, {"asked_texts", 1}, {"database_texts", 1}}}});
+  ASSERT_EQ(prefill.size(), 2u);
+  EXPECT_EQ(prefill[1]["metrics"]["hit_rate"]["value"], 1);
+}
+
+}  // namespace
+}  // namespace reprise::app

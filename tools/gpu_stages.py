@@ -98,8 +98,17 @@ def experiment(build, name, *options, most_s=None):
     return Step(name, command, out / "records.jsonl", accepted=(0, 3, 4), most_s=most_s)
 
 
-def tables_stage(build):
-    return Stage("3", "the papers' tables of one attention layer", 240, [
+def torch_step(tree, build):
+    """PyTorch's methods, where python3 has a PyTorch: built late, so that one which our module does not compile against
+    costs nothing else. Without it `reprise` stays as it is and leaves them out."""
+    targets = "reprise cuda_device_kinds_test"
+    return Step("torch", shell(f"cmake -S '{tree}' -B '{build}' -DREPRISE_TORCH= && cmake --build '{build}' --target {targets} "
+                               f"&& '{build}/bin/cuda_device_kinds_test' --gtest_filter='*PyTorch*'"), most_s=150)
+
+
+def tables_stage(tree, build):
+    return Stage("3", "the papers' tables of one attention layer", 360, [
+        torch_step(tree, build),
         bench(build, "cuda_attention_bench", "table3"),
         experiment(build, "chunk_attention/table3", "--set", "dtypes=bf16", most_s=100),
         experiment(build, "relay_attention/fig1_fig5", "--set", "dtypes=bf16", most_s=100),
@@ -119,5 +128,5 @@ def models_stage(build):
 
 
 def all_stages(tree, build, pack, options):
-    return [build_stage(tree, build, pack, options), smoke_stage(build), kernels_stage(tree, build), tables_stage(build),
+    return [build_stage(tree, build, pack, options), smoke_stage(build), kernels_stage(tree, build), tables_stage(tree, build),
             models_stage(build)]

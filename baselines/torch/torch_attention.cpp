@@ -11,8 +11,12 @@ namespace {
 
 const TorchModule& torch_module() {
   static const TorchModule module = load_torch_module(
-      torch_version(), REPRISE_TORCH_MODULE, kTorchOperatorMaker, "the baselines of PyTorch need");
+      torch_version(), REPRISE_TORCH_MODULE, kTorchFunctions, "the baselines of PyTorch need");
   return module;
+}
+
+const TorchFunctions& torch_functions() {
+  return *static_cast<const TorchFunctions*>(torch_module().symbol);
 }
 
 void check_shape(const TorchProblem& problem) {
@@ -42,7 +46,17 @@ decltype(auto) call_torch(Call&& call) {
 
 std::string torch_version() { return REPRISE_TORCH_VERSION; }
 
-const std::string& torch_absence() { return torch_module().absence; }
+std::string torch_absence(Device memory) {
+  if (!torch_module().absence.empty() || memory == Device::kCpu) return torch_module().absence;
+  static const bool knows_cuda = call_torch([] { return torch_functions().knows_cuda(); });
+  if (knows_cuda) return "";
+  return fmt::format(
+      "libtorch {} knows no CUDA device here: it is a build for CPUs (as ./setup.sh --torch's is), "
+      "or "
+      "its CUDA libraries cannot be loaded. Configure with -DREPRISE_TORCH=<torch folder of a CUDA "
+      "wheel of PyTorch, with which torch.cuda.is_available()>, then build again.",
+      torch_version());
+}
 
 std::span<const TorchMethod> torch_methods() {
   static constexpr TorchMethod kMethods[] = {
@@ -55,13 +69,17 @@ std::span<const TorchMethod> torch_methods() {
 
 TorchAttention::TorchAttention(const TorchProblem& problem) {
   check_shape(problem);
-  if (!torch_absence().empty()) raise("{}", torch_absence());
-  const auto make = reinterpret_cast<TorchOperatorMaker>(torch_module().symbol);
-  operator_.reset(call_torch([&] { return make(problem); }));
+  if (const std::string absence = torch_absence(problem.device.memory); !absence.empty())
+    raise("{}", absence);
+  operator_.reset(call_torch([&] { return torch_functions().make(problem); }));
 }
 
-void TorchAttention::run(const float* q, float* out) {
-  call_torch([&] { operator_->run(q, out); });
+void TorchAttention::run(const void* q) {
+  call_torch([&] { operator_->run(q); });
+}
+
+void TorchAttention::read(float* out) {
+  call_torch([&] { operator_->read(out); });
 }
 
 }  // namespace reprise::baselines

@@ -3,10 +3,13 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/core/StreamGuard.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -15,6 +18,7 @@
 
 #if __has_include(<ATen/ops/scaled_dot_product_attention.h>)
 #include <ATen/ops/_fused_sdp_choice.h>
+#include <ATen/ops/_scaled_dot_product_efficient_attention.h>
 #define REPRISE_TORCH_FUSED 1  // 2.x; 1.13 has only the definition, _scaled_dot_product_attention
 #endif
 
@@ -33,10 +37,36 @@ at::ScalarType scalar_type(DType dtype) {
   return at::kFloat;
 }
 
-// A view of memory that libtorch only reads.
-at::Tensor view_of(const void* data, at::IntArrayRef shape, at::ScalarType type) {
-  return at::from_blob(const_cast<void*>(data), shape, at::TensorOptions(type));
+at::Device device_of(const TorchProblem& problem) {
+  if (problem.device.memory == Device::kCpu) return at::kCPU;
+  return {at::kCUDA, static_cast<c10::DeviceIndex>(problem.device.ordinal)};
 }
+
+// A view of memory that libtorch only reads.
+at::Tensor view_of(const void* data, at::IntArrayRef shape, at::ScalarType type,
+                   at::Device device) {
+  return at::for_blob(const_cast<void*>(data), shape)
+      .options(at::TensorOptions(type).device(device))
+      .target_device(device)
+      .make_tensor();
+}
+
+// While it lives, what libtorch does on the problem's device goes to the problem's stream.
+class InOrder {
+ public:
+  explicit InOrder(const TorchProblem& problem) {
+    const at::Device device = device_of(problem);
+    // What libtorch takes for a stream that is not its own: its address (c10/cuda/CUDAStream.cpp,
+    // getStreamFromExternal()).
+    if (device.is_cuda())
+      guard_.emplace(c10::Stream(c10::Stream::UNSAFE, device,
+                                 reinterpret_cast<c10::StreamId>(problem.device.stream)));
+  }
+
+ private:
+  c10::InferenceMode no_gradients_;
+  std::optional<c10::StreamGuard> guard_;
+};
 
 // Sets libtorch's threads, where something else has set OpenMP's in between.
 void use_threads(int threads) {
@@ -64,22 +94,27 @@ class Operator : public TorchOperator {
   explicit Operator(const TorchProblem& problem)
       : problem_(problem),
         type_(scalar_type(problem.dtype)),
-        keys_(view_of(problem.keys, cache_shape(), type_)),
-        values_(view_of(problem.values, cache_shape(), type_)) {
+        device_(device_of(problem)),
+        keys_(view_of(problem.keys, cache_shape(), type_, device_)),
+        values_(view_of(problem.values, cache_shape(), type_, device_)) {
     at::set_num_threads(problem.threads);
   }
 
-  void run(const float* q, float* out) final {
-    const c10::InferenceMode no_gradients;
+  void run(const void* q) final {
+    const InOrder in_order(problem_);
     use_threads(problem_.threads);
-    at::from_blob(out, query_shape(), at::TensorOptions(at::kFloat))
-        .copy_(attend(view_of(q, query_shape(), at::kFloat)));
+    result_ = attend(view_of(q, query_shape(), scalar_type(problem_.q_dtype), device_));
+  }
+
+  void read(float* out) final {
+    const InOrder in_order(problem_);
+    view_of(out, query_shape(), at::kFloat, at::kCPU).copy_(result_);
   }
 
   [[nodiscard]] const char* description() const final { return description_.c_str(); }
 
  protected:
-  // q in f32 and result, [batch, kv_heads, heads / kv_heads, head_dim].
+  // q and result, [batch, kv_heads, heads / kv_heads, head_dim].
   virtual at::Tensor attend(const at::Tensor& q) const = 0;
 
   void describe(const std::string& function) {
@@ -96,7 +131,9 @@ class Operator : public TorchOperator {
 
   TorchProblem problem_;
   at::ScalarType type_;
+  at::Device device_;
   at::Tensor keys_, values_;  // [batch, kv_heads, tokens, head_dim]
+  at::Tensor result_;
   std::string description_;
 };
 
@@ -108,9 +145,18 @@ class Naive final : public Operator {
 
  private:
   at::Tensor attend(const at::Tensor& q) const override {
-    const at::Tensor scaled = (q * problem_.scale).to(type_).flatten(0, 1);
-    const at::Tensor weights = at::softmax(scores(scaled, keys_.flatten(0, 1)), -1);
+    const at::Tensor weights = at::softmax(scaled_scores(q), -1);
     return at::bmm(weights, values_.flatten(0, 1)).view(query_shape());
+  }
+
+  [[nodiscard]] at::Tensor scaled_scores(const at::Tensor& q) const {
+    const at::Tensor keys = keys_.flatten(0, 1);
+    if (q.scalar_type() == at::kFloat)
+      return scores((q * problem_.scale).to(type_).flatten(0, 1), keys);
+    // The product scales: queries that are rounded already are not rounded again.
+    const at::Tensor nothing = at::empty({1, 1, 1}, q.options());
+    return at::baddbmm(nothing, q.flatten(0, 1), keys.transpose(1, 2), /*beta=*/0,
+                       /*alpha=*/problem_.scale);
   }
 };
 
@@ -129,13 +175,13 @@ class Sdpa final : public Operator {
 
   // What the dispatcher would choose for these tensors (at::SDPBackend).
   [[nodiscard]] std::string backend() const {
-    const at::Tensor q = at::zeros(query_shape(), at::TensorOptions(type_));
+    const at::Tensor q = at::zeros(query_shape(), keys_.options());
     const int64_t choice =
         at::_fused_sdp_choice(q, keys_, values_, {}, 0.0, /*is_causal=*/false, problem_.scale);
-    constexpr int64_t kMath = 0, kFlash = 1;
-    if (choice == kFlash) return "CPU flash kernel";
-    if (choice == kMath) return "math (full score matrix)";
-    return "backend " + std::to_string(choice);
+    constexpr const char* kNames[] = {"math (full score matrix)", "flash kernel",
+                                      "memory-efficient kernel", "cuDNN's kernel"};
+    if (choice < 0 || choice >= std::ssize(kNames)) return "backend " + std::to_string(choice);
+    return (device_.is_cpu() && choice == 1 ? "CPU " : "") + std::string(kNames[choice]);
   }
 #else
   // This version scales by 1 / sqrt(head_dim), half of it on the keys, which it copies for that.
@@ -150,6 +196,23 @@ class Sdpa final : public Operator {
 #endif
 };
 
+#ifdef REPRISE_TORCH_FUSED
+// On a GPU.
+class MemoryEfficientKernel final : public Operator {
+ public:
+  explicit MemoryEfficientKernel(const TorchProblem& problem) : Operator(problem) {
+    describe("scaled_dot_product_attention, memory-efficient kernel");
+  }
+
+ private:
+  at::Tensor attend(const at::Tensor& q) const override {
+    return std::get<0>(at::_scaled_dot_product_efficient_attention(
+        q.to(type_), keys_, values_, {}, /*compute_log_sumexp=*/false, 0.0, /*is_causal=*/false,
+        problem_.scale));
+  }
+};
+#endif
+
 class MemoryEfficient final : public Operator {
  public:
   explicit MemoryEfficient(const TorchProblem& problem) : Operator(problem) {
@@ -159,8 +222,8 @@ class MemoryEfficient final : public Operator {
 
  private:
   at::Tensor attend(const at::Tensor& q) const override {
-    const at::Tensor scaled = (q * problem_.scale).to(type_);
-    at::Tensor out = at::empty(query_shape(), at::TensorOptions(at::kFloat));
+    const at::Tensor scaled = (q.to(at::kFloat) * problem_.scale).to(type_);
+    at::Tensor out = at::empty(query_shape(), keys_.options().dtype(at::kFloat));
     for (int64_t sequence = 0; sequence < problem_.batch; ++sequence)
       out[sequence].copy_(attend_one(scaled[sequence], keys_[sequence], values_[sequence]));
     return out;
@@ -200,11 +263,14 @@ TorchOperator* make_operator(const TorchProblem& problem) {
     throw std::invalid_argument(
         "this version multiplies no f16 matrices on a CPU; take f32 or bf16, or a wheel of 2.x");
 #endif
-  const c10::InferenceMode no_gradients;
+  const InOrder in_order(problem);
   switch (problem.kernel) {
     case TorchKernel::kNaive:
       return new Naive(problem);
     case TorchKernel::kMemoryEfficient:
+#ifdef REPRISE_TORCH_FUSED
+      if (problem.device.memory == Device::kCuda) return new MemoryEfficientKernel(problem);
+#endif
       return new MemoryEfficient(problem);
     case TorchKernel::kSdpa:
       break;
@@ -212,10 +278,25 @@ TorchOperator* make_operator(const TorchProblem& problem) {
   return new Sdpa(problem);
 }
 
+// libtorch_cuda.so, which adds itself to the libtorch that is there, lies beside its other
+// libraries. A process that stays on the CPU does without its gigabytes.
+bool knows_cuda() {
+  Dl_info torch{};
+  if (dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &torch) == 0) return false;
+  const std::string library = torch.dli_fname;
+  const std::string folder = library.substr(0, library.rfind('/') + 1);
+  if (dlopen((folder + "libtorch_cuda.so").c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) ==
+      nullptr)
+    return false;
+  return at::hasCUDA();
+}
+
 }  // namespace
 }  // namespace reprise::baselines
 
-extern "C" __attribute__((visibility("default"))) reprise::baselines::TorchOperator*
-reprise_make_torch_operator(const reprise::baselines::TorchProblem& problem) {
-  return reprise::baselines::make_operator(problem);
+extern "C" {
+__attribute__((
+    visibility("default"))) extern const reprise::baselines::TorchFunctions reprise_torch_functions;
+const reprise::baselines::TorchFunctions reprise_torch_functions = {
+    .make = reprise::baselines::make_operator, .knows_cuda = reprise::baselines::knows_cuda};
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
+#include "core/device/device.h"
 
 namespace reprise::baselines {
 
@@ -18,20 +19,30 @@ struct TorchProblem {
   int64_t batch = 0, heads = 0, kv_heads = 0, tokens = 0, head_dim = 0;
   const void* keys = nullptr;    // [batch, kv_heads, tokens, head_dim], the caller's
   const void* values = nullptr;  // [batch, kv_heads, tokens, head_dim], the caller's
-  int threads = 1;
-  float scale = 1.0f;  // of the scores
+  int threads = 1;               // on a CPU
+  float scale = 1.0f;            // of the scores
+  DType q_dtype = DType::kF32;   // f32, or that of keys and values
+  DeviceHandle device;           // whose memory keys, values and queries are in
 };
 
 // Implemented by the module. Throws nothing but std::exception.
 class TorchOperator {
  public:
   virtual ~TorchOperator() = default;
-  virtual void run(const float* q, float* out) = 0;
+  virtual void run(const void* q) = 0;
+  virtual void read(float* out) = 0;
   [[nodiscard]] virtual const char* description() const = 0;
 };
 
-// The one symbol of the module; the caller deletes what it returns.
-using TorchOperatorMaker = TorchOperator* (*)(const TorchProblem&);
-inline constexpr const char* kTorchOperatorMaker = "reprise_make_torch_operator";
+// The one symbol of the module, a TorchFunctions.
+inline constexpr const char* kTorchFunctions = "reprise_torch_functions";
+
+struct TorchFunctions {
+  // The caller deletes what it returns.
+  TorchOperator* (*make)(const TorchProblem&);
+  // Whether libtorch computes on the CUDA devices that are there. What it takes to is loaded by the
+  // first call, which comes before any other of libtorch.
+  bool (*knows_cuda)();
+};
 
 }  // namespace reprise::baselines

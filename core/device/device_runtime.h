@@ -30,6 +30,10 @@ class DeviceRuntime {
   DeviceRuntime& operator=(const DeviceRuntime&) = delete;
 
   [[nodiscard]] virtual Device device() const = 0;
+  [[nodiscard]] virtual DeviceHandle handle() const = 0;
+  // Does work(), in which a library is called that computes in this device's memory, on handle()'s
+  // stream where it has one.
+  virtual void call_library(const std::function<void()>& work) = 0;
 
   // Memory of zeros, aligned to 256 bytes; 0 bytes are null. Throws MemoryError with need and have
   // where it does not fit.

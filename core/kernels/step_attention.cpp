@@ -24,6 +24,18 @@ class CpuStepAttention final : public StepAttention {
     attention({.plan = *plan_, .schedule = schedule_, .params = params_}, layer, q, out, workspace_,
               context_);
   }
+  // partial_attention() schedules by itself.
+  void begin_parts(const kv::AttentionPlan& plan, int64_t /*heads*/,
+                   const AttentionParams& params) override {
+    plan_ = &plan;
+    params_ = params;
+  }
+  void attend_parts(int64_t layer, const QueryView& q) override {
+    partial_attention(*plan_, layer, q, params_, workspace_, context_);
+  }
+  void merge_parts(const OutputView& out) override {
+    merge_partials(workspace_.schedule, workspace_.partials, out, context_);
+  }
   void append_key(WorkKey&) const override {}  // calls of functions are not recorded
 
  private:
@@ -40,6 +52,11 @@ std::unique_ptr<StepAttention> make_step_attention(const Context& context) {
   if (DeviceKernels* device = device_kernels(context, "attention"))
     return device->make_step_attention();
   return std::make_unique<CpuStepAttention>(context);
+}
+
+void require_head_dim(const Context& context, int64_t head_dim) {
+  if (const DeviceKernels* device = device_kernels(context, "attention"))
+    device->require_head_dim(head_dim);
 }
 
 }  // namespace reprise::kernels

@@ -26,11 +26,20 @@ class StepAttention {
                         int64_t row_stride) = 0;
   // kernels::attention() of the step's plan.
   virtual void attend(int64_t layer, const QueryView& q, const OutputView& out) = 0;
+  // In place of begin() and attend(), for timings of the halves: every row goes through partial
+  // results, which merge_parts() then merges. See kernels::partial_attention().
+  virtual void begin_parts(const kv::AttentionPlan& plan, int64_t heads,
+                           const AttentionParams& params) = 0;
+  virtual void attend_parts(int64_t layer, const QueryView& q) = 0;
+  virtual void merge_parts(const OutputView& out) = 0;
   // Appends what the launches of write_kv() and attend() depend on beside their arguments: steps
   // where it is the same start the same kernels, see DeviceRuntime::run_repeatedly().
   virtual void append_key(WorkKey& key) const = 0;
 };
 
 std::unique_ptr<StepAttention> make_step_attention(const Context& context);
+
+// Throws the ShapeError that begin() would for heads of this size, with what there is.
+void require_head_dim(const Context& context, int64_t head_dim);
 
 }  // namespace reprise::kernels

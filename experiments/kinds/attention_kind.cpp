@@ -8,6 +8,7 @@
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
 #include "core/kernels/fetch_calibration.h"
+#include "core/kernels/step_attention.h"
 #include "experiments/kinds/attention_clock.h"
 #include "experiments/kinds/attention_lanes.h"
 #include "experiments/kinds/attention_metrics.h"
@@ -236,10 +237,7 @@ int64_t step_of_sample(int64_t sample, int64_t samples, int64_t steps) {
 
 std::string AttentionKind::missing(const MethodChoice& method) const {
   if (!is_torch_method(method.name)) return "";
-  if (context_.device != Device::kCpu)
-    return "PyTorch's methods of this kind run on the CPU alone; tools/gpu_against_torch.py "
-           "compares on a GPU.";
-  return baselines::torch_absence();
+  return baselines::torch_absence(torch_device(context_).memory);
 }
 
 void AttentionKind::check(const Group& group) {
@@ -248,9 +246,10 @@ void AttentionKind::check(const Group& group) {
   problems.collect([&] { (void)width_of(group, context_.device); });  // contradicts itself?
   problems.collect([&] {
     const AttentionProblem problem = attention_problem(group);
+    problems.collect([&] { kernels::require_head_dim(context_, problem.head_dim); });
     for (const MethodChoice& method : group.methods)
       problems.collect([&] {
-        if (is_torch_method(method.name)) check_torch_method(method, problem);
+        if (is_torch_method(method.name)) check_torch_method(method, problem, context_);
         (void)least_cache_bytes({method}, problem);  // throws for a method or option nobody knows
       });
   });

@@ -220,7 +220,7 @@ void AttentionMapsKind::check(const Group& group) {
       problems.add(unknown_name("method", method.name, info().own_method_names()));
   problems.collect([&] { (void)pairs_of(group); });
   problems.collect([&] {
-    check_text_model(group, bench_.context().device);
+    check_text_model(group, bench_.context());
     const model::ModelConfig config = Bench::config(with_model_folder(group));
     if (group.axis("layer") >= config.layers)
       raise("layer is {}, and {} has {}, counted from 0", group.axis("layer"), config.name,

@@ -163,8 +163,8 @@ void Bench::check_once(const std::string& what, const std::function<void()>& ste
   if (!place->second.empty()) throw Error(place->second);
 }
 
-void Bench::check_loadable(const Group& group, Device device) {
-  model::check_loadable(resolve_model(group.model.model), load_options(group), device);
+void Bench::check_loadable(const Group& group, const Context& context) {
+  model::check_loadable(resolve_model(group.model.model), load_options(group), context);
 }
 
 void Bench::check_cache(const Group& group, Device device) {
@@ -185,7 +185,7 @@ void Bench::check_model(const Group& group) {
   problems.collect([&] {
     check_once(fmt::format("load {} {} {} {}", group.model.model, group.model.random_weights,
                            name_of(group.dtype), name_of(group.weight_type().format)),
-               [&] { check_loadable(group, context_.device); });
+               [&] { check_loadable(group, context_); });
   });
   problems.raise_if_any();
 }

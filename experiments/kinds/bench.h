@@ -30,9 +30,9 @@ class Bench {
   // Throws Error with everything that is wrong with the group and can be known before weights are
   // loaded: its model and checkpoint, dtypes, methods, workload and prompts.
   void check(const Group& group);
-  // Throws Error where the group's model cannot be loaded on that device: its dtype, its shape, its
-  // checkpoint's headers.
-  static void check_loadable(const Group& group, Device device);
+  // Throws Error where the group's model cannot be loaded on the context's device: its dtype, its
+  // shape, its checkpoint's headers.
+  static void check_loadable(const Group& group, const Context& context);
   // Throws Error where a device does not attend to keys of the group's dtype.
   static void check_cache(const Group& group, Device device);
   // The part of check() that is about the model: that it can be loaded, and generates. Its

@@ -35,11 +35,13 @@ void DeviceStep::append() {
   attention_->write_kv(0, keys_.as<float>(), values_.as<float>(), problem_.kv_dim());
 }
 
-void DeviceStep::attend() {
-  attention_->attend(
-      0, {.data = queries_.as<float>(), .row_stride = problem_.q_dim(), .heads = problem_.heads},
-      {.data = output_.data(), .dtype = out_dtype()});
+void DeviceStep::attend() { attention_->attend(0, queries(), output()); }
+
+kernels::QueryView DeviceStep::queries() const {
+  return {.data = queries_.as<float>(), .row_stride = problem_.q_dim(), .heads = problem_.heads};
 }
+
+kernels::OutputView DeviceStep::output() { return {.data = output_.data(), .dtype = out_dtype()}; }
 
 void DeviceStep::read_output(std::span<float> out) {
   std::vector<std::byte> bytes(out.size() * size_of(out_dtype()));

@@ -28,6 +28,10 @@ class DeviceStep {
   // What attend() wrote: [rows, q_dim].
   void read_output(std::span<float> out);
 
+  // On the device: of set_rows(), and where attend() writes.
+  [[nodiscard]] kernels::QueryView queries() const;
+  [[nodiscard]] kernels::OutputView output();
+
   // Of outputs: bf16 beside keys in bf16, else f32.
   [[nodiscard]] DType out_dtype() const {
     return problem_.kv_dtype == DType::kBF16 ? DType::kBF16 : DType::kF32;

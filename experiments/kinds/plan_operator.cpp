@@ -247,12 +247,14 @@ void PlanOperator::append() {
 }
 
 kernels::QueryView PlanOperator::queries() const {
+  if (on_device_) return on_device_->queries();
   return {.data = queries_.as<float>(), .row_stride = problem_.q_dim(), .heads = problem_.heads};
 }
 
 kernels::AttentionParams PlanOperator::params() const { return {.scale = score_scale(problem_)}; }
 
 kernels::OutputView PlanOperator::output() {
+  if (on_device_) return on_device_->output();
   const DType dtype = problem_.kv_dtype == DType::kBF16 ? DType::kBF16 : DType::kF32;
   return {.data = output_.data(), .dtype = dtype};
 }
@@ -283,7 +285,6 @@ void PlanOperator::read_output(std::span<float> out) {
 }
 
 std::vector<OperatorPart> PlanOperator::parts() {
-  if (on_device_) return {};
   const auto covers_several_sequences = [&](const kv::WorkItem& item) {
     const auto is_inside = [&](int64_t row) {  // and another sequence's row follows
       return item.first_row <= row && row + 1 < item.end_row;
@@ -301,17 +302,18 @@ std::vector<OperatorPart> PlanOperator::parts() {
   keep_items(*plan_, shared_plan_, covers_several_sequences);
   keep_items(*plan_, private_plan_,
              [&](const kv::WorkItem& item) { return !covers_several_sequences(item); });
+  part_attentions_.clear();
   std::vector<OperatorPart> parts;
-  if (!shared_plan_.items.empty())
-    parts.push_back({"shared_us", [this] { attend_partially(shared_plan_, part_workspace_); }});
-  if (!private_plan_.items.empty())
-    parts.push_back({"private_us", [this] { attend_partially(private_plan_, part_workspace_); }});
+  for (const auto& [metric, plan] :
+       {std::pair{"shared_us", &shared_plan_}, std::pair{"private_us", &private_plan_}}) {
+    if (plan->items.empty()) continue;
+    kernels::StepAttention& attention = attention_of(*plan);
+    parts.push_back({metric, [this, &attention] { attention.attend_parts(0, queries()); }});
+  }
   if (is_merged) {
-    attend_partially(*plan_, merge_workspace_);
-    parts.push_back({"merge_us", [this] {
-                       kernels::merge_partials(merge_workspace_.schedule, merge_workspace_.partials,
-                                               output(), context_);
-                     }});
+    kernels::StepAttention& attention = attention_of(*plan_);
+    attention.attend_parts(0, queries());
+    parts.push_back({"merge_us", [this, &attention] { attention.merge_parts(output()); }});
   }
   return parts;
 }
@@ -324,9 +326,10 @@ std::function<void()> PlanOperator::stream() {
   };
 }
 
-void PlanOperator::attend_partially(const kv::AttentionPlan& plan,
-                                    kernels::AttentionWorkspace& workspace) {
-  kernels::partial_attention(plan, 0, queries(), params(), workspace, context_);
+kernels::StepAttention& PlanOperator::attention_of(const kv::AttentionPlan& plan) {
+  part_attentions_.push_back(kernels::make_step_attention(context_));
+  part_attentions_.back()->begin_parts(plan, problem_.heads, params());
+  return *part_attentions_.back();
 }
 
 void PlanOperator::report(const reuse::MetricSink& sink) const {

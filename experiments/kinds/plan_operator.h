@@ -71,7 +71,8 @@ class PlanOperator final : public AttentionOperator {
   void store_queries(std::span<const Part> parts);
   // What was stored, to the device that computes, where there is one.
   void bring_rows(bool has_queries);
-  void attend_partially(const kv::AttentionPlan& plan, kernels::AttentionWorkspace& workspace);
+  // For timings of its halves; it lives as long as this.
+  kernels::StepAttention& attention_of(const kv::AttentionPlan& plan);
   [[nodiscard]] kernels::QueryView queries() const;
   [[nodiscard]] kernels::AttentionParams params() const;
   [[nodiscard]] kernels::OutputView output();
@@ -93,8 +94,9 @@ class PlanOperator final : public AttentionOperator {
   AlignedBuffer keys_, values_rows_;     // [rows, kv_dim] f32
   AlignedBuffer queries_, output_;       // [rows, q_dim]  f32, and the runtime's dtype
   std::optional<DeviceStep> on_device_;  // of another device than the CPU, instead of what follows
-  kernels::AttentionWorkspace workspace_, part_workspace_, merge_workspace_;
+  kernels::AttentionWorkspace workspace_;
   kv::AttentionPlan shared_plan_, private_plan_;  // items over several sequences, over one
+  std::vector<std::unique_ptr<kernels::StepAttention>> part_attentions_;  // that parts() made
 };
 
 }  // namespace reprise::experiments

@@ -196,7 +196,7 @@ void PrefillKind::check(const Group& group) {
     problems.collect([&] { (void)make_prefill_method(method); });
   problems.collect([&] { check_items(group); });
   problems.collect([&] {
-    Bench::check_loadable(group, bench_.context().device);
+    Bench::check_loadable(group, bench_.context());
     if (!group.model.random_weights)
       check_positions(Bench::config(group), group.axis("prompt_tokens"));
   });

@@ -297,7 +297,7 @@ void SentencesKind::check(const Group& group) {
     problems.collect([&] { (void)make_prefill_method(placed(method, group)); });
   problems.collect([&] { (void)set_of(group); });
   problems.collect([&] {
-    check_text_model(group, bench_.context().device);
+    check_text_model(group, bench_.context());
     if (const auto config = Bench::config(with_model_folder(group));
         group.workload.name == "mmlu" && !config.has_head)
       raise("{} has no head that makes logits: mmlu takes a decoder", config.name);

@@ -19,9 +19,9 @@ sentence::EmbedSettings text_settings_of(const Group& group) {
   return settings;
 }
 
-void check_text_model(const Group& group, Device device) {
+void check_text_model(const Group& group, const Context& context) {
   const Group with_folder = with_model_folder(group);
-  Bench::check_loadable(with_folder, device);
+  Bench::check_loadable(with_folder, context);
   (void)text_settings_of(group);
   (void)load_tokenizer(with_folder.model.model);
 }

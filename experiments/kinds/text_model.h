@@ -22,7 +22,7 @@ inline const Axis kPromptAxis = {.name = "prompt",
 
 // Throws Error where weights, tokenizer or settings cannot be had, or the device cannot compute the
 // model.
-void check_text_model(const Group& group, Device device);
+void check_text_model(const Group& group, const Context& context);
 
 // Of the weights, and of one step.
 [[nodiscard]] MemoryNeed memory_of_text_model(const Group& group);

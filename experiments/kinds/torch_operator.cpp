@@ -30,7 +30,12 @@ size_t half_bytes(const AttentionProblem& problem) {
 
 bool is_torch_method(const std::string& name) { return find_torch_method(name) != nullptr; }
 
-void check_torch_method(const MethodChoice& method, const AttentionProblem& problem) {
+DeviceHandle torch_device(const Context& context) {
+  return context.runtime != nullptr ? context.runtime->handle() : DeviceHandle();
+}
+
+void check_torch_method(const MethodChoice& method, const AttentionProblem& problem,
+                        const Context& context) {
   const std::vector<float> token(static_cast<size_t>(problem.head_dim));
   (void)baselines::TorchAttention({.kernel = kernel_of(method),
                                    .dtype = problem.kv_dtype,
@@ -40,7 +45,8 @@ void check_torch_method(const MethodChoice& method, const AttentionProblem& prob
                                    .tokens = 1,
                                    .head_dim = problem.head_dim,
                                    .keys = token.data(),
-                                   .values = token.data()});
+                                   .values = token.data(),
+                                   .device = torch_device(context)});
 }
 
 PrivateCache::PrivateCache(const AttentionProblem& problem, const TokenValues& values,
@@ -48,36 +54,88 @@ PrivateCache::PrivateCache(const AttentionProblem& problem, const TokenValues& v
     : problem_(problem),
       tokens_(values),
       context_(context),
-      keys_(half_bytes(problem)),
-      values_(half_bytes(problem)) {}
+      keys_(context.runtime, half_bytes(problem)),
+      values_(context.runtime, half_bytes(problem)) {
+  if (context.runtime == nullptr) return;
+  const auto batch = static_cast<size_t>(problem.batch);
+  sequence_keys_ = AlignedBuffer(half_bytes(problem) / batch);
+  sequence_values_ = AlignedBuffer(half_bytes(problem) / batch);
+  const size_t newest = half_bytes(problem) / static_cast<size_t>(problem.sequence_tokens());
+  newest_keys_ = Buffer(context.runtime, newest);
+  newest_values_ = Buffer(context.runtime, newest);
+}
 
 int64_t PrivateCache::bytes(const AttentionProblem& problem) {
   return problem.batch * problem.sequence_tokens() * kv_token_bytes(problem);
 }
 
+PrivateCache::Tokens PrivateCache::host_tokens(int64_t sequence) {
+  if (context_.runtime != nullptr)
+    return {sequence_keys_.as<char>(), sequence_values_.as<char>(), packed_tokens_};
+  const int64_t bytes = packed_tokens_ * kv_token_bytes(problem_) / 2;
+  return {keys_.as<char>() + sequence * bytes, values_.as<char>() + sequence * bytes,
+          packed_tokens_};
+}
+
 void PrivateCache::pack(int64_t tokens) {
   if (packed_tokens_ == tokens) return;
   packed_tokens_ = tokens;
+  if (context_.runtime != nullptr) return bring();
   parallel_for(context_, problem_.batch, [&](int64_t sequence, int) {
-    for (int64_t token = 0; token < tokens; ++token) store(sequence, token);
+    const Tokens host = host_tokens(sequence);
+    for (int64_t token = 0; token < tokens; ++token) store(sequence, token, host, token);
   });
 }
 
-void PrivateCache::store_newest() {
-  parallel_for(context_, problem_.batch,
-               [&](int64_t sequence, int) { store(sequence, packed_tokens_ - 1); });
+void PrivateCache::bring() {
+  const auto bytes = static_cast<size_t>(packed_tokens_ * kv_token_bytes(problem_) / 2);
+  for (int64_t sequence = 0; sequence < problem_.batch; ++sequence) {
+    const Tokens host = host_tokens(sequence);
+    parallel_for(context_, packed_tokens_,
+                 [&](int64_t token, int) { store(sequence, token, host, token); });
+    const size_t to = static_cast<size_t>(sequence) * bytes;
+    context_.runtime->copy_in(keys_.as<char>() + to, host.keys, bytes);
+    context_.runtime->copy_in(values_.as<char>() + to, host.values, bytes);
+  }
+  bring_newest();
 }
 
-void PrivateCache::store(int64_t sequence, int64_t token) {
+void PrivateCache::bring_newest() {
+  const auto bytes = static_cast<size_t>(kv_token_bytes(problem_) / 2);
+  for (int64_t sequence = 0; sequence < problem_.batch; ++sequence) {
+    Tokens host = host_tokens(sequence);
+    host.tokens = 1;
+    store(sequence, packed_tokens_ - 1, host, 0);
+    const size_t to = static_cast<size_t>(sequence) * bytes;
+    context_.runtime->copy_in(newest_keys_.as<char>() + to, host.keys, bytes);
+    context_.runtime->copy_in(newest_values_.as<char>() + to, host.values, bytes);
+  }
+}
+
+void PrivateCache::store_newest() {
+  if (context_.runtime == nullptr)
+    return parallel_for(context_, problem_.batch, [&](int64_t sequence, int) {
+      store(sequence, packed_tokens_ - 1, host_tokens(sequence), packed_tokens_ - 1);
+    });
+  const size_t row = static_cast<size_t>(problem_.head_dim) * size_of(problem_.kv_dtype);
+  const size_t step = static_cast<size_t>(packed_tokens_) * row;
+  const auto rows = static_cast<size_t>(problem_.batch * problem_.kv_heads);
+  context_.runtime->copy_within(keys_.as<char>() + (step - row), step, newest_keys_.data(), row,
+                                row, rows);
+  context_.runtime->copy_within(values_.as<char>() + (step - row), step, newest_values_.data(), row,
+                                row, rows);
+}
+
+void PrivateCache::store(int64_t sequence, int64_t token, const Tokens& to, int64_t at) const {
   const std::span<const float> k = tokens_.key(sequence, token);
   const std::span<const float> v = tokens_.value(sequence, token);
   const auto dim = static_cast<size_t>(problem_.head_dim);
   for (int64_t head = 0; head < problem_.kv_heads; ++head) {
-    const int64_t row = (sequence * problem_.kv_heads + head) * packed_tokens_ + token;
-    const size_t to = static_cast<size_t>(row) * dim * size_of(problem_.kv_dtype);
+    const auto row = static_cast<size_t>(head * to.tokens + at);
+    const size_t offset = row * dim * size_of(problem_.kv_dtype);
     const size_t from = static_cast<size_t>(head) * dim;
-    convert(k.data() + from, DType::kF32, keys_.as<char>() + to, problem_.kv_dtype, dim);
-    convert(v.data() + from, DType::kF32, values_.as<char>() + to, problem_.kv_dtype, dim);
+    convert(k.data() + from, DType::kF32, to.keys + offset, problem_.kv_dtype, dim);
+    convert(v.data() + from, DType::kF32, to.values + offset, problem_.kv_dtype, dim);
   }
 }
 
@@ -88,6 +146,7 @@ TorchAttentionOperator::TorchAttentionOperator(const MethodChoice& method,
                                                const Context& context)
     : problem_(problem),
       values_(values),
+      runtime_(context.runtime),
       cache_(std::move(cache)),
       step_{.kernel = kernel_of(method),
             .dtype = problem.kv_dtype,
@@ -98,26 +157,37 @@ TorchAttentionOperator::TorchAttentionOperator(const MethodChoice& method,
             .keys = cache_->keys(),
             .values = cache_->values(),
             .threads = context.threads,
-            .scale = score_scale(problem)},
+            .scale = score_scale(problem),
+            .q_dtype = context.runtime != nullptr ? problem.kv_dtype : DType::kF32,
+            .device = torch_device(context)},
       tokens_(problem.prompt_tokens),
-      queries_(static_cast<size_t>(problem.batch * problem.q_dim())),
-      output_(queries_.size()) {}
+      queries_(context.runtime,
+               static_cast<size_t>(problem.batch * problem.q_dim()) * size_of(step_.q_dtype)) {}
 
 void TorchAttentionOperator::settle() {
   cache_->pack(tokens_);
+  const auto dim = static_cast<size_t>(problem_.q_dim());
+  const size_t bytes = dim * size_of(step_.q_dtype);
+  std::vector<std::byte> row(bytes);
   for (int64_t sequence = 0; sequence < problem_.batch; ++sequence) {
     const std::span<const float> q = values_.query(sequence, tokens_ - 1);
-    std::copy(q.begin(), q.end(), queries_.begin() + sequence * problem_.q_dim());
+    convert(q.data(), DType::kF32, row.data(), step_.q_dtype, dim);
+    auto* const to = queries_.as<std::byte>() + static_cast<size_t>(sequence) * bytes;
+    if (runtime_ != nullptr)
+      runtime_->copy_in(to, row.data(), bytes);
+    else
+      std::copy(row.begin(), row.end(), to);
   }
   step_.tokens = tokens_;
   attention_.emplace(step_);
 }
 
-void TorchAttentionOperator::attend() { attention_->run(queries_.data(), output_.data()); }
-
-void TorchAttentionOperator::read_output(std::span<float> out) {
-  std::copy(output_.begin(), output_.end(), out.begin());
+void TorchAttentionOperator::attend() {
+  if (runtime_ == nullptr) return attention_->run(queries_.data());
+  runtime_->call_library([&] { attention_->run(queries_.data()); });
 }
+
+void TorchAttentionOperator::read_output(std::span<float> out) { attention_->read(out.data()); }
 
 double TorchAttentionOperator::kv_bytes_read() const {
   return static_cast<double>(problem_.batch * tokens_ * kv_token_bytes(problem_));

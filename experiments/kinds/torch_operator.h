@@ -14,9 +14,14 @@ namespace reprise::experiments {
 // Whether `name` is one of baselines::torch_methods().
 [[nodiscard]] bool is_torch_method(const std::string& name);
 
-// Throws Error where libtorch cannot run the method: it is missing, does not know the dtype of keys
-// and values (1.13: f16), or options are given, of which there are none.
-void check_torch_method(const MethodChoice& method, const AttentionProblem& problem);
+// Throws Error where libtorch cannot run the method: it is missing, knows neither the context's
+// device nor the dtype of keys and values (1.13: f16), or options are given, of which there are
+// none.
+void check_torch_method(const MethodChoice& method, const AttentionProblem& problem,
+                        const Context& context);
+
+// Whose memory libtorch takes that of the context's device for.
+[[nodiscard]] DeviceHandle torch_device(const Context& context);
 
 // Keys and values of every sequence for itself, nothing shared: the cache of a PyTorch user. It is
 // packed for the present number of tokens: views into a longer cache would need no packing, but
@@ -24,16 +29,16 @@ void check_torch_method(const MethodChoice& method, const AttentionProblem& prob
 // on huge pages. The torch methods of a group hold one together, since its contents are the same.
 class PrivateCache {
  public:
-  // Empty. `values` must outlive this.
+  // Empty, in the memory of the context's device. `values` must outlive this.
   PrivateCache(const AttentionProblem& problem, const TokenValues& values, const Context& context);
 
   // Holds the first `tokens` of every sequence, rounded to the cache's dtype; writes all of them
   // unless it does already.
   void pack(int64_t tokens);
-  // Writes the last of them once more.
+  // Writes the last of them once more; on a device, in the order of its work.
   void store_newest();
 
-  // [batch, kv_heads, tokens, head_dim]
+  // [batch, kv_heads, tokens, head_dim] of the device
   [[nodiscard]] const void* keys() const { return keys_.data(); }
   [[nodiscard]] const void* values() const { return values_.data(); }
 
@@ -41,19 +46,34 @@ class PrivateCache {
   [[nodiscard]] static int64_t bytes(const AttentionProblem& problem);
 
  private:
-  void store(int64_t sequence, int64_t token);
+  // Keys and values of a sequence on the host: [kv_heads, tokens, head_dim].
+  struct Tokens {
+    char* keys;
+    char* values;
+    int64_t tokens;
+  };
+  [[nodiscard]] Tokens host_tokens(int64_t sequence);
+  // The token of a sequence as token `at` of `to`.
+  void store(int64_t sequence, int64_t token, const Tokens& to, int64_t at) const;
+  void bring();         // all of them to the device
+  void bring_newest();  // what store_newest() writes there
 
   AttentionProblem problem_;
   const TokenValues& tokens_;
   Context context_;
   int64_t packed_tokens_ = 0;
-  AlignedBuffer keys_, values_;
+  Buffer keys_, values_;
+  // Of a device: one sequence on the host, and the newest tokens there: [batch, kv_heads,
+  // head_dim].
+  AlignedBuffer sequence_keys_, sequence_values_;
+  Buffer newest_keys_, newest_values_;
 };
 
 // Decode steps by libtorch. parts() is empty: it cannot be taken apart from outside.
 class TorchAttentionOperator final : public AttentionOperator {
  public:
-  // Throws as check_torch_method().
+  // Throws as check_torch_method(). On a GPU queries are in the dtype of keys and values, as a
+  // model that PyTorch runs there has them; on a CPU in f32, as for our kernels.
   TorchAttentionOperator(const MethodChoice& method, const AttentionProblem& problem,
                          const TokenValues& values, std::shared_ptr<PrivateCache> cache,
                          const Context& context);
@@ -81,11 +101,11 @@ class TorchAttentionOperator final : public AttentionOperator {
  private:
   AttentionProblem problem_;
   const TokenValues& values_;
+  std::shared_ptr<DeviceRuntime> runtime_;  // null: the CPU's
   std::shared_ptr<PrivateCache> cache_;
   baselines::TorchProblem step_;  // its `tokens` grow
   int64_t tokens_;                // of each sequence, the newest included
-  std::vector<float> queries_;    // [batch, heads * head_dim] of the newest tokens
-  std::vector<float> output_;     // [batch, heads * head_dim]
+  Buffer queries_;                // [batch, heads * head_dim] of the newest tokens
   std::optional<baselines::TorchAttention> attention_;  // over the present length
 };
 

@@ -28,6 +28,8 @@ class PlainRuntime final : public reprise::DeviceRuntime {
   }
 
   [[nodiscard]] int64_t available_bytes() const override { unused(); }
+  [[nodiscard]] reprise::DeviceHandle handle() const override { unused(); }
+  void call_library(const std::function<void()>&) override { unused(); }
   void copy_out(void*, const void*, size_t) override { unused(); }
   void copy_within(void*, size_t, const void*, size_t, size_t, size_t) override { unused(); }
   void synchronize() override { unused(); }

@@ -40,6 +40,8 @@ class CudaDevice : public DeviceRuntime {
   ~CudaDevice() override;
 
   [[nodiscard]] Device device() const final { return Device::kCuda; }
+  [[nodiscard]] DeviceHandle handle() const final;
+  void call_library(const std::function<void()>& work) final;
   [[nodiscard]] void* allocate(size_t bytes) final;
   void release(void* data, size_t bytes) noexcept final;
   [[nodiscard]] int64_t available_bytes() const final { return memory_.available_bytes(); }

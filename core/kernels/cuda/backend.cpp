@@ -116,6 +116,7 @@ class CudaKernels final : public DeviceKernels {
   std::unique_ptr<StepAttention> make_step_attention() override {
     return cuda::make_step_attention(device_);
   }
+  void require_head_dim(int64_t head_dim) const override { cuda::require_head_dim(head_dim); }
   [[nodiscard]] double reads_us(const RunReads& reads) const override {
     return cuda::reads_us(reads, model_of(device_));
   }

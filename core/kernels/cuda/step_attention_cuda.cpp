@@ -13,16 +13,20 @@ class CudaStepAttention final : public StepAttention {
       : device_(device), gpu_(model_of(device)), attention_(device) {}
 
   void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params) override {
-    for (const kv::CacheView& cache : plan.caches)
-      if (cache.device != Device::kCuda)
-        raise(
-            "a plan with a cache in the memory of device {} on device cuda: copy its states there",
-            name_of(cache.device));
-    if (plan.rows() > 0)
-      REPRISE_CHECK(!plan.caches.empty(), "{} rows, but no cache to write them to", plan.rows());
-    cache_ = plan.caches.empty() ? kv::CacheView{} : plan.caches[0];
-    rows_ = plan.rows();
-    attention_.begin(plan, heads, params, gpu_);
+    begin(plan, heads, params, RowResults::kFinished);
+  }
+
+  void begin_parts(const kv::AttentionPlan& plan, int64_t heads,
+                   const AttentionParams& params) override {
+    begin(plan, heads, params, RowResults::kPartial);
+  }
+
+  void attend_parts(int64_t layer, const QueryView& q) override {
+    attention_.run_parts(layer, queries_of(q), {}, device_.stream());
+  }
+
+  void merge_parts(const OutputView& out) override {
+    attention_.merge_parts(output_of(out), device_.stream());
   }
 
   void write_kv(int64_t layer, const float* keys, const float* values,
@@ -38,8 +42,7 @@ class CudaStepAttention final : public StepAttention {
   }
 
   void attend(int64_t layer, const QueryView& q, const OutputView& out) override {
-    attention_.run(layer, {.data = q.data, .dtype = DType::kF32, .row_stride = q.row_stride},
-                   {.data = out.data, .dtype = out.dtype}, device_.stream());
+    attention_.run(layer, queries_of(q), output_of(out), device_.stream());
   }
 
   void append_key(WorkKey& key) const override {
@@ -49,6 +52,27 @@ class CudaStepAttention final : public StepAttention {
   }
 
  private:
+  void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
+             RowResults results) {
+    for (const kv::CacheView& cache : plan.caches)
+      if (cache.device != Device::kCuda)
+        raise(
+            "a plan with a cache in the memory of device {} on device cuda: copy its states there",
+            name_of(cache.device));
+    if (plan.rows() > 0)
+      REPRISE_CHECK(!plan.caches.empty(), "{} rows, but no cache to write them to", plan.rows());
+    cache_ = plan.caches.empty() ? kv::CacheView{} : plan.caches[0];
+    rows_ = plan.rows();
+    attention_.begin(plan, heads, params, gpu_, results);
+  }
+
+  static DeviceQueries queries_of(const QueryView& q) {
+    return {.data = q.data, .dtype = DType::kF32, .row_stride = q.row_stride};
+  }
+  static DeviceOutput output_of(const OutputView& out) {
+    return {.data = out.data, .dtype = out.dtype};
+  }
+
   reprise::cuda::CudaDevice& device_;
   GpuModel gpu_;
   kv::CacheView cache_;

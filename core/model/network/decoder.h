@@ -54,8 +54,9 @@ class Decoder {
 std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,
                                       const Context& context);
 
-// Throws the Error that load_decoder() would on that device about dtype, config and the files of
-// the checkpoint, whose headers it reads, but loads no weights and asks for no memory.
-void check_loadable(const std::string& dir_or_shape, const LoadOptions& options, Device device);
+// Throws the Error that load_decoder() would about dtype, config and the files of the checkpoint,
+// whose headers it reads, but loads no weights and asks for no memory.
+void check_loadable(const std::string& dir_or_shape, const LoadOptions& options,
+                    const Context& context);
 
 }  // namespace reprise::model

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/kernels/step_attention.h"
 #include "core/kernels/weight.h"
 #include "core/model/network/decoder.h"
 #include "core/model/network/transformer.h"
@@ -26,6 +27,13 @@ WeightType type_of_options(const LoadOptions& options, Device device) {
   return {format, options.dtype};
 }
 
+// Of a model that the device can run.
+ModelConfig config_for(const std::string& dir_or_shape, const Context& context) {
+  ModelConfig config = load_config(dir_or_shape);
+  kernels::require_head_dim(context, config.head_dim);
+  return config;
+}
+
 // Where the weights come from; brings `config` to what the checkpoint holds.
 std::unique_ptr<WeightSource> open_source(const std::string& dir_or_shape,
                                           const LoadOptions& options, ModelConfig& config) {
@@ -42,16 +50,17 @@ std::unique_ptr<WeightSource> open_source(const std::string& dir_or_shape,
 
 }  // namespace
 
-void check_loadable(const std::string& dir_or_shape, const LoadOptions& options, Device device) {
-  (void)type_of_options(options, device);
-  ModelConfig config = load_config(dir_or_shape);
+void check_loadable(const std::string& dir_or_shape, const LoadOptions& options,
+                    const Context& context) {
+  (void)type_of_options(options, context.device);
+  ModelConfig config = config_for(dir_or_shape, context);
   (void)open_source(dir_or_shape, options, config);
 }
 
 std::unique_ptr<Decoder> load_decoder(const std::string& dir_or_shape, const LoadOptions& options,
                                       const Context& context) {
   const WeightType type = type_of_options(options, context.device);
-  ModelConfig config = load_config(dir_or_shape);
+  ModelConfig config = config_for(dir_or_shape, context);
   const auto source = open_source(dir_or_shape, options, config);
   DecoderWeights weights = load_weights(config, *source, type, context);
   return make_transformer(std::move(config), options.dtype, std::move(weights), context);

@@ -128,7 +128,8 @@ void expect_reference(TorchKernel kernel, DType dtype, const Sizes& sizes) {
   const TorchProblem problem = problem_of(kernel, sizes, cache);
   TorchAttention attention(problem);
   std::vector<float> out(q.size(), NAN);
-  attention.run(q.data(), out.data());
+  attention.run(q.data());
+  attention.read(out.data());
   const std::vector<double> want = reference_of(problem, cache, q);
   square_values(cache);
   testing::expect_within(out, want, bounds_of(problem, want, reference_of(problem, cache, q)),
@@ -161,9 +162,11 @@ TEST(TorchAttention, RunsAgainOnOtherQueriesAndValues) {
   TorchAttention attention(problem_of(TorchKernel::kSdpa, sizes, cache));
   const std::vector<float> q = kernels::testing::random_queries(2 * 4 * 32, 1);
   std::vector<float> first(q.size()), second(q.size());
-  attention.run(q.data(), first.data());
+  attention.run(q.data());
+  attention.read(first.data());
   for (int64_t i = 0; i < cache.values.elements(); ++i) cache.values.as<float>()[i] *= 2;
-  attention.run(q.data(), second.data());
+  attention.run(q.data());
+  attention.read(second.data());
   for (size_t i = 0; i < q.size(); ++i) EXPECT_EQ(second[i], 2 * first[i]);
 }
 

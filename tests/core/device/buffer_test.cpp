@@ -115,6 +115,8 @@ TEST(Tensor, KnowsItsShapeAndRefusesAnotherType) {
 class HostRuntime final : public DeviceRuntime {
  public:
   [[nodiscard]] Device device() const override { return Device::kCuda; }
+  [[nodiscard]] DeviceHandle handle() const override { return {}; }
+  void call_library(const std::function<void()>& work) override { work(); }
   [[nodiscard]] void* allocate(size_t bytes) override {
     if (bytes > 1000) raise("the device has not {} bytes", bytes);
     used += bytes;

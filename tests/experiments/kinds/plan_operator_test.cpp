@@ -65,6 +65,23 @@ TEST_P(EveryMethod, PartsLeaveTheOutputAsItWas) {
   for (size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(before[i], after[i], 1e-6);
 }
 
+// The output is the step's before until the parts of this step are merged.
+TEST_P(EveryMethod, PartialResultsMergedAreTheWholeOutput) {
+  const TokenValues values(problem());
+  const auto one = make_one(GetParam(), values);
+  std::vector<float> merged(static_cast<size_t>(problem().batch * problem().q_dim()));
+  std::vector<float> whole = merged;
+  one->advance();
+  one->attend();
+  one->advance();
+  for (const OperatorPart& part : one->parts())
+    if (part.metric == "merge_us" || part.is_whole) part.run();
+  one->read_output(merged);
+  one->attend();
+  one->read_output(whole);
+  for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(merged[i], whole[i], 1e-6);
+}
+
 TEST_P(EveryMethod, HoldsAtLeastTheDistinctTokens) {
   const TokenValues values(problem());
   const auto one = make_one(GetParam(), values);

@@ -427,6 +427,17 @@ TEST_F(CudaModel, AModelThatDoesNotFitIsNamedWithNeedAndHave) {
   }
 }
 
+// Before weights are read, and with the sizes there are.
+TEST_F(CudaModel, AHeadSizeThatIsNotCompiledIsRefused) {
+  expect_error([&] { (void)load(small_model("llama-2-7b", 24), DType::kBF16); },
+               {"head_dim 24", "32, 64, 80, 96, 128", "--device cpu"});
+  const TempDir dir;
+  dir.write("config.json", small_model("llama-2-7b", 24).dump());
+  const LoadOptions options{.dtype = DType::kBF16, .random_weights = true};
+  EXPECT_THROW(check_loadable(dir.path().string(), options, context_), ShapeError);
+  EXPECT_NO_THROW(check_loadable(dir.path().string(), options, one_thread()));
+}
+
 TEST_F(CudaModel, AnF32CacheIsRefused) {
   Decoder& decoder = load(small_model("llama-2-7b", 32), DType::kF32);
   EXPECT_THROW((void)all_logits(decoder, some_ids(4), 4, DType::kF32), Error);

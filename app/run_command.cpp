@@ -64,7 +64,12 @@ void run(const RunCommand& command, const CommonOptions& common) {
       .settings = {.context = context, .device = context.device},
       .measure_machine = [&] { return measured_machine(context); },
       .sources = experiments::sources_of(experiment),
-      .shard = shard};
+      .shard = shard,
+      .available_bytes =
+          [&] {
+            return context.runtime != nullptr ? context.runtime->available_bytes()
+                                              : available_bytes();
+          }};
   const auto groups = experiments::expand(experiment, options.settings);
   const Json manifest = checked_plan(experiment, options, groups, chosen);
   if (command.dry_run) {

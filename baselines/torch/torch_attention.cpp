@@ -48,14 +48,16 @@ std::string torch_version() { return REPRISE_TORCH_VERSION; }
 
 std::string torch_absence(Device memory) {
   if (!torch_module().absence.empty() || memory == Device::kCpu) return torch_module().absence;
-  static const bool knows_cuda = call_torch([] { return torch_functions().knows_cuda(); });
-  if (knows_cuda) return "";
+  static const std::string absence =
+      call_torch([] { return std::string(torch_functions().cuda_absence()); });
+  if (absence.empty()) return "";
   return fmt::format(
-      "libtorch {} knows no CUDA device here: it is a build for CPUs (as ./setup.sh --torch's is), "
-      "or "
-      "its CUDA libraries cannot be loaded. Configure with -DREPRISE_TORCH=<torch folder of a CUDA "
-      "wheel of PyTorch, with which torch.cuda.is_available()>, then build again.",
-      torch_version());
+      "libtorch {} does not compute on CUDA devices here: {}. It takes the torch folder of a wheel "
+      "for "
+      "CUDA, with which torch.cuda.is_available() (./setup.sh --torch brings one for CPUs): "
+      "configure "
+      "with -DREPRISE_TORCH=FOLDER and build again.",
+      torch_version(), absence);
 }
 
 std::span<const TorchMethod> torch_methods() {

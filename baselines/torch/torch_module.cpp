@@ -280,15 +280,16 @@ TorchOperator* make_operator(const TorchProblem& problem) {
 
 // libtorch_cuda.so, which adds itself to the libtorch that is there, lies beside its other
 // libraries. A process that stays on the CPU does without its gigabytes.
-bool knows_cuda() {
+const char* cuda_absence() {
   Dl_info torch{};
-  if (dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &torch) == 0) return false;
+  if (dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &torch) == 0)
+    return "its libraries are nowhere";
   const std::string library = torch.dli_fname;
   const std::string folder = library.substr(0, library.rfind('/') + 1);
   if (dlopen((folder + "libtorch_cuda.so").c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) ==
       nullptr)
-    return false;
-  return at::hasCUDA();
+    return dlerror();
+  return at::hasCUDA() ? "" : "it finds no device, or its driver is too old";
 }
 
 }  // namespace
@@ -298,5 +299,5 @@ extern "C" {
 __attribute__((
     visibility("default"))) extern const reprise::baselines::TorchFunctions reprise_torch_functions;
 const reprise::baselines::TorchFunctions reprise_torch_functions = {
-    .make = reprise::baselines::make_operator, .knows_cuda = reprise::baselines::knows_cuda};
+    .make = reprise::baselines::make_operator, .cuda_absence = reprise::baselines::cuda_absence};
 }

@@ -40,9 +40,9 @@ inline constexpr const char* kTorchFunctions = "reprise_torch_functions";
 struct TorchFunctions {
   // The caller deletes what it returns.
   TorchOperator* (*make)(const TorchProblem&);
-  // Whether libtorch computes on the CUDA devices that are there. What it takes to is loaded by the
-  // first call, which comes before any other of libtorch.
-  bool (*knows_cuda)();
+  // Why libtorch does not compute on the CUDA devices that are there; "" if it does. What it takes
+  // to is loaded by the first call, which comes before any other of libtorch.
+  const char* (*cuda_absence)();
 };
 
 }  // namespace reprise::baselines

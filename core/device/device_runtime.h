@@ -18,6 +18,9 @@ class DeviceKernels;  // the operations themselves: core/kernels/device_kernels.
 
 // A step's work as it is recognized when it comes again: see run_repeatedly().
 using WorkKey = std::vector<uint64_t>;
+inline void append_address(WorkKey& key, const void* address) {
+  key.push_back(reinterpret_cast<uint64_t>(address));
+}
 
 // One device. All work is done in the order in which it is given; calls return before it is done,
 // except where they say otherwise. Used by one thread at a time. Every call throws Error, naming
@@ -75,8 +78,8 @@ class DeviceRuntime {
   virtual void unlock_host(const void* data) noexcept = 0;
 
   // Does work(), which is given to the device at once from the third time on that a key comes.
-  // `work` makes the same calls with the same arguments whenever it is called for a key, and none
-  // that allocates, copies from or to the host, or waits.
+  // `work` makes the same calls with the same arguments whenever it is called for a key, for as
+  // long as this lives, and none that allocates, copies from or to the host, or waits.
   virtual void run_repeatedly(const WorkKey& key, const std::function<void()>& work) = 0;
 
   [[nodiscard]] virtual kernels::DeviceKernels& kernels() = 0;

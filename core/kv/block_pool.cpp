@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/device/memory.h"
 
 namespace reprise::kv {
 namespace {
@@ -36,13 +37,14 @@ void BlockPool::take_memory() {
   try {
     keys_ = Buffer(options.runtime, storage_bytes(options));
     values_ = Buffer(options.runtime, storage_bytes(options));
-  } catch (const Error& error) {
-    raise(
-        "the KV cache needs {:.3f} GiB ({} blocks of {} tokens, {} layers, {} kv heads of {}, {}): "
-        "{}",
-        2.0 * static_cast<double>(storage_bytes(options)) / 0x1p30, options.num_blocks,
-        options.block_tokens, options.layers, options.kv_heads, options.head_dim,
-        name_of(options.dtype), error.what());
+  } catch (const MemoryError& error) {
+    const double need_bytes = 2.0 * static_cast<double>(storage_bytes(options));
+    throw MemoryError(
+        fmt::format("the KV cache needs {:.3f} GiB ({} blocks of {} tokens, {} layers, "
+                    "{} kv heads of {}, {}): {}",
+                    need_bytes / 0x1p30, options.num_blocks, options.block_tokens, options.layers,
+                    options.kv_heads, options.head_dim, name_of(options.dtype), error.what()),
+        need_bytes);
   }
 }
 

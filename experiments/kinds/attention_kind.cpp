@@ -250,7 +250,8 @@ void AttentionKind::check(const Group& group) {
     for (const MethodChoice& method : group.methods)
       problems.collect([&] {
         if (is_torch_method(method.name)) check_torch_method(method, problem, context_);
-        (void)least_cache_bytes({method}, problem);  // throws for a method or option nobody knows
+        (void)least_cache_bytes({method}, problem,
+                                context_.device);  // throws for a method or option nobody knows
       });
   });
   problems.raise_if_any();
@@ -259,8 +260,8 @@ void AttentionKind::check(const Group& group) {
 MemoryNeed AttentionKind::memory_need(const Group& group) {
   const AttentionProblem problem = attention_problem(group);
   const auto shadow = finest_shadow(problem, context_.device);
-  const double caches = least_cache_bytes(group.methods, problem) +
-                        (shadow ? least_cache_bytes(group.methods, *shadow) : 0.0);
+  const double caches = least_cache_bytes(group.methods, problem, context_.device) +
+                        (shadow ? least_cache_bytes(group.methods, *shadow, context_.device) : 0.0);
   const double weights = layer_bytes(problem, width_of(group, context_.device), group.dtype);
   return {
       .bytes = caches + weights,

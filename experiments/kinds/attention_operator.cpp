@@ -7,17 +7,20 @@
 
 namespace reprise::experiments {
 
-double least_cache_bytes(const std::vector<MethodChoice>& methods,
-                         const AttentionProblem& problem) {
-  double largest_pool = 0, distinct = 0, contiguous = 0;
+double least_cache_bytes(const std::vector<MethodChoice>& methods, const AttentionProblem& problem,
+                         Device device) {
+  double pools = 0, largest_pool = 0, distinct = 0, contiguous = 0;
   for (const MethodChoice& method : methods) {
     if (is_torch_method(method.name)) {
       contiguous = static_cast<double>(PrivateCache::bytes(problem));
     } else {
-      largest_pool = std::max(largest_pool, pool_bytes(method, problem));
+      const double pool = pool_bytes(method, problem);
+      pools += pool;
+      largest_pool = std::max(largest_pool, pool);
       distinct += useful_kv_bytes(problem, problem.sequence_tokens());
     }
   }
+  if (device != Device::kCpu) return pools + contiguous;
   if (largest_pool > 0) distinct -= useful_kv_bytes(problem, problem.sequence_tokens());
   return largest_pool + distinct + contiguous;
 }

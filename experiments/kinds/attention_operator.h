@@ -56,10 +56,10 @@ class AttentionOperator {
 };
 
 // Bytes that the caches of the group's methods take at least: each plan's holds the distinct
-// tokens, and the system has to grant the largest as a whole; those of libtorch have one that holds
-// every token of every sequence.
+// tokens, and the system has to grant the largest as a whole, another device than the CPU each of
+// them; those of libtorch have one that holds every token of every sequence.
 [[nodiscard]] double least_cache_bytes(const std::vector<MethodChoice>& methods,
-                                       const AttentionProblem& problem);
+                                       const AttentionProblem& problem, Device device);
 
 // An operator for each method. `values` must outlive them. Throws Error for an unknown method or
 // option, where a cache does not fit into memory or refuses a sequence, and where libtorch is

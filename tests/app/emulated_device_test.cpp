@@ -82,5 +82,35 @@ TEST_F(CommandLine, ExperimentsRunOnADevice) {
   EXPECT_EQ(prefill[1]["metrics"]["hit_rate"]["value"], 1);
 }
 
+// The emulated device has 1 GiB, the host more.
+TEST_F(CommandLine, PointsThatADeviceHasNoRoomForAreLeftOut) {
+  const Json file = {{"name", "t"},
+                     {"title", "t"},
+                     {"kind", "attention"},
+                     {"dtypes", {"bf16"}},
+                     {"methods", {"contiguous", "paged"}},
+                     {"settings",
+                      {{"heads", 32},
+                       {"kv_heads", 32},
+                       {"head_dim", 128},
+                       {"prompt_tokens", 4},
+                       {"completion_tokens", 1}}},
+                     {"sweep", {{"batch", {1, 4096}}}},  // of 16 KiB a token
+                     {"repetitions", 1},
+                     {"warmup", 0}};
+  const fs::path path = dir_ / "t.json", out = dir_ / "out";
+  std::ofstream(path) << file;
+  const Outcome outcome =
+      reprise({"run", path.string(), "--device", "cuda", "--out", out.string()});
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_NE((outcome.out + outcome.err).find("GiB are available"), std::string::npos)
+      << outcome.out << outcome.err;
+  std::ifstream lines(out / "records.jsonl");
+  int records = 0;
+  for (std::string line; std::getline(lines, line); ++records)
+    EXPECT_EQ(Json::parse(line)["settings"]["requested"]["batch"], 1);
+  EXPECT_EQ(records, 2);
+}
+
 }  // namespace
 }  // namespace reprise::app

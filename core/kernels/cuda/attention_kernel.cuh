@@ -73,13 +73,19 @@ __device__ __forceinline__ void store_pair(void* data, DType dtype, int64_t elem
   }
 }
 
+// What the sums of a lane are multiplied by where its task finishes rows. Taken once a lane: for
+// each column the compiler would divide anew.
+__device__ __forceinline__ float finishing_factor(const AttentionTask& task, float n) {
+  if (task.is_alone == 0 || n == 0.0f) return 0.0f;  // partial sums are not multiplied
+  return 1.0f / n;                                   // a NaN is not 0: it stays
+}
+
 // Columns `column` and `column` + 1 of a lane whose sums are complete.
 __device__ __forceinline__ void store_columns(const AttentionCall& call, const AttentionTask& task,
                                               const LaneOutput& to, int column, float a, float b,
-                                              float n) {
+                                              float factor) {
   if (task.is_alone != 0) {
-    const float inverse = n == 0.0f ? 0.0f : 1.0f / n;  // a NaN is not 0: it stays
-    store_pair(call.out, call.out_dtype, to.element + column, a * inverse, b * inverse);
+    store_pair(call.out, call.out_dtype, to.element + column, a * factor, b * factor);
   } else {
     store_pair(call.partial_o, DType::kF32, to.element + column, a, b);
   }
@@ -104,9 +110,11 @@ __device__ __forceinline__ void store_lanes(const AttentionCall& call, const Att
     const float n = over_quad(state.n[i], [](float a, float b) { return a + b; });
     if (lanes[i].lane >= task.lanes) continue;
     const LaneOutput to = lane_output<Tile>(call, task, lanes[i].row, lanes[i].head);
+    const float factor = finishing_factor(task, n);
     REPRISE_UNROLL
     for (int d = 0; d < Tile::kHeadDim / 8; ++d)
-      store_columns(call, task, to, 8 * d + 2 * t, state.o[d][2 * i], state.o[d][2 * i + 1], n);
+      store_columns(call, task, to, 8 * d + 2 * t, state.o[d][2 * i], state.o[d][2 * i + 1],
+                    factor);
     if (t == 0) store_sums(call, task, to, state.m[i], n);
   }
 }
@@ -161,7 +169,7 @@ __device__ __forceinline__ void merge_sums(const AttentionCall& call, const Atte
     }
     const LaneOutput to = lane_output<Tile>(call, task, (task.first_lane + lane) / group,
                                             kv_head * group + (task.first_lane + lane) % group);
-    store_columns(call, task, to, column, a, b, n);
+    store_columns(call, task, to, column, a, b, finishing_factor(task, n));
     if (column == 0) store_sums(call, task, to, m, n);
   }
 }

@@ -46,8 +46,11 @@ class CudaStepAttention final : public StepAttention {
   }
 
   void append_key(WorkKey& key) const override {
-    key.push_back(reinterpret_cast<uint64_t>(cache_.keys));
-    key.push_back(static_cast<uint64_t>(rows_));
+    append_address(key, cache_.keys);
+    append_address(key, cache_.values);
+    for (const int64_t shape : {static_cast<int64_t>(cache_.dtype), cache_.layer_stride,
+                                cache_.head_stride, cache_.kv_heads, cache_.head_dim, rows_})
+      key.push_back(static_cast<uint64_t>(shape));
     attention_.append_key(key);
   }
 

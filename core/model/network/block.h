@@ -21,8 +21,11 @@ class Block {
   [[nodiscard]] int64_t touched_experts() const { return mlp_->touched_experts(); }
   // Before the first block of a step.
   void begin(const StepInput& step) { attention_.begin(step); }
-  // Of the step that began, see StepAttention.
-  void append_key(WorkKey& key) const { attention_.append_key(key); }
+  // Of the step that began, see StepAttention; and where buffers are.
+  void append_key(WorkKey& key) const {
+    attention_.append_key(key);
+    mlp_->append_key(key);
+  }
   // buffers.residual [rows, hidden] = the block's output. With `kept` (ascending), only these rows
   // are wanted, and stand first afterwards; with none of them, only the cache is filled.
   void run(int64_t layer, const StepInput& step, const std::span<const int32_t>* kept);

@@ -3,6 +3,7 @@
 #include "core/model/network/decoder.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <optional>
 #include <vector>
@@ -16,6 +17,12 @@
 
 namespace reprise::model {
 namespace {
+
+// Another number each time.
+uint64_t next_serial() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
 
 class Transformer final : public Decoder {
  public:
@@ -123,14 +130,16 @@ class Transformer final : public Decoder {
   [[nodiscard]] bool comes_again(const StepInput& step) const {
     return runtime() != nullptr && step.logit_rows.size() == step.ids.size() &&
            step.hidden_rows.empty() && step.policy == nullptr && step.score_bias == nullptr &&
-           network_.config.expert_layers() == 0;
+           network_.config.expert_layers() == 0 && !convolution_;
   }
 
-  // What such a step starts kernels with: how many rows, in which buffers (they only ever grow),
-  // and how attention is cut.
+  // What such a step starts kernels with: the weights of this decoder, how many rows, in which
+  // buffers, and how attention is cut. The runtime outlives decoders and caches, and others may
+  // come to lie where they were.
   [[nodiscard]] WorkKey key_of(const StepInput& step) const {
-    WorkKey key = {step.ids.size(), static_cast<uint64_t>(network_.buffers.rows),
-                   reinterpret_cast<uint64_t>(logits_.data())};
+    WorkKey key = {serial_, step.ids.size()};
+    append_address(key, logits_.data());
+    network_.buffers.append_key(key);
     block_.append_key(key);
     return key;
   }
@@ -174,6 +183,7 @@ class Transformer final : public Decoder {
                     DType::kF32);
   }
 
+  const uint64_t serial_ = next_serial();
   Network network_;
   Embed embed_;
   Block block_;

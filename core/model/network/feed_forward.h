@@ -19,6 +19,10 @@ class FeedForward {
   // prepare() must have seen as much.
   void run(const LoadedPart& up, const LoadedPart& down, const void* x, int64_t rows, float* out,
            bool accumulate);
+  void append_key(WorkKey& key) const {
+    append_address(key, up_.data());
+    append_address(key, activated_.data());
+  }
 
  private:
   Network& network_;

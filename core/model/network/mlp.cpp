@@ -1,5 +1,6 @@
 #include "core/model/network/mlp.h"
 
+#include "core/base/error.h"
 #include "core/model/network/experts.h"
 #include "core/model/network/feed_forward.h"
 
@@ -15,6 +16,7 @@ class DenseMlp final : public Mlp {
     feed_forward_.run(layer[Part::kUp], layer[Part::kDown], x, rows, residual,
                       /*accumulate=*/true);
   }
+  void append_key(WorkKey& key) const override { feed_forward_.append_key(key); }
 
  private:
   Network& network_;
@@ -38,6 +40,9 @@ class SparseMlp final : public Mlp {
     if (layer.experts.empty()) return dense_.add(layer, x, rows, residual);
     experts_.add(layer, x, rows, residual);
     touched_experts_ += experts_.touched();
+  }
+  void append_key(WorkKey&) const override {
+    REPRISE_CHECK(false, "rows are sorted by expert on the host: no step is another's work");
   }
   [[nodiscard]] int64_t touched_experts() const override { return touched_experts_; }
 

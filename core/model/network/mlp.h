@@ -15,6 +15,8 @@ class Mlp {
   virtual void prepare(int64_t rows) = 0;
   // residual [rows, hidden] f32 += MLP of `layer` (x), x [rows, hidden] in the network's dtype.
   virtual void add(const PartSet& layer, const void* x, int64_t rows, float* residual) = 0;
+  // Where its buffers are; of a dense MLP, whose work may be given to a device again.
+  virtual void append_key(WorkKey& key) const = 0;
   // Experts whose matrices were read since prepare(), counted in each layer; 0: the model has none.
   [[nodiscard]] virtual int64_t touched_experts() const { return 0; }
 };

@@ -43,6 +43,11 @@ void Activations::prepare(const ModelConfig& config, DType dtype, int64_t wanted
   rows = wanted_rows;
 }
 
+void Activations::append_key(WorkKey& key) const {
+  for (const Buffer* buffer : {&residual, &normed, &normed_mlp, &qkv, &attended, &cos, &sin})
+    append_address(key, buffer->data());
+}
+
 void Network::norm(const LoadedPart& part, const float* x, int64_t rows, void* out,
                    DType out_dtype) const {
   kernels::NormCall{.is_rms = config.norm == Norm::kRms,

@@ -28,6 +28,8 @@ struct Activations {
   Buffer cos, sin;    // [rows, rotated pairs] f32
 
   void prepare(const ModelConfig& config, DType dtype, int64_t wanted_rows, const Context& context);
+  // Where all of them are.
+  void append_key(WorkKey& key) const;
 };
 
 struct Network {

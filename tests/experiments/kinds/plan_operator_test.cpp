@@ -102,10 +102,20 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryMethod, ::testing::ValuesIn([] {
 TEST(LeastCacheBytes, CountsTheLargestPoolAndTheTokensOfTheOthers) {
   // Sequences of 70 + 20 tokens, and the one that the last step would draw.
   const double pool = 5 * 91 * static_cast<double>(kv_token_bytes(problem()));
-  EXPECT_EQ(least_cache_bytes({{"contiguous", Json::object()}}, problem()), pool);
-  EXPECT_EQ(
-      least_cache_bytes({{"contiguous", Json::object()}, {"recompute", Json::object()}}, problem()),
-      pool + (48 + 5 * 42) * static_cast<double>(kv_token_bytes(problem())));
+  EXPECT_EQ(least_cache_bytes({{"contiguous", Json::object()}}, problem(), Device::kCpu), pool);
+  EXPECT_EQ(least_cache_bytes({{"contiguous", Json::object()}, {"recompute", Json::object()}},
+                              problem(), Device::kCpu),
+            pool + (48 + 5 * 42) * static_cast<double>(kv_token_bytes(problem())));
+}
+
+// A device that is no CPU gives a pool its memory when it is made.
+TEST(LeastCacheBytes, CountsEveryPoolWhereEachIsGrantedWhole) {
+  const MethodChoice contiguous = {"contiguous", Json::object()}, paged = {"paged", Json::object()};
+  const auto bytes = [](const std::vector<MethodChoice>& methods) {
+    return least_cache_bytes(methods, problem(), Device::kCuda);
+  };
+  EXPECT_EQ(bytes({contiguous}), 5 * 91 * static_cast<double>(kv_token_bytes(problem())));
+  EXPECT_EQ(bytes({contiguous, paged, paged}), bytes({contiguous}) + 2 * bytes({paged}));
 }
 
 TEST(MakeOperators, UnknownMethodsAreNamed) {

@@ -80,10 +80,10 @@ TEST(TorchMethods, HoldOneCacheTogether) {
   const AttentionProblem problem = attention_problem(attention_group(kSettings));
   const MethodChoice naive = {"torch_naive", Json::object()}, sdpa = {"torch_sdpa", Json::object()};
   const auto cache = static_cast<double>(PrivateCache::bytes(problem));
-  EXPECT_EQ(least_cache_bytes({naive, sdpa}, problem), cache);
+  EXPECT_EQ(least_cache_bytes({naive, sdpa}, problem, Device::kCpu), cache);
   const MethodChoice contiguous = {"contiguous", Json::object()};
-  EXPECT_EQ(least_cache_bytes({contiguous, naive, sdpa}, problem),
-            cache + least_cache_bytes({contiguous}, problem));
+  EXPECT_EQ(least_cache_bytes({contiguous, naive, sdpa}, problem, Device::kCpu),
+            cache + least_cache_bytes({contiguous}, problem, Device::kCpu));
 }
 
 TEST(TorchMethods, TakeNoOptions) {

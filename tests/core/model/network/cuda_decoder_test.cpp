@@ -208,6 +208,52 @@ TEST_F(CudaModel, DecodeStepsOfOneShapeAreReplayed) {
   EXPECT_LE(max_difference(replayed, whole), 0.28);
 }
 
+// Of a prompt computed token by token, in blocks of so many tokens.
+std::vector<float> logits_in_blocks(Decoder& decoder, int64_t block_tokens,
+                                    const Context& context) {
+  engine::Engine engine(context, decoder,
+                        methods::make_method("paged", {{"block_tokens", block_tokens}}),
+                        {.limits = {.max_batch = 1, .max_sequence_tokens = 48},
+                         .kv_dtype = DType::kBF16,
+                         .step_tokens = 1});
+  std::vector<float> logits;
+  engine.observe_logits([&](const engine::LogitsRow& row) {
+    logits.insert(logits.end(), row.logits.begin(), row.logits.end());
+  });
+  engine.submit(
+      {.id = 1, .prompt = some_ids(20), .max_new_tokens = 0, .logits = engine::LogitsMode::kAll});
+  engine::require_served(engine.run());
+  return logits;
+}
+
+// Caches of one size come to lie where another's were, with other strides: nothing of theirs is
+// replayed.
+TEST_F(CudaModel, RecordedStepsAreOfOneLayoutOfTheCache) {
+  load(small_model("llama-2-7b", 32), DType::kBF16);
+  const std::vector<float> want = logits_in_blocks(*decoder_, 8, context_);
+  decoder_.reset();
+  open({});
+  Decoder& decoder = load(small_model("llama-2-7b", 32), DType::kBF16);
+  for (const int64_t block_tokens : {16, 16, 8, 8})
+    EXPECT_LE(max_difference(logits_in_blocks(decoder, block_tokens, context_), want),
+              block_tokens == 8 ? 0.0 : 0.28)
+        << "blocks of " << block_tokens;
+}
+
+// A decoder that is loaded after another was dropped finds its memory, and has other weights.
+TEST_F(CudaModel, RecordedStepsAreOfOneDecoder) {
+  const Json config = small_model("llama-2-7b", 32);
+  std::map<uint64_t, std::vector<float>> first;
+  for (int time = 0; time < 8; ++time)
+    for (const uint64_t seed : {1, 2}) {
+      decoder_.reset();
+      decoder_ = random_decoder(config, context_, DType::kBF16, seed);
+      const std::vector<float> logits = logits_in_blocks(*decoder_, 16, context_);
+      const auto [at, is_new] = first.emplace(seed, logits);
+      ASSERT_EQ(logits, at->second) << "load " << time << " of weights of seed " << seed;
+    }
+}
+
 TEST_F(CudaModel, SampledTokensAreThoseOfTheSameLogitsOnTheCpu) {
   Decoder& decoder = load(small_model("llama-2-7b", 32), DType::kBF16);
   const engine::SamplingOptions sampling{.temperature = 0.8, .top_p = 0.9, .top_k = 20, .seed = 5};

@@ -52,11 +52,9 @@ std::string torch_absence(Device memory) {
       call_torch([] { return std::string(torch_functions().cuda_absence()); });
   if (absence.empty()) return "";
   return fmt::format(
-      "libtorch {} does not compute on CUDA devices here: {}. It takes the torch folder of a wheel "
-      "for "
-      "CUDA, with which torch.cuda.is_available() (./setup.sh --torch brings one for CPUs): "
-      "configure "
-      "with -DREPRISE_TORCH=FOLDER and build again.",
+      "libtorch {} does not compute on CUDA devices here: {}. Configure with "
+      "-DREPRISE_TORCH=FOLDER, the torch folder of a wheel for CUDA, with which "
+      "torch.cuda.is_available(), and build again (./setup.sh --torch brings one for CPUs).",
       torch_version(), absence);
 }
 

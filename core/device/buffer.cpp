@@ -130,6 +130,13 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   return *this;
 }
 
+void Buffer::write(size_t first, const void* host, size_t bytes) {
+  REPRISE_CHECK(first + bytes <= this->bytes(), "{} bytes from {} on of {}", bytes, first,
+                this->bytes());
+  if (runtime_ != nullptr) return runtime_->copy_in(as<std::byte>() + first, host, bytes);
+  if (bytes > 0) std::memcpy(as<std::byte>() + first, host, bytes);
+}
+
 Buffer::~Buffer() {
   if (runtime_ != nullptr) runtime_->release(data_, bytes_);
 }

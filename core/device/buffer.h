@@ -84,6 +84,9 @@ class Buffer {
     return static_cast<const T*>(data());
   }
 
+  // The bytes from `first` on become those of the host, which may be changed when the call returns.
+  void write(size_t first, const void* host, size_t bytes);
+
  private:
   AlignedBuffer host_;
   std::shared_ptr<DeviceRuntime> runtime_;  // of what follows

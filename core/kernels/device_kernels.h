@@ -60,6 +60,7 @@ class DeviceKernels {
                                                                  const Context& context) = 0;
   [[nodiscard]] virtual std::unique_ptr<StepAttention> make_step_attention() = 0;
   virtual void require_head_dim(int64_t head_dim) const = 0;
+  virtual void require_kv_dtype(DType dtype) const = 0;
   // Microseconds that one layer's attention over the run takes the device, by its cost model: to be
   // compared with other ways of reading the same run.
   [[nodiscard]] virtual double reads_us(const RunReads& reads) const = 0;

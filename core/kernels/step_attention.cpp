@@ -59,4 +59,9 @@ void require_head_dim(const Context& context, int64_t head_dim) {
     device->require_head_dim(head_dim);
 }
 
+void require_kv_dtype(const Context& context, DType dtype) {
+  if (const DeviceKernels* device = device_kernels(context, "attention"))
+    device->require_kv_dtype(dtype);
+}
+
 }  // namespace reprise::kernels

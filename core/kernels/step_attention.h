@@ -39,7 +39,8 @@ class StepAttention {
 
 std::unique_ptr<StepAttention> make_step_attention(const Context& context);
 
-// Throws the ShapeError that begin() would for heads of this size, with what there is.
+// Throw what begin() would for heads of this size, and for a cache of this dtype.
 void require_head_dim(const Context& context, int64_t head_dim);
+void require_kv_dtype(const Context& context, DType dtype);
 
 }  // namespace reprise::kernels

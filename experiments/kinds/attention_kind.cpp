@@ -242,7 +242,7 @@ std::string AttentionKind::missing(const MethodChoice& method) const {
 
 void AttentionKind::check(const Group& group) {
   Problems problems;
-  problems.collect([&] { Bench::check_cache(group, context_.device); });
+  problems.collect([&] { kernels::require_kv_dtype(context_, group.kv_dtype); });
   problems.collect([&] { (void)width_of(group, context_.device); });  // contradicts itself?
   problems.collect([&] {
     const AttentionProblem problem = attention_problem(group);

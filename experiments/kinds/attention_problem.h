@@ -33,6 +33,11 @@ struct AttentionProblem {
 // share kv_heads evenly.
 [[nodiscard]] AttentionProblem attention_problem(const Group& group);
 
+// Of our outputs: bf16 beside keys in bf16, else f32.
+[[nodiscard]] inline DType output_dtype(const AttentionProblem& problem) {
+  return problem.kv_dtype == DType::kBF16 ? DType::kBF16 : DType::kF32;
+}
+
 // Keys and values of one token in this layer.
 [[nodiscard]] int64_t kv_token_bytes(const AttentionProblem& problem);
 

@@ -8,6 +8,7 @@
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
 #include "core/kernels/fetch_calibration.h"
+#include "core/kernels/step_attention.h"
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/kinds/costs.h"
 #include "experiments/kinds/shared_info.h"
@@ -167,17 +168,9 @@ void Bench::check_loadable(const Group& group, const Context& context) {
   model::check_loadable(resolve_model(group.model.model), load_options(group), context);
 }
 
-void Bench::check_cache(const Group& group, Device device) {
-  if (device != Device::kCpu && group.kv_dtype == DType::kF32)
-    raise(
-        "a KV cache of f32 on device {}: its attention multiplies bf16 or f16 alone; choose one of "
-        "these for the cache (--set kv_dtype=f16), or --device cpu",
-        name_of(device));
-}
-
 void Bench::check_model(const Group& group) {
   Problems problems;
-  problems.collect([&] { check_cache(group, context_.device); });
+  problems.collect([&] { kernels::require_kv_dtype(context_, group.kv_dtype); });
   if (const model::ModelConfig shape = config(group); !shape.has_head)
     problems.add(fmt::format(
         "model {} has no head that makes logits, so that it generates nothing: take a decoder",

@@ -33,8 +33,6 @@ class Bench {
   // Throws Error where the group's model cannot be loaded on the context's device: its dtype, its
   // shape, its checkpoint's headers.
   static void check_loadable(const Group& group, const Context& context);
-  // Throws Error where a device does not attend to keys of the group's dtype.
-  static void check_cache(const Group& group, Device device);
   // The part of check() that is about the model: that it can be loaded, and generates. Its
   // checkpoint's headers are read once, whatever the number of groups.
   void check_model(const Group& group);

@@ -7,7 +7,7 @@ namespace {
 
 void bring(const std::shared_ptr<DeviceRuntime>& runtime, std::span<const float> host, Buffer& to) {
   if (to.bytes() < host.size_bytes()) to = Buffer(runtime, host.size_bytes());
-  runtime->copy_in(to.data(), host.data(), host.size_bytes());
+  to.write(0, host.data(), host.size_bytes());
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ void DeviceStep::set_rows(std::span<const float> keys, std::span<const float> va
   bring(runtime_, keys, keys_);
   bring(runtime_, values, values_);
   bring(runtime_, queries, queries_);
-  const size_t bytes = queries.size() * size_of(out_dtype());
+  const size_t bytes = queries.size() * size_of(output_dtype(problem_));
   if (output_.bytes() < bytes) output_ = Buffer(runtime_, bytes);
 }
 
@@ -41,12 +41,14 @@ kernels::QueryView DeviceStep::queries() const {
   return {.data = queries_.as<float>(), .row_stride = problem_.q_dim(), .heads = problem_.heads};
 }
 
-kernels::OutputView DeviceStep::output() { return {.data = output_.data(), .dtype = out_dtype()}; }
+kernels::OutputView DeviceStep::output() {
+  return {.data = output_.data(), .dtype = output_dtype(problem_)};
+}
 
 void DeviceStep::read_output(std::span<float> out) {
-  std::vector<std::byte> bytes(out.size() * size_of(out_dtype()));
+  std::vector<std::byte> bytes(out.size() * size_of(output_dtype(problem_)));
   runtime_->copy_out(bytes.data(), output_.data(), bytes.size());
-  convert(bytes.data(), out_dtype(), out.data(), DType::kF32, out.size());
+  convert(bytes.data(), output_dtype(problem_), out.data(), DType::kF32, out.size());
 }
 
 }  // namespace reprise::experiments

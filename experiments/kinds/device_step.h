@@ -32,11 +32,6 @@ class DeviceStep {
   [[nodiscard]] kernels::QueryView queries() const;
   [[nodiscard]] kernels::OutputView output();
 
-  // Of outputs: bf16 beside keys in bf16, else f32.
-  [[nodiscard]] DType out_dtype() const {
-    return problem_.kv_dtype == DType::kBF16 ? DType::kBF16 : DType::kF32;
-  }
-
  private:
   AttentionProblem problem_;
   std::shared_ptr<DeviceRuntime> runtime_;

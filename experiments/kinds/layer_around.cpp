@@ -31,11 +31,7 @@ Buffer activations(int64_t rows, int64_t cols, DType dtype, const Context& conte
   const auto bytes = static_cast<size_t>(rows * cols) * size_of(dtype);
   Buffer buffer(context.runtime, bytes);
   const std::vector<char> values(bytes, char{60});
-  if (context.runtime != nullptr) {
-    context.runtime->copy_in(buffer.data(), values.data(), bytes);
-  } else {
-    std::copy(values.begin(), values.end(), buffer.as<char>());
-  }
+  buffer.write(0, values.data(), bytes);
   return buffer;
 }
 

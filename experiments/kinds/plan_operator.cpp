@@ -255,8 +255,7 @@ kernels::AttentionParams PlanOperator::params() const { return {.scale = score_s
 
 kernels::OutputView PlanOperator::output() {
   if (on_device_) return on_device_->output();
-  const DType dtype = problem_.kv_dtype == DType::kBF16 ? DType::kBF16 : DType::kF32;
-  return {.data = output_.data(), .dtype = dtype};
+  return {.data = output_.data(), .dtype = output_dtype(problem_)};
 }
 
 void PlanOperator::attend() {

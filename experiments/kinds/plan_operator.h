@@ -41,7 +41,7 @@ class PlanOperator final : public AttentionOperator {
       const double u = epsilon_of(problem_.kv_dtype) / 2;
       return {.queries = u,
               .weights = u,
-              .outputs = on_device_->out_dtype() == DType::kBF16 ? u : 0.0,
+              .outputs = output_dtype(problem_) == DType::kBF16 ? u : 0.0,
               .sums = 1e-4};
     }
     if (problem_.kv_dtype != DType::kBF16) return {.sums = 1e-4};

@@ -94,8 +94,8 @@ void PrivateCache::bring() {
     parallel_for(context_, packed_tokens_,
                  [&](int64_t token, int) { store(sequence, token, host, token); });
     const size_t to = static_cast<size_t>(sequence) * bytes;
-    context_.runtime->copy_in(keys_.as<char>() + to, host.keys, bytes);
-    context_.runtime->copy_in(values_.as<char>() + to, host.values, bytes);
+    keys_.write(to, host.keys, bytes);
+    values_.write(to, host.values, bytes);
   }
   bring_newest();
 }
@@ -107,8 +107,8 @@ void PrivateCache::bring_newest() {
     host.tokens = 1;
     store(sequence, packed_tokens_ - 1, host, 0);
     const size_t to = static_cast<size_t>(sequence) * bytes;
-    context_.runtime->copy_in(newest_keys_.as<char>() + to, host.keys, bytes);
-    context_.runtime->copy_in(newest_values_.as<char>() + to, host.values, bytes);
+    newest_keys_.write(to, host.keys, bytes);
+    newest_values_.write(to, host.values, bytes);
   }
 }
 
@@ -172,11 +172,7 @@ void TorchAttentionOperator::settle() {
   for (int64_t sequence = 0; sequence < problem_.batch; ++sequence) {
     const std::span<const float> q = values_.query(sequence, tokens_ - 1);
     convert(q.data(), DType::kF32, row.data(), step_.q_dtype, dim);
-    auto* const to = queries_.as<std::byte>() + static_cast<size_t>(sequence) * bytes;
-    if (runtime_ != nullptr)
-      runtime_->copy_in(to, row.data(), bytes);
-    else
-      std::copy(row.begin(), row.end(), to);
+    queries_.write(static_cast<size_t>(sequence) * bytes, row.data(), bytes);
   }
   step_.tokens = tokens_;
   attention_.emplace(step_);

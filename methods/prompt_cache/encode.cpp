@@ -51,10 +51,6 @@ void append_seen(std::span<const SeenRun> seen, int32_t first, kv::AttentionPlan
   }
 }
 
-}  // namespace
-
-namespace {
-
 // Into keys and values that lie where the model computes.
 void compute_into(const kv::CacheView& states, model::Decoder& decoder, const PlacedTokens& placed,
                   const EncodeOptions& options, std::span<const SeenRun> seen,
@@ -83,19 +79,30 @@ void compute_into(const kv::CacheView& states, model::Decoder& decoder, const Pl
   }
 }
 
+kv::SegmentShape shape_of(const model::Decoder& decoder, const PlacedTokens& placed,
+                          const EncodeOptions& options) {
+  return state_shape(decoder.config(), std::ssize(placed.tokens), options.kv_dtype);
+}
+
+std::shared_ptr<kv::DeviceSegment> compute_on_device(model::Decoder& decoder,
+                                                     const PlacedTokens& placed,
+                                                     const EncodeOptions& options,
+                                                     std::span<const SeenRun> seen,
+                                                     model::LayerPolicy* policy) {
+  auto states =
+      std::make_shared<kv::DeviceSegment>(decoder.runtime(), shape_of(decoder, placed, options));
+  compute_into(states->view(), decoder, placed, options, seen, policy);
+  return states;
+}
+
 }  // namespace
 
 kv::SegmentBuffer compute_states(model::Decoder& decoder, const PlacedTokens& placed,
                                  const EncodeOptions& options, std::span<const SeenRun> seen,
                                  model::LayerPolicy* policy) {
-  const kv::SegmentShape shape =
-      state_shape(decoder.config(), std::ssize(placed.tokens), options.kv_dtype);
-  if (decoder.runtime() != nullptr) {
-    const kv::DeviceSegment states(decoder.runtime(), shape);
-    compute_into(states.view(), decoder, placed, options, seen, policy);
-    return states.to_host();
-  }
-  kv::SegmentBuffer states(shape);
+  if (decoder.runtime() != nullptr)
+    return compute_on_device(decoder, placed, options, seen, policy)->to_host();
+  kv::SegmentBuffer states(shape_of(decoder, placed, options));
   compute_into(states.view(), decoder, placed, options, seen, policy);
   return states;
 }
@@ -104,16 +111,13 @@ std::shared_ptr<const SharedStates> compute_shared_states(model::Decoder& decode
                                                           const PlacedTokens& placed,
                                                           const EncodeOptions& options,
                                                           std::span<const SeenRun> seen) {
-  const kv::SegmentShape shape =
-      state_shape(decoder.config(), std::ssize(placed.tokens), options.kv_dtype);
   if (decoder.runtime() == nullptr) {
-    const auto states = std::make_shared<kv::SegmentBuffer>(shape);
-    compute_into(states->view(), decoder, placed, options, seen, /*policy=*/nullptr);
+    const auto states =
+        std::make_shared<const kv::SegmentBuffer>(compute_states(decoder, placed, options, seen));
     return std::make_shared<const SharedStates>(
         SharedStates{.view = states->view(), .owner = states});
   }
-  const auto states = std::make_shared<kv::DeviceSegment>(decoder.runtime(), shape);
-  compute_into(states->view(), decoder, placed, options, seen, /*policy=*/nullptr);
+  const auto states = compute_on_device(decoder, placed, options, seen, /*policy=*/nullptr);
   return std::make_shared<const SharedStates>(
       SharedStates{.view = states->view(), .owner = states, .arriving = states.get()});
 }

@@ -1,5 +1,7 @@
 #include "core/kernels/cuda/attention.cuh"
 
+#include <initializer_list>
+
 #include "core/base/error.h"
 #include "core/kernels/cuda/launch.cuh"
 #include "core/kernels/cuda/merge.cuh"
@@ -30,14 +32,10 @@ void DeviceAttention::begin(const kv::AttentionPlan& plan, int64_t heads,
 void DeviceAttention::append_key(std::vector<uint64_t>& key) const {
   const AttentionCall call = image_.call(arrays_.data());
   const ScheduleImage::Merge merge = image_.merge(arrays_.data());
-  for (const void* address :
-       {static_cast<const void*>(call.tasks), static_cast<const void*>(call.caches),
-        static_cast<const void*>(call.block_offsets), static_cast<const void*>(call.row_positions),
-        static_cast<const void*>(call.alibi_slopes), static_cast<const void*>(row_slots()),
-        static_cast<const void*>(merge.rows), static_cast<const void*>(merge.begin),
-        static_cast<const void*>(merge.entries), static_cast<const void*>(o_.data()),
-        static_cast<const void*>(m_.data()), static_cast<const void*>(n_.data())})
-    key.push_back(reinterpret_cast<uint64_t>(address));
+  for (const void* address : std::initializer_list<const void*>{
+           call.tasks, call.caches, call.block_offsets, call.row_positions, call.alibi_slopes,
+           row_slots(), merge.rows, merge.begin, merge.entries, o_.data(), m_.data(), n_.data()})
+    append_address(key, address);
   key.push_back(static_cast<uint64_t>(merge.merged));
   for (const TileLaunch& tiles : image_.launches())
     key.push_back(static_cast<uint64_t>(tiles.shape) << 40 |

@@ -117,6 +117,7 @@ class CudaKernels final : public DeviceKernels {
     return cuda::make_step_attention(device_);
   }
   void require_head_dim(int64_t head_dim) const override { cuda::require_head_dim(head_dim); }
+  void require_kv_dtype(DType dtype) const override { cuda::require_kv_dtype(dtype); }
   [[nodiscard]] double reads_us(const RunReads& reads) const override {
     return cuda::reads_us(reads, model_of(device_));
   }

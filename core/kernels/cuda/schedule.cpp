@@ -17,11 +17,7 @@ constexpr int64_t kCopyBytes = 16;                 // of one cp.async
 constexpr int64_t kCopyElements = kCopyBytes / 2;  // of bf16 or f16
 
 void require_cache(const kv::CacheView& cache) {
-  if (cache.dtype == DType::kF32)
-    raise(
-        "a KV cache of f32 on device cuda: its attention kernel multiplies bf16 or f16 alone; "
-        "choose "
-        "one of these for the cache, or --device cpu");
+  require_kv_dtype(cache.dtype);
   const auto address = [](const void* data) {
     return static_cast<int64_t>(reinterpret_cast<uintptr_t>(data));
   };
@@ -29,8 +25,7 @@ void require_cache(const kv::CacheView& cache) {
       (cache.layer_stride | cache.head_stride) % kCopyElements != 0)
     raise(
         "a KV cache on device cuda must be aligned to {} bytes; its keys are at {}, its values at "
-        "{}, "
-        "layers {} and heads {} elements apart",
+        "{}, layers {} and heads {} elements apart",
         kCopyBytes, cache.keys, cache.values, cache.layer_stride, cache.head_stride);
 }
 

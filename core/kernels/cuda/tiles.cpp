@@ -152,9 +152,16 @@ void require_head_dim(int64_t head_dim) {
   for (const int dim : kHeadDims) known += (known.empty() ? "" : ", ") + std::to_string(dim);
   raise_shape(
       "head_dim {}: the CUDA attention kernel is compiled for {}; use --device cpu, or add the "
-      "size "
-      "to kHeadDims in core/kernels/cuda/tiles.h",
+      "size to kHeadDims in core/kernels/cuda/tiles.h",
       head_dim, known);
+}
+
+void require_kv_dtype(DType dtype) {
+  if (dtype == DType::kF32)
+    raise(
+        "a KV cache of f32 on device cuda: its attention multiplies bf16 or f16 alone; choose one "
+        "of these for the cache (--set kv_dtype=f16 of an experiment, else --kv-dtype f16), or "
+        "--device cpu");
 }
 
 std::string text_of(const TileShape& shape) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/dtype.h"
 #include "core/kernels/cuda/roofline.h"
 #include "core/kernels/run_reads.h"
 
@@ -69,6 +70,8 @@ constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline constexpr std::array<int, 5> kHeadDims = {32, 64, 80, 96, 128};
 // Throws ShapeError, naming the sizes there are, for any other.
 void require_head_dim(int64_t head_dim);
+// Throws Error, with the remedy, for keys that tensor cores do not multiply: f32.
+void require_kv_dtype(DType dtype);
 
 // Throws ShapeError for a shape that is not compiled for the head size, and Error where it is
 // by_warpgroups and the program has no code for sm_90a.

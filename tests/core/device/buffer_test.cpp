@@ -178,6 +178,19 @@ TEST(Buffer, BelongsToTheCpuWithoutARuntime) {
   EXPECT_EQ(moved.as<char>()[99], 1);
 }
 
+TEST(Buffer, IsWrittenFromTheHostWhereverItIs) {
+  const auto device = std::make_shared<HostRuntime>();
+  for (const std::shared_ptr<DeviceRuntime>& runtime :
+       {std::shared_ptr<DeviceRuntime>(), std::shared_ptr<DeviceRuntime>(device)}) {
+    Buffer buffer(runtime, 4);
+    buffer.write(1, "ab", 2);
+    buffer.write(4, nullptr, 0);
+    EXPECT_EQ(std::memcmp(buffer.data(), "\0ab\0", 4), 0);
+    ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    EXPECT_DEATH(buffer.write(3, "ab", 2), "2 bytes from 3 on of 4");
+  }
+}
+
 TEST(Buffer, BelongsToTheRuntimeThatItIsMadeOfAndIsGivenBackOnce) {
   const auto runtime = std::make_shared<HostRuntime>();
   Buffer a(runtime, 100);

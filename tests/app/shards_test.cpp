@@ -22,6 +22,7 @@ using Command = std::vector<std::string>;
 
 constexpr int kProcesses = 4;
 constexpr size_t kPoints = 16;
+constexpr size_t kPointsOfGroup = 2;
 
 class ShardsTest : public ::testing::Test {
  protected:
@@ -83,23 +84,26 @@ class ShardsTest : public ::testing::Test {
   [[nodiscard]] size_t lines(const std::string& out) const {
     size_t count = 0;
     for (const auto& entry : fs::directory_iterator(dir_ / out))
-      if (entry.path().extension() == ".jsonl") {
-        const std::string text = read_file(entry.path());
-        count += static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
-      }
+      if (entry.path().extension() == ".jsonl") count += lines_of(entry.path());
     return count;
+  }
+  [[nodiscard]] static size_t lines_of(const fs::path& file) {
+    if (!fs::exists(file)) return 0;
+    const std::string text = read_file(file);
+    return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
   }
   [[nodiscard]] std::uintmax_t bytes_of(const fs::path& file) const {
     std::error_code error;
     const auto size = fs::file_size(file, error);
     return error ? 0 : size;
   }
-  // The first of the files that has a record; a process that wrote one is at its next group.
+  // The first of the files that has a group's records; the process that wrote them is at its next
+  // group. One that is killed while its records are half on the disk loses them too.
   [[nodiscard]] size_t first_written(const std::vector<fs::path>& files) const {
     const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(240);
     while (std::chrono::steady_clock::now() < latest) {
       for (size_t i = 0; i < files.size(); ++i)
-        if (bytes_of(files[i]) > 0) return i;
+        if (lines_of(files[i]) >= kPointsOfGroup) return i;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     ADD_FAILURE() << "no process has written a record";

@@ -22,11 +22,11 @@ constexpr std::string_view kSuffix = ".unfinished";
   raise("{} {} failed: {}", what, path.string(), std::strerror(errno));
 }
 
-// The rename itself reaches the disk with the folder.
+// Flushes the folder of `path` to the disk, and with it the rename.
 void flush_folder_of(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // not every file system lets a folder be opened; the rename stands
+  if (descriptor < 0) return;  // some file systems refuse this; the rename is done anyway
   ::fsync(descriptor);
   ::close(descriptor);
 }

@@ -22,10 +22,10 @@ namespace reprise {
 namespace {
 
 constexpr size_t kMostOutput = size_t{64} << 20;
-// The lowest there are: other real-time programs of the machine know why they are.
+// The lowest real-time priorities, so that other real-time programs keep theirs above us.
 constexpr int kOurPriority = 2, kChildPriority = 1;
 
-// A pipe whose ends close with it, and with any program that is started.
+// A pipe whose ends are closed by the destructor and in every program that is started.
 class Pipe {
  public:
   Pipe() {
@@ -48,7 +48,7 @@ class Pipe {
   std::array<int, 2> ends_ = {-1, -1};
 };
 
-// Appends what is there; false at the end of the stream.
+// Appends the bytes that can be read now; returns false at the end of the stream.
 bool read_some(int file, std::string& text) {
   std::array<char, 1 << 16> bytes;
   const ssize_t count = ::read(file, bytes.data(), bytes.size());
@@ -68,13 +68,13 @@ void read_both(const Pipe& out, const Pipe& err, ChildResult& result, const std:
     if (stop) throw Interrupted{};
     for (size_t i = 0; i < files.size(); ++i)
       if (files[i].revents != 0 && !read_some(files[i].fd, i == 0 ? result.out : result.err))
-        files[i].fd = -1;  // poll passes over it
+        files[i].fd = -1;  // poll ignores it
     if (result.out.size() + result.err.size() > kMostOutput)
       raise("{} printed more than {} MiB, more than is kept of a program", name, kMostOutput >> 20);
   }
 }
 
-// The end of what a program said, where the reason usually stands.
+// The end of a program's standard error, where the reason usually stands.
 std::string last_words(const std::string& err) {
   constexpr size_t kMost = 400;
   std::string text = err.substr(err.size() > kMost ? err.size() - kMost : 0);
@@ -99,7 +99,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const ChildS
   if (streams.err >= 0) posix_spawn_file_actions_adddup2(&actions, streams.err, 2);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // A program whose reader has gone ends quietly, whatever our own parent had us ignore.
+  // Restores SIGPIPE's default, so that a program ends quietly when its reader has gone.
   sigset_t defaults;
   sigemptyset(&defaults);
   sigaddset(&defaults, SIGPIPE);
@@ -161,7 +161,7 @@ ChildResult run_child(const std::vector<std::string>& command, const std::atomic
   read_both(out, err, result, command[0], stop);
   const ChildEnd end = child.wait();
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (stop) throw Interrupted{};  // the terminal's Ctrl-C reaches the child as well
+  if (stop) throw Interrupted{};  // Ctrl-C in a terminal reaches the child as well
   if (end.signal != 0)
     raise("{} crashed: signal {} ({}). {}\nThe command was: {}", command[0], end.signal,
           strsignal(end.signal), last_words(result.err), fmt::join(command, " "));

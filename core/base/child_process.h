@@ -1,4 +1,4 @@
-// The one way to start another program.
+// Starts other programs and waits for them.
 #pragma once
 
 #include <sys/types.h>
@@ -9,32 +9,31 @@
 
 namespace reprise {
 
-// Thrown where the caller asked to stop; not an error.
+// Thrown when the caller asked to stop. It is not an error.
 struct Interrupted {};
 
-// Has this process and the programs it starts from now on preempt all programs of ordinary priority
-// on this machine (SCHED_FIFO, the programs one step below this process, so that it can still stop
-// them). Throws Error where the system does not allow it.
+// Gives this process and the programs that it starts from now on real-time priority (SCHED_FIFO),
+// above all programs of ordinary priority. The started programs run one step below this process, so
+// that it can still stop them. Throws Error if the system does not allow it.
 void use_realtime_priority();
 
-// Open files that become a program's standard streams. -1: it reads nothing, and prints where this
-// process does.
+// Open file descriptors that become a program's standard streams. -1 means /dev/null for `in`, and
+// this process's own stream for `out` and `err`.
 struct ChildStreams {
   int in = -1, out = -1, err = -1;
 };
 
 // How a program ended.
 struct ChildEnd {
-  int status = 0;  // that it ended with
-  int signal = 0;  // that ended it; 0: none
+  int status = 0;  // exit status, 0 if a signal ended the program
+  int signal = 0;  // the signal that ended the program, or 0
 
   [[nodiscard]] bool is_success() const { return status == 0 && signal == 0; }
-  // As shells count: the status, or 128 and the signal.
+  // The exit code as shells count it: the status, or 128 + the signal.
   [[nodiscard]] int code() const { return signal == 0 ? status : 128 + signal; }
 };
 
-// A program under way. It does not outlive this object: destroyed before it was waited for, it is
-// killed.
+// A running program. The destructor kills it if wait() was not called.
 class ChildProcess {
  public:
   // Starts command[0], a path or a name found in PATH. Throws Error naming it and the reason.
@@ -43,13 +42,13 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
   ~ChildProcess();
 
-  // Nothing happens to one that was waited for.
+  // Sends a signal to the program; does nothing after wait().
   void send(int signal) const;
-  // Once.
+  // Waits for the program to end. Called at most once.
   ChildEnd wait();
 
  private:
-  pid_t pid_ = 0;  // 0: it was waited for
+  pid_t pid_ = 0;  // 0 after wait()
 };
 
 struct ChildResult {
@@ -57,10 +56,9 @@ struct ChildResult {
   double wall_s = 0;  // from its start to its end
 };
 
-// Runs a program to its end without standard input and keeps what it prints. Throws Error with the
-// command and the end of its standard error if it cannot be started, ends with a status other than
-// 0, is ended by a signal, or prints more than 64 MiB; Interrupted once `stop` is true, after the
-// child has been ended too.
+// Runs a program to its end, without standard input, and keeps what it prints. Throws Error with
+// the command and the end of its standard error if it cannot be started, fails, is ended by a
+// signal, or prints more than 64 MiB. Once `stop` is true, ends the program and throws Interrupted.
 ChildResult run_child(const std::vector<std::string>& command, const std::atomic<bool>& stop);
 
 }  // namespace reprise

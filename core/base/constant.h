@@ -1,4 +1,4 @@
-// From a number known when the program runs to one known when it is compiled.
+// Turns a number known at run time into a compile-time constant.
 #pragma once
 
 #include <type_traits>
@@ -6,9 +6,9 @@
 
 namespace reprise {
 
-// Calls use(std::integral_constant<int, n>) for the one of `kFirst`, `kRest`... that `n` is, and
-// with the last of them for any other n. One comparison each, in their order, which compilers make
-// a jump table of where that is better.
+// Calls use(std::integral_constant<int, k>) with the k among `kFirst`, `kRest`... that equals n;
+// any other n gets the last of them. Compares in their order; compilers make a jump table of it
+// where that is faster.
 template <int kFirst, int... kRest, typename Use>
 [[gnu::always_inline]] inline void with_constant(int n, Use&& use) {
   if constexpr (sizeof...(kRest) == 0) {

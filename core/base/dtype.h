@@ -22,7 +22,7 @@ constexpr double epsilon_of(DType dtype) {
   return dtype == DType::kF32 ? 0x1p-23 : dtype == DType::kBF16 ? 0x1p-7 : 0x1p-10;
 }
 
-// Upper half of an f32. Conversion from f32 rounds to nearest even and keeps NaN a NaN.
+// The upper half of an f32. Conversion from f32 rounds to nearest even and keeps a NaN a NaN.
 struct bf16 {
   uint16_t bits = 0;
 

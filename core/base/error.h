@@ -1,4 +1,4 @@
-// The error a user can act on, the check for our own mistakes, and the nearest known name for a
+// Errors that a user can act on, checks for our own mistakes, and the nearest known name for a
 // misspelt one.
 #pragma once
 
@@ -35,15 +35,15 @@ template <typename... Args>
   throw ShapeError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Insertions, deletions and substitutions of one byte, and swaps of two neighbours, that turn `a`
-// into `b` (optimal string alignment). Quadratic: for names.
+// Smallest number of edits that turn `a` into `b`, where an edit inserts, deletes or replaces one
+// byte or swaps two neighbours (optimal string alignment). Takes quadratic time: meant for names.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidate with the least edit distance to `name`, else one that begins with it, or "" where
-// none is near enough to be meant.
+// The candidate with the least edit distance to `name`; if none is close enough, one that begins
+// with `name`; else "".
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
-// `unknown key "arival_rps", did you mean "arrival_rps"? Known: ...` for messages about names.
+// A message such as `unknown key "arival_rps", did you mean "arrival_rps"? Known: ...`.
 std::string unknown_name(std::string_view what, std::string_view name,
                          std::span<const std::string> candidates);
 
@@ -54,7 +54,8 @@ namespace detail {
 
 }  // namespace reprise
 
-// A condition that only a mistake of ours can break. Prints the place and stops the program.
+// Checks a condition that only a mistake of ours can break. Prints the place and aborts if it is
+// false.
 #define REPRISE_CHECK(condition, ...)                                 \
   do {                                                                \
     if (!(condition)) [[unlikely]]                                    \

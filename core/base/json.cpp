@@ -34,10 +34,10 @@ std::string read_file(const std::filesystem::path& path, size_t max_bytes) {
 }
 
 Json parse_json(std::string_view text, const std::string& source) {
-  // The parser takes a NUL for the end of the text and would not see what follows.
+  // nlohmann's parser ends at a NUL byte and would ignore what follows.
   if (text.find('\0') != std::string_view::npos)
     raise("{} is not valid JSON: it holds a NUL byte", source);
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::vector<std::set<std::string>> keys;  // one set for each object that is open
   const auto callback = [&](int depth, Json::parse_event_t event, Json& value) {
     if (depth > kMaxDepth) raise("{}: JSON is nested deeper than {} levels", source, kMaxDepth);
     if (event == Json::parse_event_t::object_start) keys.emplace_back();

@@ -1,5 +1,5 @@
-// Reading JSON that people and other programs wrote: bounded, strict about keys, with errors that
-// name file and key.
+// Reads JSON that people and other programs wrote: bounded in size and depth, strict about keys,
+// with errors that name file and key.
 #pragma once
 
 #include <filesystem>
@@ -13,17 +13,17 @@ namespace reprise {
 
 using Json = nlohmann::json;
 
-// Whole file as bytes. Throws Error naming the path when it cannot be read or is larger than
+// The whole file as bytes. Throws Error naming the path if it cannot be read or is larger than
 // `max_bytes`.
 std::string read_file(const std::filesystem::path& path, size_t max_bytes = size_t{1} << 30);
 
-// Parses `text`; `source` names it in errors. Nesting deeper than 200 and duplicate keys are
-// errors.
+// Parses `text`; `source` names it in errors. Throws Error if it is no valid JSON, is nested deeper
+// than 200 levels or holds a key twice in one object.
 Json parse_json(std::string_view text, const std::string& source);
 Json read_json(const std::filesystem::path& path);
 
-// Typed access to one object that remembers which keys were asked for. Every message names source
-// and key path.
+// Typed access to one JSON object. Remembers which keys were asked for, so that reject_unknown()
+// can find misspelt ones. Every error names the source and the key's path.
 class JsonObject {
  public:
   // `object` must outlive this reader. Throws Error if it is not an object.
@@ -35,7 +35,7 @@ class JsonObject {
   [[nodiscard]] JsonObject object(const std::string& key);
   [[nodiscard]] int64_t integer(const std::string& key);
   [[nodiscard]] int64_t integer(const std::string& key, int64_t fallback);
-  // With bounds: throws unless low <= value <= high.
+  // Throws Error unless low <= value <= high.
   [[nodiscard]] int64_t integer_in(const std::string& key, int64_t low, int64_t high);
   [[nodiscard]] int64_t integer_in(const std::string& key, int64_t low, int64_t high,
                                    int64_t fallback);
@@ -48,7 +48,7 @@ class JsonObject {
 
   // Marks keys as known without reading them.
   void allow(std::initializer_list<const char*> keys);
-  // Throws for the first key never asked for, with the nearest of the known ones.
+  // Throws Error for the first key that was never asked for, and offers the nearest known key.
   void reject_unknown() const;
   // The keys asked for so far, sorted.
   [[nodiscard]] std::vector<std::string> known() const { return {known_.begin(), known_.end()}; }

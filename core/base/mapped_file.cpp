@@ -14,7 +14,7 @@
 namespace reprise {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  // Without O_NONBLOCK, opening a pipe waits for a writer.
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) raise("cannot open {}: {}", path.string(), std::strerror(errno));
   struct stat facts {};
@@ -46,7 +46,7 @@ void MappedFile::advise(size_t offset_bytes, size_t count_bytes, int advice) con
   if (count_bytes == 0) return;
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t first = offset_bytes / page * page;
-  // Advice only: where the system declines, it costs memory or time and nothing else.
+  // This is advice: if the system ignores it, only memory or time is lost.
   ::madvise(const_cast<std::byte*>(data_) + first, offset_bytes + count_bytes - first, advice);
 }
 

@@ -1,4 +1,4 @@
-// A file mapped read-only into memory, whose pages can be given back range by range.
+// A file mapped read-only into memory; ranges of its pages can be released.
 #pragma once
 
 #include <cstddef>
@@ -7,20 +7,20 @@
 
 namespace reprise {
 
-// Move-only. The file must not shrink while it is mapped (the system would end the process).
+// Move-only. The file must not shrink while it is mapped: reading beyond its end kills the process.
 class MappedFile {
  public:
-  // Throws Error naming the path when it cannot be opened or mapped. An empty file has no bytes.
+  // Throws Error naming the path if it cannot be opened or mapped. An empty file has no bytes.
   explicit MappedFile(const std::filesystem::path& path);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&&) = delete;
   ~MappedFile();
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
-  // The range's pages may leave memory; a later read brings them back from the file. Pages that the
-  // range shares with its neighbours leave too.
+  // Allows the system to drop the range's pages from memory; a later read brings them back from the
+  // file. Also drops the pages that the range shares with its neighbours.
   void release(size_t offset_bytes, size_t count_bytes) const;
-  // The range will be read soon: the system may begin to bring it in. Returns at once.
+  // Asks the system to read the range ahead, because it will be used soon. Returns at once.
   void fetch(size_t offset_bytes, size_t count_bytes) const;
 
  private:

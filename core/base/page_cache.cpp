@@ -33,7 +33,7 @@ class OpenFile {
 int64_t drop_from_page_cache(const std::filesystem::path& path) {
   {
     const OpenFile file(path);
-    ::fsync(file.descriptor);  // only clean pages go
+    ::fsync(file.descriptor);  // the system drops clean pages only
     ::posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_DONTNEED);
   }
   const MappedFile map(path);

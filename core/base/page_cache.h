@@ -1,4 +1,5 @@
-// Files in and out of the system's page cache, for measurements that begin with a cold disk.
+// Drops files from the system's page cache or reads them into it, for measurements with a cold
+// disk.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +7,13 @@
 
 namespace reprise {
 
-// Asks the system to forget a file's pages, once they are written; those that somebody has mapped
-// and touched stay. Returns the bytes that are in memory still: 0 where the file is cold. Throws
-// Error where the file cannot be opened.
+// Writes the file's changed pages to the disk and asks the system to drop all of its pages; pages
+// that a process has mapped and touched stay. Returns the bytes still in memory, 0 if the file is
+// cold. Throws Error if the file cannot be opened.
 int64_t drop_from_page_cache(const std::filesystem::path& path);
 
-// Reads a file from its beginning to its end as a stream and returns its bytes. Throws Error where
-// it cannot be read.
+// Reads a file from beginning to end and returns its size in bytes. Throws Error if it cannot be
+// read.
 int64_t read_through(const std::filesystem::path& path);
 
 }  // namespace reprise

@@ -1,4 +1,5 @@
-// Several errors told at once, so that a user does not find them one run at a time.
+// Collects several errors and reports them at once, so that a user need not find them one run at a
+// time.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace reprise {
 
-// What several things are wrong with; its text lists all of them.
+// One error that lists several problems.
 class ProblemsError : public Error {
  public:
   explicit ProblemsError(std::vector<std::string> problems);
@@ -20,7 +21,7 @@ class ProblemsError : public Error {
 
 class Problems {
  public:
-  // Runs `step`, and keeps the Error that it throws.
+  // Runs `step` and keeps the Error that it throws, if any.
   template <typename Step>
   void collect(Step&& step) {
     try {
@@ -31,10 +32,10 @@ class Problems {
       add(error.what());
     }
   }
-  // Each is kept once.
+  // Keeps each different text once.
   void add(const std::string& problem);
   [[nodiscard]] const std::vector<std::string>& list() const { return list_; }
-  // One is thrown as the Error it is, several as a ProblemsError.
+  // Does nothing without a problem; throws Error for one, ProblemsError for several.
   void raise_if_any() const;
 
  private:

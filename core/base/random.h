@@ -1,4 +1,4 @@
-// Counter-based random numbers: a value depends on its key alone, never on what was drawn before.
+// Counter-based random numbers: a value depends only on its key, never on earlier draws.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ constexpr uint64_t mix_bits(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The bits of element (a, b) of stream `seed`.
+// 64 random bits for element (a, b) of the stream `seed`.
 constexpr uint64_t random_bits(uint64_t seed, uint64_t a, uint64_t b) {
   return mix_bits(mix_bits(mix_bits(seed) ^ a) ^ b);
 }
 
-// Uniform in [0, 1) with 53 bits.
+// A uniform number in [0, 1) with 53 random bits.
 constexpr double random_unit(uint64_t seed, uint64_t a, uint64_t b) {
   return static_cast<double>(random_bits(seed, a, b) >> 11) * 0x1p-53;
 }

@@ -1,4 +1,4 @@
-// A file for as long as another program reads it.
+// A temporary file, for another program to read.
 #pragma once
 
 #include <filesystem>
@@ -7,16 +7,16 @@
 
 namespace reprise {
 
-// The system's folder for such files: what TMPDIR names, else /tmp. Throws Error naming it where it
-// is no folder.
+// The folder for temporary files: TMPDIR if it is set, else /tmp. Throws Error naming it if it is
+// no folder.
 std::filesystem::path temporary_folder();
 
-// In the system's folder for such files, readable by this user alone; removed when it ends. Neither
+// A file in temporary_folder(), readable by this user alone, removed by the destructor. Neither
 // copied nor moved.
 class TemporaryFile {
  public:
-  // `name` begins the file's name: "reprise-texts". Throws Error naming the path where it cannot be
-  // written.
+  // `name` is the beginning of the file's name, such as "reprise-texts". Throws Error naming the
+  // path if the file cannot be written.
   TemporaryFile(std::string_view name, std::string_view bytes);
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;

@@ -12,9 +12,9 @@ namespace {
 
 thread_local bool t_inside_parallel = false;
 
-// How long a thread that waits keeps its core before it sleeps in a futex. Waking one that sleeps
-// costs some 10 us and more in a virtual machine, so a waiter has to outlast the gaps between the
-// calls of one model step; but a core that another program wants is not burnt for longer.
+// How long a waiting thread spins before it sleeps in a futex. Waking a sleeping thread costs 10 us
+// or more in a virtual machine, so waiters spin through the gaps between the calls of one model
+// step, but do not hold a core for longer.
 constexpr std::chrono::microseconds kSpinTime{100};
 
 void relax() {
@@ -39,7 +39,7 @@ bool spin_until(Predicate&& is_over) {
   return is_over();
 }
 
-// One call of parallel_for: hands out items until none is left or one threw.
+// One call of parallel_for(): hands out items until none is left or one throws.
 struct Call {
   int threads;
   int64_t items;
@@ -63,10 +63,10 @@ struct Call {
   }
 };
 
-// The threads that help one calling thread. A call is over when its items are, not when every
-// helper has come: one whose core another program holds is not waited for unless it holds an item.
-// (A barrier of all threads, as OpenMP has it, makes each of the hundreds of calls of a model step
-// wait for the slice of such a program.)
+// The helper threads of one calling thread. A call ends when its items are done, not when every
+// helper has come: a helper whose core another program holds is waited for only if it holds an
+// item. (With a barrier, as in OpenMP, each of the hundreds of calls of a model step would wait for
+// it.)
 class Team {
  public:
   Team() = default;
@@ -97,7 +97,7 @@ class Team {
     if (sleepers_.load() > 0) calls_.notify_all();
   }
 
-  // Until the last helper that came has left.
+  // Returns when no helper is inside the call.
   void wait_for_helpers() {
     if (spin_until([&] { return gate_.load() == 0; })) return;
     caller_sleeps_ = true;
@@ -123,7 +123,8 @@ class Team {
     sleepers_.fetch_sub(1);
   }
 
-  // False if the call is over: `call_` may be gone then. Whoever is inside keeps it alive.
+  // Returns false if the call is over; `call_` may be destroyed then. A thread inside keeps it
+  // alive.
   bool enter() {
     uint32_t inside = gate_.load();
     while ((inside & kOpen) != 0)
@@ -135,16 +136,16 @@ class Team {
     if (gate_.fetch_sub(1) == 1 && caller_sleeps_) gate_.notify_one();
   }
 
-  std::vector<std::thread> helpers_;               // helper i is worker i + 1
-  Call* call_ = nullptr;                           // valid while the gate is open or one is inside
-  alignas(64) std::atomic<uint32_t> calls_{0};     // number of the latest; helpers wait for more
-  alignas(64) std::atomic<uint32_t> gate_{0};      // kOpen while a call has items | helpers inside
+  std::vector<std::thread> helpers_;  // helper i is worker i + 1
+  Call* call_ = nullptr;              // valid while the gate is open or a helper is inside
+  alignas(64) std::atomic<uint32_t> calls_{0};     // calls so far; helpers wait for it to grow
+  alignas(64) std::atomic<uint32_t> gate_{0};      // helpers inside + kOpen while items are left
   alignas(64) std::atomic<uint32_t> sleepers_{0};  // helpers in or near the futex
-  std::atomic<bool> caller_sleeps_{false};         // likewise
+  std::atomic<bool> caller_sleeps_{false};         // the caller is in or near the futex
   std::atomic<bool> stops_{false};
 };
 
-// Of the calling thread: two engines side by side fork from threads of their own.
+// The team of the calling thread. Two engines in one process each have a thread and a team.
 Team& my_team() {
   thread_local Team team;
   return team;

@@ -1,4 +1,4 @@
-// How long the system lets this thread run in one go where others want its core too.
+// Asks the system for short time slices on cores that several threads share.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,14 @@
 
 namespace reprise {
 
-// Asks for the shortest slices that Linux grants (0.1 ms) for the calling thread and those it
-// starts from now on. A thread gets no more of a core by it, only sooner: with the usual 3 ms, work
-// of 0.2 ms that two threads share waits a whole slice of a neighbour's for the one that lost its
-// core. Does nothing for threads under a real-time policy and on systems that know no such request
-// (before Linux 6.12). It is the process's own choice, so the program makes it and no library does.
+// Asks for the shortest slices that Linux grants (0.1 ms instead of the usual 3 ms), for the
+// calling thread and those that it starts from now on. A thread gets its share of a core in
+// shorter, more frequent turns, so work of 0.2 ms need not wait 3 ms for a neighbour. Does nothing
+// under a real-time policy and before Linux 6.12. Programs call it, libraries do not.
 void ask_for_short_slices();
 
-// What the calling thread asked for, in ns; 0: nothing, and nothing where the system doesn't say.
+// The slice that the calling thread asked for, in ns; 0 if it asked for none. Empty if the system
+// does not tell.
 std::optional<uint64_t> asked_slice_ns();
 
 }  // namespace reprise

@@ -1,22 +1,23 @@
-// Loads what was compiled against libtorch, apart from the program.
+// Loads shared libraries of ours that use libtorch. The program itself is not linked to libtorch:
+// its 450 MB would be loaded at each start, and the oneDNN inside it exports the same template
+// instances as ours, so either might run the other's code. (With RTLD_DEEPBIND libtorch finds its
+// own first.)
 #pragma once
 
 #include <string>
 
 namespace reprise {
 
-// One symbol of a loaded module, or why there is none, with the remedy.
+// A symbol of a loaded module, or the reason why there is none, with the remedy.
 struct TorchModule {
   void* symbol = nullptr;
-  std::string absence;  // "" where there is a symbol
+  std::string absence;  // "" if there is a symbol
 };
 
-// Loads the shared library `path`, which stays loaded. `version`: of the libtorch that it was built
-// with, "" where the program was built without; `what` ends "built without libtorch, which ...":
-// "the baselines of PyTorch need". Linking libtorch to the program instead would load its 450 MB at
-// each start and mix up two oneDNNs: the one inside a wheel exports template instances that ours
-// exports too (the once-functions of its GEMM's set-up), so that either may run the other's code;
-// here libtorch sees its own first. A module without the symbol is a mistake of ours (CHECK).
+// Loads the shared library `path`, which stays loaded, and looks up `symbol`. `version`: libtorch's
+// version at build time, "" if the build had none. `what` completes the error "built without
+// libtorch, which ...", such as "the baselines of PyTorch need". A module that lacks the symbol
+// fails a CHECK.
 TorchModule load_torch_module(const std::string& version, const char* path, const char* symbol,
                               const std::string& what);
 

@@ -1,4 +1,4 @@
-// Text that came from a file, made fit for a terminal.
+// Makes text from a file safe to print on a terminal.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace reprise {
 
-// `text` with everything that could steer a terminal written out: \n, \r and \t as such, other
-// control characters (C0, DEL, C1) and bytes that are not UTF-8 as \xHH, byte by byte. The control
-// characters of `kept` stay as they are.
+// `text` with everything escaped that could steer a terminal: \n, \r and \t by these names, other
+// control characters (C0, DEL, C1) and bytes that are not UTF-8 as \xHH, byte by byte. Control
+// characters in `kept` stay as they are.
 [[nodiscard]] std::string visible(std::string_view text, std::string_view kept = "\n\t");
 
 }  // namespace reprise

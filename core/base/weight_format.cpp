@@ -58,7 +58,7 @@ double bits_per_weight(WeightFormat format) {
   switch (format) {
     case WeightFormat::kInt8:
       return 8.0;
-    case WeightFormat::kInt4:  // two numbers of a group
+    case WeightFormat::kInt4:  // a scale and a minimum per group
       return 4.0 + 2 * 32.0 / 128;
     case WeightFormat::kNf4:
       return 4.0 + 32.0 / 64;

@@ -1,4 +1,5 @@
-// How the numbers of a weight matrix are held, which need not be the format of activations.
+// The number formats in which a weight matrix is stored; they may differ from the activations'
+// dtype.
 #pragma once
 
 #include <array>
@@ -9,22 +10,21 @@
 
 namespace reprise {
 
-// Plain formats hold each value as it is, the others as a code of few bits that a scale multiplies.
-// A group is a run of inputs of one output, which begins anew in each output, and c the code of a
-// value w in it.
-//   int8         one group for each output: w = s c, s = max|w| / 127, c in [-127, 127]
+// Plain formats store each value as it is. The others store a code c of few bits for each value w,
+// and scales. A group is a run of consecutive inputs of one output; its values share a scale s.
+//   int8         one group per output: w = s c, s = max|w| / 127, c in [-127, 127]
 //                [optimum-quanto's qint8 weights]
-//   int4         groups of 128 inputs: w = s c + a, a = min w, s = (max w - a) / 15, c in [0, 15]
-//                [optimum-quanto's qint4 weights: MaxOptimizer with a float shift, which is no
-//                symmetric code; 96, 64 or 32 inputs where those divide the inputs and 128 does
-//                not, one group for each output where none does or there are 128 inputs at most]
+//   int4         groups of 128 inputs: w = s c + a, a = min w, s = (max w - a) / 15, c in [0, 15].
+//                If 128 does not divide the inputs: groups of 96, 64 or 32, the first that does.
+//                If none does, or with at most 128 inputs: one group per output.
+//                [optimum-quanto's qint4 weights: MaxOptimizer with a float shift]
 //   nf4          groups of 64 inputs: w = s q[c], s = max|w|, q the 16 quantiles of a normal
 //                distribution, scaled to [-1, 1]  [QLoRA §3, appendix E]
-//   nf4-double   the same, with s itself held as s = m + t d: m the mean of the matrix' scales, d
-//                in [-127, 127], t of 256 of them, four groups of 64 outputs  [QLoRA §3, "double
-//                quantization"; bitsandbytes' d counts in an 8-bit float, ours evenly]
-// Scales and a are held in f32, as bitsandbytes holds its own whatever the weights' dtype;
-// optimum-quanto's are in the weights' dtype.
+//   nf4-double   nf4 whose scales are stored as s = m + t d: m is the mean of the matrix' scales, d
+//                in [-127, 127], one t for 256 scales (four groups of each of 64 outputs)
+//                [QLoRA §3, "double quantization"; bitsandbytes has d as an 8-bit float]
+// Scales and a are f32 whatever the weights' dtype, as in bitsandbytes; optimum-quanto stores them
+// in the weights' dtype.
 enum class WeightFormat : uint8_t { kF32, kBF16, kF16, kInt8, kInt4, kNf4, kNf4Double };
 
 inline constexpr std::array kWeightFormats = {
@@ -33,20 +33,21 @@ inline constexpr std::array kWeightFormats = {
 
 // "f32", "bf16", "f16", "int8", "int4", "nf4", "nf4-double".
 std::string_view name_of(WeightFormat format);
-// Accepts these names and those that parse_dtype() takes; throws Error, which offers the nearest,
-// otherwise.
+// Accepts these names and those of parse_dtype(). Throws Error for another name and offers the
+// nearest.
 WeightFormat parse_weight_format(std::string_view name);
 
-// The plain format that holds values of `dtype`.
+// The plain format for values of `dtype`.
 WeightFormat format_of(DType dtype);
-// Whether values are held as codes.
+// True for formats that store codes.
 constexpr bool is_quantized(WeightFormat format) { return format >= WeightFormat::kInt8; }
-// What a matrix in this format is filled from: the values' own dtype, f32 for codes.
+// The dtype of the values from which a matrix of this format is filled: its own for plain formats,
+// f32 for codes.
 DType source_dtype(WeightFormat format);
-// Bits of a value in a large matrix, its share of the scales included.
+// Bits per value in a large matrix, including its share of the scales.
 double bits_per_weight(WeightFormat format);
 
-// How a matrix is held, and the dtype of the inputs it is multiplied with.
+// The storage format of a matrix, and the dtype of the inputs that it is multiplied with.
 struct WeightType {
   WeightFormat format = WeightFormat::kF32;
   DType input = DType::kF32;
@@ -54,7 +55,7 @@ struct WeightType {
   WeightType() = default;
   WeightType(DType plain)  // NOLINT(google-explicit-constructor): values as they are
       : format(format_of(plain)), input(plain) {}
-  // Multiplied with what it is filled from.
+  // The inputs have source_dtype(held).
   WeightType(WeightFormat held)  // NOLINT(google-explicit-constructor): a format is a type
       : format(held), input(source_dtype(held)) {}
   WeightType(WeightFormat held, DType inputs) : format(held), input(inputs) {}

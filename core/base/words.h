@@ -1,4 +1,4 @@
-// Numbers as they lie in our files: little-endian words between other bytes.
+// Little-endian numbers in our binary files.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ void append_word(std::string& bytes, Word word) {
   bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
 }
 
-// The word at an offset that lies within `bytes` with all of its bytes (the caller's check).
+// The word at `offset`. The caller has checked that all of its bytes lie within `bytes`.
 template <typename Word>
 Word word_at(std::span<const std::byte> bytes, size_t offset) {
   static_assert(std::is_trivially_copyable_v<Word>);

@@ -10,7 +10,7 @@ bool write_all(int file, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written == 0) errno = EIO;  // the system refuses without a reason
+    if (written == 0) errno = EIO;  // the system gave no reason
     if (written <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(written));
   }

@@ -1,11 +1,12 @@
-// Writing to a file descriptor until everything is written.
+// Writes all bytes to a file descriptor.
 #pragma once
 
 #include <string_view>
 
 namespace reprise {
 
-// Goes on where the system took a part, or was interrupted. False, with errno, where it refuses.
+// Repeats write() after partial writes and interrupts. Returns false, with errno set, if the system
+// refuses.
 bool write_all(int file, std::string_view bytes);
 
 }  // namespace reprise

@@ -14,7 +14,7 @@ struct Registry {
   BackgroundWork::Threads threads;
 };
 
-// Never destroyed: threads may end after static objects have.
+// Never destroyed, because threads may end after static objects are destroyed.
 Registry& registry() {
   static auto* const one = new Registry;
   return *one;

@@ -1,5 +1,5 @@
-// Threads of this process that work beside the ones that compute, such as one that reads files
-// ahead: what they take of the cores is no other program's doing.
+// Marks threads of this process that work beside the computing ones, such as one that reads files
+// ahead, so that the processor time they take is not counted as another program's.
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +8,7 @@
 
 namespace reprise {
 
-// The thread that makes one does background work for as long as it lives.
+// While it lives, the thread that made it counts as doing background work.
 class BackgroundWork {
  public:
   BackgroundWork();
@@ -16,7 +16,7 @@ class BackgroundWork {
   BackgroundWork(const BackgroundWork&) = delete;
   BackgroundWork& operator=(const BackgroundWork&) = delete;
 
-  // The threads that do some now, and the processor time of those that have ended it.
+  // The thread ids that do background work now, and the processor time of those that have ended.
   struct Threads {
     std::vector<pid_t> alive;
     double ended_cpu_ms = 0;

@@ -49,8 +49,8 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
     if (data_ == nullptr) refuse(bytes);
     std::memset(data_, 0, rounded);
   } else {
-    // Linux overcommits: a mapping larger than memory succeeds and kills the process at first
-    // touch. Ask first.
+    // Linux overcommits: a mapping larger than the memory succeeds, and the first touch kills the
+    // process. So ask before.
     if (static_cast<int64_t>(bytes) > available_bytes() && available_bytes() > 0) {
       errno = ENOMEM;
       refuse(bytes);
@@ -67,7 +67,7 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
     munmap(aligned + wanted, kHugePageBytes - before);
     data_ = aligned;
     mapped_bytes_ = wanted;
-    madvise(data_, wanted, MADV_HUGEPAGE);  // advice: without it the memory is slower, not wrong
+    madvise(data_, wanted, MADV_HUGEPAGE);  // without huge pages the memory is slower, not wrong
   }
   account(static_cast<int64_t>(bytes_));
 }

@@ -1,4 +1,4 @@
-// Owned memory for tensors: aligned for SIMD, on huge pages where it is large enough to profit.
+// Owned memory for tensors: aligned for SIMD, and on huge pages if it is large.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace reprise {
 
-// A move-only block of bytes, aligned to 64 bytes; from kHugePageBytes on it is mapped on its own,
-// aligned to 2 MiB and advised to be backed by huge pages (decode streams weights and caches: with
-// 4 KiB pages TLB misses cost bandwidth). The bytes are zero. Throws Error with size and available
-// memory when the system refuses.
+// A move-only block of zeroed bytes, aligned to 64 bytes. From kHugePageBytes on it is a mapping of
+// its own, aligned to 2 MiB and advised to use huge pages: decode streams weights and caches, and
+// with 4 KiB pages TLB misses cost bandwidth. Throws MemoryError with the size and the available
+// memory if the system refuses.
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;
@@ -44,7 +44,7 @@ class AlignedBuffer {
     return {as<T>(), bytes_ / sizeof(T)};
   }
 
-  // Bytes held by all buffers of this process now, and the most since the last reset.
+  // Bytes held by all buffers of this process now, and the maximum since the last reset_peak().
   static int64_t live_bytes();
   static int64_t peak_bytes();
   static void reset_peak();
@@ -54,15 +54,16 @@ class AlignedBuffer {
 
   void* data_ = nullptr;
   size_t bytes_ = 0;
-  size_t mapped_bytes_ = 0;  // 0: from the C allocator
+  size_t mapped_bytes_ = 0;  // 0 if the C allocator gave the memory
 };
 
-// Memory of any device; move-only, zero-filled. data() of another device than the CPU's is an
-// address there. Throws Error as AlignedBuffer and DeviceRuntime::allocate() do.
+// Memory of any device; move-only, zero-filled. data() is an address on that device, which the host
+// must not read unless it is the CPU. Throws Error as AlignedBuffer and DeviceRuntime::allocate()
+// do.
 class Buffer {
  public:
   Buffer() = default;
-  // Of the runtime's device; of the CPU where it is null.
+  // Memory of the runtime's device; of the CPU if `runtime` is null.
   Buffer(std::shared_ptr<DeviceRuntime> runtime, size_t bytes);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -84,12 +85,13 @@ class Buffer {
     return static_cast<const T*>(data());
   }
 
-  // The bytes from `first` on become those of the host, which may be changed when the call returns.
+  // Copies `bytes` bytes from the host to the buffer, from byte `first` on. The host's bytes may be
+  // changed when the call returns.
   void write(size_t first, const void* host, size_t bytes);
 
  private:
   AlignedBuffer host_;
-  std::shared_ptr<DeviceRuntime> runtime_;  // of what follows
+  std::shared_ptr<DeviceRuntime> runtime_;  // null for memory of the CPU; else owns data_
   void* data_ = nullptr;
   size_t bytes_ = 0;
 };

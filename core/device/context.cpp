@@ -30,7 +30,7 @@ bool wake_threads(const Context& context) {
   const auto latest = Clock::now() + std::chrono::milliseconds(1);
   std::atomic<int> awake = 0;
   std::atomic<bool> gave_up = false;
-  // Each thread keeps an item until all have one.
+  // Each thread holds one item until every thread has one.
   parallel_for(context, context.threads, [&](int64_t, int) {
     ++awake;
     while (awake < context.threads && !gave_up)

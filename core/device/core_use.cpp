@@ -20,11 +20,11 @@ double ms_of(const timeval& time) {
 }
 
 struct ThreadTimes {
-  double waited_ms = 0;      // of threads that do no background work
-  double background_ms = 0;  // processor time of those that do
+  double waited_ms = 0;      // threads that do no background work
+  double background_ms = 0;  // processor time of threads that do background work
 };
 
-// Of the threads that live now; those that end meanwhile take what they waited with them.
+// Times of the threads that live now. What a thread waited is lost when it ends.
 ThreadTimes thread_times() {
   const BackgroundWork::Threads background = BackgroundWork::threads();
   ThreadTimes times{.background_ms = background.ended_cpu_ms};
@@ -46,7 +46,8 @@ ThreadTimes thread_times() {
   return times;
 }
 
-// Of all cores together: the eighth number of the first line of /proc/stat, in clock ticks.
+// Stolen time of all cores together: the eighth number of the first line of /proc/stat, in clock
+// ticks.
 double stolen_ms() {
   FILE* file = std::fopen("/proc/stat", "r");
   if (file == nullptr) return 0;
@@ -59,7 +60,8 @@ double stolen_ms() {
 }  // namespace
 
 double CoreUse::lost_ms() const {
-  // Stolen time comes in steps: of a short time it says only that something was taken around then.
+  // Stolen time comes in steps of 10 ms, so for a short time it tells only that something was
+  // taken.
   return std::max({0.0, waited_ms - background_ms, std::min(stolen_ms, wall_ms)});
 }
 

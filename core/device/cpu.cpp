@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::array kAllIsas = {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16};
 
-// Size of the first data (or unified) cache of a level, as the kernel tells it for one instance; 0
-// if unknown. (glibc's sysconf reports an AMD processor's L3 as the sum over all of its instances.)
+// Size of one instance of the data (or unified) cache of a level, from /sys; 0 if unknown. (glibc's
+// sysconf reports the sum over all instances for an AMD processor's L3.)
 int64_t cache_bytes(int wanted_level) {
   for (int index = 0; index < 8; ++index) {
     const std::string folder =
@@ -33,7 +33,7 @@ int64_t cache_bytes(int wanted_level) {
   return 0;
 }
 
-// Distinct L3 caches among the processors in `set`.
+// The number of distinct L3 caches of the processors in `set`.
 int count_l3_instances(const cpu_set_t& set) {
   std::set<std::string> sharers;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {

@@ -1,4 +1,4 @@
-// What this processor can do, and which of it we use.
+// The processor's instruction sets, cores and caches, and the instruction set that we use.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,17 @@ namespace reprise {
 enum class Isa : uint8_t { kPortable, kAvx2, kAvx512, kAvx512Bf16 };
 
 std::string_view name_of(Isa isa);  // "portable", "avx2", "avx512", "avx512-bf16"
-// Throws Error for an unknown name and for one this processor lacks.
+// Throws Error for an unknown name and for a set that this processor lacks.
 Isa parse_isa(std::string_view name);
 // The strongest set this processor and operating system support.
 Isa best_isa();
 
+// Facts about the processor, as the system tells them.
 struct CpuFacts {
-  std::string model;                                  // as the system names it
-  int logical_cores = 0;                              // that this process may run on
-  int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // per instance; 0 where unknown
-  int l3_instances = 1;                               // that the cores of this process use
+  std::string model;                                  // such as "AMD EPYC 9654 96-Core Processor"
+  int logical_cores = 0;                              // cores that this process may run on
+  int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // of one instance; 0 if unknown
+  int l3_instances = 1;  // L3 caches of the cores that this process may run on
 };
 const CpuFacts& cpu_facts();
 

@@ -1,4 +1,4 @@
-// What a device other than the CPU offers: its memory, copies to and from it, and its kernels.
+// The interface of a device other than the CPU: its memory, copies to and from it, and its kernels.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@
 namespace reprise {
 
 namespace kernels {
-class DeviceKernels;  // the operations themselves: core/kernels/device_kernels.h
+class DeviceKernels;  // the operations: core/kernels/device_kernels.h
 }
 
-// A step's work as it is recognized when it comes again: see run_repeatedly().
+// Identifies work that recurs, see DeviceRuntime::run_repeatedly().
 using WorkKey = std::vector<uint64_t>;
 inline void append_address(WorkKey& key, const void* address) {
   key.push_back(reinterpret_cast<uint64_t>(address));
 }
 
-// One device. All work is done in the order in which it is given; calls return before it is done,
-// except where they say otherwise. Used by one thread at a time. Every call throws Error, naming
-// what the device said, where that fails; a kernel's fault may come with any later call.
+// One device. Work is done in the order of the calls; calls return before it is done unless they
+// say otherwise. Used by one thread at a time. Every call throws Error with the device's words if
+// it fails; a kernel's fault may be reported by any later call.
 class DeviceRuntime {
  public:
   DeviceRuntime() = default;
@@ -34,62 +34,62 @@ class DeviceRuntime {
 
   [[nodiscard]] virtual Device device() const = 0;
   [[nodiscard]] virtual DeviceHandle handle() const = 0;
-  // Does work(), in which a library is called that computes in this device's memory, on handle()'s
-  // stream where it has one.
+  // Runs work(), which calls a library that computes in this device's memory, on handle()'s stream
+  // if there is one.
   virtual void call_library(const std::function<void()>& work) = 0;
 
-  // Memory of zeros, aligned to 256 bytes; 0 bytes are null. Throws MemoryError with need and have
-  // where it does not fit.
+  // Zeroed memory, aligned to 256 bytes; null for 0 bytes. Throws MemoryError with the bytes needed
+  // and available if it does not fit.
   [[nodiscard]] virtual void* allocate(size_t bytes) = 0;
-  // `data` and `bytes` of an allocate(). Work that was given before may still use it.
+  // Frees memory of allocate(); `bytes` as passed there. Work given before may still use it.
   virtual void release(void* data, size_t bytes) noexcept = 0;
-  // What allocate() could give in all.
+  // Bytes that allocate() could still give in all.
   [[nodiscard]] virtual int64_t available_bytes() const = 0;
 
-  // From the host to the device. The host's bytes may be changed when the call returns.
+  // Copies from the host to the device. The host's bytes may be changed when the call returns.
   virtual void copy_in(void* to, const void* host, size_t bytes) = 0;
-  // From the device to the host, which has the bytes when the call returns: it waits for all work
-  // that was given before.
+  // Copies from the device to the host and waits for it and all earlier work.
   virtual void copy_out(void* host, const void* from, size_t bytes) = 0;
-  // `rows` pieces of `row_bytes`, which begin `to_step` and `from_step` bytes apart, from one place
-  // of the device's memory to another one that does not overlap it.
+  // Copies `rows` pieces of `row_bytes` bytes within the device's memory. The pieces begin
+  // `to_step` and `from_step` bytes apart; target and source must not overlap.
   virtual void copy_within(void* to, size_t to_step, const void* from, size_t from_step,
                            size_t row_bytes, size_t rows) = 0;
+  // Waits until all work is done.
   virtual void synchronize() = 0;
 
-  // Copies from the host that go beside the device's work, not in its order. They are done in the
-  // order in which they are given; what they write to is read and released by work that was given
-  // behind await_side_copies() alone.
+  // Side copies: copies from the host that run beside the device's other work, in the order in
+  // which they are given. Work may read or release their target only if it is given after
+  // await_side_copies().
   //
-  // Those given from here on begin when the work given so far is done, which may still use the
-  // memory that they write to.
+  // Side copies given from here on begin when all work given so far is done, because that work may
+  // still use the memory that they write to.
   virtual void begin_side_copies() = 0;
-  // Of memory in a HostLock the host's bytes stay as they are until the copy is done, and the call
-  // returns at once; of other memory they may be changed when the call returns.
+  // Gives a side copy. If the host's bytes are under a HostLock, the call returns at once and they
+  // must not change until the copy is done; otherwise they may be changed when the call returns.
   virtual void copy_in_beside(void* to, const void* host, size_t bytes) = 0;
-  // Work that is given from here on begins when the side copies given so far are done.
+  // Work given from here on begins when the side copies given so far are done.
   virtual void await_side_copies() = 0;
 
-  // Whether the device may now copy from these bytes by itself, beside the host's work; if not
-  // (the system refuses, or another lock has some of them), copies take the detour of other memory.
-  // Thread-safe, both.
+  // Page-locks memory of the host, so that the device can copy from it beside the host's work.
+  // Returns false if the system refuses or another lock holds some of the bytes; copies from it
+  // then go through staging memory. Thread-safe, as is unlock_host().
   [[nodiscard]] virtual bool lock_host(const void* data, size_t bytes) = 0;
-  // What lock_host() locked; no copy of it is under way.
+  // Releases a lock of lock_host(). No copy from the memory may be under way.
   virtual void unlock_host(const void* data) noexcept = 0;
 
-  // Does work(), which is given to the device at once from the third time on that a key comes.
-  // `work` makes the same calls with the same arguments whenever it is called for a key, for as
-  // long as this lives, and none that allocates, copies from or to the host, or waits.
+  // Runs work() for a key, faster when the key recurs: a device may record the second run and
+  // replay it from then on without calling work(). For one key, work() must make the same calls
+  // with the same arguments every time, and must not allocate, copy from or to the host, or wait.
   virtual void run_repeatedly(const WorkKey& key, const std::function<void()>& work) = 0;
 
   [[nodiscard]] virtual kernels::DeviceKernels& kernels() = 0;
 };
 
-// Locks memory of the host for copies to a device, for as long as it lives. Move-only.
+// Keeps host memory page-locked for copies to a device while it lives. Move-only.
 class HostLock {
  public:
   HostLock() = default;
-  // Nothing is locked where `runtime` is null or the system refuses.
+  // Locks nothing if `runtime` is null, `bytes` is 0 or the system refuses; see holds().
   HostLock(std::shared_ptr<DeviceRuntime> runtime, const void* data, size_t bytes) {
     if (runtime == nullptr || bytes == 0 || !runtime->lock_host(data, bytes)) return;
     runtime_ = std::move(runtime);
@@ -111,7 +111,7 @@ class HostLock {
     std::swap(data_, other.data_);
   }
 
-  std::shared_ptr<DeviceRuntime> runtime_;  // null: nothing is locked
+  std::shared_ptr<DeviceRuntime> runtime_;  // null if nothing is locked
   const void* data_ = nullptr;
 };
 

@@ -18,7 +18,7 @@ constexpr int kMostBytes = 64 << 10;
       text, kMostBytes);
 }
 
-// The part before the next colon, cut off `rest`.
+// Cuts the part before the next colon off `rest` and returns it.
 std::string_view next_part(std::string_view* rest) {
   const size_t colon = rest->find(':');
   const std::string_view part = rest->substr(0, colon);

@@ -9,7 +9,7 @@
 namespace reprise {
 namespace {
 
-// The bracketed choice of a kernel setting such as "always [madvise] never".
+// The choice in brackets in a kernel setting such as "always [madvise] never".
 std::string chosen_setting(const char* path) {
   std::ifstream file(path);
   std::string text;

@@ -16,7 +16,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// GB/s at which all threads read `bytes_per_thread` of their own, `passes` times over.
+// GB/s at which each thread reads `bytes_per_thread` bytes of its own, `passes` times, all threads
+// together.
 double read_rate(const Context& context, const AlignedBuffer& buffer, size_t bytes_per_thread,
                  int passes) {
   constexpr size_t kPage = 4096;
@@ -31,7 +32,7 @@ double read_rate(const Context& context, const AlignedBuffer& buffer, size_t byt
   return 1e-9 * static_cast<double>(share) * context.threads * passes / seconds_since(start);
 }
 
-// GFLOP/s of fn() -> floating-point operations, on all threads.
+// GFLOP/s of all threads together; each runs fn(), which returns the FLOPs it did.
 template <typename Fn>
 double flop_rate(const Context& context, Fn&& fn) {
   double flops = 0.0;
@@ -59,7 +60,8 @@ size_t threads_of(const Context& context) {
   return static_cast<size_t>(std::max(1, context.threads));
 }
 
-// Several times all the L3 there is, but no more of the machine's memory than it can spare.
+// Six times all L3 and at least 128 MiB, but no more than a quarter of the available memory (or 64
+// MiB).
 size_t dram_bytes_per_thread(const Context& context) {
   const size_t all_l3 = l3_bytes() * static_cast<size_t>(cpu_facts().l3_instances);
   const auto spare = static_cast<size_t>(std::max<int64_t>(0, available_bytes() / 4));
@@ -93,9 +95,9 @@ double MachineProbe::sample(Limit limit) const {
     case Limit::kDramRead:
       return read_rate(context_, buffer_, dram_bytes_, 1);
     case Limit::kL3Read:
-      // Half of what the threads share of L3, so that other tenants' lines do not matter much; and
-      // half of each L2 below. (Never more than a thread's share of the buffer: with some 200
-      // threads that is less than 2 L2.)
+      // Half of a thread's share of L3, so that other tenants' lines do not matter much; below,
+      // half of its L2. Both are capped at the thread's share of the buffer, which is less than 2
+      // L2 with about 200 threads.
       return read_rate(
           context_, buffer_,
           std::min(dram_bytes_, std::max(2 * l2_bytes(), l3_bytes() / 2 / threads_of(context_))),

@@ -8,7 +8,7 @@
 namespace reprise {
 namespace {
 
-// The value in bytes of a "Key:   123 kB" line, or 0.
+// The value in bytes of the line "key   123 kB" in the file; 0 if there is none.
 int64_t kib_line(const char* path, const std::string& key) {
   std::ifstream file(path);
   std::string word;

@@ -1,4 +1,4 @@
-// Process memory as the operating system and our own allocator see it.
+// Memory of this process and of the machine, as the operating system tells it.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace reprise {
 
-// The machine has not the memory that something needs.
+// The machine lacks the memory for something.
 class MemoryError : public Error {
  public:
   MemoryError(const std::string& text, double need_bytes) : Error(text), need_bytes_(need_bytes) {}
-  [[nodiscard]] double need_bytes() const { return need_bytes_; }  // of what was refused
+  [[nodiscard]] double need_bytes() const { return need_bytes_; }  // size of what was refused
 
  private:
   double need_bytes_;
 };
 
-// Highest resident set of this process so far, in bytes (VmHWM). 0 where the system does not tell.
+// The largest resident set of this process so far, in bytes (VmHWM); 0 if the system does not tell.
 int64_t peak_resident_bytes();
-// Resident set now, in bytes.
+// The resident set now, in bytes.
 int64_t resident_bytes();
-// Memory that can be had without swapping, in bytes (MemAvailable, or the cgroup's limit where that
-// is lower).
+// Bytes that can be allocated without swapping: MemAvailable, or what the cgroup's limit leaves if
+// that is less.
 int64_t available_bytes();
 
 }  // namespace reprise

@@ -1,13 +1,12 @@
-// Keeps libraries that fork with OpenMP (oneDNN, FAISS) to their caller's thread.
+// Keeps libraries that use OpenMP (oneDNN, FAISS) on the thread that calls them.
 #pragma once
 
 #include <omp.h>
 
 namespace reprise {
 
-// While it lives, OpenMP regions that this thread enters run on it alone. Our threads
-// (core/base/threads.h) each call such libraries by themselves, and two pools would fight for the
-// cores.
+// While it lives, OpenMP regions of this thread run on it alone. Our own threads
+// (core/base/threads.h) each call such libraries, and two pools would fight for the cores.
 class OneOmpThread {
  public:
   OneOmpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }

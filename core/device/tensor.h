@@ -1,4 +1,4 @@
-// Dense row-major tensors: an owner and a view, each knowing dtype, shape and device.
+// Dense row-major tensors: an owner and a view; each knows its dtype, shape and device.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class Shape {
   int rank_ = 0;
 };
 
-// A contiguous tensor somebody else owns; passed by value.
+// A view of a contiguous tensor that somebody else owns; passed by value.
 struct TensorView {
   void* data = nullptr;
   DType dtype = DType::kF32;
@@ -61,17 +61,17 @@ struct TensorView {
   [[nodiscard]] size_t bytes() const { return static_cast<size_t>(elements()) * size_of(dtype); }
 };
 
-// The owner. Zero-filled, move-only; a copy is asked for by name.
+// Owns a tensor. Zero-filled and move-only; copies are made by copy_to().
 class Tensor {
  public:
   Tensor() = default;
-  // Of the runtime's device; of the CPU where it is null.
+  // In the memory of the runtime's device; of the CPU if `runtime` is null.
   Tensor(DType dtype, Shape shape, std::shared_ptr<DeviceRuntime> runtime = nullptr)
       : buffer_(std::move(runtime), static_cast<size_t>(shape.elements()) * size_of(dtype)),
         dtype_(dtype),
         shape_(shape) {}
 
-  // The same values in the runtime's memory. This one is the CPU's.
+  // A copy in the memory of the runtime's device. This tensor must be on the CPU.
   [[nodiscard]] Tensor copy_to(const std::shared_ptr<DeviceRuntime>& runtime) const {
     REPRISE_CHECK(device() == Device::kCpu && runtime != nullptr);
     if (empty()) return {};

@@ -1,6 +1,6 @@
-// Calls a Highway function for the instruction set a Context asks for. Include in a .cpp that has
-// been through foreach_target, inside its HWY_ONCE part: the set of compiled targets differs
-// between translation units.
+// Calls a Highway function for the instruction set of a Context. Include it in a .cpp file after
+// foreach_target, inside its HWY_ONCE part: the set of compiled targets differs between translation
+// units.
 #pragma once
 
 #include <hwy/highway.h>
@@ -15,7 +15,7 @@ namespace reprise::cpu {
   int64_t targets = 0;
   if (isa >= Isa::kAvx2) targets |= HWY_AVX2;
   if (isa >= Isa::kAvx512) targets |= HWY_AVX3;
-#if HWY_MAJOR == 0  // updates for the processor alone
+#if HWY_MAJOR == 0  // Highway 0.x: Update() takes no targets
   const auto mask =
       HWY_CHOSEN_TARGET_SHIFT(static_cast<uint32_t>(targets)) | HWY_CHOSEN_TARGET_MASK_SCALAR;
   return hwy::Num0BitsBelowLS1Bit_Nonzero32(mask & HWY_CHOSEN_TARGET_MASK_TARGETS);

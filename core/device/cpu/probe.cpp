@@ -23,7 +23,7 @@ float ReadAll(const void* data, size_t bytes) {
   const auto* in = static_cast<const float*>(data);
   const size_t count = bytes / sizeof(float);
   constexpr size_t kAhead =
-      1024;  // floats: a page ahead, across the boundary where the hardware's streamer stops
+      1024;  // floats: one 4 KiB page ahead, where the hardware's prefetcher stops
   Vec sum[8];
   for (Vec& s : sum) s = hn::Zero(d);
   for (size_t i = 0; i < count; i += 8 * kN)
@@ -47,7 +47,7 @@ uint32_t SumWords(const void* data, size_t bytes) {
   for (; i + 4 * n <= count; i += 4 * n)
     for (size_t j = 0; j < 4; ++j) sum[j] = hn::Add(sum[j], hn::LoadU(d, in + i + j * n));
   for (int j = 1; j < 4; ++j) sum[0] = hn::Add(sum[0], sum[j]);
-  // Not SumOfLanes: GCC's reduction adds signed numbers, whose overflow is undefined.
+  // SumOfLanes is not used: GCC's reduction adds signed numbers, whose overflow is undefined.
   uint32_t lanes[16];
   hn::StoreU(sum[0], d, lanes);
   uint32_t total = 0;

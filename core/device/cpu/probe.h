@@ -1,4 +1,4 @@
-// The tightest loops we can write, to learn what the machine can do.
+// Tight loops that measure what the machine can do at most.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,19 @@
 
 namespace reprise::cpu {
 
-// Reads `bytes` (a multiple of 4096, 64-byte aligned) once; the result only keeps the loads alive.
+// Reads `bytes` bytes once (a multiple of 4096, 64-byte aligned). The result only keeps the
+// compiler from dropping the loads.
 float read_all(const void* data, size_t bytes, Isa isa);
 
-// Sum modulo 2^32 of the 32-bit words of `bytes` (a multiple of 4), of any alignment. Fetches
-// nothing ahead: for runs shorter than what lies ahead.
+// Sum modulo 2^32 of the 32-bit words of `bytes` bytes (a multiple of 4, any alignment). Does not
+// prefetch, so it also suits runs shorter than a prefetch distance.
 uint32_t sum_words(const void* data, size_t bytes, Isa isa);
 
-// Runs `rounds` rounds of independent fused multiply-adds in registers and returns the FLOPs done.
+// Runs `rounds` rounds of independent f32 multiply-adds in registers; returns the FLOPs done.
 double multiply_add_f32(int64_t rounds, Isa isa);
 
-// The same with the bf16 dot product. Needs AVX512-BF16.
+// Runs `rounds` rounds of independent bf16 dot products in registers; returns the FLOPs done. Needs
+// AVX512-BF16.
 double dot_bf16(int64_t rounds);
 
 }  // namespace reprise::cpu

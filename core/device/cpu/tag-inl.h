@@ -1,5 +1,5 @@
-// The vectors that kernels compute with: whole ones, of at most 16 lanes, which is what their
-// buffers are made for.
+// The vector type of the kernels: whole vectors of at most 16 lanes, the size that their buffers
+// are made for.
 #if defined(REPRISE_TAG_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REPRISE_TAG_INL_H_
 #undef REPRISE_TAG_INL_H_
@@ -15,7 +15,7 @@ namespace reprise::cpu::HWY_NAMESPACE {
 #if HWY_HAVE_SCALABLE
 template <typename T>
 using WholeTag = hwy::HWY_NAMESPACE::CappedTag<T, 16>;
-#else  // no longer than 64 bytes; and Highway 0.16 has no CappedTag where a vector is one number
+#else  // vectors here have at most 64 bytes; Highway 0.16 lacks CappedTag for one-lane vectors
 template <typename T>
 using WholeTag = hwy::HWY_NAMESPACE::ScalableTag<T>;
 #endif

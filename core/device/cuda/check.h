@@ -1,4 +1,4 @@
-// Failed calls of the CUDA runtime become errors.
+// Turns failed calls of the CUDA runtime into errors.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,8 +9,8 @@
 
 namespace reprise::cuda {
 
-// A device call that failed becomes an Error with its name and the runtime's own words. It may be
-// the fault of a kernel that was started earlier: the device reports it at the next call.
+// Throws Error with the call's name and the runtime's own words if `code` is a failure. The cause
+// may be an earlier kernel: the device reports its fault at a later call.
 inline void check_cuda(cudaError_t code, std::string_view call) {
   if (code != cudaSuccess)
     raise("{} failed on the CUDA device: {} ({})", call, cudaGetErrorString(code),

@@ -7,7 +7,7 @@
 namespace reprise::cuda {
 namespace {
 
-constexpr int kLeastMajor = 8;  // cp.async, and tensor cores that multiply bf16
+constexpr int kLeastMajor = 8;  // the kernels use cp.async and bf16 tensor cores
 
 std::string version_text(int version) {  // 13020 is 13.2
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
@@ -26,7 +26,7 @@ std::string version_text(int version) {  // 13020 is 13.2
 int count_devices() {
   int devices = 0;
   const cudaError_t code = cudaGetDeviceCount(&devices);
-  // Without any driver the runtime says so in these words too, and knows of version 0.
+  // Without any driver the runtime returns this code too, with driver version 0.
   if (code == cudaErrorInsufficientDriver) {
     int driver = 0;
     if (cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0) refuse_driver();
@@ -64,7 +64,7 @@ DeviceFacts require_cuda_device(int ordinal) {
 
 namespace {
 
-// What is made after it is made on the device.
+// Selects the device for this thread, so that the members constructed after facts_ are made on it.
 DeviceFacts select(int ordinal) {
   DeviceFacts facts = require_cuda_device(ordinal);
   check_cuda(cudaSetDevice(ordinal), "cudaSetDevice");
@@ -76,7 +76,7 @@ DeviceFacts select(int ordinal) {
 CudaDevice::CudaDevice(const CudaOptions& options)
     : facts_(select(options.ordinal)), memory_(options.budget_bytes), graphs_(stream_.get()) {}
 
-// Blocks are freed while nothing uses them.
+// Waits first, so that blocks are freed while no work uses them.
 CudaDevice::~CudaDevice() {
   if (side_ != nullptr) static_cast<void>(cudaStreamSynchronize(side_->stream.get()));
   static_cast<void>(cudaStreamSynchronize(stream_.get()));
@@ -148,10 +148,10 @@ void CudaDevice::await_side_copies() {
 }
 
 bool CudaDevice::lock_host(const void* data, size_t bytes) {
-  // The thread may not have met the device yet.
+  // cudaSetDevice, because this thread may not have used the device yet.
   if (cudaSetDevice(facts_.ordinal) != cudaSuccess ||
       cudaHostRegister(const_cast<void*>(data), bytes, cudaHostRegisterDefault) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // it is not meant for the next call
+    static_cast<void>(cudaGetLastError());  // clears the error for the next call
     return false;
   }
   const std::lock_guard lock(locks_mutex_);

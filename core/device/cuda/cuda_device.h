@@ -1,4 +1,4 @@
-// One CUDA device as the runtime uses it: a stream, memory, staging and graphs.
+// A CUDA device: its stream, memory, staging and graphs.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,17 @@ struct DeviceFacts {
   int64_t memory_bytes = 0;
 };
 
-// Throws Error, each with its remedy: no device, a driver older than the toolkit that this build
-// was made with, no device of this number, compute capability below 8.0.
+// Facts of device `ordinal`. Throws Error with the remedy if there is no device, the driver is
+// older than the toolkit of this build, there is no device of this number, or its compute
+// capability is below 8.0.
 DeviceFacts require_cuda_device(int ordinal);
 
 struct CudaOptions {
-  int ordinal = 0;           // among those that CUDA_VISIBLE_DEVICES leaves
-  int64_t budget_bytes = 0;  // the most memory that is taken of it; 0: all there is
+  int ordinal = 0;           // index among the devices that CUDA_VISIBLE_DEVICES leaves
+  int64_t budget_bytes = 0;  // most memory to take on the device; 0: no limit
 };
 
-// All but the kernels, which know more than a device.
+// Implements all of DeviceRuntime except kernels(), which a class in core/kernels adds.
 class CudaDevice : public DeviceRuntime {
  public:
   explicit CudaDevice(const CudaOptions& options);
@@ -65,7 +66,7 @@ class CudaDevice : public DeviceRuntime {
   [[nodiscard]] const Graphs& graphs() const { return graphs_; }
 
  private:
-  // What side copies take: made when the first one is asked for.
+  // Stream, staging memory and events of the side copies, made at the first side copy.
   struct Side {
     Stream stream;
     Staging staging;
@@ -75,14 +76,14 @@ class CudaDevice : public DeviceRuntime {
   void require_no_recording(const char* what) const;
   Side& side();
 
-  DeviceFacts facts_;  // first: it says whether there is a device
+  DeviceFacts facts_;  // first, because it checks that the device exists
   MemoryPool memory_;
   Stream stream_;
   Staging staging_;
   Graphs graphs_;
   std::unique_ptr<Side> side_;
   std::mutex locks_mutex_;
-  std::map<const std::byte*, size_t> locks_;  // of the host's memory, by where they begin
+  std::map<const std::byte*, size_t> locks_;  // locked ranges of host memory: begin, bytes
 };
 
 }  // namespace reprise::cuda

@@ -12,13 +12,13 @@ struct ThrottleReason {
   uint64_t bit;
   const char* name;
 };
-// NVML's nvmlClocksEventReasons: those that slow work down. (0x1 is an idle device, 0x2 clocks that
-// an application asked for, 0x100 a display's.)
+// The bits of NVML's nvmlClocksEventReasons that slow work down. (0x1 is an idle device, 0x2 clocks
+// that an application asked for, 0x100 a display's.)
 constexpr ThrottleReason kThrottleReasons[] = {
     {0x4, "power cap"},         {0x8, "hardware slowdown"}, {0x10, "sync boost"},
     {0x20, "software thermal"}, {0x40, "hardware thermal"}, {0x80, "power brake"}};
 
-// NVML's numbers of what is asked for.
+// NVML's codes of a clock and a sensor.
 constexpr unsigned kClockSm = 1, kClockMemory = 2;
 constexpr unsigned kTemperatureGpu = 0;
 
@@ -31,7 +31,7 @@ std::vector<std::string> throttle_names(uint64_t reasons) {
   return names;
 }
 
-// The calls, as NVML's API reference has them: each returns 0 for success, and a device is a
+// NVML's functions, as its API reference declares them: each returns 0 for success; a device is a
 // pointer.
 struct DeviceMonitor::Library {
   void* handle = nullptr;
@@ -60,7 +60,7 @@ struct DeviceMonitor::Library {
     return function != nullptr;
   }
 
-  // Why it cannot be used; "" where it can.
+  // Loads NVML. Returns why it cannot be used, or "".
   std::string open(const std::string& name) {
     handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return fmt::format("{} cannot be loaded: {}", name, dlerror());

@@ -1,5 +1,5 @@
-// Clock rates, temperature and power of an NVIDIA device, and what holds its clocks down: whether a
-// time was taken by the device at its best.
+// Clock rates, temperature and power of an NVIDIA device and the reasons that hold its clocks down,
+// to tell whether the device was at its best while something was timed.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace reprise::cuda {
 
-// As NVML tells it; what a device does not tell is -1.
+// The state as NVML tells it; -1 for a value that the device does not tell.
 struct DeviceState {
   int sm_mhz = -1, memory_mhz = -1;
   int most_sm_mhz = -1, most_memory_mhz = -1;
@@ -20,27 +20,28 @@ struct DeviceState {
   uint64_t throttle_reasons = 0;  // bits, see throttle_names()
 };
 
-// The reasons among the bits that make a time unlike that of an undisturbed device: power caps,
-// heat, slow-downs. An idle device has low clocks for a reason of its own, which is none of these.
+// The names of those reasons in `reasons` that slow down work: power caps, heat, slow-downs. The
+// low clocks of an idle device are not among them.
 std::vector<std::string> throttle_names(uint64_t reasons);
 
-// NVML, looked up when the program runs: it comes with the driver, and a machine without one can
-// build and start all the same.
+// Reads the state through NVML, which is loaded at run time: it comes with the driver, and machines
+// without a driver must build and start too.
 class DeviceMonitor {
  public:
-  // Of the device at "0000:3B:00.0", as CUDA names its place on the bus. Where NVML or the device
-  // is missing, absence() says why, and nothing throws.
+  // Monitors the device at `pci_bus_id`, such as "0000:3B:00.0" as CUDA writes it. Throws nothing:
+  // if NVML or the device is missing, absence() says why.
   explicit DeviceMonitor(const std::string& pci_bus_id,
                          const std::string& library = "libnvidia-ml.so.1");
   ~DeviceMonitor();
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
 
-  // "" where it can be asked.
+  // Why the device cannot be monitored; "" if it can.
   [[nodiscard]] const std::string& absence() const { return absence_; }
-  // Takes some milliseconds: between what is timed. Nothing is known where it is absent.
+  // Takes some milliseconds, so call it between timed pieces of work. All fields are -1 if
+  // absence() is not "".
   [[nodiscard]] DeviceState state() const;
-  // For records: the state, its throttle reasons by name; or {"absent": why}.
+  // The state for records, with throttle reasons by name; {"absent": reason} if there is none.
   [[nodiscard]] Json state_json() const;
 
  private:

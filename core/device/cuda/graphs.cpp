@@ -27,7 +27,8 @@ void Graphs::run(const WorkKey& key, const std::function<void()>& work) {
 }
 
 cudaGraphExec_t Graphs::record(const std::function<void()>& work) {
-  // Of this thread alone: what others do meanwhile, such as copies of another device, is theirs.
+  // Thread-local capture: other threads may meanwhile do work of their own, such as copies of
+  // another device.
   check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
              "cudaStreamBeginCapture");
   is_recording_ = true;
@@ -54,7 +55,7 @@ void Graphs::forget_oldest() {
   const auto oldest = std::min_element(
       known_.begin(), known_.end(),
       [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
-  // The device may still run it; the runtime keeps what it needs until then.
+  // The device may still run the graph; the runtime keeps it until it is done.
   if (oldest->second.graph != nullptr)
     check_cuda(cudaGraphExecDestroy(oldest->second.graph), "cudaGraphExecDestroy");
   known_.erase(oldest);

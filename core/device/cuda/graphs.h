@@ -1,4 +1,4 @@
-// Work that comes again step after step, given to the device in one piece: CUDA graphs.
+// CUDA graphs: work that recurs step after step is launched as one piece.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,11 +11,11 @@
 
 namespace reprise::cuda {
 
-// A decode step of a model is some hundreds of kernels of a few microseconds each, which a host
-// hardly starts as fast as a device runs them. Steps of the same shape are the same launches with
-// the same arguments, as long as what changes (tokens, positions, the schedule's arrays) lies in
-// memory that was copied to before. A key names all that goes into them; what else comes has
-// another key. Graphs are kept for the kMost keys that came last.
+// A decode step of a model is hundreds of kernels of a few microseconds each, which a host can
+// hardly launch as fast as the device runs them. Steps of the same shape make the same launches
+// with the same arguments, if what changes (tokens, positions, the schedule's arrays) is copied to
+// fixed memory before. The key must hold everything that the launches depend on. Keeps graphs for
+// the kMost keys used last.
 class Graphs {
  public:
   explicit Graphs(cudaStream_t stream) : stream_(stream) {}
@@ -23,11 +23,12 @@ class Graphs {
   Graphs(const Graphs&) = delete;
   Graphs& operator=(const Graphs&) = delete;
 
-  // See DeviceRuntime::run_repeatedly(). The first time of a key is a plain run, in which libraries
-  // may allocate; the second one records while it runs nothing, and starts what was recorded.
+  // See DeviceRuntime::run_repeatedly(). The first call of a key runs work() plainly, so that
+  // libraries may allocate; the second records it as a graph and launches that; later calls launch
+  // the graph.
   void run(const WorkKey& key, const std::function<void()>& work);
 
-  // Whether work() is being recorded.
+  // True while work() is being recorded.
   [[nodiscard]] bool is_recording() const { return is_recording_; }
 
   // For reports and tests.
@@ -40,7 +41,7 @@ class Graphs {
 
  private:
   struct Known {
-    cudaGraphExec_t graph = nullptr;  // null: came once, in a plain run
+    cudaGraphExec_t graph = nullptr;  // null after one plain run
     int64_t last_use = 0;
   };
   [[nodiscard]] cudaGraphExec_t record(const std::function<void()>& work);

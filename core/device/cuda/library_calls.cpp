@@ -1,5 +1,5 @@
-// What other libraries are told of a device. The emulator of tests/cuda_on_cpu has functions of its
-// own.
+// How other libraries are called on a device. The emulator of tests/cuda_on_cpu has a version of
+// its own.
 #include "core/device/cuda/cuda_device.h"
 
 namespace reprise::cuda {

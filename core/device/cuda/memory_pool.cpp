@@ -29,13 +29,13 @@ double gib(int64_t bytes) { return static_cast<double>(bytes) / 0x1p30; }
 size_t size_class(size_t bytes) {
   if (bytes >= kLarge) return rounded_up(bytes, kLarge);
   if (bytes <= kSmallest) return kSmallest;
-  // Between two powers of two there are three more classes.
+  // Each power of two is divided into four classes.
   const size_t unit = std::max(kSmallest, std::bit_floor(bytes - 1) / 4);
   return rounded_up(bytes, unit);
 }
 
 MemoryPool::~MemoryPool() {
-  // What is still used belongs to whoever uses it; a failure here has a cause that another call
+  // Blocks that are still used belong to their users. A failure here has a cause that another call
   // reports.
   for (const auto& [bytes, data] : waiting_) static_cast<void>(cudaFree(data));
 }
@@ -68,7 +68,7 @@ void* MemoryPool::from_device(size_t rounded) {
   void* data = nullptr;
   const cudaError_t code = cudaMalloc(&data, rounded);
   if (code == cudaErrorMemoryAllocation) {
-    static_cast<void>(cudaGetLastError());  // else the next launch would report it
+    static_cast<void>(cudaGetLastError());  // clears the error for the next launch
     return nullptr;
   }
   check_cuda(code, "cudaMalloc");

@@ -14,7 +14,7 @@ Staging::Staging() {
 }
 
 Staging::~Staging() {
-  // The device may still read; a failure here has a cause that another call reports.
+  // The device may still read the memory. A failure here has a cause that another call reports.
   for (const Event& event : done_) static_cast<void>(cudaEventSynchronize(event.get()));
   static_cast<void>(cudaFreeHost(memory_));
 }
@@ -42,7 +42,7 @@ void Staging::copy_out(void* host, const void* from, size_t bytes, cudaStream_t 
                 bytes_of(index));
   };
   for (size_t index = 0; index < pieces; ++index) {
-    if (index >= kPieces) take(index - kPieces);  // what stands in the piece
+    if (index >= kPieces) take(index - kPieces);  // empty the piece before reusing it
     event(next_ + index).wait();
     check_cuda(cudaMemcpyAsync(piece(next_ + index),
                                static_cast<const std::byte*>(from) + index * kPieceBytes,

@@ -1,4 +1,4 @@
-// Copies between host and device by way of page-locked memory.
+// Copies between host and device through page-locked memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,9 +10,9 @@
 
 namespace reprise::cuda {
 
-// A ring of page-locked pieces: a copy takes the next ones, and waits where the device has not yet
-// read what one held before. Only from page-locked memory does the device copy beside the host's
-// work, and at the bus's full rate.
+// A ring of page-locked pieces. A copy uses the next pieces, and waits for a piece until its last
+// copy is done. The device copies beside the host's work, and at the bus's full rate, only from
+// page-locked memory.
 class Staging {
  public:
   Staging();
@@ -20,13 +20,13 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  // In the order of the stream; the host's bytes may be changed when the call returns.
+  // Copies in the order of the stream; the host's bytes may be changed when the call returns.
   void copy_in(void* to, const void* host, size_t bytes, cudaStream_t stream);
 
-  // In the order of the stream; the host has the bytes when the call returns.
+  // Copies in the order of the stream and waits: the host has the bytes when the call returns.
   void copy_out(void* host, const void* from, size_t bytes, cudaStream_t stream);
 
-  // Small copies of a step (tokens, positions, slots) are some ten: they all fit at once.
+  // A step makes about ten small copies (tokens, positions, row slots), which all fit at once.
   static constexpr size_t kPieces = 32;
   static constexpr size_t kPieceBytes = 512 << 10;
 
@@ -35,7 +35,7 @@ class Staging {
   Event& event(size_t index) { return done_[index % kPieces]; }
 
   std::byte* memory_ = nullptr;
-  std::array<Event, kPieces> done_;  // the copy of a piece
+  std::array<Event, kPieces> done_;  // event i: the last copy of piece i is done
   size_t next_ = 0;
 };
 

@@ -8,13 +8,12 @@
 
 namespace reprise::cuda {
 
-// A moment in the order of a stream. Move-only. Throws Error where a call of the runtime fails, as
-// all that follows here.
+// A point in the order of a stream. Move-only. All classes here throw Error if a CUDA call fails.
 class Event {
  public:
   enum class Use : uint8_t {
-    kOrder,  // cheapest; knows no time
-    kTime    // ms_since() may be asked
+    kOrder,  // for ordering work; cheapest
+    kTime    // ms_since() may be called
   };
 
   Event() : Event(Use::kOrder) {}
@@ -26,13 +25,13 @@ class Event {
   }
   ~Event();
 
-  // The moment when the stream has done what it was given so far; replaces an earlier one.
+  // Marks the point after all work that the stream was given so far; replaces an earlier record().
   void record(cudaStream_t stream);
-  // Of the recorded moment; true and at once where none was recorded.
+  // True if the stream has passed the recorded point, or none was recorded. Does not wait.
   [[nodiscard]] bool has_come() const;
-  void wait() const;  // of the calling thread
-  // Milliseconds on the device's own clock (steps of about 0.5 us). Both events are kTime, recorded
-  // and have come.
+  void wait() const;  // blocks the calling thread until then
+  // Milliseconds from `begin` to this event on the device's clock (steps of about 0.5 us). Both
+  // events must be kTime, recorded and passed.
   [[nodiscard]] double ms_since(const Event& begin) const;
 
   [[nodiscard]] cudaEvent_t get() const { return event_; }
@@ -41,8 +40,8 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// Does what it is given in order, beside other streams; it does not wait for the legacy default
-// stream. Move-only; destroyed, it still does what it was given.
+// A queue of device work, done in order and beside other streams; it does not wait for the legacy
+// default stream. Move-only. Work given before destruction is still done.
 class Stream {
  public:
   Stream();
@@ -53,9 +52,9 @@ class Stream {
   }
   ~Stream();
 
-  // Returns when all is done; throws the Error of a kernel that failed.
+  // Waits until all work is done; throws Error if a kernel failed.
   void synchronize() const;
-  // What this stream is given from now on begins after the event's moment.
+  // Work given to this stream from now on begins after the event.
   void wait_for(const Event& event) const;
 
   [[nodiscard]] cudaStream_t get() const { return stream_; }

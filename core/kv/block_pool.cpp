@@ -8,7 +8,7 @@
 namespace reprise::kv {
 namespace {
 
-// SIZE_MAX, which no allocation grants, where the product passes it.
+// Bytes of the keys; SIZE_MAX, which no allocation grants, if the product overflows.
 size_t storage_bytes(const BlockPoolOptions& o) {
   size_t bytes = size_of(o.dtype);
   for (int64_t extent : {o.layers, o.kv_heads, o.head_dim, static_cast<int64_t>(o.block_tokens),

@@ -1,4 +1,4 @@
-// Fixed-size blocks of key/value memory for all layers, counted in one place.
+// A pool of fixed-size blocks of KV states for all layers, with a count of users for each block.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@ struct BlockPoolOptions {
   DType dtype = DType::kF32;
   int32_t block_tokens = 16;
   int32_t num_blocks = 0;
-  // Without: blocks are counted and have places, but nothing lies there (view() is of null): for
-  // plans that nobody computes.
+  // If false, blocks are counted and have offsets, but no memory behind them (view() has null
+  // pointers): for plans that nobody computes.
   bool has_memory = true;
-  std::shared_ptr<DeviceRuntime> runtime = nullptr;  // whose memory it is; null: the CPU's
+  std::shared_ptr<DeviceRuntime> runtime = nullptr;  // where the memory lies; null for the CPU
 };
 
-// Of keys and values of one block, all layers.
+// Bytes of the keys and values of one block, all layers.
 [[nodiscard]] int64_t block_bytes(const BlockPoolOptions& options);
 
-// Storage: keys and values each [blocks, layers, kv_heads, block_tokens, head_dim]. Pages of blocks
-// never used are never touched. Not thread-safe: the scheduler thread owns it.
+// Keys and values are [blocks, layers, kv_heads, block_tokens, head_dim] each. Pages of blocks that
+// were never used are never touched. Not thread-safe: the scheduler thread owns it.
 class BlockPool {
  public:
-  // Throws Error with need and have when the memory is not there.
+  // Throws MemoryError with the bytes needed and available if the memory does not fit.
   explicit BlockPool(const BlockPoolOptions& options);
 
-  // A free block with one user, or -1 when none is left.
+  // A free block, which then has one user; -1 if none is free.
   [[nodiscard]] int32_t take();
-  void retain(int32_t block);   // one more user
-  void release(int32_t block);  // one user less; the last one frees the block
+  void retain(int32_t block);   // adds a user
+  void release(int32_t block);  // removes a user; the last one frees the block
   [[nodiscard]] int32_t users(int32_t block) const { return users_[static_cast<size_t>(block)]; }
 
   [[nodiscard]] const BlockPoolOptions& options() const { return options_; }
@@ -46,7 +46,7 @@ class BlockPool {
   [[nodiscard]] int64_t peak_bytes() const { return peak_used_ * block_bytes(); }
 
   [[nodiscard]] CacheView view() const;
-  // Element offset of token `token` of `block`, layer 0, head 0.
+  // Element offset of `token` of `block` in keys and values, layer 0, head 0.
   [[nodiscard]] int64_t offset_of(int32_t block, int32_t token = 0) const;
 
  private:

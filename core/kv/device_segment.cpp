@@ -22,14 +22,14 @@ DeviceSegment::DeviceSegment(std::shared_ptr<DeviceRuntime> runtime,
     : DeviceSegment(std::move(runtime), source->shape()) {
   source_ = std::move(source);
   begun_ = awaited_ = 0;
-  // Behind the zeros that the buffers are filled with, and what used their memory before.
+  // The side copies begin after the buffers are zeroed and their memory's former users are done.
   runtime_->begin_side_copies();
 }
 
 DeviceSegment::~DeviceSegment() {
   try {
     finish_copies();
-  } catch (const Error&) {  // has a cause that another call reports
+  } catch (const Error&) {  // another call reports the cause
   }
 }
 
@@ -67,7 +67,7 @@ void DeviceSegment::drop_source() {
   source_.reset();
 }
 
-// Before either the host's memory or the device's is given back.
+// Waits for the copies, before the host's or the device's memory is given back.
 void DeviceSegment::finish_copies() {
   if (source_ == nullptr || begun_ == 0) return;
   runtime_->await_side_copies();

@@ -1,4 +1,4 @@
-// Keys and values of a run of tokens in the memory of a device other than the CPU.
+// A segment of KV states in the memory of a device other than the CPU.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,18 @@
 
 namespace reprise::kv {
 
-// Owned, neither copied nor moved.   keys, values  [layers, kv_heads, tokens, head_dim] each
+// Keys and values are [layers, kv_heads, tokens, head_dim] each. Neither copied nor moved.
 //
-// A segment of the host arrives layer by layer, beside the device's work: what computes a layer
-// waits for that layer's copy alone, while the next one is under way. [Prompt Cache §4.2 copies
-// from host memory before it computes]
+// A segment of the host is copied layer by layer beside the device's work, so that a layer's
+// computation waits for that layer's copy only. [Prompt Cache §4.2 copies from host memory first]
 class DeviceSegment {
  public:
-  // Zeros, to be written by steps. Throws ShapeError, and MemoryError where the device has no room.
+  // Zeros, to be written by steps. Throws ShapeError, and MemoryError if the device has no room.
   DeviceSegment(std::shared_ptr<DeviceRuntime> runtime, const SegmentShape& shape);
-  // A copy of the host's states, all of it.
+  // A complete copy of the host's states.
   DeviceSegment(std::shared_ptr<DeviceRuntime> runtime, const SegmentBuffer& states);
-  // Of a segment of the host, none of whose layers is there yet. The handle is held until
-  // drop_source().
+  // A segment of the host whose layers are still to be copied by begin_layers(). Holds the handle
+  // until drop_source().
   DeviceSegment(std::shared_ptr<DeviceRuntime> runtime,
                 std::shared_ptr<const SegmentHandle> source);
   DeviceSegment(const DeviceSegment&) = delete;
@@ -31,21 +30,20 @@ class DeviceSegment {
 
   [[nodiscard]] const SegmentShape& shape() const { return shape_; }
   [[nodiscard]] const std::shared_ptr<DeviceRuntime>& runtime() const { return runtime_; }
-  // As a plan reads it: one block at offset 0.
+  // The cache that a plan's segment reads: one block at offset 0.
   [[nodiscard]] CacheView view() const;
 
-  // Begins the copies of layers up to `layer` that have not begun. The source's layers are checked
-  // before. Throws as SegmentHandle::check_layer().
+  // Checks and begins to copy the layers up to and including `layer` that have not begun. Throws as
+  // SegmentHandle::check_layer() does.
   void begin_layers(int64_t layer);
-  // Work that is given from here on begins when the copies that have begun are done.
+  // Work given from here on begins when the copies begun so far are done.
   void await_copies();
-  // Whether all layers are there for work that is given from here on.
+  // True if work given from here on finds all layers.
   [[nodiscard]] bool is_whole() const { return awaited_ == shape_.layers; }
-  // Gives up the host's segment once all layers are there; does nothing before. Waits for the
-  // device.
+  // Releases the host's segment and waits for the device, if is_whole(); else does nothing.
   void drop_source();
 
-  // A copy in the host's memory, when the work given so far is done.
+  // A copy in the host's memory, made after all work given so far.
   [[nodiscard]] SegmentBuffer to_host() const;
 
  private:
@@ -54,8 +52,9 @@ class DeviceSegment {
   SegmentShape shape_;
   std::shared_ptr<DeviceRuntime> runtime_;
   Buffer keys_, values_;
-  std::shared_ptr<const SegmentHandle> source_;  // null: there is none, or no more
-  int64_t begun_ = 0, awaited_ = 0;  // layers whose copies have begun, and were waited for
+  std::shared_ptr<const SegmentHandle> source_;  // null without a source, or after drop_source()
+  // number of layers copied or under way, and of those waited for
+  int64_t begun_ = 0, awaited_ = 0;
 };
 
 }  // namespace reprise::kv

@@ -1,4 +1,4 @@
-// Which segment of a full tier goes first.
+// The order in which a full tier evicts its segments.
 #pragma once
 
 #include <compare>
@@ -17,7 +17,7 @@ std::string_view name_of(Eviction policy);  // "lru", "lfu", "cost_aware"
 // Throws Error with the nearest name.
 Eviction parse_eviction(std::string_view name);
 
-// Of a segment in one tier. The lowest goes first; among equals the one unused longest.
+// Rank of a segment in one tier. The lowest rank is evicted first; equal values go by the last use.
 struct EvictionRank {
   double value = 0;
   uint64_t last_use = 0;
@@ -27,15 +27,16 @@ struct EvictionRank {
 
 // Ranks the segments of one tier. Their value is
 //   kLru         0
-//   kLfu         uses since it came
-//   kCostAware   floor + cost_s / bytes, set when it comes and at each use, where the floor is the
-//                highest value that was evicted: GreedyDual-Size (Cao and Irani, USITS 1997). A
-//                segment that is dear to compute stays longer, but not forever.
+//   kLfu         number of uses since it came into the tier
+//   kCostAware   floor + cost_s / bytes, set when it comes in and at each use. The floor is the
+//                highest value evicted so far: GreedyDual-Size (Cao and Irani, USITS 1997). So a
+//                segment that is expensive to compute stays longer, but not forever.
 class EvictionOrder {
  public:
   explicit EvictionOrder(Eviction policy) : policy_(policy) {}
 
-  // The rank of a segment that comes into the tier, of `bytes` > 0 that took `cost_s` to compute.
+  // The rank of a segment that comes into the tier; it has `bytes` > 0 and took `cost_s` to
+  // compute.
   [[nodiscard]] EvictionRank entered(int64_t bytes, double cost_s);
   void used(EvictionRank& rank, int64_t bytes, double cost_s);
   void evicted(const EvictionRank& rank);

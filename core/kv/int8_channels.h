@@ -1,5 +1,5 @@
-// Keys or values of one head in eight bits, with a scale of its own for each channel: the channels
-// of keys differ in magnitude by far more than the tokens of one channel do.
+// Eight-bit keys or values of one head. Each channel has its own scale, because the channels of
+// keys differ in magnitude far more than the tokens of one channel do.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,13 @@ namespace reprise::kv {
 //   quantized  [tokens, head_dim]  -127..127
 //   scales     [head_dim]          f32; 0 for a channel of zeros
 //
-// The error |x - q * scale| is at most scale / 2, beside the rounding of f32. A scale is no smaller
-// than the smallest normal f32, so that channels below 1.5e-36 lie on a grid of 1.2e-38. False
-// where a state is NaN or infinite, which eight bits cannot hold; the output is then of no use.
-// Ranges do not overlap. Allocates nothing.
+// The error |x - q * scale| is at most scale / 2, plus f32 rounding. Scales are at least the
+// smallest normal f32, so channels below 1.5e-36 lie on a grid of 1.2e-38. Returns false if a state
+// is NaN or infinite; the output is then meaningless. Ranges must not overlap. Allocates nothing.
 [[nodiscard]] bool quantize_head(const void* states, DType dtype, int64_t tokens, int64_t head_dim,
                                  int8_t* quantized, float* scales);
 
-// x_tc = q_tc * scale_c, in f32 and then rounded to `dtype`. Shapes as above.
+// x_tc = q_tc * scale_c, computed in f32 and rounded to `dtype`. Shapes as above.
 void dequantize_head(const int8_t* quantized, const float* scales, int64_t tokens, int64_t head_dim,
                      DType dtype, void* states);
 

@@ -145,7 +145,7 @@ Entry& SegmentBooks::adopt(const SegmentFile& file) {
   const SegmentFileHeader& header = file.header();
   Entry& entry = entries[header.key];
   begin_version(entry);
-  if (entry.host) drop_host(entry);  // of an older file
+  if (entry.host) drop_host(entry);  // its states are of an older file
   entry.opened.reset();
   entry.verified.reset();
   entry.state_bytes = header.shape.bytes();

@@ -1,5 +1,5 @@
-// The books of a segment store: which segments lie in which tier, and which of them go first. Not
-// thread-safe: the store guards them.
+// Bookkeeping of a segment store: which segments are in which tier, and which are evicted first.
+// Not thread-safe: the store guards it.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,11 @@
 
 namespace reprise::kv::detail {
 
-// A segment in memory of its own or in a mapped file. Whoever shares one may read it.
+// The states of a segment, in memory of their own or in a mapped file. May be read while it is
+// shared.
 struct Resident {
-  // Counts its bytes in `counter` for as long as it lives, and locks them for copies to the
-  // runtime's device where there is one.
+  // Counts the segment's bytes in `counter` while it lives. Locks them for copies to the device of
+  // `runtime`, unless that is null.
   Resident(SegmentBuffer segment, std::shared_ptr<std::atomic<int64_t>> counter,
            const std::shared_ptr<DeviceRuntime>& runtime);
   explicit Resident(SegmentFile opened);
@@ -29,24 +30,25 @@ struct Resident {
   ~Resident();
 
   std::optional<SegmentBuffer> buffer;
-  HostLock keys_lock, values_lock;  // of the buffer's
+  HostLock keys_lock, values_lock;  // locks on the buffer's memory
   std::optional<SegmentFile> file;
-  std::shared_ptr<std::atomic<int64_t>> host_bytes;  // of all residents of the store
+  std::shared_ptr<std::atomic<int64_t>> host_bytes;  // bytes of all residents of the store
 };
 
 struct Entry {
   std::shared_ptr<const Resident> host;  // null: not in the host tier
-  // Made from the file and not in the host tier, while somebody holds it.
+  // The opened file, while somebody holds it and the segment is not in the host tier.
   std::weak_ptr<const Resident> opened;
-  int64_t state_bytes = 0;  // of its keys and values in memory
+  int64_t state_bytes = 0;  // bytes of its keys and values in memory
   int64_t file_bytes = 0;   // 0: not in the disk tier
   double cost_s = 0;
   EvictionRank host_rank, disk_rank;
-  std::optional<FileStamp> verified;  // of its file, when all of it was checked
-  uint64_t version = 0;               // another one whenever other states may be meant
-  std::optional<std::chrono::steady_clock::time_point> marked;  // when the file's use was noted
+  std::optional<FileStamp> verified;  // stamp of the file when all of it was checked
+  uint64_t version = 0;               // changes whenever the states may have changed
+  // when the file's use was last noted
+  std::optional<std::chrono::steady_clock::time_point> marked;
 
-  // Whether nobody but the store has it.
+  // True if nobody but the store holds the segment.
   [[nodiscard]] bool is_free() const {
     return (host == nullptr || host.use_count() == 1) && opened.expired();
   }
@@ -63,46 +65,45 @@ class SegmentBooks {
     return options_.directory / file_name_of(key);
   }
 
-  // The entry of a key, with what another process may have put; null if there is none. Throws Error
-  // where there is a file, but no sound one.
+  // The entry of a key, including one that another process has put; null if there is none. Throws
+  // Error if the key's file is damaged.
   Entry* find(const SegmentKey& key);
   void count_use(Entry& entry);
-  // Another version of the key's states begins.
+  // Gives the entry a new version: the key's states may have changed.
   void begin_version(Entry& entry) { entry.version = ++versions_; }
-  // An entry in neither tier is no entry.
+  // Erases the entry if it is in neither tier.
   void erase_if_empty(const SegmentKey& key);
 
-  // Whether `bytes` more fit, at the price of segments that nobody holds and that are none of
+  // True if `bytes` more would fit after evicting segments that nobody holds and that are not in
   // `keep`.
   [[nodiscard]] bool can_make_host_room(int64_t bytes, const Keys& keep) const;
-  // Makes that room. Drops nothing where that would not do.
+  // Evicts until `bytes` more fit. If that is impossible, evicts nothing and returns false.
   bool make_host_room(int64_t bytes, const Keys& keep);
   void enter_host(Entry& entry, std::shared_ptr<const Resident> resident);
   void drop_host(Entry& entry);
 
-  // The segments whose files go so that `bytes` more fit, first those that go first; none where
-  // even that would not do.
+  // The segments whose files must be evicted so that `bytes` more fit, lowest rank first; nothing
+  // if even all files that nobody holds would not do.
   [[nodiscard]] std::optional<std::vector<SegmentKey>> disk_victims(int64_t bytes,
                                                                     const SegmentKey& keep) const;
   void evict_file(const SegmentKey& key);
-  // A file that was written or found.
+  // Records a file that was written or found.
   void enter_file(Entry& entry, int64_t file_bytes);
-  // It is gone.
+  // Records that the entry's file no longer exists.
   void forget_file(Entry& entry);
-  // Removes it.
+  // Removes the entry's file.
   void drop_file(const SegmentKey& key, Entry& entry);
-  // Takes over what other processes have done to the folder. Returns sentences about files that are
-  // no sound segments.
+  // Takes over changes of the folder by other processes. Returns a sentence for each damaged file.
   std::vector<std::string> synchronize(const StoreListing& listing);
 
   std::map<SegmentKey, Entry> entries;
-  SegmentStoreStats stats;  // its host_bytes is not kept
+  SegmentStoreStats stats;  // except its host_bytes
   const std::shared_ptr<std::atomic<int64_t>> host_bytes =
       std::make_shared<std::atomic<int64_t>>(0);
 
  private:
   Entry& adopt(const SegmentFile& file);
-  // Among the entries for which `may_go` holds the one that goes first, or end().
+  // The entry with the lowest rank among those for which `may_go` holds, or end().
   template <typename MayGo>
   std::map<SegmentKey, Entry>::iterator first_to_go(EvictionRank Entry::*rank, MayGo&& may_go);
 

@@ -7,7 +7,7 @@
 namespace reprise::kv {
 namespace {
 
-// Token t of a segment, layer 0, head 0, in elements of its cache.
+// Element offset of token `token` of a segment in its cache, layer 0, head 0.
 int64_t offset_of(const AttentionPlan& plan, const Segment& segment, int32_t token) {
   const int32_t place = segment.skipped + token;
   const auto block = static_cast<size_t>(segment.first_block + place / segment.block_tokens);
@@ -26,7 +26,7 @@ void validate(const SegmentShape& shape) {
   int64_t elements = 1;
   for (const int64_t extent : {shape.layers, shape.kv_heads, shape.tokens, shape.head_dim}) {
     if (extent < 1) raise_shape("a segment of {}: each extent is at least 1", text_of(shape));
-    // A token's index is 32 bit; keys and values of all layers are addressed in bytes.
+    // Token indices are 32 bits wide; keys and values of all layers are addressed in bytes.
     if (extent > std::numeric_limits<int32_t>::max() ||
         elements > std::numeric_limits<int64_t>::max() / 16 / extent)
       raise_shape("a segment of {} is too large to be addressed", text_of(shape));
@@ -35,7 +35,7 @@ void validate(const SegmentShape& shape) {
 }
 
 CacheView view_of(const SegmentShape& shape, const void* keys, const void* values) {
-  // Kernels write to cache 0 of a plan alone, which is never a segment's.
+  // The const_cast is safe: kernels write to cache 0 of a plan only, which is never a segment's.
   return {.keys = const_cast<void*>(keys),
           .values = const_cast<void*>(values),
           .dtype = shape.dtype,
@@ -64,7 +64,7 @@ SegmentBuffer gather_segment(const AttentionPlan& plan, int32_t segment_index, i
                           .dtype = dtype});
   const auto row = static_cast<size_t>(cache.head_dim);
   const size_t from_size = size_of(cache.dtype), to_size = size_of(dtype);
-  size_t target = 0;  // elements: rows are written in the order they lie
+  size_t target = 0;  // in elements: rows are written in order
   for (int64_t layer = 0; layer < layers; ++layer)
     for (int64_t head = 0; head < cache.kv_heads; ++head)
       for (int32_t token = 0; token < segment.tokens; ++token, target += row) {

@@ -1,4 +1,4 @@
-// Keys and values of a run of tokens in memory of their own, apart from any pool.
+// The keys and values of a run of tokens in host memory of their own.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace reprise::kv {
 
-// Extents of a segment. All at least 1.
+// Extents of a segment, each at least 1.
 struct SegmentShape {
   int64_t layers = 0, kv_heads = 0, tokens = 0, head_dim = 0;
   DType dtype = DType::kF32;
 
-  // Of keys alone, which are as many as values.
+  // Bytes of the keys alone; the values have as many.
   [[nodiscard]] size_t half_bytes() const {
     return static_cast<size_t>(layers * kv_heads * tokens * head_dim) * size_of(dtype);
   }
@@ -22,31 +22,31 @@ struct SegmentShape {
   friend bool operator==(const SegmentShape&, const SegmentShape&) = default;
 };
 
-// "2 layers x 4 kv heads x 17 tokens x 64, bf16", for messages.
+// Text for messages: "2 layers x 4 kv heads x 17 tokens x 64, bf16".
 std::string text_of(const SegmentShape& shape);
 
-// Throws ShapeError naming the extent that is below 1, or too large to be addressed.
+// Throws ShapeError naming the shape if an extent is below 1 or the whole is too large to address.
 void validate(const SegmentShape& shape);
 
-// How a plan reads keys and values that lie as SegmentBuffer's: a segment of one block at offset 0,
-// all tokens of which are one run.
+// The cache that a plan reads from keys and values laid out as in SegmentBuffer: one block at
+// offset 0 that holds all tokens.
 [[nodiscard]] CacheView view_of(const SegmentShape& shape, const void* keys, const void* values);
 
-// Owned, move-only.   keys, values  [layers, kv_heads, tokens, head_dim] each
+// Keys and values are [layers, kv_heads, tokens, head_dim] each. Move-only.
 struct SegmentBuffer {
   SegmentShape shape;
   AlignedBuffer keys, values;
-  // What its owner has to know beside the states (positions, provenance): kept, never read here.
+  // Data of the owner about the states (positions, provenance); stored, never interpreted here.
   std::string note;
 
   SegmentBuffer() = default;
-  // Zeros. Throws ShapeError, and Error where the memory is not there.
+  // Zeros. Throws ShapeError for a bad shape, MemoryError if the memory does not fit.
   explicit SegmentBuffer(const SegmentShape& shape);
   [[nodiscard]] CacheView view() const { return view_of(shape, keys.data(), values.data()); }
 };
 
-// The tokens of `segment` of a plan, all layers and heads, copied out of its cache and converted to
-// `dtype`. `layers` are those of the cache.
+// Copies the tokens of a plan's segment, all heads and the first `layers` layers, out of its cache
+// and converts them to `dtype`. Throws Error if the cache is not on the CPU.
 SegmentBuffer gather_segment(const AttentionPlan& plan, int32_t segment, int64_t layers,
                              DType dtype);
 

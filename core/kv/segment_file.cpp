@@ -35,7 +35,7 @@ const std::byte* layer_of(const AlignedBuffer& half, const SegmentShape& shape, 
   return half.as<std::byte>() + static_cast<size_t>(layer) * half_layer_bytes(shape);
 }
 
-// Keys and values of a layer in eight bits, at `to` as the layout has them.
+// Quantizes the keys and values of a layer to `to`, arranged by the layout.
 void quantize_layer(const SegmentBuffer& segment, int64_t layer, const SegmentLayout& layout,
                     std::byte* to) {
   const SegmentShape& shape = segment.shape;
@@ -77,7 +77,7 @@ std::vector<std::span<const std::byte>> parts_at(const std::byte* layer,
   return parts;
 }
 
-// Zeros up to `place`, counted from the begin of the file.
+// Writes zeros up to the file offset `place`.
 void pad_to(AtomicFile& file, size_t place) {
   const std::string zeros(place - file.bytes_written(), '\0');
   file.write(zeros);

@@ -13,11 +13,11 @@
 namespace reprise::kv {
 namespace {
 
-// Followed by the format's digit and a line feed.
+// The magic is followed by the format's digit and a line feed.
 constexpr std::string_view kMagic = "RPRSEG";
 constexpr size_t kMagicBytes = kMagic.size() + 2;
 constexpr size_t kTextBegin = kMagicBytes + 2 * sizeof(uint64_t);
-// No header is near this long: a damaged length is not taken for one.
+// Real headers are far shorter; a longer length is damaged.
 constexpr uint64_t kMostText = uint64_t{1} << 24;
 
 std::string magic_of(int format) { return fmt::format("{}{}\n", kMagic, format); }
@@ -29,7 +29,7 @@ uint64_t hash_of_text(int format, const std::string& text) {
   return XXH3_64bits(covered.data(), covered.size());
 }
 
-// Keys and notes are bytes of any kind; JSON holds UTF-8.
+// Keys and notes are arbitrary bytes, but JSON text must be UTF-8.
 Json list_of(const std::string& text) { return std::vector<uint8_t>(text.begin(), text.end()); }
 
 std::string bytes_of(const Json& list) {
@@ -93,7 +93,7 @@ SegmentFileHeader parse_header(int format, std::string_view text) {
   return header;
 }
 
-// Of a file of `header`.
+// The size of a file with this header.
 size_t file_bytes_of(const SegmentFileHeader& header, size_t data_begin) {
   const size_t half = header.shape.half_bytes();
   if (header.format == 1) return data_begin + rounded_up(half, kFilePage) + half;

@@ -1,4 +1,4 @@
-// The text at the beginning of a segment file.
+// Writes and reads the header of a segment file.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace reprise::kv {
 
-// The beginning of a file of the newest format: magic, length, hash and JSON.
+// The beginning of a file in the newest format: magic, length, hash and JSON.
 std::string header_text(const SegmentFileHeader& header);
 
 struct ParsedHeader {
   SegmentFileHeader header;
-  size_t data_begin = 0;  // of the states, from the begin of the file
+  size_t data_begin = 0;  // offset of the states in the file
 };
 
-// Reads the header of either format out of a whole file, and checks the file's size against it.
+// Reads the header of either format from a whole file and checks that the file has the right size.
 // Throws Error naming the path.
 ParsedHeader read_header(const std::filesystem::path& path, std::span<const std::byte> file);
 

@@ -9,7 +9,7 @@
 namespace reprise::kv {
 namespace {
 
-// With its length first, so that "ab" + "c" is not "a" + "bc".
+// Appends the text's length first, so that "ab" + "c" differs from "a" + "bc".
 void append(std::string& bytes, const std::string& text) {
   const uint64_t length = text.size();
   bytes.append(reinterpret_cast<const char*>(&length), sizeof length);

@@ -1,4 +1,4 @@
-// What a segment is kept under: whose states they are, and of which module.
+// The key of a stored segment: whose states they are, and of which module.
 #pragma once
 
 #include <compare>
@@ -6,24 +6,24 @@
 
 namespace reprise::kv {
 
-// What states depend on beside a module's own name. Each is any text; two identities that differ in
-// one of them never share a segment. Empty where it does not matter to the owner.
+// Everything besides the module's name that states depend on. Two identities that differ in one
+// field never share a segment. Fields that do not matter to the owner stay empty.
 struct StoreIdentity {
-  std::string model;      // of config and weights: model::fingerprint_of()
-  std::string tokenizer;  // of its files: model::tokenizer_fingerprint_of()
+  std::string model;      // hash of config and weights: model::fingerprint_of()
+  std::string tokenizer;  // hash of its files: model::tokenizer_fingerprint_of()
   std::string schema;     // hash of the schema's text
-  std::string dtype;      // that the model computed in
+  std::string dtype;      // dtype in which the model computed
 
   auto operator<=>(const StoreIdentity&) const = default;
 };
 
-// Compared whole, never by hash.
+// Keys are compared as a whole, never by hash.
 struct SegmentKey {
   StoreIdentity identity;
   std::string module;
 
   SegmentKey() = default;
-  // A name that says by itself all that the states depend on.
+  // For a name that by itself says everything that the states depend on.
   SegmentKey(std::string module_name);  // NOLINT(google-explicit-constructor)
   SegmentKey(const char* module_name);  // NOLINT(google-explicit-constructor)
   SegmentKey(StoreIdentity whose, std::string module_name);
@@ -31,8 +31,8 @@ struct SegmentKey {
   auto operator<=>(const SegmentKey&) const = default;
 };
 
-// Of the file in a store's folder: 32 hexadecimal digits and ".segment". Without an identity it is
-// that of the first format, whose keys were names alone.
+// Name of the key's file in a store's folder: 32 hexadecimal digits and ".segment". A key without
+// identity has the name that format 1 used.
 std::string file_name_of(const SegmentKey& key);
 
 }  // namespace reprise::kv

@@ -50,7 +50,7 @@ void SegmentHandle::fetch_layer(int64_t layer) const {
 
 namespace {
 
-// The time of a file's last use is kept to this.
+// The precision to which a file's last use is recorded.
 constexpr auto kMarkEvery = std::chrono::minutes(1);
 
 bool is_due(const Entry& entry) {
@@ -83,15 +83,16 @@ int64_t now_ns() {
       .count();
 }
 
-// Whether another change to the file would show: file systems keep times to some milliseconds only.
+// True if a further change of the file would change its stamp: file systems keep times to some
+// milliseconds only.
 bool is_settled(const FileStamp& stamp) { return now_ns() - stamp.change_ns > 1'000'000'000; }
 
-// What a file gives to those who acquire it: its mapping, or its states in memory.
+// The result of opening a segment's file: its mapping, or its states in memory.
 struct Opened {
   std::optional<SegmentFile> file;
-  std::optional<SegmentBuffer> states;  // of a form that is not read in place
-  std::optional<FileStamp> verified;    // where all of it was checked
-  bool is_gone = false;                 // no such file, or of another key
+  std::optional<SegmentBuffer> states;  // for a form that is not read in place
+  std::optional<FileStamp> verified;    // set if the whole file was checked
+  bool is_gone = false;                 // no such file, or it holds another key
   std::exception_ptr fault = nullptr;
 };
 
@@ -123,25 +124,25 @@ struct SegmentStore::State {
   explicit State(const SegmentStoreOptions& given) : options(given), books(given) {}
 
   const SegmentStoreOptions options;
-  std::vector<std::string> damaged;  // written by the constructor alone
+  std::vector<std::string> damaged;  // written by the constructor only
 
-  std::mutex puts;  // held by put() for all of its time; taken before `mutex`
+  std::mutex puts;  // held during a whole put(); locked before `mutex`
   mutable std::mutex mutex;
   SegmentBooks books;  // guarded by mutex
 
-  std::condition_variable wake;                // of the prefetcher, and of who waits for it
+  std::condition_variable wake;                // wakes the prefetcher and those who wait for it
   std::deque<std::vector<SegmentKey>> wanted;  // guarded by mutex
   bool is_under_way = false;                   // guarded by mutex
   bool is_ending = false;                      // guarded by mutex
   std::thread prefetcher;                      // started with the first prefetch
 
-  // In the host's memory.
+  // Moves a segment to memory of the host tier.
   [[nodiscard]] std::shared_ptr<const Resident> resident_of(SegmentBuffer segment) const {
     return std::make_shared<const Resident>(std::move(segment), books.host_bytes, options.runtime);
   }
 
-  // Writes the segment's file, in place of an older one, without the lock. False where the folder's
-  // budget has no room for it.
+  // Writes the segment's file in place of an older one, without holding `mutex`. Returns false if
+  // the folder's budget has no room for it.
   bool put_file(const SegmentKey& key, const SegmentImage& image, const SegmentBuffer& segment,
                 double cost_s) {
     const StoreLock one_writer(options.directory);
@@ -161,7 +162,7 @@ struct SegmentStore::State {
     AtomicFile file(books.path_of(key));
     image.write(file);
     file.commit();
-    // Room is made last, so that a write that fails has cost nothing.
+    // Victims are evicted last, so that a failed write costs nothing.
     const std::lock_guard lock(mutex);
     Entry& entry = books.entries[key];
     entry.state_bytes = segment.shape.bytes();
@@ -175,9 +176,9 @@ struct SegmentStore::State {
     return true;
   }
 
-  // What the file of an entry without a host copy gives. Reads it without the lock. Null where the
-  // entry has changed meanwhile or is no more, in which case the caller looks again. Throws Error
-  // where the file is damaged, and forgets it.
+  // Opens the file of an entry that is not in the host tier; reads it without holding the lock.
+  // Returns null if the entry changed meanwhile or is gone: the caller looks again. If the file is
+  // damaged, forgets it and throws Error.
   std::shared_ptr<const Resident> open_file(const SegmentKey& key, const Keys& keep,
                                             std::unique_lock<std::mutex>& lock) {
     Entry& before = books.entries.at(key);
@@ -214,7 +215,7 @@ struct SegmentStore::State {
     return resident;
   }
 
-  // Brings one segment of the disk to the host. Copies without the lock.
+  // Brings a segment from disk to the host tier; copies without holding the lock.
   void promote(const SegmentKey& key, const Keys& keep) {
     std::unique_lock lock(mutex);
     const Entry* entry = books.find(key);
@@ -227,7 +228,7 @@ struct SegmentStore::State {
       SegmentBuffer copy = opened->file->read();
       lock.lock();
       const auto found = books.entries.find(key);
-      // Replaced, erased or brought here by a put() meanwhile: what is there now is newer.
+      // If a put() or erase() came meanwhile, what is there now is newer.
       if (found == books.entries.end() || found->second.host ||
           found->second.opened.lock() != opened)
         return;
@@ -254,7 +255,7 @@ struct SegmentStore::State {
         try {
           promote(key, keep);
         } catch (const std::exception&) {
-          // acquire() meets the same fault and tells whoever asks for the segment.
+          // acquire() will meet the same fault and report it.
         }
         lock.lock();
       }
@@ -287,17 +288,18 @@ void SegmentStore::put(const SegmentKey& key, SegmentBuffer segment, double cost
   validate(segment.shape);
   if (!(cost_s >= 0) || !std::isfinite(cost_s))
     raise("a segment that took {} s to compute: give a time of 0 or more", cost_s);
-  // One at a time, so that both tiers end with the same segment; acquire() goes on meanwhile.
+  // One put at a time, so that both tiers end with the same segment. acquire() runs meanwhile.
   const std::lock_guard one_put(s.puts);
   bool on_disk = false;
   if (s.books.has_disk()) {
     const SegmentImage image(key, segment, {.form = s.options.form, .cost_s = cost_s});
     on_disk = s.put_file(key, image, segment, cost_s);
-    image.restore(segment);  // the states are the same from either tier
+    image.restore(segment);  // so that both tiers give the same states
   }
   const std::lock_guard lock(s.mutex);
   Entry& entry = s.books.entries[key];
-  if (!on_disk && entry.file_bytes > 0) s.books.drop_file(key, entry);  // it holds an older segment
+  // the file holds an older segment
+  if (!on_disk && entry.file_bytes > 0) s.books.drop_file(key, entry);
   if (entry.host) s.books.drop_host(entry);
   s.books.begin_version(entry);
   entry.cost_s = cost_s;
@@ -367,7 +369,7 @@ bool SegmentStore::erase(const SegmentKey& key) {
     throw;
   } catch (const Error&) {
     std::error_code ignored;
-    return fs::remove(s.books.path_of(key), ignored);  // damaged
+    return fs::remove(s.books.path_of(key), ignored);  // the file is damaged
   }
   if (entry == nullptr) return false;
   if (entry->host) s.books.drop_host(*entry);

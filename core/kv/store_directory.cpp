@@ -21,7 +21,7 @@ constexpr const char* kFormatFile = "store.json";
 constexpr const char* kLockFile = "store.lock";
 constexpr std::string_view kExtension = ".segment";
 
-// Of a file that a writer of ours has begun: of a segment, or of store.json.
+// True for an unfinished file of a segment or of store.json.
 bool is_ours_unfinished(const fs::path& path) {
   const std::string name = path.filename().string();
   return AtomicFile::is_unfinished(path) &&
@@ -88,7 +88,7 @@ StoreListing list_store(const fs::path& folder) {
     const bool is_segment = entry.path().extension() == kExtension;
     if (!is_segment && !is_ours_unfinished(entry.path())) continue;
     struct stat facts {};
-    if (::stat(entry.path().c_str(), &facts) != 0) continue;  // it has left meanwhile
+    if (::stat(entry.path().c_str(), &facts) != 0) continue;  // it was removed meanwhile
     (is_segment ? listing.segments : listing.unfinished)
         .push_back({.path = entry.path(),
                     .bytes = facts.st_size,
@@ -118,7 +118,7 @@ std::optional<SegmentFile> open_if_there(const fs::path& file) {
     try {
       return SegmentFile(file, Verify::kHeader);
     } catch (const Error&) {
-      if (before == stamp_of(file)) throw;  // else it was another file, or none, for a moment
+      if (before == stamp_of(file)) throw;  // otherwise it was replaced or removed meanwhile
     }
   }
   return std::nullopt;

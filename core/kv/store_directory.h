@@ -1,11 +1,11 @@
-// A segment store's folder: what lies in it, who may write to it, and what of it may go.
+// The folder of a segment store: its files, its lock, and the files that may be removed.
 //
 //   store.json            {"format": 2}, written with the first segment
-//   store.lock            locked by whoever writes segments or removes them to make room
-//   DIGITS.segment        a segment each: see segment_key.h and segment_file.h
-//   *.unfinished          a file under way; where nobody holds the lock, its writer has died
+//   store.lock            locked by a process that writes segments or removes them to make room
+//   DIGITS.segment        one segment each: see segment_key.h and segment_file.h
+//   *.unfinished          a file being written; if nobody holds the lock, its writer has died
 //
-// The time of change of a segment's file is that of its last use.
+// A segment file's modification time is the time of its last use.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,17 @@
 
 namespace reprise::kv {
 
-// Throws NewerFormatError where a newer version of this program has made the folder, Error where
-// store.json is damaged. A folder without store.json is empty or of the first format: both are
-// fine.
+// Throws NewerFormatError if a newer version of this program made the folder, Error if store.json
+// is damaged. A folder without store.json is accepted: it is empty or of format 1.
 void check_store_format(const std::filesystem::path& folder);
-// Writes store.json where there is none.
+// Writes store.json if it is missing.
 void mark_store_format(const std::filesystem::path& folder);
 
-// Held while segments are written or removed to make room: one writer at a time, of all processes.
-// Readers need none, and the system frees the lock of a process that dies.
+// Held while segments are written, or removed to make room: one writer at a time among all
+// processes. Readers need no lock. The system frees the lock of a process that dies.
 class StoreLock {
  public:
-  // Waits for its turn. Throws Error naming the folder where it cannot be locked or written.
+  // Waits for the lock. Throws Error naming the folder if it cannot be locked or written.
   explicit StoreLock(const std::filesystem::path& folder);
   StoreLock(const StoreLock&) = delete;
   StoreLock& operator=(const StoreLock&) = delete;
@@ -45,31 +44,30 @@ struct StoreFile {
 };
 
 struct StoreListing {
-  std::vector<StoreFile> segments;    // longest unused first, sound or not
-  std::vector<StoreFile> unfinished;  // likewise
+  std::vector<StoreFile> segments;    // least recently used first, damaged ones included
+  std::vector<StoreFile> unfinished;  // least recently used first
 };
 
-// Throws Error where the folder cannot be read. Files that leave meanwhile are left out.
+// Throws Error if the folder cannot be read. Leaves out files that vanish meanwhile.
 StoreListing list_store(const std::filesystem::path& folder);
 
-// Under the lock: removes what dead writers have left.
+// Removes the files of writers that died. Needs the lock.
 void remove_unfinished(const StoreListing& listing);
 
-// Tells whether a file may have changed since it was looked at.
+// Identifies the state of a file: equal stamps mean that the file has not changed.
 struct FileStamp {
   uint64_t inode = 0;
   int64_t bytes = 0, change_ns = 0;
 
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
-std::optional<FileStamp> stamp_of(const std::filesystem::path& file);  // none: there is no file
+std::optional<FileStamp> stamp_of(const std::filesystem::path& file);  // nothing: there is no file
 
-// Opens a segment's file, checking its header, while other processes may replace or remove it: none
-// where there is no file. Throws Error as SegmentFile does.
+// Opens a segment's file and checks its header, while other processes may replace or remove it.
+// Nothing if there is no file. Throws Error as SegmentFile does.
 std::optional<SegmentFile> open_if_there(const std::filesystem::path& file);
 
-// Notes that a segment is used now. Where that is not allowed (a folder that is only read), it does
-// nothing.
+// Records that a segment is used now. Does nothing if the folder is read-only.
 void mark_use(const std::filesystem::path& file);
 
 }  // namespace reprise::kv

@@ -1,4 +1,4 @@
-// Making a segment store's folder smaller, while others may use it.
+// Removes segments and left-over files from a segment store's folder, while others may use it.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace reprise::kv {
 
-// What dead writers have left goes in any case. Segments that `model` and `schema` describe may go:
-// those that were not used for `unused_s`, then those unused longest, until all segments of the
-// folder take at most `budget_bytes`; where neither is given all that `model` and `schema`
-// describe, if they describe any.
+// Files of writers that died are always removed. Among the segments of `model` and `schema`, those
+// unused for `unused_s` are removed, and the least recently used until all segments of the folder
+// take at most `budget_bytes`. If neither is given, all segments of `model` and `schema` are
+// removed, provided that one of these is given.
 struct GcOptions {
   std::optional<int64_t> budget_bytes;
   std::optional<int64_t> unused_s;
-  std::string model, schema;     // "": of any
-  bool removes_damaged = false;  // reads every file
-  bool is_dry_run = false;       // says what would go, and touches nothing
+  std::string model, schema;     // "": any
+  bool removes_damaged = false;  // damaged files are removed too; reads every file
+  bool is_dry_run = false;       // only reports what would be removed
 };
 
 struct GcReport {
@@ -31,12 +31,12 @@ struct GcReport {
   };
   std::vector<Removed> removed;
   int64_t kept_segments = 0, kept_bytes = 0;
-  std::vector<std::string> damaged;  // sentences about files that were left alone
+  std::vector<std::string> damaged;  // a sentence for each damaged file that was left alone
 };
 
-// Whoever has mapped a file that goes can read it to the end. Files of a newer format stay. Takes
-// the folder's lock, and so waits for writers; a dry run does not, and tells of files under way as
-// well. Throws Error where the folder is of a newer format, or refuses.
+// Processes that have mapped a removed file can still read it. Files of a newer format stay. Takes
+// the folder's lock, so waits for writers; a dry run does not, and so also reports files that are
+// being written. Throws Error if the folder is of a newer format or refuses.
 GcReport collect_garbage(const std::filesystem::path& folder, const GcOptions& options,
                          int64_t now_ns);
 

@@ -8,8 +8,8 @@
 namespace reprise::kv {
 namespace {
 
-// Calls copy(bytes of the cache, bytes of the buffer, count of bytes) for what lies side by side in
-// both: a run's tokens of one layer and head.
+// Calls copy(byte offset in the cache, byte offset in the buffer, bytes) for each contiguous
+// stretch: a run's tokens of one layer and head.
 template <typename Copy>
 void for_each_stretch(const SegmentShape& shape, int32_t first_token, const TokenRun& run,
                       const CacheView& cache, int64_t layer, Copy&& copy) {
@@ -40,7 +40,7 @@ void copy_tokens(const CacheView& from, int64_t from_offset, const CacheView& to
                 from.head_dim, name_of(from.dtype), to.kv_heads, to.head_dim, name_of(to.dtype));
   const size_t element = size_of(from.dtype);
   const auto bytes = [&](int64_t elements) { return static_cast<size_t>(elements) * element; };
-  // Where the heads of all layers are equally far apart, they are the rows of one copy.
+  // If the heads of all layers are equally far apart, one copy moves them all, a head per row.
   const auto is_even = [](const CacheView& cache) {
     return cache.layer_stride == cache.kv_heads * cache.head_stride;
   };

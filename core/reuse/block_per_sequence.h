@@ -1,4 +1,5 @@
-// Methods that keep each sequence in one private block, large enough for all of it.
+// Base of methods that keep each sequence in one private block, large enough for the whole
+// sequence.
 #pragma once
 
 #include <unordered_map>
@@ -7,8 +8,8 @@
 
 namespace reprise::reuse {
 
-// The plan of a plain KV cache. What derives from it says only what it is called and how much of it
-// lasts.
+// The plan of a contiguous KV cache. Derived classes say their name and how many tokens the cache
+// keeps between steps.
 class BlockPerSequence : public ReuseMethod {
  public:
   [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;

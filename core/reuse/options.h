@@ -1,18 +1,16 @@
-// A method's options, declared once: a struct that shows its fields to a visitor. From that one
-// list come parsing, the errors, the help of `reprise list METHOD` and the copy kept in a record.
+// A method's options: a struct that shows its fields to a visitor. This one list serves for
+// parsing, errors, the help of `reprise list METHOD` and the copy kept in a record.
 //
 //   struct MyOptions {
 //     int32_t block_tokens = 64;
 //     void visit(OptionVisitor& visitor) {
 //       visitor.integer({"block_tokens", "tokens", "size of a block"}, {8, 128}, block_tokens);
 //     }
-//     // What two options must not be together.
+//     // Optional: throws Error for values that must not be combined.
 //     void check(const JsonObject& given) const;
-//     // The first is the default.
+//     // Optional: named sets of values; the first is the default.
 //     static std::vector<Preset<MyOptions>> presets();
 //   };
-//
-// `check` and `presets` may be left out.
 #pragma once
 
 #include <concepts>
@@ -29,11 +27,11 @@ namespace reprise::reuse {
 
 struct OptionText {
   const char* name;
-  const char* unit;  // "" where it has none
+  const char* unit;  // "" if it has none
   const char* help;
 };
 
-// Both ends included.
+// Both bounds are included.
 struct IntegerRange {
   int64_t low = 0, high = 0;
   int64_t multiple_of = 1;
@@ -42,7 +40,7 @@ struct RealRange {
   double low = 0, high = 0;
 };
 
-// Each call names one field and what it accepts.
+// Each call names one field and the values it accepts.
 class OptionVisitor {
  public:
   virtual ~OptionVisitor() = default;
@@ -60,18 +58,18 @@ struct Preset {
   T options;
 };
 
-// Of a method that has nothing to choose.
+// The options of a method that has none.
 struct NoOptions {
   void visit(OptionVisitor& /*visitor*/) {}
 };
 
-// What `reprise list METHOD` shows.
+// One option as `reprise list METHOD` shows it.
 struct OptionInfo {
   std::string name, fallback, accepted, unit, help;
 };
 struct PresetInfo {
   std::string name, help;
-  Json changes;  // {option: value} where it differs from the defaults
+  Json changes;  // {option: value} for values that differ from the defaults
 };
 struct OptionList {
   std::vector<OptionInfo> options;
@@ -81,13 +79,13 @@ struct OptionList {
 namespace detail {
 
 using Visit = std::function<void(OptionVisitor&)>;
-// Which of the names "preset" gives; 0 where it is not given.
+// Index of the name that the key "preset" gives; 0 without that key.
 size_t choose_preset(JsonObject& given, std::span<const std::string> names);
-// Lays what is given over the fields.
+// Overwrites the fields whose keys are given.
 void read_fields(JsonObject& given, const Visit& visit);
 Json fields_json(const Visit& visit);
 std::vector<OptionInfo> field_infos(const Visit& visit);
-// {option: value} of those that differ from `from`.
+// {option: value} for the values in `to` that differ from `from`.
 Json changes_of(const Json& from, const Json& to);
 
 template <typename T>
@@ -110,9 +108,9 @@ concept Options = std::default_initializable<T> && requires(T options, OptionVis
   options.visit(visitor);
 };
 
-// The options that `given` stands for: the preset it names, or the defaults, with what else it
-// gives laid over them. Throws Error naming the option, what was found and what is accepted; for an
-// unknown name, the nearest.
+// The preset that `given` names, or the defaults, with the other given keys laid over it. Throws
+// Error naming the option, the value found and the values accepted, and the nearest name for an
+// unknown option.
 template <Options T>
 T read_options(JsonObject given) {
   T options;
@@ -128,7 +126,7 @@ T read_options(JsonObject given) {
   return options;
 }
 
-// Every option with its value: the copy that a record keeps.
+// Every option with its value, as a record keeps it.
 template <Options T>
 Json options_json(T options) {
   return detail::fields_json(detail::visit_of(options));

@@ -1,4 +1,4 @@
-// How a paged cache is cut: what the paged methods' options have in common.
+// Options that all paged methods have: block size and partitions.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace reprise::reuse {
 
 struct PagedOptions {
-  int32_t block_tokens = 64;       // as long as a chunk of chunk_attention's
-  int32_t version = 1;             // 2: attention is split along the sequence
-  int32_t partition_tokens = 512;  // into parts of so many tokens, a multiple of block_tokens
+  int32_t block_tokens = 64;  // the same length as a chunk of chunk_attention
+  int32_t version = 1;  // 1: one pass over each sequence; 2: sequences are split into partitions
+  int32_t partition_tokens = 512;  // version 2: tokens of a partition, a multiple of block_tokens
 
   void visit(OptionVisitor& visitor);
   void check(const JsonObject& given) const;

@@ -1,4 +1,4 @@
-// A step's plan, put together: the rows, what a method appends, what others contribute.
+// Builds a step's plan from the batch's rows, the method's reads and the contributors' additions.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@
 
 namespace reprise::reuse {
 
-// Brings `plan`, which is reused from step to step, to this step. Where everybody agrees that the
-// latest plan goes on it is advanced in place; else it is written anew: the rows with positions and
-// lengths, the method's slots, segments and items, then the contributors' in their order.
+// Makes `plan`, which is reused from step to step, the plan of this step. If all contributors and
+// the method agree that the last plan goes on, it is advanced in place. Otherwise it is built anew:
+// rows with positions and lengths, then the method's row slots, segments and items, then the
+// contributors' in their order.
 void write_plan(ReuseMethod& method, std::span<PlanContributor* const> contributors,
                 StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan);
 
-// Appends the sequence's query rows with positions and lengths, for now without slots.
+// Appends the sequence's query rows with positions and lengths; their row slots are kNoSlot.
 void append_rows(const StepSequence& sequence, kv::AttentionPlan& plan);
 
-// Appends segments and items by which the sequence's rows read its tokens causally, out of one
-// block that holds the whole sequence (token t at `block_offset` + t * head_dim). Tokens at
-// consecutive positions form one segment.
+// Appends segments and items by which the sequence's rows read all of its tokens causally, from one
+// block in cache 0 that holds the whole sequence (token t at `block_offset` + t * head_dim). Tokens
+// at consecutive positions form one segment.
 void append_contiguous_reads(const StepSequence& sequence, int64_t block_offset,
                              kv::AttentionPlan& plan);
 

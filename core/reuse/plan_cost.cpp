@@ -12,27 +12,28 @@ namespace {
 
 using kernels::cpu::kFewLanes;
 
-// What a kernel computes for each key beside one lane's products at the FLOP limit, in units of
-// these: queries that are packed by vectors along head_dim and few pay for their sums, many lanes
-// for the values they interleave. Fitted to kernel times with rows in L2 (Zen 5, bf16, head_dim
-// 128: 5.3, 7.3, 11.3, 19.3 ns a key for 1, 2, 4, 8 lanes; 32, 49, 86 ns for 16, 32, 64).
+// What a kernel computes for each key, and for each lane, in units of one lane's products at the
+// FLOP limit. Few lanes pay for horizontal sums, many lanes for interleaving their values. Fitted
+// to kernel times with rows in L2 (Zen 5, bf16, head_dim 128: 5.3, 7.3, 11.3, 19.3 ns a key for 1,
+// 2, 4, 8 lanes; 32, 49, 86 ns for 16, 32, 64).
 struct ComputedLanes {
   double each_key, each_lane;
 };
 constexpr ComputedLanes kFewLanesCost = {.each_key = 3.1, .each_lane = 1.87};
 constexpr ComputedLanes kManyLanesCost = {.each_key = 12.0, .each_lane = 1.1};
-// The part of the shorter of memory and compute that few lanes do not hide; many hide all.
+// Share of the smaller of memory and compute time that few lanes do not hide; many lanes hide all.
 constexpr double kFewLanesOpenShare = 0.15;
-// Of the L3 limit, where further items read the same rows.
+// Share of the L3 limit reached when further items read the same tokens.
 constexpr double kL3Share = 0.58;
-// Merging: one more parallel step, and for each (row, head) on one thread the query packed and the
-// state set up once more, two results stored and merged. Many lanes take longer to set up.
+// Cost of merging: one more parallel step; and for each (row, head), on one thread, packing the
+// query and setting up the state once more, and storing and merging two results. Many lanes take
+// longer to set up.
 constexpr double kMergeStepSeconds = 5e-6;
 constexpr double kFewLanesPartialSeconds = 80e-9, kManyLanesPartialSeconds = 330e-9;
-// The open share, the L3 share and the cost of merging are fitted to both times, shared and not, of
-// 75 points: 4, 8 and 32 kv heads, batch 2 to 32, 64 to 1024 shared tokens, two runs at 42 and 47
-// GB/s of DRAM and two at 112 and 114. They choose the slower way at 7 of these 300 where that
-// costs more than 3 %, at most 12 %.
+// Shares and merging costs are fitted to times with and without sharing of 75 points: 4, 8 and 32
+// kv heads, batch 2 to 32, 64 to 1024 shared tokens, two runs at 42 and 47 GB/s of DRAM and two at
+// 112 and 114. In 7 of these 300 cases they choose a way that is more than 3 % slower, at most 12
+// %.
 
 }  // namespace
 

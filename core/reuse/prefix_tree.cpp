@@ -71,9 +71,8 @@ int32_t PrefixTree::computed_of(std::span<const int32_t> chunks) const {
   return computed;
 }
 
-// Sequences that generate the same have equal chunks apart, and what comes next may stand behind
-// any of them: all are followed, and of those that reach farthest the one taken of which most is
-// computed.
+// Equal chunks of several sequences are separate, and the next chunk may follow any of them. So all
+// are followed, and of the longest matches the one with the most computed tokens is taken.
 void PrefixTree::extend_by_chunks(PrefixMatch& match, std::span<const int32_t> tokens,
                                   std::span<const int32_t> positions) const {
   const int32_t start = match.chunks.empty() ? -1 : match.chunks.back();
@@ -157,8 +156,8 @@ uint64_t hash_of(const Chunk& chunk) {
 void PrefixTree::list(int32_t index) {
   if (!matches_chunks(options_.matching)) return;
   Chunk& c = chunk_at(index);
-  // All behind a private token is private. Chunks that are not listed are found by nobody, so that
-  // what is found holds no private token to be compared with another.
+  // After a private token all chunks are private. They are not listed, so a match never compares a
+  // private token.
   if (c.tokens.back() == kPrivateToken) return;
   listed_.emplace(hash_of(c), index);
   c.is_listed = true;
@@ -181,7 +180,7 @@ int32_t PrefixTree::take_block(kv::BlockPool& pool) {
   return pool.take();
 }
 
-// -1 where no block is left.
+// Returns -1 if no block is free.
 int32_t PrefixTree::new_chunk(int32_t parent, int32_t first_token, kv::BlockPool& pool) {
   const int32_t block = take_block(pool);
   if (block < 0) return -1;
@@ -214,8 +213,8 @@ void PrefixTree::free_chunk(int32_t index, kv::BlockPool& pool) {
   free_chunks_.push_back(index);
 }
 
-// A chunk out of use, and the unused ones behind it, which nobody could find any more: they are
-// there only behind what was pinned.
+// Frees an unused chunk and the unused chunks after it, which only follow pinned chunks and which
+// nobody could find any more.
 void PrefixTree::free_with_descendants(int32_t index, kv::BlockPool& pool) {
   const auto is_behind = [&](int32_t other) {
     while (other >= 0 && other != index) other = chunk(other).parent;
@@ -264,7 +263,7 @@ void PrefixTree::respace() {
     sequences_[static_cast<size_t>(s)].rank = count-- * kRankSpacing;
 }
 
-// Behind `predecessor`, or behind all where that is -1.
+// Places the entry after `predecessor`, or last if that is -1.
 void PrefixTree::place_after(int32_t entry, int32_t predecessor) {
   if (predecessor < 0) predecessor = last_entry_;
   TreeSequence& sequence = sequences_[static_cast<size_t>(entry)];
@@ -313,7 +312,8 @@ bool PrefixTree::insert(SequenceId id, const PrefixMatch& match, std::span<const
   const int32_t needed = chunks_for(num_tokens - match.tokens);
   if (needed > available) return false;
 
-  // Behind the last sequence through the deepest chunk in use: inside every chunk that covers it.
+  // Placed after the last user of the deepest matched chunk in use, so that each chunk's users stay
+  // neighbours.
   int32_t predecessor = -1;
   for (int32_t index : match.chunks)
     if (chunk(index).users > 0) predecessor = chunk(index).last;
@@ -385,14 +385,14 @@ bool PrefixTree::can_be_found(const Chunk& c) const {
 void PrefixTree::leave(int32_t entry, kv::BlockPool& pool) {
   const TreeSequence& sequence = at_entry(entry);
   unplace(entry);
-  // What may outlive its users: a head of the path that can be found whole.
+  // Only a head of the path that can be found as a whole may outlive its users.
   size_t kept = 0;
   while (options_.retain && kept < sequence.path.size() && can_be_found(chunk(sequence.path[kept])))
     ++kept;
   for (size_t k = sequence.path.size(); k-- > 0;) {
     const int32_t index = sequence.path[k];
     Chunk& c = chunk_at(index);
-    // The chunk covers neighbours: where its last one goes, the one before is the last.
+    // A chunk's users are neighbours, so if its last user leaves, the one before becomes the last.
     if (c.last == entry) c.last = sequence.previous;
     if (--c.users > 0) {
       shared_tokens_ -= c.filled();
@@ -428,7 +428,7 @@ void PrefixTree::unpin(SequenceId id, kv::BlockPool& pool) {
   for (size_t k = path.size(); k-- > 0;) {
     Chunk& c = chunk_at(path[k]);
     if (c.users > 0 || c.pins > 0) continue;
-    // Behind all that follows it, so that nothing is evicted before a descendant.
+    // Placed after everything that follows it, so that no chunk is evicted before its descendants.
     if (options_.retain && can_be_found(c))
       c.idle = idle_.insert(idle_.end(), path[k]);
     else

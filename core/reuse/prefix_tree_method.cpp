@@ -30,7 +30,7 @@ Admission PrefixTreeMethod::admit(const NewSequence& sequence, kv::BlockPool& po
                                       : tree_.match(sequence.tokens, sequence.positions);
   if (options_.reuse_prefill && match.computed < match.tokens) return {};
   const auto tokens = static_cast<int32_t>(sequence.tokens.size());
-  // The last new token is never computed.
+  // The states of the last new token are never computed.
   const int32_t most_tokens = tokens + std::max(0, sequence.max_new_tokens - 1);
   const int32_t buffer_blocks =
       is_prefix ? std::max(0, blocks_for(options_.prefix_buffer_tokens) - blocks_for(tokens)) : 0;
@@ -39,7 +39,7 @@ Admission PrefixTreeMethod::admit(const NewSequence& sequence, kv::BlockPool& po
     return {};
   for (int32_t i = 0; i < buffer_blocks; ++i) prefix->second.push_back(tree_.take_block(pool));
   matched_tokens_ += match.tokens;
-  // The last token is always computed: its row gives the next one.
+  // The last token is always computed, because its row gives the next token.
   const int32_t reused = options_.reuse_prefill
                              ? std::min({match.tokens, tokens - 1, sequence.most_reused_tokens})
                              : 0;

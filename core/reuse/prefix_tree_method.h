@@ -1,5 +1,5 @@
-// Methods that keep their sequences in a prefix tree: what they match and which nodes they share is
-// what tells them apart.
+// Base of methods that keep their sequences in a prefix tree. They differ in the prefixes they
+// match and in the tree nodes they read once for several sequences.
 #pragma once
 
 #include <memory>
@@ -14,13 +14,13 @@ namespace reprise::reuse {
 
 struct PrefixTreeMethodOptions {
   PrefixTreeOptions tree;
-  // Tokens found in the tree are not computed again. A request whose prefix another one is
-  // computing waits for it. Without: every sequence computes its whole prompt, what the tree has
-  // already is not stored, and only memory and reads are shared.
+  // If true, tokens found in the tree are not computed again, and a request waits while another one
+  // computes its prefix. If false, every sequence computes its whole prompt; states that the tree
+  // holds already are not stored again, so only memory and reads are shared.
   bool reuse_prefill = false;
-  // Pinned prefixes, where they are matched.
-  int32_t most_prefixes = 0;         // 0: as many as are declared
-  int32_t prefix_buffer_tokens = 0;  // memory each prefix takes at least
+  // Used if pinned prefixes are matched.
+  int32_t most_prefixes = 0;         // 0: no limit
+  int32_t prefix_buffer_tokens = 0;  // least memory that each prefix takes
   TreePlanOptions plan;
 };
 
@@ -46,7 +46,7 @@ class PrefixTreeMethod : public ReuseMethod {
   void restored(RequestId id, int32_t first_token, int32_t end_token) override {
     tree_.mark_computed(id, first_token, end_token);
   }
-  // Throws Error for one prefix more than most_prefixes.
+  // Throws Error if most_prefixes are declared already.
   bool declare_prefix(RequestId id, std::span<const int32_t> tokens) override;
   void keep_prefix(RequestId id, kv::BlockPool& pool) override;
   void drop_prefix(RequestId id, kv::BlockPool& pool) override;
@@ -73,7 +73,7 @@ class PrefixTreeMethod : public ReuseMethod {
   PrefixTreeMethodOptions options_;
   PrefixTree tree_;
   TreePlanner planner_;
-  // Declared prefixes, with the blocks that fill each one's buffer.
+  // Declared prefixes, each with the blocks that fill up its buffer.
   std::unordered_map<RequestId, std::vector<int32_t>> prefixes_;
   int64_t matched_tokens_ = 0, reused_tokens_ = 0, block_bytes_ = 0;
 };

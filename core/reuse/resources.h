@@ -1,4 +1,4 @@
-// What a method may be given beside its options.
+// Things that a method may be given besides its options.
 #pragma once
 
 namespace reprise {
@@ -13,11 +13,10 @@ struct ModelConfig;
 
 namespace reprise::reuse {
 
-// Null where there is none; what is there outlives the method. A method that cannot work without
-// one can still be made and described; it throws Error, with the remedy, when it is asked for its
-// pool.
+// Pointers are null if there is no such thing; otherwise it outlives the method. A method that
+// needs a missing one can be made and described; it throws Error, with the remedy, in pool_need().
 struct MethodResources {
-  kv::SegmentStore* store = nullptr;           // of segments that outlive engines
+  kv::SegmentStore* store = nullptr;           // segments that outlive engines
   const Tokenizer* tokenizer = nullptr;        // the model's
   const model::ModelConfig* config = nullptr;  // the model's
 };

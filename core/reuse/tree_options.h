@@ -1,4 +1,4 @@
-// Options that every method of a chunked prefix tree has.
+// Options that all methods with a prefix tree of chunks have.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace reprise::reuse {
 struct TreeOptions {
   int32_t chunk_tokens = 64;   // a multiple of 16
   bool reuse_prefill = false;  // tokens found in the tree are not computed again
-  bool retain = false;         // with reuse_prefill: chunks outlive their last sequence
+  bool retain = false;         // needs reuse_prefill: chunks stay after their last sequence
 
   void visit(OptionVisitor& visitor);
   void check(const JsonObject& given) const;

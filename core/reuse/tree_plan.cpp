@@ -16,16 +16,16 @@ bool is_full(const kv::Segment& segment) {
   return (segment.skipped + segment.tokens) % segment.block_tokens == 0;
 }
 
-// Tokens that a segment which starts with chunk `k` of the path skips if it is to go on behind it.
-// Only the last chunk of a pinned prefix is partly filled with others behind it: its tokens then
-// count as the last ones of its block.
+// Number of tokens to skip in a segment that begins with chunk `k` of the path and goes on with the
+// next chunk. Only the last chunk of a pinned prefix is partly filled with others after it; its
+// tokens then count as the last ones of its block.
 int32_t skipped_before(const PrefixTree& tree, const TreeSequence& sequence, int32_t k) {
   if (k + 1 != sequence.pinned_chunks) return 0;
   const int32_t skipped = tree.options().chunk_tokens - chunk_on(tree, sequence, k).filled();
-  return skipped % kernels::cpu::kRowGroup == 0 ? skipped : 0;  // or the kernels would copy
+  return skipped % kernels::cpu::kRowGroup == 0 ? skipped : 0;  // else the kernels would copy
 }
 
-// Whether what a sequence reads alone ends with chunks [first_chunk, end_chunk), shared or not.
+// True if a sequence's own segments end with chunks [first_chunk, end_chunk), shared or not.
 bool cuts_reading(const PrefixTree& tree, const TreeSequence& sequence, int32_t first_chunk,
                   int32_t end_chunk) {
   const int32_t last = end_chunk - 1;
@@ -33,8 +33,9 @@ bool cuts_reading(const PrefixTree& tree, const TreeSequence& sequence, int32_t 
   return first_chunk < last || skipped_before(tree, sequence, last) == 0;
 }
 
-// Appends segments over tokens [.., end_token) of the path's chunks [first_chunk, end_chunk): as
-// few as consecutive positions and the partition allow. Calls done(segment, first token) for each.
+// Appends as few segments as consecutive positions and partitions allow for the tokens before
+// end_token of the path's chunks [first_chunk, end_chunk). Calls done(segment, first token) for
+// each.
 template <typename Done>
 void append_segments(const PrefixTree& tree, const TreeSequence& sequence, int32_t first_chunk,
                      int32_t end_chunk, int32_t end_token, int32_t partition_tokens,
@@ -148,7 +149,7 @@ void TreePlanner::read_batch(const PrefixTree& tree, StepBatch batch) {
     REPRISE_CHECK(reader.end_token <= reader.sequence->tokens, "token {} of {} in the tree",
                   reader.end_token, reader.sequence->tokens);
     reader.end_chunk = reader.sequence->chunk_of(reader.end_token - 1, chunk_tokens) + 1;
-    // The last chunk counts where the first row stands on its last token or behind.
+    // The last chunk counts if the first row's token is its last or comes after it.
     reader.whole = reader.sequence->chunk_of(part.first_token, chunk_tokens);
     if (chunk_on(tree, *reader.sequence, reader.whole).end_token() == part.first_token + 1)
       ++reader.whole;
@@ -159,7 +160,7 @@ void TreePlanner::read_batch(const PrefixTree& tree, StepBatch batch) {
   for (size_t i = 0; i + 1 < readers_.size(); ++i) {
     const std::vector<int32_t>& path = readers_[i].sequence->path;
     const std::vector<int32_t>& next = readers_[i + 1].sequence->path;
-    // Paths of a tree that meet at one depth are equal above it.
+    // Paths of a tree that are equal at one depth are equal above it.
     int32_t equal = 0, end = std::min(readers_[i].whole, readers_[i + 1].whole);
     while (equal < end) {
       const int32_t middle = equal + (end - equal) / 2;
@@ -216,8 +217,8 @@ void TreePlanner::write(const PrefixTree& tree, StepBatch batch, const kv::Block
   out.revision = ++revision_;
 }
 
-// Readers [first, end) have the chunks [0, depth) of their paths in common; offers what they have
-// in common below, then goes on where they part.
+// Readers [first, end) have the chunks [0, depth) of their paths in common. Offers the further
+// chunks they have in common, then visits the groups into which they part.
 void TreePlanner::visit(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
                         int32_t first, int32_t end, int32_t depth, kv::AttentionPlan& out) {
   const Reader& reader = readers_[static_cast<size_t>(first)];
@@ -225,7 +226,7 @@ void TreePlanner::visit(const PrefixTree& tree, StepBatch batch, const kv::Block
   int32_t common = end - first == 1 ? std::min(declared, reader.whole) : reader.common;
   for (int32_t i = first; i + 1 < end; ++i)
     common = std::min(common, readers_[static_cast<size_t>(i)].common);
-  // A pinned prefix is a node of its own, also where it has one reader.
+  // A pinned prefix is a node of its own, even with one reader.
   if (depth < declared && declared < common) {
     offer(tree, batch, pool, first, end, depth, declared, out);
     depth = declared;
@@ -277,7 +278,7 @@ void TreePlanner::append_private(const PrefixTree& tree, const StepSequence& par
                   partition, pool, out, [&](int32_t segment, int32_t first_token) {
                     const int32_t end_token =
                         first_token + out.segments[static_cast<size_t>(segment)].tokens;
-                    // Rows of tokens from `first_token` on read the segment: those inside it
+                    // Rows of tokens from `first_token` on read the segment; rows inside it read
                     // causally.
                     const int32_t row_token = std::max(first_token, part.first_token);
                     const bool is_inside = row_token < end_token - 1;
@@ -289,7 +290,7 @@ void TreePlanner::append_private(const PrefixTree& tree, const StepSequence& par
                   });
   const Chunk& last = chunk_on(tree, *reader.sequence, run.end_chunk - 1);
   if (!is_decode || run.end_chunk != reader.end_chunk || !last.is_consecutive) return;
-  // Place for the blocks to come, so that the plan can be advanced past the chunk's end.
+  // Leaves room for coming blocks, so that the plan can be advanced past the end of the chunk.
   reader.tail = static_cast<int32_t>(out.segments.size()) - 1;
   const kv::Segment& tail = out.segments.back();
   const auto used = static_cast<int32_t>(out.block_offsets.size()) - tail.first_block;

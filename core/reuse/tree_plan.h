@@ -1,5 +1,5 @@
-// From a prefix tree and the rows of a step to an attention plan, with one decision left open:
-// which nodes are read once for all the sequences that share them.
+// Builds attention plans from a prefix tree and the rows of a step. A callback decides which tree
+// nodes are read once for all sequences that share them.
 #pragma once
 
 #include <cstdint>
@@ -13,51 +13,51 @@
 
 namespace reprise::reuse {
 
-// Chunks that follow one another and that the same neighbouring sequences of the step read whole: a
-// node of the path-compressed tree.
+// A node of the path-compressed tree: consecutive chunks that the same neighbouring sequences of
+// the step read as a whole.
 struct TreeNode {
   int32_t first_token = 0;
   int32_t tokens = 0;
   int32_t sequences = 0;
   int32_t rows = 0;        // query rows of these sequences
-  bool is_pinned = false;  // of a pinned prefix
-  // What its sequences read alone would end with it and begin anew, shared or not: its last chunk
-  // is partly filled.
+  bool is_pinned = false;  // part of a pinned prefix
+  // True if its last chunk is partly filled, so that a sequence's own segments end with the node
+  // and begin anew behind it, whether it is shared or not.
   bool cuts_reading = false;
 };
 
-// True: the node is one work item of all its rows (the chunk-first phase, [ChunkAttention §3.2];
-// system attention, [RelayAttention §3.3]). False: its tokens join what each sequence reads alone.
-// The answer may depend on the node only, since an advanced plan keeps it.
+// True: the node becomes one work item of all its rows (the chunk-first phase of [ChunkAttention
+// §3.2], system attention of [RelayAttention §3.3]). False: each sequence reads its tokens alone.
+// The answer may depend on the node only, because an advanced plan keeps it.
 using ShareDecision = std::function<bool(const TreeNode&)>;
 
 struct TreePlanOptions {
-  // Tokens after which an item ends and the next begins; 0: items are as long as they can be.
-  // Multiples of chunk_tokens; a partly filled chunk counts as a whole one.
+  // Tokens after which a new item begins; 0: items are as long as possible. Multiples of
+  // chunk_tokens; a partly filled chunk counts as a whole one.
   int32_t shared_partition_tokens = 0;
   int32_t private_partition_tokens = 0;
 };
 
-// Writes plans for one tree. Shared items come first, parents before children, then what each
-// sequence reads alone: one item over everything on its path that is not shared, or as many as the
-// gaps in it, in its positions and the partitions make. Plans are right for any order of the batch;
-// nodes are shared between neighbours in it.
+// Builds plans for one tree. Shared items come first, parents before children, then the items that
+// each sequence reads alone: one item over everything on its path that is not shared, split at
+// gaps, at jumps of its positions and at partitions. Plans are right for any order of the batch;
+// nodes are shared between neighbouring sequences of the batch only.
 //
-// Between steps in which every sequence of an unchanged tree and batch gains one token, the plan is
-// advanced in place: O(sequences), no search. Building costs O(rows + items + chunks of the paths)
-// and for s sequences at most O(s^2) where each shares more with the next than with the one after.
+// While the tree and the batch have the same sequences and each gains one token per step, the plan
+// is advanced in place in O(sequences). Building costs O(rows + items + chunks of the paths), and
+// for s sequences at most O(s^2), if each shares more with the next than with the one after.
 class TreePlanner {
  public:
   TreePlanner(ShareDecision shares, const TreePlanOptions& options)
       : shares_(std::move(shares)), options_(options) {}
 
-  // Brings `plan`, the latest one written, to a batch in which each sequence has one token more.
-  // False: it has to be written, whatever this left in it. Every token of the batch is in the tree.
+  // Brings `plan`, the last one written, to a batch in which each sequence has one more token.
+  // Every token of the batch must be in the tree. If false, write() must build the plan anew,
+  // whatever this call changed in it.
   [[nodiscard]] bool advance(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
                              kv::AttentionPlan& plan);
-  // Names the slots of the batch's rows, which `plan` begins with, and appends segments and items.
-  // A row whose token is in memory already, or which another row of the step writes, is a duplicate
-  // and is not stored.
+  // Sets the row slots of the batch's rows, which are in `plan`, and appends segments and items. A
+  // row whose token is cached already, or is written by another row of the step, gets no slot.
   void write(const PrefixTree& tree, StepBatch batch, const kv::BlockPool& pool,
              kv::AttentionPlan& plan);
 
@@ -65,18 +65,18 @@ class TreePlanner {
   [[nodiscard]] int64_t plans_advanced() const { return advanced_; }
 
  private:
-  // Of a sequence of the batch.
+  // One sequence of the batch.
   struct Reader {
     const TreeSequence* sequence = nullptr;
-    int32_t end_token = 0;    // its rows read tokens below it
-    int32_t end_chunk = 0;    // of the path: chunks that have such tokens
-    int32_t whole = 0;        // leading chunks that each of its rows reads whole
-    int32_t common = 0;       // of those, shared with the next reader
+    int32_t end_token = 0;    // its rows read tokens before this one
+    int32_t end_chunk = 0;    // end of the path's chunks that hold such tokens
+    int32_t whole = 0;        // leading chunks that all of its rows read as a whole
+    int32_t common = 0;       // how many of those the next reader has too
     int32_t next_chunk = 0;   // first chunk of the path that no item reads yet
     int32_t tail = -1;        // segment that the next token extends, or -1
-    int32_t tail_blocks = 0;  // that the segment has place for
+    int32_t tail_blocks = 0;  // blocks that the segment has room for
   };
-  // A run of a reader's path that it reads alone.
+  // Chunks of a reader's path that it reads alone.
   struct PrivateRun {
     int32_t reader, first_chunk, end_chunk;
   };
@@ -97,17 +97,17 @@ class TreePlanner {
   TreePlanOptions options_;
   std::vector<Reader> readers_;
   std::vector<PrivateRun> private_;
-  // Leading tokens of a chunk, below `end`, that are computed already or written by rows of the
-  // plan with this number; those of an earlier plan count no more.
+  // Leading tokens of a chunk, before `end`, that are computed already or written by rows of plan
+  // number `build`. Claims of earlier plans are void.
   struct Claim {
-    int64_t build = 0;  // built_ of that plan
+    int64_t build = 0;  // number of the plan, as built_ counts
     int32_t end = 0;
   };
   std::vector<Claim> claims_;  // [chunks]
 
-  // Of the latest plan.
+  // State of the last plan.
   uint64_t revision_ = 0, tree_version_ = 0;
-  bool is_decode_ = false;            // one row for each sequence
+  bool is_decode_ = false;            // every sequence has one row
   std::vector<int32_t> next_tokens_;  // [sequences]
   int64_t built_ = 0, advanced_ = 0;
 };

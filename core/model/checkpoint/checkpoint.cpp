@@ -1,5 +1,5 @@
-// A checkpoint folder as a source of canonical tensors: every name and shape is settled when it is
-// opened, so reading rows is copying runs.
+// A checkpoint folder as a source of canonical tensors. All names and shapes are resolved when it
+// is opened, so reading rows only copies runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace reprise::model {
 namespace {
 
-// Elements [first, first + count) of a canonical tensor lie at stored_first of one stored tensor,
-// or, where it has no file, are 0.
+// Elements [first, first + count) of a canonical tensor, found at stored_first of a stored tensor;
+// 0 if `source` has no file.
 struct Run {
   int64_t first, count;
   FileTensor source;
@@ -28,7 +28,7 @@ std::string text_of(const std::vector<int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// What files that were converted from TensorFlow call weight and bias of BERT's norms.
+// The names of norm weights and biases in BERT files converted from TensorFlow.
 std::string older_name(const std::string& name) {
   for (const auto& [end, older] : {std::pair{".LayerNorm.weight", ".LayerNorm.gamma"},
                                    std::pair{".LayerNorm.bias", ".LayerNorm.beta"}})
@@ -52,8 +52,8 @@ class Checkpoint final : public WeightSource {
   [[nodiscard]] const std::vector<Run>& runs_of(const TensorSpec& tensor) const;
 
   CheckpointFiles files_;
-  std::string prefix_;          // that the files leave out, or empty
-  std::set<std::string> used_;  // names in the files
+  std::string prefix_;          // prefix that the files leave out, or ""
+  std::set<std::string> used_;  // names found in the files
   std::map<Role, std::vector<Run>> runs_;
 };
 
@@ -98,7 +98,8 @@ FileTensor Checkpoint::find(const StoredTensor& wanted) {
   return tensor;
 }
 
-// A tied model's file may repeat the embedding as its head; another matrix there would be lost.
+// A tied model's file may repeat the embedding as its head. A different head would be lost, so it
+// is an error.
 void Checkpoint::accept_tied_head(const ModelConfig& config) {
   if (!files_.tensors().contains("lm_head.weight")) return;
   const FileTensor head = find({.name = "lm_head.weight", .shape = {config.vocab, config.hidden}});

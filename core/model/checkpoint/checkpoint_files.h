@@ -1,4 +1,4 @@
-// The safetensors files of one checkpoint folder, single or sharded, as one set of named tensors.
+// The safetensors files of a checkpoint folder, single or sharded, as one set of named tensors.
 #pragma once
 
 #include <deque>
@@ -18,9 +18,9 @@ struct FileTensor {
 
 class CheckpointFiles {
  public:
-  // model.safetensors if it is there, else the shards of model.safetensors.index.json. Throws Error
-  // when neither is there, a shard's name leaves the folder, a shard is missing or damaged, or
-  // index and shards disagree about a tensor.
+  // Opens model.safetensors if it exists, else the shards that model.safetensors.index.json lists.
+  // Throws Error if neither exists, a shard's name is no plain file name, a shard is missing or
+  // damaged, or the index and the shards disagree about a tensor.
   explicit CheckpointFiles(const std::filesystem::path& dir);
   CheckpointFiles(const CheckpointFiles&) = delete;
   CheckpointFiles& operator=(const CheckpointFiles&) = delete;
@@ -33,7 +33,7 @@ class CheckpointFiles {
   const SafetensorsFile& add_file(const std::filesystem::path& path);
 
   std::filesystem::path dir_;
-  std::deque<SafetensorsFile> files_;  // a deque: addresses stay
+  std::deque<SafetensorsFile> files_;  // a deque keeps the addresses of its elements
   std::map<std::string, FileTensor> tensors_;
 };
 

@@ -20,7 +20,7 @@ std::string hash_text(const std::string& bytes) {
   return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
-// A named part of what is hashed, its ends marked by its length.
+// Appends a named part of the text to hash, with its length so that parts cannot run together.
 void append(std::string& facts, std::string_view name, std::string_view value) {
   facts += fmt::format("{} {}\n", name, value.size());
   facts += value;

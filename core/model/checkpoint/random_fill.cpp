@@ -2,8 +2,8 @@
 
 #include <bit>
 
-// GCC and Clang compile one body for several instruction sets and choose at run time; elsewhere the
-// portable one serves all.
+// GCC and Clang compile the function for several instruction sets and choose at run time; other
+// compilers use the portable one.
 #if defined(__x86_64__) && defined(__GNUC__)
 #define REPRISE_X86_TARGETS 1
 #endif
@@ -11,16 +11,16 @@
 namespace reprise::model {
 namespace {
 
-// bf16 bits of an odd integer of 17 bits times half_step, in the upper half of the word; the lower
-// half holds what rounding cut off. No fused operation can arise: there is one product and no sum.
+// Rounds an odd 17-bit integer times half_step to bf16, in the upper half of the word; the lower
+// half is meaningless. One product and no sum, so compilers cannot fuse operations.
 [[gnu::always_inline]] inline uint32_t rounded(int32_t odd, float half_step) {
   const uint32_t word = std::bit_cast<uint32_t>(static_cast<float>(odd) * half_step);
   return word + 0x7fffu + ((word >> 16) & 1u);
 }
 
-// The loop every target below inlines. The hash is a xor-shift-multiply finalizer whose second
-// round takes in the other half of the key, so that streams of different keys are not permutations
-// of each other.
+// The loop that every target below inlines. The hash is a xor-shift-multiply finalizer. Its second
+// round uses the other half of the key, so that streams of different keys are not permutations of
+// each other.
 [[gnu::always_inline]] inline void fill(uint64_t key, uint32_t first_pair, float half_step,
                                         uint32_t* words, size_t count) {
   const auto key_low = static_cast<uint32_t>(key), key_high = static_cast<uint32_t>(key >> 32);

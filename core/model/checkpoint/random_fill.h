@@ -1,5 +1,4 @@
-// Counter-based uniform numbers, two to a 32-bit word as bfloat16, the same on every instruction
-// set.
+// Counter-based uniform bfloat16 numbers, two in each 32-bit word, equal on all instruction sets.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +8,7 @@
 
 namespace reprise::model {
 
-// words[j] = element 2p in the low half, element 2p + 1 in the high half, p = first_pair + j.
+// words[j] holds element 2p in its low half and 2p + 1 in its high half, with p = first_pair + j.
 //   h = hash32(p, key)                  16 bits of it per element, read as a signed k
 //   value = round_to_bf16((2k + 1) * half_step)
 // So values are uniform on the odd multiples of half_step in (-2^16, 2^16) * half_step, with mean 0

@@ -1,4 +1,4 @@
-// Seeded weights of any shape, computed when they are read: nothing is stored.
+// Seeded weights of any shape, computed when they are read.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -32,7 +32,7 @@ class RandomWeights final : public WeightSource {
                            static_cast<uint64_t>(role.layer + 1);
     return mix_bits(mix_bits(mix_bits(seed_) ^ place) + static_cast<uint64_t>(block));
   }
-  // The embedding, which has no bias, is 0; then the weight and the bias of every part.
+  // The embedding, which has no bias, is 0; then each part's weight and bias have a number each.
   static uint64_t number_of(const Role& role) {
     const auto part = static_cast<uint64_t>(role.part);
     return part == 0 ? 0 : 2 * part - 1 + (role.is_bias ? 1 : 0);
@@ -69,7 +69,7 @@ void RandomWeights::read_rows(const TensorSpec& tensor, int64_t first_row, int64
   while (at < end) {
     const int64_t block = at / kElementsPerBlock;
     const int64_t first_pair = at % kElementsPerBlock / 2;
-    const int64_t skipped = at % 2;  // of the first word
+    const int64_t skipped = at % 2;  // elements of the first word to skip
     const int64_t block_end = std::min(end, (block + 1) * kElementsPerBlock);
     const int64_t count = std::min(block_end - at, 2 * kChunkWords - skipped);
     const auto used = static_cast<size_t>((skipped + count + 1) / 2);

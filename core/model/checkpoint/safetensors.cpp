@@ -33,19 +33,19 @@ constexpr std::array kDtypes = {
     KnownDtype{"F6_E2M3", 6}, KnownDtype{"F6_E3M2", 6},
 };
 
-// As the first bytes give it; there must be kLengthBytes of them.
+// The header length in the first kLengthBytes bytes, which must exist.
 uint64_t header_bytes_of(std::span<const std::byte> file) {
   uint64_t length = 0;
   std::memcpy(&length, file.data(), kLengthBytes);
   return length;
 }
 
-// The header that stands whole behind its length.
+// The header after its length; all of it must be in `file`.
 std::string_view header_text_of(std::span<const std::byte> file) {
   return {reinterpret_cast<const char*>(file.data()) + kLengthBytes, header_bytes_of(file)};
 }
 
-// The part of a message that says where: `FILE, tensor "NAME"`.
+// The beginning of an error message: `FILE, tensor "NAME"`.
 std::string where(const std::filesystem::path& path, const std::string& name) {
   return fmt::format("{}, tensor {}", path.string(), quoted_name(name));
 }
@@ -80,7 +80,7 @@ int64_t count_elements(const SafetensorsEntry& entry, const std::string& place) 
   return elements;
 }
 
-// `data_bytes`: what the file holds after its header.
+// `data_bytes`: bytes of the file after its header.
 SafetensorsEntry read_entry(const Json& json, const std::string& place, size_t data_bytes) {
   if (!json.is_object() || !json.contains("dtype") || !json.contains("shape") ||
       !json.contains("data_offsets"))
@@ -110,7 +110,7 @@ SafetensorsEntry read_entry(const Json& json, const std::string& place, size_t d
         "{}: its bytes [{}, {}) are not inside the {} bytes of data: the file is cut short or "
         "damaged; {}",
         place, begin, end, data_bytes, kNextStep);
-  entry.offset_bytes = begin;  // made absolute by the caller
+  entry.offset_bytes = begin;  // the caller adds the data's offset
   entry.size_bytes = end - begin;
   int64_t bits = 0;
   if (__builtin_mul_overflow(entry.elements, int64_t{known->bits}, &bits) || bits % 8 != 0 ||
@@ -128,7 +128,7 @@ void check_metadata(const Json& metadata, const std::filesystem::path& path) {
     raise("{}: \"__metadata__\" must map strings to strings; {}", path.string(), kNextStep);
 }
 
-// Tensors must lie end to end and fill the data: neither overlap nor bytes that nobody owns.
+// Throws Error unless the tensors fill the data without overlap or gap.
 void check_coverage(const std::map<std::string, SafetensorsEntry>& entries,
                     const std::filesystem::path& path, size_t data_bytes) {
   std::vector<std::map<std::string, SafetensorsEntry>::const_iterator> order;
@@ -154,7 +154,7 @@ void check_coverage(const std::map<std::string, SafetensorsEntry>& entries,
 }  // namespace
 
 std::string quoted_name(std::string_view name) {
-  // A cut may fall inside a character: replace what is left of it.
+  // The cut may split a character; its remainder is replaced.
   return Json(name.substr(0, 200)).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -220,7 +220,7 @@ void SafetensorsFile::read(const SafetensorsEntry& entry, int64_t first, int64_t
     convert(source, *entry.dtype, out, dtype, static_cast<size_t>(count));
     return;
   }
-  // Unaligned in the file: through a small aligned copy.
+  // Not aligned in the file: converted through a small aligned copy.
   alignas(64) std::array<std::byte, 4096> chunk;
   const int64_t chunk_elements = static_cast<int64_t>(chunk.size() / width);
   for (int64_t done = 0; done < count; done += chunk_elements) {

@@ -1,4 +1,4 @@
-// One .safetensors file, memory-mapped: its list of tensors, checked in full when it is opened.
+// One memory-mapped .safetensors file. Its list of tensors is checked in full when it is opened.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace reprise::model {
 
 struct SafetensorsEntry {
   std::string dtype_name;      // as the file spells it: "F32", "BF16", "I64", ...
-  std::optional<DType> dtype;  // set where we can read it as weights: F32, BF16, F16
+  std::optional<DType> dtype;  // set for dtypes that can be read as weights: F32, BF16, F16
   std::vector<int64_t> shape;  // outermost first; [] is a single number
   int64_t elements = 0;
   size_t offset_bytes = 0;  // from the start of the file; not necessarily aligned to the dtype
@@ -26,14 +26,13 @@ struct SafetensorsEntry {
   [[nodiscard]] std::string shape_text() const;  // "[2, 3]"
 };
 
-// A tensor's or file's name that a file gave us, for a message: in quotes, escaped, cut at 200
-// bytes.
+// A name from a file, made fit for a message: in quotes, escaped, cut at 200 bytes.
 std::string quoted_name(std::string_view name);
 
 // The format: 8 bytes little-endian header length N, N bytes of JSON {name: {dtype, shape,
-// data_offsets: [begin, end)}}, then the data. The constructor throws Error, naming file and
-// tensor, unless the header is strict JSON of at most 100 MB, every shape fits its bytes, and the
-// tensors cover the data without overlap, hole or remainder. Reads only the header.
+// data_offsets: [begin, end)}}, then the data. The constructor reads only the header. It throws
+// Error naming file and tensor unless the header is strict JSON of at most 100 MB, every shape fits
+// its bytes, and the tensors cover the data without overlap, gap or remainder.
 class SafetensorsFile {
  public:
   static constexpr size_t kMaxHeaderBytes = 100'000'000;
@@ -43,11 +42,11 @@ class SafetensorsFile {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
 
-  // Elements [first, first + count) of the entry, converted to `dtype`, into `out`. The entry must
-  // be of this file and readable (entry.dtype set). Thread-safe; allocates nothing.
+  // Writes elements [first, first + count) of the entry, converted to `dtype`, to `out`. The entry
+  // must belong to this file, with entry.dtype set. Thread-safe; allocates nothing.
   void read(const SafetensorsEntry& entry, int64_t first, int64_t count, DType dtype,
             void* out) const;
-  // The entry's bytes as they are in the file.
+  // The entry's bytes as stored in the file.
   [[nodiscard]] std::span<const std::byte> bytes(const SafetensorsEntry& entry) const;
   void release(const SafetensorsEntry& entry) const {
     file_.release(entry.offset_bytes, entry.size_bytes);
@@ -59,9 +58,9 @@ class SafetensorsFile {
   std::map<std::string, SafetensorsEntry> entries_;
 };
 
-// The header of a file as its JSON stands there, unparsed: names, shapes and places of all tensors,
-// so what tells files of one size apart without reading their data. None where the file ends before
-// its header does, or gives it more than kMaxHeaderBytes. Throws Error where it cannot be opened.
+// The unparsed JSON header of a file, which tells files of one size apart without reading their
+// data. Nothing if the file ends before its header does or the header is longer than
+// kMaxHeaderBytes. Throws Error if the file cannot be opened.
 std::optional<std::string> safetensors_header_of(const std::filesystem::path& path);
 
 }  // namespace reprise::model

@@ -27,7 +27,7 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
         {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
   }
   std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // the format asks for aligned data
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // the format wants aligned data
   std::string begin;
   append_word(begin, uint64_t{text.size()});
   AtomicFile file(path);

@@ -8,13 +8,13 @@
 namespace reprise::model {
 namespace {
 
-// One stored tensor and how many outputs (rows of a matrix, elements of a vector) it has.
+// One stored tensor and its number of outputs (rows of a matrix, elements of a vector).
 struct Piece {
   std::string_view name;
   int64_t outputs;
 };
 
-// Stored with one extent; a table or matrix with one row has two.
+// True for tensors with one extent in files; a table or matrix with one row has two.
 bool is_vector(const Role& role) { return role.is_bias || kind_of(role.part) == PartKind::kNorm; }
 
 std::vector<std::string_view> words_of(std::string_view text) {
@@ -27,7 +27,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// The name with the expert's number in its place.
+// The name with '@' replaced by the expert's number.
 std::string numbered(std::string_view name, int64_t expert) {
   std::string text(name);
   if (const size_t at = text.find('@'); at != std::string::npos)
@@ -35,7 +35,7 @@ std::string numbered(std::string_view name, int64_t expert) {
   return text;
 }
 
-// Tensors stored in pieces are q, k and v, and gate and up, which are of one size.
+// The stored tensors of a part; several only for q, k, v and for gate, up, which have equal size.
 std::vector<Piece> pieces_of(const ModelConfig& config, const TensorSpec& tensor, Naming naming) {
   const PartRow& row = row_of(tensor.role.part);
   const int64_t outputs = is_vector(tensor.role) ? tensor.cols : tensor.rows;
@@ -51,9 +51,9 @@ std::vector<Piece> pieces_of(const ModelConfig& config, const TensorSpec& tensor
   return pieces;
 }
 
-// Falcon's query_key_value and the first DeBERTa's in_proj hold, for each KV head, its query heads,
-// its key and its value. One KV head (multi-query) makes that [q; k; v], one query head per KV head
-// (RW) makes it [q k v] per head.
+// Falcon's query_key_value and the first DeBERTa's in_proj store for each KV head its query heads,
+// its key and its value. With one KV head (multi-query) that is [q; k; v]; with one query head per
+// KV head (RW) it is [q k v] per head.
 std::vector<StoredRun> grouped_runs(const ModelConfig& config, int64_t row_elements) {
   const int64_t head = config.head_dim * row_elements;
   const int64_t group_queries = config.heads / config.kv_heads;
@@ -72,7 +72,7 @@ std::vector<StoredRun> grouped_runs(const ModelConfig& config, int64_t row_eleme
   return runs;
 }
 
-// The first DeBERTa's bias of queries and keys and values: two vectors, none of keys.
+// The first DeBERTa has bias vectors for queries and values, and none for keys.
 StoredLayout query_value_bias(const ModelConfig& config, const std::string& prefix) {
   const int64_t q = config.q_dim(), kv = config.kv_dim();
   return {.tensors = {{.name = prefix + "attention.self.q_bias", .shape = {q}},

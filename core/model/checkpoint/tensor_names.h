@@ -1,4 +1,4 @@
-// In which pieces each family's files store the canonical tensors.
+// The stored tensors, with their names, that make up each canonical tensor in each family's files.
 #pragma once
 
 #include <string>
@@ -9,32 +9,33 @@
 
 namespace reprise::model {
 
-// One tensor of the file. A vector has the shape [n], a matrix [out, in].
+// One tensor of a file. A vector has the shape [n], a matrix [out, in].
 struct StoredTensor {
   std::string name;
   std::vector<int64_t> shape;
 };
 
-// In the place of a stored tensor: the stretch is 0 in every file of the family.
+// Instead of a stored tensor's index: this part is 0 in every file of the family.
 inline constexpr size_t kZeros = static_cast<size_t>(-1);
 
-// A stretch of the canonical tensor, in elements, that lies in one piece in a stored one.
+// A run of elements of the canonical tensor that lies in one piece in a stored tensor.
 struct StoredRun {
-  int64_t first = 0, count = 0;  // of the canonical tensor
+  int64_t first = 0, count = 0;  // elements of the canonical tensor
   size_t stored = 0;             // index into StoredLayout::tensors, or kZeros
-  int64_t stored_first = 0;      // element of that tensor
+  int64_t stored_first = 0;      // first element in the stored tensor
 };
 
 struct StoredLayout {
   std::vector<StoredTensor> tensors;
-  std::vector<StoredRun> runs;  // sorted by first; they cover the canonical tensor exactly
+  std::vector<StoredRun> runs;  // sorted by `first`; together they cover the canonical tensor
 };
 
-// How files of the config's family store `tensor`; names carry the prefix (but for the head's).
+// How files of the config's family store `tensor`. Names have the family's prefix, except the
+// head's.
 StoredLayout stored_layout(const ModelConfig& config, const TensorSpec& tensor);
-// Tensors that some files carry and no computation here needs: rotary frequencies and position
-// numbers, recomputed; an encoder's pooler and the heads of its tasks, which follow the hidden
-// states.
+// True for tensors that some files contain but no computation here needs: rotary frequencies and
+// position numbers, which are recomputed, and an encoder's pooler and task heads, which come after
+// the hidden states.
 bool is_ignorable(const ModelConfig& config, std::string_view name);
 
 }  // namespace reprise::model

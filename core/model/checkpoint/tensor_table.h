@@ -1,4 +1,4 @@
-// The one table of a model's tensors: which there are, their shapes, and what files call them.
+// The table of a model's tensors: which exist, their shapes, and their names in files.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace reprise::model {
 
-// The vocabularies of tensor names that files use.
+// The naming schemes of files.
 enum class Naming : uint8_t {
   kLlama,
   kFalcon,
@@ -20,49 +20,49 @@ enum class Naming : uint8_t {
   kMpt,
   kPhi,
   kBert,
-  kMixtral,    // as kLlama, but for the experts
-  kDebertaV1,  // as kBert, but for what attention reads
-  kDeberta,    // likewise
-  kDeepseek    // as kLlama, but for the shared experts
+  kMixtral,    // as kLlama, except for the experts
+  kDebertaV1,  // as kBert, except for attention's inputs
+  kDeberta,    // as kBert, except for attention's inputs
+  kDeepseek    // as kLlama, except for the shared experts
 };
 inline constexpr size_t kNamings = static_cast<size_t>(Naming::kDeepseek) + 1;
 
-// Where in a forward pass a part stands.
+// The place of a part in a forward pass.
 enum class Stage : uint8_t {
   kBeforeLayers,
   kLayer,        // in every layer
-  kDenseLayer,   // in layers without experts
-  kExpertLayer,  // in layers with experts, once
-  kExpert,       // there, once for each expert that tokens are routed to
+  kDenseLayer,   // in each layer without experts
+  kExpertLayer,  // in each layer with experts, once
+  kExpert,       // in each layer with experts, for each routed expert
   kAfterLayers
 };
 
 struct PartRow {
   Part part;
-  const char* text;  // for messages
+  const char* text;  // name in messages
   Stage stage;
   PartKind kind;
   bool (*has_weight)(const ModelConfig&);
   bool (*has_bias)(const ModelConfig&);
-  int64_t (*rows)(const ModelConfig&);  // of the weight; a norm's is 1
+  int64_t (*rows)(const ModelConfig&);  // rows of the weight; 1 for a norm
   int64_t (*cols)(const ModelConfig&);
-  // The stored tensors that hold it, in canonical order, without prefix, layer and ".weight"; a
-  // leading '/' stands for no prefix, '@' for the expert's number. Several names: separated by
-  // spaces.
-  std::array<const char*, kNamings> names;  // empty: no model of that naming has it
+  // The stored tensors of the part in canonical order, separated by spaces, without prefix, layer
+  // and ".weight". A leading '/' means that the prefix is not added; '@' stands for the expert's
+  // number.
+  std::array<const char*, kNamings> names;  // empty: no model of that naming has the part
 };
 
-// In the order of a forward pass.
+// The rows in the order of a forward pass.
 std::span<const PartRow> part_table();
 const PartRow& row_of(Part part);
-// The row's names in that vocabulary, as PartRow has them.
+// The row's names in that naming, in the form of PartRow::names.
 std::string_view stored_names(const PartRow& row, Naming naming);
 
 Naming naming_of(const ModelConfig& config);
-// "model.", "transformer.", "bert." or "deberta.": files of the bare decoder, saved without its
-// head, leave it out.
+// "model.", "transformer.", "bert.", "roberta." or "deberta.". Files of a decoder that was saved
+// without its head leave it out.
 std::string_view name_prefix(const ModelConfig& config);
-// "layers", "h", "blocks", "encoder.layer": what stands before a layer's number.
+// The text before a layer's number: "layers", "h", "blocks", "encoder.layer".
 std::string_view layers_name(Naming naming);
 
 }  // namespace reprise::model

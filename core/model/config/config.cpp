@@ -41,8 +41,7 @@ const Reader& reader_of(const JsonObject& json, const std::string& model_type) {
   raise("{}: {}", json.where("model_type"), unknown_name("model_type", model_type, names));
 }
 
-// generation_config.json beside config.json may know more tokens that end a text (Llama 3
-// Instruct).
+// A generation_config.json beside config.json may name more end-of-text tokens (Llama 3 Instruct).
 void merge_generation_config(const std::filesystem::path& path, ModelConfig& config) {
   if (!std::filesystem::exists(path)) return;
   const Json json = parse_json(read_file(path, kMaxConfigBytes), path.string());

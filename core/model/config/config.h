@@ -1,4 +1,4 @@
-// What a decoder is made of, in one vocabulary for all families, read from a Hugging Face
+// The architecture of a model, in one vocabulary for all families, read from a Hugging Face
 // config.json.
 #pragma once
 
@@ -13,19 +13,19 @@
 
 namespace reprise::model {
 
-// Mistral is a Llama with a window, Mixtral, Qwen2-MoE and DeepSeek-MoE are Llamas with experts,
-// RoBERTa a BERT with shifted positions.
+// Mistral is a Llama with a window; Mixtral, Qwen2-MoE and DeepSeek-MoE are Llamas with experts;
+// RoBERTa is a BERT with shifted positions.
 enum class Family : uint8_t { kLlama, kFalcon, kMpt, kPhi, kBert, kDeberta };
 enum class Norm : uint8_t { kRms, kLayer };
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh };
 enum class PositionScheme : uint8_t {
   kRotary,
   kAlibi,
-  kLearned,  // a table
-  kNone      // none of these: relative positions alone, see RelativeConfig
+  kLearned,  // a table of vectors that are added to the embeddings
+  kNone      // relative positions only, see RelativeConfig
 };
 
-// How attention and MLP of a block are joined.
+// How attention and MLP are joined in a block.
 enum class BlockStyle : uint8_t {
   kSequential,        // x += attention(norm_1(x)); x += mlp(norm_2(x))
   kParallelOneNorm,   // n = norm_1(x); x += attention(n) + mlp(n)               [Falcon-7B, Phi-2]
@@ -37,64 +37,66 @@ enum class RopeScaling : uint8_t { kNone, kLinear, kDynamic, kLlama3 };
 
 struct RotaryConfig {
   double theta = 10000.0;
-  int64_t dims = 0;  // leading dimensions of each head that rotate (even); the rest pass through
+  int64_t dims = 0;  // leading dimensions of each head that rotate (even); others pass
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
-  double low_freq_factor = 1.0, high_freq_factor = 4.0;  // llama3
-  int64_t original_max_positions = 0;                    // llama3 and dynamic
+  double low_freq_factor = 1.0, high_freq_factor = 4.0;  // for kLlama3
+  int64_t original_max_positions = 0;                    // for kLlama3 and kDynamic
 };
 
 struct AlibiConfig {
-  // Slope of head h is 2^(-bias_max * (h + 1) / heads) where heads is a power of two. MPT's key for
-  // it counts only beside "reprise_alibi": "trained", see config_mpt.cpp.
+  // Head h has the slope 2^(-bias_max * (h + 1) / heads) if heads is a power of two. MPT's key for
+  // it is used only with "reprise_alibi": "trained", see config_mpt.cpp.
   double bias_max = 8.0;
-  // Falcon: (scores + bias) / sqrt(head_dim). MPT: scores * scale + bias.
+  // true: (scores + bias) / sqrt(head_dim), as in Falcon. false: scores * scale + bias, as in MPT.
   bool scaled_with_scores = false;
-  // Falcon computes slope * position in bfloat16.
+  // True for Falcon, which computes slope * position in bfloat16.
   bool rounded_to_bf16 = false;
-  // How often the term is added. Falcon was trained with one, and transformers' SDPA attention adds
-  // one; its eager attention (5.x) adds a second through the mask. See `reprise_alibi` in
+  // How many times the term is added. Falcon was trained with one, as transformers' SDPA attention
+  // computes it; its eager attention (5.x) adds a second through the mask. See `reprise_alibi` in
   // config_falcon.cpp.
   double times = 1.0;
 };
 
-// Disentangled attention: scores also say how far apart two tokens stand. [DeBERTa §3.1, eq. 4]
+// Disentangled attention: scores also depend on the distance of two tokens. [DeBERTa §3.1, eq. 4]
 //   s_ij = scale * (<q_i, k_j> + <q_i, pk_x> + <pq_x, k_j>),  x the row of distance i - j
 // pk and pq are projections of the rows of one table, which all layers share.
 struct RelativeConfig {
-  int64_t span = 0;         // the table has 2 * span rows, distance 0 is row `span`; 0: none of it
-  bool has_keys = true;     // the term with pk, "c2p" of config.json
-  bool has_queries = true;  // the term with pq, "p2c"
+  int64_t span = 0;      // the table has 2 * span rows; distance 0 is row `span`; 0: no such term
+  bool has_keys = true;  // has the term with pk, "c2p" in config.json
+  bool has_queries = true;  // has the term with pq, "p2c" in config.json
   bool shares_projections =
-      false;              // pk and pq by the layer's key and query matrices, not by own ones
-  bool has_norm = false;  // of the table's rows
-  // 0: each distance has a row, those beyond `span` share the last. Else distances up to half as
-  // many as this have; further ones share rows, on a scale that is logarithmic up to max_distance.
+      false;  // pk and pq are made by the layer's key and query matrices, not by own ones
+  bool has_norm = false;  // the table's rows are normalized
+  // 0: each distance has a row; distances beyond `span` share the last one. Otherwise distances up
+  // to buckets / 2 have a row each, and longer ones share rows on a scale that is logarithmic up to
+  // max_distance.
   int64_t buckets = 0;
   int64_t max_distance = 0;
 };
 
-// What DeBERTa's second version adds behind its first layer, over the tokens i of each text:
+// The convolution that DeBERTa's second version adds after its first layer, over the tokens i of
+// each text:
 //   y_i = norm(layer(x)_i + act(bias + sum over t of W_t x_(i + t - kernel / 2)))
-// where x is what the first layer read, and 0 outside the text.
+// Here x is the input of the first layer, and 0 outside the text.
 struct ConvolutionConfig {
-  int64_t kernel = 0;  // odd; 0: none of it
+  int64_t kernel = 0;  // odd; 0: no convolution
   Activation activation = Activation::kGelu;
 };
 
-// Mixture of experts: of some layers' MLPs, a router chooses a few for each token.
+// Mixture of experts: in some layers, a router chooses a few experts for each token.
 //   p = softmax(router(x))     mlp(x) = sum over the per_token largest p_e of p_e * expert_e(x)
 //                                       + sigmoid(shared_gate(x)) * shared_expert(x)
-// DeepSeek-MoE's shared experts, which together are one of their widths' sum, have no gate.
+// DeepSeek-MoE's shared experts have no gate; together they are one expert of their summed width.
 struct ExpertsConfig {
-  int64_t count = 0;                  // of a layer, the shared one not counted; 0: all layers dense
-  int64_t per_token = 0;              // that a token is routed to
-  int64_t intermediate = 0;           // of each expert
-  int64_t shared_intermediate = 0;    // of the expert that every token passes; 0: there is none
-  bool shared_gate = true;            // else it counts as it is
-  bool norm_top_k = false;            // the chosen p are divided by their sum
-  int64_t sparse_step = 1;            // every so many layers, the last of them has experts, but for
-  std::vector<int64_t> dense_layers;  // those listed here
+  int64_t count = 0;         // experts of a layer, without the shared one; 0: all layers are dense
+  int64_t per_token = 0;     // experts that each token is routed to
+  int64_t intermediate = 0;  // width of each expert
+  int64_t shared_intermediate = 0;    // width of the expert that every token passes; 0: none
+  bool shared_gate = true;            // false: the shared expert is added unscaled
+  bool norm_top_k = false;            // true: the chosen p are divided by their sum
+  int64_t sparse_step = 1;            // layer l has experts if sparse_step divides l + 1,
+  std::vector<int64_t> dense_layers;  // except for the layers listed here
 };
 
 struct ModelConfig {
@@ -103,7 +105,7 @@ struct ModelConfig {
   Family family = Family::kLlama;
 
   int64_t vocab = 0, hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0;
-  int64_t intermediate = 0;  // of layers without experts
+  int64_t intermediate = 0;  // width of a dense layer's MLP
   int64_t max_positions = 0;
 
   Norm norm = Norm::kRms;
@@ -117,19 +119,18 @@ struct ModelConfig {
   PositionScheme position = PositionScheme::kRotary;
   RotaryConfig rotary;
   AlibiConfig alibi;
-  RelativeConfig relative;  // beside `position`
+  RelativeConfig relative;  // in addition to `position`
   ConvolutionConfig convolution;
   int64_t learned_offset = 0;  // position p reads row p + learned_offset of the table
-  int64_t token_types = 0;     // rows of the table of token types; 0: the model has none
+  int64_t token_types = 0;     // rows of the token type table; 0: the model has none
   bool embedding_norm = false;
-  bool is_causal = true;  // else an encoder: every token is meant to see all of its text
-  bool has_head = true;   // else hidden states are all there is
+  bool is_causal = true;  // false: an encoder, in which every token sees its whole text
+  bool has_head = true;   // false: the model ends with hidden states
 
   bool qkv_bias = false, attention_out_bias = false, mlp_bias = false, head_bias = false;
   bool tied_embeddings = false;
   double clip_qkv = 0.0;  // 0: none; else q, k, v are clamped to [-clip, clip] after the projection
-  double attention_scale =
-      0.0;  // factor of q . k; set by the reader (1/sqrt(head_dim) unless the file says else)
+  double attention_scale = 0.0;  // factor of q . k; the reader sets it (default 1/sqrt(head_dim))
   int64_t sliding_window =
       0;  // 0: none; else a key is visible while q_position - k_position < window
 
@@ -140,21 +141,20 @@ struct ModelConfig {
   [[nodiscard]] int64_t q_dim() const { return heads * head_dim; }
   [[nodiscard]] int64_t kv_dim() const { return kv_heads * head_dim; }
   [[nodiscard]] bool has_experts(int64_t layer) const;
-  [[nodiscard]] int64_t expert_layers() const;      // how many have experts
-  [[nodiscard]] int64_t parameters() const;         // of all weights, tied ones once
-  [[nodiscard]] int64_t expert_parameters() const;  // of them, those that tokens are routed to
+  [[nodiscard]] int64_t expert_layers() const;      // number of layers with experts
+  [[nodiscard]] int64_t parameters() const;         // number of weights; tied ones count once
+  [[nodiscard]] int64_t expert_parameters() const;  // number of weights in routed experts
 };
 
-// Reads a config.json of any supported family: model_type llama, mistral, mixtral, qwen2_moe,
+// Reads a config.json of a supported family: model_type llama, mistral, mixtral, qwen2_moe,
 // deepseek, falcon (also RefinedWeb and RefinedWebModel), mpt, phi, bert, roberta, deberta or
-// deberta-v2 (v3 is one). Absent keys take Hugging Face's defaults; dimensions have none. Throws
-// Error naming file and key for anything missing, impossible or unsupported (an unsupported value
-// is never ignored, it would be measured as the real thing) and for a key that looks like a
-// misspelling of an absent one. Other unknown keys are metadata and pass.
+// deberta-v2 (also v3). Absent keys take Hugging Face's defaults; dimensions have none. Throws
+// Error naming file and key if a value is missing, impossible or unsupported, or a key looks like a
+// misspelling of an absent one. Other unknown keys are taken for metadata.
 ModelConfig parse_config(const Json& json, const std::string& source);
-// `dir_or_name`: a folder with config.json, a config.json itself, or the name of a shipped shape
-// ("llama-2-7b"); a path that exists comes first. eos_ids gain those of a generation_config.json
-// beside the file. `name` becomes the folder's or the shape's.
+// `dir_or_name`: a folder with config.json, a config.json, or the name of a shipped shape
+// ("llama-2-7b"); an existing path takes precedence. eos_ids also get those of a
+// generation_config.json beside the file. `name` is set to the folder's or the shape's name.
 ModelConfig load_config(const std::filesystem::path& dir_or_name);
 // Names of the shipped shapes (models/shapes/), sorted.
 std::vector<std::string> shipped_shapes();

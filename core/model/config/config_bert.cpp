@@ -39,7 +39,7 @@ void read_bert(JsonObject& json, ModelConfig& config) {
   read_choice(json, "position_embedding_type", {"absolute"});
 }
 
-// Positions count from the padding's id + 1 on, and the rows before it belong to no position.
+// Positions begin at row pad_token_id + 1; the rows before it are unused.
 void read_roberta(JsonObject& json, ModelConfig& config) {
   read_bert(json, config);
   config.learned_offset =

@@ -1,5 +1,4 @@
-// config.json of DeBERTa, and of its second and third version: encoders with disentangled
-// attention.
+// config.json of DeBERTa, versions 1 to 3: encoders with disentangled attention.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -11,7 +10,7 @@
 namespace reprise::model {
 namespace {
 
-// Words of a list, or of a string between '|', in lower case.
+// The words of a list, or of a string separated by '|', in lower case.
 std::vector<std::string> read_words(JsonObject& json, const std::string& key) {
   std::vector<std::string> words;
   if (!json.has(key)) return words;
@@ -41,7 +40,7 @@ void read_terms(JsonObject& json, RelativeConfig& relative) {
   }
 }
 
-// Scores have one term for contents and one for each kind of position; all are divided alike.
+// Scores have one content term and one for each kind of position; all are divided by one factor.
 double scale_of(const ModelConfig& config) {
   const int terms = 1 + (config.relative.has_keys ? 1 : 0) + (config.relative.has_queries ? 1 : 0);
   return 1.0 / std::sqrt(static_cast<double>(config.head_dim * terms));
@@ -57,7 +56,7 @@ void read_relative(JsonObject& json, ModelConfig& config) {
     raise("{} is off, which is not supported: a DeBERTa without relative positions is a bert",
           json.where("relative_attention"));
   read_terms(json, config.relative);
-  // Nothing and numbers below 1 stand for all positions there are.
+  // An absent key and numbers below 1 mean max_positions.
   const int64_t distance = json.integer_in("max_relative_positions", -1, kMaxPositions, -1);
   config.relative.max_distance = distance >= 1 ? distance : config.max_positions;
   config.relative.span = config.relative.max_distance;
@@ -67,7 +66,7 @@ void read_relative(JsonObject& json, ModelConfig& config) {
           json.where("embedding_size"), width, config.hidden);
 }
 
-// "tanh" is the default where nothing is said.
+// An absent activation means "tanh", which is not supported.
 void read_convolution(JsonObject& json, ModelConfig& config) {
   const int64_t kernel = json.integer_in("conv_kernel_size", -1, 15, 0);
   if (kernel < 1) return;

@@ -1,5 +1,5 @@
-// config.json of Llama 1, 2, 3 and Code Llama, of Mistral, which is a Llama with a window, and of
-// Mixtral, Qwen2-MoE and DeepSeek-MoE, which are Llamas with experts.
+// config.json of Llama 1, 2, 3 and Code Llama; of Mistral, a Llama with a window; and of Mixtral,
+// Qwen2-MoE and DeepSeek-MoE, Llamas with experts.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -9,7 +9,7 @@
 namespace reprise::model {
 namespace {
 
-// Newer files repeat the kind of attention for each layer; ours has one kind for all.
+// Newer files state the kind of attention of each layer; here all layers have the same kind.
 void check_layer_types(JsonObject& json, const ModelConfig& config) {
   if (!json.has("layer_types")) return;
   const Json& types = json.at("layer_types");
@@ -34,8 +34,7 @@ void read_common(JsonObject& json, const Defaults& defaults, ModelConfig& config
   config.hidden = read_count(json, "hidden_size", kMaxWidth);
   config.layers = read_count(json, "num_hidden_layers", kMaxLayers);
   config.heads = read_count(json, "num_attention_heads", kMaxHeads);
-  // Absent and null differ: Mistral has 8 where the key is absent, as many as heads where it is
-  // null.
+  // Absent and null differ: for Mistral an absent key means 8, null means as many as heads.
   const bool is_absent = !json.json().contains("num_key_value_heads");
   const int64_t kv_default = is_absent && defaults.kv_heads > 0 ? defaults.kv_heads : config.heads;
   config.kv_heads = read_count(json, "num_key_value_heads", kMaxHeads, kv_default);
@@ -69,8 +68,8 @@ void read_common(JsonObject& json, const Defaults& defaults, ModelConfig& config
   read_token_ids(json, defaults.bos_id, defaults.eos_id, config);
 }
 
-// How many experts a layer has, how wide they are and how many of them a token passes. All experts
-// of a layer are no larger than a dense MLP may be.
+// Reads the number of experts and how many a token is routed to. All experts of a layer together
+// may be no wider than a dense MLP.
 void read_experts(JsonObject& json, const std::string& count_key, int64_t default_count,
                   int64_t default_per_token, ExpertsConfig& experts) {
   experts.count = read_count(json, count_key, kMaxExperts, default_count);
@@ -83,7 +82,7 @@ void read_experts(JsonObject& json, const std::string& count_key, int64_t defaul
           json.where("num_experts_per_tok"), experts.per_token, count_key, experts.count);
 }
 
-// How many shared experts there are: together one that is as wide as all of them.
+// Reads the number of shared experts, which together are one expert of their summed width.
 void read_shared_experts(JsonObject& json, ExpertsConfig& experts) {
   experts.shared_gate = false;
   if (!json.has("n_shared_experts")) return;
@@ -115,7 +114,7 @@ void read_llama(JsonObject& json, ModelConfig& config) {
 }
 
 void read_mistral(JsonObject& json, ModelConfig& config) {
-  constexpr int64_t kDefaultWindow = 4096;  // where the key is absent; null means none
+  constexpr int64_t kDefaultWindow = 4096;  // for an absent key; null means none
   read_common(json, {.max_positions = 4096 * 32, .kv_heads = 8}, config);
   if (json.has("sliding_window")) {
     config.sliding_window = read_count(json, "sliding_window", kMaxPositions);
@@ -152,7 +151,7 @@ void read_qwen2_moe(JsonObject& json, ModelConfig& config) {
   experts.sparse_step = read_count(json, "decoder_sparse_step", kMaxLayers, 1);
   read_experts(json, "num_experts", 60, 4, experts);
   read_dense_layers(json, config);
-  // Both count only beside use_sliding_window, which must be off.
+  // These keys count only with use_sliding_window, which must be off.
   json.allow({"sliding_window", "max_window_layers"});
   require_off(json, "use_sliding_window");
   require_off(json, "attention_bias");
@@ -164,18 +163,18 @@ void read_deepseek(JsonObject& json, ModelConfig& config) {
   read_common(json, {.max_positions = 2048, .kv_heads = 0, .bos_id = 100000, .eos_id = 100001},
               config);
   config.qkv_bias = config.attention_out_bias = json.boolean("attention_bias", false);
-  // What its successors have: this model's files do not, and it would be computed wrong.
+  // Features of its successors; a file that has them would be computed wrongly.
   for (const char* key : {"sliding_window", "mlp_bias", "kv_lora_rank", "topk_group"})
     require_off(json, key);
   check_layer_types(json, config);
-  json.allow({"aux_loss_alpha", "seq_aux"});  // of training
+  json.allow({"aux_loss_alpha", "seq_aux"});  // for training
   if (!json.has("n_routed_experts")) return;  // every layer is dense
   ExpertsConfig& experts = config.experts;
   experts.intermediate = read_count(json, "moe_intermediate_size", kMaxIntermediate, 1407);
   read_experts(json, "n_routed_experts", 1, 1, experts);
   read_shared_experts(json, experts);
   read_choice(json, "scoring_func", {"softmax"});
-  // A single choice is not divided by itself.
+  // A single choice is not divided by its sum.
   experts.norm_top_k = json.boolean("norm_topk_prob", false) && experts.per_token > 1;
   const int64_t first = json.integer_in("first_k_dense_replace", 0, config.layers, 0);
   const int64_t frequency = read_count(json, "moe_layer_freq", kMaxLayers, 1);

@@ -21,7 +21,8 @@ void read_phi(JsonObject& json, ModelConfig& config) {
   config.norm = Norm::kLayer;
   config.norm_bias = true;
   config.norm_epsilon = read_positive(json, "layer_norm_eps", 1e-5);
-  read_choice(json, "hidden_act", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"});  // one function
+  // the same function
+  read_choice(json, "hidden_act", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"});
   config.activation = Activation::kGeluTanh;
   config.gated_mlp = false;
   config.block = BlockStyle::kParallelOneNorm;

@@ -9,8 +9,7 @@
 namespace reprise::model {
 namespace {
 
-// Keys that say something about training, generation or packaging, and nothing about the forward
-// pass.
+// Keys about training, generation or packaging that do not affect the forward pass.
 constexpr std::array kMetadata = {"_name_or_path",
                                   "architectures",
                                   "attention_dropout",
@@ -47,7 +46,7 @@ constexpr std::array kMetadata = {"_name_or_path",
                                   "use_cache",
                                   "verbose"};
 
-// Features of other architectures. A file that switches one on computes something we do not.
+// Features of other architectures, which must be off because we do not compute them.
 constexpr std::array kSwitches = {"quantization_config",
                                   "compression_config",
                                   "num_experts",
@@ -74,7 +73,7 @@ constexpr std::array kSwitches = {"quantization_config",
                                   "residual_in_fp32",
                                   "parallel_residual",
                                   "use_parallel_residual"};
-// Factors that leave the computation alone at 1.
+// Factors that change nothing at 1.
 constexpr std::array kMultipliers = {"embedding_multiplier", "attention_multiplier",
                                      "residual_multiplier", "logits_scaling"};
 
@@ -93,9 +92,9 @@ RopeScaling parse_scaling(const JsonObject& json, const std::string& key, const 
         json.where(key), type.substr(0, 100));
 }
 
-// One dictionary of rope_scaling or rope_parameters.
+// Reads one dictionary of rope_scaling or rope_parameters.
 void read_scaling(JsonObject scaling, int64_t max_positions, RotaryConfig& rotary) {
-  scaling.allow({"rope_theta", "partial_rotary_factor"});  // read by the caller
+  scaling.allow({"rope_theta", "partial_rotary_factor"});  // the caller reads them
   std::string type_key = "rope_type";
   if (!scaling.has("rope_type") && scaling.has("type")) type_key = "type";
   rotary.scaling = parse_scaling(scaling, type_key, scaling.string(type_key, "default"));
@@ -116,7 +115,7 @@ void read_scaling(JsonObject scaling, int64_t max_positions, RotaryConfig& rotar
   } else {
     scaling.allow({"low_freq_factor", "high_freq_factor"});
   }
-  // Dynamic scaling starts at max_position_embeddings: transformers reads no other length there.
+  // Dynamic scaling starts at max_position_embeddings; transformers reads no other length for it.
   const char* original = "original_max_position_embeddings";
   if (is_llama3) {
     rotary.original_max_positions = read_count(scaling, original, kMaxPositions, max_positions);
@@ -244,7 +243,7 @@ void require_off(const JsonObject& json, const std::string& key) {
 }
 
 void reject_unsupported_keys(const JsonObject& json) {
-  const std::vector<std::string> read = json.known();  // by the family
+  const std::vector<std::string> read = json.known();  // keys that the family has read
   const auto is_read = [&](const std::string& key) {
     return std::find(read.begin(), read.end(), key) != read.end();
   };

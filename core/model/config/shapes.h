@@ -1,4 +1,4 @@
-// The shapes of models/shapes/, compiled into the library so that they are found wherever it runs.
+// The shapes of models/shapes/, compiled into the library so that no path is needed at run time.
 #pragma once
 
 #include <span>
@@ -7,11 +7,11 @@
 namespace reprise::model {
 
 struct ShippedShape {
-  std::string_view name;  // of the file, without .json
-  std::string_view json;  // a Hugging Face config.json
+  std::string_view name;  // file name without .json
+  std::string_view json;  // text of a Hugging Face config.json
 };
 
-// Defined in a source file that core/model/CMakeLists.txt writes from models/shapes/*.json.
+// Defined in a source file that core/model/CMakeLists.txt generates from models/shapes.
 std::span<const ShippedShape> shape_texts();
 
 }  // namespace reprise::model

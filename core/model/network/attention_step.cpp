@@ -20,7 +20,7 @@ AttentionStep::AttentionStep(Network& network)
     const float factor = static_cast<float>(config.alibi.times) *
                          (config.alibi.scaled_with_scores ? params_.scale : 1.0f);
     params_.alibi.factor = factor;
-    // A rounded term is scaled after the rounding, a plain one through its slope.
+    // A rounded term is scaled after rounding; a plain one is scaled through its slope.
     if (!config.alibi.rounded_to_bf16)
       for (float& slope : slopes_) slope *= factor;
     params_.alibi.slopes = slopes_;
@@ -124,7 +124,7 @@ void AttentionStep::attend_by_map(int64_t layer, const StepInput& step, const La
     biases = biases_.as<float>();
   }
   grow(map_, config.heads * rows, keys, DType::kF32, network_.context);
-  kept_ = {};  // the memory is taken by this layer's map
+  kept_ = {};  // this layer's map takes the memory
   kernels::attention_map(step.plan, layer, queries(), params_, biases, map_.as<float>(),
                          network_.context);
   kernels::RowMap map{
@@ -159,7 +159,7 @@ void AttentionStep::apply_sparse(int64_t layer, const StepInput& step,
                             network_.context);
 }
 
-// Rows of one sequence stand together, so runs of equal length are few.
+// Rows of one sequence are neighbours, so runs of equal length are few.
 void AttentionStep::prepare_angles(const kv::AttentionPlan& plan) {
   const RotaryConfig& rotary = network_.config.rotary;
   const int64_t half = rotary.dims / 2;

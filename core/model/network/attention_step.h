@@ -1,4 +1,4 @@
-// The attention sublayer of a step: the one place where a layer's choice changes what is computed.
+// The attention sublayer of a step, and how a policy's choice changes what it computes.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ class AttentionStep {
  public:
   explicit AttentionStep(Network& network);
 
-  // What all layers of the step share: rotary angles; no map is kept yet.
+  // Prepares what all layers of the step share, such as rotary angles, and forgets kept maps.
   void begin(const StepInput& step);
-  // buffers.attended [rows, q] = what `choice` makes of buffers.normed; the cache gets the step's
-  // keys and values, or the values alone where no keys are computed.
+  // buffers.attended [rows, q] = attention of buffers.normed, computed as `choice` says. Writes the
+  // step's keys and values to the cache; only the values if no keys are computed.
   void attend(int64_t layer, const StepInput& step, const LayerChoice& choice);
-  // Only what later steps read of the layer: its part of the cache.
+  // Writes the layer's keys and values to the cache and computes no attention.
   void fill_cache(int64_t layer, const StepInput& step, const LayerChoice& choice);
   // buffers.residual += output projection of the first `rows` attended rows.
   void project_out(int64_t layer, int64_t rows);
-  // See StepAttention.
+  // See StepAttention::append_key().
   void append_key(WorkKey& key) const { step_->append_key(key); }
 
  private:
   void project_qkv(int64_t layer, const StepInput& step);
   void project_values(int64_t layer, const StepInput& step);
-  // Through a map as values: scores with a bias, maps that are kept or shown.
+  // Computes the map as values, for scores with a bias and for maps that are kept or shown.
   void attend_by_map(int64_t layer, const StepInput& step, const LayerChoice& choice);
   void show(int64_t layer, const StepInput& step, kernels::MapView map);
   void apply(int64_t layer, const StepInput& step, std::span<const kernels::RowMap> maps);
@@ -51,10 +51,10 @@ class AttentionStep {
   kernels::AttentionParams params_;
   std::vector<float> frequencies_;
   int64_t frequencies_length_ = -1;
-  std::unique_ptr<kernels::StepAttention> step_;  // of the plan of a step, for all layers
+  std::unique_ptr<kernels::StepAttention> step_;  // attention by the step's plan, for all layers
   Buffer map_, biases_;                           // [heads, rows, keys] f32
-  std::vector<float> shown_;                      // a map of another device, on the CPU
-  std::unique_ptr<Disentangled> relative_;        // null: scores know no relative positions
+  std::vector<float> shown_;                      // a map copied from another device
+  std::unique_ptr<Disentangled> relative_;        // null: scores have no relative positions
   kernels::RowMap kept_;  // the last map that a layer of this step kept; no rows: none
 };
 

@@ -7,7 +7,7 @@
 
 namespace reprise::model {
 
-// The input norm runs when something asks for what it makes.
+// The block's input. Runs the input norm when its result is asked for.
 class Block::Input final : public LayerInput {
  public:
   Input(Network& network, int64_t layer, const StepInput& step)
@@ -15,7 +15,7 @@ class Block::Input final : public LayerInput {
         network_(network),
         is_ready_(network.config.block == BlockStyle::kPostNorm) {}
 
-  // buffers.normed is what attention reads.
+  // Computes attention's input in buffers.normed.
   void norm() {
     if (!is_ready_)
       network_.norm(network_.layer(layer())[Part::kNorm1], network_.buffers.residual.as<float>(),
@@ -41,7 +41,7 @@ class Block::Input final : public LayerInput {
 
   Network& network_;
   bool is_ready_;
-  std::vector<std::byte> hidden_, residual_;  // of another device
+  std::vector<std::byte> hidden_, residual_;  // copies from another device
 };
 
 void Block::run(int64_t layer, const StepInput& step, const std::span<const int32_t>* kept) {

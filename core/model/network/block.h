@@ -1,4 +1,5 @@
-// One block of a network: attention and MLP, joined as the config says, as far as a policy lets it.
+// A block of a network: attention and MLP, joined as the config says, each computed or skipped as a
+// policy chooses.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +16,19 @@ class Block {
   explicit Block(Network& network)
       : network_(network), attention_(network), mlp_(make_mlp(network)) {}
 
-  // Makes room for steps of `rows`.
+  // Allocates buffers for steps of `rows` rows.
   void prepare(int64_t rows) { mlp_->prepare(rows); }
-  // Since prepare(), see Mlp.
+  // Experts used since prepare(), see Mlp::touched_experts().
   [[nodiscard]] int64_t touched_experts() const { return mlp_->touched_experts(); }
-  // Before the first block of a step.
+  // Called before the first block of a step.
   void begin(const StepInput& step) { attention_.begin(step); }
-  // Of the step that began, see StepAttention; and where buffers are.
+  // Appends what the launches of the current step depend on: see StepAttention and Mlp.
   void append_key(WorkKey& key) const {
     attention_.append_key(key);
     mlp_->append_key(key);
   }
-  // buffers.residual [rows, hidden] = the block's output. With `kept` (ascending), only these rows
-  // are wanted, and stand first afterwards; with none of them, only the cache is filled.
+  // buffers.residual [rows, hidden] = the block's output. With `kept` (ascending), only those rows
+  // are computed, and they are moved to the front; if it is empty, only the cache is filled.
   void run(int64_t layer, const StepInput& step, const std::span<const int32_t>* kept);
 
  private:
@@ -37,7 +38,7 @@ class Block {
   void norm_attended(int64_t layer, int64_t rows);
   void add_mlp(int64_t layer, int64_t rows);
   void tell(const StepInput& step, int64_t layer, BlockPoint point, int64_t rows);
-  // Post-norm blocks: the residual becomes its norm, in f32 and as the next sublayer reads it.
+  // For post-norm blocks: normalizes buffers.residual, into itself in f32 and into buffers.normed.
   void norm_residual(const LoadedPart& norm, int64_t rows);
 
   Network& network_;

@@ -1,5 +1,5 @@
-// A convolution is a linear layer on rows that hold each input beside those of the tokens around
-// it.
+// The convolution is computed as a linear layer on rows that hold each input together with those of
+// the tokens around it.
 #include "core/model/network/convolution.h"
 
 #include <iterator>

@@ -1,4 +1,4 @@
-// What a model does between its first layer and its second: see ConvolutionConfig.
+// The convolution between a model's first and second layer: see ConvolutionConfig.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,19 @@ namespace reprise::model {
 
 class Convolution {
  public:
-  // A model with convolution.kernel > 0, whose blocks leave what they make in buffers.normed too.
+  // For a model with convolution.kernel > 0, whose blocks also leave their output in
+  // buffers.normed.
   explicit Convolution(Network& network) : network_(network) {}
 
-  // Before the first layer of a step: keeps what that reads. Each of the plan's items is a text.
+  // Called before the first layer of a step: keeps its input. Each item of the plan is a text.
   void begin(const StepInput& step);
-  // Behind it: buffers.residual [rows, hidden] f32 becomes the norm of itself and the convolution
-  // of what begin() kept, and buffers.normed the same in the model's dtype.
+  // Called after the first layer: buffers.residual [rows, hidden] f32 becomes the norm of itself
+  // plus the convolution of the kept input, and buffers.normed the same in the model's dtype.
   void add(int64_t rows);
 
  private:
   Network& network_;
-  Buffer taps_;  // [rows, hidden, kernel]  a token's inputs, each beside its neighbours'
+  Buffer taps_;  // [rows, hidden, kernel]  each input with those of the tokens around it
   Buffer sums_;  // [rows, hidden] f32
 };
 

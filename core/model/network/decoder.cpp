@@ -1,5 +1,5 @@
-// One decoder for all families: what differs between them is in the config and in how weights are
-// laid out on load.
+// One decoder for all families. The config and the layout of the loaded weights hold their
+// differences.
 #include "core/model/network/decoder.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace reprise::model {
 namespace {
 
-// Another number each time.
+// A different number at each call.
 uint64_t next_serial() {
   static std::atomic<uint64_t> last = 0;
   return ++last;
@@ -54,7 +54,7 @@ class Transformer final : public Decoder {
     embed_.run(step);
     block_.begin(step);
     if (convolution_) convolution_->begin(step);
-    // Of the last layer, other rows only need their keys and values: nothing reads what follows.
+    // In the last layer, rows that are not wanted only need their keys and values.
     const std::span<const int32_t> wanted = wanted_rows(step);
     prepare_logits(step);
     const auto compute = [&] {
@@ -98,7 +98,7 @@ class Transformer final : public Decoder {
                   output.hidden.size());
   }
 
-  // Rows that the end of the last layer computes: those wanted as logits or as hidden states.
+  // Rows that the last layer computes: those whose logits or hidden states are wanted.
   std::span<const int32_t> wanted_rows(const StepInput& step) {
     if (step.hidden_rows.empty()) return step.logit_rows;
     if (step.logit_rows.empty()) return step.hidden_rows;
@@ -108,7 +108,7 @@ class Transformer final : public Decoder {
     return wanted_;
   }
 
-  // Indices of `rows` among those kept.
+  // The indices of `rows` in `kept`.
   std::span<const int32_t> places(std::span<const int32_t> kept, std::span<const int32_t> rows) {
     places_.clear();
     for (size_t i = 0; i < kept.size() && places_.size() < rows.size(); ++i)
@@ -125,17 +125,17 @@ class Transformer final : public Decoder {
     block_.run(last, step, &wanted);
   }
 
-  // A decode step on another device: it computes logits of all rows, and needs nothing of the host
-  // on the way. With experts it does: rows are sorted there.
+  // True for a decode step on another device that computes the logits of all rows and needs nothing
+  // from the host meanwhile. Experts do: rows are sorted on the host.
   [[nodiscard]] bool comes_again(const StepInput& step) const {
     return runtime() != nullptr && step.logit_rows.size() == step.ids.size() &&
            step.hidden_rows.empty() && step.policy == nullptr && step.score_bias == nullptr &&
            network_.config.expert_layers() == 0 && !convolution_;
   }
 
-  // What such a step starts kernels with: the weights of this decoder, how many rows, in which
-  // buffers, and how attention is cut. The runtime outlives decoders and caches, and others may
-  // come to lie where they were.
+  // Everything that the step's launches depend on: the decoder, the number of rows, the buffers,
+  // and how attention is divided. The serial number is needed because runtimes outlive decoders,
+  // and a later one may have the same addresses.
   [[nodiscard]] WorkKey key_of(const StepInput& step) const {
     WorkKey key = {serial_, step.ids.size()};
     append_address(key, logits_.data());
@@ -144,7 +144,7 @@ class Transformer final : public Decoder {
     return key;
   }
 
-  // On another device logits and hidden states are made in its memory, and copied.
+  // On another device, logits and hidden states are computed in its memory and then copied.
   void prepare_logits(const StepInput& step) {
     if (runtime() == nullptr) return;
     grow(logits_, std::ssize(step.logit_rows), network_.config.vocab, DType::kF32,
@@ -188,8 +188,8 @@ class Transformer final : public Decoder {
   Embed embed_;
   Block block_;
   std::optional<Convolution> convolution_;
-  std::vector<int32_t> wanted_, places_;  // of the step under way
-  Buffer logits_, hidden_;                // of another device than the CPU
+  std::vector<int32_t> wanted_, places_;  // of the current step
+  Buffer logits_, hidden_;                // in the memory of another device
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace reprise::model {
 namespace {
 
-// Where the context computes.
+// Moves the tensor to the device of the context.
 Tensor placed(Tensor tensor, const Context& context) {
   return context.runtime != nullptr ? tensor.copy_to(context.runtime) : std::move(tensor);
 }
@@ -43,12 +43,12 @@ Tensor read_table(const WeightSource& source, const TensorSpec& spec, DType dtyp
   return placed(std::move(tensor), context);
 }
 
-// What else to ask for, where the weights do not fit in `type`.
+// A smaller format to suggest when the weights do not fit in `type`, or "".
 std::string smaller_format(const ModelConfig& config, const WeightType& type, int64_t have,
                            bool is_host) {
   if (type.format == WeightFormat::kF32 && weight_bytes(config, DType::kBF16) <= have)
     return " or --dtype bf16";
-  if (!is_host) return "";  // a device multiplies no codes
+  if (!is_host) return "";  // devices do not multiply codes
   for (const WeightFormat format : {WeightFormat::kInt8, WeightFormat::kInt4})
     if (bits_per_weight(format) < bits_per_weight(type.format) &&
         weight_bytes(config, {format, type.input}) <= have)
@@ -101,7 +101,7 @@ DecoderWeights load_weights(const ModelConfig& config, const WeightSource& sourc
   weights.layers.resize(static_cast<size_t>(config.layers));
   for (const TensorSpec& spec : canonical_tensors(config)) {
     const Role& role = spec.role;
-    // One matrix serves as embedding and as head.
+    // A tied matrix serves as embedding and as head.
     const bool is_tied = role.part == Part::kEmbedding && config.tied_embeddings;
     LoadedPart& part = weights.set_of(role)[is_tied ? Part::kHead : role.part];
     if (role.is_bias) {

@@ -1,4 +1,4 @@
-// The weights of a decoder in the form the kernels read.
+// The weights of a decoder in the form that the kernels read.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace reprise::model {
 
-// One part of a model as it was loaded; which field holds its weight depends on the part's kind.
+// One loaded part of a model. The part's kind determines which field holds its weight.
 struct LoadedPart {
   Tensor table;            // kTable: [rows, cols] in the model's dtype
   kernels::Weight matrix;  // kMatrix
@@ -25,27 +25,27 @@ class PartSet {
   [[nodiscard]] const LoadedPart& operator[](Part part) const {
     return parts_[static_cast<size_t>(part)];
   }
-  [[nodiscard]] int64_t bytes() const;  // of tables and matrices, with those of the experts
+  [[nodiscard]] int64_t bytes() const;  // bytes of tables and matrices, including those of experts
 
-  std::vector<PartSet> experts;  // of a layer that has them; their parts are expert parts alone
+  std::vector<PartSet> experts;  // of a layer with experts; they hold expert parts only
 
  private:
   std::array<LoadedPart, kParts> parts_;
 };
 
 struct DecoderWeights {
-  WeightType type;  // of the layers' matrices
-  PartSet model;    // what belongs to no layer; a tied embedding's rows are those of the head
+  WeightType type;  // storage of the layers' matrices
+  PartSet model;    // parts outside of layers; a tied embedding is stored as kHead
   std::vector<PartSet> layers;
 
   [[nodiscard]] int64_t bytes() const;
-  // Where the role's part belongs; makes room for its expert.
+  // The set that holds the role's part; makes room for its expert.
   [[nodiscard]] PartSet& set_of(const Role& role);
 };
 
-// Reads and packs every tensor, one after the other, so that peak memory stays near the packed
-// size: matrices as held_type() says, tables in the dtype of the inputs. Throws Error with need and
-// have when the weights will not fit, and naming the tensor where one has no codes.
+// Reads and packs all tensors one by one, so that peak memory stays near the packed size: matrices
+// as held_type() says, tables in the dtype of the inputs. Throws MemoryError if the weights will
+// not fit, and Error naming the tensor if one cannot be quantized.
 DecoderWeights load_weights(const ModelConfig& config, const WeightSource& source,
                             const WeightType& type, const Context& context);
 

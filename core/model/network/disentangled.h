@@ -1,4 +1,4 @@
-// Relative positions in a model's attention: the vectors of its layers, and the scores they make.
+// Attention with relative positions: the position vectors of all layers, and the scores they give.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace reprise::model {
 
-// Every layer projects the same table by its own matrices; that depends on weights alone, so it is
-// done once, here: 2 * span * hidden numbers in f32 for each layer and term. As a ScoreBias it
-// serves steps whose maps are looked at.
+// The position vectors of a layer, its matrices times the table, depend on weights only, so they
+// are computed once here: 2 * span * hidden f32 numbers for each layer and term. As a ScoreBias it
+// serves steps whose maps are kept or shown.
 class Disentangled final : public ScoreBias {
  public:
-  // A model with relative.span > 0.
+  // For a model with relative.span > 0.
   explicit Disentangled(Network& network);
 
-  // Before the first layer of a step, each of whose rows must see its whole text and nothing else
+  // Called before the first layer of a step. Each row must see its whole text and nothing else
   // (CHECK).
   void begin(const StepInput& step);
   // out [rows, heads * head_dim] = the layer's attention.
@@ -37,8 +37,8 @@ class Disentangled final : public ScoreBias {
 
   Network& network_;
   std::vector<LayerVectors> layers_;
-  std::vector<kernels::TextRows> texts_;  // of the step
-  std::vector<int32_t> buckets_;          // of distances up to the longest text so far
+  std::vector<kernels::TextRows> texts_;  // the texts of the step
+  std::vector<int32_t> buckets_;          // for distances up to the longest text so far
   kernels::DisentangledWorkspace workspace_;
 };
 

@@ -1,4 +1,5 @@
-// The rows that enter the first block: words, and where the model has them, positions and types.
+// The input of the first block: token embeddings, plus positions and token types if the model has
+// them.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ namespace reprise::model {
 class Embed {
  public:
   explicit Embed(Network& network) : network_(network) {}
-  // buffers.residual [rows, hidden]; of post-norm models buffers.normed too. Throws Error for ids,
-  // types and learned positions that the tables do not hold.
+  // Fills buffers.residual [rows, hidden], and buffers.normed for post-norm models. Throws Error
+  // for ids, types and learned positions outside the tables.
   void run(const StepInput& step);
 
  private:
@@ -22,7 +23,7 @@ class Embed {
   void add(Part part, std::span<const int32_t> indices);
 
   Network& network_;
-  std::vector<int32_t> indices_;  // [rows]  into the table of positions or types
+  std::vector<int32_t> indices_;  // [rows]  rows of the table of positions or token types
 };
 
 }  // namespace reprise::model

@@ -7,7 +7,7 @@
 namespace reprise::model {
 namespace {
 
-// A device multiplies 16-bit keys alone; of the two types f16 rounds finer.
+// Devices multiply 16-bit keys only; f16 rounds less than bf16.
 DType scratch_dtype(const Decoder& model) {
   return model.runtime() != nullptr && model.dtype() == DType::kF32 ? DType::kF16 : model.dtype();
 }
@@ -39,7 +39,7 @@ void Encoder::next_logits(std::span<const EncoderText> texts, LayerPolicy* polic
                  {.logits = logits});
 }
 
-// The step's plan and ids.
+// Builds the step's plan and ids.
 void Encoder::begin(std::span<const EncoderText> texts) {
   plan_.clear();
   ids_.clear();
@@ -67,7 +67,7 @@ void Encoder::choose_rows(HiddenOf hidden_of) {
     }
 }
 
-// A text is one block of the scratch cache, and one item.
+// Appends a text as one block of the scratch cache and one work item.
 void Encoder::append(const EncoderText& text) {
   REPRISE_CHECK(text.token_types.empty() || text.token_types.size() == text.ids.size(),
                 "{} token types for {} ids", text.token_types.size(), text.ids.size());
@@ -104,7 +104,7 @@ void Encoder::make_room(int64_t tokens) {
                    .values = values_.data(),
                    .dtype = keys_.dtype(),
                    .device = keys_.device(),
-                   .layer_stride = 0,  // every layer writes over the one before
+                   .layer_stride = 0,  // every layer overwrites the previous one
                    .head_stride = keys_.shape()[1] * config.head_dim,
                    .kv_heads = config.kv_heads,
                    .head_dim = config.head_dim}};

@@ -1,4 +1,5 @@
-// Texts through a model at once, without padding: their last hidden states, no cache that stays.
+// Computes the last hidden states of several texts at once, without padding and without a lasting
+// cache.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct EncoderText {
   std::span<const int32_t> token_types;  // [ids], or empty: all 0
 };
 
-// Whose last hidden states are wanted. What the last layer computes for others is spared.
+// The tokens whose last hidden states are wanted. The last layer skips the other rows.
 enum class HiddenOf : uint8_t { kEveryToken, kFirstToken, kLastToken };
 
 struct EncodeStep {
@@ -30,14 +31,14 @@ class Encoder {
   // `model` must outlive the encoder.
   explicit Encoder(Decoder& model) : model_(model) {}
 
-  // hidden [wanted tokens, hidden] f32: last hidden states, text after text. A text's tokens stand
-  // at positions 0, 1, ... and see that text alone: all of it in an encoder, in a decoder what is
-  // not behind them. A text without tokens has no states. Throws Error for ids, types and lengths
-  // that the model does not have.
+  // hidden [wanted tokens, hidden] f32: the last hidden states, text after text. A text's tokens
+  // have positions 0, 1, ... and see only that text: all of it in an encoder, the tokens up to
+  // their own in a decoder. An empty text has no states. Throws Error for ids, types and lengths
+  // beyond the model's.
   void encode(const EncodeStep& step, std::span<float> hidden);
 
-  // logits [texts, vocab] f32 of what follows each text, none of which is empty (CHECK). Throws
-  // Error for a model that has no head, and as encode().
+  // logits [texts, vocab] f32 of the token that follows each text. No text may be empty (CHECK).
+  // Throws Error for a model without a head, and as encode() does.
   void next_logits(std::span<const EncoderText> texts, LayerPolicy* policy,
                    std::span<float> logits);
 
@@ -48,7 +49,7 @@ class Encoder {
   void make_room(int64_t tokens);
 
   Decoder& model_;
-  Tensor keys_, values_;  // [kv_heads, tokens, head_dim] of one layer: the next one needs no other
+  Tensor keys_, values_;  // [kv_heads, tokens, head_dim]; one layer, overwritten by the next
   kv::AttentionPlan plan_;
   std::vector<int32_t> ids_, token_types_, rows_;
 };

@@ -16,7 +16,7 @@ void Experts::prepare(int64_t rows) {
   grow(logits_, rows, experts.count, DType::kF32, network_.context);
   grow(picked_, pairs, hidden, network_.dtype, network_.context);
   grow(made_, pairs, hidden, DType::kF32, network_.context);
-  // All rows of a step may choose one expert.
+  // All rows of a step may choose the same expert.
   feed_forward_.prepare(rows, std::max(experts.intermediate, experts.shared_intermediate));
 }
 
@@ -52,10 +52,10 @@ void Experts::add(const PartSet& layer, const void* x, int64_t rows, float* resi
       .in = x, .out = picked_.data(), .row_bytes = row_bytes, .rows = groups_.rows}
       .run(network_.context);
   touched_ = 0;
-  // Expert after expert, each of which forks for its two products and what is between them. A fork
-  // takes about 1 us (two threads of a Xeon: 0.8 to 1.3), three of them 0.4 % of the time in which
-  // 20 GB/s bring an expert of Qwen1.5-MoE (17 MB in bf16): not worth a product over several
-  // weights.
+  // One expert after the other, each with three forks (two products and the activation). A fork
+  // takes about 1 us (two threads of a Xeon: 0.8 to 1.3); three are 0.4 % of the time in which 20
+  // GB/s read an expert of Qwen1.5-MoE (17 MB in bf16), too little to justify a product over
+  // several weights.
   for (size_t e = 0; e < layer.experts.size(); ++e) {
     const int64_t first = groups_.begin[e], count = groups_.begin[e + 1] - first;
     if (count == 0) continue;
@@ -85,7 +85,7 @@ void Experts::add_shared(const PartSet& layer, const void* x, int64_t rows, floa
   const std::span<const float> gate = logits(rows);
   weights_.resize(static_cast<size_t>(rows));
   for (size_t r = 0; r < weights_.size(); ++r) weights_[r] = 1.0f / (1.0f + std::exp(-gate[r]));
-  groups_.places.resize(static_cast<size_t>(rows));  // every row, once
+  groups_.places.resize(static_cast<size_t>(rows));  // every row once
   std::iota(groups_.places.begin(), groups_.places.end(), 0);
   kernels::CombineRowsCall{.in = made_.as<float>(),
                            .places = groups_.places,

@@ -1,4 +1,4 @@
-// Two matrices with an activation between them: a dense MLP, or one expert of many.
+// Two matrices with an activation between them: a dense MLP or one expert.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ class FeedForward {
  public:
   explicit FeedForward(Network& network) : network_(network) {}
 
-  // Makes room for calls of `rows` rows and `width` intermediate values each.
+  // Allocates buffers for calls of `rows` rows with `width` intermediate values each.
   void prepare(int64_t rows, int64_t width);
-  // out [rows, hidden] f32 = down(act(gate(x)) * up(x)), or down(act(up(x))), by the config; added
-  // to it with `accumulate`. x [rows, hidden] in the network's dtype; `down` has `width` inputs.
-  // prepare() must have seen as much.
+  // out [rows, hidden] f32 = down(act(gate(x)) * up(x)), or down(act(up(x))), as the config says;
+  // out += with `accumulate`. x is [rows, hidden] in the network's dtype; `down` has `width`
+  // inputs. prepare() must have been called with at least these sizes.
   void run(const LoadedPart& up, const LoadedPart& down, const void* x, int64_t rows, float* out,
            bool accumulate);
   void append_key(WorkKey& key) const {
@@ -26,7 +26,7 @@ class FeedForward {
 
  private:
   Network& network_;
-  Buffer up_;         // [rows, width, twice if gated]
+  Buffer up_;         // [rows, width], or [rows, 2 * width] if gated
   Buffer activated_;  // [rows, width]
 };
 

@@ -1,5 +1,5 @@
-// Layer policies that follow a fixed rule: layers that share a map with one before them, layers
-// that are left out. What the rule is comes from outside: a method, or its calibration.
+// Layer policies with a fixed rule: layers that share a map with an earlier layer, and layers that
+// are skipped. A method or its calibration provides the rule.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,34 @@
 
 namespace reprise::model {
 
-// The first layer of each block of layers computes its map, the others of the block use it.
-// [LazyFormer §3; SAN §3.1]
+// The first layer of each group of layers computes its map, and the other layers of the group use
+// it. [LazyFormer §3; SAN §3.1]
 class MapSharing final : public LayerPolicy {
  public:
-  // Of a model of `layers`; `first_layers` of the blocks ascend from 0. Throws Error where they do
-  // not, or go beyond the model.
+  // `first_layers`: the first layer of each group, ascending from 0, in a model of `layers` layers.
+  // Throws Error if they do not ascend from 0 or exceed the model.
   MapSharing(std::vector<int64_t> first_layers, int64_t layers);
 
-  // A layer whose block's first layer did something else (overruled) takes its place: it computes,
-  // and those behind it share with it.
+  // If another policy decided the first layer of a group (overruled), the next layer takes its
+  // place: it computes, and the layers after it share its map.
   LayerChoice choose(LayerInput& input) override;
   void overruled(int64_t layer) override;
 
  private:
   [[nodiscard]] bool begins_block(int64_t layer) const;
-  // Whether the layer behind is of the same block.
+  // True if the next layer is in the same group.
   [[nodiscard]] bool has_followers(int64_t layer) const;
 
   std::vector<int64_t> first_layers_;
   int64_t layers_;
-  int64_t source_ = -1;  // layer of this block and step that keeps its map; -1: none
+  int64_t source_ = -1;  // layer of this group and step that keeps its map; -1: none
 };
 
-// Some layers do without their attention, or without all of their block.
+// Skips the attention, or the whole block, of some layers.
 class LayerSkipping final : public LayerPolicy {
  public:
-  // kSkipAttention or kSkipBlock (CHECK). Throws Error for a layer beyond the model's `layers`.
+  // `action` is kSkipAttention or kSkipBlock (CHECK). Throws Error for a layer that is not in [0,
+  // layers).
   LayerSkipping(const std::vector<int64_t>& skipped, int64_t layers, LayerAction action);
 
   LayerChoice choose(LayerInput& input) override;

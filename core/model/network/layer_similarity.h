@@ -1,4 +1,4 @@
-// How much each layer changes what passes through it: the cosine of its input and its output.
+// Measures how much each layer changes the residual stream: the cosine of its input and output.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace reprise::model {
 
-// Means over the rows of all steps so far: all of them, but of the last layer those alone whose
-// output was wanted.
+// Mean cosines over the rows of all steps so far; in the last layer, over the rows whose output was
+// wanted.
 struct LayerCosine {
   double attention = 1;  // of the block's input x and x + attention(norm(x))
   double block = 1;      // of the block's input and output
 };
 
-// Lets every layer compute and measures it. Layers that change little are left out by AttnDrop and
-// BlockDrop. [He et al. 2024, "What matters in transformers?", §3]
+// Computes every layer and measures it. AttnDrop and BlockDrop skip the layers that change little.
+// [He et al. 2024, "What matters in transformers?", §3]
 class LayerSimilarity final : public LayerPolicy {
  public:
   explicit LayerSimilarity(int64_t layers);
@@ -26,7 +26,7 @@ class LayerSimilarity final : public LayerPolicy {
   [[nodiscard]] bool reads_residual() const override { return true; }
   void passed(int64_t layer, BlockPoint point, const TensorView& residual) override;
 
-  // [layers]. Throws Error, naming the layer, where there was no row to measure.
+  // [layers]. Throws Error naming the layer if no row of it was measured.
   [[nodiscard]] std::vector<LayerCosine> layers() const;
 
  private:
@@ -35,13 +35,13 @@ class LayerSimilarity final : public LayerPolicy {
     int64_t attention_rows = 0, block_rows = 0;
   };
   std::vector<Sums> sums_;
-  // Of the layer under way: its input [rows, hidden], and which of its rows a last layer computes.
+  // The layer being computed: its input [rows, hidden], and the rows that a last layer computes.
   std::vector<float> input_;
   std::vector<int32_t> wanted_;
 };
 
-// The `count` layers with the largest cosines, ascending; of equals the later ones. Throws Error
-// where there are not so many.
+// The `count` layers with the largest cosines, ascending; the later ones among equals. Throws Error
+// if there are fewer layers.
 std::vector<int64_t> most_similar_layers(std::span<const double> cosines, int64_t count);
 
 }  // namespace reprise::model

@@ -36,7 +36,7 @@ void LayerTimes::passed(int64_t layer, BlockPoint point, const TensorView& resid
   LayerTime& time = times_.at(static_cast<size_t>(layer));
   (point == BlockPoint::kAttended ? time.attention_ns : time.feed_forward_ns) += now_ns - last_ns_;
   if (inner_ != nullptr) inner_->passed(layer, point, residual);
-  last_ns_ = clock_ns_();  // what the policy makes of it is nobody's time
+  last_ns_ = clock_ns_();  // the policy's time in passed() is not counted
 }
 
 void LayerTimes::overruled(int64_t layer) {

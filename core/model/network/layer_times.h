@@ -1,4 +1,4 @@
-// Where a step's time goes, layer by layer: choosing, attention, feed-forward.
+// Measures the time of each layer of a step: choosing, attention, feed-forward.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace reprise::model {
 
-// Sums over the steps so far, in nanoseconds. Whatever runs before the first layer and after the
-// last one (embedding, head) is in none of them.
+// Sums over the steps so far, in nanoseconds. Excludes what runs before the first and after the
+// last layer (embedding, head).
 struct LayerTime {
-  int64_t choosing_ns = 0;      // the policy: AttnCache's retrieval and loading
+  int64_t choosing_ns = 0;      // the policy, such as AttnCache's retrieval and loading
   int64_t attention_ns = 0;     // input norm to output projection
   int64_t feed_forward_ns = 0;  // the rest of the block
 };
 
-// Of a model on a device, nanoseconds of the steady clock behind all work that it was given; the
-// steady clock where it is null.
+// A clock for a model on a device: waits for all of the device's work and returns the steady clock
+// in nanoseconds. With a null runtime, the steady clock.
 std::function<int64_t()> device_clock(std::shared_ptr<DeviceRuntime> runtime);
 
-// A policy that times another one and what becomes of its choices. What choosing asks of a layer's
-// input (its norm) is computed once and counts as choosing. [AttnCache table 4]
+// Passes the choices of another policy on and times them and the layers. If the policy asks for a
+// layer's input norm, that is computed once and counts as choosing. [AttnCache table 4]
 class LayerTimes final : public LayerPolicy {
  public:
-  // `inner` may be null: every layer computes. Both outlive this. `clock_ns` as in
-  // engine::EngineOptions; empty: the steady clock. Of a model on a device take device_clock():
-  // there calls return before their work is done.
+  // `inner` may be null: every layer computes. Both must outlive this object. An empty `clock_ns`
+  // means the steady clock; a model on a device needs device_clock(), because calls there return
+  // before their work is done.
   LayerTimes(int64_t layers, LayerPolicy* inner, std::function<int64_t()> clock_ns = {});
 
   LayerChoice choose(LayerInput& input) override;
@@ -50,7 +50,7 @@ class LayerTimes final : public LayerPolicy {
   LayerPolicy* inner_;
   std::function<int64_t()> clock_ns_;
   std::vector<LayerTime> times_;  // [layers]
-  int64_t last_ns_ = 0;           // when the part under way began
+  int64_t last_ns_ = 0;           // beginning of the part being timed
 };
 
 }  // namespace reprise::model

@@ -1,4 +1,4 @@
-// From a folder or a shape to a decoder that runs.
+// Loads a decoder from a folder or a shape.
 #include <filesystem>
 
 #include "core/base/error.h"
@@ -10,7 +10,7 @@
 namespace reprise::model {
 namespace {
 
-// How the options ask for matrices to be held. Plain formats are multiplied with their own dtype.
+// The storage type that the options ask for. A plain format must be that of the products' dtype.
 WeightType type_of_options(const LoadOptions& options, Device device) {
   const WeightFormat plain = format_of(options.dtype);
   if (options.dtype == DType::kF16 && device == Device::kCpu)
@@ -27,14 +27,14 @@ WeightType type_of_options(const LoadOptions& options, Device device) {
   return {format, options.dtype};
 }
 
-// Of a model that the device can run.
+// The config of a model; throws Error if the device cannot run it.
 ModelConfig config_for(const std::string& dir_or_shape, const Context& context) {
   ModelConfig config = load_config(dir_or_shape);
   kernels::require_head_dim(context, config.head_dim);
   return config;
 }
 
-// Where the weights come from; brings `config` to what the checkpoint holds.
+// Opens the source of the weights and adapts `config` to the checkpoint.
 std::unique_ptr<WeightSource> open_source(const std::string& dir_or_shape,
                                           const LoadOptions& options, ModelConfig& config) {
   if (options.random_weights) return random_weights(config, options.seed);

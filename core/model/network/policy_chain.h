@@ -1,4 +1,4 @@
-// Several layer policies as one: the first that wants something else than computing decides.
+// Combines several layer policies: the first that does not want to compute a layer decides it.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,13 @@
 
 namespace reprise::model {
 
-// Asks its policies in order. The first whose choice is not kCompute decides the layer, and the
-// others are told that they were overruled; those behind it are not asked. Where all want to
-// compute, a map is kept or shown if any of them asks for that; whoever asked sees it.
-// One kept map serves all: policies that share maps (layer_rules.h) do not go together.
+// Asks its policies in order. The first choice that is not kCompute decides the layer: the other
+// policies get overruled(), and those after it are not asked. If all compute, a map is kept or
+// shown if any policy asks for it; those that asked to see it do. There is only one kept map, so
+// two policies that share maps (layer_rules.h) cannot be combined.
 class PolicyChain final : public LayerPolicy {
  public:
-  // None may be null (CHECK).
+  // No policy may be null (CHECK).
   explicit PolicyChain(std::vector<std::shared_ptr<LayerPolicy>> policies);
 
   [[nodiscard]] bool has_a_say() const override;
@@ -27,7 +27,7 @@ class PolicyChain final : public LayerPolicy {
 
  private:
   std::vector<std::shared_ptr<LayerPolicy>> policies_;
-  std::vector<bool> wants_map_;  // of the layer under way: which asked to be shown its map
+  std::vector<bool> wants_map_;  // [policies]  asked to be shown the current layer's map
 };
 
 }  // namespace reprise::model

@@ -8,12 +8,12 @@
 namespace reprise::model {
 namespace {
 
-// Llama 3.1: long wavelengths are stretched by the factor, short ones kept, those between
+// Llama 3.1: long wavelengths are multiplied by the factor, short ones kept, those between
 // interpolated.
 float llama3_scaled(float frequency, const RotaryConfig& rotary) {
   const auto original = static_cast<double>(rotary.original_max_positions);
   const auto factor = static_cast<float>(rotary.factor);
-  // A number divided by a tensor is its reciprocal times the number there.
+  // 1 / frequency comes first, because PyTorch divides a number by a tensor in this way.
   const float wavelength = 1.0f / frequency * static_cast<float>(2.0 * std::numbers::pi);
   if (wavelength > static_cast<float>(original / rotary.low_freq_factor)) return frequency / factor;
   if (wavelength < static_cast<float>(original / rotary.high_freq_factor)) return frequency;
@@ -39,8 +39,8 @@ float base_of(const RotaryConfig& rotary, int64_t length) {
 
 }  // namespace
 
-// Every step is rounded to f32 where transformers rounds it: an angle is a position times a
-// frequency, so at position 4,000 the last bit of a frequency is worth more than 1e-4 of the angle.
+// Rounds to f32 wherever transformers does: an angle is position times frequency, so at position
+// 4,000 the last bit of a frequency changes the angle by more than 1e-4.
 std::vector<float> rotary_frequencies(const RotaryConfig& rotary, int64_t length) {
   const float base = base_of(rotary, length);
   std::vector<float> frequencies;

@@ -1,4 +1,4 @@
-// What positions mean to a model: rotary frequencies and ALiBi slopes.
+// Rotary frequencies, ALiBi slopes and buckets of relative positions.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,20 @@
 
 namespace reprise::model {
 
-// Angle per position of each rotated pair, [rotary.dims / 2], after the config's scaling. `length`
-// is the sequence's largest position + 1; only dynamic scaling depends on it (beyond the trained
-// length the base grows with it). In f32 arithmetic throughout, which is how the published models
-// were trained and how their other runtimes compute it.
+// Rotation angle per position for each pair, [rotary.dims / 2], after the config's scaling.
+// `length` is the sequence's largest position + 1; only dynamic scaling depends on it (beyond the
+// trained length the base grows). Computed in f32, as the published models were trained.
 std::vector<float> rotary_frequencies(const RotaryConfig& rotary, int64_t length);
 
-// Slope of each head: 2^(-bias_max * k / n) for k = 1..n where n = heads is a power of two; else n
-// is the power of two above, and the even k come first, then the odd ones, as far as there are
-// heads.
+// Slope of each head: 2^(-bias_max * k / n) for k = 1..n, where n = heads if that is a power of
+// two. Otherwise n is the next power of two, and the first `heads` slopes of even k, then odd k,
+// are taken.
 std::vector<float> alibi_slopes(int64_t heads, double bias_max);
 
-// The row of the table of relative positions for each distance i - j between texts' tokens:
-// [2 * longest - 1], of distance d at d + longest - 1. Of bucketed distances beyond half the
-// buckets (mid), row span + sign * (mid + ceil(log(|d| / mid) / log((max_distance - 1) / mid) *
-// (mid - 1))), in f32 arithmetic as the published models were trained; none leaves the table.
+// Row of the relative position table for each distance d between tokens of a text: [2 * longest -
+// 1], distance d at index d + longest - 1, clamped to the table. With buckets, and |d| above mid =
+// buckets / 2: span + sign(d) * (mid + ceil(log(|d| / mid) / log((max_distance - 1) / mid) *
+// (mid - 1))), in f32 as the published models were trained.
 // [DeBERTa §3.1, eq. 3; the buckets are those of its third version]
 std::vector<int32_t> relative_buckets(const RelativeConfig& relative, int64_t longest);
 

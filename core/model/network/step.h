@@ -1,4 +1,4 @@
-// What one forward step reads and writes.
+// Inputs and outputs of one forward step.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,22 @@ namespace reprise::model {
 class LayerPolicy;
 class ScoreBias;
 
-// Spans and references are borrowed for the call. Row lists are ascending; a row may stand in both.
+// Spans and references are borrowed for the call. Row lists ascend; a row may be in both.
 struct StepInput {
-  std::span<const int32_t> ids;          // [rows]  token of each row
+  std::span<const int32_t> ids;          // [rows]  token ids
   const kv::AttentionPlan& plan;         // finished; plan.rows() == rows
   std::span<const int32_t> logit_rows;   // rows whose logits are wanted
   std::span<const int32_t> hidden_rows;  // rows whose last hidden states are wanted
-  std::span<const int32_t> token_types;  // [rows], or empty: all 0; of models that have them
-  LayerPolicy* policy = nullptr;         // null: every layer computes
-  ScoreBias* score_bias = nullptr;       // null: none
+  // [rows], or empty: all 0; only for models that have token types
+  std::span<const int32_t> token_types;
+  LayerPolicy* policy = nullptr;    // null: every layer computes
+  ScoreBias* score_bias = nullptr;  // null: none
 };
 
 struct StepOutput {
   std::span<float> logits;  // [logit_rows, vocab] f32, row-major; see leaves_logits
   std::span<float> hidden;  // [hidden_rows, hidden] f32, row-major, after the final norm
-  // Logits stay where they are computed, see Decoder::device_logits(): `logits` is empty.
+  // True: `logits` is empty and the logits stay on the device, see Decoder::device_logits().
   bool leaves_logits = false;
 };
 

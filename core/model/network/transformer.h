@@ -1,4 +1,4 @@
-// Makes a decoder of weights that are in memory.
+// Makes a decoder from weights in memory.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace reprise::model {
 
-// `dtype` of activations: f32 or bf16, what the weights were loaded for.
+// `dtype` of activations must be the one that the weights were loaded for.
 std::unique_ptr<Decoder> make_transformer(ModelConfig config, DType dtype, DecoderWeights weights,
                                           const Context& context);
 

@@ -1,4 +1,4 @@
-// The non-linearity of the MLP, alone or gating.
+// The activation function of the MLP, plain or gated.
 #pragma once
 
 #include <cstdint>

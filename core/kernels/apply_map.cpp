@@ -1,5 +1,5 @@
-// Applies attention maps. Rows that read the same keys in the same order, each the first of them,
-// as those of a prompt do, become a product of matrices; others sum up value by value.
+// Applies attention maps. Rows that read the same keys in the same order, each from the first on,
+// such as those of a prompt, become a matrix product; other rows are summed value by value.
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -30,7 +30,7 @@ void check(const kv::AttentionPlan& plan, std::span<const RowMap> maps, int64_t 
   REPRISE_CHECK(next_row == plan.rows(), "maps for {} rows of {}", next_row, plan.rows());
 }
 
-// Weights [keys] of a row as f32: in place, or converted into `scratch`.
+// The weights [keys] of a row as f32: in place, or converted to `scratch`.
 const float* weights_of(const MapView& map, int64_t head, int64_t row,
                         std::vector<float>& scratch) {
   const int64_t at = head * map.head_stride + row * map.row_stride;
@@ -49,7 +49,7 @@ const float* weights_of(const MapView& map, int64_t head, int64_t row,
 }
 
 struct Worker {
-  std::vector<float> weights, sum;  // of the slow way
+  std::vector<float> weights, sum;  // for rows that are summed one by one
   std::vector<KeyRun> runs;
   cpu::MapProducts products;
 };
@@ -90,7 +90,7 @@ void check_keys(const MapView& map, const RowGroup& group, std::span<const int32
                 group.longest_row, most);
 }
 
-// Query heads [first, end) of one kv head.
+// Query heads [first, end) that share a kv head.
 struct Heads {
   int64_t kv_head, first, end;
 };
@@ -118,7 +118,7 @@ void apply_product(const kv::AttentionPlan& plan, int64_t layer, const RowMap& p
   }
 }
 
-// Values are packed once for the query heads of a kv head, where that leaves work for everybody.
+// Packs values once for all query heads of a kv head if that leaves work for every thread.
 void apply_products(const kv::AttentionPlan& plan, int64_t layer, const RowMap& part,
                     const RowGroup& group, std::span<const int32_t> seen, const OutputView& out,
                     std::span<Worker> workers, const Context& context) {

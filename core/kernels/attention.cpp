@@ -1,4 +1,4 @@
-// Runs a schedule's tasks and merges what they leave.
+// Runs the tasks of a schedule and merges their partial results.
 #include "core/kernels/attention.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kLog2E = 1.44269504088896f;
 
-// One layer's attention, apart from where results go.
+// The inputs of one layer's attention.
 struct LayerCall {
   const AttentionStep& step;
   int64_t layer;
@@ -90,7 +90,7 @@ void prepare_scratch(AttentionWorkspace& workspace, int64_t head_dim, const Cont
     if (scratch.bytes() < bytes) scratch = AlignedBuffer(bytes);
 }
 
-// `out` may be null where no part is alone.
+// `out` may be null if no part is alone.
 void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace& workspace,
                const Context& context) {
   const kv::AttentionPlan& plan = call.step.plan;
@@ -116,7 +116,7 @@ void run_tasks(const LayerCall& call, const OutputView* out, AttentionWorkspace&
       set_output(workspace.partials, part.first_entry, run);
     }
     void* scratch = workspace.scratch[static_cast<size_t>(worker)].data();
-    // By item: dtypes of one plan's caches may differ.
+    // Chosen for each item, because a plan's caches may have different dtypes.
     if (run.kv_dtype == DType::kBF16 && context.isa == Isa::kAvx512Bf16 && run.head_dim % 2 == 0) {
       cpu::attention_avx512_bf16(run, scratch);
     } else {

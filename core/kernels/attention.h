@@ -20,13 +20,13 @@ struct QueryView {
 };
 
 // Attention with linear biases: score = scale * <q, k> + slope * (a(k_position) - a(q_position)),
-// where a is the identity. Only differences between keys matter to a softmax; taking them relative
-// to the query keeps the terms small.
+// where a is the identity. A softmax depends only on differences between keys; taking the positions
+// relative to the query keeps the terms small.
 struct AlibiView {
   std::span<const float>
-      slopes;  // [heads]; empty: no bias. Already multiplied by what the model scales it with.
-  // Falcon's reference computes bf16(slope * bf16(position)): the rounding is a visible part of the
-  // model. Then score = scale * <q, k> + factor * (round(slope * k_position) - round(slope *
+      slopes;  // [heads]; empty: no bias. Includes the model's own factor for the bias.
+  // Falcon's reference computes bf16(slope * bf16(position)), and this rounding is visible in its
+  // results. Then score = scale * <q, k> + factor * (round(slope * k_position) - round(slope *
   // q_position)).
   bool rounded_to_bf16 = false;
   float factor = 1.0f;  // used when rounded
@@ -38,17 +38,17 @@ struct AttentionParams {
   AlibiView alibi;
 };
 
-// Unmerged results of every (part, row, head) that is not alone: o is not yet divided by n.
+// Partial results of every (part, row, head) that is not alone: o is not yet divided by n.
 // [ChunkAttention §3.2, eq. 1]
-//   o [entries, head_dim], m [entries], n [entries], f32; m in natural logarithm units of the
-//   scores.
+//   o [entries, head_dim], m [entries], n [entries], f32; m is a maximum of scores in natural
+//   logarithm units.
 // Entry of (part p, row r, head h): p.first_entry + (r - first row of p's item) * heads + h.
 // A row that sees no key has o = 0, m = -inf, n = 0.
 struct Partials {
   AlignedBuffer o, m, n;
   int64_t heads = 0, head_dim = 0;
 
-  // Sizes the buffers for a schedule; memory only ever grows.
+  // Sizes the buffers for a schedule; they never shrink.
   void prepare(const AttentionSchedule& schedule, int64_t head_dim_wanted);
 };
 
@@ -57,37 +57,37 @@ struct OutputView {
   DType dtype = DType::kF32;  // f32 or bf16
 };
 
-// What the layers of a step share. The schedule was built from this plan and these parameters.
+// Data that all layers of a step share. The schedule was built from this plan and these parameters.
 struct AttentionStep {
   const kv::AttentionPlan& plan;
   const AttentionSchedule& schedule;
   const AttentionParams& params;
 };
 
-// Scratch of each worker and the partials, grown on first use and then kept.
+// Scratch of each worker and partial results, allocated at first use and kept.
 class AttentionWorkspace {
  public:
   std::vector<AlignedBuffer> scratch;  // one per worker
   Partials partials;
-  AttentionSchedule schedule;  // of calls that bring none
+  AttentionSchedule schedule;  // used by calls without a schedule of their own
 };
 
 // out = softmax(scale * q k^T + bias + mask) v by the plan, for one layer. Rows that the schedule
-// computes in one part are finished in place; the others go through partials and a merge in part
-// order, so results do not depend on the thread count. Each item runs in the arithmetic of its
-// cache: with bf16 keys and values on a processor with the bf16 dot product, q and the softmax
-// weights are rounded to bf16 and products accumulate in f32; otherwise all arithmetic is f32. A
-// row that sees no key yields 0. The plan must be finished and its rows' own keys already written.
+// computes in one part are finished in place; the others go through partial results, merged in part
+// order, so results do not depend on the number of threads. Each item is computed in the arithmetic
+// of its cache: with bf16 keys and values, and a processor with the bf16 dot product, q and the
+// softmax weights are rounded to bf16 and products accumulate in f32; otherwise everything is f32.
+// A row that sees no key yields 0. The plan must be finished and the rows' own keys written.
 void attention(const AttentionStep& step, int64_t layer, const QueryView& q, const OutputView& out,
                AttentionWorkspace& workspace, const Context& context);
-// The same for one layer by itself, scheduled in the workspace. Throws ShapeError where heads do
-// not go together, or for head_dim > 256.
+// attention() of one layer, with a schedule built in the workspace. Throws ShapeError if heads %
+// kv_heads != 0 or head_dim > 256.
 void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                const AttentionParams& params, const OutputView& out, AttentionWorkspace& workspace,
                const Context& context);
 
-// The two halves of it, for methods, tests and timings that want them apart: every part of
-// workspace.schedule leaves partials, which are then merged by that schedule.
+// The two halves of attention(), for methods, tests and timings. Here every part of
+// workspace.schedule writes partial results, which merge_partials() then merges by that schedule.
 void partial_attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                        const AttentionParams& params, AttentionWorkspace& workspace,
                        const Context& context);

@@ -11,19 +11,19 @@
 namespace reprise::kernels {
 namespace {
 
-// A plan whose items give at least this many tasks is not split: as many as the workers that DRAM
-// keeps busy, and few enough that a step of 32 heads is left alone.
+// A plan whose items give at least this many tasks is not split: enough for the workers that DRAM
+// keeps busy, and few enough that a step of 32 heads is not split.
 constexpr int64_t kEnoughTasks = 32;
-// Keys of a part at least, so that storing and merging its results costs no more than 2 % of it:
-// many lanes compute a key sooner than they merge. (One thread of a Xeon with AVX512-BF16: parts of
-// 1024 keys cost 8 lanes 1.01 and 64 lanes 1.02 to 1.04 of an unsplit item.)
+// Least keys of a part, so that storing and merging its results costs at most 2 % of it; many lanes
+// compute a key faster than they merge. (One thread of a Xeon with AVX512-BF16: parts of 1024 keys
+// cost 8 lanes 1.01 and 64 lanes 1.02 to 1.04 of an unsplit item.)
 constexpr int64_t kLeastKeysFewLanes = 1024, kLeastKeysManyLanes = 2048;
 
-// One item as the schedule sees it.
+// The sizes of one item.
 struct ItemShape {
   const kv::WorkItem& item;
   const kv::Segment& segment;
-  int64_t lanes = 0;  // of each unit
+  int64_t lanes = 0;  // lanes of each unit
   KeyRange seen;      // keys that any row may see
 
   [[nodiscard]] int64_t lane_tiles() const { return (lanes + cpu::kLaneTile - 1) / cpu::kLaneTile; }
@@ -69,7 +69,7 @@ class Builder {
     return shape;
   }
 
-  // Of an item that the CPU's tasks compute.
+  // Number of parts of an item that the CPU's tasks compute.
   [[nodiscard]] int64_t tasks_parts(const ItemShape& shape) const {
     const int64_t least = shape.lanes <= cpu::kFewLanes ? kLeastKeysFewLanes : kLeastKeysManyLanes;
     return std::max<int64_t>(1, shape.seen.count() / std::max(least, share_keys_));
@@ -80,7 +80,7 @@ class Builder {
     out_.part_begin.assign(1, 0);
     for (size_t i = 0; i < plan_.items.size(); ++i) {
       const ItemShape shape = shape_of(plan_.items[i]);
-      // Parts begin where key tiles do, which are counted from the begin of the first block.
+      // Parts begin where key tiles do; tiles are counted from the beginning of the first block.
       const int32_t skipped = shape.segment.skipped;
       const int64_t first_tile = (skipped + shape.seen.first) / key_tile;
       const int64_t tiles = (skipped + shape.seen.end + key_tile - 1) / key_tile - first_tile;
@@ -103,7 +103,7 @@ class Builder {
     }
   }
 
-  // Whether every row of the item is covered by this item alone.
+  // True if no other item covers a row of this one.
   [[nodiscard]] bool has_no_other(const ItemShape& shape) const {
     for (int32_t row = shape.item.first_row; row < shape.item.end_row; ++row)
       if (plan_.row_begin[static_cast<size_t>(row) + 1] !=
@@ -112,7 +112,7 @@ class Builder {
     return true;
   }
 
-  // Lanes of a task: as many as share converted keys and values, unless that would leave threads
+  // Lanes of a task: as many as share converted keys and values, unless threads would be left
   // without work. Results do not depend on it.
   [[nodiscard]] int64_t lanes_per_task() const {
     int64_t lanes = 0;
@@ -128,17 +128,17 @@ class Builder {
     return tiles * cpu::kLaneTile;
   }
 
-  // Units (kv heads) of a part that one task takes in turn, where its blocks are short and its
-  // lanes few: longer runs of memory, as long as every thread has work. Results do not depend on
-  // it.
+  // Units (kv heads) that one task computes in turn if blocks are short and lanes few: this reads
+  // longer runs of memory. Limited so that every thread has work. Results do not depend on it.
   [[nodiscard]] int64_t units_per_task(const ItemShape& shape, int64_t keys) const {
     const kv::Segment& segment = shape.segment;
-    // With ALiBi, query heads that share a kv head are units that do not follow one another.
+    // With ALiBi, units are query heads; several of them share a kv head, so they do not follow one
+    // another in memory.
     if (shape.lanes > cpu::kFewLanes || out_.units != plan_.kv_heads() ||
         segment.block_tokens > cpu::kKeyTile || keys == 0 ||
         segment.skipped + segment.tokens <= segment.block_tokens)
       return 1;
-    // A task of this many units is at most 1 / (threads * shares) of all work.
+    // The most units with which a task is at most 1 / (threads * shares) of all work.
     const auto fitting = [&](int64_t shares) {
       return total_keys_ * out_.units / (keys * context_.threads * shares);
     };
@@ -156,8 +156,8 @@ class Builder {
     const int64_t units = units_per_task(shape, keys.count());
     const int64_t tiles = (shape.lanes + task_lanes_ - 1) / task_lanes_;
     for (int64_t unit = 0; unit < out_.units; unit += units)
-      // Last tiles first: under a causal mask they are the longest, and a long task taken last
-      // leaves others idle.
+      // The last tiles come first: under a causal mask they are the longest, and a long task at the
+      // end would leave other threads idle.
       for (int64_t tile = tiles - 1; tile >= 0; --tile)
         out_.tasks.push_back({.part = part_index,
                               .first_unit = static_cast<int32_t>(unit),
@@ -167,8 +167,8 @@ class Builder {
                                   std::min(task_lanes_, shape.lanes - tile * task_lanes_))});
   }
 
-  // A row's partials are merged by where their segments stand in the sequence, so that its sum has
-  // the same bits whoever put the segments into the plan.
+  // A row's partial results are merged in the order of their segments' positions, so that the sum
+  // has the same bits whoever put the segments into the plan.
   void index_merged_rows() {
     out_.merge_begin.assign(1, 0);
     for (int32_t row = 0; row < plan_.rows(); ++row) {
@@ -185,7 +185,7 @@ class Builder {
     }
   }
 
-  // Entries [begin, end) of the plan's row index in the order of their segments' positions.
+  // Entries [begin, end) of the plan's row index, sorted by their segments' positions.
   [[nodiscard]] std::span<const int32_t> by_position(int32_t begin, int32_t end) {
     merged_items_.resize(static_cast<size_t>(end - begin));
     std::iota(merged_items_.begin(), merged_items_.end(), begin);
@@ -201,7 +201,7 @@ class Builder {
     return plan_.segments[static_cast<size_t>(plan_.items[item].segment)];
   }
 
-  // Parts of the item that entry `index` of the plan's row index names.
+  // The parts of the item at entry `index` of the plan's row index.
   [[nodiscard]] std::span<const SchedulePart> parts_of(int32_t index) const {
     const auto item = static_cast<size_t>(plan_.row_items[static_cast<size_t>(index)]);
     const auto begin = static_cast<size_t>(out_.part_begin[item]);
@@ -214,13 +214,13 @@ class Builder {
   const Context& context_;
   RowResults results_;
   AttentionSchedule& out_;
-  int64_t total_keys_ = 0;  // of all items
-  int64_t share_keys_ = 0;  // what one of just enough tasks would take
+  int64_t total_keys_ = 0;  // keys of all items
+  int64_t share_keys_ = 0;  // keys of each task if there were exactly enough tasks
   int64_t task_lanes_ = 0;
-  std::vector<int32_t> merged_items_;  // by_position() of one row
+  std::vector<int32_t> merged_items_;  // by_position() of the current row
 };
 
-// An empty schedule for the plan's heads.
+// Makes an empty schedule for the plan's heads.
 void start_empty(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
                  AttentionSchedule& out) {
   const int64_t kv_heads = plan.kv_heads();

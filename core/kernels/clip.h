@@ -1,4 +1,4 @@
-// Clamps values, as MPT does with queries, keys and values.
+// Clamps values, as MPT does with its queries, keys and values.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Weighted sums of picked rows: what the experts made of a row, put together again.
+// Weighted sums of selected rows: combines the outputs of the experts of a row.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a device other than the CPU computes: one function for each front of core/kernels.
+// The kernels of a device other than the CPU: one function for each operation of core/kernels.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@
 
 namespace reprise::kernels {
 
-// Every call keeps the promise of the front it belongs to. Pointers are the device's, spans are the
-// host's and may be changed when the call returns; arguments were checked.
+// Each function keeps the contract of the operation with its name. Pointers are the device's; spans
+// are the host's and may be changed when the call returns. Arguments have been checked.
 class DeviceKernels {
  public:
   virtual ~DeviceKernels() = default;
@@ -34,7 +34,7 @@ class DeviceKernels {
   virtual void norm(const NormCall& call) = 0;
   virtual void activation(const ActivationCall& call) = 0;
   virtual void rotary(const RotaryCall& call) = 0;
-  // `frequencies` is the host's; cos and sin are the device's.
+  // `frequencies` is in host memory; cos and sin are in the device's.
   virtual void rotary_angles(std::span<const int32_t> positions, std::span<const float> frequencies,
                              float* cos, float* sin) = 0;
   virtual void embedding(const EmbeddingCall& call) = 0;
@@ -45,15 +45,15 @@ class DeviceKernels {
 
   virtual void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                              const AttentionParams& params, const float* bias, float* map) = 0;
-  // Each map is where its `device` says.
+  // Each map is on the device that its `device` field names.
   virtual void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
                          int64_t heads, const OutputView& out) = 0;
-  // Maps are the host's.
+  // The maps are in host memory.
   virtual void apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
                                 std::span<const SparseRowMap> maps, int64_t heads,
                                 const OutputView& out) = 0;
 
-  // A matrix in the device's form; see Weight.
+  // Makes a matrix in the device's layout; see Weight.
   [[nodiscard]] virtual std::unique_ptr<WeightStore> make_weight(int64_t rows, int64_t cols,
                                                                  WeightFormat format,
                                                                  const Weight::FillRows& fill,
@@ -61,15 +61,15 @@ class DeviceKernels {
   [[nodiscard]] virtual std::unique_ptr<StepAttention> make_step_attention() = 0;
   virtual void require_head_dim(int64_t head_dim) const = 0;
   virtual void require_kv_dtype(DType dtype) const = 0;
-  // Microseconds that one layer's attention over the run takes the device, by its cost model: to be
-  // compared with other ways of reading the same run.
+  // Estimated microseconds of one layer's attention over the run on this device, for comparing ways
+  // to read the same run.
   [[nodiscard]] virtual double reads_us(const RunReads& reads) const = 0;
-  // `context` is of this device.
+  // `context` must be of this device.
   [[nodiscard]] virtual std::unique_ptr<WorkTimer> make_work_timer(const Context& context) = 0;
 };
 
-// Those of the context's device, for an operation named in errors ("a norm"); null on the CPU.
-// Throws Error where the context names a device and has no runtime of it.
+// The kernels of the context's device; null on the CPU. Throws Error naming `operation` ("a norm")
+// if the context names a device but has no runtime of it.
 DeviceKernels* device_kernels(const Context& context, std::string_view operation);
 
 }  // namespace reprise::kernels

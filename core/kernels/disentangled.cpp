@@ -10,7 +10,7 @@
 namespace reprise::kernels {
 namespace {
 
-// The unit of work for head `head` of a text; what comes out of it is the caller's to say.
+// The work of head `head` of a text; the caller sets its outputs.
 cpu::DisentangledHead head_of(const DisentangledCall& call, const TextRows& text, int64_t head) {
   const int64_t at = text.first_row * call.row_stride + head * call.head_dim;
   const auto vectors_of = [&](const PositionVectors& vectors) {
@@ -30,7 +30,7 @@ cpu::DisentangledHead head_of(const DisentangledCall& call, const TextRows& text
           .buckets = call.buckets.data() + call.buckets.size() / 2};
 }
 
-// Calls fn(unit of work, text, head) and runs what it returns, for all heads of all texts.
+// For all heads of all texts, runs the work that fn(work, text, head) returns.
 template <typename Fn>
 void for_heads(const DisentangledCall& call, DisentangledWorkspace& workspace,
                const Context& context, Fn&& fn) {

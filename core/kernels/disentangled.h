@@ -1,5 +1,5 @@
-// Attention whose scores also depend on how far apart two tokens stand, through learned vectors.
-// [DeBERTa §3.1, eq. 4; its third version shares vectors among far distances]
+// Attention whose scores also depend, through learned vectors, on the distance of two tokens.
+// [DeBERTa §3.1, eq. 4; its third version shares vectors among large distances]
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace reprise::kernels {
 
-// A text: rows [first_row, end_row) of a step, each of which sees all of them.
+// A text: rows [first_row, end_row) of a step, each of which sees all rows of the text.
 struct TextRows {
   int32_t first_row = 0, end_row = 0;
   [[nodiscard]] int64_t tokens() const { return end_row - first_row; }
 };
 
-// Projected vectors of distances, of one layer: element (head h, dimension c, bucket x) at
-// (h * head_dim + c) * stride + x, f32. Buckets of a head's dimension lie side by side, so that one
-// token's products with all of them are a sum of rows.
+// Projected position vectors of one layer, f32: element (head h, dimension c, bucket x) is at (h *
+// head_dim + c) * stride + x. The buckets of one dimension lie side by side, so the products of a
+// token with all of them are a sum of rows.
 struct PositionVectors {
-  // Numbers behind the last one that must be readable: kernels load whole vectors.
+  // Numbers after the last one that must be readable, because kernels load whole vectors.
   static constexpr int64_t kReadable = 16;
 
   const float* data = nullptr;  // null: no such term
   int64_t stride = 0;
 };
 
-// Scratch of each worker, grown on first use and then kept.
+// Scratch of each worker, allocated at first use and kept.
 struct DisentangledWorkspace {
   std::vector<AlignedBuffer> scratch;
 };
@@ -48,12 +48,12 @@ struct DisentangledCall {
   PositionVectors keys, queries;  // pk, pq
   std::span<const int32_t> buckets;
 
-  // out [rows, heads * head_dim], the rows of the texts alone. Sums are f32, in an order that
-  // depends on the shapes alone.
+  // out [rows, heads * head_dim]; writes only the rows of the texts. Sums are f32, in an order that
+  // depends on the shapes only.
   void run(const OutputView& out, DisentangledWorkspace& workspace, const Context& context) const;
-  // The scores' other part, to be added to scale * <q_i, k_j>: of (head, row, token of its text) at
-  // (head * rows + row) * keys_per_row + token of `out`; `rows` of the whole step, no text longer
-  // than keys_per_row.
+  // Writes the position terms of the scores, to be added to scale * <q_i, k_j>: the term of (head,
+  // row, token of its text) at (head * rows + row) * keys_per_row + token of `out`. `rows` is the
+  // number of rows of the step; no text is longer than keys_per_row.
   void biases(float* out, int64_t rows, int64_t keys_per_row, DisentangledWorkspace& workspace,
               const Context& context) const;
 };

@@ -1,4 +1,4 @@
-// Rows of a table by token id.
+// Looks up rows of a table by token id.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace reprise::kernels {
 //   ids    [rows]  in [0, entries)
 //   out    [rows, cols] f32, row-major
 struct EmbeddingCall {
-  TensorView table;                // empty where `weight` is set
-  const Weight* weight = nullptr;  // without `accumulate`
+  TensorView table;                // empty if `weight` is set
+  const Weight* weight = nullptr;  // not with `accumulate`
   std::span<const int32_t> ids;
   float* out = nullptr;
   bool accumulate = false;

@@ -15,10 +15,10 @@
 namespace reprise::kernels {
 namespace {
 
-constexpr int32_t kSequences = 8, kBlockTokens = 64, kBlocks = 16;  // blocks of a sequence
+constexpr int32_t kSequences = 8, kBlockTokens = 64, kBlocks = 16;  // kBlocks: of each sequence
 constexpr int64_t kKvHeads = 8, kHeadDim = 128;
-// All candidates take part in the first rounds, the fastest of them and the default in the others,
-// since several lie within what the rounds differ by.
+// All candidates take part in the first rounds. The default and the fastest ones take part in
+// further rounds, because several are closer than the rounds' variation.
 constexpr int kRounds = 5, kFinalRounds = 15;
 constexpr size_t kFinalists = 4;
 
@@ -31,7 +31,8 @@ double median_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Into either cache, near and far; between them nothing, loads, or the same once more.
+// All settings: far prefetch into either cache, with no near request, with loads, or with a second
+// prefetch.
 std::vector<FetchSetting> all_settings() {
   using Level = FetchSetting::Level;
   using Near = FetchSetting::Near;
@@ -53,15 +54,16 @@ int64_t layer_bytes(DType dtype) {
          static_cast<int64_t>(size_of(dtype));
 }
 
-// So many that a layer's keys have left all caches when its turn comes again: an L3 does not forget
-// in order. (Zen 5: over twice the L3 some settings seem 1.28 times as fast as in memory.)
+// Enough layers that a layer's keys have left all caches when it is read again; an L3 does not
+// evict in order. (Zen 5: with only twice the L3, some settings seem 1.28 times as fast as in
+// memory.)
 int64_t layers_for(DType dtype) {
   const CpuFacts& cpu = cpu_facts();
   const int64_t wanted = 6 * std::max<int64_t>(cpu.l3_bytes * cpu.l3_instances, 32 << 20);
   return std::min(wanted, available_bytes() / 8) / layer_bytes(dtype);
 }
 
-// One decode step, layer by layer.
+// One decode step, run layer by layer.
 class Step {
  public:
   Step(DType dtype, int64_t layers)
@@ -89,7 +91,7 @@ class Step {
     plan_.finish();
   }
 
-  // GB/s of the layer's keys and values.
+  // Rate in GB/s at which the layer's keys and values are read.
   double read_gb_s(int64_t layer, const Context& context) {
     const QueryView q{.data = q_.data(), .row_stride = kKvHeads * kHeadDim, .heads = kKvHeads};
     const auto start = std::chrono::steady_clock::now();
@@ -98,7 +100,7 @@ class Step {
   }
 
  private:
-  // Small normal numbers in either dtype; what they are does not change the time.
+  // Fills the cache with small normal numbers; their values do not affect the time.
   void fill(const kv::CacheView& cache) const {
     const auto bytes = static_cast<size_t>(pool_.block_bytes() / 2 * pool_.options().num_blocks);
     std::memset(cache.keys, 0x3c, bytes);
@@ -118,12 +120,12 @@ Context with(Context context, DType dtype, const FetchSetting& setting) {
 
 struct Candidate {
   FetchSetting setting;
-  std::vector<double> rates, speedups;  // of each round
+  std::vector<double> rates, speedups;  // [rounds]
 
   [[nodiscard]] double speedup() const { return median_of(speedups); }
 };
 
-// Takes the candidates in turn, the default first, so that each round compares like with like.
+// Runs the candidates in turn, the default first, so that each round compares like with like.
 class Contest {
  public:
   Contest(DType dtype, int64_t layers, const Context& context)
@@ -131,7 +133,7 @@ class Contest {
     for (const FetchSetting& setting : all_settings()) candidates_.push_back({.setting = setting});
   }
 
-  // Of all candidates, the default first, the others as the rounds left them.
+  // Returns all candidates, the default first, then by speed.
   std::vector<Candidate> run() {
     (void)rate_of(candidates_.front());  // grows the buffers
     play(kRounds, candidates_.size());

@@ -1,5 +1,5 @@
-// Which way of fetching ahead reads fastest on this machine, measured with the attention kernel
-// itself.
+// Finds the prefetch setting that reads fastest on this machine, measured with the attention
+// kernel.
 #pragma once
 
 #include <string>
@@ -14,30 +14,30 @@ namespace reprise::kernels {
 struct FetchTrial {
   FetchSetting setting;
   double read_gb_s = 0;  // median
-  double speedup = 1;    // over the default, median of the rounds' ratios
-  int rounds = 0;        // the fastest after some rounds are measured in more
+  double speedup = 1;    // against the default: median of the rounds' ratios
+  int rounds = 0;        // the fastest settings are measured in more rounds
 };
 
 struct FetchCalibration {
   FetchSetting chosen;
-  std::vector<FetchTrial> trials;  // the first is the default; empty where nothing was measured
-  std::string reason;              // why this one
+  std::vector<FetchTrial> trials;  // the first is the default; empty if nothing was measured
+  std::string reason;              // why this setting was chosen
   double elapsed_s = 0;
 };
 
-// Times one decode step of eight sequences, each with a paged cache of its own (blocks of 64
-// tokens, heads of 128), that lies in memory: for every setting in turn, on other keys each time,
-// in several rounds, the fastest ones in more. The default stays unless another is faster by more
-// than kLeastGain. Takes below 1 s and an eighth of the free memory at most; with less than a step
-// takes there, nothing is measured. Where REPRISE_FETCH is set, that is chosen unmeasured.
+// Times one decode step of eight sequences, each with a paged cache in memory (blocks of 64 tokens,
+// heads of 128), with every setting in turn and other keys each time, in several rounds; the
+// fastest settings get more rounds. Keeps the default unless another is faster by more than
+// kLeastGain. Takes less than 1 s and at most an eighth of the free memory; if that holds fewer
+// than two layers, measures nothing. If REPRISE_FETCH is set, returns it without measuring.
 FetchCalibration calibrate_fetch(DType kv_dtype, const Context& context);
 inline constexpr double kLeastGain = 1.01;
 
-// For both dtypes, as it stands in records: {"bf16": {chosen, reason, trials: [{setting, read_gb_s,
+// Calibrates both dtypes, for records: {"bf16": {chosen, reason, trials: [{setting, read_gb_s,
 // speedup, rounds}], elapsed_s}, "f32": ...}.
 Json calibrate_fetch(const Context& context);
-// The context with what a record's machine chose; as it is where the machine's JSON has none.
-// Throws Error naming the key of what is no setting.
+// The context with the settings that a record's machine JSON holds, or unchanged if it has none.
+// Throws Error naming the key of a malformed setting.
 Context with_calibration(Context context, const Json& machine);
 
 }  // namespace reprise::kernels

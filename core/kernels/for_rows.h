@@ -1,4 +1,4 @@
-// Cuts rows into groups worth a fork.
+// Divides rows into groups that are worth a fork.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace reprise::kernels {
 
-// Calls fn(row) for each row. A group touches at least 64 KiB, which takes a core about as long as
-// forking does.
+// Calls fn(row) for each row, on the context's threads. A group of rows touches at least 64 KiB,
+// which takes a core about as long as forking.
 template <typename Fn>
 void for_rows(const Context& context, int64_t rows, int64_t row_bytes, Fn&& fn) {
   constexpr int64_t kGroupBytes = 64 << 10;

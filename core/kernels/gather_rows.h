@@ -1,4 +1,4 @@
-// Picks rows of a matrix.
+// Selects rows of a matrix.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 
 namespace reprise::kernels {
 
-// out[i] = in[rows[i]], rows of row_bytes each. `in` and `out` may be the same memory if `rows`
-// ascend (then rows[i] >= i: nothing is overwritten before it is read), and must not overlap else.
+// out[i] = in[rows[i]], rows of row_bytes bytes. `in` and `out` may be the same memory if `rows`
+// ascends (then rows[i] >= i, so nothing is overwritten before it is read); otherwise they must not
+// overlap.
 struct GatherRowsCall {
   const void* in = nullptr;
   void* out = nullptr;

@@ -1,4 +1,4 @@
-// Checks the arguments of linear layers and hands them to the store that holds the weights.
+// Checks the arguments of linear layers and passes them to the store that holds the weights.
 #include "core/kernels/linear.h"
 
 #include "core/base/error.h"

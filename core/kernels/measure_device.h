@@ -1,4 +1,4 @@
-// What the device of a context is and reaches at most, as records keep it.
+// Measures the device of a context, for records.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace reprise::kernels {
 
-// Name, memory, clocks and what holds them down; its limits, measured in about a second: "limits"
-// has copy_gb_s, read_gb_s, l2_read_gb_s, half_tflop_s, launch_us, round_trip_us. Null for the CPU
-// (a null runtime), which core/device/machine_probe.h is for.
+// JSON with the device's name, memory, clocks and what holds them down, and its limits, measured in
+// about a second: "limits" has copy_gb_s, read_gb_s, l2_read_gb_s, half_tflop_s, launch_us,
+// round_trip_us. Null for a null runtime (the CPU, see core/device/machine_probe.h).
 Json measure_device(const std::shared_ptr<DeviceRuntime>& runtime);
 
 }  // namespace reprise::kernels

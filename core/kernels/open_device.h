@@ -1,4 +1,4 @@
-// Opens a device that computes, as far as this build has it.
+// Opens a device that computes, if this build supports it.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 namespace reprise::kernels {
 
 struct OpenOptions {
-  int ordinal = 0;           // of several devices of a kind
-  int64_t budget_bytes = 0;  // the most of its memory that is taken; 0: all there is
+  int ordinal = 0;           // index among several devices of one kind
+  int64_t budget_bytes = 0;  // most device memory to take; 0: no limit
 };
 
-// Null for the CPU, which needs no opening. Throws Error, with the remedy: a build without CUDA, no
-// CUDA device, a driver that is too old, compute capability below 8.0.
+// Null for the CPU, which needs no opening. Throws Error with the remedy for a build without CUDA,
+// no CUDA device, a driver that is too old, or compute capability below 8.0.
 std::shared_ptr<DeviceRuntime> open_device(Device device, const OpenOptions& options = {});
 
 }  // namespace reprise::kernels

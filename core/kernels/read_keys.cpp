@@ -9,7 +9,7 @@
 namespace reprise::kernels {
 namespace {
 
-// Words, and what is left of a run of odd rows.
+// Sum of the words, plus the bytes that are left over.
 uint32_t sum_of(const char* data, size_t bytes, Isa isa) {
   const size_t words = bytes / sizeof(uint32_t) * sizeof(uint32_t);
   uint32_t sum = reprise::cpu::sum_words(data, words, isa);
@@ -17,7 +17,7 @@ uint32_t sum_of(const char* data, size_t bytes, Isa isa) {
   return sum;
 }
 
-// One task's reads.
+// Reads the keys and values of one task.
 class TaskReader {
  public:
   TaskReader(const AttentionStep& step, int64_t layer, const ScheduleTask& task, Isa isa)
@@ -45,7 +45,7 @@ class TaskReader {
   }
 
  private:
-  // As the kernel that computes them does.
+  // As many units as the attention kernel reads together.
   [[nodiscard]] int32_t units_together() const {
     if (cache_.dtype == DType::kBF16 && (isa_ != Isa::kAvx512Bf16 || step_head_dim() % 2 != 0))
       return 1;
@@ -70,7 +70,7 @@ class TaskReader {
            size_of(cache_.dtype);
   }
 
-  // Keys of a tile, then its values: of some units block by block.
+  // Reads the keys of a tile and then its values; several units block by block.
   void add_units(int32_t first_unit, int32_t units, int32_t first, int32_t end,
                  ReadKeys& all) const {
     for (const void* data : {cache_.keys, cache_.values})
@@ -79,14 +79,15 @@ class TaskReader {
         const int32_t part_end =
             units == 1 ? end : std::min(end, begin + segment_.block_tokens - in_block);
         for (int32_t unit = first_unit; unit < first_unit + units; ++unit) {
-          if (unit * group_ % heads_per_kv_head_ != 0) continue;  // shares a kv head: read once
+          // units that share a kv head: read once
+          if (unit * group_ % heads_per_kv_head_ != 0) continue;
           add_rows(static_cast<const char*>(data) + unit_byte(unit), begin, part_end, all);
         }
         begin = part_end;
       }
   }
 
-  // Tokens [first, end), a block's at a time.
+  // Reads tokens [first, end), one block at a time.
   void add_rows(const char* unit, int32_t first, int32_t end, ReadKeys& all) const {
     while (first < end) {
       const int32_t at = segment_.skipped + first;

@@ -1,4 +1,4 @@
-// A step's keys and values read and not computed with: what memory allows its attention.
+// Reads a step's keys and values without computing, to measure what memory allows its attention.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,14 @@ namespace reprise::kernels {
 
 struct ReadKeys {
   int64_t bytes = 0;      // of keys and values
-  uint32_t checksum = 0;  // their words' sum: nobody can leave a read out
+  uint32_t checksum = 0;  // sum of their words, so that no read can be left out
 };
 
-// Reads one layer's keys and values of every item, by the tasks and in the order of attention():
-// tile by tile, in a tile some heads at a time, their keys block by block and then their values.
-// The same bytes in the same pages by the same threads, so its time is the least that attention
-// could take where memory is the limit. Keys that a mask hides are read too; an item whose rows
-// make several tasks is read by the first of them, a kv head by the first of several units. The
-// hardware alone fetches ahead.
+// Reads one layer's keys and values of every item, with the tasks and in the order of attention():
+// tile by tile, in a tile several heads at a time, the keys block by block and then the values. The
+// same threads read the same bytes of the same pages, so its time is a lower bound for attention
+// limited by memory. Masked keys are read too. If an item's rows make several tasks, the first
+// reads it; if several units share a kv head, the first does. Only the hardware prefetches.
 ReadKeys read_keys(const AttentionStep& step, int64_t layer, const Context& context);
 
 }  // namespace reprise::kernels

@@ -1,4 +1,4 @@
-// Rotary position embedding from explicit positions: any order, gaps allowed.
+// Rotary position embedding of explicit positions, in any order and with gaps.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace reprise::kernels {
 
-// Rotates the first `2 * half` dimensions of each head by pairs (c, c + half):
+// Rotates the first `2 * half` dimensions of each head in pairs (c, c + half):
 //   (a, b) -> (a cos t - b sin t, b cos t + a sin t),  t = position * inverse_frequency[c]
-//   data       [rows, row_stride] f32; the first `heads` heads of head_dim are rotated in place
-//   (queries, then keys) cos, sin   [rows, half] f32
+//   data      [rows, row_stride] f32; the first `heads` heads of head_dim (queries, then keys) are
+//             rotated in place
+//   cos, sin  [rows, half] f32
 struct RotaryCall {
   float* data = nullptr;
   int64_t rows = 0, row_stride = 0;
@@ -23,8 +24,8 @@ struct RotaryCall {
   void run(const Context& context) const;
 };
 
-// cos and sin, rounded to f32, of t = position * inverse_frequency[c], which is rounded to f32 too:
-// models are trained on such angles, and at position 10,000 the rounding moves one by up to 5e-4.
+// cos and sin, rounded to f32, of t = position * inverse_frequency[c]. t is rounded to f32 too, as
+// in the models' training; at position 10,000 this changes it by up to 5e-4.
 //   positions [rows], inverse_frequency [half]; cos, sin [rows, half]
 void rotary_angles(std::span<const int32_t> positions, std::span<const float> inverse_frequency,
                    float* cos, float* sin, const Context& context);

@@ -10,7 +10,7 @@
 namespace reprise::kernels {
 namespace {
 
-// No softmax: NaN or +inf among the logits, or nothing but -inf.
+// False if the logits hold NaN or +inf, or only -inf.
 bool has_softmax(const float* logits, int64_t experts) {
   float highest = -std::numeric_limits<float>::infinity();
   for (int64_t e = 0; e < experts; ++e) {
@@ -20,7 +20,7 @@ bool has_softmax(const float* logits, int64_t experts) {
   return std::isfinite(highest);
 }
 
-// Keeps the largest seen so far in order; an equal one that comes later goes behind.
+// Keeps the largest logits seen so far in order; later equal ones come after earlier ones.
 void choose(const float* logits, int64_t experts, int64_t per_row, int32_t* chosen) {
   int64_t count = 0;
   for (int64_t e = 0; e < experts; ++e) {
@@ -47,7 +47,7 @@ void route_row(const RoutingCall& call, int64_t row) {
   choose(logits, call.experts, call.per_row, chosen);
   const float highest = logits[chosen[0]];
   float sum = 0.0f;
-  if (call.normalized) {  // the sum over all experts cancels
+  if (call.normalized) {  // the sum over all experts would cancel
     for (int64_t i = 0; i < call.per_row; ++i) sum += std::exp(logits[chosen[i]] - highest);
   } else {
     for (int64_t e = 0; e < call.experts; ++e) sum += std::exp(logits[e] - highest);
@@ -61,7 +61,7 @@ void route_row(const RoutingCall& call, int64_t row) {
 void RoutingCall::run(const Context& context) const {
   require_device(context.device, "a router");
   REPRISE_CHECK(1 <= per_row && per_row <= experts, "{} of {} experts", per_row, experts);
-  // An exponential costs about 10 ns: count it as the bytes a core moves in that time.
+  // An exponential takes about 10 ns, counted as the bytes that a core moves in that time.
   constexpr int64_t kBytesPerExpert = 256;
   for_rows(context, rows, experts * kBytesPerExpert, [&](int64_t row) { route_row(*this, row); });
 }
@@ -78,7 +78,8 @@ void group_by_expert(std::span<const int32_t> chosen, int64_t per_row, int64_t e
     ++groups.begin[static_cast<size_t>(expert) + 1];
   }
   for (size_t e = 1; e < groups.begin.size(); ++e) groups.begin[e] += groups.begin[e - 1];
-  // begin[e] moves to the end of e while e's pairs are placed, and is moved back afterwards.
+  // begin[e] advances to the end of expert e while its pairs are placed, and is moved back
+  // afterwards.
   for (size_t i = 0; i < chosen.size(); ++i) {
     const int32_t place = groups.begin[static_cast<size_t>(chosen[i])]++;
     groups.places[i] = place;

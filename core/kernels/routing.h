@@ -1,4 +1,4 @@
-// The router of a layer with experts: which of them each row passes, and how much they count.
+// The router of a layer with experts: chooses the experts of each row and their weights.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace reprise::kernels {
 
 //   p = softmax(logits_r), over all experts
 //   chosen_r   the `per_row` experts of the largest logits, largest first, ties to the lower index
-//   weights_r  p of these; with `normalized` divided by their sum, in the order of chosen_r
+//   weights_r  p of these; with `normalized`, divided by their sum in the order of chosen_r
 //
 //   logits   [rows, experts] f32, row-major      1 <= per_row <= experts
 //   chosen   [rows, per_row]
 //   weights  [rows, per_row] f32
 // Arithmetic is f32, sums run in the order of the experts: the weight of logit l has a relative
-// error of at most (experts + 8 + (max logit - l)) * 2^-24. A row that holds NaN or +inf, or -inf
-// alone, has no softmax: it gets the experts 0, 1, ... and NaN for weights. Allocates nothing. Rows
+// error of at most (experts + 8 + (max logit - l)) * 2^-24. A row with NaN or +inf, or with -inf
+// only, has no softmax: it gets the experts 0, 1, ... and NaN as weights. Allocates nothing. Rows
 // are independent, so the result does not depend on the number of threads.
 struct RoutingCall {
   const float* logits = nullptr;
@@ -30,15 +30,15 @@ struct RoutingCall {
   void run(const Context& context) const;
 };
 
-// The (row, choice) pairs of a step, expert by expert.
+// The (row, choice) pairs of a step, sorted by expert.
 struct ExpertGroups {
-  std::vector<int32_t> begin;   // [experts + 1]  pairs [begin[e], begin[e + 1]) are those of e
+  std::vector<int32_t> begin;   // [experts + 1]  pairs [begin[e], begin[e + 1]) belong to expert e
   std::vector<int32_t> rows;    // [pairs]  row of each pair, ascending within an expert
-  std::vector<int32_t> places;  // [rows, per_row]  which pair a row's choice is
+  std::vector<int32_t> places;  // [rows, per_row]  index of the pair of each choice
 };
 
-// Sorts what RoutingCall chose, [rows, per_row] of experts in [0, experts), by expert. `groups` is
-// reused memory.
+// Sorts the choices of RoutingCall ([rows, per_row], experts in [0, experts)) by expert. Reuses the
+// memory of `groups`.
 void group_by_expert(std::span<const int32_t> chosen, int64_t per_row, int64_t experts,
                      ExpertGroups& groups);
 

@@ -1,4 +1,5 @@
-// Spreads operations that move rows over threads: embedding, clipping, picking and adding rows.
+// Runs operations that move rows on several threads: embedding, clipping, selecting and combining
+// rows.
 #include <cstring>
 
 #include "core/base/error.h"
@@ -23,8 +24,8 @@ void add_row(const void* row, DType dtype, float* out, int64_t cols) {
   });
 }
 
-// In place, rows must move one after the other; columns need not. A slice moves as much of each row
-// as two pages hold.
+// In place, rows must move one after the other, but columns are independent. A slice is two pages'
+// worth of each row.
 void move_up(const GatherRowsCall& call, const Context& context) {
   constexpr int64_t kSliceBytes = 8 << 10;
   auto* data = static_cast<char*>(call.out);
@@ -91,7 +92,8 @@ void GatherRowsCall::run(const Context& context) const {
     for (size_t i = 0; i < rows.size(); ++i)
       REPRISE_CHECK(rows[i] >= 0 && (i == 0 || rows[i] > rows[i - 1]),
                     "rows that move in place must ascend: {} at {}", rows[i], i);
-    if (rows.empty() || static_cast<size_t>(rows.back()) + 1 == rows.size()) return;  // as it is
+    // nothing to move
+    if (rows.empty() || static_cast<size_t>(rows.back()) + 1 == rows.size()) return;
     if (device != nullptr) return device->gather_rows(*this);
     return move_up(*this, context);
   }

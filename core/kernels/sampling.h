@@ -1,4 +1,4 @@
-// The next token of rows of logits that lie on a device.
+// Samples the next token from rows of logits in a device's memory.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,25 @@
 namespace reprise::kernels {
 
 // How one token is drawn. temperature 0 or top_k 1: the largest logit, the lowest id among equals.
-// Else: p = softmax(logits / temperature), the top_k most probable tokens (0: all), of these the
-// smallest set that reaches top_p of their sum, and of that the token on which `unit` falls when
-// they stand in order of probability, the lowest id first among equals. `unit` is random, in [0,
-// 1).
+// Otherwise: p = softmax(logits / temperature); of the top_k most probable tokens (0: all) the
+// smallest set whose sum reaches top_p of theirs; of that set, sorted by probability with the
+// lowest id first among equals, the token at which the running sum passes `unit`, a random number
+// in [0, 1).
 struct SampleRule {
   double temperature = 0.0;
   double top_p = 1.0;
   double unit = 0.0;
-  int64_t row = 0;  // of the logits
+  int64_t row = 0;  // row of the logits
   int32_t top_k = 0;
 };
 
-//   logits  [rows, vocab] f32 on the context's device, which is not the CPU (engine::sample() is
-//           the CPU's)
+//   logits  [rows, vocab] f32 on the context's device, which must not be the CPU (engine::sample()
+//   is
+//           for the CPU)
 //   rules   [draws]
 //   tokens  [draws]  on the host: the call waits for them
-// kNotANumber where a row holds NaN. Sums are in double, in an order of their own: where `unit`
-// falls within 2^-40 of the boundary between two tokens the CPU may draw the other one.
+// The token is kNotANumber if the row holds NaN. Sums are in double, in an order of their own: if
+// `unit` is within 2^-40 of the boundary between two tokens, the CPU may draw the other one.
 struct SampleCall {
   static constexpr int32_t kNotANumber = -1;
 

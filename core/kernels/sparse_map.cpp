@@ -28,20 +28,21 @@ void check(const kv::AttentionPlan& plan, std::span<const SparseRowMap> maps, in
             name_of(plan.caches[0].dtype), name_of(cache.dtype));
 }
 
-// Rows of one head that a worker takes at a time: they read values that stay in its second cache.
+// Rows of one head that a worker computes together; their values stay in L2.
 constexpr int64_t kRowsTogether = 32;
 
-// Reused memory of a worker.
+// Reused memory of one worker.
 struct Worker {
-  std::vector<KeyRun> runs;  // of the row
-  // Of one (head, row): the entries that count, and where their values are. [entries]
+  std::vector<KeyRun> runs;  // of the current row
+  // The current (head, row): weights of the entries that count, and pointers to their values.
+  // [entries]
   std::vector<float> weights;
   std::vector<const void*> values;
   std::vector<float> sum;  // [head_dim]
 };
 
-// Keys ascend, as the runs do: one walk through both. Keys between runs and behind them are not
-// seen. Returns how many entries count.
+// Finds the values of the entries. Keys and runs both ascend, so one pass suffices; keys outside
+// the runs are not seen. Returns how many entries count.
 int64_t find_values(const SparseMapView& map, int64_t head, int64_t row, int64_t layer,
                     int64_t kv_head, Worker& worker) {
   int64_t found = 0;

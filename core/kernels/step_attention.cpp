@@ -24,7 +24,7 @@ class CpuStepAttention final : public StepAttention {
     attention({.plan = *plan_, .schedule = schedule_, .params = params_}, layer, q, out, workspace_,
               context_);
   }
-  // partial_attention() schedules by itself.
+  // partial_attention() builds the schedule itself.
   void begin_parts(const kv::AttentionPlan& plan, int64_t /*heads*/,
                    const AttentionParams& params) override {
     plan_ = &plan;
@@ -36,7 +36,7 @@ class CpuStepAttention final : public StepAttention {
   void merge_parts(const OutputView& out) override {
     merge_partials(workspace_.schedule, workspace_.partials, out, context_);
   }
-  void append_key(WorkKey&) const override {}  // calls of functions are not recorded
+  void append_key(WorkKey&) const override {}  // the CPU's work is not recorded
 
  private:
   Context context_;

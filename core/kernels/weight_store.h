@@ -1,4 +1,4 @@
-// What a device has to offer to hold a weight matrix and to multiply with it.
+// The interface of a weight matrix stored on a device.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ class WeightStore {
   [[nodiscard]] DType input_dtype() const { return type_.input; }
   [[nodiscard]] Device device() const { return device_; }
   [[nodiscard]] virtual size_t bytes() const = 0;
-  // See Weight::read_block; ranges are valid.
+  // See Weight::read_block(). The ranges have been checked.
   virtual void read_block(int64_t first_row, int64_t end_row, int64_t first_col, int64_t end_col,
                           float* out) const = 0;
-  // The call with rows [first, end); call.m > 0 and the range is valid and not empty.
+  // Runs the call with rows [first, end), a valid non-empty range; call.m > 0.
   virtual void apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                      const Context& context) const = 0;
 

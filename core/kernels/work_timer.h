@@ -1,4 +1,4 @@
-// Times kernels of a device other than the CPU by its own clock.
+// Times kernels of a device other than the CPU with the device's clock.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@ class WorkTimer {
  public:
   virtual ~WorkTimer() = default;
 
-  // Microseconds of work(), which gives kernels to the device and does not wait. Nothing that they
-  // read lies in the device's caches before: its memory is read meanwhile, which also keeps it busy
-  // while the host hands the kernels over. Clocks step by some 0.5 us.
+  // Microseconds of work(), which launches kernels and does not wait. The device reads memory
+  // first, so that nothing the kernels read is in the device's caches; this also keeps the device
+  // busy while the host launches. The clock has steps of about 0.5 us.
   [[nodiscard]] virtual double cold_us(const std::function<void()>& work) = 0;
 
-  // GB/s of that read of memory, the last time: what the device reached in this moment.
+  // GB/s of that read of memory in the last call: the bandwidth the device reached at the time.
   [[nodiscard]] virtual double read_gb_s() const = 0;
 };
 
-// Of the context's device; null on the CPU, whose clock is the host's. Throws Error where the
-// device's memory is short.
+// A timer of the context's device; null on the CPU, which uses the host's clock. Throws Error if
+// the device's memory is short.
 std::unique_ptr<WorkTimer> make_work_timer(const Context& context);
 
 }  // namespace reprise::kernels

@@ -1,4 +1,4 @@
-// What one worker computes at a time: a tile of query lanes against the keys of one segment.
+// The unit of work of the attention kernels: lanes of query rows against keys of one segment.
 #pragma once
 
 #include <algorithm>
@@ -12,32 +12,32 @@
 
 namespace reprise::kernels::cpu {
 
-// A lane is one (row, head) pair that reads the same kv head: lane j of an item is row j / group,
-// head first_head + j % group. Grouped-query heads thus share each key that is loaded. Lanes are
-// computed in tiles of kLaneTile; a task is up to kTaskTiles of them that share converted keys and
-// values. Where an item has few lanes (decode), a task may take several kv heads ("units") in
-// turn, tile by tile: in a paged cache the heads of a block follow one another, so memory is read
-// in longer runs than one head's part of a block.
+// A lane is one (row, query head) that reads the task's kv head: lane j of an item is row j /
+// group, head first_head + j % group. So query heads that share a kv head share each key that is
+// loaded. Lanes are computed in tiles of kLaneTile; a task has up to kTaskTiles tiles that share
+// converted keys and values. With few lanes (decode), a task may take several kv heads ("units") in
+// turn for each key tile: in a paged cache the heads of a block follow one another, so that memory
+// is read in longer runs.
 inline constexpr int kLaneTile = 64;
 inline constexpr int kTaskTiles = 4;
 inline constexpr int kTaskLanes = kLaneTile * kTaskTiles;
-// Keys are visited in tiles that start at multiples of kKeyTile, counted from the begin of the
-// first block, so that memory is read in whole blocks and a lane's rounding does not depend on how
-// lanes were put into tasks. Where an item's keys are split, the parts meet between two tiles.
+// Keys are visited in tiles that start at multiples of kKeyTile, counted from the beginning of the
+// first block, so that whole blocks are read and a lane's rounding does not depend on how lanes are
+// divided into tasks. If an item's keys are split, the parts meet between two tiles.
 inline constexpr int kKeyTile = 128;
 inline constexpr int kMaxHeadDim = 256;
-// Rows are addressed in groups of this many that follow one another in memory; those of groups that
-// do not are copied.
+// Rows are addressed in groups of this many that follow one another in memory. Rows that do not lie
+// in such groups are copied.
 inline constexpr int kRowGroup = 8;
-// Up to this many lanes, scores are dot products along head_dim; above, keys are broadcast against
-// lanes in SIMD order, which pays once the lanes fill most of a vector. (Zen 5, d 128: 8 lanes cost
-// the same either way.)
+// Up to this many lanes, scores are dot products along head_dim. With more lanes, keys are
+// broadcast against vectors of lanes, which pays once the lanes fill most of a vector. (Zen 5,
+// head_dim 128: both ways cost the same at 8 lanes.)
 inline constexpr int kFewLanes = 8;
-// Of a task with few lanes, units whose rows lie side by side in each block are read together, at
-// most so many, where a block has less than kRunBytes of one unit.
+// With few lanes, units whose rows lie side by side in each block are read together, at most this
+// many, if a block has less than kRunBytes of one unit.
 inline constexpr int kMostUnitsTogether = 16;
 inline constexpr size_t kRunBytes = size_t{64} << 10;
-// A part of a key tile that is computed by itself has a multiple of so many tokens.
+// A part of a key tile that is computed separately has a multiple of this many tokens.
 inline constexpr int kPartTokens = 16;
 
 struct AttentionTask {
@@ -45,31 +45,31 @@ struct AttentionTask {
   const float* q = nullptr;  // row 0 of the item, head 0
   int64_t q_row_stride = 0;
   int first_head = 0, group = 1;
-  int first_lane = 0, lanes = 0;  // lanes <= kTaskLanes, of all units
-  int units = 1;                  // kv heads; more than 1 only where each has few lanes
+  int first_lane = 0, lanes = 0;  // lanes: of all units, <= kTaskLanes
+  int units = 1;                  // kv heads; more than 1 only with few lanes
   int head_dim = 0;
 
-  // Keys and values of this layer and the first unit's kv head.
+  // Keys and values of the layer, at the first unit's kv head.
   const char* keys = nullptr;
   const char* values = nullptr;
-  size_t unit_bytes = 0;  // from one unit's to the next one's
+  size_t unit_bytes = 0;  // distance from one unit to the next
   DType kv_dtype = DType::kF32;
   const int64_t* block_offsets = nullptr;
   int block_tokens = 0;
-  int skipped = 0;  // of the first block
+  int skipped = 0;  // tokens of the first block
   int tokens = 0;
-  int first_key = 0, end_key = 0;  // of the segment's tokens, the task's part
-  FetchSetting fetch;              // ahead of few lanes
+  int first_key = 0, end_key = 0;  // the task's keys, within the segment's tokens
+  FetchSetting fetch;              // prefetch setting, used with few lanes
 
-  // Which keys a lane sees: [low, high), high = min(end_key, visible + row) if causal, low from
-  // first_key and the window.
+  // A lane sees the keys [low, high): high = min(end_key, visible + row) if causal; low follows
+  // from first_key and the window.
   bool is_causal = false;
   int visible = 0;
   int64_t window = 0;
   int first_position = 0;
-  const int32_t* row_positions = nullptr;  // of the item's rows
+  const int32_t* row_positions = nullptr;  // [rows of the item]
 
-  // Scores in units of log2: q is multiplied by scale * log2(e) before the products, and the ALiBi
+  // Scores are in units of log2: q is multiplied by scale * log2(e) before the products. The ALiBi
   // term of a unit is alibi_factor(unit) * (alibi_term(k_position, unit) - alibi_term(q_position,
   // unit)). With ALiBi each unit is one query head.
   float scale_log2 = 1.0f;
@@ -78,12 +78,11 @@ struct AttentionTask {
   const float* alibi_slopes = nullptr;  // [units]
   float alibi_log2 = 1.0f;              // log2(e), times the model's own factor if rounded
 
-  // Result: either the finished rows, or partials of the item.
+  // The result: finished rows, or partial results of the item.
   void* out = nullptr;  // row 0 of the item, head 0
   DType out_dtype = DType::kF32;
   int64_t out_row_stride = 0;
-  float* partial_o =
-      nullptr;  // row 0 of the item, head 0: entry (row, head) at (row * heads + head)
+  float* partial_o = nullptr;  // entry (row, head) of the item at row * heads + head
   float* partial_m = nullptr;
   float* partial_n = nullptr;
   int heads = 0;
@@ -93,7 +92,7 @@ struct AttentionTask {
   [[nodiscard]] int head_of(int lane) const {
     return first_head + lane / unit_lanes() * group + (first_lane + lane % unit_lanes()) % group;
   }
-  // First key of the tile that `key` is in, and the end of the tile.
+  // The first key of the tile that holds `key`, and the tile's end.
   [[nodiscard]] int tile_begin(int key) const {
     const int begin = (skipped + key) / kKeyTile * kKeyTile - skipped;
     return begin < 0 ? 0 : begin;
@@ -101,14 +100,14 @@ struct AttentionTask {
   [[nodiscard]] int tile_end(int key) const {
     return ((skipped + key) / kKeyTile + 1) * kKeyTile - skipped;
   }
-  // Whether the keys lie in whole groups, from the first on.
+  // True if the keys lie in whole groups from the first on.
   [[nodiscard]] bool has_whole_groups() const {
     return (block_tokens % kRowGroup == 0 && skipped % kRowGroup == 0) ||
            skipped + tokens <= block_tokens;
   }
-  // Units that are read together: 1 where their rows do not lie side by side, in blocks whose parts
-  // could not be computed by themselves, and where the kernel reads rows more than once or converts
-  // them first.
+  // Number of units that are read together. It is 1 if their rows do not lie side by side, if parts
+  // of blocks cannot be computed separately, or if the kernel converts rows or reads them
+  // repeatedly.
   [[nodiscard]] int units_together() const {
     const size_t row_bytes = static_cast<size_t>(head_dim) * size_of(kv_dtype);
     const auto block_rows = static_cast<size_t>(block_tokens);
@@ -120,7 +119,7 @@ struct AttentionTask {
     const auto most = static_cast<int>((kRunBytes + run - 1) / run);
     return std::clamp(most, 1, std::min(units, kMostUnitsTogether));
   }
-  // Keys [low, high) of the segment that the lane sees.
+  // The lane sees keys [low, high) of the segment.
   [[nodiscard]] int high(int lane) const {
     if (!is_causal) return end_key;
     const int64_t seen = static_cast<int64_t>(visible) + row_of(lane);
@@ -134,7 +133,7 @@ struct AttentionTask {
   [[nodiscard]] float alibi_factor(int unit) const {
     return alibi_rounded ? alibi_log2 : alibi_log2 * alibi_slopes[unit];
   }
-  // The position itself, or what Falcon's bf16 arithmetic makes of slope * position.
+  // The position, or bf16(slope * bf16(position)) in Falcon's arithmetic.
   [[nodiscard]] float alibi_term(int position, int unit) const {
     const float exact = static_cast<float>(position);
     if (!alibi_rounded) return exact;
@@ -142,9 +141,9 @@ struct AttentionTask {
   }
 };
 
-// One query row's partials, and where its result goes.
+// The partial results of one query row, and the place of its result.
 struct MergeRow {
-  std::span<const int64_t> entries;  // [parts]  of the row's head 0 in o, m and n
+  std::span<const int64_t> entries;  // [parts]  entry of the row's head 0 in o, m and n
   const float* o = nullptr;          // [entries, head_dim]
   const float* m = nullptr;          // [entries]
   const float* n = nullptr;          // [entries]
@@ -153,15 +152,15 @@ struct MergeRow {
   DType out_dtype = DType::kF32;
   float* weights = nullptr;  // [parts * 16] scratch, aligned to 64 bytes
 };
-// out = sum_i w_i o_i / sum_i w_i n_i with w_i = exp(m_i - max_j m_j), for each head; 0 where no
-// part saw a key.
+// out = sum_i w_i o_i / sum_i w_i n_i with w_i = exp(m_i - max_j m_j), for each head; 0 if no part
+// saw a key.
 void merge_row(const MergeRow& row, Isa isa);
 
-// Bytes of scratch a worker needs for any task.
+// Bytes of scratch that a worker needs for any task.
 size_t attention_scratch_bytes(int head_dim);
 
-// Runs a task; `scratch` is aligned to 64 bytes. The first needs bf16 keys and AVX512-BF16 and an
-// even head_dim.
+// Each runs a task; `scratch` is aligned to 64 bytes. The first two need bf16 keys, AVX512-BF16 and
+// an even head_dim.
 void attention_avx512_bf16(const AttentionTask& task, void* scratch);
 void attention_few_avx512_bf16(const AttentionTask& task, void* scratch);  // lanes <= kFewLanes
 void attention_f32(const AttentionTask& task, void* scratch, Isa isa);

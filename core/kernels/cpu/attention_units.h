@@ -1,5 +1,5 @@
-// The order in which few lanes (decode) read the keys and values of their units: key tiles outside,
-// units inside.
+// The order in which few lanes (decode) read the keys and values of several units: for each key
+// tile, unit by unit.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace reprise::kernels::cpu {
 
-// Rows of a unit, by those of the first.
+// The rows of a unit, given those of the first.
 inline RowGroups rows_of_unit(const AttentionTask& task, RowGroups rows, int unit) {
   rows.unit_offset = static_cast<size_t>(unit) * task.unit_bytes;
   return rows;
 }
 
 // Visits every key tile once.
-//   visit(first, keys, is_regular)   is_regular: the rows of all units lie alike
+//   visit(first, keys, is_regular)   is_regular: the rows of all units are laid out alike
 template <typename Visit>
 void visit_unit_tiles(const AttentionTask& task, TileScratch& scratch, bool each_unit,
                       Visit&& visit) {
@@ -27,10 +27,11 @@ void visit_unit_tiles(const AttentionTask& task, TileScratch& scratch, bool each
   }
 }
 
-// The units of a tile one after the other.
-//   load(unit)            addresses of the tile are to be gathered anew: of its first unit where
-//                         is_regular, else of each
-//   compute(of_lanes)     the tile's keys against the lanes of a unit, which of_lanes starts with
+// Computes the units of a tile one after the other.
+//   load(unit)            gathers the addresses of the tile: of the first unit if is_regular, else
+//   of
+//                         each unit
+//   compute(of_lanes)     the tile's keys against a unit's lanes, the first ones of of_lanes
 template <typename Load, typename Compute>
 void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, int first,
                  int keys, bool is_regular, Load&& load, Compute&& compute) {
@@ -43,7 +44,7 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
       scratch.keys = rows_of_unit(task, scratch.keys, unit);
       scratch.values = rows_of_unit(task, scratch.values, unit);
     }
-    // Copies have no next unit at an offset.
+    // Copied rows have no next unit at an offset.
     scratch.next = unit + 1 < task.units && is_regular ? rows_of_unit(task, scratch.keys, unit + 1)
                                                        : scratch.keys.from(groups);
     scratch.unit = unit;
@@ -51,8 +52,8 @@ void visit_units(const AttentionTask& task, TileScratch& scratch, size_t q_bytes
   }
 }
 
-// Keys [begin, end) of a tile that lie in one block: of a unit they follow one another, and those
-// of the next unit follow them.
+// Keys [begin, end) of a tile that lie in one block: the rows of a unit follow one another, and
+// those of the next unit follow them.
 struct TilePart {
   int begin = 0, end = 0;
   [[nodiscard]] int groups() const { return (end - begin) / kRowGroup; }
@@ -72,8 +73,8 @@ inline TileParts parts_of_tile(const AttentionTask& task, int first, int keys) {
   return out;
 }
 
-// Points scratch.keys and scratch.values at the rows of units [0, units) in the order that
-// visit_runs() reads them, and behind the keys at those of the next tile.
+// Points scratch.keys and scratch.values at the rows of units [0, units) in the order in which
+// visit_runs() reads them. After the keys come the rows of the next tile.
 inline void gather_runs(const AttentionTask& task, TileScratch& scratch, int first, int keys,
                         const TileParts& parts, int units) {
   const size_t row_bytes = static_cast<size_t>(task.head_dim) * size_of(task.kv_dtype);
@@ -90,7 +91,7 @@ inline void gather_runs(const AttentionTask& task, TileScratch& scratch, int fir
   };
   for (int i = 0; i < parts.count; ++i)
     for (int unit = 0; unit < units; ++unit) append(parts.parts[i].begin, parts.parts[i].end, unit);
-  // What is fetched ahead goes no further than a tile's rows of one unit.
+  // Prefetching goes no further than one unit's rows of a tile.
   const int tile_count = count, end = count + kKeyTile / kRowGroup + kGroupSlack;
   const int next_keys = std::min(kKeyTile, task.tokens - first - keys) / kRowGroup * kRowGroup;
   if (next_keys > 0) {
@@ -110,19 +111,19 @@ struct RunStages {
   Add add;
 };
 
-// The units of a regular tile, some together (task.units_together()): the keys of all of them that
-// lie in a block, then those in the next block, then the softmax of each, then the values in the
-// same order. So memory is read in longer runs than one unit's part of a block, which is what its
-// rate depends on. (Two threads of a Zen 5, rows of 256 bytes in blocks of 64, one unit after the
-// other: 0.91 of the rate of long runs, as f32 has in blocks of 32; in blocks of 128, or f32 in
-// blocks of 64: 0.95 to 0.97.)
-//   stages.score(of_lanes, keys)   the first `keys` keys of of_lanes to its scores
-//   stages.weigh(of_lanes)         the tile's scores to weights, m, n and corr
-//   stages.add(of_lanes, keys)     o = o * corr + p v of the first `keys` values
+// Computes the units of a regular tile, several together (task.units_together()): the keys of these
+// units in one block, then those in the next block, then each softmax, then the values in the same
+// order. So memory is read in longer runs than one unit's part of a block, which its rate depends
+// on. (Two threads of a Zen 5, rows of 256 bytes in blocks of 64, one unit after the other: 0.91 of
+// the rate of long runs, as f32 has in blocks of 32; in blocks of 128, or f32 in blocks of 64: 0.95
+// to 0.97.)
+//   stages.score(of_lanes, keys)   scores of the first `keys` keys of of_lanes
+//   stages.weigh(of_lanes)         the tile's scores become weights; updates m, n and corr
+//   stages.add(of_lanes, keys)     o = o * corr + p v with the first `keys` values
 template <typename Stages>
 void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes, int first,
                 int keys, const Stages& stages) {
-  // What later parts of a tile multiply o with.
+  // The correction of o for later parts of a tile.
   alignas(64) static constexpr float kOnes[kFewLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
   const TileParts parts = parts_of_tile(task, first, keys);
   const int lanes = task.unit_lanes(), most = task.units_together();
@@ -133,13 +134,13 @@ void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes,
     const int groups = units * keys / kRowGroup;
     const RowGroups all_keys = rows_of_unit(task, scratch.keys, first_unit);
     const RowGroups all_values = rows_of_unit(task, scratch.values, first_unit);
-    // The addresses are of as many units: where fewer are left, others might be read beyond the
-    // block, and rows that have been read serve as well.
+    // The gathered addresses serve `units` units. If fewer are left, the next ones could lie beyond
+    // the block, so rows that were read already are given instead.
     const int left = task.units - first_unit - units;
     const RowGroups next = left >= units ? rows_of_unit(task, scratch.keys, first_unit + units)
                            : left > 0    ? all_keys
                                          : scratch.keys.from(groups);
-    // Each has room for its own scores and weights.
+    // Each unit has scores and weights of its own.
     const auto of_unit = [&](int unit) {
       TileScratch view = scratch.from_lane((first_unit + unit) * lanes, q_bytes);
       view.scores += unit * lanes * kKeyTile;
@@ -151,7 +152,7 @@ void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes,
       view.unit = first_unit + unit;
       return view;
     };
-    // Of the part's keys and what a unit keeps of them.
+    // Calls use(view of the unit, part, index of its first group) for each part and unit.
     const auto visit_parts = [&](auto&& use) {
       int group = 0;
       for (int i = 0; i < parts.count; ++i)

@@ -9,7 +9,7 @@ double activate(ActivationKind kind, double x) {
   switch (kind) {
     case ActivationKind::kSilu:
       return x / (1.0 + std::exp(-x));
-    case ActivationKind::kGelu:  // erfc: 1 + erf cancels for negative x
+    case ActivationKind::kGelu:  // by erfc, because 1 + erf cancels for negative x
       return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
     case ActivationKind::kGeluTanh: {
       const double u = std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x);

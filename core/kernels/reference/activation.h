@@ -10,7 +10,7 @@ namespace reprise::kernels::reference {
 
 double activate(ActivationKind kind, double x);
 
-// What `call` promises, [rows, cols]; its `out` is not touched.
+// The result that `call` promises, [rows, cols]; its `out` is not written.
 std::vector<double> activation(const ActivationCall& call);
 
 }  // namespace reprise::kernels::reference

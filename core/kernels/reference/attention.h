@@ -8,8 +8,8 @@
 namespace reprise::kernels::reference {
 
 // softmax(scale * q k^T + bias + mask) v of each (row, head), over all keys that the plan's items
-// show the row, taken together. Returns [rows, heads * head_dim]. Same conventions as
-// kernels::attention.
+// show to the row, taken together. Returns [rows, heads * head_dim]. Same conventions as
+// kernels::attention().
 std::vector<double> attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                               const AttentionParams& params);
 

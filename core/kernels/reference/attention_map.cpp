@@ -19,8 +19,7 @@ double weight_of(const MapView& map, int64_t head, int64_t row, int64_t key) {
          static_cast<const uint8_t*>(map.data)[at];
 }
 
-// One key of a row: its number, position, and element (layer 0, head 0) of its cache; token by
-// token.
+// One key of a row: its number, its position, and its element (layer 0, head 0) in its cache.
 struct Key {
   int64_t number, position, element;
   const kv::CacheView* cache;

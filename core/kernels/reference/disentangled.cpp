@@ -6,7 +6,7 @@
 namespace reprise::kernels::reference {
 namespace {
 
-// One token's vector of one head.
+// The vector of one token and head.
 const float* at(const DisentangledCall& call, const float* data, int64_t row, int64_t head) {
   return data + row * call.row_stride + head * call.head_dim;
 }
@@ -17,7 +17,7 @@ double dot(const DisentangledCall& call, const float* a, const float* b) {
   return sum;
 }
 
-// <a, the vector of bucket x>; 0 where there are no such vectors.
+// <a, vector of bucket x>; 0 if there are no such vectors.
 double dot(const DisentangledCall& call, const float* a, const PositionVectors& vectors,
            int64_t head, int64_t x) {
   double sum = 0.0;

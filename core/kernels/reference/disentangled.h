@@ -1,4 +1,4 @@
-// The definition of core/kernels/disentangled.h, in double precision.
+// Disentangled attention by its definition, in double precision: the oracle of the kernel.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace reprise::kernels::reference {
 
-// [rows, heads * head_dim] for `rows` rows of a step; 0 where no text has the row.
+// Returns [rows, heads * head_dim] for `rows` rows of a step; 0 for rows of no text.
 std::vector<double> disentangled(const DisentangledCall& call, int64_t rows);
-// [heads, rows, keys]: what positions add to the scores; 0 where a text has no such token.
+// Returns [heads, rows, keys]: the position terms of the scores; 0 if the text has no such token.
 std::vector<double> disentangled_biases(const DisentangledCall& call, int64_t rows, int64_t keys);
 
 }  // namespace reprise::kernels::reference

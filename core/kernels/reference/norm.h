@@ -7,7 +7,7 @@
 
 namespace reprise::kernels::reference {
 
-// What `call` promises, [rows, cols]; its `out` is not touched.
+// The result that `call` promises, [rows, cols]; its `out` is not written.
 std::vector<double> norm(const NormCall& call);
 
 }  // namespace reprise::kernels::reference

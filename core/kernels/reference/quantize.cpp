@@ -8,7 +8,7 @@
 namespace reprise::kernels::reference {
 namespace {
 
-// The table of QLoRA's appendix E.
+// The values of QLoRA's appendix E.
 constexpr double kNormalFloat[] = {-1.0,
                                    -0.6961928009986877,
                                    -0.5250730514526367,
@@ -26,7 +26,7 @@ constexpr double kNormalFloat[] = {-1.0,
                                    0.7229568362236023,
                                    1.0};
 
-// A group: where it is in its row, its scale and offset.
+// A group: its place in its row, its scale and its offset.
 struct Group {
   int64_t row, first, end;
   double s = 0.0, a = 0.0;
@@ -65,8 +65,8 @@ void set_scale(WeightFormat format, std::span<const float> values, Group& group)
   }
 }
 
-// Groups of 64 outputs and four runs of 64 inputs share a step t; the scales of a block are held as
-// mean + t d.
+// Groups of 64 outputs and four runs of 64 inputs share a step t; their scales are stored as mean +
+// t d.
 void round_scales(std::vector<Group>& groups, int64_t rows, int64_t per_row) {
   double sum = 0.0;
   for (const Group& group : groups) sum += group.s;
@@ -86,7 +86,8 @@ void round_scales(std::vector<Group>& groups, int64_t rows, int64_t per_row) {
     }
 }
 
-// The codes are chosen with the scale that the values have, `held` is the one they come back with.
+// Codes are chosen with the scale of the values, `chosen`, and restored with the stored one,
+// `held`.
 void hold(WeightFormat format, const Group& chosen, const Group& held, std::span<const float> w,
           int64_t cols, Held& out) {
   const std::vector<double> numbers = numbers_of(format);
@@ -99,7 +100,7 @@ void hold(WeightFormat format, const Group& chosen, const Group& held, std::span
     for (size_t c = 0; c < numbers.size(); ++c)
       if (distance(numbers[c]) < distance(numbers[nearest])) nearest = c;
     const double value = chosen.s * numbers[nearest] + chosen.a;
-    size_t other = nearest;  // on the far side of w
+    size_t other = nearest;  // on the other side of w
     if (value < static_cast<double>(w[at]) && nearest + 1 < numbers.size()) other = nearest + 1;
     if (value > static_cast<double>(w[at]) && nearest > 0) other = nearest - 1;
     out.values[at] = held.s * numbers[nearest] + held.a;

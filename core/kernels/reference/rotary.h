@@ -10,8 +10,8 @@
 
 namespace reprise::kernels::reference {
 
-// `call.data` rotated by position * inverse_frequency[c], a product rounded to f32 as the models
-// were trained with, [rows, row_stride]. The angles are computed here: call.cos and call.sin are
+// Returns `call.data` [rows, row_stride] rotated by position * inverse_frequency[c], a product
+// rounded to f32 as in the models' training. Angles are computed here: call.cos and call.sin are
 // not read, and call.data is not changed.
 //   positions [rows], inverse_frequency [half]
 std::vector<double> rotary(const RotaryCall& call, std::span<const int32_t> positions,

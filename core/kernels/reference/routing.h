@@ -1,5 +1,5 @@
-// The router and the sum of experts by their definitions, in double precision: the oracles of those
-// kernels.
+// The router and the combination of experts by their definitions, in double precision: the oracles
+// of those kernels.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct Routing {
   std::vector<double> weights;  // [rows, per_row]
 };
 
-// What `call` promises; its `chosen` and `weights` are not touched.
+// The result that `call` promises; its `chosen` and `weights` are not written.
 Routing routing(const RoutingCall& call);
 
-// `call`'s out after it ran, [rows, cols]; its `out` is read.
+// The content of call.out after the call, [rows, cols]; reads call.out and does not write it.
 std::vector<double> combine_rows(const CombineRowsCall& call);
 
 }  // namespace reprise::kernels::reference

@@ -1,6 +1,6 @@
 // Attention of many lanes over bf16 keys and values with the AVX-512 bf16 dot product.
 //
-// How it goes, for each tile of up to 128 keys:
+// For each tile of up to 128 keys:
 //   scores   S[key][lane]: each key is broadcast pair by pair against the queries, packed
 //            [pair][lane], so that neither the keys need transposing nor the row maxima a
 //            horizontal reduction.
@@ -13,8 +13,8 @@
 #include "core/base/constant.h"
 #include "core/kernels/cpu/attention_tile.h"
 
-// The rest is compiled for the processor at hand only; what the header above defines stays runnable
-// anywhere.
+// What follows is compiled for this instruction set only; the header above must stay usable on any
+// processor.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma")
 
@@ -33,7 +33,7 @@ inline uint32_t pair_at(const void* row, int pair) {
   return bits;
 }
 
-// Queries of one lane tile, [pair][64]; absent lanes up to a multiple of 16 are 0.
+// Packs the queries of one lane tile as [pair][64]; missing lanes up to a multiple of 16 are 0.
 void pack_queries(const AttentionTask& task, int first_lane, int lanes, uint32_t* out) {
   const int dim = task.head_dim;
   const __m512 scale = _mm512_set1_ps(task.scale_log2);
@@ -58,11 +58,12 @@ void pack_queries(const AttentionTask& task, int first_lane, int lanes, uint32_t
     }
 }
 
-// Keys of a score block: 16 or 24 accumulators, and rows that are whole groups or parts of one.
+// Keys of a score block: 16 or 24 accumulators, and whole groups of rows or parts of one.
 constexpr int block_keys(int vectors) { return vectors == 1 ? 16 : vectors == 4 ? 4 : 8; }
 
-// Scores of kKeys keys against 16 * kVectors lanes; raises top[lane] to their maximum. Rows are
-// kRowBytes long (0: known at run time only), so that they are addressed from one register a group.
+// Scores of kKeys keys with 16 * kVectors lanes; raises top[lane] to their maximum. kRowBytes is
+// the row length, known at compile time so that a group is addressed from one register; 0: only
+// known at run time.
 template <int kVectors, int kRowBytes, typename Ahead>
 inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int first,
                         float* scores, float* top, const Ahead& ahead) {
@@ -101,7 +102,7 @@ inline void score_block(const uint32_t* q, int pairs, const RowGroups& keys, int
   }
 }
 
-// Rounds the keys up to whole blocks: `top` may then come from keys beyond.
+// Rounds the number of keys up to whole blocks, so `top` may come from later keys.
 template <int kVectors, int kRowBytes, typename Ahead>
 void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int keys, float* top,
                 Ahead& ahead) {
@@ -115,13 +116,13 @@ void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int ke
 template <int kVectors, typename Ahead>
 void score_tile(const TileScratch& scratch, const uint32_t* q, int pairs, int keys, float* top,
                 Ahead& ahead) {
-  // 0: any other.
+  // 0 stands for any other row length.
   with_constant<128, 256, 0>(scratch.keys.row_bytes, [&](auto row_bytes) {
     score_tile<kVectors, decltype(row_bytes)::value>(scratch, q, pairs, keys, top, ahead);
   });
 }
 
-// Adds biases to the scores, hides what a lane does not see, and sets top[lane] to the maximum of
+// Adds biases to the scores, masks what a lane does not see, and sets top[lane] to the maximum of
 // the rest.
 void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_lane, int vectors,
                int first, int keys, float* top) {
@@ -148,7 +149,7 @@ void mask_tile(const AttentionTask& task, const TileScratch& scratch, int first_
   }
 }
 
-// Online softmax of scores[key][lane]; weights go to p[key pair][lane].
+// Online softmax of scores[key][lane]; writes weights to p[key pair][lane].
 void softmax_tile(const TileScratch& scratch, int first_lane, int vectors, int keys,
                   const float* top) {
   alignas(64) static constexpr uint16_t kInterleave[32] = {
@@ -261,7 +262,7 @@ void value_columns(const TileScratch& scratch, float* o, int lanes, int pairs, i
   });
 }
 
-// o of `lanes` lanes from o on: all columns. Meanwhile `rows_ahead` rows are fetched.
+// Updates all columns of o for `lanes` lanes; meanwhile prefetches `rows_ahead` rows.
 template <typename Ahead>
 void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs, Ahead& ahead,
                 int rows_ahead) {
@@ -277,8 +278,7 @@ void value_tile(const TileScratch& scratch, float* o, int lanes, int pairs, Ahea
 }
 
 // One lane tile against a key tile. The first lane tile to see the keys also interleaves their
-// values and has memory fetch ahead: the values while the scores are computed, the next tile's
-// keys while the output is.
+// values and prefetches: values during the scores, the next tile's keys during the output.
 template <typename Ahead>
 void compute_tile(const AttentionTask& task, const TileScratch& scratch, const LaneTile& tile,
                   int index, int first, int keys, int loaded, bool is_first) {

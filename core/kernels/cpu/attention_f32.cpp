@@ -1,10 +1,10 @@
 // Attention of a lane tile in f32 arithmetic over keys and values of any dtype, for every
 // instruction set.
 //
-// The same plan as attention_avx512_bf16.cpp: with many lanes each key element is broadcast against
-// the queries packed [dimension][lane]; with few, scores are dot products along head_dim. Rows
-// whose width is not a whole number of vectors, and rows that are not f32, are first copied to
-// padded f32 scratch; the copy of a tile is used by all lanes.
+// Organized like attention_avx512_bf16.cpp: with many lanes each key element is broadcast against
+// the queries packed [dimension][lane]; with few lanes, scores are dot products along head_dim.
+// Rows that are not f32, or whose width is not a whole number of vectors, are first copied to
+// padded f32 scratch; all lanes use the copy of a tile.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/attention_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -24,11 +24,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
 using Vec = hn::Vec<Tag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
-// Accumulators of a block: 24 where there are 32 registers, 12 where there are 16.
+// Accumulators of a block: 24 with 32 registers, 12 with 16.
 constexpr int kAccumulators = HWY_TARGET == HWY_AVX3 ? 24 : 12;
 constexpr int kMostVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
-// [tile][dimension][lane] for many lanes, [lane][padded_dim] for few; scaled to log2 units.
+// Packs queries, scaled to log2 units: [tile][dimension][lane] for many lanes, [lane][padded_dim]
+// for few.
 void pack_queries(const AttentionTask& task, const TileScratch& scratch, bool few) {
   auto* q = static_cast<float*>(scratch.q);
   const int width = few ? task.lanes : (task.lanes + 15) / 16 * 16;
@@ -74,7 +75,7 @@ bool needs_widening(const AttentionTask& task) {
   return task.kv_dtype != DType::kF32 || task.head_dim % kN != 0;
 }
 
-// The tile's rows as padded f32, whole groups of them: as they lie, or else as copies.
+// Makes the tile's rows padded f32 in whole groups, by copying them if they are not.
 void widen_rows(const AttentionTask& task, TileScratch& scratch, int keys) {
   if (!needs_widening(task)) return;
   const int count = (keys + kRowGroup - 1) / kRowGroup * kRowGroup;
@@ -149,7 +150,8 @@ void score_tile(const TileScratch& scratch, const float* q, int dim, int width, 
   });
 }
 
-// What few lanes fetch meanwhile: nothing where rows are converted, which were read before.
+// Chooses the prefetch of few lanes: none if rows are converted, because these have been read
+// already.
 template <typename Use>
 HWY_INLINE void with_fetch(const TileScratch& scratch, bool fetches, Use&& use) {
   if (!fetches) return use(std::integral_constant<Fetch, Fetch::kNone>{});
@@ -164,11 +166,11 @@ HWY_INLINE void fetch_line(const FetchAhead& ahead, size_t row_byte, int c) {
   ahead.line<kFetch>(row_byte + static_cast<size_t>(c) * kN * sizeof(float));
 }
 
-// One lane against rows of kVectors vectors, the query in registers where they suffice. A row must
-// cost few instructions: a core that waits for lines looks ahead no further than its buffer of
-// instructions reaches. (Two threads of a Xeon, rows of 128, in turn with a loop that works out
-// addresses and widths for each row: 1.00 against 0.88 of what they read without computing; with
-// AVX2 0.94 against 0.86.)
+// One lane with rows of kVectors vectors; the query stays in registers if they suffice. A row must
+// take few instructions, because a core that waits for lines looks ahead no further than its
+// instruction buffer. (Two threads of a Xeon, rows of 128, compared with a loop that computes
+// addresses and widths for each row: 1.00 against 0.88 of the rate of reading without computing;
+// with AVX2 0.94 against 0.86.)
 template <int kVectors, Fetch kFetch>
 void score_lane(const TileScratch& scratch, const float* query, int keys, float* scores) {
   const Tag d;
@@ -196,8 +198,8 @@ template <Fetch kFetch>
 void score_lanes_by_row(const TileScratch& scratch, int lanes, int dim, int keys) {
   const Tag d;
   const size_t row_bytes = scratch.keys.row_bytes;
-  // One lane reads the values at the pace of the keys; several go over them repeatedly, so all of
-  // them are fetched by then.
+  // One lane reads the values at the pace of the keys. Several lanes read them repeatedly, so all
+  // values are prefetched by then.
   Ahead distance = rows_ahead(scratch.fetch, row_bytes);
   if (lanes > 1) distance.far = kKeyTile;
   for (int j = 0; j < keys; ++j) {
@@ -356,7 +358,7 @@ void value_columns(const TileScratch& scratch, float* o, int lanes, int keys, in
   });
 }
 
-// o of `lanes` lanes from o on: all columns. Meanwhile `rows_ahead` rows are fetched.
+// Updates all columns of o for `lanes` lanes; meanwhile prefetches `rows_ahead` rows.
 template <bool kByKey>
 void value_tile(const TileScratch& scratch, float* o, int lanes, int dim, int keys,
                 RowsAhead& ahead, int rows_ahead) {
@@ -371,8 +373,8 @@ void value_tile(const TileScratch& scratch, float* o, int lanes, int dim, int ke
     value_columns<1, kByKey>(scratch, o, lanes, keys, column, ahead, share);
 }
 
-// One lane: o[kN * kVectors] = o * corr + p v over keys [first, end), first at a group's begin.
-// The pass that fetches does so for the whole rows.
+// One lane: o[kN * kVectors] = o * corr + p v over keys [first, end), where `first` begins a group.
+// The pass that prefetches does so for whole rows.
 template <int kVectors, Fetch kFetch>
 HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, int column,
                                 float corr) {
@@ -404,12 +406,13 @@ HWY_INLINE void value_row_block(const TileScratch& scratch, int first, int end, 
   for (int c = 0; c < kVectors; ++c) hn::Store(sum[c], d, o + kN * c);
 }
 
-// One lane: o of all columns, some keys at a time so that they are still in L1 for further columns.
+// One lane: updates all columns of o, a few keys at a time so that they are still in L1 for later
+// columns.
 template <Fetch kFetch>
 void value_row(const TileScratch& scratch, int dim, int keys) {
   constexpr int kVectors = 8;
   const int padded = (dim + kN - 1) / kN * kN;
-  const int step = padded <= kVectors * kN ? kKeyTile : 32;  // one pass needs no L1
+  const int step = padded <= kVectors * kN ? kKeyTile : 32;  // a single pass needs no L1
   for (int first = 0; first < keys; first += step) {
     const int end = std::min(first + step, keys);
     const float corr = first == 0 ? scratch.corr[0] : 1.0f;
@@ -449,7 +452,7 @@ void store_results(const AttentionTask& task, const TileScratch& scratch) {
   }
 }
 
-// o = o * corr + p v, the weights in place of the scores.
+// o = o * corr + p v, where p has replaced the scores.
 void add_values(const AttentionTask& task, const TileScratch& lanes, int keys, bool fetches) {
   if (task.unit_lanes() == 1)
     return with_fetch(lanes, fetches, [&](auto fetch) {
@@ -485,8 +488,8 @@ void few_lanes(const AttentionTask& task, TileScratch& scratch) {
   });
 }
 
-// The first lane tile to see a key tile has memory fetch ahead: the values while the scores are
-// computed, the next tile's keys while the output is. Rows that are converted were read before.
+// The first lane tile to see a key tile also prefetches: values during the scores, the next tile's
+// keys during the output. Rows that are converted have been read already.
 void many_lanes(const AttentionTask& task, TileScratch& scratch) {
   const bool fetches = !needs_widening(task);
   int loaded = 0;

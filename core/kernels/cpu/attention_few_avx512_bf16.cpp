@@ -1,13 +1,12 @@
-// Attention of a few lanes (decode) over bf16 keys and values: bound by memory, so built to leave
-// most of each core's cycles idle while its rows stream in.
+// Attention of few lanes (decode) over bf16 keys and values. Memory is the limit, so the kernel
+// leaves most cycles of a core free while rows stream in.
 //
-// Scores, 16 keys at a time: a few lanes take dot products along head_dim, summed by a transposing
-// tree; more lanes (grouped queries) share 16 keys transposed in registers, against which each
-// lane's query is broadcast pair by pair.
-// Values are taken in key pairs as they come, a lane's sums of as many vectors of 32 dimensions as
-// fit the registers.
-// Rows are fetched ahead in the order of reading: the hardware's streams would do within a block of
-// a paged cache, but they end where the block does.
+// Scores, 16 keys at a time: with few lanes, dot products along head_dim, summed by a transposing
+// tree; with more lanes (grouped queries), 16 keys are transposed in registers and each lane's
+// query is broadcast against them pair by pair. Values are read in key pairs as they lie; a lane
+// sums as many vectors of 32 dimensions as fit the registers. Rows are prefetched in the order of
+// reading: the hardware's streams would do within a block of a paged cache, but they end with the
+// block.
 #include "core/base/constant.h"
 #include "core/kernels/cpu/attention_tile.h"
 #include "core/kernels/cpu/attention_units.h"
@@ -20,8 +19,8 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Calls use(vectors, has_tail), integral constants, for rows of head_dim dimensions: whole vectors
-// of 32, the last one cut if has_tail. The common head sizes know their row length.
+// Calls use(vectors, has_tail) with integral constants for rows of head_dim dimensions: vectors of
+// 32, the last one partly used if has_tail. The common head sizes have a constant row length.
 template <typename Use>
 void with_vectors(int head_dim, Use&& use) {
   using std::integral_constant;
@@ -31,14 +30,13 @@ void with_vectors(int head_dim, Use&& use) {
                                         [&](auto vectors) { use(vectors, std::true_type{}); });
 }
 
-// More lanes go over a step of this many groups again and again, a vector each time: 8 KiB, so that
-// it stays in L1 beside what is fetched. Longer steps cost less, since each loads and stores the
-// sums.
+// More lanes go repeatedly over a step of this many groups, with one vector at a time: 8 KiB, which
+// stay in L1 beside the prefetched lines. Longer steps load and store the sums less often.
 constexpr int step_groups(int row_bytes) {
   return std::clamp((8 << 10) / (kRowGroup * row_bytes), 2, 4);
 }
-// How many groups ahead to prefetch and to load: a step, whose lines come in no even pace, needs a
-// whole step between the two. (Zen 5, d 128, 4 lanes, 84 GB/s: steps of 4 groups reach 0.90 of it
+// How many groups ahead to prefetch and to load. Steps need lines in bursts, so a whole step must
+// lie between the two. (Zen 5, head_dim 128, 4 lanes, 84 GB/s: steps of 4 groups reach 0.90 of it
 // with prefetches 8 ahead, 0.82 with 12, 0.63 with 6; steps of 2 with 5 reach 0.76.)
 Ahead groups_ahead(const FetchSetting& fetch, int row_bytes, int lanes) {
   const Ahead even = cpu::groups_ahead(fetch, static_cast<size_t>(row_bytes));
@@ -52,7 +50,7 @@ Ahead groups_ahead(const FetchSetting& fetch, int row_bytes, int lanes) {
 // Words (pairs of dimensions) of a query, rounded up to whole vectors.
 int words_of(int head_dim) { return (head_dim + 31) / 32 * 16; }
 
-// Scaled queries: [lane][words].
+// Packs scaled queries as [lane][words].
 void pack_queries(const AttentionTask& task, const TileScratch& scratch) {
   const int words = words_of(task.head_dim);
   const __m512 scale = _mm512_set1_ps(task.scale_log2);
@@ -72,7 +70,7 @@ void pack_queries(const AttentionTask& task, const TileScratch& scratch) {
 
 // ---- scores ----
 
-// Rows of 32 * kVectors dimensions, the last vector cut to `tail` if kHasTail.
+// Rows of 32 * kVectors dimensions; if kHasTail, `tail` masks the last vector.
 template <int kVectors, bool kHasTail>
 struct KeyRows {
   const char* low;   // rows 0..7 of 16
@@ -97,9 +95,9 @@ struct KeyRows {
   }
 };
 
-// The sums of 16 rows' products, sum i in element i: partial sums are halved and paired level by
-// level, so that few of them are alive at a time. The rows enter in their order in memory, which
-// leaves the sums in bit-reversed order until the end.
+// The sums of 16 rows' products, sum i in element i. Partial sums are halved and paired level by
+// level, so that few are alive at a time. Rows are taken in memory order, so the sums are in
+// bit-reversed order until the end.
 template <int kVectors, bool kHasTail, Fetch kFetch>
 struct DotTree {
   KeyRows<kVectors, kHasTail> rows;
@@ -138,7 +136,7 @@ struct DotTree {
   }
 };
 
-// scores[lane][key] of 16 keys for one lane, and for each lane in turn.
+// scores[lane][key] of 16 keys for one lane; score_by_dots() does so for each lane in turn.
 template <Fetch kFetch, int kVectors, bool kHasTail>
 inline void score_lane(const TileScratch& scratch, int lane,
                        const KeyRows<kVectors, kHasTail>& rows, float* scores) {
@@ -156,7 +154,7 @@ inline void score_by_dots(const TileScratch& scratch, int lanes,
   for (int lane = 1; lane < lanes; ++lane) score_lane<Fetch::kNone>(scratch, lane, rows, scores);
 }
 
-// The same for kLanes lanes at once, over keys transposed vector by vector.
+// scores[lane][key] of 16 keys for kLanes lanes at once, over keys transposed vector by vector.
 template <int kLanes, int kVectors, bool kHasTail>
 inline void score_transposed(const TileScratch& scratch, const KeyRows<kVectors, kHasTail>& rows,
                              float* scores) {
@@ -199,8 +197,8 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
         .ahead_low = scratch.fetch_from_keys(j / kRowGroup, ahead),
         .ahead_high = scratch.fetch_from_keys(j / kRowGroup + 1, ahead)};
     float* scores = scratch.scores + j;
-    // A transposition costs 64 shuffles a vector, a tree 45 operations a lane; and the first tree
-    // takes all the rows, sooner than memory brings them. (Zen 5, d 128: 4 lanes gain 15 % by
+    // Transposing costs 64 shuffles for a vector, a tree 45 operations for a lane; the first tree
+    // takes all rows, before memory brings them. (Zen 5, head_dim 128: 4 lanes gain 15 % by
     // transposing, 2 and 3 nothing.)
     if (lanes <= std::min(3, kVectors)) {
       score_by_dots(scratch, lanes, rows, scores);
@@ -220,7 +218,7 @@ void score_rows(const AttentionTask& task, const TileScratch& scratch, int keys)
 
 // ---- softmax ----
 
-// Online softmax of scores[lane][key], weights to p[lane][key pair].
+// Online softmax of scores[lane][key]; writes weights to p[lane][key pair].
 void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int first, int keys) {
   const __m512i step = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const int padded = (keys + 15) / 16 * 16;
@@ -267,8 +265,8 @@ void softmax_rows(const AttentionTask& task, const TileScratch& scratch, int fir
 
 // ---- values ----
 
-// The dimensions of a vector of sums in memory order, and as unpacking two rows leaves them: even
-// fours in `low`, odd fours in `high`.
+// Reorders a vector of sums from memory order to the order in which unpacking two rows leaves the
+// dimensions: even fours in `low`, odd fours in `high`.
 inline void to_unpacked(__m512& low, __m512& high) {
   const __m512 first = low;
   low = _mm512_shuffle_f32x4(first, high, 0x88);
@@ -281,14 +279,14 @@ inline void from_unpacked(__m512& low, __m512& high) {
   high = _mm512_shuffle_f32x4(second, second, 0xd8);
 }
 
-// One lane: o = o * corr + p v straight from groups of value rows, each of 32 * kVectors
-// dimensions, the last vector cut if kHasTail.
+// One lane: o = o * corr + p v directly from groups of value rows of 32 * kVectors dimensions; with
+// kHasTail the last vector is partly used.
 template <int kVectors, bool kHasTail, Fetch kFetch>
 [[gnu::noinline]] void value_row(const AttentionTask& task, const TileScratch& scratch) {
   const size_t row_bytes = kHasTail ? scratch.values.row_bytes : size_t{64} * kVectors;
   const int left = task.head_dim - 32 * (kVectors - 1);
   const __mmask32 tail = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
-  // o has rows of whole vectors of f32, which may be half of the last one of bf16.
+  // o has rows of whole f32 vectors, so the upper half of the last bf16 vector may not exist.
   const auto has_high = [&](int c) { return !kHasTail || c + 1 < kVectors || left > 16; };
   const auto load = [&](const char* row, int c) {
     if (kHasTail && c + 1 == kVectors) return _mm512_maskz_loadu_epi16(tail, row + 64 * c);
@@ -331,11 +329,11 @@ template <int kVectors, bool kHasTail, Fetch kFetch>
   }
 }
 
-// Chunks whose sums of kLanes lanes fit the registers together.
+// Number of vectors whose sums for `lanes` lanes fit the registers.
 constexpr int most_vectors(int lanes) { return lanes <= 3 ? 4 : lanes <= 6 ? 2 : 1; }
 
-// Several lanes: the same for kVectors vectors from `vector` on of groups [group, end), the last
-// vector cut if kHasTail. The first groups bring the correction.
+// Several lanes: o = o * corr + p v for kVectors vectors from `vector` on, over groups [group,
+// end); with kHasTail the last vector is partly used. The first groups apply the correction.
 template <int kLanes, int kVectors, bool kHasTail>
 [[gnu::noinline]] void value_lanes(const AttentionTask& task, const TileScratch& scratch,
                                    int vector, int group, int end, Ahead distance) {
@@ -399,7 +397,7 @@ template <int kLanes, int kVectors, bool kHasTail>
     }
 }
 
-// Several lanes, all vectors: some groups at a time, which stay in L1 from one vector to the next.
+// Several lanes, all vectors: a few groups at a time, which stay in L1 from one vector to the next.
 template <int kLanes>
 void add_lanes(const AttentionTask& task, const TileScratch& scratch) {
   const int vectors = (task.head_dim + 31) / 32, whole = task.head_dim / 32;

@@ -1,4 +1,4 @@
-// Merging the partial results of one row, for every instruction set.
+// Merges the partial results of one row, for every instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/attention_merge.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -17,21 +17,23 @@ using Tag = reprise::cpu::HWY_NAMESPACE::WholeTag<float>;
 using Vec = hn::Vec<Tag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 
-// `count` < kN numbers, and zeros. (Highway 0.16 loads by masks from aligned addresses alone.)
+// Loads `count` < kN numbers, followed by zeros. (Highway 0.16 has masked loads from aligned
+// addresses only.)
 Vec load_first(const float* from, int count) {
   alignas(64) float lanes[16] = {};
   std::copy_n(from, count, lanes);
   return hn::Load(Tag(), lanes);
 }
 
-// Weights of the partials of heads [head, head + kN): row.weights[part][head], and the inverse of
-// their common normaliser in inverse[head]; 0 where no key was seen.
+// Computes the weights of the partial results of heads [head, head + kN) as
+// row.weights[part][head], and the inverse of their common normalizer as inverse[head]; 0 if no key
+// was seen.
 void weigh(const MergeRow& row, int head, float* inverse) {
   constexpr float kLog2E = 1.44269504088896f;
   const Tag d;
   const int count = std::min(kN, row.heads - head);
   alignas(64) float lane[16];
-  const auto load = [&](const float* from) {  // heads are not a whole number of vectors
+  const auto load = [&](const float* from) {  // heads may not fill a vector
     for (int i = 0; i < kN; ++i) lane[i] = from[std::min(i, count - 1)];
     return hn::Load(d, lane);
   };
@@ -47,7 +49,7 @@ void weigh(const MergeRow& row, int head, float* inverse) {
     hn::Store(weight, d, weights);
     weights += kN;
   }
-  // A NaN is neither above nor at 0: it stays.
+  // NaN is not equal to 0, so it stays NaN.
   hn::Store(hn::IfThenZeroElse(hn::Eq(n, hn::Zero(d)), hn::Div(hn::Set(d, 1.0f), n)), d, inverse);
 }
 
@@ -64,7 +66,7 @@ void MergeOneRow(const MergeRow& row) {
         const float* o = row.o + (row.entries[part] + head) * row.head_dim + c;
         const float weight =
             row.weights[part * static_cast<size_t>(kN) + static_cast<size_t>(lane)];
-        if (weight == 0.0f) continue;  // also hides what an unseen segment never wrote
+        if (weight == 0.0f) continue;  // also skips values that a part without keys never wrote
         const Vec values = left == kN ? hn::LoadU(d, o) : load_first(o, left);
         total = hn::MulAdd(hn::Set(d, weight), values, total);
       }

@@ -1,4 +1,4 @@
-// What the attention kernels of all instruction sets share: the scratch of a worker, visible
+// Parts that the attention kernels of all instruction sets share: the scratch of a worker, visible
 // ranges, and key addresses.
 #pragma once
 
@@ -16,29 +16,29 @@ inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 // Score blocks round the key count up to a multiple of 4, 6, 8, 12, 16 or 24.
 inline constexpr int kGroupSlack = 24 / kRowGroup;
 
-// Groups of rows that a worker has addresses of: a tile's of some units, and those to fetch ahead,
-// a unit's part of a tile more than is ever asked for.
+// Groups of rows that a worker holds addresses of: those of some units' tile, and one unit's part
+// of a tile more for prefetching.
 inline constexpr int kMostGroups = (kMostUnitsTogether + 2) * kKeyTile / kRowGroup + kGroupSlack;
 
-// Rows of keys or of values in the order of reading: those of the key tile, and behind them those
-// to fetch ahead.
+// Rows of keys or of values in the order of reading: first those of the key tile, then those to
+// prefetch.
 struct RowGroups {
   const char** groups = nullptr;  // [kMostGroups], or a later part of them
   size_t row_bytes = 0;
-  size_t unit_offset = 0;  // bytes to the rows of the unit in turn
+  size_t unit_offset = 0;  // byte offset to the rows of the current unit
 
   [[nodiscard]] const char* group(int index) const { return groups[index] + unit_offset; }
   [[nodiscard]] const char* row(int j) const {
     return group(j / kRowGroup) + static_cast<size_t>(j % kRowGroup) * row_bytes;
   }
-  // From group `index` on.
+  // The rows from group `index` on.
   [[nodiscard]] RowGroups from(int index) const {
     return {.groups = groups + index, .row_bytes = row_bytes, .unit_offset = unit_offset};
   }
 };
 
-// How many rows or groups of rows to fetch ahead where they are read at an even pace; 0 near ones
-// are those just computed, whose loads hit.
+// Prefetch distances in rows, or in groups of rows, for rows that are read at an even pace. near =
+// 0 means the rows just computed, whose loads hit.
 struct Ahead {
   int far, near;
 };
@@ -54,24 +54,23 @@ inline Ahead groups_ahead(const FetchSetting& fetch, size_t row_bytes) {
   return {.far = far, .near = rows.near == 0 ? 0 : std::clamp(rows.near / kRowGroup, 1, far)};
 }
 
-// Where few lanes prefetch far rows to, and whether they prefetch near ones too rather than load
-// them, as a constant: a branch for each line costs 2 % where memory is the limit. kNone: the rows
-// were read before.
+// Where the kernel for few lanes prefetches far rows to, and whether it prefetches near rows again
+// instead of loading them. A compile-time constant, because a branch for each line costs 2 % when
+// memory is the limit. kNone: the rows have been read already.
 enum class Fetch : uint8_t { kNone, kToL1, kToL2, kTwiceToL1, kTwiceToL2 };
 
-// What few lanes fetch while they compute. A prefetch is dropped where the queue of misses is full
-// (seen on Zen 5), so just where memory is the limit: rows far ahead are prefetched, and rows near
-// are loaded, which nothing drops. Most of those loads hit; the few that do not still overlap with
-// the work before them, while a miss in the products would fill the schedulers with what waits for
-// it. Or near rows are prefetched a second time: what was dropped gets another chance, and no load
-// holds up the instructions behind it. Fetched line by line between the products: a burst fills the
-// load queue.
+// The lines that the kernel for few lanes fetches while it computes. A prefetch is dropped when the
+// queue of misses is full (seen on Zen 5), which happens when memory is the limit. So far rows are
+// prefetched, and near rows are loaded, which is never dropped. Most of these loads hit; the others
+// still overlap with the work before them, while a miss in the products would fill the schedulers
+// with waiting instructions. Alternatively near rows are prefetched again. Lines are fetched one by
+// one between the products, because a burst fills the load queue.
 struct FetchAhead {
   const char* far = nullptr;   // rows of a group to prefetch
-  const char* near = nullptr;  // rows of a group to load, or to prefetch again: readable
-  bool to_l2 = false;          // the far prefetch
+  const char* near = nullptr;  // rows of a group to load, or to prefetch again; readable
+  bool to_l2 = false;          // cache of the far prefetch
 
-  // Several lanes, which have more to compute for each line: near rows are loaded in any case.
+  // For several lanes, which compute more for each line: near rows are always loaded.
   void line(size_t byte) const {
     if (to_l2) {
       line<Fetch::kToL2>(byte);
@@ -98,7 +97,7 @@ struct FetchAhead {
   }
 };
 
-// Calls use(constant) with what the setting says.
+// Calls use(constant) with the constant for the setting.
 template <typename Use>
 [[gnu::always_inline]] inline void with_setting(const FetchSetting& setting, Use&& use) {
   const bool to_l2 = setting.level == FetchSetting::Level::kL2;
@@ -110,8 +109,8 @@ template <typename Use>
   use(std::integral_constant<Fetch, Fetch::kToL1>{});
 }
 
-// Fetches rows while something else is computed, so that memory is busy all the time: some for each
-// block of products.
+// Prefetches rows while something else is computed, some for each block of products, so that memory
+// stays busy.
 class RowsAhead {
  public:
   RowsAhead(const RowGroups& rows, int first, int end) : rows_(rows), next_(first), end_(end) {}
@@ -128,12 +127,12 @@ class RowsAhead {
   int next_, end_;
 };
 
-// The same spread over a block's loop: all at once, the lines overflow the queue of misses, and
-// what does not fit is dropped. Worth its instructions where few lanes leave memory little time.
+// Prefetches rows spread over a block's loop: all at once, the lines would overflow the queue of
+// misses and be dropped. Worth its instructions if few lanes leave memory little time.
 class LinesAhead {
  public:
   LinesAhead(const RowGroups& rows, int first, int end) : rows_(rows), next_(first), end_(end) {}
-  // Up to `count` rows are fetched in the `steps` calls of step() that follow, two lines in each.
+  // Up to `count` rows are fetched by the next `steps` calls of step(), two lines in each.
   void take(int count, int steps) {
     lines_ = 0;
     steps_ = steps;
@@ -155,11 +154,11 @@ class LinesAhead {
   const char* line_[kMostLines];
 };
 
-// Blocks of at most 6 lanes that `lanes` are cut into.
+// Number of blocks of at most 6 lanes into which `lanes` are divided.
 inline int lane_blocks(int lanes) { return (lanes + 5) / 6; }
 
-// Calls block(height, lane) for each of them, `height` an integral constant. All are of nearly
-// equal height: a low block has too few sums to hide the latency of the product.
+// Calls block(height, lane) for each block, with `height` as an integral constant. Blocks have
+// nearly equal heights: a low block has too few sums to hide the latency of the product.
 template <typename Block>
 void cut_lanes(int lanes, Block&& block) {
   for (int lane = 0, left = lane_blocks(lanes); left > 0; --left) {
@@ -169,22 +168,22 @@ void cut_lanes(int lanes, Block&& block) {
   }
 }
 
-// Keys that any lane sees, and those that every lane sees.
+// The keys that any lane sees, and those that every lane sees.
 struct VisibleRange {
   int begin = 0, end = 0;
   int all_low = 0, all_high = 0;
 
-  // Whether keys [first, first + keys) need no mask.
+  // True if keys [first, first + keys) need no mask.
   [[nodiscard]] bool covers(int first, int keys) const {
     return first >= all_low && first + keys <= all_high;
   }
 };
 
-// Views into one worker's scratch. Element types vary with the kernel, so sizes are those of f32.
-// What a lane keeps from one key tile to the next is there for all lanes of a task; the rest serves
-// one lane tile at a time.
+// Views into one worker's scratch. Sizes are those of f32; element types vary with the kernel. Data
+// that a lane keeps from one key tile to the next exists for all lanes of a task, the rest for one
+// lane tile at a time.
 struct TileScratch {
-  // Of every lane of the task.
+  // For every lane of the task.
   void* q = nullptr;         // many lanes: [tiles][head_dim][64]; few: [8][padded head_dim]
   float* o = nullptr;        // [lanes][padded_dim]
   float* m = nullptr;        // [lanes] in log2 units
@@ -192,20 +191,20 @@ struct TileScratch {
   float* alibi_q = nullptr;  // [lanes]
   int32_t* low = nullptr;    // [lanes]
   int32_t* high = nullptr;   // [lanes]
-  // Of the key tile.
+  // For the key tile.
   RowGroups keys, values;
-  int unit = 0;  // in turn, for few lanes
-  // For few lanes: groups to compute with; from the first of `keys` on those that are read before
-  // the first of `values`, from the first of these on those that are read before `next`.
+  int unit = 0;  // the current unit, with few lanes
+  // With few lanes: the number of groups to compute; how many groups of `keys` are read before
+  // `values` are, and how many of `values` before `next`.
   int groups = 0;
   int keys_left = 0, values_left = 0;
   RowGroups next;
   char* key_copies = nullptr;    // rows that do not lie in whole groups
-  char* value_copies = nullptr;  // the same
+  char* value_copies = nullptr;  // value rows that do not lie in whole groups
   float* alibi_k = nullptr;      // [keys]
   void* k = nullptr;             // converted or padded keys [keys][padded_dim]
   void* v = nullptr;             // converted, padded or interleaved values [keys][padded_dim]
-  // Of the lane tile and the key tile.
+  // For the lane tile and the key tile.
   float* scores = nullptr;  // many: [keys][64]; few: [8][128]
   void* p = nullptr;        // bf16 weights in key pairs: many [pairs][64], few [8][pairs]
   float* corr = nullptr;    // [64] exp2(m_old - m_new)
@@ -238,20 +237,20 @@ struct TileScratch {
     carve(corr, 4, kLaneTile);
   }
 
-  // For few lanes: what to fetch while group `index` of the keys is computed, and of the values.
-  // All of it is readable.
+  // With few lanes: the rows to fetch while group `index` of the keys, or of the values, is
+  // computed. All of them are readable.
   [[nodiscard]] FetchAhead fetch_from_keys(int index, Ahead ahead) const {
     return fetch_of(keys_in_order(index + ahead.far), keys_in_order(index + ahead.near));
   }
   [[nodiscard]] FetchAhead fetch_from_values(int index, Ahead ahead) const {
     return fetch_of(values_in_order(index + ahead.far), values_in_order(index + ahead.near));
   }
-  // The same for one row of the keys: the rows that are `ahead` of it.
+  // The rows to fetch while row `row` of the keys is computed.
   [[nodiscard]] FetchAhead fetch_from_row(int row, Ahead ahead) const {
     return fetch_of(row_in_order(row + ahead.far), row_in_order(row + ahead.near));
   }
 
-  // The same scratch for lanes from `lane` on, whose queries take `q_bytes` each.
+  // A view of this scratch for lanes from `lane` on; a lane's queries take `q_bytes`.
   [[nodiscard]] TileScratch from_lane(int lane, size_t q_bytes) const {
     TileScratch view = *this;
     view.q = static_cast<char*>(q) + static_cast<size_t>(lane) * q_bytes;
@@ -279,8 +278,8 @@ struct TileScratch {
   }
 };
 
-// Fills low, high, alibi_q and the initial m, n, o of lanes [first_lane, first_lane + lanes) of the
-// task. Lanes up to the next multiple of 16 exist and see nothing.
+// Fills low, high, alibi_q and the initial m, n, o of lanes [first_lane, first_lane + lanes). The
+// lanes up to the next multiple of 16 are initialized to see nothing.
 inline VisibleRange prepare_lanes(const AttentionTask& task, const TileScratch& scratch,
                                   int first_lane, int lanes) {
   VisibleRange range{.begin = task.tokens, .end = 0, .all_low = 0, .all_high = task.tokens};
@@ -307,9 +306,9 @@ inline VisibleRange prepare_lanes(const AttentionTask& task, const TileScratch& 
   return range;
 }
 
-// Walks keys [first, end) of the segment in groups of at most kRowGroup that start at multiples of
-// it: visit(index of the group, byte offset of its first row). Rows of a group follow one another
-// where blocks hold whole groups.
+// Visits keys [first, end) of the segment in groups of at most kRowGroup, starting at `first`:
+// visit(group index, byte offset of its first row). If blocks hold whole groups, a group's rows
+// follow one another.
 template <typename Visit>
 void walk_groups(const AttentionTask& task, size_t row_bytes, int first, int end, Visit&& visit) {
   const size_t element_bytes = size_of(task.kv_dtype);
@@ -323,9 +322,8 @@ void walk_groups(const AttentionTask& task, size_t row_bytes, int first, int end
   }
 }
 
-// Copies rows [first + from, first + keys) behind one another and points at the copies. What rounds
-// the key count up to whole groups reads the last key again, which raises no maximum, and values of
-// zero.
+// Copies rows [first + from, first + keys) one after the other and points at the copies. To fill
+// the last group it repeats the last key, which raises no maximum, and values of zero.
 inline void copy_rows(const AttentionTask& task, TileScratch& scratch, int unit, int first,
                       int from, int keys) {
   const size_t element_bytes = size_of(task.kv_dtype), row_bytes = scratch.keys.row_bytes;
@@ -352,14 +350,14 @@ inline void copy_rows(const AttentionTask& task, TileScratch& scratch, int unit,
   }
 }
 
-// Whether a key tile's rows lie in whole groups, so that all units can be read by their offset from
+// True if a key tile's rows lie in whole groups, so that all units can be read at an offset from
 // the first.
 inline bool lies_in_groups(const AttentionTask& task, int keys) {
   return keys % kRowGroup == 0 && task.has_whole_groups();
 }
 
-// Points scratch.keys and scratch.values at a unit's keys [first, first + keys), behind them at up
-// to `ahead` further ones to be fetched (the last group again where there are no more).
+// Points scratch.keys and scratch.values at a unit's keys [first, first + keys), followed by up to
+// `ahead` further keys to prefetch (or the last group again if there are none).
 inline void gather_rows(const AttentionTask& task, TileScratch& scratch, int first, int keys,
                         int ahead, int unit = 0) {
   const size_t row_bytes = static_cast<size_t>(task.head_dim) * size_of(task.kv_dtype);
@@ -367,7 +365,7 @@ inline void gather_rows(const AttentionTask& task, TileScratch& scratch, int fir
   scratch.keys.unit_offset = scratch.values.unit_offset = 0;
   const size_t unit_offset = static_cast<size_t>(unit) * task.unit_bytes;
   const bool in_groups = task.has_whole_groups();
-  // Whole groups only: a score block may read all rows of one.
+  // Only whole groups, because a score block may read all rows of one.
   const int end = in_groups ? first + (std::min(first + keys + ahead, task.tokens) - first) /
                                           kRowGroup * kRowGroup
                             : first;
@@ -396,7 +394,7 @@ inline void gather_alibi(const AttentionTask& task, const TileScratch& scratch, 
   std::fill(scratch.alibi_k + keys, scratch.alibi_k + keys + 15, 0.0f);
 }
 
-// Query row of a lane.
+// The query row of a lane.
 inline const float* query_of(const AttentionTask& task, int lane) {
   return task.q + task.row_of(lane) * task.q_row_stride +
          static_cast<int64_t>(task.head_of(lane)) * task.head_dim;
@@ -412,7 +410,7 @@ inline void store_partial(const AttentionTask& task, const TileScratch& scratch,
   task.partial_n[entry] = scratch.n[lane];
 }
 
-// What o is multiplied by to be finished; 0 for a lane that saw no key.
+// The factor that finishes o; 0 for a lane that saw no key.
 inline float inverse_of(float n) { return n > 0.0f ? 1.0f / n : 0.0f; }
 
 inline int64_t output_element(const AttentionTask& task, int lane) {
@@ -426,8 +424,8 @@ struct LaneTile {
   VisibleRange range;
 };
 
-// Visits every key tile once, and with it every lane tile that sees some of its keys:
-//   load(first, keys)                   gathers addresses, converts what all lane tiles share
+// Visits every key tile once, and for it every lane tile that sees some of its keys:
+//   load(first, keys)                   gathers addresses and converts what all lane tiles share
 //   compute(tile, index, first, keys)   keys [first, first + keys) against one lane tile
 template <typename Load, typename Compute>
 void visit_tiles(const AttentionTask& task, const TileScratch& scratch, Load&& load,

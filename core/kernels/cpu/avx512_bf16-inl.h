@@ -1,4 +1,4 @@
-// The intrinsics that the AVX512-BF16 kernels share. Include after `#pragma GCC target` has named
+// Intrinsics that the AVX512-BF16 kernels share. Include after `#pragma GCC target` has selected
 // the instruction sets.
 #pragma once
 
@@ -9,8 +9,8 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Stands for "not visible" in scores: like -inf its weight is exactly 0, and unlike -inf it needs
-// no clamp on the way through exp2. No real score comes near it.
+// The score of an invisible key: like -inf its weight is exactly 0, but it needs no clamp before
+// exp2. No real score is near it.
 constexpr float kMasked = -1e30f;
 constexpr float kSeen = -1e29f;  // a maximum above this comes from a visible key
 
@@ -29,13 +29,13 @@ inline __m512 exp2_weight(__m512 x) {
   return _mm512_scalef_ps(y, whole);
 }
 
-// m_new, or 0 where no key was seen: what the scores are taken relative to.
+// The maximum that scores are taken relative to: m_new, or 0 if no key was seen.
 inline __m512 safe_maximum(__m512 m_new) {
   const __mmask16 seen = _mm512_cmp_ps_mask(m_new, _mm512_set1_ps(kSeen), _CMP_GT_OQ);
   return _mm512_maskz_mov_ps(seen, m_new);
 }
 
-// exp2(m_old - m_safe), 0 for a lane that had seen nothing.
+// exp2(m_old - m_safe); 0 for a lane that had seen no key.
 inline __m512 correction(__m512 m_old, __m512 m_safe) {
   const __mmask16 seen = _mm512_cmp_ps_mask(m_old, _mm512_set1_ps(kSeen), _CMP_GT_OQ);
   return _mm512_maskz_mov_ps(seen, exp2_weight(_mm512_maskz_sub_ps(seen, m_old, m_safe)));

@@ -1,6 +1,6 @@
-// Codes of eight bits to bf16 by permutations of bytes, which look 64 codes up at once: the two
-// bytes of bf16 of 0 to 127 are two tables, and a code's sign is the number's. That is 16
-// instructions for 128 weights, where widening to f32 takes 28.
+// Converts eight-bit codes to bf16 by byte permutations that look up 64 codes at once: the two
+// bytes of the bf16 of 0 to 127 are two tables, and the code's sign becomes the number's. That
+// takes 16 instructions for 128 weights; widening to f32 takes 28.
 #include <immintrin.h>
 
 #include <array>
@@ -17,11 +17,12 @@ namespace {
 inline __m512i load(const void* at) { return _mm512_loadu_si512(at); }
 
 struct alignas(64) Tables {
-  // The lower and the upper byte of bf16 of 0 to 127.
+  // The lower and the upper byte of the bf16 of 0 to 127.
   std::array<uint8_t, 128> low, high;
-  // Of 64 codes of an input and 64 of the next (from 64 on), those of outputs [0, 32) or [32, 64),
-  // output by output; the first four of each 16 outputs are in the lower half of a 128-bit lane,
-  // for the lanes' lower and upper halves become registers of their own.
+  // A permutation for each half of the outputs ([0, 32) and [32, 64)): it selects codes of an input
+  // (0 to 63) and the next input (from 64 on), output by output. The first four of each 16 outputs
+  // go to the lower half of a 128-bit lane, because the halves of the lanes become separate
+  // registers.
   std::array<std::array<uint8_t, 64>, 2> order;
 };
 

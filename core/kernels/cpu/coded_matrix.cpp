@@ -25,7 +25,7 @@ void require_finite(std::span<const float> values, int64_t row, WeightFormat for
                                        values[i], name_of(format)));
 }
 
-// The codes of eight inputs of an output as QuantizedPanel has them.
+// Packs the codes of eight inputs of an output as QuantizedPanel describes.
 uint32_t packed(const uint8_t* codes) {
   uint32_t word = 0;
   for (int i = 0; i < kStepInputs; ++i)
@@ -33,7 +33,7 @@ uint32_t packed(const uint8_t* codes) {
   return word;
 }
 
-// The code at (step, input of it, output) of a panel.
+// The code at (step, input within it, output) of a panel.
 int code_at(const QuantizedPanel& panel, int64_t step, int input, int64_t output) {
   if (panel.format == WeightFormat::kInt8)
     return static_cast<const int8_t*>(
@@ -51,7 +51,7 @@ float scale_at(const QuantizedPanel& panel, int64_t group, int64_t output) {
 
 }  // namespace
 
-// Makes the codes of panels, each thread with room of its own.
+// Fills the panels with codes; each thread has buffers of its own.
 class CodedMatrix::Filler {
  public:
   Filler(CodedMatrix& matrix, const Weight::FillRows& fill, const Context& context)
@@ -102,8 +102,8 @@ class CodedMatrix::Filler {
     }
   }
 
-  // A cache line of each output at a time: rows may be a power of two apart, and lines of many of
-  // them then drive each other out of a cache.
+  // Packs one cache line of each output at a time: rows may be a power of two apart, and lines of
+  // many such rows would evict each other from a cache.
   void pack(const uint8_t* codes, void* panel) const {
     constexpr int64_t kLineSteps = 64 / kStepInputs;
     for (int64_t first = 0; first < matrix_.steps_; first += kLineSteps)
@@ -112,7 +112,7 @@ class CodedMatrix::Filler {
                    std::min(first + kLineSteps, matrix_.steps_), panel);
   }
 
-  // Steps [first, end) of one output.
+  // Packs steps [first, end) of one output.
   void pack_steps(const uint8_t* codes, int64_t output, int64_t first, int64_t end,
                   void* panel) const {
     if (matrix_.format_ == WeightFormat::kInt8) {
@@ -177,7 +177,7 @@ void CodedMatrix::quantize_scales(const Context& context) {
           std::min(static_cast<size_t>(kScaleBlockGroups * kPanelOutputs), of_panel - first);
       const size_t at = static_cast<size_t>(index) * of_panel + first;
       block.assign(scales + at, scales + at + count);
-      // Outputs that pad the matrix have no scales: their zeros would widen the steps.
+      // Padding outputs get the mean, because their zeros would widen the steps.
       const int64_t wanted = std::min(kPanelOutputs, rows_ - index * kPanelOutputs);
       for (size_t i = 0; i < count; ++i)
         if (static_cast<int64_t>(i) % kPanelOutputs >= wanted) block[i] = scale_mean_;

@@ -1,4 +1,4 @@
-// A matrix whose weights are codes: panels of 64 outputs, made once.
+// A matrix stored as codes, in panels of 64 outputs.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@ namespace reprise::kernels::cpu {
 
 class CodedMatrix {
  public:
-  // Each thread reads 64 rows at a time, in f32, and makes a byte of each weight before they are
-  // packed. Throws NotFiniteError for a row that holds a NaN or an infinity.
+  // Each thread reads 64 rows at a time as f32 and turns each weight into a byte before packing.
+  // Throws NotFiniteError for a row with a NaN or an infinity.
   CodedMatrix(int64_t rows, int64_t cols, WeightFormat format, const Weight::FillRows& fill,
               const Context& context);
 
   [[nodiscard]] int64_t panels() const;
   [[nodiscard]] QuantizedPanel panel(int64_t index) const;               // borrowed
-  [[nodiscard]] int64_t inputs() const { return steps_ * kStepInputs; }  // cols and what pads them
+  [[nodiscard]] int64_t inputs() const { return steps_ * kStepInputs; }  // cols plus padding
   [[nodiscard]] int64_t group_inputs() const { return group_steps_ * kStepInputs; }
   [[nodiscard]] size_t bytes() const;
-  // The weight that the code at (row, col) stands for.
+  // The weight that the code at (row, col) represents.
   [[nodiscard]] float value_at(int64_t row, int64_t col) const;
 
  private:
   class Filler;
-  // Of nf4-double: what is held in place of scales_.
+  // For nf4-double: replaces scales_ by their codes.
   void quantize_scales(const Context& context);
-  [[nodiscard]] float mean_scale() const;  // of the matrix' own, without what pads it
+  [[nodiscard]] float mean_scale() const;  // mean of the matrix' scales, without padding
 
   int64_t rows_, cols_;
   WeightFormat format_;
-  int64_t steps_, group_steps_, groups_, scale_blocks_;  // of a panel
+  int64_t steps_, group_steps_, groups_, scale_blocks_;  // of each panel
   Buffer codes_;                                         // [panels][steps] ...
   Buffer scales_, minimums_;                             // [panels][groups][64] f32
   Buffer scale_codes_;                                   // [panels][groups][64] int8_t

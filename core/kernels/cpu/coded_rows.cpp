@@ -6,8 +6,9 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Parts of nearly equal size. Up to 8 rows are multiplied as codes come, 4 at once: two such parts
-// take as long as 8 rows through the first cache, and of fewer less (a core of an AMD EPYC).
+// Rows of each task: parts of nearly equal size. Up to 8 rows are multiplied as the codes are read,
+// 4 at once: two such parts take as long as 8 rows staged in L1, and fewer rows take less (one core
+// of an AMD EPYC).
 int64_t rows_of_task(int64_t m, bool has_bf16_dot) {
   const int64_t most =
       m > LinearCall::kCodedRows && has_bf16_dot ? kManyLinearRows : LinearCall::kStreamedRows;
@@ -15,7 +16,7 @@ int64_t rows_of_task(int64_t m, bool has_bf16_dot) {
   return (m + parts - 1) / parts;
 }
 
-// x [m, cols] in `to`, in rows of shape.inputs with zeros beyond cols.
+// The call's x [m, cols] converted to `to`, in rows of shape.inputs with zeros beyond cols.
 const char* converted_rows(const LinearCall& call, const CodedShape& shape, DType to,
                            LinearWorkspace& workspace) {
   const DType from = shape.type.input;
@@ -34,7 +35,7 @@ const char* converted_rows(const LinearCall& call, const CodedShape& shape, DTyp
   return workspace.padded_input.as<char>();
 }
 
-// Of a multiple of 16 values, which a compiler adds 16 at a time.
+// Sum of a multiple of 16 values; compilers vectorize the 16 lanes.
 template <typename T>
 float sum_of(const T* values, int64_t count) {
   constexpr int64_t kLanes = 16;
@@ -47,7 +48,7 @@ float sum_of(const T* values, int64_t count) {
   return sum;
 }
 
-// sums [m][groups]  of each group of inputs of each row
+// sums [m][groups]: the sum of each group of inputs of each row.
 template <typename T>
 void add_up(const T* x, int64_t m, const CodedShape& shape, std::vector<float>& sums) {
   sums.clear();
@@ -77,7 +78,8 @@ CodedRows::CodedRows(const LinearCall& call, const CodedShape& shape, LinearWork
 }
 
 void CodedRows::run(int64_t index, const Outputs& outputs, const QuantizedPanel& panel) const {
-  const int64_t begin = std::max(outputs.first, index * kPanelOutputs);  // of those wanted here
+  // first wanted output of this panel
+  const int64_t begin = std::max(outputs.first, index * kPanelOutputs);
   const int64_t stride = outputs.end - outputs.first;
   for (int64_t row = 0; row < call_.m; row += rows_) {
     const QuantizedTask task{

@@ -1,6 +1,6 @@
-// Disentangled attention of one head and text. Everything is small products of f32 matrices: keys
-// are turned once, so that a row of scores is a sum of rows; the products of a token with all
-// buckets of its text's distances are made the same way, and then picked by distance.
+// Disentangled attention of one head and text, as small f32 matrix products. Keys are transposed
+// once, so that a row of scores is a sum of rows. The products of a token with all buckets of its
+// text's distances are computed in the same way, and then selected by distance.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/disentangled.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -18,18 +18,18 @@
 #define REPRISE_DISENTANGLED_ONCE
 namespace reprise::kernels::cpu {
 
-// Rows of queries that share what is loaded of the other side.
+// Query rows that share each load of the other matrix.
 inline constexpr int64_t kTileRows = 4;
 // Columns are padded to whole vectors of the widest instruction set.
 inline constexpr int64_t kPad = 16;
 inline int64_t padded(int64_t count) { return (count + kPad - 1) / kPad * kPad; }
 
-// Where the parts of a head's work lie in its scratch.
+// The parts of one head's scratch.
 struct DisentangledScratch {
   DisentangledScratch(float* at, int64_t tokens, int64_t head_dim, int64_t buckets)
       : keys_cols(padded(tokens)), value_cols(padded(head_dim)), bucket_cols(padded(buckets)) {
     const auto take = [&](int64_t count) {
-      float* part = at != nullptr ? at + size : nullptr;  // null: only the size is asked for
+      float* part = at != nullptr ? at + size : nullptr;  // null: only the size is wanted
       size += count;
       return part;
     };
@@ -42,7 +42,7 @@ struct DisentangledScratch {
   }
   int64_t keys_cols, value_cols, bucket_cols;
   int64_t size = 0;
-  float* keys;          // [head_dim, keys_cols]  turned
+  float* keys;          // [head_dim, keys_cols]  transposed
   float* values;        // [tokens, value_cols]
   float* from_queries;  // [tokens, bucket_cols]  <pq_x, k_j>
   float* scores;        // [kTileRows, keys_cols]
@@ -114,7 +114,7 @@ void multiply(const Product& p, int64_t rows) {
   }
 }
 
-// What of a head's buckets its text reads: [lowest, lowest + count).
+// The buckets of a head that its text's distances use: [lowest, lowest + count).
 struct Window {
   explicit Window(const DisentangledHead& head)
       : lowest(head.buckets[1 - head.tokens]), count(head.buckets[head.tokens - 1] - lowest + 1) {}
@@ -152,8 +152,8 @@ void multiply_buckets(const DisentangledHead& head, const float* a, const float*
            rows);
 }
 
-// scores[r, j] += what positions add for the tile's row r and key j, not scaled. Keys outside, rows
-// inside: neighbouring rows read neighbouring numbers of a key's products.
+// scores[r, j] += the position terms of the tile's row r and key j, unscaled. Loops over keys
+// outside and rows inside, because neighbouring rows read neighbouring products of a key.
 void add_positions(const DisentangledHead& head, const DisentangledScratch& at,
                    const Window& window, int64_t first, int64_t rows) {
   const bool has_keys = head.position_keys != nullptr,
@@ -169,8 +169,8 @@ void add_positions(const DisentangledHead& head, const DisentangledScratch& at,
   }
 }
 
-// Scores [keys_cols] become weights of sum 1, times the sum that is returned; what is behind the
-// tokens becomes 0.
+// Turns scores [keys_cols] into unnormalized weights and returns their sum; entries beyond the
+// tokens become 0.
 HWY_INLINE float soften(float* scores, int64_t tokens, int64_t cols, float scale) {
   const Tag d;
   std::fill(scores + tokens, scores + cols, -std::numeric_limits<float>::infinity());

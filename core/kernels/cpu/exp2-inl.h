@@ -11,9 +11,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace reprise::kernels::cpu::HWY_NAMESPACE {
 
-// 1.6e-8 relative before rounding (degree 6, minimax on [-1/2, 1/2]). Below 2^-126, and for -inf,
-// the result is 0: a masked score has weight exactly 0, and no denormals arise. NaN stays NaN: what
-// is corrupt must reach the logits, where sampling reports it.
+// Relative error 1.6e-8 before rounding (degree 6, minimax on [-1/2, 1/2]). Below 2^-126, and for
+// -inf, the result is 0: a masked score has exactly weight 0, and no denormals arise. NaN stays
+// NaN, so that corrupt data reaches the logits, where sampling reports it.
 template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
 HWY_INLINE V exp2_nonpositive(D d, V x) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -30,7 +30,8 @@ HWY_INLINE V exp2_nonpositive(D d, V x) {
   y = hn::MulAdd(y, r, hn::Set(d, 0.24022646f));
   y = hn::MulAdd(y, r, hn::Set(d, 0.6931472f));
   y = hn::MulAdd(y, r, hn::Set(d, 1.0f));
-  // A product, not an addition to the exponent's bits: that would make a finite number of a NaN.
+  // Multiplies instead of adding to the exponent's bits, which would turn a NaN into a finite
+  // number.
   const auto exponent = hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127));
   return hn::IfThenZeroElse(vanishes, hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<23>(exponent))));
 }

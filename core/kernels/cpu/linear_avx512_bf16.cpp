@@ -1,5 +1,5 @@
-// A few input rows times one bf16 panel, with the AVX-512 bf16 dot product, streaming the panel
-// once.
+// Multiplies a few input rows with one bf16 panel, with the AVX-512 bf16 dot product; reads the
+// panel once.
 #include <immintrin.h>
 
 #include <cstring>
@@ -13,8 +13,8 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// How far ahead of use the panel is fetched. The hardware's streamer stops at 4 KiB of linear
-// address even on huge pages; asking ahead keeps the next page coming.
+// Prefetch distance in the panel. The hardware's streamer stops at every 4 KiB of linear address,
+// even on huge pages; prefetching brings the next page in time.
 constexpr int64_t kPrefetchWords = 16 * 64;
 
 inline __m512bh as_bh(__m512i bits) { return reinterpret_cast<__m512bh>(bits); }

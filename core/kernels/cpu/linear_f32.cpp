@@ -1,5 +1,5 @@
-// A few input rows times one panel in f32 arithmetic, for every instruction set and both weight
-// dtypes.
+// Multiplies a few input rows with one panel in f32 arithmetic, for every instruction set and both
+// weight dtypes.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/linear_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)

@@ -1,8 +1,7 @@
-// Several input rows times one bf16 panel, with the AVX-512 bf16 dot product. The weights come from
-// memory once: the panel is taken in blocks that stay in a core's first cache while row after row
-// is multiplied with them, and in that time the block to come is fetched. A product of a few dozen
-// rows, which takes about as long to compute as its weights take to read, then takes the longer of
-// the two and not their sum.
+// Multiplies several input rows with one bf16 panel, with the AVX-512 bf16 dot product. Weights are
+// read from memory once: the panel is taken in blocks that stay in L1 while row after row is
+// multiplied with them; meanwhile the next block is prefetched. So a product of a few dozen rows
+// takes max(computing, reading the weights) instead of their sum.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -24,10 +23,10 @@ constexpr int64_t kLine = 64;  // bytes
 
 inline __m512bh as_bh(__m512i bits) { return reinterpret_cast<__m512bh>(bits); }
 
-// Cache lines that are wanted next, asked for one by one.
+// The cache lines that are needed next, prefetched one by one.
 struct Fetch {
   const char* at = nullptr;
-  const char* last = nullptr;  // asked for again when all are
+  const char* last = nullptr;  // prefetched again after all others
 
   void ask() {
     _mm_prefetch(at, _MM_HINT_T1);
@@ -35,7 +34,7 @@ struct Fetch {
   }
 };
 
-// The block that begins at `from`, where `words` of its panel are left.
+// The block that begins at `from`, in a panel with `words` words left.
 Fetch fetch_block(const uint32_t* from, int64_t words) {
   const auto* first = reinterpret_cast<const char*>(from);
   return {.at = first, .last = first + (std::min(kLinearBlockWords, words) * 4 - 1) * kLine};
@@ -78,8 +77,8 @@ void multiply_rows(const Block& block, Fetch& fetch) {
     for (int c = 0; c < kVectors; ++c) _mm512_store_ps(block.sums + r * 64 + c * 16, sum[r][c]);
 }
 
-// As many lines in each step as have the next block asked for when `groups` groups of rows are
-// through.
+// Chooses how many lines each step prefetches, so that the next block has been requested after
+// `groups` groups of rows.
 template <int kRows>
 void multiply_rows(const Block& block, int groups, Fetch& fetch) {
   if (groups == 1) {
@@ -91,7 +90,7 @@ void multiply_rows(const Block& block, int groups, Fetch& fetch) {
   }
 }
 
-// With all rows, in groups of nearly equal size.
+// Multiplies with all rows, in groups of nearly equal size.
 void multiply(Block block, int rows, Fetch fetch) {
   const int groups = (rows + kLinearRows - 1) / kLinearRows;
   for (int g = 0; g < groups; ++g) {

@@ -1,5 +1,5 @@
-// How the kernels of AVX512-BF16 write a row of a panel. Include after `#pragma GCC target` has
-// named the instruction sets.
+// How the AVX512-BF16 kernels write a row of a panel. Include after `#pragma GCC target` has
+// selected the instruction sets.
 #pragma once
 
 #include <immintrin.h>
@@ -11,8 +11,8 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// What store_outputs() does, 16 outputs at a time where they are wanted from the first on. `sums`
-// are aligned.
+// store_outputs(), 16 outputs at a time if the wanted ones begin at the panel's first. `sums` are
+// aligned.
 inline void store_row(const LinearTask& task, int row, const float* sums) {
   if (task.skipped != 0) return store_outputs(task, row, sums);
   const int64_t first = row * task.out_stride;

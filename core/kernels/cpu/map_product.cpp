@@ -10,8 +10,8 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Rows of a tile all pass as many keys as the last of them sees: of a causal map of 560 keys, 24 at
-// a time waste 12 products of 280. The bf16 kernel reads its values once for all of them.
+// Rows of a tile. All rows of a tile pass as many keys as its last row sees: in a causal map of 560
+// keys, 24 rows waste 12 of 280 products. The bf16 kernel reads its values once for all of them.
 constexpr int64_t kTileRows = 24;
 
 void grow(AlignedBuffer& buffer, size_t bytes) {
@@ -25,7 +25,7 @@ const void* values_of(const KeyRun& run, int64_t layer, int64_t head) {
          static_cast<size_t>(element) * size_of(run.cache->dtype);
 }
 
-// Bytes as bf16, whose eight bits of precision hold them exactly.
+// A table of the bytes as bf16, whose eight bits of precision hold them exactly.
 constexpr std::array<uint16_t, 256> bf16_of_bytes() {
   std::array<uint16_t, 256> table{};
   for (size_t i = 0; i < table.size(); ++i)
@@ -34,7 +34,7 @@ constexpr std::array<uint16_t, 256> bf16_of_bytes() {
 }
 constexpr std::array<uint16_t, 256> kByteAsBf16 = bf16_of_bytes();
 
-// The first `count` weights of a row, in the dtype of the panel; bytes without their scale.
+// Copies the first `count` weights of a row in the panel's dtype; bytes without their scale.
 void copy_weights(const MapView& map, int64_t at, int64_t count, DType dtype, void* out) {
   if (map.row_scales == nullptr) {
     const auto* from =
@@ -91,8 +91,8 @@ void MapProducts::pack_f32(std::span<const KeyRun> runs, int64_t layer, int64_t 
   }
 }
 
-// Two keys share a word, the earlier one in its lower half. The second half of the last word may
-// belong to none.
+// Two keys share a word, the earlier one in its lower half. The upper half of the last word may be
+// unused.
 void MapProducts::pack_bf16(std::span<const KeyRun> runs, int64_t layer, int64_t head) {
   for (int64_t p = 0; p < panels(); ++p) {
     uint32_t* panel = panel_.as<uint32_t>() + p * words_ * 64;
@@ -103,7 +103,7 @@ void MapProducts::pack_bf16(std::span<const KeyRun> runs, int64_t layer, int64_t
         const int64_t key = run.first_key + t;
         uint32_t* word = panel + key / 2 * 64;
         const uint16_t* first = from + t * head_dim_;
-        if (key % 2 == 1) {  // the word was begun by the run before
+        if (key % 2 == 1) {  // the previous run began the word
           for (int64_t c = 0; c < cols; ++c) word[c] |= uint32_t{first[c]} << 16;
           ++t;
           continue;

@@ -11,14 +11,14 @@
 
 namespace reprise::kernels::cpu {
 
-// Reused memory of one worker, and the keys of one kv head in it.
+// The packed keys of one kv head, with memory that one worker reuses.
 class MapScores {
  public:
-  // Takes the keys of `runs`, which begin at key 0 without a gap: those of kv head `head` of a
-  // layer, as f32.
+  // Packs as f32 the keys of `runs`, which begin at key 0 and have no gap, of kv head `head` of a
+  // layer.
   void take_keys(std::span<const KeyRun> runs, int64_t layer, int64_t head);
   // scores[r, k] = <q_r, key_k> of query head `head`, for rows [first_row, end_row) of q and all
-  // keys taken; f32, row r - first_row at `stride` floats times that.
+  // packed keys; f32, row r at (r - first_row) * stride.
   void multiply(const QueryView& q, int64_t head, int64_t first_row, int64_t end_row, float* scores,
                 int64_t stride, Isa isa);
 

@@ -47,7 +47,8 @@ PanelRows::PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWo
 void PanelRows::run(int64_t index, const Outputs& outputs, const void* weights,
                     const void* next) const {
   const int64_t most_rows = takes_many_ ? kManyLinearRows : kLinearRows;
-  const int64_t begin = std::max(outputs.first, index * kPanelOutputs);  // of those wanted here
+  // first wanted output of this panel
+  const int64_t begin = std::max(outputs.first, index * kPanelOutputs);
   const int64_t stride = outputs.end - outputs.first;
   for (int64_t row = 0; row < call_.m; row += most_rows) {
     const LinearTask task{

@@ -1,5 +1,5 @@
-// Panels of plain weights against the input rows of a call, one panel at a time, by the kernels of
-// our own.
+// Multiplies the input rows of a call with panels of plain weights, one panel at a time, with our
+// own kernels.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace reprise::kernels::cpu {
 
 inline constexpr int64_t kPanelOutputs = 64;
 
-// The depth of panels over `cols` inputs, which are padded with zeros to 16 (f32) or 32 (bf16), in
-// words of 32 bits: an f32, or two bf16.
+// Depth of panels over `cols` inputs in words of 32 bits (an f32, or two bf16). Inputs are padded
+// with zeros to a multiple of 16 (f32) or 32 (bf16).
 [[nodiscard]] int64_t panel_words(int64_t cols, DType dtype);
 
-// Which outputs of a matrix a call wants: [first, end).
+// The outputs of a matrix that a call wants: [first, end).
 struct Outputs {
   int64_t first = 0, end = 0;
 
@@ -24,9 +24,9 @@ struct Outputs {
   [[nodiscard]] int64_t panels() const { return end_panel() - first_panel(); }
 };
 
-// Calls fn(panel, worker) for every panel of the outputs, `run` panels that follow one another by
-// one thread. Forking costs a few microseconds: `products` that a core does in that time stay on
-// one.
+// Calls fn(panel, worker) for every panel of the outputs; a thread takes `run` consecutive panels
+// at a time. `products` is the number of multiplications: if a core does them within the few
+// microseconds of a fork, one thread takes all panels.
 template <typename Fn>
 void for_panels(const Context& context, const Outputs& outputs, int64_t run, int64_t products,
                 Fn&& fn) {
@@ -44,22 +44,23 @@ void for_panels(const Context& context, const Outputs& outputs, int64_t run, int
   }
 }
 
-// Panels per item where memory is the limit, which is read fastest where a thread takes panels that
-// follow one another, and yet threads end together.
+// Panels per item if memory is the limit: consecutive panels are read fastest, but threads should
+// end together.
 [[nodiscard]] int64_t panels_per_run(const Context& context, const Outputs& outputs);
 
 class PanelRows {
  public:
-  // x [m, cols] of the call is in `dtype`; where panels are deeper than cols, a padded copy of it
-  // is made in `workspace`. The call must outlive this.
+  // The call's x [m, cols] is in `dtype`; if panels are deeper than cols, a padded copy is made in
+  // `workspace`. The call must outlive this object.
   PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWorkspace& workspace,
             const Context& context);
 
-  // Whether rows beyond LinearCall::kStreamedRows are multiplied as they come from memory, up to 64
-  // at once.
+  // True if up to 64 rows at once, more than LinearCall::kStreamedRows, are multiplied as the
+  // weights are read.
   [[nodiscard]] bool takes_many() const { return takes_many_; }
-  // Writes the panel's share of the wanted outputs, all rows. `weights` are those of panel `index`,
-  // [words][64] f32 or [words][64][2] bf16; `next` those that this thread is likely to take next.
+  // Writes, for all rows, the wanted outputs that belong to panel `index`. `weights` is this panel,
+  // [words][64] f32 or [words][64][2] bf16; `next` the one that this thread will probably take
+  // next.
   void run(int64_t index, const Outputs& outputs, const void* weights, const void* next) const;
 
  private:
@@ -71,8 +72,8 @@ class PanelRows {
   const char* input_;  // [m, words]
 };
 
-// The rows of a call, each padded with zeros to `row_bytes` in `workspace`, or as they are where
-// that is their size.
+// The rows of a call, padded with zeros to `row_bytes` in `workspace`; the call's own rows if they
+// have that size.
 [[nodiscard]] const char* padded_rows(const LinearCall& call, size_t x_bytes, size_t row_bytes,
                                       LinearWorkspace& workspace);
 

@@ -12,7 +12,7 @@
 namespace reprise::kernels::cpu {
 namespace {
 
-// Transposes [64][words] (rows `stride` words apart) into [words][64], a cache line of each row at
+// Transposes [64][words] (rows `stride` words apart) to [words][64], one cache line of each row at
 // a time.
 void pack_panel(const uint32_t* rows, int64_t stride, int64_t words, uint32_t* panel) {
   for (int64_t k0 = 0; k0 < words; k0 += 16) {
@@ -80,7 +80,7 @@ bool Panels::has_many_rows(const Context& context) const {
 
 void Panels::apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                    const Context& context) const {
-  // A product that uses AMX computes faster than ours, at any number of rows.
+  // A product that uses AMX is faster than ours for any number of rows.
   const int64_t ours =
       has_many_rows(context) && !product_uses_amx() ? kManyLinearRows : LinearCall::kStreamedRows;
   if (call.m > ours && multiply(call, first, end, workspace, context)) return;
@@ -89,11 +89,10 @@ void Panels::apply(const LinearCall& call, int64_t first, int64_t end, LinearWor
 
 bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
                       LinearWorkspace& workspace, const Context& context) const {
-  // oneDNN has its own dispatch; a weaker instruction set asked for by the context must not be
-  // bypassed.
+  // oneDNN chooses its instruction set itself; a weaker one in the context must not be bypassed.
   const DType dtype = input_dtype();
   if (context.isa < (dtype == DType::kBF16 ? Isa::kAvx512Bf16 : Isa::kAvx512)) return false;
-  if (first % kOutputs != 0) return false;  // a product begins at a panel
+  if (first % kOutputs != 0) return false;  // products begin at a panel
   const int64_t outputs = end - first;
   const TiledProduct product(call, {.n = outputs, .k = cols(), .dtype = dtype},
                              *workspace.products);
@@ -110,8 +109,8 @@ bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
 
 void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
                     const Context& context) const {
-  // Of a dozen rows memory is the limit; of more the arithmetic is, and threads end together if
-  // they take panels one by one.
+  // Up to kMemoryBoundRows rows, memory is the limit. With more, computing is, and threads end
+  // together if they take panels one by one.
   constexpr int64_t kMemoryBoundRows = 24;
   const Outputs outputs{.first = first, .end = end};
   const PanelRows rows(call, cols(), input_dtype(), workspace, context);

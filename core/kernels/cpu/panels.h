@@ -1,5 +1,5 @@
-// Weights on the CPU: panels of 64 outputs that both our streaming kernel and oneDNN's matrix
-// product read as they are.
+// Plain weights on the CPU: panels of 64 outputs that both our streaming kernel and oneDNN's matrix
+// product read.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace reprise::kernels::cpu {
 
 //   f32:  panel[k][64],  bf16: panel[k / 2][64][2],  k padded with zeros to 16 (f32) or 32 (bf16),
 //   outputs to 64.
-// That is oneDNN's BA16a64b / BA16a64b2a, so its matrix products take it as it is, and a
-// matrix-vector product reads it from front to back. One copy serves both: a 7B model in bf16
-// leaves no room for two.
+// This is oneDNN's layout BA16a64b / BA16a64b2a, so its products need no copy, and a matrix-vector
+// product reads it from front to back. One copy must serve both: a 7B model in bf16 leaves no room
+// for two.
 class Panels final : public WeightStore {
  public:
   static constexpr int64_t kOutputs = kPanelOutputs;
@@ -32,14 +32,14 @@ class Panels final : public WeightStore {
              const Context& context) const override;
 
  private:
-  // Whether our kernel takes up to kManyLinearRows rows at once.
+  // True if our kernel takes up to kManyLinearRows rows at once.
   [[nodiscard]] bool has_many_rows(const Context& context) const;
   void stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
               const Context& context) const;
   [[nodiscard]] bool multiply(const LinearCall& call, int64_t first, int64_t end,
                               LinearWorkspace& workspace, const Context& context) const;
 
-  int64_t words_ = 0;  // of 32 bits along k in a panel: an f32, or two bf16
+  int64_t words_ = 0;  // depth of a panel in words of 32 bits: an f32, or two bf16
   Buffer data_;
 };
 

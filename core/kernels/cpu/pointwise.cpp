@@ -39,8 +39,8 @@ HWY_INLINE void store(Vec value, bf16* out) {
   const auto bits = hn::BitCast(d32, value);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
   auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff))));
-  // Rounding could carry a NaN into infinity or zero. (Equal to itself, not different from itself:
-  // Highway's Ne is ordered on AVX2 and AVX-512, and 0.16 has no IsNaN.)
+  // Rounding could carry a NaN into infinity or zero. (Tests with Eq because Highway's Ne is
+  // ordered on AVX2 and AVX-512, and Highway 0.16 has no IsNaN.)
   const auto is_number = hn::RebindMask(d32, hn::Eq(value, value));
   rounded = hn::IfThenElse(is_number, rounded, hn::Set(d32, 0x7fc0));
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<decltype(d32)>(), rounded)), d16,
@@ -103,7 +103,7 @@ void NormRow(const NormCall& call, int64_t row) {
   }
 }
 
-// e^-|x|, the building block of all three activations: it never overflows.
+// e^-|x|, which never overflows; all three activations use it.
 HWY_INLINE Vec exp_of_minus_abs(Vec x) {
   const Tag d;
   return exp2_nonpositive(d, hn::Mul(hn::Abs(x), hn::Set(d, -1.44269504088896f)));
@@ -117,10 +117,11 @@ HWY_INLINE Vec sigmoid(Vec x) {
   return hn::Div(numerator, hn::Add(hn::Set(d, 1.0f), e));
 }
 
-// x Phi(x), Phi the normal distribution. Its smaller tail is c = erfc(z) / 2, z = |x| / sqrt 2, so
-// the result is x c on the left and x - x c on the right: nothing cancels, and the error is 2e-7 at
-// most, half a unit in the last place of x. erfc(z) = t e^(-z^2) P(t - 1/2), t = 2 / (2 + z), where
-// P (degree 8, minimax for 0 <= z <= 9.5, with the 1/2 of c) is good to 4e-8 relative.
+// x Phi(x), where Phi is the normal distribution function. Its smaller tail is c = erfc(z) / 2 with
+// z = |x| / sqrt 2, so the result is x c for x < 0 and x - x c otherwise: nothing cancels, and the
+// error is at most 2e-7, half a unit in the last place of x. erfc(z) = t e^(-z^2) P(t - 1/2), t = 2
+// / (2 + z), where P (degree 8, minimax for 0 <= z <= 9.5, including the 1/2 of c) has relative
+// error 4e-8.
 HWY_INLINE Vec gelu(Vec x) {
   const Tag d;
   const Vec z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678118f));
@@ -136,7 +137,7 @@ HWY_INLINE Vec gelu(Vec x) {
   p = hn::MulAdd(p, u, hn::Set(d, 0.2794696985f));
   p = hn::MulAdd(p, u, hn::Set(d, 0.3435804845f));
   p = hn::MulAdd(p, u, hn::Set(d, 0.2553956805f));
-  // Beyond 64 the tail is 0; unbounded, infinity times 0 would be NaN.
+  // Beyond 64 the tail is 0; without this bound, infinity times 0 would be NaN.
   const Vec bounded = hn::Min(x, hn::Set(d, 64.0f));
   const Vec tail = hn::Mul(bounded, hn::Mul(hn::Mul(p, t), exp_of_minus_abs(hn::Mul(z, z))));
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(x, tail));
@@ -216,7 +217,7 @@ void RotaryRow(const RotaryCall& call, int64_t row) {
   }
 }
 
-// Comparisons with NaN are false, so it passes.
+// Comparisons with NaN are false, so NaN stays.
 void Clip(float* data, int64_t count, float limit) {
   const Tag d;
   const Vec high = hn::Set(d, limit), low = hn::Set(d, -limit);

@@ -1,4 +1,4 @@
-// Row operations of the pointwise kernels, for the code that spreads rows over threads.
+// Row operations of the pointwise kernels; core/kernels/pointwise.cpp runs them on several threads.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// In place of product_onednn.cpp where oneDNN is not built in: there are no products, and our own
-// kernels compute all rows.
+// Replaces product_onednn.cpp in a build without oneDNN: there are no products, and our own kernels
+// compute all rows.
 #include "core/base/error.h"
 #include "core/kernels/cpu/product_onednn.h"
 

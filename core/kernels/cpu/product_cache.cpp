@@ -22,7 +22,7 @@ struct ProductCache::State {
   using Entries = std::list<std::pair<ProductShape, std::shared_ptr<const Product>>>;
 
   size_t capacity;
-  Entries entries;  // the most recently used first
+  Entries entries;  // most recently used first
   std::unordered_map<ProductShape, Entries::iterator, Hash> places;
 };
 
@@ -41,7 +41,7 @@ std::shared_ptr<const Product> ProductCache::get(const ProductShape& shape) {
     return found->second->second;
   }
   std::shared_ptr<const Product> product =
-      make_product(shape);  // may throw: nothing has changed then
+      make_product(shape);  // may throw; nothing has changed then
   if (s.entries.size() == s.capacity) {
     s.places.erase(s.entries.back().first);
     s.entries.pop_back();

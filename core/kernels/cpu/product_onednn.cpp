@@ -24,7 +24,7 @@ memory::data_type type_of(DType dtype) {
                                  : memory::data_type::f16;
 }
 
-// Throws dnnl::error when no implementation takes the shape.
+// Throws dnnl::error if no implementation accepts the shape.
 dnnl::matmul::primitive_desc describe(const ProductShape& s) {
   const memory::desc x({s.m, s.k}, type_of(s.dtype), memory::format_tag::ab);
   const memory::desc w(
@@ -84,7 +84,7 @@ std::shared_ptr<const Product> make_product(const ProductShape& shape) {
   const OneOmpThread setting;
   try {
     const dnnl::matmul::primitive_desc described = describe(shape);
-    // The reference implementation accepts everything, at a hundredth of the speed.
+    // The reference implementation accepts everything but runs at a hundredth of the speed.
     if (std::string_view(described.impl_info_str()).find("ref") != std::string_view::npos)
       return nullptr;
     auto primitive = std::make_unique<Product::Primitive>();
@@ -106,7 +106,7 @@ std::shared_ptr<const Product> make_product(const ProductShape& shape) {
 bool products_are_built_in() { return true; }
 
 bool product_uses_amx() {
-  // Each instruction set has the bits of those that it contains.
+  // The bits of an instruction set include those of the sets that it contains.
   static const bool uses = [] {
     constexpr auto kAmx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
     return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kAmx) == kAmx;

@@ -1,4 +1,4 @@
-// Matrix products on packed weights through oneDNN, primitives made once for each shape of call.
+// Matrix products on packed weights through oneDNN, with a primitive for each shape.
 #pragma once
 
 #include <cstddef>
@@ -11,48 +11,46 @@ namespace reprise::kernels::cpu {
 
 struct ProductShape {
   int64_t m = 0, n = 0, k = 0;
-  DType dtype = DType::kF32;  // of x and w
+  DType dtype = DType::kF32;  // dtype of x and w
   DType out_dtype = DType::kF32;
   bool has_bias = false;
-  bool accumulate = false;  // adds to what is there
+  bool accumulate = false;  // adds to `out`
   bool operator==(const ProductShape&) const = default;
 };
 
-// The product of one shape, computed by the thread that calls it: several may at once.
+// The product of one shape, run by the calling thread; several threads may run it at once.
 class Product {
  public:
   struct Primitive;
   explicit Product(std::unique_ptr<const Primitive> primitive);
   ~Product();
 
-  // Bytes that run() needs as scratchpad, of each thread its own.
+  // Bytes of scratchpad that run() needs; each thread has its own.
   [[nodiscard]] size_t scratchpad_bytes() const;
   // out = x w (+ bias) (+ out): x [m, k], w panels of 64 outputs (core/kernels/cpu/panels.h), out
-  // [m, n], rows without gaps (for rows with gaps this oneDNN has no fast implementation). Throws
-  // Error where oneDNN fails.
+  // [m, n], rows without gaps (this oneDNN has no fast implementation with gaps). Throws Error if
+  // oneDNN fails.
   void run(const void* x, const void* w, const float* bias, void* out, void* scratchpad) const;
 
  private:
   std::unique_ptr<const Primitive> primitive_;
 };
 
-// Null where oneDNN has no fast implementation for this processor and packing. Throws Error where it
+// Null if oneDNN has no fast implementation for this processor and packing. Throws Error if it
 // fails otherwise.
 [[nodiscard]] std::shared_ptr<const Product> make_product(const ProductShape& shape);
 
-// False in a build without oneDNN (REPRISE_ONEDNN): then every product is null.
+// False in a build without oneDNN (REPRISE_ONEDNN), in which make_product() always returns null.
 [[nodiscard]] bool products_are_built_in();
 
-// Whether bf16 products compute with AMX here: its tiles do several times the arithmetic of
-// AVX-512.
+// True if bf16 products use AMX here, whose tiles compute several times as fast as AVX-512.
 [[nodiscard]] bool product_uses_amx();
 
-// The products of the last shapes that were asked for. Under continuous batching every step may
-// have another m: without a bound the cache would grow with the number of batch sizes seen, times
-// the shapes of a model. Making a product takes 0.4 ms of a core (a Xeon with AVX512-BF16, oneDNN
-// 2.6), or 10 us where oneDNN's own cache of 1024 still has it, and holds about 75 KiB in bf16.
-// Rounding m up instead would copy the rows of every size that is served today, or change their
-// bits.
+// The products of the shapes used last. With continuous batching every step may have another m, so
+// an unbounded cache would grow with the number of batch sizes times the model's shapes. Making a
+// product takes 0.4 ms of a core (a Xeon with AVX512-BF16, oneDNN 2.6), or 10 us if oneDNN's own
+// cache of 1024 still has it, and takes about 75 KiB in bf16. (Rounding m up instead would copy the
+// rows of every size, or change their bits.)
 class ProductCache {
  public:
   static constexpr size_t kCapacity = 1024;
@@ -61,7 +59,7 @@ class ProductCache {
   ~ProductCache();
   [[nodiscard]] size_t size() const;  // <= capacity
   [[nodiscard]] bool holds(const ProductShape& shape) const;
-  // Made if it is new; null as make_product() says.
+  // The product of a shape, made if it is new; null as in make_product().
   std::shared_ptr<const Product> get(const ProductShape& shape);
 
  private:

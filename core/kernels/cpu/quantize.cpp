@@ -17,7 +17,7 @@ struct Range {
   [[nodiscard]] float largest_magnitude() const { return std::max(-low, high); }
 };
 
-// Of at least one value, 16 at a time: one after another, each would wait for the one before.
+// Smallest and largest of at least one value, in 16 independent lanes.
 Range range_of(std::span<const float> values) {
   constexpr size_t kLanes = 16;
   std::array<float, kLanes> low, high;
@@ -34,15 +34,15 @@ Range range_of(std::span<const float> values) {
   return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
 }
 
-// To the nearest integer, ties to even, of magnitudes below 2^22: the sum has no bits of a
-// fraction.
+// Rounds to the nearest integer, ties to even, for magnitudes below 2^22: the sum has no bits left
+// for a fraction.
 float rounded(float value) {
   constexpr float kNoFraction = 0x1.8p23f;
   return (value + kNoFraction) - kNoFraction;
 }
 
-// The quotient's nearest integer in [low, high]. A scale so small that the quotient overflows holds
-// no more than the ends.
+// The integer in [low, high] nearest to the quotient. If the scale is so small that the quotient
+// overflows, it is `low` or `high`.
 float code_of(float value, float scale, float low, float high) {
   return rounded(std::clamp(value / scale, low, high));
 }
@@ -60,7 +60,7 @@ GroupScale quantize_int4(std::span<const float> values, uint8_t* codes) {
   const auto [minimum, maximum] = range_of(values);
   const double range = static_cast<double>(maximum) - static_cast<double>(minimum);
   const auto scale = static_cast<float>(range / 15.0);
-  // The range of a group may be beyond f32: then halves, which are exact, take its place.
+  // If the range of a group exceeds f32, halved values are used, which are exact.
   const float unit = range > static_cast<double>(std::numeric_limits<float>::max()) ? 0.5f : 1.0f;
   const float low = minimum * unit, step = scale * unit;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -73,7 +73,7 @@ GroupScale quantize_int4(std::span<const float> values, uint8_t* codes) {
 GroupScale quantize_nf4(std::span<const float> values, uint8_t* codes) {
   const float scale = range_of(values).largest_magnitude();
   const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
-  const bool is_tiny = std::isinf(inverse);  // subnormal: divide instead
+  const bool is_tiny = std::isinf(inverse);  // subnormal scale: divide instead
   for (size_t i = 0; i < values.size(); ++i) {
     const float value = is_tiny ? values[i] / scale : values[i] * inverse;
     uint8_t code = 0;

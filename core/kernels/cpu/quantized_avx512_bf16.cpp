@@ -1,21 +1,21 @@
-// Input rows in bf16 times one panel of codes, with the AVX-512 bf16 dot product.
+// Multiplies bf16 input rows with one panel of codes, with the AVX-512 bf16 dot product.
 //
 // A step of a panel holds 8 inputs, four pairs, of 64 outputs. A pair becomes four registers of
-// bf16 weights, not yet scaled: codes of four bits by a word permutation, which looks at the five
-// lowest bits of each word, so that a table which holds the 16 numbers twice needs no mask; bytes
-// by widening them to f32, whose upper half is their bf16. Of four bits that is two instructions
-// for 32 weights and a shift for three in four of them, which keeps up with memory; arithmetic in
-// f32 takes twice as many for 16. (One row, codes in a core's L2, an AMD EPYC with 512-bit units:
-// 63 GB/s of codes where memory brings a core 57.)
-//   Up to four rows are multiplied as the codes come. Of more, the weights of a run of inputs are
-// put into a core's first cache, and row after row is multiplied with them. Codes of four bits
-// become weights while the first rows are multiplied with the run before, in time that dot products
-// leave; bytes go by permutations where the processor has them. (Cycles as shares of those of plain
-// bf16 weights, all in a core's L2, an AMD EPYC of family 26, by rows:
+// unscaled bf16 weights. Four-bit codes are looked up by a word permutation, which uses the five
+// lowest bits of each word; the table holds the 16 numbers twice, so no mask is needed. Bytes are
+// widened to f32, whose upper half is their bf16. Four-bit codes take two instructions for 32
+// weights, and a shift for three of the four pairs, which keeps up with memory; f32 arithmetic
+// takes twice as many for 16. (One row, codes in a core's L2, an AMD EPYC with 512-bit units: 63
+// GB/s of codes, while memory brings 57 to a core.)
+//   Up to four rows are multiplied as the codes are read. With more rows, the weights of a run of
+// inputs are written to L1, and row after row is multiplied with them. Four-bit codes are decoded
+// while the first rows are multiplied with the previous run, in time that the dot products leave;
+// bytes are decoded by permutations if the processor has them. (Cycles relative to plain bf16
+// weights, all in a core's L2, an AMD EPYC of family 26, by rows:
 //   rows                       12    16    32    64
 //   four bits, one by one    1.27  1.23  1.14  1.10
 //             meanwhile      1.13  1.12  1.09  1.08
-//   bytes by way of f32      1.32  1.25  1.13  1.08
+//   bytes through f32        1.32  1.25  1.13  1.08
 //         by permutations    1.24  1.19  1.10  1.05)
 #include <immintrin.h>
 
@@ -40,10 +40,10 @@ constexpr int kPairs = 4;    // of a step's inputs
 
 inline __m512bh as_bh(__m512i bits) { return reinterpret_cast<__m512bh>(bits); }
 
-// Codes of four bits.
+// Four-bit codes.
 class Nibbles {
  public:
-  // Whether a run is decoded while rows are multiplied with the one before, and its length.
+  // Whether a run is decoded while rows are multiplied with the previous one, and its length.
   static constexpr bool kDecodesMeanwhile = true;
   static constexpr int64_t kRunSteps = 16;
   static constexpr int64_t kStepBytes = 4 * 64;
@@ -54,8 +54,8 @@ class Nibbles {
     for (size_t i = 0; i < words.size(); ++i) words[i] = bf16(values[i % 16]).bits;
     table_ = _mm512_load_si512(words.data());
   }
-  // The pairs of a step, one after the other: shifted where they are, of three rows a third faster
-  // than anew for each pair.
+  // next() then gives the pairs of a step one after the other, by shifting them in registers: a
+  // third faster for three rows than loading them for each pair.
   void begin(const char* step) {
 #pragma GCC unroll 4
     for (int c = 0; c < kVectors; ++c) words_[c] = _mm512_load_si512(step + 64 * c);
@@ -65,19 +65,19 @@ class Nibbles {
     words_[c] = _mm512_srli_epi16(words_[c], 4);
     return weights;
   }
-  // Of any pair of a step's inputs, outputs 16 c to 16 c + 15.
+  // The weights of any pair of a step's inputs, outputs 16 c to 16 c + 15.
   [[nodiscard]] __m512i weight(const char* step, int pair, int c) const {
     __m512i words = _mm512_load_si512(step + 64 * c);
     if (pair > 0) words = _mm512_srli_epi16(words, static_cast<unsigned>(4 * pair));
     return _mm512_permutexvar_epi16(words, table_);
   }
-  // Of a pair, all of them: [4].
+  // Decodes all outputs of a pair: weights [4].
   void decode_pair(const char* step, int pair, __m512i* weights) const {
     _mm_prefetch(step + kFetchBytes + 64 * pair, _MM_HINT_T1);
 #pragma GCC unroll 4
     for (int c = 0; c < kVectors; ++c) weights[c] = weight(step, pair, c);
   }
-  // Of steps, [steps][4][4]; what follows them is fetched.
+  // Decodes steps to weights [steps][4][4] and prefetches what follows.
   void decode(const char* at, int64_t steps, __m512i* weights) const {
     for (int64_t step = 0; step < steps; ++step, at += kStepBytes)
 #pragma GCC unroll 4
@@ -89,10 +89,10 @@ class Nibbles {
   __m512i words_[kVectors];
 };
 
-// Codes of eight bits. Integers up to 127 have no more than bf16's eight bits.
+// Eight-bit codes. Integers up to 127 need no more than bf16's eight bits of precision.
 class Bytes {
  public:
-  static constexpr bool kDecodesMeanwhile = false;  // permutations of bytes lack registers then
+  static constexpr bool kDecodesMeanwhile = false;  // byte permutations would lack registers
   static constexpr int64_t kRunSteps = 24;
   static constexpr int64_t kStepBytes = 8 * 64;
 
@@ -119,7 +119,7 @@ class Bytes {
   const char* step_ = nullptr;
 };
 
-// The scales of a group of 16 outputs from `column` on.
+// The scales of a group for the 16 outputs from `column` on.
 inline __m512 scales_of(const QuantizedPanel& panel, int64_t group, int column) {
   if (panel.scales != nullptr) return _mm512_loadu_ps(panel.scales + group * 64 + column);
   const __m128i bytes =
@@ -129,14 +129,15 @@ inline __m512 scales_of(const QuantizedPanel& panel, int64_t group, int column) 
                          _mm512_set1_ps(panel.scale_mean));
 }
 
-// A group of a panel whose products are summed: what they are multiplied with.
+// The scale and minimum that the summed products of a group are multiplied with.
 struct Scaling {
   const QuantizedPanel& panel;
   int64_t group;
-  const float* x_sums;  // of the first of the rows, of this group; null but in int4
+  const float* x_sums;  // of the first row and this group; null except in int4
   int64_t x_stride;
 
-  // Of each row, adds scale * sum + minimum * (sum of inputs) to totals, 16 outputs from 16 c on.
+  // For each row, adds scale * sum + minimum * (sum of inputs) to totals, for 16 outputs from 16 c
+  // on.
   template <int kRows>
   void add(int c, const __m512 (&sum)[kRows], float (*totals)[64]) const {
     const __m512 scale = scales_of(panel, group, 16 * c);
@@ -205,7 +206,7 @@ inline Scaling scaling_of(const QuantizedTask& task, int64_t group, int64_t grou
           .x_stride = groups};
 }
 
-// As the codes come.
+// Multiplies with the codes as they are read.
 template <int kRows, typename Codes>
 void stream(const QuantizedTask& task) {
   const QuantizedPanel& panel = task.panel;
@@ -231,15 +232,15 @@ void stream(const QuantizedTask& task) {
   for (int r = 0; r < kRows; ++r) store_row(task.linear, r, totals[r]);
 }
 
-// A run of inputs of one group, whose weights lie in the first cache.
+// A run of inputs of one group, whose weights are in L1.
 struct Run {
   int64_t group = 0, first_step = 0, steps = 0;
-  bool is_first = false, is_last = false;  // of its group
+  bool is_first = false, is_last = false;  // first or last run of its group
 
   [[nodiscard]] int64_t end_step() const { return first_step + steps; }
 };
 
-// The run of at most `most` steps that begins at one; at the panel's end, one of no steps.
+// The run of at most `most` steps that begins at `step`; without steps at the panel's end.
 Run run_at(const QuantizedPanel& panel, int64_t step, int64_t most) {
   const int64_t group = step / panel.group_steps, first = group * panel.group_steps;
   const int64_t end = std::min(first + panel.group_steps, panel.steps);
@@ -251,7 +252,7 @@ Run run_at(const QuantizedPanel& panel, int64_t step, int64_t most) {
           .is_last = step + steps == end};
 }
 
-// A run whose codes become weights.
+// A run whose codes are being decoded.
 template <typename Codes>
 struct Decoding {
   const Codes& codes;
@@ -269,13 +270,13 @@ struct Decoding {
   }
 };
 
-// Rows that are multiplied with a run.
+// The rows that are multiplied with a run.
 struct RunRows {
   const __m512i* weights;  // [steps * 4][4]
   const uint32_t* x;       // [rows][...], the run's first word
   int64_t x_stride;        // words
   Scaling scaling;
-  float (*sums)[64];  // between the runs of a group
+  float (*sums)[64];  // sums kept between the runs of a group
   float (*totals)[64];
 
   void pass(int rows) {
@@ -308,7 +309,8 @@ inline void end_run(const Run& run, const RunRows& rows, const __m512 (&sum)[kVe
   }
 }
 
-// kRows rows of a run. Decoding meanwhile takes instructions that dot products leave room for.
+// Multiplies kRows rows with a run. With kDecodes, the next run is decoded in time that dot
+// products leave.
 template <int kRows, bool kDecodes, typename Codes>
 void multiply_run(const Run& run, const RunRows& rows, const Decoding<Codes>& ahead) {
   __m512 sum[kVectors][kRows];
@@ -335,7 +337,8 @@ void multiply_run(const Run& run, const RunRows& rows, const Decoding<Codes>& ah
   end_run<kRows>(run, rows, sum);
 }
 
-// All rows of a run, in groups of nearly equal size; beside the first the run to come is decoded.
+// Multiplies all rows with a run, in groups of nearly equal size; the next run is decoded during
+// the first group.
 template <typename Codes>
 void multiply_rows(const Run& run, RunRows rows, int count, const Decoding<Codes>& ahead) {
   const int groups = (count + kLinearRows - 1) / kLinearRows;
@@ -352,7 +355,7 @@ void multiply_rows(const Run& run, RunRows rows, int count, const Decoding<Codes
   ahead.decode_from(decodes ? run.steps : 0);
 }
 
-// Through the first cache.
+// Multiplies with weights that are staged in L1.
 template <typename Codes>
 void stage(const QuantizedTask& task) {
   const QuantizedPanel& panel = task.panel;

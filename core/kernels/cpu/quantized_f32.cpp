@@ -1,5 +1,5 @@
-// Panels of codes in f32 arithmetic, for every instruction set: times a few input rows, and
-// expanded to plain weights.
+// Panels of codes in f32 arithmetic, for every instruction set: multiplied with a few input rows,
+// or expanded to plain weights.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/quantized_f32.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -27,13 +27,13 @@ using Words = hn::Vec<WordTag>;
 constexpr int kN = static_cast<int>(hn::MaxLanes(Tag()));
 constexpr int kVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
-// The values of eight inputs of each of kN outputs, one input after the other.
+// The values of eight inputs of kN outputs each, one input after the other.
 template <WeightFormat kFormat>
 struct Step {
   static_assert(kFormat != WeightFormat::kNf4Double, "its codes are those of kNf4");
   static constexpr bool kIsBytes = kFormat == WeightFormat::kInt8;
 
-  // `at`: of int8, [8][64] bytes; else [64] words. Both from the first of the outputs on.
+  // `at`: int8: [8][64] bytes; otherwise [64] words; both begin at the first of the outputs.
   HWY_INLINE explicit Step(const void* at) : codes(at) {
     if constexpr (!kIsBytes) words = hn::LoadU(WordTag(), static_cast<const uint32_t*>(at));
   }
@@ -50,7 +50,7 @@ struct Step {
   }
 
  private:
-  // Of the lowest four bits.
+  // Decodes the lowest four bits.
   static HWY_INLINE Vec decoded(Words code) {
     const Tag d;
     const auto low = hn::And(code, hn::Set(WordTag(), 15u));
@@ -76,7 +76,7 @@ struct Step {
   Words words = hn::Zero(WordTag());
 };
 
-// Where the codes of a step stand, from output `column` on.
+// The codes of a step, from output `column` on.
 template <WeightFormat kFormat>
 HWY_INLINE const uint8_t* codes_of(const QuantizedPanel& panel, int64_t step, int column) {
   constexpr bool kIsBytes = Step<kFormat>::kIsBytes;
@@ -106,7 +106,7 @@ HWY_INLINE void multiply_inputs(const Step<kFormat>& values, const float* x, int
   }
 }
 
-// Adds the products of a group, not yet scaled, of kVectors vectors of outputs.
+// Adds a group's unscaled products for kVectors vectors of outputs.
 template <WeightFormat kFormat, int kRows>
 HWY_INLINE void multiply_group(const QuantizedTask& task, int64_t first_step, int64_t end_step,
                                int column, Vec (&sum)[kRows][kVectors]) {
@@ -124,7 +124,7 @@ HWY_INLINE void multiply_group(const QuantizedTask& task, int64_t first_step, in
   }
 }
 
-// Adds what the groups of a panel give kVectors vectors of outputs to `sums`.
+// Adds the scaled sums of all groups of a panel, for kVectors vectors of outputs, to `sums`.
 template <WeightFormat kFormat, int kRows>
 HWY_INLINE void columns(const QuantizedTask& task, int column, float (*sums)[64]) {
   const Tag d;
@@ -165,7 +165,7 @@ void multiply_rows(const QuantizedTask& task) {
                             [&](auto rows) { multiply<kFormat, decltype(rows)::value>(task); });
 }
 
-// Calls fn with the constant of the format whose codes the panel has.
+// Calls fn with the constant of the panel's code format.
 template <typename Fn>
 HWY_INLINE void with_codes(WeightFormat format, Fn&& fn) {
   if (format == WeightFormat::kInt8) {
@@ -181,14 +181,13 @@ void QuantizedPanelF32(const QuantizedTask& task) {
   with_codes(task.panel.format, [&](auto format) { multiply_rows<decltype(format)::value>(task); });
 }
 
-// The upper half of each word is the bf16 nearest to the value; halfway, that of larger magnitude.
+// Makes the upper half of each word the nearest bf16; halfway cases round away from zero.
 HWY_INLINE Words to_bf16(Vec value) {
   const WordTag d;
   return hn::Add(hn::BitCast(d, value), hn::Set(d, 0x8000u));
 }
 
-// Writes two inputs that follow one another, of kN outputs: `out` is where those of the first
-// begin.
+// Writes two consecutive inputs of kN outputs; `out` is where the first one's begin.
 template <bool kIsBf16>
 HWY_INLINE void store_pair(Vec even, Vec odd, void* out) {
   const Tag d;
@@ -203,11 +202,11 @@ HWY_INLINE void store_pair(Vec even, Vec odd, void* out) {
   }
 }
 
-// Inputs kInput to 7 of a step, from `out` on.
+// Writes inputs kInput to 7 of a step, from `out` on.
 template <int kInput, bool kIsBf16, WeightFormat kFormat>
 HWY_INLINE void expand_inputs(const Step<kFormat>& values, Vec scale, Vec minimum, float* out) {
   if constexpr (kInput < kStepInputs) {
-    // Without a minimum, minimum is 0, and adding it changes nothing.
+    // Without minimums, `minimum` is 0.
     const Vec even = hn::MulAdd(scale, values.template value<kInput>(), minimum);
     const Vec odd = hn::MulAdd(scale, values.template value<kInput + 1>(), minimum);
     store_pair<kIsBf16>(even, odd, out);
@@ -215,7 +214,7 @@ HWY_INLINE void expand_inputs(const Step<kFormat>& values, Vec scale, Vec minimu
   }
 }
 
-// One group of kN outputs.
+// Expands one group of kN outputs.
 template <WeightFormat kFormat, bool kIsBf16>
 HWY_INLINE void expand_group(const QuantizedPanel& panel, int64_t group, int64_t end_step,
                              int column, float* out) {

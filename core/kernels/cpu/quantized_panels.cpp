@@ -20,13 +20,13 @@ void QuantizedPanels::read_block(int64_t first_row, int64_t end_row, int64_t fir
     for (int64_t col = first_col; col < end_col; ++col) *out++ = matrix_.value_at(row, col);
 }
 
-// Shares of the time of plain bf16 weights, [11264, 2048] from memory, one thread of an AMD EPYC
-// with AVX512-BF16 beside other programs, by rows:
+// Time relative to plain bf16 weights, [11264, 2048] from memory, one thread of an AMD EPYC with
+// AVX512-BF16 beside other programs, by rows:
 //   rows    1     4     8
 //   int4  0.29  0.42  0.60
 //   int8  0.51  0.60  0.84
-// Of more rows arithmetic is the limit, and codes take some of it: see quantized_avx512_bf16.cpp.
-// Expanded, 128 rows take 1.05 (int4) and 1.08 (int8).
+// With more rows computing is the limit, and decoding takes part of it: see
+// quantized_avx512_bf16.cpp. Expanded, 128 rows take 1.05 (int4) and 1.08 (int8).
 void QuantizedPanels::apply(const LinearCall& call, int64_t first, int64_t end,
                             LinearWorkspace& workspace, const Context& context) const {
   const Outputs outputs{.first = first, .end = end};
@@ -52,7 +52,7 @@ void QuantizedPanels::expand_to(int64_t index, void* out, Isa isa) const {
   const int64_t words = panel_words(cols(), input_dtype());
   const bool is_bf16 = input_dtype() == DType::kBF16;
   expand_panel(matrix_.panel(index), words * (is_bf16 ? 2 : 1), input_dtype(), out, isa);
-  // Inputs beyond the matrix' are zeros, whatever their code stands for: a product may read them.
+  // Zeroes the inputs beyond the matrix', whatever their codes are: a product may read them.
   auto* rows = static_cast<uint32_t*>(out);
   int64_t filled = cols();  // words
   if (is_bf16) {
@@ -87,7 +87,7 @@ bool QuantizedPanels::multiply(const LinearCall& call, const Outputs& outputs,
                                LinearWorkspace& workspace, const Context& context) const {
   const DType dtype = input_dtype();
   if (context.isa < (dtype == DType::kBF16 ? Isa::kAvx512Bf16 : Isa::kAvx512)) return false;
-  if (outputs.first % kPanelOutputs != 0) return false;  // a product begins at a panel
+  if (outputs.first % kPanelOutputs != 0) return false;  // products begin at a panel
   const TiledProduct product(
       call, {.n = outputs.end - outputs.first, .k = cols(), .dtype = dtype, .are_made = true},
       *workspace.products);

@@ -1,4 +1,4 @@
-// Products with weights that are codes: of few rows as the codes come from memory, of many with
+// A weight store of codes: few rows are multiplied with the codes as these are read, many with
 // panels expanded to plain weights.
 #pragma once
 
@@ -25,18 +25,18 @@ class QuantizedPanels final : public WeightStore {
              const Context& context) const override;
 
  private:
-  // With the codes as they come from memory.
+  // Multiplies with the codes as they are read.
   void stream(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
               const Context& context) const;
-  // Tile by tile of oneDNN's, whose weights are expanded first; false where it has no fast product.
+  // Expands and multiplies tile by tile with oneDNN; returns false if it has no fast product.
   [[nodiscard]] bool multiply(const LinearCall& call, const Outputs& outputs,
                               LinearWorkspace& workspace, const Context& context) const;
   void multiply_tile(const TiledProduct& product, int64_t output_tile, int64_t first_panel,
                      AlignedBuffer& weights, AlignedBuffer& scratch, Isa isa) const;
-  // Panel by panel, each expanded, through the kernels of plain weights.
+  // Expands panel by panel and uses the kernels of plain weights.
   void expand(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
               const Context& context) const;
-  // [words][64] at `out`: the panel as one of plain weights in input_dtype().
+  // Writes the panel to `out` as [words][64] plain weights in input_dtype().
   void expand_to(int64_t index, void* out, Isa isa) const;
 
   CodedMatrix matrix_;

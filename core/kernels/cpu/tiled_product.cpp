@@ -11,29 +11,29 @@ constexpr int64_t kPanel = 64;  // outputs of a panel of weights
 
 constexpr int64_t tiles_of(int64_t length, int64_t tile) { return (length + tile - 1) / tile; }
 
-// Of the last tile, 1 to `tile`.
+// Length of the last tile, 1 to `tile`.
 constexpr int64_t rest_of(int64_t length, int64_t tile) { return (length - 1) % tile + 1; }
 
 void add_row(const float* tile, int64_t outputs, float* out) {
   for (int64_t i = 0; i < outputs; ++i) out[i] += tile[i];
 }
 
-// Few rows: the weights are streamed, so tiles are as long as keeps every thread of a large machine
-// busy, and no shorter than what takes some 10 us, since oneDNN needs 2 us for each.
+// With few rows the weights are streamed. Tiles are long, but short enough to keep every thread of
+// a large machine busy; at least 10 us of work each, since oneDNN needs 2 us for each.
 TileShape tile_of_few_rows(int64_t m, int64_t n, int64_t k) {
   constexpr int64_t kWantedTiles = 64, kLeastProducts = 1 << 20, kMostOutputs = 1 << 16;
   const int64_t least = kLeastProducts / (m * k) + 1;
   int64_t outputs = std::min(std::max(n / kWantedTiles, least), kMostOutputs / m);
-  if (outputs >= n && m * n * k >= kLeastProducts / 2) outputs = n / 2;  // two threads at least
+  if (outputs >= n && m * n * k >= kLeastProducts / 2) outputs = n / 2;  // for at least two threads
   return {.rows = m, .outputs = tiles_of(std::max<int64_t>(outputs, 1), kPanel) * kPanel};
 }
 
 }  // namespace
 
-// 256 x 256 outputs, against one product on the whole shape, m 8 to 2048, n and k 2048 and 5632,
-// bf16: 0.99 to 1.01 of its time (one thread of a Xeon with AVX512-BF16); 128 x 128: 1.03. Small
-// shapes are cut further, so that several threads have something to do, but not below what takes
-// some microseconds.
+// Tiles of 256 x 256 outputs take 0.99 to 1.01 of the time of one product on the whole shape (m 8
+// to 2048, n and k 2048 and 5632, bf16, one thread of a Xeon with AVX512-BF16); 128 x 128: 1.03.
+// Small shapes are divided further, so that several threads have work, but not below a few
+// microseconds.
 TileShape tile_shape(int64_t m, int64_t n, int64_t k, int64_t weight_bytes) {
   constexpr int64_t kMost = 256, kLeastRows = 32, kFewRows = 64, kWantedTiles = 16;
   constexpr int64_t kLeastProducts = 1 << 19, kCachedBytes = 1 << 20;
@@ -58,7 +58,7 @@ namespace {
 TileShape shape_of(int64_t m, const ProductWeights& w) {
   if (!w.are_made)
     return tile_shape(m, w.n, w.k, w.n * w.k * static_cast<int64_t>(size_of(w.dtype)));
-  // As of a matrix that no cache holds, and cut along the outputs for the threads to share.
+  // Divided like a matrix that no cache holds, and along the outputs so that threads share them.
   TileShape shape = tile_shape(m, w.n, w.k, std::numeric_limits<int64_t>::max());
   constexpr int64_t kWantedTiles = 16, kMadeBytes = 1 << 19;
   const int64_t output_bytes = w.k * static_cast<int64_t>(size_of(w.dtype));

@@ -41,7 +41,7 @@ HWY_INLINE void columns(const WeightedSum& task, int64_t first) {
 template <typename T>
 void add(const WeightedSum& task) {
   int64_t c = 0;
-  if constexpr (!std::is_same_v<T, f16>) {  // f16, which only caches hold, goes one by one
+  if constexpr (!std::is_same_v<T, f16>) {  // f16, which only caches have, is done one by one
     for (; c + 4 * kN <= task.head_dim; c += 4 * kN) columns<4, T>(task, c);
     for (; c + kN <= task.head_dim; c += kN) columns<1, T>(task, c);
   }

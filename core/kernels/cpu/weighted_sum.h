@@ -1,4 +1,4 @@
-// Values of tokens, summed with weights: the unit of work of applying an attention map row by row.
+// Weighted sums of values: the unit of work of applying an attention map row by row.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace reprise::kernels::cpu {
 struct WeightedSum {
   const float* weights = nullptr;  // [tokens]
   const void* values = nullptr;    // [tokens, head_dim]
-  DType dtype = DType::kF32;       // of values
+  DType dtype = DType::kF32;       // dtype of values
   int64_t tokens = 0, head_dim = 0;
   float* sum = nullptr;  // [head_dim]
 };
 
 void add_weighted(const WeightedSum& task, Isa isa);
 
-// sum = sum over i of weights[i] * values[i], in the order of i: of vectors that lie apart.
+// sum = sum over i of weights[i] * values[i], in the order of i, for vectors at separate addresses.
 struct GatheredSum {
   const float* weights = nullptr;       // [count]
   const void* const* values = nullptr;  // [count]  each [head_dim]
-  DType dtype = DType::kF32;            // of all values
+  DType dtype = DType::kF32;            // dtype of all values
   int64_t count = 0, head_dim = 0;
   float* sum = nullptr;  // [head_dim]
 };

@@ -1,4 +1,4 @@
-// SiLU and GELU, alone or gating: a thread for each element.
+// SiLU and GELU, plain or gated: one thread per element.
 #include "core/kernels/cuda/activation.cuh"
 
 #include <cmath>
@@ -24,15 +24,16 @@ __device__ __forceinline__ float activate(float x) {
   if constexpr (kKind == ActivationKind::kSilu) {
     return x * sigmoid(x);
   } else if constexpr (kKind == ActivationKind::kGelu) {
-    return 0.5f * x * erfcf(-0.70710678118f * x);  // 1 + erf would cancel for negative x
+    // by erfc, because 1 + erf cancels for negative x
+    return 0.5f * x * erfcf(-0.70710678118f * x);
   } else {
     // (1 + tanh u) / 2 = sigmoid(2 u)
     return x * sigmoid(1.59576912161f * fmaf(x * x * x, 0.044715f, x));
   }
 }
 
-// Grid: rows * cols elements, 256 a block. Reads each input once (two where gated) and writes each
-// output once: memory bandwidth is the limit. An output replaces the input of its own thread only.
+// Grid: rows * cols elements, 256 a block. Reads each input once (two if gated) and writes each
+// output once: memory bandwidth is the limit. An output overwrites only its own thread's input.
 template <ActivationKind kKind, typename T>
 __global__ void __launch_bounds__(kThreads) activate_elements(const ActivationCall call) {
   const int64_t index = item_index();

@@ -1,4 +1,4 @@
-// The MLP's non-linearities on the device.
+// The MLP's activation functions on the device.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,7 @@
 
 namespace reprise::kernels::cuda {
 
-// ActivationCall::run() on `stream`: its pointers are the device's, and `dtype` may be f16 too.
+// ActivationCall::run() on `stream`, with device pointers; `dtype` may also be f16.
 void activation(const ActivationCall& call, cudaStream_t stream);
 
 }  // namespace reprise::kernels::cuda

@@ -1,4 +1,4 @@
-// Attention over caches of bf16.
+// Attention over bf16 caches.
 #include "core/kernels/cuda/attention_launch.cuh"
 
 namespace reprise::kernels::cuda {

@@ -1,4 +1,4 @@
-// Attention over caches of f16.
+// Attention over f16 caches.
 #include "core/kernels/cuda/attention_launch.cuh"
 
 namespace reprise::kernels::cuda {

@@ -1,38 +1,37 @@
 // The attention kernel: one source for few rows over long segments (decode), for many rows over a
 // shared segment, and for prefill.
 //
-// Which tile takes which task (core/kernels/cuda/tiles.h chooses by what is computed and moved):
+// Tasks of each tile (core/kernels/cuda/tiles.h chooses by operations and bytes):
 //   16 lanes   private and paged segments in decode: a row's query heads of one kv head fill a
 //              product's 16 rows. Memory is the limit, so four warps take different keys of each
-//              tile, two or three tiles are on their way, and long segments are cut into parts.
+//              tile, two or three tiles are being copied, and long segments are cut into parts.
 //   64 lanes   shared segments [ChunkAttention's chunks, RelayAttention's system segment] with the
 //              rows of a batch, and the uncached tokens of short prompts: keys are read once for 64
 //              lanes, and the products cost less than the bytes.
-//   128 lanes  prefill and large batches: each key that reaches shared memory serves 128 lanes. The
-//              products are the limit, or what feeds them: eight warps of 16 lanes each read the
-//              whole tile, 9 * 4 K d bytes through shared memory where A100 multiplies as fast as
-//              that and H100 twice as fast. So sm_90a has a shape by_warpgroups as well: wgmma
-//              reads a tile once for 64 lanes, 3 * 4 K d bytes. It waits for a device to show that
-//              it pays.
+//   128 lanes  prefill and large batches: each key in shared memory serves 128 lanes. The limit is
+//              the products or the reads of shared memory: eight warps of 16 lanes each read the
+//              whole tile, 9 * 4 K d bytes; A100 multiplies as fast as that, H100 twice as fast. So
+//              sm_90a also has a shape by_warpgroups: wgmma reads a tile once for 64 lanes,
+//              3 * 4 K d bytes. It is not used until a device shows that it pays.
 //
-// A block, of one task and one kv head:
-//   ring       keys and values of the next stages - 1 tiles are under way (cp.async) while one is
-//              computed; one barrier a tile says both that its bytes are there and that the stage
-//              that is filled next is no longer read.
+// A block computes one task and one kv head:
+//   ring       keys and values of the next stages - 1 tiles are copied (cp.async) while one is
+//              computed. One barrier a tile tells that its bytes have arrived and that the stage to
+//              be filled next is no longer read.
 //   scores     S = q k^T by mma.sync m16n8k16, operands by ldmatrix, sums in f32. The queries stay
 //              in registers as fragments.
 //   softmax    online, base 2: m grows, older sums are scaled by 2^(m_old - m_new). Scores are
 //              multiplied by scale * log2(e) and rounded before m is subtracted: a fused
-//              2^(s * scale - m) would leave the rounding error of m * scale, which for scores of
+//              2^(s * scale - m) would keep the rounding error of m * scale, which for scores of
 //              10^9 is more than 2^60.
 //   output     O = O * correction + P v by mma.sync, weights rounded to the cache's type.
-//   end        finished rows go to the output, others as partial results. Several key warps first
-//              meet in shared memory, in the order of the warps: no atomics, the same bits each
-//              time.
+//   end        finished rows go to the output, others become partial results. Several key warps
+//              first merge in shared memory, in the order of the warps: no atomics, always the same
+//              bits.
 //
-// Per block of head size d, L lanes and K keys: reads 4 K d bytes of keys and values and L d
-// queries; writes L d results; 4 L K d FLOPs, L K exponentials. What that takes at least is in
-// roofline.h, what whole tiles add in tiled_work() of schedule.h.
+// Per block with head size d, L lanes and K keys: reads 4 K d bytes of keys and values and L d
+// queries; writes L d results; 4 L K d FLOPs, L K exponentials. roofline.h gives the least time of
+// these, tiled_work() of schedule.h what whole tiles add.
 #pragma once
 
 #include "core/kernels/cuda/attention_tile.cuh"
@@ -40,10 +39,10 @@
 
 namespace reprise::kernels::cuda {
 
-// Where one lane's result goes, from column 0 on.
+// The place of one lane's result, from column 0 on.
 struct LaneOutput {
-  int64_t element = 0;  // of the output, or of the partial results
-  int64_t entry = 0;    // of the partial results
+  int64_t element = 0;  // element of the output, or of the partial results
+  int64_t entry = 0;    // entry of the partial results
 };
 
 template <class Tile>
@@ -73,14 +72,14 @@ __device__ __forceinline__ void store_pair(void* data, DType dtype, int64_t elem
   }
 }
 
-// What the sums of a lane are multiplied by where its task finishes rows. Taken once a lane: for
-// each column the compiler would divide anew.
+// The factor of a lane's sums when its task finishes rows. Computed once a lane, because the
+// compiler would divide for each column.
 __device__ __forceinline__ float finishing_factor(const AttentionTask& task, float n) {
-  if (task.is_alone == 0 || n == 0.0f) return 0.0f;  // partial sums are not multiplied
-  return 1.0f / n;                                   // a NaN is not 0: it stays
+  if (task.is_alone == 0 || n == 0.0f) return 0.0f;  // partial sums are not scaled
+  return 1.0f / n;                                   // NaN is not 0, so it stays NaN
 }
 
-// Columns `column` and `column` + 1 of a lane whose sums are complete.
+// Stores columns `column` and `column` + 1 of a lane whose sums are complete.
 __device__ __forceinline__ void store_columns(const AttentionCall& call, const AttentionTask& task,
                                               const LaneOutput& to, int column, float a, float b,
                                               float factor) {
@@ -99,7 +98,7 @@ __device__ __forceinline__ void store_sums(const AttentionCall& call, const Atte
   call.partial_n[to.entry] = n;
 }
 
-// Results of a block whose warps have lanes of their own, from registers.
+// Stores from registers the results of a block whose warps have separate lanes.
 template <class Tile>
 __device__ __forceinline__ void store_lanes(const AttentionCall& call, const AttentionTask& task,
                                             const ThreadLane (&lanes)[2],
@@ -119,10 +118,10 @@ __device__ __forceinline__ void store_lanes(const AttentionCall& call, const Att
   }
 }
 
-// What the key warps of a block leave to each other in shared memory, where the ring was.
+// Results that the key warps of a block exchange in shared memory, in place of the ring.
 template <class Tile>
 struct KeyWarpSums {
-  // 8 floats more than a multiple of 16: the 16 threads of a half warp store pairs to all 32 banks.
+  // A multiple of 16, plus 8 floats: the 16 threads of a half warp store pairs to all 32 banks.
   static constexpr int kPitch = Tile::kHeadDim + 8;
   static constexpr int kWarps = Tile::kKeyWarps;
 
@@ -150,7 +149,7 @@ __device__ __forceinline__ void leave_sums(const ThreadLane (&lanes)[2], int key
   }
 }
 
-// [ChunkAttention eq. 2] over the block's key warps, two columns of a lane at a time.
+// Merges the key warps of the block, two columns of a lane at a time. [ChunkAttention eq. 2]
 template <class Tile>
 __device__ __forceinline__ void merge_sums(const AttentionCall& call, const AttentionTask& task,
                                            int kv_head, const KeyWarpSums<Tile>& sums) {
@@ -174,8 +173,9 @@ __device__ __forceinline__ void merge_sums(const AttentionCall& call, const Atte
   }
 }
 
-// Grid: a block for each task of call.tasks and kv head, kv heads fastest: a paged block's heads
-// follow one another in memory. Block: Tile::kThreads. Dynamic shared memory: Tile::kSharedBytes.
+// Grid: a block for each task of call.tasks and kv head, kv heads fastest because a paged block's
+// heads follow one another in memory. Block: Tile::kThreads. Dynamic shared memory:
+// Tile::kSharedBytes.
 template <class Tile>
 __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   using T = typename Tile::T;
@@ -197,7 +197,7 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   const auto stage_of = [&](int tile) {
     return ring + tile % Tile::kStages * Tile::kStageElements;
   };
-  const auto begin_tile = [&](int tile) {  // a group for each, though it be empty
+  const auto begin_tile = [&](int tile) {  // an empty group for each missing tile
     if (tile < tiles)
       copy_keys<Tile>(call, task, keys, values, task.first_key + tile * Tile::kKeys,
                       stage_of(tile));
@@ -205,7 +205,7 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   };
 
   for (int tile = 0; tile < Tile::kStages - 1; ++tile) begin_tile(tile);
-  T* const queries = stage_of(Tile::kStages - 1);  // the one stage that is not under way
+  T* const queries = stage_of(Tile::kStages - 1);  // the only stage that is not being filled
   copy_queries<Tile>(call, task, kv_head, queries);
   const ThreadLane lanes[2] = {
       thread_lane(call, task, kv_head, 16 * lane_warp + g),
@@ -220,7 +220,7 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
     if constexpr (Tile::kByWarpgroups) fence_async_proxy();
     __syncthreads();
     begin_tile(tile + Tile::kStages - 1);
-    const int first = key_warp * Tile::kWarpKeys;                      // of the tile
+    const int first = key_warp * Tile::kWarpKeys;                      // within the tile
     const T* const tile_keys = stage_of(tile) + first * Tile::kPitch;  // warpgroups: 0
     WarpScores<Tile> scores;
     multiply_keys<Tile>(state, tile_keys, scores);
@@ -234,14 +234,14 @@ __device__ __forceinline__ void attention_block(const AttentionCall& call) {
   } else {
     static_assert(sizeof(KeyWarpSums<Tile>) <= Tile::kSharedBytes);
     auto& sums = *reinterpret_cast<KeyWarpSums<Tile>*>(ring);
-    __syncthreads();  // the ring is no longer read; what was under way has come: see the last wait
+    __syncthreads();  // the ring is no longer read, and all copies have arrived by the last wait
     leave_sums<Tile>(lanes, key_warp, state, sums);
     __syncthreads();
     merge_sums<Tile>(call, task, kv_head, sums);
   }
 }
 
-// Code for sm_90a alone is empty elsewhere: nobody launches it there.
+// Kernels for sm_90a are empty on other architectures, where nobody launches them.
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     attention_kernel(AttentionCall call) {

@@ -1,5 +1,5 @@
 // Starts the compiled attention kernel that a launch of the schedule names. Included by one source
-// for each type of cache, so that the two compile beside one another.
+// file for each cache type, so that these compile in parallel.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ void with_shape(int shape, std::index_sequence<kIndices...>, Use&& use) {
 
 }  // namespace detail
 
-// T is the caches' type.
+// T is the type of the caches.
 template <typename T>
 void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
                   cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Attention maps by tensor cores: a block for 64 rows of a head, a warp for 16 of them; keys or
+// Attention maps with tensor cores. A block computes 64 rows of a head, a warp 16 of them; keys or
 // values pass through shared memory, 64 at a time.
 #include "core/kernels/cuda/attention_map.cuh"
 
@@ -18,7 +18,8 @@ namespace reprise::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kBlocksOfSm = 4;  // at least: up to 128 registers, with which nothing is spilled
+// at least; allows up to 128 registers, with which nothing is spilled
+constexpr int kBlocksOfSm = 4;
 constexpr int kWarpRows = 16;
 constexpr int kKeys = 64;
 constexpr int kFragment = 16;  // the product's inner length
@@ -26,15 +27,15 @@ constexpr float kMasked = -INFINITY;
 
 static_assert(kThreads / kWarp * kWarpRows == kMapTileRows);
 
-// Keys or values of a head, one after the other. 8 rows that stand 16 bytes more than a multiple of
-// 128 apart lie in different banks.
+// Keys or values of a head, token by token. The distance between rows is a multiple of 128 bytes
+// plus 16, so that 8 rows lie in different banks.
 template <typename T, int kHeadDim>
 struct TokenRows {
   static constexpr int kStride = kHeadDim + 8;
   alignas(16) T elements[kKeys * kStride];
 
-  // `tokens` of them, which lie one after the other in the cache; the others become 0, since
-  // 0 * NaN would reach the sums. All threads call it; they may read when it returns.
+  // Loads `tokens` rows, which follow one another in the cache; the other rows become 0, since 0 *
+  // NaN would reach the sums. All threads call it and may read when it returns.
   __device__ void load(const T* from, int tokens) {
     constexpr int kChunks = kHeadDim / 8;
     __syncthreads();
@@ -49,7 +50,7 @@ struct TokenRows {
   }
 };
 
-// The rows of a warp, and what its lanes have of a fragment's: rows g and g + 8, columns 2 t and
+// The rows of a warp, and the part of a fragment that a lane has: rows g and g + 8, columns 2 t and
 // 2 t + 1 (ptx.cuh).
 struct WarpRows {
   int first, end;  // rows of the step
@@ -61,7 +62,7 @@ struct WarpRows {
         lane(static_cast<int>(threadIdx.x) % kWarp),
         g(lane / 4),
         t(lane % 4) {}
-  // Of element i of a fragment's sums.
+  // Row and column of element i of a fragment of sums.
   [[nodiscard]] __device__ int row(int i) const { return first + g + i / 2 * 8; }
   [[nodiscard]] __device__ int column(int i) const { return 2 * t + i % 2; }
 };
@@ -85,7 +86,8 @@ __global__ void __launch_bounds__(kThreads) expand_entries(const ExpandMap call)
   reinterpret_cast<__nv_bfloat16*>(call.map)[row * call.keys + key] = weight;
 }
 
-// fn(run, first, tokens) for the keys that rows of the tile see, up to 64 of a run at a time.
+// Calls fn(run, first, tokens) for the keys that rows of the tile see, at most 64 of a run at a
+// time.
 template <typename Fn>
 __device__ void for_keys(const MapKeys& of, const MapTile& tile, Fn&& fn) {
   for (int r = tile.first_run; r < tile.end_run; ++r) {
@@ -105,7 +107,8 @@ __device__ float alibi(const ComputeMap& call, float slope, int key, int query) 
   return call.factor * (rounded(key) - rounded(query));
 }
 
-// Of the warp's rows, which its lanes have written: scores become weights, what was masked 0.
+// For the warp's rows, whose scores its lanes have written: turns scores into weights, masked ones
+// into 0.
 __device__ void softmax_rows(const ComputeMap& call, const WarpRows& rows, int64_t head) {
   for (int row = rows.first; row < min(rows.first + kWarpRows, rows.end); ++row) {
     float* weights = call.map + (head * call.rows + row) * call.keys;
@@ -118,13 +121,13 @@ __device__ void softmax_rows(const ComputeMap& call, const WarpRows& rows, int64
       n += weights[k];
     }
     n = warp_sum(n);
-    if (n == 0.0f) continue;  // no key was seen; a NaN goes on
+    if (n == 0.0f) continue;  // no key was seen; NaN passes
     for (int64_t k = rows.lane; k < call.keys; k += kWarp) weights[k] /= n;
   }
 }
 
-// Grid: x tiles, y heads. Reads the tile's queries once and the keys once a tile, writes and reads
-// the map's f32 three times (mostly L2): its bytes are the limit, not the products.
+// Grid: x tiles, y heads. Reads the tile's queries once and the keys once a tile; writes and reads
+// the map's f32 values three times (mostly in L2). The map's bytes are the limit, not the products.
 template <typename T, int kHeadDim>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm) compute_tile(const ComputeMap call) {
   using Rows = TokenRows<T, kHeadDim>;
@@ -180,10 +183,10 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm) compute_tile(const Comp
   softmax_rows(call, rows, head);
 }
 
-// Weights of a row of the map, for one head.
+// The weights of a row of the map, for one head.
 struct RowWeights {
   const ApplyMap& call;
-  int64_t at;  // of key 0
+  int64_t at;  // element of key 0
   float scale;
 
   __device__ RowWeights(const ApplyMap& of, int64_t head, int64_t row)
@@ -213,8 +216,8 @@ __device__ void put(const ApplyMap& call, int64_t at, float value) {
   }
 }
 
-// Grid: x tiles, y heads. Reads the map and the tile's output once, and the values once a tile: the
-// map's bytes are the limit.
+// Grid: x tiles, y heads. Reads the map once and the values once a tile, and writes the tile's
+// output: the map's bytes are the limit.
 template <typename T, int kHeadDim>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm) apply_tile(const ApplyMap call) {
   using Rows = TokenRows<T, kHeadDim>;
@@ -223,7 +226,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm) apply_tile(const ApplyM
   const MapTile tile = call.of.tiles[blockIdx.x];
   const int64_t head = blockIdx.y;
   const WarpRows rows(tile);
-  // Rows behind the last one read what the last one does, and write nothing.
+  // Rows beyond the last one read the last row's weights and write nothing.
   const int last = rows.end - 1;
   const int upper = min(rows.row(0), last), lower = min(rows.row(2), last);
   const RowWeights of_upper(call, head, upper - call.first_row);
@@ -268,7 +271,7 @@ void with_head_dim(int64_t head_dim, std::index_sequence<kIndices...>, Use&& use
   with_constant<kHeadDims[kIndices]...>(static_cast<int>(head_dim), std::forward<Use>(use));
 }
 
-// use(T{}, constant of the head size) for what the keys are.
+// Calls use(T{}, constant of the head size) for the keys' type.
 template <typename Use>
 void visit_keys(const MapKeys& of, Use&& use) {
   require_head_dim(of.head_dim);

@@ -11,49 +11,49 @@ namespace reprise::kernels::cuda {
 
 // Consecutive keys of one block.
 struct MapRun {
-  // Of the first one: layer 0, head 0.
+  // The first key and value: layer 0, head 0.
   const void* keys = nullptr;
   const void* values = nullptr;
   int64_t layer_stride = 0, head_stride = 0;  // in elements
-  int32_t first_key = 0;                      // its number in the rows' order
+  int32_t first_key = 0;                      // index of the first key in the rows' order
   int32_t tokens = 0;
-  int32_t position = 0;  // of the first one
+  int32_t position = 0;  // position of the first key
 };
 
-// Neighbouring rows that read the same runs, at most kMapTileRows.
+// Neighbouring rows that read the same runs, at most kMapTileRows of them.
 inline constexpr int kMapTileRows = 64;
 struct MapTile {
   int32_t first_row = 0, end_row = 0;
   int32_t first_run = 0, end_run = 0;
-  int32_t seen = 0;  // the most that a row of the tile sees
+  int32_t seen = 0;  // largest number of keys that a row of the tile sees
 };
 
-// What rows read, with arrays of the device.
+// The keys and values that rows read; all arrays are in device memory.
 struct MapKeys {
   const MapRun* runs = nullptr;
   const MapTile* tiles = nullptr;
   int64_t tile_count = 0;
-  const int32_t* seen = nullptr;  // [rows]  of their runs' keys, those numbered below
+  const int32_t* seen = nullptr;  // [rows]  the row sees the keys of its runs below this index
   DType dtype = DType::kBF16;     // bf16 or f16
   int64_t layer = 0;
   int64_t heads = 0, kv_heads = 0;
-  int64_t head_dim = 0;  // of kHeadDims
+  int64_t head_dim = 0;  // one of kHeadDims
 };
 
 // kernels::attention_map() of the tiles' rows. Queries are rounded to the cache's type; products of
-// 16-bit numbers are exact, scores and weights f32.
+// 16-bit numbers are exact, scores and weights are f32.
 struct ComputeMap {
   MapKeys of;
-  const float* q = nullptr;  // of (row, head) at row * q_row_stride + head * head_dim
+  const float* q = nullptr;  // (row, head) at row * q_row_stride + head * head_dim
   int64_t q_row_stride = 0;
   float scale = 1.0f;
-  int64_t window = 0;                  // > 0: keys that far back are not seen
+  int64_t window = 0;                  // > 0: keys at this distance and further are not seen
   const float* slopes = nullptr;       // [heads], or null: no ALiBi
   bool rounded_to_bf16 = false;        // AlibiView
   float factor = 1.0f;                 // AlibiView
   const int32_t* positions = nullptr;  // [rows]
-  const float* bias = nullptr;         // as map, or null
-  float* map = nullptr;                // of (head, row, key) at (head * rows + row) * keys + key
+  const float* bias = nullptr;         // laid out as map, or null
+  float* map = nullptr;                // (head, row, key) at (head * rows + row) * keys + key
   int64_t rows = 0, keys = 0;
 };
 void compute_map(const ComputeMap& call, cudaStream_t stream);
@@ -61,9 +61,9 @@ void compute_map(const ComputeMap& call, cudaStream_t stream);
 // kernels::apply_map() of the tiles' rows. Weights are rounded to the cache's type; sums are f32.
 struct ApplyMap {
   MapKeys of;
-  // As MapView has them, on the device; row 0 of it is first_row of the step.
+  // The map as in MapView, in device memory. Its row 0 is row first_row of the step.
   const void* map = nullptr;
-  DType map_dtype = DType::kF32;  // f32 or bf16; counts for nothing where there are row_scales
+  DType map_dtype = DType::kF32;  // f32 or bf16; ignored with row_scales
   int64_t head_stride = 0, row_stride = 0;
   const float* row_scales = nullptr;
   int64_t scale_head_stride = 0;
@@ -73,8 +73,8 @@ struct ApplyMap {
 };
 void apply_map(const ApplyMap& call, cudaStream_t stream);
 
-// A map of zeros gets the weights of a sparse one, as SparseMapView has them; entries of weight 0
-// and of keys that it does not have are left out.
+// Writes the weights of a sparse map, as in SparseMapView, into a map of zeros. Skips entries with
+// weight 0 and with keys beyond the map.
 struct ExpandMap {
   const uint16_t* entry_keys = nullptr;
   const bf16* weights = nullptr;

@@ -1,5 +1,5 @@
-// What a warp of the attention kernel does with a tile of keys: copies, products, softmax. The
-// kernel itself, and how it goes, is in attention_kernel.cuh.
+// The work of a warp of the attention kernel on a tile of keys: copies, products, softmax. The
+// kernel and its organization are in attention_kernel.cuh.
 #pragma once
 
 #include <cmath>
@@ -15,8 +15,8 @@ namespace reprise::kernels::cuda {
 
 inline constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();
 
-// Everything the compiler has to know. T is what keys, values, queries and weights are multiplied
-// in: the cache's own type.
+// Everything that must be known at compile time. T is the cache's type, in which keys, values,
+// queries and weights are multiplied.
 template <typename T_, int kHeadDim_, int kShape>
 struct AttentionTile {
   using T = T_;
@@ -33,7 +33,7 @@ struct AttentionTile {
 
   static constexpr int kChunk = 8;                   // elements of a 16-byte copy
   static constexpr int kChunks = kHeadDim / kChunk;  // of a row
-  static constexpr int kPitch = kHeadDim + kChunk;   // from row to row in shared memory
+  static constexpr int kPitch = kHeadDim + kChunk;   // distance between rows in shared memory
   static constexpr int kTileElements = kKeys * (kByWarpgroups ? kHeadDim : kPitch);
   static constexpr int kStageElements = 2 * kTileElements;  // keys, then values
   static constexpr size_t kSharedBytes =
@@ -45,8 +45,9 @@ struct AttentionTile {
   static_assert(kSharedBytes == kStages * kStageElements * sizeof(T));
   static_assert(kTileShapes[kShape].has_head_dim(kHeadDim));
 
-  // Where a matrix of `rows` rows in shared memory has element (row, column), column a multiple of
-  // kChunk. For warpgroups it is made of panels of 64 columns, see swizzled_matrix().
+  // Index of element (row, column) of a matrix of `rows` rows in shared memory; column is a
+  // multiple of kChunk. For warpgroups the matrix consists of panels of 64 columns, see
+  // swizzled_matrix().
   __device__ static constexpr int at(int rows, int row, int column) {
     if (!kByWarpgroups) return row * kPitch + column;
     return (column / kPanel * rows + row) * kPanel +
@@ -55,16 +56,16 @@ struct AttentionTile {
   static constexpr int kPanel = kSwizzledBytes / sizeof(T);  // columns
 };
 
-// ---- What a thread knows of its lanes ----
+// ---- The lanes of a thread ----
 
 // In the fragments of a product, thread (g, t) of a warp has rows g and g + 8: two lanes of the
 // tile.
 struct ThreadLane {
-  int lane = 0;           // of the tile
-  int row = 0, head = 0;  // of the item; of all query heads
-  int low = 0, high = 0;  // keys [low, high) are seen; none by lanes that the task has not
+  int lane = 0;           // index in the tile
+  int row = 0, head = 0;  // row of the item; head among all query heads
+  int low = 0, high = 0;  // keys [low, high) are seen; empty for lanes beyond the task's
   int position = 0;
-  float slope = 0.0f;  // with ALiBi; rounded to bf16 where the bias is
+  float slope = 0.0f;  // with ALiBi; rounded to bf16 if the bias is
 };
 
 __device__ __forceinline__ float rounded_to_bf16(float x) {
@@ -90,7 +91,7 @@ __device__ __forceinline__ ThreadLane thread_lane(const AttentionCall& call,
   return out;
 }
 
-// What ALiBi adds to a score, in units of log2; see AlibiView.
+// The ALiBi term of a score, in units of log2; see AlibiView.
 __device__ __forceinline__ float alibi_bias(const AttentionCall& call, const ThreadLane& lane,
                                             int key_position) {
   if (!call.alibi_is_rounded)
@@ -104,8 +105,8 @@ __device__ __forceinline__ float alibi_bias(const AttentionCall& call, const Thr
 // ---- Copies ----
 
 // Starts to copy keys [first, first + kKeys) of the task and their values, one kv head of each, to
-// a stage; what lies behind the task's keys becomes 0, since 0 * NaN would reach the sums. `keys`
-// and `values` are those of block offset 0.
+// a stage. Rows beyond the task's keys become 0, since 0 * NaN would reach the sums. `keys` and
+// `values` point at block offset 0.
 template <class Tile>
 __device__ __forceinline__ void copy_keys(const AttentionCall& call, const AttentionTask& task,
                                           const typename Tile::T* keys,
@@ -131,7 +132,7 @@ __device__ __forceinline__ void copy_keys(const AttentionCall& call, const Atten
   }
 }
 
-// Eight consecutive queries of any dtype, as T.
+// Loads eight consecutive queries of any dtype, as T.
 template <typename T>
 __device__ __forceinline__ uint4 load_queries_as(const void* q, DType dtype, int64_t element) {
   if (dtype == DType::kF32) {
@@ -153,8 +154,8 @@ __device__ __forceinline__ uint4 load_queries_as(const void* q, DType dtype, int
   return {pair(bits.x), pair(bits.y), pair(bits.z), pair(bits.w)};
 }
 
-// The tile's queries, rounded to T, to shared memory: kLanes rows; 0 for lanes that the task has
-// not.
+// Copies the tile's queries, rounded to T, to shared memory: kLanes rows; 0 for lanes beyond the
+// task's.
 template <class Tile>
 __device__ __forceinline__ void copy_queries(const AttentionCall& call, const AttentionTask& task,
                                              int kv_head, typename Tile::T* shared) {
@@ -177,24 +178,25 @@ __device__ __forceinline__ void copy_queries(const AttentionCall& call, const At
 
 // ---- Products and softmax of one warp: 16 lanes, kWarpKeys keys at a time ----
 
-// m is the largest score so far in units of log2, n and o the sums of 2^(score - m) and of it times
-// the values [ChunkAttention §3.2, eq. 1]. n is this thread's share: of the keys it has scores of.
+// m is the largest score so far in units of log2; n is the sum of 2^(score - m), o the sum of it
+// times the values [ChunkAttention §3.2, eq. 1]. n is this thread's share, over the keys whose
+// scores it has.
 template <class Tile>
 struct WarpState {
   uint32_t q[Tile::kHeadDim / 16][4];  // fragments `a` of the queries
   float o[Tile::kHeadDim / 8][4];      // fragments `c`
-  float m[2], n[2];                    // of the thread's two lanes
+  float m[2], n[2];                    // the thread's two lanes
 };
 
 template <class Tile>
 using WarpScores = float[Tile::kWarpKeys / 8][4];  // fragments `c`: lanes x keys
 
-// `queries` are those of copy_queries(), `first` the warp's first lane of them.
+// `queries` come from copy_queries(); `first` is the warp's first lane in them.
 template <class Tile>
 __device__ __forceinline__ void begin_state(WarpState<Tile>& state, const typename Tile::T* queries,
                                             int first) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  // Quarters in the order upper left, lower left, upper right, lower right.
+  // The quarters are in the order upper left, lower left, upper right, lower right.
   REPRISE_UNROLL
   for (int k = 0; k < Tile::kHeadDim / 16; ++k)
     load_matrices<4>(state.q[k],
@@ -211,12 +213,12 @@ __device__ __forceinline__ void begin_state(WarpState<Tile>& state, const typena
   }
 }
 
-// scores = q k^T. B(k, n) of the product is dimension k of key n, so the keys' rows are those of
-// its transpose; four matrices at a time are two fragments: dimensions 0-7 and 8-15 of keys 0-7,
+// scores = q k^T. B(k, n) of the product is dimension k of key n, so the keys' rows are the rows of
+// B's transpose. Four matrices at a time are two fragments: dimensions 0-7 and 8-15 of keys 0-7,
 // then of keys 8-15.
 //
-// By warpgroups: the keys are B's transpose, dimensions side by side, in panels of 64; groups of 8
-// keys are 8 rows apart.
+// With warpgroups, the keys are B's transpose in panels of 64 dimensions; groups of 8 keys are 8
+// rows keys are 8 rows apart.
 template <class Tile>
 __device__ __forceinline__ void multiply_keys(const WarpState<Tile>& state,
                                               const typename Tile::T* keys,
@@ -253,8 +255,8 @@ __device__ __forceinline__ void multiply_keys(const WarpState<Tile>& state,
   }
 }
 
-// Scores in units of log2, with bias; -inf where a lane does not see the key. `first` is the number
-// of the warp's first key.
+// Scores in units of log2, with bias; -inf if a lane does not see the key. `first` is the index of
+// the warp's first key.
 template <class Tile>
 __device__ __forceinline__ void finish_scores(const AttentionCall& call, const AttentionTask& task,
                                               const ThreadLane (&lanes)[2], int first,
@@ -287,15 +289,15 @@ __device__ __forceinline__ void finish_scores(const AttentionCall& call, const A
   }
 }
 
-// The four threads of a lane have its scores between them.
+// Combines the values of the four threads that share a lane.
 template <typename Combine>
 __device__ __forceinline__ float over_quad(float x, Combine&& combine) {
   x = combine(x, __shfl_xor_sync(kAllLanes, x, 1));
   return combine(x, __shfl_xor_sync(kAllLanes, x, 2));
 }
 
-// Raises m to the tile's scores, which become weights 2^(score - m); n and o follow. A NaN is no
-// maximum, but its weight is NaN and stays in n and o.
+// Raises m to the tile's scores and turns these into weights 2^(score - m); updates n and o. A NaN
+// does not become m, but its weight is NaN and stays in n and o.
 template <class Tile>
 __device__ __forceinline__ void weigh_scores(WarpState<Tile>& state, WarpScores<Tile>& scores) {
   REPRISE_UNROLL
@@ -326,8 +328,8 @@ __device__ __forceinline__ void weigh_scores(WarpState<Tile>& state, WarpScores<
   }
 }
 
-// Fragments `c` of 16 keys' weights, rounded to T, are a fragment `a`: the two have the same rows
-// and columns in the same threads.
+// Turns the fragments `c` of 16 keys' weights, rounded to T, into a fragment `a`: both have the
+// same rows and columns in the same threads.
 template <class Tile>
 __device__ __forceinline__ void round_weights(const WarpScores<Tile>& weights, int sixteen,
                                               uint32_t (&a)[4]) {
@@ -340,9 +342,9 @@ __device__ __forceinline__ void round_weights(const WarpScores<Tile>& weights, i
   a[3] = pack_pair<T>(right[2], right[3]);
 }
 
-// o += weights v. B(k, n) is dimension n of key k: the values' rows are its own.
+// o += weights v. B(k, n) is dimension n of key k, so the values' rows are B's rows.
 //
-// By warpgroups: panels of 64 dimensions are kKeys rows apart, groups of 8 keys 8 rows.
+// With warpgroups, panels of 64 dimensions are kKeys rows apart, groups of 8 keys 8 rows.
 template <class Tile>
 __device__ __forceinline__ void multiply_values(WarpState<Tile>& state,
                                                 const WarpScores<Tile>& weights,
@@ -350,7 +352,7 @@ __device__ __forceinline__ void multiply_values(WarpState<Tile>& state,
   using T = typename Tile::T;
   constexpr int kSixteens = Tile::kWarpKeys / 16;
   if constexpr (Tile::kByWarpgroups) {
-    uint32_t a[kSixteens][4];  // all of them before warpgroup_begin()
+    uint32_t a[kSixteens][4];  // all of them are made before warpgroup_begin()
     REPRISE_UNROLL
     for (int j = 0; j < kSixteens; ++j) round_weights<Tile>(weights, j, a[j]);
     warpgroup_begin(state.o);

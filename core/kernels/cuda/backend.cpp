@@ -1,5 +1,5 @@
-// The kernels behind the fronts: arrays of the host are brought to the device, and the launch goes
-// into its stream.
+// Implements DeviceKernels: copies arrays of the host to the device and launches kernels in its
+// stream.
 #include "core/kernels/cuda/backend.h"
 
 #include "core/base/error.h"

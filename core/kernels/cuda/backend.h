@@ -7,8 +7,8 @@
 
 namespace reprise::kernels::cuda {
 
-// Throws Error as reprise::cuda::require_cuda_device(). One thread at a time uses a device, and the
-// one that opened it.
+// Throws Error as reprise::cuda::require_cuda_device() does. Only the thread that opened a device
+// uses it.
 std::shared_ptr<reprise::cuda::CudaDevice> open_cuda(
     const reprise::cuda::CudaOptions& options = {});
 

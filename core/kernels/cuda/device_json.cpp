@@ -1,4 +1,4 @@
-// Apart from the probe's kernels: nvcc need not read JSON's headers.
+// In a file of its own so that nvcc does not have to parse the JSON headers.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

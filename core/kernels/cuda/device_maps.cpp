@@ -12,7 +12,7 @@
 namespace reprise::kernels::cuda {
 namespace {
 
-// A plan's rows on the device.
+// A plan's tiles, runs and visible keys in device memory.
 class TilesOnDevice {
  public:
   TilesOnDevice(const kv::AttentionPlan& plan, std::span<const int32_t> borders,
@@ -22,7 +22,7 @@ class TilesOnDevice {
         tiles_(device, std::span<const MapTile>(host_.tiles)),
         seen_(device, std::span<const int32_t>(host_.seen)) {}
 
-  // Those of rows [first, end), which the borders do not cut.
+  // The tiles of rows [first, end), which must be borders.
   [[nodiscard]] std::span<const MapTile> tiles_of(int64_t first, int64_t end) const {
     const auto before = [](const MapTile& tile, int64_t row) { return tile.first_row < row; };
     const auto from = std::lower_bound(host_.tiles.begin(), host_.tiles.end(), first, before);
@@ -40,7 +40,7 @@ class TilesOnDevice {
             .kv_heads = plan.kv_heads(),
             .head_dim = plan.head_dim()};
   }
-  // Number of the last key that a row of the tile sees, and 1.
+  // 1 + the index of the last key that a row of the tile sees.
   [[nodiscard]] int64_t end_key(const MapTile& tile) const {
     int32_t end = 0;
     for (int32_t run = tile.first_run; run < tile.end_run; ++run) {
@@ -62,7 +62,7 @@ size_t element_bytes(const MapView& map) {
   return map.row_scales != nullptr ? 1 : size_of(map.dtype);
 }
 
-// A map in the device's memory: its own, or a copy of the host's rows.
+// A map in the device's memory: either its own memory, or a copy of the host's rows.
 class MapOnDevice {
  public:
   MapOnDevice(const MapView& map, DeviceRuntime& device)
@@ -91,7 +91,8 @@ class MapOnDevice {
   [[nodiscard]] const MapView& view() const { return view_; }
 
  private:
-  // From a head's rows to the next one's; and what is read of it, up to the last row's last weight.
+  // Distance between heads, and the bytes that are read of a head: up to the last row's last
+  // weight.
   [[nodiscard]] size_t head_bytes() const {
     return static_cast<size_t>(view_.rows * view_.row_stride) * element_bytes(view_);
   }
@@ -121,7 +122,7 @@ std::vector<int32_t> first_rows(std::span<const Map> maps) {
   return rows;
 }
 
-// A sparse map, whole: [heads, rows, keys] of the device.
+// A sparse map expanded to [heads, rows, keys] in device memory.
 class WholeMap {
  public:
   WholeMap(const SparseMapView& map, int64_t keys, reprise::cuda::CudaDevice& device)

@@ -1,4 +1,5 @@
-// Attention maps on the device: plans and maps of the host, brought to the kernels.
+// Attention maps on the device: copies plans and maps of the host to the device and runs the
+// kernels.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,13 @@
 
 namespace reprise::kernels::cuda {
 
-// kernels::attention_map() and kernels::apply_map(); what those say of a device.
+// kernels::attention_map() and kernels::apply_map(), with the conditions given there for devices.
 void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                    const AttentionParams& params, const float* bias, float* map,
                    reprise::cuda::CudaDevice& device);
 void apply_maps(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
                 int64_t heads, const OutputView& out, reprise::cuda::CudaDevice& device);
-// kernels::apply_sparse_map(): the map is made whole there.
+// kernels::apply_sparse_map(): expands the map to a complete one on the device.
 void apply_sparse_maps(const kv::AttentionPlan& plan, int64_t layer,
                        std::span<const SparseRowMap> maps, int64_t heads, const OutputView& out,
                        reprise::cuda::CudaDevice& device);

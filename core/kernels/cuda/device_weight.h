@@ -1,4 +1,4 @@
-// A weight matrix on the device: row-major, as checkpoints store it, which cuBLASLt reads as it is.
+// A weight matrix on the device: row-major, as checkpoints store it and cuBLASLt reads it.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace reprise::kernels::cuda {
 
 class DeviceWeight final : public WeightStore {
  public:
-  // `gemm` outlives it. The matrix is read in pieces of at most kPieceBytes, so that the host never
-  // holds the whole.
+  // `gemm` must outlive it. The matrix is read in pieces of at most kPieceBytes, so that the host
+  // never holds all of it.
   DeviceWeight(int64_t rows, int64_t cols, WeightFormat format, const Weight::FillRows& fill,
                const Context& context, Gemm& gemm);
 
@@ -24,7 +24,7 @@ class DeviceWeight final : public WeightStore {
   void apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
              const Context& context) const override;
 
-  // [rows, cols] of input_dtype(), on the device.
+  // [rows, cols] in input_dtype(), in device memory.
   [[nodiscard]] const void* data() const { return data_.data(); }
 
   static constexpr int64_t kPieceBytes = int64_t{64} << 20;

@@ -1,9 +1,9 @@
-// Sampling with temperature, top-k and top-p: a block for each draw.
+// Sampling with temperature, top-k and top-p: one block per draw.
 //
-// Tokens stand in order by a key of 64 bits: the logit's bits, made to ascend, and behind them the
-// complement of the id. The CPU sorts; here three searches walk down the key, four bits at a time,
-// with the count and the mass of the tokens in each of 16 bins: for the last of the top_k, for the
-// last that top_p needs, and for the one that the draw falls on.
+// Tokens are ordered by a 64-bit key: the logit's bits, mapped so that they ascend, followed by the
+// complement of the id. Where the CPU sorts, three searches walk down the key four bits at a time,
+// with the count and the probability mass of the tokens in each of 16 bins: for the last of the
+// top_k tokens, for the last that top_p needs, and for the token that is drawn.
 #include "core/kernels/cuda/draw.cuh"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr int kDigitBits = 4;
 constexpr int kBins = 1 << kDigitBits;
 constexpr int kIdBits = 32;
 
-// One row's tokens. The weight of one is its probability, times what is the same for all.
+// The tokens of one row. A token's weight is proportional to its probability.
 struct Row {
   const float* logits;
   int32_t vocab;
@@ -46,11 +46,11 @@ struct Bins {
   int32_t counts[kBins];
 };
 
-// For the largest key whose tokens at or above it are `count` at least, or weigh as much as `mass`
-// (more, where `beyond`). Tokens below `least` are not there.
+// Looks for the largest key such that the tokens at or above it number at least `count`, or weigh
+// at least `mass` (more, if `beyond`). Tokens below `least` are ignored.
 struct Search {
   uint64_t least = 0;
-  int32_t count = 0;  // 0: by mass, and tokens without weight are not there either
+  int32_t count = 0;  // 0: search by mass, and ignore tokens without weight
   double mass = 0.0;
   bool beyond = false;
 
@@ -62,7 +62,7 @@ struct Search {
 
 struct Found {
   uint64_t key = 0;
-  double mass = 0.0;  // of the tokens at or above it
+  double mass = 0.0;  // of the tokens counted above it
 };
 
 template <typename T>
@@ -72,7 +72,7 @@ __device__ __forceinline__ T sum_of_warp(T value) {
   return value;
 }
 
-// The thread's tokens of which `mask` of the key is `prefix`, by the digit at `shift`.
+// The thread's tokens whose key has `prefix` under `mask`, binned by the digit at `shift`.
 __device__ __forceinline__ void fill_bins(const Row& row, const Search& search, uint64_t prefix,
                                           uint64_t mask, int shift, Bins& bins) {
   for (int b = 0; b < kBins; ++b) {
@@ -87,15 +87,15 @@ __device__ __forceinline__ void fill_bins(const Row& row, const Search& search, 
     if (search.count == 0 && weight == 0.0) continue;
     const int digit = static_cast<int>(key >> shift) & (kBins - 1);
     REPRISE_UNROLL
-    for (int b = 0; b < kBins; ++b) {  // an index would put the bins into slow memory
+    for (int b = 0; b < kBins; ++b) {  // a variable index would put the bins into local memory
       bins.masses[b] += b == digit ? weight : 0.0;
       bins.counts[b] += b == digit ? 1 : 0;
     }
   }
 }
 
-// Of all threads, for all threads, in a fixed order. Between two calls the first barrier keeps what
-// is read of the last one apart from what is written of the next.
+// Sums the bins over all threads, returned to all threads, in a fixed order. The first barrier
+// keeps reads of the previous call's result before writes of this call.
 __device__ __forceinline__ const Bins& sum_bins(const Bins& of_thread) {
   REPRISE_SHARED(Bins[kMostWarps], of_warps);
   REPRISE_SHARED(Bins, all);
@@ -122,20 +122,20 @@ __device__ __forceinline__ const Bins& sum_bins(const Bins& of_thread) {
   return all;
 }
 
-// What stands above some token.
+// Mass and count of the tokens above some token.
 struct Above {
   double mass = 0.0;
   int32_t count = 0;
 };
 
-// A digit of the key, and what stands above the tokens that have it, without and with them.
+// A digit of the key, and the tokens above those with this digit, without and with them.
 struct Step {
   int digit = 0;
   Above before, with;
 };
 
-// Where no bin reaches what is searched for, which the last bits of sums may do, the lowest one is
-// it.
+// If no bin reaches the target, which rounding of sums can cause, the lowest non-empty bin is
+// chosen.
 __device__ Step choose(const Search& search, const Bins& bins, Above above) {
   Step step{.before = above, .with = above};
   for (int b = kBins - 1; b >= 0; --b) {
@@ -149,19 +149,19 @@ __device__ Step choose(const Search& search, const Bins& bins, Above above) {
 }
 
 __device__ Found find(const Row& row, const Search& search) {
-  int id_shift = 0;  // of the first digit in which ids of this vocabulary differ
+  int id_shift = 0;  // shift of the first digit in which ids of this vocabulary differ
   while (((row.vocab - 1) >> id_shift) >= kBins) id_shift += kDigitBits;
   Found found;
   int32_t count = 0;
   uint64_t mask = 0;
   for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
     if (shift < kIdBits && shift > id_shift) {
-      found.key |= uint64_t{kBins - 1} << shift;  // of the complement of an id below 2^(shift)
+      found.key |= uint64_t{kBins - 1} << shift;  // the complement of an id below 2^shift
     } else {
       Bins mine;
       fill_bins(row, search, found.key, mask, shift, mine);
       const Step step = choose(search, sum_bins(mine), {.mass = found.mass, .count = count});
-      // Of the last digit the token itself counts: it is the one that was searched for.
+      // At the last digit the token itself is included: it is the one that was looked for.
       const Above& kept = shift > 0 ? step.before : step.with;
       found.mass = kept.mass;
       count = kept.count;
@@ -172,7 +172,7 @@ __device__ Found find(const Row& row, const Search& search) {
   return found;
 }
 
-// Sum of the weights at or above `least`.
+// Sum of the weights of tokens at or above `least`.
 __device__ double mass_from(const Row& row, uint64_t least) {
   Bins mine;
   fill_bins(row, {.least = least}, 0, 0, 64 - kDigitBits, mine);
@@ -182,7 +182,7 @@ __device__ double mass_from(const Row& row, uint64_t least) {
   return mass;
 }
 
-// The largest key; 0 where a logit is NaN: no token has that.
+// The largest key; 0 if a logit is NaN, which no token's key can be.
 __device__ uint64_t best_key(const Row& row) {
   REPRISE_SHARED(uint64_t[kMostWarps], bests);
   REPRISE_SHARED(int32_t[kMostWarps], nans);
@@ -223,10 +223,10 @@ __device__ uint64_t draw_key(Row row, const SampleRule& rule, uint64_t best) {
   return find(row, {.least = least, .mass = rule.unit * kept, .beyond = true}).key;
 }
 
-// Grid: draws. Block: a thread for each token, up to 256. Shared memory: 2 KiB. Reads a row of 4
-// vocab bytes once, and where it is not greedy from L2 again for each digit of three keys: 8 and
-// those of an id, some 13 each; every time it takes an exponential in double of the tokens that are
-// still looked at.
+// Grid: draws. Block: one thread per token, up to 256. Shared memory: 2 KiB. Reads a row of 4 vocab
+// bytes once; unless it is greedy, reads it again from L2 for each digit of three keys (8 digits
+// plus those of an id, about 13), with an exponential in double for each token that is still a
+// candidate.
 __global__ void __launch_bounds__(kMostThreads) draw_rows(const DrawTokens call) {
   const SampleRule rule = call.rules[blockIdx.x];
   const Row row{.logits = call.logits + rule.row * call.vocab,

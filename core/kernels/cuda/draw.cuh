@@ -1,4 +1,4 @@
-// Tokens drawn from rows of logits on the device.
+// Samples tokens from rows of logits on the device.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,7 +9,7 @@
 
 namespace reprise::kernels::cuda {
 
-// kernels::SampleCall, with pointers of the device.
+// kernels::SampleCall with device pointers.
 struct DrawTokens {
   const float* logits = nullptr;  // [rows, vocab]
   int32_t vocab = 0;              // > 0

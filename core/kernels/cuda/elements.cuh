@@ -1,4 +1,4 @@
-// Elements of tensors in a kernel: CUDA's types for ours, and conversion through f32.
+// Tensor elements in kernels: CUDA's types for ours, and conversion through f32.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -11,13 +11,13 @@
 
 namespace reprise::kernels::cuda {
 
-// Rounds to nearest even; NaN stays one.
+// Rounds to nearest even; NaN stays NaN.
 template <typename T>
 __device__ __forceinline__ T rounded_to(float value) {
   return static_cast<T>(value);
 }
 
-// Calls fn(T{}) with the device's type of `dtype`.
+// Calls fn(T{}) with the device type of `dtype`.
 template <typename Fn>
 decltype(auto) visit_device_dtype(DType dtype, Fn&& fn) {
   switch (dtype) {
@@ -31,12 +31,12 @@ decltype(auto) visit_device_dtype(DType dtype, Fn&& fn) {
   return fn(float{});
 }
 
-// Blocks of `threads` that give each of `items` a thread of its own.
+// Number of blocks of `threads` threads that give each of `items` items a thread.
 inline unsigned blocks_for(int64_t items, int threads) {
   return static_cast<unsigned>((items + threads - 1) / threads);
 }
 
-// Of the thread's item in such a grid.
+// The item of this thread in such a grid.
 __device__ __forceinline__ int64_t item_index() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }

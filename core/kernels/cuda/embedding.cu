@@ -1,4 +1,4 @@
-// Rows of a table: a thread for each element.
+// Looks up rows of a table: one thread per element.
 #include "core/kernels/cuda/embedding.cuh"
 
 #include <cmath>
@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Grid: rows * cols elements, 256 a block. Reads an element and writes 4 bytes (and reads them,
-// when accumulating): memory bandwidth is the limit.
+// Grid: rows * cols elements, 256 a block. Reads an element and writes 4 bytes (and reads them if
+// accumulating): memory bandwidth is the limit.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) pick_elements(const Embedding call) {
   const int64_t index = item_index();

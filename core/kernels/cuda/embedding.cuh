@@ -1,4 +1,4 @@
-// Rows of a table by token id, on the device.
+// Looks up rows of a table by token id, on the device.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,9 +9,9 @@
 
 namespace reprise::kernels::cuda {
 
-// As kernels::EmbeddingCall, with pointers of the device:
+// kernels::EmbeddingCall with device pointers:
 //   out[r] = table[ids[r]], or out[r] += table[ids[r]] with `accumulate`
-// An id that is not in [0, entries) makes its row NaN: a kernel cannot throw.
+// An id outside [0, entries) makes its row NaN, because a kernel cannot throw.
 struct Embedding {
   const void* table = nullptr;  // [entries, cols] of dtype
   DType dtype = DType::kF32;

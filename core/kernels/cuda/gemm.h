@@ -9,11 +9,11 @@
 
 namespace reprise::kernels::cuda {
 
-//   out [m, n] = x [m, k] w^T + bias, or out += with `accumulate`; all row-major, of the device
+//   out [m, n] = x [m, k] w^T + bias, or out += with `accumulate`; all row-major, in device memory
 //   x, w [n, k]  of one dtype
 //   bias [n]     of out_dtype, or null
 //   out          f32, or the dtype of x and w
-// Sums accumulate in f32 and are rounded once, behind the bias.
+// Sums accumulate in f32 and are rounded once, after adding the bias.
 struct GemmCall {
   const void* x = nullptr;
   const void* w = nullptr;
@@ -25,16 +25,16 @@ struct GemmCall {
   bool accumulate = false;
 };
 
-// What a library keeps between products: handles, chosen algorithms, scratch memory.
+// The state that a library keeps between products: handles, chosen algorithms, scratch memory.
 class Gemm {
  public:
   virtual ~Gemm() = default;
-  // m, n and k are positive. In the device's stream. Throws Error naming shape and dtypes where the
-  // library has nothing for them. The same call gives the same bits.
+  // Runs a product with positive m, n and k in the device's stream. Throws Error naming shape and
+  // dtypes if the library does not support them. The same call gives the same bits.
   virtual void run(const GemmCall& call) = 0;
 };
 
-// `device` outlives it.
+// `device` must outlive the result.
 std::unique_ptr<Gemm> make_gemm(reprise::cuda::CudaDevice& device);
 
 }  // namespace reprise::kernels::cuda

@@ -1,4 +1,4 @@
-// Products by cuBLASLt, which adds the bias as it writes.
+// Matrix products by cuBLASLt, which also adds the bias.
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace reprise::kernels::cuda {
 namespace {
 
-// What NVIDIA recommends for sm_90 [cuBLAS, "cublasSetWorkspace()"].
+// The size that NVIDIA recommends for sm_90 [cuBLAS, "cublasSetWorkspace()"].
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 
 void check(cublasStatus_t status, const char* call) {
@@ -35,8 +35,7 @@ struct Destroy {
 template <typename Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy>;
 
-// A column-major matrix, which is a row-major one transposed: [rows, cols] with columns one after
-// the other.
+// A column-major [rows, cols] matrix without gaps, which is a transposed row-major one.
 Owned<cublasLtMatrixLayout_t> layout(DType dtype, int64_t rows, int64_t cols) {
   cublasLtMatrixLayout_t made = nullptr;
   check(cublasLtMatrixLayoutCreate(&made, type_of(dtype), static_cast<uint64_t>(rows),
@@ -45,14 +44,14 @@ Owned<cublasLtMatrixLayout_t> layout(DType dtype, int64_t rows, int64_t cols) {
   return Owned<cublasLtMatrixLayout_t>(made);
 }
 
-// The largest power of two up to 256 that divides an address: algorithms are chosen by it.
+// The largest power of two up to 256 that divides an address; cuBLASLt chooses algorithms by it.
 uint32_t alignment_of(const void* data) {
   const auto address = reinterpret_cast<uintptr_t>(data);
   return address == 0 ? 256u : 1u << std::min(8, std::countr_zero(address));
 }
 
-// One shape of product, ready to run. In column-major terms out^T [n, m] = w^T^T x^T: A is w, of
-// which cuBLASLt sees the transpose [k, n], B is x as [k, m].
+// One shape of product, ready to run. In column-major terms out^T [n, m] = w^T^T x^T: A is w, which
+// cuBLASLt sees as its transpose [k, n]; B is x as [k, m].
 struct Prepared {
   Owned<cublasLtMatmulDesc_t> operation;
   Owned<cublasLtMatrixLayout_t> w, x, out;

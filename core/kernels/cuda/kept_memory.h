@@ -1,4 +1,4 @@
-// Memory of a device that is kept from step to step.
+// Device memory that is kept from step to step.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace reprise::kernels::cuda {
 
-// Of the runtime's pool and within its budget. The runtime outlives it.
+// Memory of the runtime's pool, within its budget. The runtime must outlive it.
 class KeptMemory {
  public:
   explicit KeptMemory(DeviceRuntime& runtime) : runtime_(runtime) {}
@@ -16,8 +16,8 @@ class KeptMemory {
   KeptMemory& operator=(const KeptMemory&) = delete;
   ~KeptMemory() { release(); }
 
-  // At least `bytes`; what was written is lost where it had to grow. Throws as
-  // DeviceRuntime::allocate().
+  // Makes room for at least `bytes`; growing discards the content. Throws as
+  // DeviceRuntime::allocate() does.
   void reserve(size_t bytes) {
     if (bytes <= bytes_) return;
     release();

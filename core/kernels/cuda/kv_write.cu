@@ -1,4 +1,4 @@
-// New keys and values into the cache: a thread for each (row, kv head, dimension).
+// Writes new keys and values to the cache: one thread per (row, kv head, dimension).
 #include "core/kernels/cuda/kv_write.cuh"
 
 #include "core/kernels/cuda/elements.cuh"
@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Grid: rows * kv_heads * head_dim elements, 256 a block. Reads 8 bytes and writes 2 elements each;
-// neighbouring threads have neighbouring addresses in both.
+// Grid: rows * kv_heads * head_dim elements, 256 a block. Each thread reads 8 bytes and writes 2
+// elements; neighbouring threads access neighbouring addresses.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) write_elements(const KvWrite write) {
   const int64_t index = item_index(), width = write.cache.kv_heads * write.cache.head_dim;

@@ -1,5 +1,5 @@
-// How kernels are started and how they get shared memory: the same source for nvcc and for the
-// emulator of tests/cuda_on_cpu (REPRISE_CUDA_ON_CPU).
+// How kernels are launched and get shared memory, for nvcc and for the emulator of
+// tests/cuda_on_cpu (REPRISE_CUDA_ON_CPU).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,10 +17,10 @@
 
 namespace reprise::kernels::cuda {
 
-// What a launch is, and its name in errors.
+// The shape of a launch, and its name in errors.
 struct LaunchShape {
   const char* name = "";
-  dim3 grid;                // blocks; a grid without blocks runs nothing
+  dim3 grid;                // blocks; an empty grid runs nothing
   dim3 block;               // threads
   size_t shared_bytes = 0;  // dynamic shared memory of a block, see dynamic_shared()
 };
@@ -40,11 +40,11 @@ inline void check_launch(cudaError_t code, const LaunchShape& shape) {
 
 }  // namespace detail
 
-// Starts kernel<<<grid, block, shared_bytes, stream>>>(args...) and returns; arguments are
-// converted to the kernel's parameters and copied. Throws Error naming kernel and shape where it
-// cannot start; a fault of the kernel itself comes with the stream's next synchronization. Under
-// the emulator the grid has run when this returns, unless the stream records a graph, and a fault
-// throws cuda_on_cpu::Fault.
+// Runs kernel<<<grid, block, shared_bytes, stream>>>(args...); arguments are converted to the
+// kernel's parameters and copied. Throws Error naming kernel and shape if it cannot start; a fault
+// inside the kernel is reported at the stream's next synchronization. Under the emulator the grid
+// has run when this returns, unless the stream is recording a graph, and a fault throws
+// cuda_on_cpu::Fault.
 template <typename... Parameters, typename... Arguments>
 void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parameters...),
             Arguments&&... args) {
@@ -54,7 +54,8 @@ void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parame
   cuda_on_cpu::launch({shape.name, shape.grid, shape.block, shape.shared_bytes}, stream, kernel,
                       std::forward<Arguments>(args)...);
 #else
-  constexpr size_t kWithoutAsking = 48 << 10;  // more must be asked for, on every architecture
+  // more shared memory must be requested, on every architecture
+  constexpr size_t kWithoutAsking = 48 << 10;
   if (shape.shared_bytes > kWithoutAsking)
     detail::check_launch(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -72,7 +73,7 @@ void launch(const LaunchShape& shape, cudaStream_t stream, void (*kernel)(Parame
 #endif
 }
 
-// The block's dynamic shared memory, aligned to 1024 bytes; LaunchShape::shared_bytes of it.
+// The block's dynamic shared memory (LaunchShape::shared_bytes bytes), aligned to 1024 bytes.
 template <typename T>
 __device__ __forceinline__ T* dynamic_shared() {
 #ifdef REPRISE_CUDA_ON_CPU
@@ -90,8 +91,8 @@ struct SharedType {
 
 }  // namespace reprise::kernels::cuda
 
-// Declares a variable of the block in a kernel: REPRISE_SHARED(float[32], sums); its bytes are
-// undefined until written.
+// Declares a shared variable of the block in a kernel, such as REPRISE_SHARED(float[32], sums); it
+// is undefined until written.
 #ifdef REPRISE_CUDA_ON_CPU
 #define REPRISE_SHARED(type_, name)                                                             \
   static constexpr char name##_key = 0;                                                         \

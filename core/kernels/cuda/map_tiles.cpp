@@ -41,7 +41,7 @@ class Builder {
   }
 
   MapTiles finish() {
-    // The runs of a row with gaps are its own: it sees all of them.
+    // The runs of a row with gaps are its own, and it sees all of their keys.
     for (int32_t& seen : out_.seen)
       if (seen < 0) seen = std::numeric_limits<int32_t>::max();
     return std::move(out_);

@@ -1,4 +1,4 @@
-// A plan's rows as the map kernels take them.
+// Divides a plan's rows into tiles for the map kernels.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace reprise::kernels::cuda {
 
 struct MapTiles {
   std::vector<MapRun> runs;
-  std::vector<MapTile> tiles;  // of rows that see a key or not, in their order
+  std::vector<MapTile> tiles;  // all rows in order, also those that see no key
   std::vector<int32_t> seen;   // [rows]
 };
 
-// Tiles of all rows; none goes over one of `borders`, which ascend: first rows of maps. Throws
-// Error where the caches are not of one 16-bit type.
+// Tiles of all rows. No tile crosses one of `borders`, the ascending first rows of maps. Throws
+// Error unless all caches have the same 16-bit type.
 MapTiles map_tiles(const kv::AttentionPlan& plan, std::span<const int32_t> borders);
 
 }  // namespace reprise::kernels::cuda

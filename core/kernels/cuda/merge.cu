@@ -1,4 +1,4 @@
-// Merging partial results: a warp for each (row, head).
+// Merges partial results: one warp per (row, head).
 #include "core/kernels/cuda/merge.cuh"
 
 #include <cmath>
@@ -14,14 +14,14 @@ constexpr int kThreads = 128;
 constexpr float kLog2E = 1.44269504088896f;
 constexpr float kMinusInfinity = -INFINITY;
 
-// Parts of one row, for one head.
+// The parts of one row, for one head.
 struct Parts {
   const MergeCall& call;
   int32_t begin, end;
   int64_t head;
 
   __device__ int64_t entry(int32_t i) const { return call.entries[i] + head; }
-  // The largest m, or 0 where no part saw a key: exp(-inf - 0) is 0 as it should be.
+  // The largest m, or 0 if no part saw a key, so that exp(-inf - 0) is 0.
   __device__ float largest() const {
     float m = kMinusInfinity;
     for (int32_t i = begin; i < end; ++i) m = fmaxf(m, call.m[entry(i)]);
@@ -32,10 +32,10 @@ struct Parts {
   }
 };
 
-// Grid: merged * heads (row, head), 4 warps of a block for 4 of them. Lane l owns dimensions l, l +
-// 32, ...; every lane works out the weights for itself, from loads that are one for the warp. Reads
-// parts * (head_dim + 2) floats from memory or L2, where they were just written, and writes
-// head_dim elements: bandwidth is the limit.
+// Grid: merged * heads (row, head), 4 warps a block for 4 of them. Lane l owns dimensions l, l +
+// 32, ...; every lane computes the weights itself, from loads that the warp shares. Reads parts *
+// (head_dim + 2) floats from memory or L2, where they were just written, and writes head_dim
+// elements: bandwidth is the limit.
 template <typename Out>
 __global__ void __launch_bounds__(kThreads) merge_rows(const MergeCall call) {
   const int64_t index = item_index() / kWarp;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads) merge_rows(const MergeCall call) {
   float n = 0.0f;
   for (int32_t i = parts.begin; i < parts.end; ++i)
     n += parts.weight(i, m) * call.n[parts.entry(i)];
-  const float inverse = n == 0.0f ? 0.0f : 1.0f / n;  // NaN stays
+  const float inverse = n == 0.0f ? 0.0f : 1.0f / n;  // NaN stays NaN
   Out* out = static_cast<Out*>(call.out) +
              (static_cast<int64_t>(call.rows[merged]) * call.heads + head) * call.head_dim;
   for (int64_t c = threadIdx.x % kWarp; c < call.head_dim; c += kWarp) {

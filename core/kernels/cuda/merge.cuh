@@ -9,15 +9,15 @@
 
 namespace reprise::kernels::cuda {
 
-// kernels::merge_partials(), with pointers of the device:
+// kernels::merge_partials() with device pointers:
 //   out = sum_i exp(m_i - m) o_i / sum_i exp(m_i - m) n_i, m = max_i m_i  [ChunkAttention eq. 2;
 //   RelayAttention eq. 7]
 // for each merged row and head. A row without parts, or whose parts saw no key (n = 0), becomes 0;
-// what o holds of a part that saw no key does not matter. Rows that are not merged stay.
+// o is ignored for a part that saw no key. Other rows are not changed.
 struct MergeCall {
-  const int32_t* rows = nullptr;     // [merged]  rows of out; -1: none, nothing is written
+  const int32_t* rows = nullptr;     // [merged]  rows of out; -1: padding, nothing is written
   const int32_t* begin = nullptr;    // [merged + 1]  CSR into entries
-  const int64_t* entries = nullptr;  // of each merged row's parts, head 0
+  const int64_t* entries = nullptr;  // entries of each merged row's parts, head 0
   int64_t merged = 0;
   const float* o = nullptr;  // [entries, head_dim], the heads of a (part, row) one after the other
   const float* m = nullptr;  // [entries], natural logarithm units

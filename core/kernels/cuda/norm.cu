@@ -1,4 +1,4 @@
-// RMSNorm and LayerNorm: a block for each row.
+// RMSNorm and LayerNorm: one block per row.
 #include "core/kernels/cuda/norm.cuh"
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace {
 
 constexpr int kMostThreads = 256;
 
-// Grid: rows. Block: up to 256 threads, thread t owns columns t, t + threads, ... Shared memory:
-// 128 bytes. Moves 4 cols bytes in and cols elements out from memory, whose bandwidth is the limit;
-// the second and third reading of a row hit the L1 cache (32 KiB for 8192 columns).
+// Grid: rows. Block: up to 256 threads; thread t owns columns t, t + threads, ... Shared memory:
+// 128 bytes. Reads 4 cols bytes from memory and writes cols elements; memory bandwidth is the
+// limit. The second and third reads of a row hit L1 (32 KiB for 8192 columns).
 template <typename Out>
 __global__ void __launch_bounds__(kMostThreads) norm_rows(const NormCall call) {
   const float* x = call.x + blockIdx.x * call.cols;

@@ -7,7 +7,7 @@
 
 namespace reprise::kernels::cuda {
 
-// NormCall::run() on `stream`: its pointers are the device's, and `out` may be f16 too.
+// NormCall::run() on `stream`, with device pointers; `out` may also be f16.
 void norm(const NormCall& call, cudaStream_t stream);
 
 }  // namespace reprise::kernels::cuda

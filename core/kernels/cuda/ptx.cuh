@@ -1,11 +1,11 @@
-// The PTX instructions that the kernels use, one function each; nothing else holds inline assembly.
+// The PTX instructions that the kernels use, one function each. No other file has inline assembly.
 //
-// Every function has two bodies. nvcc compiles the instruction; with REPRISE_CUDA_ON_CPU a C++
+// Every function has two bodies: nvcc compiles the instruction; with REPRISE_CUDA_ON_CPU a C++
 // compiler calls the emulator of tests/cuda_on_cpu, which does what the PTX manual says and reports
-// what it forbids. Pointers "to shared memory" are ordinary (generic) pointers into it.
+// what it forbids. Pointers "to shared memory" are generic pointers into it.
 //
-// Fragments of a warp's matrices: lane = threadIdx.x % 32 of a warp whose 32 lanes all take part,
-// g = lane / 4, t = lane % 4. A register holds two 16-bit elements, the first in its lower half.
+// Fragments of a warp's matrices: lane = threadIdx.x % 32 in a warp whose 32 lanes all take part, g
+// = lane / 4, t = lane % 4. A register holds two 16-bit elements, the first in its lower half.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -19,8 +19,8 @@
 #include <cuda_on_cpu.h>
 #endif
 
-// Before a loop: arrays of a thread are registers only where every index is known when the kernel
-// is compiled.
+// Placed before a loop: a thread's arrays are in registers only if every index is a compile-time
+// constant.
 #ifdef REPRISE_CUDA_ON_CPU
 #define REPRISE_UNROLL
 #else
@@ -29,13 +29,13 @@
 
 namespace reprise::kernels::cuda {
 
-// Whether the code that is compiled just now may use wgmma.
+// True if the code being compiled may use wgmma.
 #if defined(REPRISE_CUDA_ON_CPU) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 inline constexpr bool kHasWarpgroups = true;
 #else
 inline constexpr bool kHasWarpgroups = false;
 #endif
-// Whether any of the program's code is for sm_90a (cmake/cuda.cmake).
+// True if the program has code for sm_90a (cmake/cuda.cmake).
 #if defined(REPRISE_CUDA_ON_CPU) || defined(REPRISE_CUDA_SM90A)
 inline constexpr bool kBuiltForWarpgroups = true;
 #else
@@ -59,9 +59,9 @@ __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
 // ---- Asynchronous copies: cp.async (PTX ISA, "Data Movement and Conversion: cp.async") ----
 
 // Starts to copy kBytes (4, 8 or 16) from global to shared memory; both addresses are multiples of
-// kBytes. Only the first `source_bytes` are read, the rest of the target becomes 0: with 0 bytes
-// `global` need not point anywhere. 16 bytes bypass L1 (.cg). The target holds the bytes, for the
-// thread that copied, only after it waited for the copy's group; for others after a barrier then.
+// kBytes. Reads only the first `source_bytes` and zeroes the rest of the target; with 0 bytes
+// `global` may be invalid. 16 bytes bypass L1 (.cg). The copying thread sees the bytes after
+// waiting for the copy's group, other threads after a barrier following that.
 template <int kBytes>
 __device__ __forceinline__ void copy_async(void* shared, const void* global,
                                            int source_bytes = kBytes) {
@@ -81,7 +81,7 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global,
 #endif
 }
 
-// Puts the copies this thread started since its last commit into a group (maybe an empty one).
+// Puts the copies that this thread started since its last commit into a group, which may be empty.
 __device__ __forceinline__ void copy_async_commit() {
 #ifdef REPRISE_CUDA_ON_CPU
   cuda_on_cpu::copy_async_commit();
@@ -90,7 +90,7 @@ __device__ __forceinline__ void copy_async_commit() {
 #endif
 }
 
-// Waits until at most the kPending latest groups of this thread are still under way.
+// Waits until at most the latest kPending groups of this thread are unfinished.
 template <int kPending>
 __device__ __forceinline__ void copy_async_wait() {
   static_assert(kPending >= 0);
@@ -103,10 +103,10 @@ __device__ __forceinline__ void copy_async_wait() {
 
 // ---- Matrices from shared memory: ldmatrix (PTX ISA, "Warp Level Matrix Instructions") ----
 
-// Loads kMatrices (1, 2 or 4) matrices of 8 x 8 16-bit elements. Row r of matrix i are the 16 bytes
+// Loads kMatrices (1, 2 or 4) matrices of 8 x 8 16-bit elements. Row r of matrix i is the 16 bytes
 // at the pointer that lane 8 i + r passes, a multiple of 16; pointers of lanes from 8 * kMatrices
-// on are not read. Register i of lane (g, t) then holds elements (g, 2 t) and (g, 2 t + 1) of
-// matrix i.
+// on are ignored. Register i of lane (g, t) then holds elements (g, 2 t) and (g, 2 t + 1) of matrix
+// i.
 template <int kMatrices>
 __device__ __forceinline__ void load_matrices(uint32_t (&registers)[kMatrices],
                                               const void* shared_row) {
@@ -134,8 +134,8 @@ __device__ __forceinline__ void load_matrices(uint32_t (&registers)[kMatrices],
 #endif
 }
 
-// The same, but register i of lane (g, t) holds elements (2 t, g) and (2 t + 1, g) of matrix i:
-// what load_matrices() would give of the transposed one.
+// load_matrices() of the transposed matrices: register i of lane (g, t) holds elements (2 t, g) and
+// (2 t + 1, g) of matrix i.
 template <int kMatrices>
 __device__ __forceinline__ void load_matrices_transposed(uint32_t (&registers)[kMatrices],
                                                          const void* shared_row) {
@@ -170,10 +170,10 @@ __device__ __forceinline__ void load_matrices_transposed(uint32_t (&registers)[k
 //   a[1]  A(g + 8, 2 t), A(g + 8, 2 t + 1)        a[3]  A(g + 8, 2 t + 8), A(g + 8, 2 t + 9)
 //   b[0]  B(2 t, g), B(2 t + 1, g)                b[1]  B(2 t + 8, g), B(2 t + 9, g)
 //   c[0]  C(g, 2 t)   c[1]  C(g, 2 t + 1)         c[2]  C(g + 8, 2 t)   c[3]  C(g + 8, 2 t + 1)
-// So load_matrices<4>() gives `a` where its four matrices are A's quarters in the order upper left,
-// lower left, upper right, lower right; and load_matrices<2>() gives `b` from the rows of B's
-// transpose [8, 16] (left, right half), load_matrices_transposed<2>() from B's own rows (upper,
-// lower half). Products are exact, the order and rounding of the sum are the hardware's.
+// So load_matrices<4>() gives `a` if its four matrices are A's quarters in the order upper left,
+// lower left, upper right, lower right. load_matrices<2>() gives `b` from the rows of B's transpose
+// [8, 16] (left, right half), load_matrices_transposed<2>() from B's own rows (upper, lower half).
+// Products are exact; the hardware determines the order and rounding of the sum.
 template <typename T>
 __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[4],
                                              const uint32_t (&b)[2]) {
@@ -198,21 +198,21 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[
 }
 
 // ---- Products of a warpgroup: wgmma (PTX ISA, "Asynchronous Warpgroup Level Matrix
-// Multiply-Accumulate Instructions"); sm_90a alone. Four warps, the first a multiple of 4, do all
-// of it together. ----
+// Multiply-Accumulate Instructions"); only sm_90a. Four warps, the first a multiple of 4, make all
+// of these calls together. ----
 
-// Matrices of 16-bit elements that wgmma reads from shared memory here: panels of rows of 128
-// bytes, which begin at multiples of 1024. In row r of a panel the 16-byte parts stand at their
-// number xor r % 8, so that 8 rows of a column lie in different banks [128-byte swizzle].
+// Layout of 16-bit matrices that wgmma reads from shared memory here: panels of rows of 128 bytes,
+// beginning at multiples of 1024. In row r of a panel, 16-byte part i is at place i xor r % 8, so
+// that 8 rows of a column lie in different banks [128-byte swizzle].
 inline constexpr int kSwizzledBytes = 128;
 __device__ __forceinline__ constexpr int swizzled_chunk(int row, int chunk) {
   return chunk ^ (row % 8);
 }
 
-// What of B [16, n] the rows in shared memory are.
+// How B [16, n] is stored as rows in shared memory.
 enum class RowsOfB : uint8_t {
-  kColumnsOfProduct,  // row n has B(0 .. 15, n): keys
-  kRowsOfProduct      // row k has B(k, 0 .. n - 1): values
+  kColumnsOfProduct,  // row i holds B(0 .. 15, i), for keys
+  kRowsOfProduct      // row i holds B(i, 0 .. n - 1), for values
 };
 
 // Describes B for warpgroup_multiply_add(). `shared` is element (0, 0).
@@ -233,8 +233,8 @@ __device__ __forceinline__ uint64_t swizzled_matrix(const void* shared, int lead
          field(static_cast<uint32_t>(stride_bytes)) << 32 | kSwizzle128;
 }
 
-// Before the barrier behind which wgmma reads what this thread has written to shared memory, by
-// copies that it has waited for or by itself.
+// Needed before the barrier after which wgmma reads shared memory that this thread has written,
+// directly or by copies that it has waited for.
 __device__ __forceinline__ void fence_async_proxy() {
 #ifdef REPRISE_CUDA_ON_CPU
   cuda_on_cpu::fence_async_proxy();
@@ -244,7 +244,7 @@ __device__ __forceinline__ void fence_async_proxy() {
 }
 
 #ifndef REPRISE_CUDA_ON_CPU
-// The instruction for 8 and 16 tiles of columns, of "bf16" or "f16".
+// The instruction for 8 and 16 tiles of columns, with type "bf16" or "f16".
 #define REPRISE_WGMMA_N64(type_)                                                                  \
   asm volatile(                                                                                   \
       "{\n"                                                                                       \
@@ -296,7 +296,7 @@ __device__ __forceinline__ void fence_async_proxy() {
         "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])                                            \
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kIsTransposed))
 
-// Keeps the compiler from moving what touches the sums across the call.
+// Keeps the compiler from moving accesses to the sums across the call.
 template <int kTiles>
 __device__ __forceinline__ void hold(float (&c)[kTiles][4]) {
   REPRISE_UNROLL
@@ -307,8 +307,8 @@ __device__ __forceinline__ void hold(float (&c)[kTiles][4]) {
 }
 #endif
 
-// Before the first product that adds to `c`, and behind what writes to the registers of `c` and of
-// the products' `a`.
+// Needed before the first product that adds to `c`, after the registers of `c` and of the products'
+// `a` are written.
 template <int kTiles>
 __device__ __forceinline__ void warpgroup_begin(float (&c)[kTiles][4]) {
 #ifdef REPRISE_CUDA_ON_CPU
@@ -321,8 +321,8 @@ __device__ __forceinline__ void warpgroup_begin(float (&c)[kTiles][4]) {
 }
 
 // Starts C += A B; A [64, 16] and B [16, n] of T, C [64, n] f32, n = 8 * kTiles: 64 or 128. Each
-// warp has 16 rows of A and C, as fragments: `a` and c[j] those of multiply_add() for columns
-// 8 j .. 8 j + 7. `a` and `c` stay as they are until warpgroup_finish().
+// warp has 16 rows of A and C as fragments: `a`, and c[j] for columns 8 j .. 8 j + 7, as in
+// multiply_add(). `a` and `c` must not be touched until warpgroup_finish().
 template <typename T, RowsOfB kRows, int kTiles>
 __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
                                                        const uint32_t (&a)[4], uint64_t b) {
@@ -351,7 +351,7 @@ __device__ __forceinline__ void warpgroup_multiply_add(float (&c)[kTiles][4],
 #undef REPRISE_WGMMA_N64
 #undef REPRISE_WGMMA_N128
 
-// Waits for all products that the warpgroup has started; `c` then holds their sums.
+// Waits for all products that the warpgroup has started; `c` then holds the sums.
 template <int kTiles>
 __device__ __forceinline__ void warpgroup_finish(float (&c)[kTiles][4]) {
 #ifdef REPRISE_CUDA_ON_CPU
@@ -366,7 +366,7 @@ __device__ __forceinline__ void warpgroup_finish(float (&c)[kTiles][4]) {
 
 // ---- Single values ----
 
-// 2^x to 2^-22 relative; results below 2^-126 are 0, NaN stays (ex2.approx.ftz.f32).
+// 2^x with relative error 2^-22; results below 2^-126 are 0, NaN stays NaN (ex2.approx.ftz.f32).
 __device__ __forceinline__ float exp2_approx(float x) {
 #ifdef REPRISE_CUDA_ON_CPU
   return cuda_on_cpu::exp2_approx(x);
@@ -377,8 +377,8 @@ __device__ __forceinline__ float exp2_approx(float x) {
 #endif
 }
 
-// 16 bytes that are read once: past L1, and never written by this kernel (ld.global.nc). The
-// address is a multiple of 16.
+// Loads 16 bytes that are read once, bypassing L1; this kernel must never write them
+// (ld.global.nc). The address is a multiple of 16.
 __device__ __forceinline__ uint4 load_once(const void* global) {
 #ifdef REPRISE_CUDA_ON_CPU
   return cuda_on_cpu::load_global_16(global);
@@ -391,7 +391,8 @@ __device__ __forceinline__ uint4 load_once(const void* global) {
 #endif
 }
 
-// Two numbers rounded to T (nearest even) in one register, `low` in its lower half, and back.
+// Rounds two numbers to T (nearest even) in one register, `low` in its lower half; unpack_pair() is
+// the inverse.
 template <typename T>
 __device__ __forceinline__ uint32_t pack_pair(float low, float high) {
   static_assert(is_half_like<T>);

@@ -8,16 +8,16 @@
 
 namespace reprise::kernels::cuda {
 
-// Of all lanes, for all lanes.
+// Sum over all lanes, returned to all lanes.
 __device__ __forceinline__ float warp_sum(float value) {
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
     value += __shfl_xor_sync(kAllLanes, value, lanes);
   return value;
 }
 
-// Of all threads, for all threads; all of the block call it, and it has whole warps. Two in one
-// kernel share their 32 floats of shared memory, so the first barrier comes before they are
-// written.
+// Sum over all threads, returned to all threads. All threads of the block must call it, and the
+// block must have whole warps. Two calls in one kernel share 32 floats of shared memory, hence the
+// barrier before they are written.
 __device__ __forceinline__ float block_sum(float value) {
   REPRISE_SHARED(float[kWarp], sums);
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;

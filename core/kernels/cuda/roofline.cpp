@@ -7,7 +7,7 @@
 namespace reprise::kernels::cuda {
 namespace {
 
-// Keys that each of the item's rows sees, summed.
+// The number of visible (row, key) pairs of the item.
 int64_t visible_pairs(const kv::AttentionPlan& plan, const kv::WorkItem& item, int64_t window) {
   int64_t pairs = 0;
   for (int32_t row = item.first_row; row < item.end_row; ++row)
@@ -29,7 +29,7 @@ GpuModel gpu_model(std::string_view device_name, int major, int minor, int sms) 
         device_name, major, minor);
   GpuModel model = major == 8 ? kA100 : kH100;
   if (device_name.find("H200") != std::string_view::npos) model = kH200;
-  if (major == 8 && minor != 0) {  // A10, L4 and their like ("Technical Specifications per CC")
+  if (major == 8 && minor != 0) {  // such as A10 and L4 ("Technical Specifications per CC")
     model.shared_bytes = 100 << 10;
     model.shared_block_bytes = 99 << 10;
   }

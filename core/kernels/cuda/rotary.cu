@@ -1,4 +1,4 @@
-// Rotary embedding in place: a thread for each pair of dimensions.
+// Rotary embedding in place: one thread per pair of dimensions.
 #include "core/kernels/cuda/rotary.cuh"
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 constexpr int kThreads = 256;
 
 // Grid: rows * heads * half pairs, 256 a block. Reads and writes the rotated dimensions once, 4
-// bytes each, and reads cos and sin of a row from the caches for all heads but the first: memory
+// bytes each; cos and sin of a row come from the caches for all heads but the first. Memory
 // bandwidth is the limit.
 __global__ void __launch_bounds__(kThreads) rotate_pairs(const RotaryCall call) {
   const int64_t index = item_index();
@@ -27,8 +27,8 @@ __global__ void __launch_bounds__(kThreads) rotate_pairs(const RotaryCall call) 
   *b = y * cos + x * sin;
 }
 
-// Grid: rows * half angles, 256 a block. The angle is rounded to f32 before its sine is taken in
-// double: once a step, not once a layer.
+// Grid: rows * half angles, 256 a block. The angle is rounded to f32, then its sine is computed in
+// double; this runs once a step, not once a layer.
 __global__ void __launch_bounds__(kThreads) compute_angles(const RotaryAngles angles) {
   const int64_t index = item_index();
   if (index >= angles.rows * angles.half) return;

@@ -9,10 +9,10 @@
 
 namespace reprise::kernels::cuda {
 
-// RotaryCall::run() on `stream`: its pointers are the device's.
+// RotaryCall::run() on `stream`, with device pointers.
 void rotary(const RotaryCall& call, cudaStream_t stream);
 
-// As kernels::rotary_angles().
+// kernels::rotary_angles() with device pointers.
 struct RotaryAngles {
   const int32_t* positions = nullptr;        // [rows]
   const float* inverse_frequency = nullptr;  // [half]

@@ -1,4 +1,4 @@
-// Rows that are clipped, picked, added and narrowed: memory bandwidth is the limit of all.
+// Clips, selects, combines and rounds rows. Memory bandwidth is the limit of all.
 #include "core/kernels/cuda/rows.cuh"
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Grid: rows * cols elements, 256 a block. Comparisons with NaN are false: it stays.
+// Grid: rows * cols elements, 256 a block. Comparisons with NaN are false, so NaN stays.
 __global__ void __launch_bounds__(kThreads) clip_elements(const ClipCall call) {
   const int64_t index = item_index();
   if (index >= call.rows * call.cols) return;
@@ -20,9 +20,9 @@ __global__ void __launch_bounds__(kThreads) clip_elements(const ClipCall call) {
   if (x < -call.limit) call.data[index] = -call.limit;
 }
 
-// Grid: x for the words of a row, 256 a block; y for the rows that are picked at once, each of
-// which takes every gridDim.y-th. In place y is 1: a thread moves its column row by row, and what
-// it overwrites it has read before.
+// Grid: x for the words of a row, 256 a block; y for rows that move concurrently, each taking every
+// gridDim.y-th. In place y is 1: a thread moves its column row by row and has read what it
+// overwrites.
 template <typename Word>
 __global__ void __launch_bounds__(kThreads) move_words(const GatherRows call) {
   const int64_t words = call.row_bytes / static_cast<int64_t>(sizeof(Word));

@@ -1,4 +1,4 @@
-// Operations that move rows on the device: clipping, picking and adding rows, narrowing.
+// Operations that move rows on the device: clipping, selecting, combining and rounding.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,20 +10,20 @@
 
 namespace reprise::kernels::cuda {
 
-// ClipCall::run() on `stream`: its pointer is the device's.
+// ClipCall::run() on `stream`, with a device pointer.
 void clip(const ClipCall& call, cudaStream_t stream);
 
-// As kernels::GatherRowsCall, with pointers of the device; row_bytes is even.
+// kernels::GatherRowsCall with device pointers; row_bytes must be even.
 struct GatherRows {
   const void* in = nullptr;
-  void* out = nullptr;  // may be `in` where rows ascend
+  void* out = nullptr;  // may be `in` if rows ascend
   int64_t row_bytes = 0;
   const int32_t* rows = nullptr;  // [count]
   int64_t count = 0;
 };
 void gather_rows(const GatherRows& call, cudaStream_t stream);
 
-// As kernels::CombineRowsCall, with pointers of the device.
+// kernels::CombineRowsCall with device pointers.
 struct CombineRows {
   const float* in = nullptr;        // [any, cols]
   const int32_t* places = nullptr;  // [rows, per_row]

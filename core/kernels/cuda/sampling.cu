@@ -1,4 +1,4 @@
-// Greedy sampling: a block for each row of logits.
+// Greedy sampling: one block per row of logits.
 #include "core/kernels/cuda/sampling.cuh"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ struct Candidate {
 
 __device__ __forceinline__ bool is_nan(float x) { return x != x; }
 
-// A NaN beats everything; then the larger logit, then the lower id. The order is total, so it does
-// not matter in which order candidates meet.
+// A NaN wins, then the larger logit, then the lower id. This order is total, so the order of
+// comparisons does not matter.
 __device__ __forceinline__ Candidate better(const Candidate& a, const Candidate& b) {
   const bool a_is_nan = is_nan(a.logit), b_is_nan = is_nan(b.logit);
   if (a_is_nan != b_is_nan) return a_is_nan ? a : b;
@@ -37,7 +37,7 @@ __device__ __forceinline__ Candidate best_of_warp(Candidate best) {
   return best;
 }
 
-// Grid: rows. Block: up to 512 threads, thread t looks at logits t, t + threads, ... Reads 4 vocab
+// Grid: rows. Block: up to 512 threads; thread t reads logits t, t + threads, ... Reads 4 vocab
 // bytes once: memory bandwidth is the limit.
 __global__ void __launch_bounds__(kMostThreads) pick_largest(const GreedyTokens call) {
   REPRISE_SHARED(Candidate[kWarp], bests);
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kMostThreads) pick_largest(const GreedyTokens 
   const int32_t warp = static_cast<int32_t>(threadIdx.x) / kWarp;
   const int32_t lane = static_cast<int32_t>(threadIdx.x) % kWarp;
   const int32_t step = static_cast<int32_t>(blockDim.x);
-  Candidate best{-INFINITY, call.vocab};  // any logit is better, by its id where it is -inf too
+  Candidate best{-INFINITY, call.vocab};  // any logit wins against it; -inf by its lower id
   for (int32_t id = static_cast<int32_t>(threadIdx.x); id < call.vocab; id += step)
     best = better(best, {logits[id], id});
   best = best_of_warp(best);

@@ -7,8 +7,8 @@
 
 namespace reprise::kernels::cuda {
 
-// What engine::sample() takes where it is greedy: the largest logit, the lowest id among equals.
-// kNotANumber for a row with a NaN, wherever it stands.
+// The token that engine::sample() takes when it is greedy: the largest logit, the lowest id among
+// equals. kNotANumber for a row with a NaN anywhere.
 struct GreedyTokens {
   static constexpr int32_t kNotANumber = -1;
 

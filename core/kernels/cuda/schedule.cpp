@@ -13,8 +13,8 @@ namespace reprise::kernels::cuda {
 namespace {
 
 constexpr double kLog2E = 1.44269504088896;
-constexpr int64_t kCopyBytes = 16;                 // of one cp.async
-constexpr int64_t kCopyElements = kCopyBytes / 2;  // of bf16 or f16
+constexpr int64_t kCopyBytes = 16;                 // size of one cp.async
+constexpr int64_t kCopyElements = kCopyBytes / 2;  // in bf16 or f16 elements
 
 void require_cache(const kv::CacheView& cache) {
   require_kv_dtype(cache.dtype);
@@ -38,7 +38,7 @@ void require_plan(const kv::AttentionPlan& plan) {
             offset, kCopyElements);
 }
 
-// The rows of an item that lanes [first, end) of a kv head belong to, as rows of the plan.
+// The rows of the plan to which lanes [first, end) of an item's kv head belong.
 struct RowRange {
   int32_t first = 0, end = 0;
 };
@@ -54,7 +54,7 @@ ItemLoad load_of(const kv::AttentionPlan& plan, const kv::WorkItem& item, int64_
   const KeyRange first = seen_keys(plan, item, item.first_row, item.first_row + 1, window);
   const KeyRange last = seen_keys(plan, item, item.end_row - 1, item.end_row, window);
   return {.lanes = (item.end_row - item.first_row) * group,
-          // Masks and windows move evenly along the rows of an item.
+          // The number of visible keys changes evenly along the rows of an item.
           .mean_keys = 0.5 * static_cast<double>(first.count() + last.count()),
           .key_tiles = ceil_div(segment.skipped + seen.end, kKeyTile) -
                        (segment.skipped + seen.first) / kKeyTile};
@@ -114,7 +114,8 @@ class TaskWriter {
             .first_entry = part.first_entry};
   }
 
-  // By launch; in a launch the longest first, since one that begins last is waited for by all.
+  // Sorts tasks by launch; within a launch the longest first, because all wait for one that begins
+  // late.
   void sort() {
     const auto key = [&](size_t i) {
       return std::tuple(places_[i].shape, places_[i].dtype,
@@ -246,7 +247,7 @@ void ScheduleImage::set(const StepSchedule& schedule, const kv::AttentionPlan& p
   const bool has_slopes = !params.alibi.slopes.empty(), is_rounded = params.alibi.rounded_to_bf16;
   call_ = {.heads = static_cast<int32_t>(schedule.cut.heads),
            .kv_heads = static_cast<int32_t>(plan.kv_heads()),
-           // No two positions are so far apart; and positions can be added to it.
+           // Larger than any distance of positions; positions can be added to it.
            .window = static_cast<int32_t>(
                std::min<int64_t>(params.window, std::numeric_limits<int32_t>::max() / 2)),
            .scale_log2 = static_cast<float>(params.scale * kLog2E),

@@ -1,5 +1,5 @@
-// A step's attention as the device runs it: which tile computes what, and how the arrays that say
-// so get to the device.
+// A step's attention as the device runs it: the tasks of each tile shape, and the copies of their
+// arrays to the device.
 #pragma once
 
 #include <cstddef>
@@ -14,65 +14,65 @@
 
 namespace reprise::kernels::cuda {
 
-// Tasks of one tile shape and cache dtype: one launch, of a block for each task and kv head.
+// Tasks of one tile shape and cache dtype. One launch runs them, with a block for each task and kv
+// head.
 struct TileLaunch {
-  int32_t shape = 0;  // place in kTileShapes
+  int32_t shape = 0;  // index in kTileShapes
   DType dtype = DType::kBF16;
   int32_t first_task = 0, end_task = 0;
 };
 
-// Computed once for a step from its plan, then used by every layer.
+// Computed once for a step from its plan; every layer uses it.
 struct StepSchedule {
-  AttentionSchedule cut;             // parts and how they are merged; it has no tasks
-  std::vector<AttentionTask> tasks;  // launch by launch, those of most keys first
-  std::vector<TileLaunch> launches;  // in the order of kTileShapes, then of dtypes
-  double estimate_us = 0.0;          // of one layer, by the cost model
+  AttentionSchedule cut;             // the parts and how they are merged; has no tasks
+  std::vector<AttentionTask> tasks;  // grouped by launch, those with most keys first
+  std::vector<TileLaunch> launches;  // in the order of kTileShapes, then of dtype
+  double estimate_us = 0.0;          // of one layer, by the cost model of tiles.h
 
-  // For query rows of `heads` heads. The plan must be finished. Throws ShapeError for head sizes
-  // that are not compiled or heads that do not go together, and Error for a cache of f32 or one
-  // that is not aligned to 16 bytes: the kernel copies 16 bytes at a time.
+  // Builds the schedule for query rows of `heads` heads. The plan must be finished. Throws
+  // ShapeError for head sizes that are not compiled or if heads % kv_heads != 0, and Error for a
+  // cache that is f32 or not aligned to 16 bytes (the kernel copies 16 bytes at a time).
   void build(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
              const GpuModel& gpu, RowResults results = RowResults::kFinished,
              const TileOverride& wanted = {});
 };
 
-// What the tiles make of the step: keys read by each lane tile anew (which L2 is taken to hold from
-// the first time), whole tiles of products and exponentials, partial results written and read. The
-// rest is as least_work() has it.
+// The work of the step with its tiles: keys that each lane tile reads again (assumed to be in L2
+// after the first time), whole tiles of products and exponentials, partial results written and
+// read. The rest is as in least_work().
 AttentionWork tiled_work(const StepSchedule& schedule, const kv::AttentionPlan& plan,
                          const AttentionParams& params, const WorkDtypes& dtypes = {});
 
-// `count` with three significant bits, at most a quarter more: so many tasks and merged rows the
-// device is given, those beyond the step's own with nothing to do. A sequence that grows by a part,
-// or one that leaves, then seldom makes a launch another one than was recorded: see
-// DeviceRuntime::run_repeatedly().
+// `count` rounded up to three significant bits, at most a quarter more. The device gets this many
+// tasks and merged rows; the additional ones do nothing. So a sequence that grows by a part or
+// leaves seldom changes a recorded launch, see DeviceRuntime::run_repeatedly().
 int32_t padded_count(int32_t count);
 
-// The step's arrays in one run of device memory.
+// The step's arrays, in one run of device memory.
 class ScheduleImage {
  public:
-  // Takes the arrays over, padded; what differs from before is what changes() then names. The
-  // plan's caches are named by their device addresses, as the plan has them.
+  // Sets the arrays, padded; changes() then returns what differs. The plan's caches have device
+  // addresses.
   void set(const StepSchedule& schedule, const kv::AttentionPlan& plan,
            const AttentionParams& params);
   // See UploadImage.
   [[nodiscard]] UploadImage::Changes changes() { return image_.changes(); }
 
-  // The step's part of a call, for arrays at `device` + their offsets.
+  // The step's part of a call, for the arrays in the memory at `device`.
   [[nodiscard]] AttentionCall call(const void* device) const;
-  // The schedule's, of padded tasks.
+  // The schedule's launches, with padded tasks.
   [[nodiscard]] std::span<const TileLaunch> launches() const { return launches_; }
 
-  // How partial results are merged, as AttentionSchedule has it.
+  // How partial results are merged, as in AttentionSchedule.
   struct Merge {
-    const int32_t* rows = nullptr;     // [merged]; -1: none
+    const int32_t* rows = nullptr;     // [merged]; -1: padding
     const int32_t* begin = nullptr;    // [merged + 1]
-    const int64_t* entries = nullptr;  // of each merged row's parts, head 0
-    int32_t merged = 0;                // padded
+    const int64_t* entries = nullptr;  // entries of each merged row's parts, head 0
+    int32_t merged = 0;                // number of rows, padded
   };
   [[nodiscard]] Merge merge(const void* device) const;
 
-  // [rows]  where the plan's rows write their keys and values
+  // [rows]  row slots of the plan.
   [[nodiscard]] const int64_t* row_slots(const void* device) const {
     return at<int64_t>(device, kRowSlots);
   }
@@ -104,7 +104,7 @@ class ScheduleImage {
   std::vector<AttentionTask> tasks_;
   std::vector<TileLaunch> launches_;
   std::vector<int32_t> merged_rows_, merge_begin_;
-  AttentionCall call_;  // all but addresses
+  AttentionCall call_;  // everything except addresses
 };
 
 }  // namespace reprise::kernels::cuda

@@ -1,5 +1,5 @@
-// Arrays that live on a device and change a little from step to step: what of them has to be copied
-// again.
+// Device copies of arrays that change a little from step to step: finds the bytes that must be
+// copied again.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace reprise::kernels::cuda {
 
-// Sections of bytes in one run of device memory. A section keeps room to grow: while all fit, a
-// change is copied in place, from its first differing byte to its last one; an array that only grew
-// is appended to, and one that is the same costs nothing. [ChunkAttention §3.3 copies its tree's
-// context only when it changes]
+// Sections of bytes in one run of device memory. Sections have room to grow; while all fit, a
+// change is copied in place, from its first to its last differing byte. Unchanged arrays cost
+// nothing, and growth is appended. [ChunkAttention §3.3 copies its tree's context only when it
+// changes]
 class UploadImage {
  public:
   static constexpr size_t kAlignment = 256;
@@ -25,25 +25,25 @@ class UploadImage {
   }
 
   struct Copy {
-    size_t offset = 0;                 // from the begin of the device memory
-    std::span<const std::byte> bytes;  // until the next set()
+    size_t offset = 0;                 // from the beginning of the device memory
+    std::span<const std::byte> bytes;  // valid until the next set()
   };
   struct Changes {
-    size_t needed_bytes = 0;  // of the device memory
-    bool has_moved = false;   // offsets are new: nothing of what is on the device counts
+    size_t needed_bytes = 0;  // size of the device memory
+    bool has_moved = false;   // offsets have changed: everything must be copied anew
     std::vector<Copy> copies;
   };
-  // What to copy so that the device has what was set; the next call starts from there.
+  // The copies after which the device has what was set; the next call starts from there.
   Changes changes();
 
-  // From the begin of the device memory, as of the last changes().
+  // Offset from the beginning of the device memory, as of the last changes().
   [[nodiscard]] size_t offset(size_t section) const { return sections_[section].offset; }
 
  private:
   struct Section {
     std::vector<std::byte> bytes;
     size_t offset = 0, capacity = 0;
-    size_t first_change = 0, end_change = 0;  // none where they are equal
+    size_t first_change = 0, end_change = 0;  // no change if they are equal
   };
   void move_sections();
 

@@ -1,4 +1,4 @@
-// Device memory for a call.
+// Device memory for the duration of a call.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace reprise::kernels::cuda {
 
-// Until it is destroyed: what is given back may be taken again at once, since the device keeps the
-// order of its work.
+// Device memory that the destructor gives back. It may be reused at once, because the device keeps
+// the order of its work.
 template <typename T>
 class Scratch {
  public:

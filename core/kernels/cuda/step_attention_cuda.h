@@ -9,10 +9,10 @@
 
 namespace reprise::kernels::cuda {
 
-// See gpu_model().
+// The gpu_model() of the device.
 GpuModel model_of(const reprise::cuda::CudaDevice& device);
 
-// `device` outlives it.
+// `device` must outlive the result.
 std::unique_ptr<StepAttention> make_step_attention(reprise::cuda::CudaDevice& device);
 
 }  // namespace reprise::kernels::cuda

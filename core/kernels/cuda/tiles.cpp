@@ -15,37 +15,38 @@ namespace {
 constexpr std::array<int32_t, 3> kTilesSm80 = {0, 2, 3};
 constexpr std::array<int32_t, 3> kTilesSm90 = {1, 2, 3};
 
-// None of these is measured yet. A launch more (another tile shape, the merge) is taken to cost
-// what launches commonly do; a part has two key tiles at least, one of them on its way while the
-// other is computed.
+// None of these is measured yet. An additional launch (another tile shape, the merge) is assumed to
+// cost what launches commonly do. A part has at least two key tiles, so that one is copied while
+// the other is computed.
 constexpr double kLaunchUs = 3.0;
 constexpr int64_t kLeastTilesOfPart = 2;
 constexpr double kOverlapLoss = 0.1;  // share of the shorter times that the longest does not hide
 constexpr int64_t kMostParts = 64;
-// Below this the model says nothing: the coarser cut has fewer partial results.
+// Differences below this mean nothing; the coarser cut has fewer partial results.
 constexpr double kAsGood = 1.03;
 
-constexpr int64_t kKvBytes = 2;  // of an element: bf16 or f16
+constexpr int64_t kKvBytes = 2;  // bytes of a bf16 or f16 element
 
-// Written and read again, of a part with so many lanes of each kv head.
+// Bytes of the partial results of a part with `lanes` lanes of each kv head, written and read
+// again.
 int64_t partial_bytes(int64_t lanes, const StepShape& step) {
   return 2 * lanes * step.kv_heads * (step.head_dim + 2) * 4;
 }
 
-// One item with its shape chosen.
+// The costs of one item with its chosen shape.
 struct CostedItem {
   int64_t lane_tiles = 1;
   int64_t most_parts = 1;
-  int64_t partial_bytes = 0;  // of a part
+  int64_t partial_bytes = 0;  // of one part
   double block_us = 0.0;      // SM time of one of its lane tiles, for one kv head
 };
 
 struct Costs {
   std::vector<CostedItem> items;
   double all_us = 0.0;      // SM time of all blocks together
-  double longest_us = 0.0;  // of one block
-  int64_t resident = 1;     // blocks of an SM, where the longest runs
-  int64_t most_parts = 1;   // of the longest
+  double longest_us = 0.0;  // SM time of the longest block
+  int64_t resident = 1;     // resident blocks of an SM, for the longest item's shape
+  int64_t most_parts = 1;   // of the longest item
 };
 
 int32_t cheapest_shape(const ItemLoad& item, const StepShape& step, const GpuModel& gpu) {
@@ -68,7 +69,7 @@ double all_us(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
   return us * static_cast<double>(step.kv_heads);
 }
 
-// Of the whole machine, launches included.
+// Time on the whole machine, including launches.
 double shapes_us(std::span<const ItemLoad> items, std::span<const int32_t> shapes,
                  const StepShape& step, const GpuModel& gpu) {
   const auto launches = std::set<int32_t>(shapes.begin(), shapes.end()).size();
@@ -115,8 +116,8 @@ int32_t parts_for(const CostedItem& item, double share_us) {
   return static_cast<int32_t>(std::clamp<int64_t>(wanted, 1, item.most_parts));
 }
 
-// Time of the step where blocks take `share_us` of an SM each: whole waves of them, and what the
-// partial results cost.
+// Time of the step if each block takes `share_us` of an SM: whole waves of blocks, plus the cost of
+// partial results.
 double step_us(const Costs& costs, double share_us, const GpuModel& gpu) {
   const double slots = static_cast<double>(gpu.sms * costs.resident);
   const double waves = std::ceil(costs.all_us / (share_us * slots) - 1e-9);
@@ -132,7 +133,7 @@ double step_us(const Costs& costs, double share_us, const GpuModel& gpu) {
 }
 
 void choose_parts(const Costs& costs, const GpuModel& gpu, TileChoice& choice) {
-  std::vector<double> us;  // of 1, 2, ... parts of the longest item
+  std::vector<double> us;  // for 1, 2, ... parts of the longest item
   for (int64_t parts = 1; parts <= std::min(kMostParts, costs.most_parts); ++parts)
     us.push_back(step_us(costs, costs.longest_us / static_cast<double>(parts), gpu));
   const double good_us = kAsGood * *std::min_element(us.begin(), us.end());
@@ -196,7 +197,7 @@ std::span<const int32_t> tiles_of(Architecture architecture) {
 }
 
 int64_t resident_blocks(const TileShape& shape, int64_t head_dim, const GpuModel& gpu) {
-  constexpr int64_t kReserved = 1 << 10;  // of a block's shared memory, by the driver
+  constexpr int64_t kReserved = 1 << 10;  // shared memory of a block that the driver reserves
   const int64_t fitting = gpu.shared_bytes / (shape.shared_bytes(head_dim) + kReserved);
   return std::clamp<int64_t>(fitting, 1, shape.blocks);
 }
@@ -211,7 +212,7 @@ double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& st
     const std::array<double, 4> us = {
         memory_us, 4.0 * pairs * static_cast<double>(step.head_dim) / gpu.flops_per_us(),
         pairs / gpu.exponentials_per_us(),
-        // Written once, read by each row of warps, or of warpgroups.
+        // Written once, and read by each row of warps or warpgroups.
         bytes * (1 + shape.readers()) / gpu.shared_bytes_per_us()};
     const double longest = *std::max_element(us.begin(), us.end());
     const double sum = std::accumulate(us.begin(), us.end(), 0.0);
@@ -226,7 +227,8 @@ TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, 
                         const TileOverride& wanted) {
   if (wanted.shape) {
     const TileShape& shape = kTileShapes[static_cast<size_t>(*wanted.shape)];
-    require_compiled(shape, step.head_dim, /*has_sm90a_code=*/true);  // else the launch will say so
+    // the launch reports missing code
+    require_compiled(shape, step.head_dim, /*has_sm90a_code=*/true);
     if (shape.by_warpgroups && !gpu.has_warpgroups)
       raise_shape("attention tile \"{}\" needs a GPU of compute capability 9.0 (H100, H200)",
                   text_of(shape));
@@ -236,7 +238,7 @@ TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, 
   choice.shapes = wanted.shape ? std::vector<int32_t>(items.size(), *wanted.shape)
                                : cheapest_shapes(items, step, gpu);
   const Costs costs = costs_of(items, choice.shapes, step, gpu);
-  if (costs.all_us == 0.0) return choice;  // nobody sees a key
+  if (costs.all_us == 0.0) return choice;  // no row sees a key
   if (wanted.parts == 0) {
     choose_parts(costs, gpu, choice);
     return choice;

@@ -1,4 +1,4 @@
-// Times work on a CUDA device by the device's own clock.
+// Times work on a CUDA device with the device's clock.
 #pragma once
 
 #include <cstddef>
@@ -12,28 +12,27 @@
 
 namespace reprise::kernels::cuda {
 
-// Bytes of the device's L2. Throws Error where the device does not tell.
+// Size of the device's L2 in bytes. Throws Error if the device does not tell.
 size_t l2_bytes(const reprise::cuda::CudaDevice& device);
 
-// Times what is given to the device's stream between two events. The device is kept busy while the
-// host hands it over: events around kernels that a host gives one by one to an idle device would
-// time the host.
+// Times work in the device's stream between two events. The device is kept busy while the host
+// launches: with an idle device, the events would time the host's launches.
 class DeviceTimer {
  public:
-  // What L2 holds of the work's data when it begins: nothing, as in a layer of a model after the
-  // weights of the one before, or what the same work left there.
+  // State of L2 when the work begins. kCold: none of the work's data is in it, as in a layer of a
+  // model after the previous layer's weights. kWarm: what the same work left there.
   enum class Cache : uint8_t { kCold, kWarm };
 
-  // kCold takes four times the L2 of the device's memory. Reading that takes longer than handing
-  // over some ten kernels, and nothing else stays in L2; written, it would leave lines there that
-  // the timed work has to write back.
+  // kCold takes device memory of four times the L2. Reading it takes longer than launching about
+  // ten kernels and evicts everything else from L2; writing would leave lines that the timed work
+  // has to write back.
   DeviceTimer(std::shared_ptr<reprise::cuda::CudaDevice> device, Cache cache);
 
   // GB/s of the read before the last work of a kCold timer.
   [[nodiscard]] double read_gb_s() const;
 
-  // Milliseconds of one work(), which gives its kernels to the device's stream and does not wait.
-  // The clock steps by about 0.5 us, and the events add some 2 us.
+  // Milliseconds of one work(), which launches kernels in the device's stream and does not wait.
+  // The clock has steps of about 0.5 us; the events add about 2 us.
   template <typename Work>
   double ms_of(Work&& work) {
     if (cache_ == Cache::kWarm) work();
@@ -48,14 +47,14 @@ class DeviceTimer {
 
   std::shared_ptr<reprise::cuda::CudaDevice> device_;
   Cache cache_;
-  unsigned blocks_;  // that read
+  unsigned blocks_;  // blocks of the reading kernel
   Buffer read_, sums_;
   reprise::cuda::Event read_begin_{reprise::cuda::Event::Use::kTime};
   reprise::cuda::Event begin_{reprise::cuda::Event::Use::kTime};
   reprise::cuda::Event end_{reprise::cuda::Event::Use::kTime};
 };
 
-// For experiments: kCold, behind the front of core/kernels.
+// For experiments: a kCold timer behind the interface of core/kernels.
 std::unique_ptr<WorkTimer> make_work_timer(std::shared_ptr<reprise::cuda::CudaDevice> device);
 
 }  // namespace reprise::kernels::cuda

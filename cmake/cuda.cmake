@@ -1,5 +1,6 @@
-# The CUDA language and toolkit, for REPRISE_CUDA. CMAKE_CUDA_ARCHITECTURES says for which devices: by default machine
-# code for compute capability 8.0 (A100) and 9.0 (H100, H200), and PTX of 9.0, which later devices compile for themselves.
+# The CUDA language and toolkit, for REPRISE_CUDA. CMAKE_CUDA_ARCHITECTURES selects the devices. By
+# default: machine code for compute capability 8.0 (A100) and 9.0 (H100, H200), and PTX of 9.0,
+# which later devices compile themselves.
 include(CheckLanguage)
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
@@ -9,7 +10,7 @@ endif()
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
 endif()
-# CMake 3.25 does not know that nvcc speaks C++20, and later ones say so themselves.
+# CMake 3.25 does not know that nvcc supports C++20; later versions set this option themselves.
 if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 endif()
@@ -19,8 +20,8 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 find_package(CUDAToolkit REQUIRED)
 
-# A toolkit without cuBLAS, as some machines have it, and the wheel nvidia-cublas, which PyTorch brings: a library without
-# the name that linkers look for, and its headers.
+# Some toolkits come without cuBLAS. Then the wheel nvidia-cublas, which PyTorch installs, serves:
+# its headers, and a library without the name that linkers look for.
 if(NOT TARGET CUDA::cublasLt)
   execute_process(
     COMMAND python3 -c "import importlib.util as u; s = u.find_spec('nvidia'); print(';'.join(s.submodule_search_locations) if s else '', end='')"

@@ -1,14 +1,14 @@
-# Every library the tree uses, found once, each with the Debian/Ubuntu package that brings it.
+# Finds every library that the tree uses, each with the Debian/Ubuntu package that contains it.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)            # libfmt-dev
-# What Ubuntu 22.04's core.h makes of strings its format.h refuses where it comes later.
+# In Ubuntu 22.04's fmt, format.h rejects what core.h has made of strings if it is included later.
 if(fmt_VERSION VERSION_LESS 9)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include fmt/format.h>")
 endif()
 find_package(nlohmann_json REQUIRED)  # nlohmann-json3-dev
 if(REPRISE_ONEDNN)
   find_package(dnnl REQUIRED)         # libdnnl-dev
-  if(dnnl_VERSION VERSION_LESS 2.6)  # Ubuntu 22.04's: it does not know the layout in which weights are packed
+  if(dnnl_VERSION VERSION_LESS 2.6)  # Ubuntu 22.04's version lacks the layout of packed weights
     message(STATUS "oneDNN ${dnnl_VERSION} is older than 2.6: products of many rows are computed by our own kernels")
     set(REPRISE_ONEDNN OFF)
   endif()
@@ -27,9 +27,10 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)             # libxx
 find_package(Eigen3 REQUIRED NO_MODULE)  # libeigen3-dev
 find_package(Threads REQUIRED)
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)                           # libcli11-dev
-# Not every system that the README names has these: what needs them says so.
-pkg_check_modules(PROMETHEUS QUIET IMPORTED_TARGET prometheus-cpp-core)  # prometheus-cpp-dev: not Ubuntu 22.04
-find_package(faiss CONFIG QUIET)  # libfaiss-dev, which brings BLAS and LAPACK: not Ubuntu 24.04
+# Some systems named in the README lack these. Targets that need one report that it is missing.
+# prometheus-cpp-dev; not in Ubuntu 22.04
+pkg_check_modules(PROMETHEUS QUIET IMPORTED_TARGET prometheus-cpp-core)
+find_package(faiss CONFIG QUIET)  # libfaiss-dev, which brings BLAS and LAPACK; not in Ubuntu 24.04
 if(REPRISE_TESTS)
   find_package(GTest REQUIRED)        # libgtest-dev libgmock-dev
 endif()

@@ -1,7 +1,7 @@
-# `make install`: the program with its data, and the runtime as libraries for find_package(reprise).
+# `make install`: the program with its data, and the runtime's libraries for find_package(reprise).
 include(GNUInstallDirs)
 
-# The tree's own libraries that `target` is made of, itself among them.
+# Appends to `found` the libraries of this tree that `target` is made of, including itself.
 function(reprise_libraries_below target found)
   list(APPEND ${found} ${target})
   get_target_property(links ${target} INTERFACE_LINK_LIBRARIES)
@@ -28,7 +28,7 @@ install(TARGETS ${libraries} EXPORT reprise ARCHIVE DESTINATION ${CMAKE_INSTALL_
 install(DIRECTORY core methods DESTINATION include/reprise
         FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE)
 
-# Laid out as in the tree: results/data_dir.h finds it from the program's own place.
+# Laid out as in the tree: results/data_dir.h finds the folders from the program's own location.
 install(DIRECTORY experiments models plots DESTINATION share/reprise
         FILES_MATCHING PATTERN "*.json" PATTERN "items.jsonl" PATTERN "2wikimqa.jsonl" PATTERN "musique.jsonl" PATTERN "*.safetensors" PATTERN "*.model" PATTERN "*.txt" PATTERN "*.tsv" PATTERN "*.csv"
         PATTERN "*.py" PATTERN "*.xml" PATTERN "CMakeLists.txt" EXCLUDE PATTERN "__pycache__" EXCLUDE)

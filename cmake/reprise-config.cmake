@@ -1,10 +1,10 @@
-# For find_package(reprise): the targets reprise::methods, reprise::prompt_cache, reprise::engine, reprise::sentence, reprise::tokenizer and
-# what they are made of.
+# For find_package(reprise): the targets reprise::methods, reprise::prompt_cache, reprise::engine,
+# reprise::sentence, reprise::tokenizer, and the libraries that these link.
 include(CMakeFindDependencyMacro)
 find_dependency(OpenMP COMPONENTS CXX)
 find_dependency(fmt)
 find_dependency(nlohmann_json)
-find_package(dnnl QUIET)  # where it was built with it; the targets ask for it there
+find_package(dnnl QUIET)  # needed only if reprise was built with oneDNN; its targets then link it
 find_dependency(Threads)
 find_dependency(PkgConfig)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)

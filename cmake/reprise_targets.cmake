@@ -1,6 +1,7 @@
-# How this tree declares its targets, so that each folder's CMakeLists.txt is a list of files.
+# Functions that declare this tree's targets, so that each folder's CMakeLists.txt is a list of
+# files.
 add_library(reprise_options INTERFACE)
-# Designated initializers name what differs from the defaults; the rest is meant to be left out.
+# Designated initializers name only the fields that differ from the defaults.
 set(options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -fno-math-errno -fno-trapping-math)
 set(cuda_options -DFMT_USE_CONSTEXPR=1)
 if(REPRISE_WARNINGS_AS_ERRORS)
@@ -8,8 +9,8 @@ if(REPRISE_WARNINGS_AS_ERRORS)
   list(APPEND cuda_options -Werror=all-warnings)
 endif()
 target_compile_options(reprise_options INTERFACE "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${options}>>")
-# nvcc passes the host's warnings on, and has its own. fmt 9 takes nvcc for a compiler without constexpr, and then
-# fails where it checks format strings in C++20.
+# nvcc passes on the host compiler's warnings and has its own. fmt 9 takes nvcc for a compiler
+# without constexpr, and then fails to check format strings in C++20.
 string(REPLACE ";" "," host_options "${options}")
 target_compile_options(reprise_options INTERFACE
   "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options};-Xcompiler=${host_options}>>")
@@ -19,13 +20,14 @@ target_include_directories(reprise_options INTERFACE $<BUILD_INTERFACE:${CMAKE_S
 if(REPRISE_SANITIZE)
   target_compile_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer -g)
-  # GCC sees uninitialized members in its own std::regex once it is instrumented.
+  # Instrumented, GCC warns of uninitialized members in its own std::regex.
   target_compile_options(reprise_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
 endif()
 
-# reprise_library(name [ALONE] SOURCES ... [TOGETHER ...] [LINK ...]): a static library of one folder, compiled in
-# batches; ALONE where sources are timed, each compiled by itself, but for those TOGETHER, which are not.
+# reprise_library(name [ALONE] SOURCES ... [TOGETHER ...] [LINK ...]): a static library of one
+# folder, compiled in batches. With ALONE, for sources that are timed, each of SOURCES is compiled
+# by itself and those of TOGETHER in one batch.
 function(reprise_library name)
   cmake_parse_arguments(ARG "ALONE" "" "SOURCES;TOGETHER;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES} ${ARG_TOGETHER})
@@ -38,25 +40,26 @@ function(reprise_library name)
   endif()
 endfunction()
 
-# reprise_compile_in_batches(targets...): twelve sources of a target at a time, so that what they all include (JSON,
-# the command line's library) is read and instantiated once. The presets debug, asan and tsan compile each source alone,
-# which shows a missing include.
+# reprise_compile_in_batches(targets...): compiles twelve sources of a target at a time, so that
+# common headers (JSON, the command line's library) are parsed and instantiated once. The presets
+# debug, asan and tsan compile each source alone, which shows missing includes.
 function(reprise_compile_in_batches)
   foreach(target IN LISTS ARGN)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
   endforeach()
 endfunction()
 
-# reprise_compile_lightly(targets...): what runs once, before or after anything is timed, and the tests. GCC spends a
-# third of the time of these sources on the step from -O1 to -O3.
+# reprise_compile_lightly(targets...): uses -O1, for the tests and for code that runs once before or
+# after what is timed. GCC spends a third of the compile time of these sources between -O1 and -O3.
 function(reprise_compile_lightly)
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   endforeach()
 endfunction()
 
-# reprise_test(name SOURCES ... LINK ... [LABELS ...]): one GoogleTest program, one ctest entry for each program.
-# The tests find the real data through the environment variable REPRISE_DATA and skip without it.
+# reprise_test(name SOURCES ... LINK ... [LABELS ...]): one GoogleTest program, which is one ctest
+# entry. The tests find the real data through the environment variable REPRISE_DATA; without it,
+# they are skipped.
 function(reprise_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -72,7 +75,7 @@ function(reprise_test name)
   if("gpu" IN_LIST ARG_LABELS)
     add_dependencies(gpu ${name})
   endif()
-  # libtorch's OpenMP teams (the baselines' tests) would spin beside other tests.
+  # Keeps libtorch's OpenMP teams (in the baselines' tests) from spinning beside other tests.
   set(environment "OMP_WAIT_POLICY=passive")
   if(REPRISE_SANITIZE MATCHES "thread")
     list(APPEND environment "TSAN_OPTIONS=halt_on_error=1")

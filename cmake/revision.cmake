@@ -1,6 +1,6 @@
-# Writes the git revision into OUTPUT, touching the file only when it changed, so that a build without
-# a new commit compiles nothing. Run as: cmake -DSOURCE_DIR=... -DOUTPUT=... [-DREVISION=...] -P revision.cmake
-# REVISION is that of a tree without git, with a + behind it where files differ from it.
+# Writes the git revision to OUTPUT, only if it has changed, so that a build without a new commit
+# compiles nothing. Run as: cmake -DSOURCE_DIR=... -DOUTPUT=... [-DREVISION=...] -P revision.cmake.
+# REVISION is the revision of a tree without git, followed by + if files differ from it.
 set(revision "unknown")
 set(dirty 0)
 set(changes_hash "")  # tells two modified trees of one revision apart

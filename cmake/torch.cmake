@@ -1,10 +1,10 @@
-# libtorch for the baselines in baselines/torch, where there is one: the torch folder of a Python wheel
-# (of which libtorch_cpu.so and libc10.so are used) or Debian's libtorch-dev. Sets REPRISE_TORCH_VERSION
-# ("" without libtorch) and the target reprise_libtorch.
+# Finds libtorch, if there is one, for the baselines in baselines/torch: the torch folder of a
+# Python wheel (of which libtorch_cpu.so and libc10.so are used) or Debian's libtorch-dev. Sets
+# REPRISE_TORCH_VERSION ("" without libtorch) and the target reprise_libtorch.
 set(REPRISE_TORCH "" CACHE STRING
     "libtorch: the torch folder of a Python wheel, or the prefix of an installation; empty: look for one; OFF: none")
 
-# Looks for libtorch in `folder`: sets version, include_dir, cpu_library, c10_library, or fault.
+# Looks for libtorch in `folder`; sets version, include_dir, cpu_library and c10_library, or fault.
 macro(reprise_look_for_torch folder)
   set(version "")
   set(fault "")
@@ -39,8 +39,8 @@ macro(reprise_look_for_torch folder)
   endif()
 endmacro()
 
-# Where libtorch may be, best first: what the user names, or `./setup.sh --torch` made, or python3 has, or
-# the system's packages brought.
+# The folders in which libtorch may be, in order of preference: named by the user, made by
+# `./setup.sh --torch`, of python3's package, of the system's packages.
 set(folders "")
 if(REPRISE_SANITIZE)
   set(absence "left out under sanitizers, which do not see into it")

@@ -218,7 +218,7 @@ __device__ __forceinline__ void begin_state(WarpState<Tile>& state, const typena
 // then of keys 8-15.
 //
 // With warpgroups, the keys are B's transpose in panels of 64 dimensions; groups of 8 keys are 8
-// rows keys are 8 rows apart.
+// rows apart.
 template <class Tile>
 __device__ __forceinline__ void multiply_keys(const WarpState<Tile>& state,
                                               const typename Tile::T* keys,

@@ -1,15 +1,6 @@
 // The number formats in which a weight matrix is stored; they may differ from the activations'
 // dtype.
-#pragma once
-
-#include <array>
-#include <cstdint>
-#include <string_view>
-
-#include "core/base/dtype.h"
-
-namespace reprise {
-
+//
 // Plain formats store each value as it is. The others store a code c of few bits for each value w,
 // and scales. A group is a run of consecutive inputs of one output; its values share a scale s.
 //   int8         one group per output: w = s c, s = max|w| / 127, c in [-127, 127]
@@ -25,6 +16,17 @@ namespace reprise {
 //                [QLoRA §3, "double quantization"; bitsandbytes has d as an 8-bit float]
 // Scales and a are f32 whatever the weights' dtype, as in bitsandbytes; optimum-quanto stores them
 // in the weights' dtype.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/dtype.h"
+
+namespace reprise {
+
+// How a matrix stores its values: as they are, or as the codes described at the top of this file.
 enum class WeightFormat : uint8_t { kF32, kBF16, kF16, kInt8, kInt4, kNf4, kNf4Double };
 
 inline constexpr std::array kWeightFormats = {

@@ -1,4 +1,7 @@
 // The resources a computation may use, and parallel_for() over its threads.
+//
+// Each calling thread keeps a team of threads for its next parallel_for(). Libraries that fork
+// themselves (oneDNN) are called on one thread each: two pools would fight for the cores.
 #pragma once
 
 #include <cstdint>
@@ -41,10 +44,8 @@ inline Context on_cpu(Context context) {
 std::optional<FetchSetting> given_fetch();
 
 // Calls fn(item, worker) once for each item of [0, items), worker in [0, context.threads). Items
-// are handed out one by one, so results must not depend on which worker takes which. A call inside
-// another runs on its caller's thread. The first exception stops the handing out and is rethrown in
-// the caller. Each calling thread keeps a team of threads for its next call. Libraries that fork
-// themselves (oneDNN) are called on one thread each: two pools would fight for the cores.
+// are handed out one by one, so results must not depend on which worker takes which. A nested call
+// runs on its caller's thread. The first exception stops the handing out and is rethrown here.
 template <typename Fn>
 void parallel_for(const Context& context, int64_t items, Fn&& fn) {
   using Callable = std::remove_reference_t<Fn>;

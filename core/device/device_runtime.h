@@ -57,12 +57,9 @@ class DeviceRuntime {
   // Waits until all work is done.
   virtual void synchronize() = 0;
 
-  // Side copies: copies from the host that run beside the device's other work, in the order in
-  // which they are given. Work may read or release their target only if it is given after
-  // await_side_copies().
-  //
-  // Side copies given from here on begin when all work given so far is done, because that work may
-  // still use the memory that they write to.
+  // Begins side copies: copies from the host beside the device's other work, in the order given.
+  // They start when all work given so far is done, because that may still use their targets. Work
+  // may read or release a target only if it is given after await_side_copies().
   virtual void begin_side_copies() = 0;
   // Gives a side copy. If the host's bytes are under a HostLock, the call returns at once and they
   // must not change until the copy is done; otherwise they may be changed when the call returns.

@@ -1,5 +1,9 @@
 // Finds the prefetch setting that reads fastest on this machine, measured with the attention
 // kernel.
+//
+// Every setting in turn runs a decode step of eight sequences, each with a paged cache in memory
+// (blocks of 64 tokens, heads of 128), on other keys each time, in several rounds. The fastest
+// settings get more rounds.
 #pragma once
 
 #include <string>
@@ -25,11 +29,9 @@ struct FetchCalibration {
   double elapsed_s = 0;
 };
 
-// Times one decode step of eight sequences, each with a paged cache in memory (blocks of 64 tokens,
-// heads of 128), with every setting in turn and other keys each time, in several rounds; the
-// fastest settings get more rounds. Keeps the default unless another is faster by more than
-// kLeastGain. Takes less than 1 s and at most an eighth of the free memory; if that holds fewer
-// than two layers, measures nothing. If REPRISE_FETCH is set, returns it without measuring.
+// Keeps the default unless another setting is faster by more than kLeastGain. Takes less than 1 s
+// and at most an eighth of the free memory; if that holds fewer than two layers, measures nothing.
+// If REPRISE_FETCH is set, returns it without measuring.
 FetchCalibration calibrate_fetch(DType kv_dtype, const Context& context);
 inline constexpr double kLeastGain = 1.01;
 

@@ -1,4 +1,8 @@
 // The attention plan: which cached keys and values each query row reads, as plain arrays.
+//
+// Several contributors may build one plan. The owner of the step calls begin() with the cache of
+// the step's tokens, appends the rows and calls finish(). Contributors append caches, segments and
+// items and change nothing that is there; finish() is called again after them.
 #pragma once
 
 #include <cstdint>
@@ -58,13 +62,8 @@ struct WorkItem {
 // already or nobody will read it.
 inline constexpr int64_t kNoSlot = -1;
 
-// Written for each step, read by the kernels for each layer. Each (row, key) pair is covered once.
-// The keys and values of the step's own tokens are written to cache 0, at `row_slots`, before
-// attention reads them.
-//
-// Several contributors may build one plan. The owner of the step calls begin() with the cache of
-// the step's tokens, appends the rows and calls finish(). Contributors append caches, segments and
-// items and change nothing that is there; finish() is called again after them.
+// Written for each step, read by the kernels for each layer; covers each (row, key) pair once. The
+// step's own keys and values are written to cache 0, at `row_slots`, before attention reads them.
 struct AttentionPlan {
   // Dtypes and strides may differ between caches; kv_heads, head_dim and device are the same.
   std::vector<CacheView> caches;

@@ -1,5 +1,16 @@
 // A store of segments by key, in host memory and on disk. Segments outlive the requests, engines
 // and processes that made them.
+//
+// The store has a host tier, a disk tier or both. put() writes to the disk tier, and to the host
+// tier if the budget allows. A full tier evicts segments that nobody holds, in the order of its
+// eviction policy. Without a disk tier, evicted segments are lost.
+//
+// Keys are compared as a whole: a segment of another model, tokenizer, schema or dtype is never
+// returned. After a restart the files tell the cost and, to the minute, the last use.
+//
+// Thread-safe. Several processes may use one directory: files are written atomically, one process
+// writes at a time, and each finds the others' segments when it asks for their keys or makes room.
+// Errors of the disk name the path and leave the store as it was.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +28,7 @@
 
 namespace reprise::kv {
 
-// Where the states of a handle lie.
+// The place of a handle's states.
 enum class Tier : uint8_t { kHost, kDisk };
 
 struct SegmentStoreOptions {
@@ -81,16 +92,7 @@ class SegmentHandle {
   std::shared_ptr<const detail::Resident> resident_;
 };
 
-// A store with a host tier, a disk tier or both. put() writes to the disk tier, and to the host
-// tier if the budget allows. A full tier evicts segments that nobody holds, in the order of its
-// eviction policy. Without a disk tier, evicted segments are lost.
-//
-// Keys are compared as a whole: a segment of another model, tokenizer, schema or dtype is never
-// returned. After a restart the files tell the cost and, to the minute, the last use.
-//
-// Thread-safe. Several processes may use one directory: files are written atomically, one process
-// writes at a time, and each finds the others' segments when it asks for their keys or makes room.
-// Errors of the disk name the path and leave the store as it was.
+// The store described at the top of this file. Thread-safe.
 class SegmentStore {
  public:
   // Finds the files of the directory; leaves damaged ones alone and lists them in damaged(). Throws

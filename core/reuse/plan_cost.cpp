@@ -12,7 +12,7 @@ namespace {
 
 using kernels::cpu::kFewLanes;
 
-// What a kernel computes for each key, and for each lane, in units of one lane's products at the
+// Cost of a kernel for each key, and for each lane, in units of one lane's products at the
 // FLOP limit. Few lanes pay for horizontal sums, many lanes for interleaving their values. Fitted
 // to kernel times with rows in L2 (Zen 5, bf16, head_dim 128: 5.3, 7.3, 11.3, 19.3 ns a key for 1,
 // 2, 4, 8 lanes; 32, 49, 86 ns for 16, 32, 64).

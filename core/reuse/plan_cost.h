@@ -1,5 +1,15 @@
 // Estimates from the machine's measured limits how long attention over a run of cached tokens
 // takes, and whether reading it once for several sequences pays.
+//
+// item_seconds() is the time of one layer's attention on the CPU over `tokens` tokens that `items`
+// work items of `rows` query rows each read. An item takes max(bytes / bandwidth, FLOPs / rate);
+// with few rows, part of the smaller term is added. On another device sharing_pays() asks that
+// device's own model (DeviceKernels::reads_us), and the CPU's limits are not measured.
+//   bytes  2 * tokens * kv_heads * head_dim * element   from DRAM for the first item; from L3 for
+//          further items of the same tokens, if they fit into half of it
+//   FLOPs  4 * tokens * kv_heads * head_dim * lanes   a row's heads of one kv head are lanes; more
+//          than kFewLanes are computed in vectors of 16. Other costs of a key and a lane are
+//          expressed in lanes.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +19,13 @@
 
 namespace reprise::reuse {
 
-// Seconds of one layer's attention on the CPU over `tokens` tokens that are read by `items` work
-// items of `rows` query rows each. An item takes max(bytes / bandwidth, FLOPs / rate); with few
-// rows, part of the smaller term is added. On another device sharing_pays() asks that device's own
-// model (DeviceKernels::reads_us), and the CPU's limits are not measured.
-//   bytes  2 * tokens * kv_heads * head_dim * element   from DRAM for the first item; from L3 for
-//          further items of the same tokens, if they fit into half of it
-//   FLOPs  4 * tokens * kv_heads * head_dim * lanes   a row's heads of one kv head are lanes; more
-//          than kFewLanes are computed in vectors of 16. Other costs of a key and a lane are
-//          expressed in lanes.
+// The measured limits of the machine, and the costs that follow from them.
 struct PlanCosts {
   PlanSetting setting;
   MachineLimits machine;
   double l3_bytes = 0;
 
+  // Seconds of `items` work items of `rows` rows each, all over the same `tokens` tokens.
   [[nodiscard]] double item_seconds(int64_t tokens, int64_t rows, int64_t items) const;
   // Additional time for partial results: each (row, head) of a shared item stores one and merges
   // it.

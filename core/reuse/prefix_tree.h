@@ -1,5 +1,18 @@
 // A prefix-aware KV cache: a tree of chunks in which each sequence is a path and equal prefixes are
 // stored once.
+//
+// One tree serves all layers. A partly filled chunk is private to its sequence, so appending never
+// changes shared chunks; chunks that differ in one token are not shared. Chunks are found by a hash
+// and accepted after comparing every token and position. Sequences that generate equal full chunks
+// keep a chunk each; a match follows all of them.
+//
+// Sequences have an order, given by rank(), in which every chunk's users are neighbours. With s
+// sequences, a match costs O(tokens matched + chunk_tokens) for each of the equal chunks it
+// follows, an insertion O(tokens not matched + path), an append O(1), a removal O(path). Ranks are
+// spaced so that respacing them, O(s), is needed at most once in about 32 insertions at one place.
+//
+// A chunk takes its block when it begins, so an append may fail. Not thread-safe: the scheduler's
+// thread owns it.
 #pragma once
 
 #include <cstdint>
@@ -90,18 +103,7 @@ struct PrefixMatch {
   int32_t pinned_chunks = 0, pinned_tokens = 0;  // part that is a pinned prefix
 };
 
-// One tree serves all layers. A partly filled chunk is private to its sequence, so appending never
-// changes shared chunks; chunks that differ in one token are not shared. Chunks are found by a hash
-// and accepted after comparing every token and position. Sequences that generate equal full chunks
-// keep a chunk each; a match follows all of them.
-//
-// Sequences have an order, given by rank(), in which every chunk's users are neighbours. With s
-// sequences, a match costs O(tokens matched + chunk_tokens) for each of the equal chunks it
-// follows, an insertion O(tokens not matched + path), an append O(1), a removal O(path). Ranks are
-// spaced so that respacing them, O(s), is needed at most once in about 32 insertions at one place.
-//
-// A chunk takes its block when it begins, so an append may fail. Not thread-safe: the scheduler's
-// thread owns it.
+// The tree described at the top of this file. Not thread-safe: the scheduler's thread owns it.
 class PrefixTree {
  public:
   // Throws Error unless chunk_tokens is at least 1.

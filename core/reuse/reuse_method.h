@@ -74,7 +74,7 @@ struct Admission {
   int32_t reused_tokens = 0;  // leading tokens that need not be computed; never the last one
 };
 
-// What admit() promises to reuse; engines and tests check the promise.
+// The prefixes that admit() promises to reuse; engines and tests check the promise.
 struct ReusePromise {
   bool declared = false;  // a kept prefix of the prompt, all of it but the prompt's last token
   bool found = false;     // tokens that other sequences have computed, while they are cached

@@ -1,5 +1,14 @@
 // Builds attention plans from a prefix tree and the rows of a step. A callback decides which tree
 // nodes are read once for all sequences that share them.
+//
+// In a plan, shared items come first, parents before children, then the items that
+// each sequence reads alone: one item over everything on its path that is not shared, split at
+// gaps, at jumps of its positions and at partitions. Plans are right for any order of the batch;
+// nodes are shared between neighbouring sequences of the batch only.
+//
+// While the tree and the batch have the same sequences and each gains one token per step, the plan
+// is advanced in place in O(sequences). Building costs O(rows + items + chunks of the paths), and
+// for s sequences at most O(s^2), if each shares more with the next than with the one after.
 #pragma once
 
 #include <cstdint>
@@ -38,14 +47,7 @@ struct TreePlanOptions {
   int32_t private_partition_tokens = 0;
 };
 
-// Builds plans for one tree. Shared items come first, parents before children, then the items that
-// each sequence reads alone: one item over everything on its path that is not shared, split at
-// gaps, at jumps of its positions and at partitions. Plans are right for any order of the batch;
-// nodes are shared between neighbouring sequences of the batch only.
-//
-// While the tree and the batch have the same sequences and each gains one token per step, the plan
-// is advanced in place in O(sequences). Building costs O(rows + items + chunks of the paths), and
-// for s sequences at most O(s^2), if each shares more with the next than with the one after.
+// Builds and advances the plans of one tree, as described at the top of this file.
 class TreePlanner {
  public:
   TreePlanner(ShareDecision shares, const TreePlanOptions& options)

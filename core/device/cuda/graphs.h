@@ -1,4 +1,9 @@
 // CUDA graphs: work that recurs step after step is launched as one piece.
+//
+// A decode step of a model is hundreds of kernels of a few microseconds each, which a host can
+// hardly launch as fast as the device runs them. Steps of the same shape make the same launches
+// with the same arguments, if what changes (tokens, positions, the schedule's arrays) is copied to
+// fixed memory before.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,11 +16,8 @@
 
 namespace reprise::cuda {
 
-// A decode step of a model is hundreds of kernels of a few microseconds each, which a host can
-// hardly launch as fast as the device runs them. Steps of the same shape make the same launches
-// with the same arguments, if what changes (tokens, positions, the schedule's arrays) is copied to
-// fixed memory before. The key must hold everything that the launches depend on. Keeps graphs for
-// the kMost keys used last.
+// Keeps graphs for the kMost keys used last. A key must hold everything that the launches of its
+// work depend on.
 class Graphs {
  public:
   explicit Graphs(cudaStream_t stream) : stream_(stream) {}

@@ -13,8 +13,8 @@
 #include "core/base/constant.h"
 #include "core/kernels/cpu/attention_tile.h"
 
-// What follows is compiled for this instruction set only; the header above must stay usable on any
-// processor.
+// The rest of the file is compiled for this instruction set only; the header above must stay usable
+// on any processor.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma")
 

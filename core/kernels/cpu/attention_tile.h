@@ -54,9 +54,9 @@ inline Ahead groups_ahead(const FetchSetting& fetch, size_t row_bytes) {
   return {.far = far, .near = rows.near == 0 ? 0 : std::clamp(rows.near / kRowGroup, 1, far)};
 }
 
-// Where the kernel for few lanes prefetches far rows to, and whether it prefetches near rows again
-// instead of loading them. A compile-time constant, because a branch for each line costs 2 % when
-// memory is the limit. kNone: the rows have been read already.
+// Prefetches of the kernel for few lanes: the cache for far rows, and whether near rows are
+// prefetched again (kTwice...) instead of loaded. A compile-time constant, because a branch for
+// each line costs 2 % when memory is the limit. kNone: the rows have been read already.
 enum class Fetch : uint8_t { kNone, kToL1, kToL2, kTwiceToL1, kTwiceToL2 };
 
 // The lines that the kernel for few lanes fetches while it computes. A prefetch is dropped when the

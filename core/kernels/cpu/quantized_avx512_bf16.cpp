@@ -43,7 +43,7 @@ inline __m512bh as_bh(__m512i bits) { return reinterpret_cast<__m512bh>(bits); }
 // Four-bit codes.
 class Nibbles {
  public:
-  // Whether a run is decoded while rows are multiplied with the previous one, and its length.
+  // True: a run of kRunSteps steps is decoded while rows are multiplied with the previous one.
   static constexpr bool kDecodesMeanwhile = true;
   static constexpr int64_t kRunSteps = 16;
   static constexpr int64_t kStepBytes = 4 * 64;

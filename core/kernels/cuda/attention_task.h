@@ -1,4 +1,4 @@
-// What the attention kernel reads besides keys, values and queries: plain structs that the host
+// Inputs of the attention kernel besides keys, values and queries: plain structs that the host
 // writes and copies to the device.
 #pragma once
 

@@ -1,5 +1,6 @@
 // The architecture of a model, in one vocabulary for all families, read from a Hugging Face
-// config.json.
+// config.json. Supported model_types: llama, mistral, mixtral, qwen2_moe, deepseek, falcon (also
+// RefinedWeb and RefinedWebModel), mpt, phi, bert, roberta, deberta, deberta-v2 (also v3).
 #pragma once
 
 #include <cstdint>
@@ -146,11 +147,10 @@ struct ModelConfig {
   [[nodiscard]] int64_t expert_parameters() const;  // number of weights in routed experts
 };
 
-// Reads a config.json of a supported family: model_type llama, mistral, mixtral, qwen2_moe,
-// deepseek, falcon (also RefinedWeb and RefinedWebModel), mpt, phi, bert, roberta, deberta or
-// deberta-v2 (also v3). Absent keys take Hugging Face's defaults; dimensions have none. Throws
-// Error naming file and key if a value is missing, impossible or unsupported, or a key looks like a
-// misspelling of an absent one. Other unknown keys are taken for metadata.
+// Reads a config.json of a model_type listed at the top of this file. Absent keys take Hugging
+// Face's defaults; dimensions have none. Throws Error naming file and key if a value is missing,
+// impossible or unsupported, or a key looks like a misspelling of an absent one. Other unknown keys
+// are taken for metadata.
 ModelConfig parse_config(const Json& json, const std::string& source);
 // `dir_or_name`: a folder with config.json, a config.json, or the name of a shipped shape
 // ("llama-2-7b"); an existing path takes precedence. eos_ids also get those of a

@@ -31,16 +31,14 @@ struct LayerChoice {
   bool show_map = false;
 };
 
-// Input of one layer, passed to the policy before it decides what the layer does.
+// Input of one layer, passed to the policy before it decides what the layer does. Its views are on
+// the CPU and valid until the policy has chosen; data of another device is copied when asked for.
 class LayerInput {
  public:
   LayerInput(int64_t layer, const StepInput& step) : layer_(layer), step_(step) {}
   virtual ~LayerInput() = default;
   [[nodiscard]] int64_t layer() const { return layer_; }
   [[nodiscard]] const StepInput& step() const { return step_; }
-  // Both views are on the CPU and valid until the policy has chosen. Data of another device is
-  // copied when asked for.
-  //
   // The input of attention [rows, hidden], after the block's input norm if there is one, in the
   // model's dtype. Computed when asked for; a skipped layer need not.
   [[nodiscard]] virtual TensorView hidden() = 0;

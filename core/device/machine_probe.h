@@ -61,7 +61,8 @@ MachineLimits probe_machine(const Context& context);
 // thread-safe.
 const MachineLimits& machine_limits(const Context& context);
 
-// The facts and limits that records keep: cpu, cores, isa, threads, caches, huge pages, limits.
+// The facts and limits that records keep: cpu, cores, threads, isa, caches, available memory, huge
+// pages, limits.
 Json machine_json(const Context& context, const MachineLimits& limits);
 
 }  // namespace reprise

@@ -27,8 +27,8 @@ constexpr float kMasked = -INFINITY;
 
 static_assert(kThreads / kWarp * kWarpRows == kMapTileRows);
 
-// Keys or values of a head, token by token. The distance between rows is a multiple of 128 bytes
-// plus 16, so that 8 rows lie in different banks.
+// Keys or values of a head, token by token. The distance between rows is an odd multiple of 16
+// bytes, so that 8 rows lie in different banks.
 template <typename T, int kHeadDim>
 struct TokenRows {
   static constexpr int kStride = kHeadDim + 8;

@@ -23,9 +23,9 @@ class DeviceTimer {
   // model after the previous layer's weights. kWarm: what the same work left there.
   enum class Cache : uint8_t { kCold, kWarm };
 
-  // kCold takes device memory of four times the L2. Reading it takes longer than launching about
-  // ten kernels and evicts everything else from L2; writing would leave lines that the timed work
-  // has to write back.
+  // kCold takes device memory of four times the L2 (at least 64 MiB). Reading it takes longer than
+  // launching about ten kernels and evicts everything else from L2; writing would leave lines that
+  // the timed work has to write back.
   DeviceTimer(std::shared_ptr<reprise::cuda::CudaDevice> device, Cache cache);
 
   // GB/s of the read before the last work of a kCold timer.

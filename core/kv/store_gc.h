@@ -27,7 +27,7 @@ struct GcReport {
   struct Removed {
     std::filesystem::path path;
     int64_t bytes = 0;
-    std::string reason;  // "unused for 3 days", "over the budget", "its writer has died", ...
+    std::string reason;  // such as "unused for 86400 s" or "over the budget"
   };
   std::vector<Removed> removed;
   int64_t kept_segments = 0, kept_bytes = 0;

@@ -184,7 +184,7 @@ struct VisibleRange {
 // lane tile at a time.
 struct TileScratch {
   // For every lane of the task.
-  void* q = nullptr;         // many lanes: [tiles][head_dim][64]; few: [8][padded head_dim]
+  void* q = nullptr;         // many lanes: [tiles][head_dim][64]; few: [lanes][padded_dim]
   float* o = nullptr;        // [lanes][padded_dim]
   float* m = nullptr;        // [lanes] in log2 units
   float* n = nullptr;        // [lanes]
@@ -205,9 +205,9 @@ struct TileScratch {
   void* k = nullptr;             // converted or padded keys [keys][padded_dim]
   void* v = nullptr;             // converted, padded or interleaved values [keys][padded_dim]
   // For the lane tile and the key tile.
-  float* scores = nullptr;  // many: [keys][64]; few: [8][128]
-  void* p = nullptr;        // bf16 weights in key pairs: many [pairs][64], few [8][pairs]
-  float* corr = nullptr;    // [64] exp2(m_old - m_new)
+  float* scores = nullptr;  // many: [keys][64]; few: [lanes read together][128]
+  void* p = nullptr;        // bf16 weights in key pairs: many [pairs][64], few [lanes][64]
+  float* corr = nullptr;    // [64] exp2(m_old - m_new) of the lanes read together
 
   int padded_dim = 0;  // head_dim rounded up to 16
   FetchSetting fetch;

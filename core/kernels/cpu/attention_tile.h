@@ -322,8 +322,8 @@ void walk_groups(const AttentionTask& task, size_t row_bytes, int first, int end
   }
 }
 
-// Copies rows [first + from, first + keys) one after the other and points at the copies. To fill
-// the last group it repeats the last key, which raises no maximum, and values of zero.
+// Copies rows [first + from, first + keys) one after the other and points at the copies. The last
+// group is filled up with the last key, which raises no maximum, and with values of zero.
 inline void copy_rows(const AttentionTask& task, TileScratch& scratch, int unit, int first,
                       int from, int keys) {
   const size_t element_bytes = size_of(task.kv_dtype), row_bytes = scratch.keys.row_bytes;

@@ -21,7 +21,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/model/checkpoint/fingerprint.h"
-#include "experiments/kinds/bench.h"
+#include "experiments/kinds/shared/bench.h"
 #include "methods/prompt_cache/prompt_cache.h"
 #include "results/table.h"
 

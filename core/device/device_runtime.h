@@ -13,7 +13,7 @@
 namespace reprise {
 
 namespace kernels {
-class DeviceKernels;  // the operations themselves: core/kernels/device_kernels.h
+class DeviceKernels;  // the operations themselves: core/kernels/device/device_kernels.h
 }
 
 // A step's work as it is recognized when it comes again: see run_repeatedly().

@@ -17,7 +17,7 @@ struct MachineLimits {
   double bf16_gflop_s =
       0;  // all threads, bf16 dot product in registers; f32 rate where the processor has none
   // Of a GPU: its memory read, and bf16 products with f32 sums; 0 where none was measured. Who uses
-  // one measures it (core/kernels/cuda/device_probe.h), not the probe below.
+  // one measures it (core/kernels/device/cuda/device_probe.h), not the probe below.
   double device_read_gb_s = 0;
   double device_half_gflop_s = 0;
   double elapsed_s = 0;  // that the probe took (below 3 s)

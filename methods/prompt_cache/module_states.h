@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/kv/segment_store.h"
 #include "core/model/network/decoder.h"
+#include "core/store/segment_store.h"
 #include "methods/prompt_cache/encode.h"
 #include "methods/prompt_cache/encoding.h"
 #include "methods/prompt_cache/imports.h"

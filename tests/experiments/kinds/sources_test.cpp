@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "experiments/kinds/registry.h"
 #include "results/identity.h"
-#include "tests/experiments/kinds/tiny_model.h"
+#include "tests/experiments/kinds/shared/tiny_model.h"
 
 namespace reprise::experiments {
 namespace {

@@ -1,0 +1,75 @@
+// What a device other than the CPU computes: one function for each front of core/kernels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/device/context.h"
+#include "core/kernels/activation/activation.h"
+#include "core/kernels/attention/run_reads.h"
+#include "core/kernels/attention/step_attention.h"
+#include "core/kernels/attention_map/attention_map.h"
+#include "core/kernels/attention_map/sparse_map.h"
+#include "core/kernels/clip/clip.h"
+#include "core/kernels/device/work_timer.h"
+#include "core/kernels/embedding/embedding.h"
+#include "core/kernels/linear/weight_store.h"
+#include "core/kernels/norm/norm.h"
+#include "core/kernels/rotary/rotary.h"
+#include "core/kernels/routing/routing.h"
+#include "core/kernels/rows/combine_rows.h"
+#include "core/kernels/rows/gather_rows.h"
+#include "core/kernels/sampling/sampling.h"
+
+namespace reprise::kernels {
+
+// Every call keeps the promise of the front it belongs to. Pointers are the device's, spans are the
+// host's and may be changed when the call returns; arguments were checked.
+class DeviceKernels {
+ public:
+  virtual ~DeviceKernels() = default;
+
+  virtual void norm(const NormCall& call) = 0;
+  virtual void activation(const ActivationCall& call) = 0;
+  virtual void rotary(const RotaryCall& call) = 0;
+  // `frequencies` is the host's; cos and sin are the device's.
+  virtual void rotary_angles(std::span<const int32_t> positions, std::span<const float> frequencies,
+                             float* cos, float* sin) = 0;
+  virtual void embedding(const EmbeddingCall& call) = 0;
+  virtual void clip(const ClipCall& call) = 0;
+  virtual void gather_rows(const GatherRowsCall& call) = 0;
+  virtual void combine_rows(const CombineRowsCall& call) = 0;
+  virtual void sample(const SampleCall& call) = 0;
+
+  virtual void attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+                             const AttentionParams& params, const float* bias, float* map) = 0;
+  // Each map is where its `device` says.
+  virtual void apply_map(const kv::AttentionPlan& plan, int64_t layer, std::span<const RowMap> maps,
+                         int64_t heads, const OutputView& out) = 0;
+  // Maps are the host's.
+  virtual void apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
+                                std::span<const SparseRowMap> maps, int64_t heads,
+                                const OutputView& out) = 0;
+
+  // A matrix in the device's form; see Weight.
+  [[nodiscard]] virtual std::unique_ptr<WeightStore> make_weight(int64_t rows, int64_t cols,
+                                                                 WeightFormat format,
+                                                                 const Weight::FillRows& fill,
+                                                                 const Context& context) = 0;
+  [[nodiscard]] virtual std::unique_ptr<StepAttention> make_step_attention() = 0;
+  virtual void require_head_dim(int64_t head_dim) const = 0;
+  virtual void require_kv_dtype(DType dtype) const = 0;
+  // Microseconds that one layer's attention over the run takes the device, by its cost model: to be
+  // compared with other ways of reading the same run.
+  [[nodiscard]] virtual double reads_us(const RunReads& reads) const = 0;
+  // `context` is of this device.
+  [[nodiscard]] virtual std::unique_ptr<WorkTimer> make_work_timer(const Context& context) = 0;
+};
+
+// Those of the context's device, for an operation named in errors ("a norm"); null on the CPU.
+// Throws Error where the context names a device and has no runtime of it.
+DeviceKernels* device_kernels(const Context& context, std::string_view operation);
+
+}  // namespace reprise::kernels

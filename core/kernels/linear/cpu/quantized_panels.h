@@ -1,0 +1,45 @@
+// Products with weights that are codes: of few rows as the codes come from memory, of many with
+// panels expanded to plain weights.
+#pragma once
+
+#include <cstdint>
+
+#include "core/kernels/linear/cpu/coded_matrix.h"
+#include "core/kernels/linear/cpu/panel_rows.h"
+#include "core/kernels/linear/weight_store.h"
+
+namespace reprise::kernels::cpu {
+
+class TiledProduct;
+
+class QuantizedPanels final : public WeightStore {
+ public:
+  // Throws as CodedMatrix does.
+  QuantizedPanels(int64_t rows, int64_t cols, WeightType type, const Weight::FillRows& fill,
+                  const Context& context);
+
+  [[nodiscard]] size_t bytes() const override { return matrix_.bytes(); }
+  void read_block(int64_t first_row, int64_t end_row, int64_t first_col, int64_t end_col,
+                  float* out) const override;
+  void apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
+             const Context& context) const override;
+
+ private:
+  // With the codes as they come from memory.
+  void stream(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
+              const Context& context) const;
+  // Tile by tile of oneDNN's, whose weights are expanded first; false where it has no fast product.
+  [[nodiscard]] bool multiply(const LinearCall& call, const Outputs& outputs,
+                              LinearWorkspace& workspace, const Context& context) const;
+  void multiply_tile(const TiledProduct& product, int64_t output_tile, int64_t first_panel,
+                     AlignedBuffer& weights, AlignedBuffer& scratch, Isa isa) const;
+  // Panel by panel, each expanded, through the kernels of plain weights.
+  void expand(const LinearCall& call, const Outputs& outputs, LinearWorkspace& workspace,
+              const Context& context) const;
+  // [words][64] at `out`: the panel as one of plain weights in input_dtype().
+  void expand_to(int64_t index, void* out, Isa isa) const;
+
+  CodedMatrix matrix_;
+};
+
+}  // namespace reprise::kernels::cpu

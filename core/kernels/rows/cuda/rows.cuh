@@ -1,0 +1,45 @@
+// Operations that move rows on the device: clipping, picking and adding rows, narrowing.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/base/dtype.h"
+#include "core/kernels/clip/clip.h"
+
+namespace reprise::kernels::cuda {
+
+// ClipCall::run() on `stream`: its pointer is the device's.
+void clip(const ClipCall& call, cudaStream_t stream);
+
+// As kernels::GatherRowsCall, with pointers of the device; row_bytes is even.
+struct GatherRows {
+  const void* in = nullptr;
+  void* out = nullptr;  // may be `in` where rows ascend
+  int64_t row_bytes = 0;
+  const int32_t* rows = nullptr;  // [count]
+  int64_t count = 0;
+};
+void gather_rows(const GatherRows& call, cudaStream_t stream);
+
+// As kernels::CombineRowsCall, with pointers of the device.
+struct CombineRows {
+  const float* in = nullptr;        // [any, cols]
+  const int32_t* places = nullptr;  // [rows, per_row]
+  const float* weights = nullptr;   // [rows, per_row]
+  float* out = nullptr;             // [rows, cols]
+  int64_t rows = 0, per_row = 0, cols = 0;
+};
+void combine_rows(const CombineRows& call, cudaStream_t stream);
+
+// out [count] = in [count] f32, rounded to `dtype`.
+struct NarrowValues {
+  const float* in = nullptr;
+  void* out = nullptr;
+  DType dtype = DType::kBF16;
+  int64_t count = 0;
+};
+void narrow_values(const NarrowValues& call, cudaStream_t stream);
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,26 @@
+// A run of a sequence's tokens in a cache, and copies of runs from one cache to another.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device/device_runtime.h"
+#include "core/kv/plan.h"
+
+namespace reprise::kv {
+
+// Tokens of a sequence that lie side by side in one block.
+struct TokenRun {
+  int32_t first_token = 0;  // of the sequence
+  int32_t tokens = 0;
+  int64_t offset = 0;  // of the first one's key and value, layer 0, head 0: elements of the cache
+  // Whoever names the run knows that the states are there, whoever computed them.
+  bool is_computed = false;
+};
+
+// Copies tokens that lie side by side, all layers and heads, from one cache of a device to another
+// one of it, in the order of its work. Offsets are those of the first token's key and value, layer
+// 0, head 0, in elements. Both caches have the same kv_heads, head_dim and dtype (CHECK).
+void copy_tokens(const CacheView& from, int64_t from_offset, const CacheView& to, int64_t to_offset,
+                 int32_t tokens, int64_t layers, DeviceRuntime& runtime);
+
+}  // namespace reprise::kv

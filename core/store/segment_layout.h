@@ -1,0 +1,34 @@
+// Where the states of a layer lie within a segment file of format 2.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/store/segment_file.h"
+
+namespace reprise::kv {
+
+inline constexpr size_t kFilePage = 4096;
+
+constexpr size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// From the begin of a layer.
+struct LayerPart {
+  size_t begin = 0, bytes = 0;
+};
+
+struct SegmentLayout {
+  // kPlain: keys, values. kInt8: scales of keys, scales of values, keys, values.
+  std::vector<LayerPart> parts;
+  size_t layer_bytes = 0;   // to the end of the last part
+  size_t layer_stride = 0;  // from one layer to the next
+
+  // Of all layers: the last one is not padded.
+  [[nodiscard]] size_t data_bytes(int64_t layers) const {
+    return static_cast<size_t>(layers - 1) * layer_stride + layer_bytes;
+  }
+};
+
+SegmentLayout layout_of(const SegmentShape& shape, SegmentForm form);
+
+}  // namespace reprise::kv

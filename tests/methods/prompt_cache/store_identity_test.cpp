@@ -10,8 +10,8 @@
 #include <random>
 
 #include "core/base/json.h"
-#include "core/kv/segment_file.h"
-#include "core/kv/segment_header.h"
+#include "core/store/segment_file.h"
+#include "core/store/segment_header.h"
 #include "tests/core/model/checkpoint/model_files.h"
 #include "tests/methods/prompt_cache/prompt_cache_testing.h"
 #include "tests/support/tiny_models.h"

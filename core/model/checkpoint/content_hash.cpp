@@ -65,7 +65,7 @@ void add_samples(std::span<const std::byte> tensor, Hasher& hasher) {
     return;
   }
   const size_t last = tensor.size() - kSampleBytes;
-  for (size_t i = 0; i < kSamples; ++i)
+  for (size_t i = 0; i < kSamples - 1; ++i)
     hasher.add(tensor.subspan(last / (kSamples - 1) * i, kSampleBytes));
   hasher.add(tensor.subspan(last));
 }
@@ -85,7 +85,8 @@ FileChange change_of(const std::filesystem::path& path) {
 
 KeptHashes::KeptHashes(std::filesystem::path path) : path_(std::move(path)) {
   try {
-    for (const Json& entry : read_json(path_).at("whole_files"))
+    const Json kept = read_json(path_);
+    for (const Json& entry : kept.at("whole_files"))
       entries_.push_back({.file = {.device = entry.at("device"),
                                    .inode = entry.at("inode"),
                                    .bytes = entry.at("bytes"),

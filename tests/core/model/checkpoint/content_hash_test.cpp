@@ -86,13 +86,10 @@ TEST_F(LargeFile, AKeptHashStandsForTheFileUntilItChanges) {
   }
   // As if the file had been like this for an hour.
   const auto write_list = [&](const FileChange& of) {
-    std::ofstream(list) << Json{{"whole_files",
-                                 {{{"device", of.device},
-                                   {"inode", of.inode},
-                                   {"bytes", of.bytes},
-                                   {"modified_ns", of.modified_ns},
-                                   {"changed_ns", of.changed_ns},
-                                   {"hash", 41}}}}};
+    const Json entry = {{"device", of.device},         {"inode", of.inode},
+                        {"bytes", of.bytes},           {"modified_ns", of.modified_ns},
+                        {"changed_ns", of.changed_ns}, {"hash", 41}};
+    std::ofstream(list) << Json{{"whole_files", Json::array({entry})}};
   };
   write_list(file);
   KeptHashes kept(list);

@@ -4,7 +4,7 @@
 
 #include "app/number_option.h"
 #include "core/base/error.h"
-#include "core/kernels/open_device.h"
+#include "core/kernels/device/open_device.h"
 
 namespace reprise::app {
 namespace {

@@ -11,8 +11,8 @@
 #include "core/base/error.h"
 #include "core/sentence/embedder.h"
 #include "core/tokenizer/tokenizer.h"
-#include "experiments/kinds/bench.h"
-#include "experiments/kinds/places.h"
+#include "experiments/kinds/shared/bench.h"
+#include "experiments/kinds/shared/places.h"
 
 namespace reprise::app {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/engine/engine.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/utf8.h"
-#include "experiments/kinds/bench.h"
+#include "experiments/kinds/shared/bench.h"
 #include "results/table.h"
 
 namespace reprise::app {

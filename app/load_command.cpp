@@ -11,9 +11,9 @@
 #include "core/device/cpu.h"
 #include "experiments/framework/sweep.h"
 #include "experiments/kinds/registry.h"
+#include "experiments/kinds/serving/load_kind.h"
 #include "experiments/kinds/sources.h"
 #include "experiments/serving/plan.h"
-#include "server/load_kind.h"
 
 namespace reprise::app {
 namespace {

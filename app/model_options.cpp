@@ -8,7 +8,7 @@
 #include "app/token_ids.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "experiments/kinds/places.h"
+#include "experiments/kinds/shared/places.h"
 #include "methods/registry.h"
 #include "results/record.h"
 #include "results/table.h"

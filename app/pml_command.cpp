@@ -18,7 +18,7 @@
 #include "app/pml_map.h"
 #include "core/base/problems.h"
 #include "core/tokenizer/tokenizer.h"
-#include "experiments/kinds/places.h"
+#include "experiments/kinds/shared/places.h"
 #include "methods/prompt_cache/pml/parse.h"
 #include "methods/prompt_cache/pml/prompt.h"
 

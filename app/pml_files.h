@@ -1,7 +1,7 @@
 // The files that `reprise pml layout` and `reprise pml run` read.
 #pragma once
 
-#include "experiments/kinds/pml_files.h"
+#include "experiments/kinds/latency/pml_files.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;

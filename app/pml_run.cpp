@@ -21,7 +21,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/model/checkpoint/fingerprint.h"
-#include "experiments/kinds/bench.h"
+#include "experiments/kinds/shared/bench.h"
 #include "methods/prompt_cache/prompt_cache.h"
 #include "results/table.h"
 
@@ -38,6 +38,7 @@ struct PmlRunCommand {
   double repair_ratio = cache::PrepareOptions{}.repair_ratio;
   bool copies = false;
   std::string store;
+  bool verifies_weights = false;
   std::string no_cache;  // "": with the cache; else how positions are given
   GenerationOptions generation;
 };
@@ -47,14 +48,23 @@ cache::Mode mode_of(const PmlRunCommand& command) {
   return command.files.is_as_coded ? cache::Mode::kJoint : cache::Mode::kScaffold;
 }
 
+// The fingerprint of the model whose states a folder keeps; tells what of the weights it covers.
+std::string model_fingerprint(const PmlRunCommand& command, const ChosenModel& chosen) {
+  if (command.model.random_weights)
+    return model::fingerprint_of_random(
+        read_file(std::filesystem::path(chosen.place) / "config.json"), command.model.weights_seed);
+  model::KeptHashes kept(std::filesystem::path(command.store) / "weights.json");
+  const model::Fingerprint fingerprint = model::fingerprint_of(
+      chosen.place, command.verifies_weights ? model::Coverage::kWhole : model::Coverage::kSamples,
+      &kept);
+  note("store: states of model {}, which covers {}\n", fingerprint.text, fingerprint.coverage());
+  return fingerprint.text;
+}
+
+// States in memory alone are of this run's model and need no identity.
 kv::StoreIdentity identity_of(const PmlRunCommand& command, const ChosenModel& chosen) {
-  const std::string model =
-      command.model.random_weights
-          ? model::fingerprint_of_random(
-                read_file(std::filesystem::path(chosen.place) / "config.json"),
-                command.model.weights_seed)
-          : model::fingerprint_of(chosen.place);
-  return {.model = model,
+  if (command.store.empty()) return {};
+  return {.model = model_fingerprint(command, chosen),
           .tokenizer = model::tokenizer_fingerprint_of(chosen.place),
           .schema = "",
           .dtype = ""};
@@ -167,10 +177,17 @@ void add_pml_run(CLI::App& pml) {
       ->check(number_within(0, 1));
   command->add_flag("--copy", options->copies,
                     "gather what is imported in one buffer first, as the paper does");
+  CLI::Option* store =
+      command
+          ->add_option("--store", options->store,
+                       "folder that keeps modules for later runs (default: memory)")
+          ->check(not_empty());
   command
-      ->add_option("--store", options->store,
-                   "folder that keeps modules for later runs (default: memory)")
-      ->check(not_empty());
+      ->add_flag(
+          "--verify", options->verifies_weights,
+          "tell models apart by every byte of their weights (default: of files above 64 MiB, "
+          "by samples of each tensor); once for each file, unless it changes")
+      ->needs(store);
   command
       ->add_option("--no-cache", options->no_cache,
                    "compute the whole prompt: gapped (positions of the schema) or compact")

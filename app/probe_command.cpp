@@ -7,8 +7,8 @@
 #include "app/common_options.h"
 #include "app/output.h"
 #include "core/device/machine_probe.h"
-#include "core/kernels/fetch_calibration.h"
-#include "core/kernels/measure_device.h"
+#include "core/kernels/attention/fetch_calibration.h"
+#include "core/kernels/device/measure_device.h"
 #include "results/table.h"
 
 namespace reprise::app {

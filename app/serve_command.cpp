@@ -11,10 +11,10 @@
 #include "app/output.h"
 #include "app/serve_options.h"
 #include "app/unit_option.h"
+#include "core/base/descriptors.h"
 #include "core/device/memory.h"
 #include "core/engine/engine.h"
 #include "core/kv/block_pool.h"
-#include "server/descriptors.h"
 #include "server/served_model.h"
 
 namespace reprise::app {
@@ -145,15 +145,15 @@ server::ServerOptions server_options(const ServeOptions& options) {
 // for a descriptor, or its answer fail for want of one.
 void fit_connections(server::HttpLimits& http) {
   constexpr int kEach = 2;  // its socket, and the event of an answer under way
-  const int64_t wanted = server::kOtherDescriptors + int64_t{kEach} * http.most_connections;
-  const int64_t given = server::raise_descriptor_limit(wanted);
+  const int64_t wanted = kOtherDescriptors + int64_t{kEach} * http.most_connections;
+  const int64_t given = raise_descriptor_limit(wanted);
   if (given >= wanted) return;
-  const int64_t fitting = (given - server::kOtherDescriptors) / kEach;
+  const int64_t fitting = (given - kOtherDescriptors) / kEach;
   if (fitting < 1)
     raise(
         "the system gives {} file descriptors, a server takes {} at least: raise the limit with "
         "ulimit -n",
-        given, server::kOtherDescriptors + kEach);
+        given, kOtherDescriptors + kEach);
   note(
       "note: --max-connections {} takes {} file descriptors, the system gives {} (ulimit -n): at "
       "most {} connections are taken\n",

@@ -15,8 +15,8 @@
 #include "app/unit_option.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/kv/store_directory.h"
-#include "core/kv/store_gc.h"
+#include "core/store/store_directory.h"
+#include "core/store/store_gc.h"
 #include "results/table.h"
 
 namespace reprise::app {

@@ -12,13 +12,13 @@ namespace reprise::results {
 
 // {code: {revision, modified, compiler, flags}, machine: {cpu, cores}, sources}. `sources` is
 //   models    {name as the experiment has it: {config: hash of its config.json, weights: {file:
-//             {bytes, modified, header: hash}}}}; random weights have no files
+//             {bytes, content: hash}}}}; random weights have no files
 //   workload  {file, hash}, where it takes a file
 // of which there are as many as the experiment has.
 [[nodiscard]] Json identity_json(const std::string& cpu, int64_t cores, const Json& sources);
 
 // What tells two identities, or two runs' settings, apart, in words: "scale desk, was smoke",
-// "code revision a1b2c3, was d4e5f6", "weights of models/a: model.safetensors header 12ab, was
+// "code revision a1b2c3, was d4e5f6", "weights of models/a: model.safetensors content 12ab, was
 // 34cd". The first few differences; "" where there is none.
 [[nodiscard]] std::string difference_text(const Json& now, const Json& before);
 

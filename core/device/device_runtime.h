@@ -13,7 +13,7 @@
 namespace reprise {
 
 namespace kernels {
-class DeviceKernels;  // the operations: core/kernels/device_kernels.h
+class DeviceKernels;  // the operations: core/kernels/device/device_kernels.h
 }
 
 // Identifies work that recurs, see DeviceRuntime::run_repeatedly().

@@ -9,8 +9,8 @@
 namespace reprise {
 
 // No value is best everywhere: processors differ in how many misses a core keeps in flight, for L1
-// and for L2. Calibration measures it (core/kernels/fetch_calibration.h); the defaults below hold
-// where it did not run.
+// and for L2. Calibration measures it (core/kernels/attention/fetch_calibration.h); the defaults
+// below hold where it did not run.
 struct FetchSetting {
   enum class Level : uint8_t { kL1, kL2 };
   enum class Near : uint8_t { kLoad, kPrefetch };

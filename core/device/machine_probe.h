@@ -17,7 +17,7 @@ struct MachineLimits {
   double bf16_gflop_s =
       0;  // all threads, bf16 dot products in registers; f32_gflop_s if there is no AVX512-BF16
   // Limits of a GPU: reading its memory, and bf16 products with f32 sums; 0 if not measured.
-  // core/kernels/cuda/device_probe.h measures them, not the probe below.
+  // core/kernels/device/cuda/device_probe.h measures them, not the probe below.
   double device_read_gb_s = 0;
   double device_half_gflop_s = 0;
   double elapsed_s = 0;  // duration of the probe (below 3 s)

@@ -8,7 +8,7 @@
 
 #include "core/device/context.h"
 #include "core/engine/sampling.h"
-#include "core/kernels/sampling.h"
+#include "core/kernels/sampling/sampling.h"
 #include "core/model/network/decoder.h"
 #include "core/model/network/layer_policy.h"
 

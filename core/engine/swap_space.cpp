@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/kv/segment_file.h"
+#include "core/store/segment_file.h"
+#include "core/store/token_states.h"
 
 namespace reprise::engine {
 namespace {

@@ -10,7 +10,8 @@
 #include "core/device/context.h"
 #include "core/engine/preemption.h"
 #include "core/engine/request.h"
-#include "core/kv/token_states.h"
+#include "core/kv/token_run.h"
+#include "core/store/segment_buffer.h"
 
 namespace reprise::engine {
 

@@ -4,8 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/device/cpu.h"
-#include "core/kernels/cpu/attention_task.h"
-#include "core/kernels/device_kernels.h"
+#include "core/kernels/attention/cpu/attention_task.h"
+#include "core/kernels/device/device_kernels.h"
 
 namespace reprise::reuse {
 namespace {

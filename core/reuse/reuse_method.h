@@ -13,7 +13,7 @@
 #include "core/device/context.h"
 #include "core/kv/block_pool.h"
 #include "core/kv/plan.h"
-#include "core/kv/token_states.h"
+#include "core/kv/token_run.h"
 
 namespace reprise::reuse {
 

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/model/checkpoint/safetensors.h"
+#include "core/model/checkpoint/content_hash.h"
 #include "core/model/config/shapes.h"
-#include "experiments/kinds/bench.h"
-#include "experiments/kinds/use_case.h"
+#include "experiments/kinds/latency/use_case.h"
+#include "experiments/kinds/shared/bench.h"
 #include "results/hash.h"
 #include "workloads/sentences/pairs.h"
 #include "workloads/sentences/published.h"
@@ -22,10 +22,9 @@ std::string hash_of_file(const fs::path& file) {
   return results::hash_text(results::hash_bytes(read_file(file)));
 }
 
-std::string hash_of_header(const fs::path& path) {
+std::string hash_of_content(const fs::path& path) {
   try {
-    const auto header = model::safetensors_header_of(path);
-    return header ? results::hash_text(results::hash_bytes(*header)) : "unreadable";
+    return results::hash_text(model::content_hash_of(path, model::Coverage::kSamples).hash);
   } catch (const Error&) {  // loading it says why
     return "unreadable";
   }
@@ -35,12 +34,11 @@ Json weights_of(const fs::path& dir) {
   Json weights = Json::object();
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
-    struct stat facts {};
-    if (entry.path().extension() != ".safetensors" || ::stat(entry.path().c_str(), &facts) != 0)
-      continue;
-    weights[entry.path().filename().string()] = {{"bytes", facts.st_size},
-                                                 {"modified", facts.st_mtime},
-                                                 {"header", hash_of_header(entry.path())}};
+    std::error_code unknown;
+    const auto bytes = entry.file_size(unknown);
+    if (entry.path().extension() != ".safetensors" || unknown) continue;
+    weights[entry.path().filename().string()] = {{"bytes", bytes},
+                                                 {"content", hash_of_content(entry.path())}};
   }
   return weights;
 }

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
-#include "core/kv/segment_layout.h"
+#include "core/store/segment_layout.h"
 
 namespace reprise::attn_cache {
 namespace {

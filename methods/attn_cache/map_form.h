@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/kernels/attention_map.h"
-#include "core/kernels/sparse_map.h"
+#include "core/kernels/attention_map/attention_map.h"
+#include "core/kernels/attention_map/sparse_map.h"
 
 namespace reprise::attn_cache {
 

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/words.h"
-#include "core/kv/segment_layout.h"
+#include "core/store/segment_layout.h"
 #include "methods/attn_cache/map_store_format.h"
 
 namespace reprise::attn_cache {

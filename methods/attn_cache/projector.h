@@ -11,7 +11,7 @@
 
 #include "core/device/context.h"
 #include "core/device/tensor.h"
-#include "core/kernels/linear.h"
+#include "core/kernels/linear/linear.h"
 
 namespace reprise::attn_cache {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/kernels/attention_map.h"
+#include "core/kernels/attention_map/attention_map.h"
 
 namespace reprise::attn_cache {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "core/kernels/cpu/attention_task.h"
-#include "core/kv/token_states.h"
+#include "core/kernels/attention/cpu/attention_task.h"
+#include "core/kv/token_run.h"
 
 namespace reprise::prompt_cache {
 namespace {

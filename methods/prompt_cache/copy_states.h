@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/device/context.h"
-#include "core/kv/device_segment.h"
-#include "core/kv/segment_buffer.h"
+#include "core/store/device_segment.h"
+#include "core/store/segment_buffer.h"
 #include "methods/prompt_cache/imports.h"
 
 namespace reprise::prompt_cache {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/kv/device_segment.h"
 #include "core/reuse/plan_builder.h"
+#include "core/store/device_segment.h"
 
 namespace reprise::prompt_cache {
 

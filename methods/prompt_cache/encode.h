@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "core/kv/segment_buffer.h"
 #include "core/model/network/decoder.h"
+#include "core/store/segment_buffer.h"
 #include "methods/prompt_cache/encoding.h"
 #include "methods/prompt_cache/imports.h"
 

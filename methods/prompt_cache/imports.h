@@ -8,11 +8,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/kv/device_segment.h"
 #include "core/kv/plan.h"
-#include "core/kv/segment_store.h"
 #include "core/model/network/layer_policy.h"
 #include "core/reuse/reuse_method.h"
+#include "core/store/device_segment.h"
+#include "core/store/segment_store.h"
 
 namespace reprise::prompt_cache {
 

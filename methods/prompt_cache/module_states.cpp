@@ -11,24 +11,58 @@
 namespace reprise::prompt_cache {
 namespace {
 
-// Of all that states depend on beside model and tokenizer: tokens at positions, and who sees whom.
+// A sequence of numbers, lists and texts whose hash tells any two apart: each list and text begins
+// with its length.
+class Facts {
+ public:
+  void add(int64_t number) { numbers_.push_back(number); }
+  void add(const std::vector<int32_t>& list) {
+    add(std::ssize(list));
+    numbers_.insert(numbers_.end(), list.begin(), list.end());
+  }
+  void add(const std::string& text) {
+    add(std::ssize(text));
+    numbers_.insert(numbers_.end(), text.begin(), text.end());
+  }
+  // 32 hexadecimal digits.
+  [[nodiscard]] std::string hash() const {
+    const XXH128_hash_t hash = XXH3_128bits(numbers_.data(), numbers_.size() * sizeof(numbers_[0]));
+    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  }
+
+ private:
+  std::vector<int64_t> numbers_;
+};
+
+// Covers all that the states of a schema's units depend on beside model and tokenizer: each unit's
+// name, tokens and positions, and the tokens at positions that are computed with it.
 std::string hash_of(const pml::CompiledSchema& schema, const Encoding& encoding, Mode mode) {
-  std::vector<int64_t> facts = {static_cast<int64_t>(mode)};
-  const auto add_list = [&](const std::vector<int32_t>& list) {
-    facts.push_back(static_cast<int64_t>(list.size()));
-    facts.insert(facts.end(), list.begin(), list.end());
-  };
+  Facts facts;
+  facts.add(static_cast<int64_t>(mode));
+  facts.add(std::ssize(schema.pieces));
   for (const pml::Piece& piece : schema.pieces) {
-    facts.push_back(piece.first);
-    add_list(piece.tokens);
+    facts.add(piece.first);
+    facts.add(piece.tokens);
   }
   for (const EncodingPass& pass : encoding.passes) {
-    add_list(pass.pieces);
-    for (const int32_t unit : pass.units)
-      add_list(encoding.units[static_cast<size_t>(unit)].pieces);
+    facts.add(pass.pieces);
+    facts.add(std::ssize(pass.units));
+    for (const int32_t index : pass.units) {
+      const StateUnit& unit = encoding.units[static_cast<size_t>(index)];
+      facts.add(unit.name);
+      facts.add(unit.pieces);
+    }
   }
-  const XXH128_hash_t hash = XXH3_128bits(facts.data(), facts.size() * sizeof(facts[0]));
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return facts.hash();
+}
+
+// Kept beside a unit's states and compared when they are acquired.
+std::string note_of(const pml::CompiledSchema& schema, const StateUnit& unit) {
+  const PlacedTokens placed = placed_tokens(schema, unit.pieces);
+  Facts facts;
+  facts.add(placed.tokens);
+  facts.add(placed.positions);
+  return fmt::format("{} tokens at positions {}", placed.tokens.size(), facts.hash());
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -94,6 +128,7 @@ void ModuleStates::compute(int32_t pass, EncodeReport& report) {
   for (const int32_t piece : of.pieces)
     tokens += static_cast<int64_t>(schema_.pieces[static_cast<size_t>(piece)].tokens.size());
   for (size_t i = 0; i < segments.size(); ++i) {
+    segments[i].note = note_of(schema_, encoding_.units[static_cast<size_t>(of.units[i])]);
     const auto share = static_cast<double>(segments[i].shape.tokens) / static_cast<double>(tokens);
     store_.put(key_of(of.units[i]), std::move(segments[i]), seconds * share);
   }
@@ -114,11 +149,22 @@ std::shared_ptr<const SharedStates> ModuleStates::find(int32_t unit) {
       store_.erase(key_of(unit));
     }
     if (!handle) return nullptr;
+    if (!is_of(unit, *handle)) {
+      handle.reset();
+      store_.erase(key_of(unit));
+      return nullptr;
+    }
     states = states_of(std::move(*handle));
     in_use = states;
   }
   keep_on_device(unit, states);
   return states;
+}
+
+bool ModuleStates::is_of(int32_t index, const kv::SegmentHandle& handle) const {
+  const StateUnit& unit = encoding_.units[static_cast<size_t>(index)];
+  return handle.shape() == state_shape(decoder_.config(), unit.tokens, options_.kv_dtype) &&
+         handle.note() == note_of(schema_, unit);
 }
 
 std::shared_ptr<const SharedStates> ModuleStates::states_of(kv::SegmentHandle handle) const {

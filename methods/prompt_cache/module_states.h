@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/kv/segment_store.h"
 #include "core/model/network/decoder.h"
+#include "core/store/segment_store.h"
 #include "methods/prompt_cache/encode.h"
 #include "methods/prompt_cache/encoding.h"
 #include "methods/prompt_cache/imports.h"
@@ -27,8 +27,8 @@ struct EncodeReport {
 class ModuleStates {
  public:
   // `whose`: the fingerprints of model and tokenizer (model/checkpoint/fingerprint.h). Its schema
-  // and dtype are filled in here: the tokens and positions of the schema as compiled, the mode, the
-  // dtype that the decoder computes in and that of keys and values.
+  // and dtype are filled in here: names, tokens and positions of the schema as compiled, the mode,
+  // the dtype that the decoder computes in and that of keys and values.
   ModuleStates(model::Decoder& decoder, kv::SegmentStore& store, const pml::CompiledSchema& schema,
                Mode mode, const kv::StoreIdentity& whose, const EncodeOptions& options);
 
@@ -49,8 +49,11 @@ class ModuleStates {
   [[nodiscard]] kv::SegmentKey key_of(int32_t unit) const;
 
  private:
-  // Null where the store does not hold the unit.
+  // Null where the store does not hold the unit. Erases what lies under its key and is not its own.
   std::shared_ptr<const SharedStates> find(int32_t unit);
+  // Whether a segment holds the unit's tokens at its positions, in this model's layers, heads, head
+  // size and dtype. Kernels address a segment by these, so none reaches them without this check.
+  [[nodiscard]] bool is_of(int32_t unit, const kv::SegmentHandle& handle) const;
   // Where steps read them: in place, or on the device that computes.
   [[nodiscard]] std::shared_ptr<const SharedStates> states_of(kv::SegmentHandle handle) const;
   // Keeps states on the device, in place of those that were used longest ago.

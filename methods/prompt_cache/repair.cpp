@@ -8,7 +8,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/error.h"
-#include "core/kv/token_states.h"
+#include "core/store/token_states.h"
 #include "core/model/network/layer_policy.h"
 
 namespace reprise::prompt_cache {

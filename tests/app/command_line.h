@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/app/subprocess.h"
-#include "tests/experiments/kinds/tiny_model.h"
+#include "tests/experiments/kinds/shared/tiny_model.h"
 
 namespace reprise::app {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/base/json.h"
-#include "tests/experiments/kinds/tiny_model.h"
+#include "tests/experiments/kinds/shared/tiny_model.h"
 
 namespace reprise::app {
 

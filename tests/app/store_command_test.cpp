@@ -11,9 +11,9 @@
 #include "app/unit_option.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/kv/segment_store.h"
-#include "tests/core/kv/segment_testing.h"
+#include "core/store/segment_store.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/core/store/segment_testing.h"
 
 namespace reprise::app {
 namespace {

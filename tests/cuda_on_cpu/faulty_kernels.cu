@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "core/kernels/cuda/launch.cuh"
-#include "core/kernels/cuda/ptx.cuh"
+#include "core/kernels/shared/cuda/launch.cuh"
+#include "core/kernels/shared/cuda/ptx.cuh"
 #include "tests/cuda_on_cpu/device_array.h"
 
 namespace reprise::kernels::cuda::faulty {

@@ -1,5 +1,5 @@
 // Matrix products of the emulated device: loops, in place of cuBLASLt.
-#include "core/kernels/cuda/gemm.h"
+#include "core/kernels/linear/cuda/gemm.h"
 
 #include <fmt/core.h>
 

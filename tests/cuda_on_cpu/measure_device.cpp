@@ -1,9 +1,9 @@
 // What records of the emulated device say: that it is one. Its limits are 1, and times say nothing.
-#include "core/kernels/measure_device.h"
+#include "core/kernels/device/measure_device.h"
 
 #include <nlohmann/json.hpp>
 
-#include "core/kernels/open_device.h"
+#include "core/kernels/device/open_device.h"
 
 namespace reprise::kernels {
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "core/kv/segment_store.h"
 #include "core/model/network/layer_policy.h"
-#include "tests/core/kv/segment_testing.h"
+#include "core/store/segment_store.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/core/store/segment_testing.h"
 #include "tests/support/run_model.h"
 #include "tests/support/tiny_models.h"
 

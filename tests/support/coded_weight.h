@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/kernels/linear.h"
-#include "core/kernels/reference/quantize.h"
+#include "core/kernels/linear/linear.h"
+#include "core/kernels/linear/reference/quantize.h"
 #include "tests/support/kernels.h"
 
 namespace reprise::testing {

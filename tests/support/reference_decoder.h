@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "core/kernels/reference/activation.h"
+#include "core/kernels/activation/reference/activation.h"
 #include "core/model/checkpoint/weights.h"
 #include "core/model/config/config.h"
 #include "core/model/network/positions.h"
@@ -39,7 +39,8 @@ class ReferenceDecoder {
   DType cache_dtype = DType::kF32;  // f32: nothing is rounded
   bool bf16_products = false;
 
-  // [tokens], or empty: tokens of a module see that module alone, those of module -1 all before them.
+  // [tokens], or empty: tokens of a module see that module alone, those of module -1 all before
+  // them.
   std::vector<int32_t> module_of;
 
   // Layers whose attention adds nothing, and layers that pass their rows as they are.

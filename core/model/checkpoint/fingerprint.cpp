@@ -1,16 +1,12 @@
 #include "core/model/checkpoint/fingerprint.h"
 
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/model/checkpoint/safetensors.h"
 
 namespace reprise::model {
 namespace fs = std::filesystem;
@@ -41,18 +37,31 @@ std::vector<fs::path> weights_of(const fs::path& folder) {
 
 }  // namespace
 
-std::string fingerprint_of(const fs::path& folder) {
+std::string Fingerprint::coverage() const {
+  const auto size = [](int64_t bytes) {
+    return bytes < 1'000'000'000 ? fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6)
+                                 : fmt::format("{:.1f} GB", static_cast<double>(bytes) * 1e-9);
+  };
+  if (hashed_bytes == weight_bytes) return fmt::format("all of its {}", size(weight_bytes));
+  return fmt::format("samples of each tensor, {:.2g} % of its {}",
+                     100 * static_cast<double>(hashed_bytes) / static_cast<double>(weight_bytes),
+                     size(weight_bytes));
+}
+
+Fingerprint fingerprint_of(const fs::path& folder, Coverage coverage, KeptHashes* kept) {
+  Fingerprint fingerprint;
   std::string facts;
   append(facts, "config", read_file(folder / "config.json"));
   for (const fs::path& path : weights_of(folder)) {
-    struct stat found {};
-    if (::stat(path.c_str(), &found) != 0)
-      raise("cannot read {}: {}", path.string(), std::strerror(errno));
+    const ContentHash content = content_hash_of(path, coverage, kept);
     append(facts, path.filename().string(),
-           fmt::format("{} {} {}", found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec));
-    append(facts, "header", safetensors_header_of(path).value_or("cut off"));
+           fmt::format("{} bytes, {} of them {:016x}", content.file_bytes, content.hashed_bytes,
+                       content.hash));
+    fingerprint.hashed_bytes += content.hashed_bytes;
+    fingerprint.weight_bytes += content.file_bytes;
   }
-  return hash_text(facts);
+  fingerprint.text = hash_text(facts);
+  return fingerprint;
 }
 
 std::string fingerprint_of_random(std::string_view config, uint64_t seed) {

@@ -7,13 +7,25 @@
 #include <string>
 #include <string_view>
 
+#include "core/model/checkpoint/content_hash.h"
+
 namespace reprise::model {
 
-// Fingerprint of a checkpoint folder, 16 hexadecimal digits: a hash of config.json and of each
-// .safetensors file's name, size, modification time and header; takes milliseconds. It misses
-// changes in place that keep the time, and a copy with other times counts as another model. Throws
-// Error naming what is missing or cannot be read.
-std::string fingerprint_of(const std::filesystem::path& folder);
+// A model's identity, and the bytes of its weights that the identity covers.
+struct Fingerprint {
+  std::string text;  // 16 hexadecimal digits
+  int64_t hashed_bytes = 0, weight_bytes = 0;
+
+  // Text for messages: "all of its 90.9 MB", "samples of each tensor, 1.1 % of its 2.2 GB".
+  [[nodiscard]] std::string coverage() const;
+};
+
+// Identifies a checkpoint folder by config.json and by each .safetensors file's name, size and
+// content (content_hash_of()). The files' times do not count, so a copy is the same model. kSamples
+// may miss a change of single numbers in a file above 64 MiB; kWhole misses none. Throws Error
+// naming what is missing or cannot be read.
+Fingerprint fingerprint_of(const std::filesystem::path& folder,
+                           Coverage coverage = Coverage::kSamples, KeptHashes* kept = nullptr);
 
 // Fingerprint of a model with random weights: a hash of its config.json and the seed.
 std::string fingerprint_of_random(std::string_view config, uint64_t seed);

@@ -19,7 +19,8 @@ std::vector<std::string> read_words(JsonObject& json, const std::string& key) {
   if (value.is_string()) text = value.get<std::string>();
   for (const Json& item : value.is_array() ? value : Json::array()) {
     if (!item.is_string()) raise("{} holds {}, expected words", json.where(key), item.dump());
-    text += (text.empty() ? "" : "|") + item.get<std::string>();
+    if (!text.empty()) text += '|';
+    text += item.get<std::string>();
   }
   if (!value.is_string() && !value.is_array())
     raise("{} is {}, expected a list of words", json.where(key), value.dump().substr(0, 100));

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/kernels/clip.h"
-#include "core/kernels/rotary.h"
+#include "core/kernels/clip/clip.h"
+#include "core/kernels/rotary/rotary.h"
 #include "core/model/network/positions.h"
 
 namespace reprise::model {

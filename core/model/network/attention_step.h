@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/kernels/attention.h"
-#include "core/kernels/attention_map.h"
-#include "core/kernels/step_attention.h"
+#include "core/kernels/attention/attention.h"
+#include "core/kernels/attention/step_attention.h"
+#include "core/kernels/attention_map/attention_map.h"
 #include "core/model/network/disentangled.h"
 #include "core/model/network/layer_policy.h"
 #include "core/model/network/network.h"

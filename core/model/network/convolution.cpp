@@ -4,8 +4,8 @@
 
 #include <iterator>
 
-#include "core/kernels/activation.h"
-#include "core/kernels/for_rows.h"
+#include "core/kernels/activation/activation.h"
+#include "core/kernels/shared/for_rows.h"
 
 namespace reprise::model {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/kernels/gather_rows.h"
+#include "core/kernels/rows/gather_rows.h"
 #include "core/model/network/block.h"
 #include "core/model/network/convolution.h"
 #include "core/model/network/embed.h"

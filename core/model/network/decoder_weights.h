@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/device/tensor.h"
-#include "core/kernels/weight.h"
+#include "core/kernels/linear/weight.h"
 #include "core/model/checkpoint/weights.h"
 
 namespace reprise::model {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/device/buffer.h"
-#include "core/kernels/disentangled.h"
+#include "core/kernels/disentangled/disentangled.h"
 #include "core/model/network/layer_policy.h"
 #include "core/model/network/network.h"
 

@@ -1,7 +1,7 @@
 #include "core/model/network/embed.h"
 
 #include "core/base/error.h"
-#include "core/kernels/embedding.h"
+#include "core/kernels/embedding/embedding.h"
 
 namespace reprise::model {
 namespace {

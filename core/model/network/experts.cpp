@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "core/base/error.h"
-#include "core/kernels/combine_rows.h"
-#include "core/kernels/gather_rows.h"
+#include "core/kernels/rows/combine_rows.h"
+#include "core/kernels/rows/gather_rows.h"
 
 namespace reprise::model {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/device/buffer.h"
-#include "core/kernels/routing.h"
+#include "core/kernels/routing/routing.h"
 #include "core/model/network/feed_forward.h"
 #include "core/model/network/network.h"
 

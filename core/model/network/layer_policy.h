@@ -5,8 +5,8 @@
 #include <span>
 
 #include "core/device/tensor.h"
-#include "core/kernels/attention_map.h"
-#include "core/kernels/sparse_map.h"
+#include "core/kernels/attention_map/attention_map.h"
+#include "core/kernels/attention_map/sparse_map.h"
 #include "core/model/network/step.h"
 
 namespace reprise::model {

@@ -2,8 +2,8 @@
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "core/kernels/step_attention.h"
-#include "core/kernels/weight.h"
+#include "core/kernels/attention/step_attention.h"
+#include "core/kernels/linear/weight.h"
 #include "core/model/network/decoder.h"
 #include "core/model/network/transformer.h"
 

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "core/kernels/gather_rows.h"
-#include "core/kernels/norm.h"
+#include "core/kernels/norm/norm.h"
+#include "core/kernels/rows/gather_rows.h"
 
 namespace reprise::model {
 namespace {

@@ -9,8 +9,8 @@
 #include "core/device/buffer.h"
 #include "core/device/context.h"
 #include "core/device/tensor.h"
-#include "core/kernels/activation.h"
-#include "core/kernels/linear.h"
+#include "core/kernels/activation/activation.h"
+#include "core/kernels/linear/linear.h"
 #include "core/model/config/config.h"
 #include "core/model/network/decoder_weights.h"
 

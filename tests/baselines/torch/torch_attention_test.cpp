@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/kernels/linear.h"
-#include "core/kernels/reference/attention.h"
-#include "tests/core/kernels/attention_cases.h"
+#include "core/kernels/attention/reference/attention.h"
+#include "core/kernels/linear/linear.h"
+#include "tests/core/kernels/attention/attention_cases.h"
 #include "tests/support/kernels.h"
 
 namespace reprise::baselines {

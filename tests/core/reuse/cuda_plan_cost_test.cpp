@@ -2,7 +2,7 @@
 #include "core/reuse/plan_cost.h"
 
 #include "core/base/error.h"
-#include "tests/core/kernels/cuda/device_context.h"
+#include "tests/core/kernels/device/cuda/device_context.h"
 
 namespace reprise::reuse {
 namespace {

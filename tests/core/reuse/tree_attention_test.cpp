@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "core/device/tensor.h"
-#include "core/kernels/attention.h"
-#include "core/kernels/kv_write.h"
-#include "core/kernels/reference/attention.h"
+#include "core/kernels/attention/attention.h"
+#include "core/kernels/attention/reference/attention.h"
+#include "core/kernels/kv_write/kv_write.h"
 #include "core/reuse/tree_plan.h"
-#include "tests/core/kernels/attention_cases.h"
+#include "tests/core/kernels/attention/attention_cases.h"
 #include "tests/support/kernels.h"
 #include "tests/support/random_tree.h"
 
@@ -22,7 +22,8 @@ struct Shape {
   bool has_alibi;
 };
 
-// As in tests/core/kernels/attention_test.cpp: unit-normal values, f32 arithmetic or bf16 products.
+// As in tests/core/kernels/attention/attention_test.cpp: unit-normal values, f32 arithmetic or bf16
+// products.
 double tolerance(DType kv_dtype, Isa isa) {
   return kv_dtype == DType::kBF16 && isa == Isa::kAvx512Bf16 ? 28 * 0x1p-9 : 0x1p-16;
 }

@@ -1,5 +1,5 @@
-// The emulator as core/kernels/cuda/ptx.cuh and launch.cuh call it. One launch runs at a time, on
-// the calling thread: block after block, each thread of a block a fiber.
+// The emulator as core/kernels/shared/cuda/ptx.cuh and launch.cuh call it. One launch runs at a
+// time, on the calling thread: block after block, each thread of a block a fiber.
 //
 // Sources that hold kernels are compiled with -fsanitize=thread,alignment and linked without the
 // sanitizers' runtime: their hooks are the emulator's, and check every access to memory.

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "core/base/page_cache.h"
-#include "tests/experiments/kinds/attention_group.h"
-#include "tests/experiments/kinds/kind_on_tiny_model.h"
-#include "tests/experiments/kinds/question_items.h"
+#include "tests/experiments/kinds/accuracy/question_items.h"
+#include "tests/experiments/kinds/attention/attention_group.h"
+#include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
 
 namespace reprise::experiments {
 namespace {

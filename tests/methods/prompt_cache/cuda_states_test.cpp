@@ -2,9 +2,9 @@
 // copied beside the layers that read them.
 #include <gtest/gtest.h>
 
-#include "tests/core/kernels/cuda/device_context.h"
-#include "tests/core/kv/segment_testing.h"
+#include "tests/core/kernels/device/cuda/device_context.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/core/store/segment_testing.h"
 #include "tests/methods/prompt_cache/prompt_cache_testing.h"
 #include "tests/support/tiny_models.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "core/kv/segment_store.h"
+#include "core/store/segment_store.h"
 #include "methods/prompt_cache/prompt_cache.h"
 #include "methods/registry.h"
 #include "tests/methods/prompt_cache/pml/pml_testing.h"

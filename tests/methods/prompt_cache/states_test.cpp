@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "core/model/checkpoint/weights.h"
-#include "tests/core/kv/segment_testing.h"
 #include "tests/core/model/checkpoint/model_files.h"
+#include "tests/core/store/segment_testing.h"
 #include "tests/methods/prompt_cache/prompt_cache_testing.h"
 #include "tests/support/reference_decoder.h"
 #include "tests/support/tiny_models.h"

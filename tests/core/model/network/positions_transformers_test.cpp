@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/kernels/rotary.h"
+#include "core/kernels/rotary/rotary.h"
 
 namespace reprise::model {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "core/device/buffer.h"
-#include "core/kernels/weight.h"
+#include "core/kernels/linear/weight.h"
 #include "core/model/checkpoint/weights.h"
 #include "core/model/network/decoder.h"
 #include "core/model/network/encoder.h"

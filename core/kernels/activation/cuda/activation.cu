@@ -1,0 +1,71 @@
+// SiLU and GELU, plain or gated: one thread per element.
+#include "core/kernels/activation/cuda/activation.cuh"
+
+#include <cmath>
+
+#include "core/kernels/shared/cuda/elements.cuh"
+#include "core/kernels/shared/cuda/launch.cuh"
+#include "core/kernels/shared/cuda/ptx.cuh"
+
+namespace reprise::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// 1 / (1 + e^-x), by e^-|x|, which never overflows.
+__device__ __forceinline__ float sigmoid(float x) {
+  constexpr float kLog2E = 1.44269504088896f;
+  const float e = exp2_approx(-fabsf(x) * kLog2E);
+  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+
+template <ActivationKind kKind>
+__device__ __forceinline__ float activate(float x) {
+  if constexpr (kKind == ActivationKind::kSilu) {
+    return x * sigmoid(x);
+  } else if constexpr (kKind == ActivationKind::kGelu) {
+    // by erfc, because 1 + erf cancels for negative x
+    return 0.5f * x * erfcf(-0.70710678118f * x);
+  } else {
+    // (1 + tanh u) / 2 = sigmoid(2 u)
+    return x * sigmoid(1.59576912161f * fmaf(x * x * x, 0.044715f, x));
+  }
+}
+
+// Grid: rows * cols elements, 256 a block. Reads each input once (two if gated) and writes each
+// output once: memory bandwidth is the limit. An output overwrites only its own thread's input.
+template <ActivationKind kKind, typename T>
+__global__ void __launch_bounds__(kThreads) activate_elements(const ActivationCall call) {
+  const int64_t index = item_index();
+  if (index >= call.rows * call.cols) return;
+  const int64_t row = index / call.cols, col = index % call.cols;
+  const T* x = static_cast<const T*>(call.x) + row * call.cols * (call.is_gated ? 2 : 1) + col;
+  float y = activate<kKind>(static_cast<float>(x[0]));
+  if (call.is_gated) y *= static_cast<float>(x[call.cols]);
+  static_cast<T*>(call.out)[index] = rounded_to<T>(y);
+}
+
+template <ActivationKind kKind>
+void run(const ActivationCall& call, cudaStream_t stream) {
+  const LaunchShape shape{.name = "activation",
+                          .grid = dim3(blocks_for(call.rows * call.cols, kThreads)),
+                          .block = dim3(kThreads)};
+  visit_device_dtype(call.dtype, [&](auto zero) {
+    launch(shape, stream, activate_elements<kKind, decltype(zero)>, call);
+  });
+}
+
+}  // namespace
+
+void activation(const ActivationCall& call, cudaStream_t stream) {
+  switch (call.kind) {
+    case ActivationKind::kSilu:
+      return run<ActivationKind::kSilu>(call, stream);
+    case ActivationKind::kGelu:
+      return run<ActivationKind::kGelu>(call, stream);
+    case ActivationKind::kGeluTanh:
+      return run<ActivationKind::kGeluTanh>(call, stream);
+  }
+}
+
+}  // namespace reprise::kernels::cuda

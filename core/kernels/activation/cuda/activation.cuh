@@ -1,0 +1,13 @@
+// The MLP's activation functions on the device.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "core/kernels/activation/activation.h"
+
+namespace reprise::kernels::cuda {
+
+// ActivationCall::run() on `stream`, with device pointers; `dtype` may also be f16.
+void activation(const ActivationCall& call, cudaStream_t stream);
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,16 @@
+// The MLP's non-linearities by their definition, in double precision: the oracle of the activation
+// kernel.
+#pragma once
+
+#include <vector>
+
+#include "core/kernels/activation/activation.h"
+
+namespace reprise::kernels::reference {
+
+double activate(ActivationKind kind, double x);
+
+// The result that `call` promises, [rows, cols]; its `out` is not written.
+std::vector<double> activation(const ActivationCall& call);
+
+}  // namespace reprise::kernels::reference

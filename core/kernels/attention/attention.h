@@ -1,0 +1,100 @@
+// Attention over a plan: partial results for each work item, merged exactly.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/kernels/attention/attention_schedule.h"
+#include "core/kv/plan.h"
+
+namespace reprise::kernels {
+
+// Query rows of one layer, after rotary embedding.
+struct QueryView {
+  const float* data = nullptr;  // element (row, head, c) at row * row_stride + head * head_dim + c
+  int64_t row_stride = 0;       // in elements
+  int64_t heads = 0;  // heads % kv_heads == 0; query head h reads kv head h / (heads / kv_heads)
+};
+
+// Attention with linear biases: score = scale * <q, k> + slope * (a(k_position) - a(q_position)),
+// where a is the identity. A softmax depends only on differences between keys; taking the positions
+// relative to the query keeps the terms small.
+struct AlibiView {
+  std::span<const float>
+      slopes;  // [heads]; empty: no bias. Includes the model's own factor for the bias.
+  // Falcon's reference computes bf16(slope * bf16(position)), and this rounding is visible in its
+  // results. Then score = scale * <q, k> + factor * (round(slope * k_position) - round(slope *
+  // q_position)).
+  bool rounded_to_bf16 = false;
+  float factor = 1.0f;  // used when rounded
+};
+
+struct AttentionParams {
+  float scale = 1.0f;
+  int64_t window = 0;  // 0: none; else a key is seen while q_position - k_position < window
+  AlibiView alibi;
+};
+
+// Partial results of every (part, row, head) that is not alone: o is not yet divided by n.
+// [ChunkAttention §3.2, eq. 1]
+//   o [entries, head_dim], m [entries], n [entries], f32; m is a maximum of scores in natural
+//   logarithm units.
+// Entry of (part p, row r, head h): p.first_entry + (r - first row of p's item) * heads + h.
+// A row that sees no key has o = 0, m = -inf, n = 0.
+struct Partials {
+  AlignedBuffer o, m, n;
+  int64_t heads = 0, head_dim = 0;
+
+  // Sizes the buffers for a schedule; they never shrink.
+  void prepare(const AttentionSchedule& schedule, int64_t head_dim_wanted);
+};
+
+struct OutputView {
+  void* data = nullptr;       // [rows, heads * head_dim], row-major
+  DType dtype = DType::kF32;  // f32 or bf16
+};
+
+// Data that all layers of a step share. The schedule was built from this plan and these parameters.
+struct AttentionStep {
+  const kv::AttentionPlan& plan;
+  const AttentionSchedule& schedule;
+  const AttentionParams& params;
+};
+
+// Scratch of each worker and partial results, allocated at first use and kept.
+class AttentionWorkspace {
+ public:
+  std::vector<AlignedBuffer> scratch;  // one per worker
+  Partials partials;
+  AttentionSchedule schedule;  // used by calls without a schedule of their own
+};
+
+// out = softmax(scale * q k^T + bias + mask) v by the plan, for one layer. Rows that the schedule
+// computes in one part are finished in place; the others go through partial results, merged in part
+// order, so results do not depend on the number of threads. Each item is computed in the arithmetic
+// of its cache: with bf16 keys and values, and a processor with the bf16 dot product, q and the
+// softmax weights are rounded to bf16 and products accumulate in f32; otherwise everything is f32.
+// A row that sees no key yields 0. The plan must be finished and the rows' own keys written.
+void attention(const AttentionStep& step, int64_t layer, const QueryView& q, const OutputView& out,
+               AttentionWorkspace& workspace, const Context& context);
+// attention() of one layer, with a schedule built in the workspace. Throws ShapeError if heads %
+// kv_heads != 0 or head_dim > 256.
+void attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+               const AttentionParams& params, const OutputView& out, AttentionWorkspace& workspace,
+               const Context& context);
+
+// The two halves of attention(), for methods, tests and timings. Here every part of
+// workspace.schedule writes partial results, which merge_partials() then merges by that schedule.
+void partial_attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+                       const AttentionParams& params, AttentionWorkspace& workspace,
+                       const Context& context);
+// o = sum_i exp(m_i - m) o_i / sum_i exp(m_i - m) n_i with m = max_i m_i, for the merged rows of
+// the schedule; other rows of `out` stay as they are.   [ChunkAttention eq. 2; RelayAttention eq.
+// 7]
+void merge_partials(const AttentionSchedule& schedule, const Partials& partials,
+                    const OutputView& out, const Context& context);
+
+}  // namespace reprise::kernels

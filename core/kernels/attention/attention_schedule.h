@@ -1,0 +1,87 @@
+// Divides a step's attention into parts and tasks, and says how their results are merged. Computed
+// once from the plan and used by every layer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/device/context.h"
+#include "core/kv/plan.h"
+
+namespace reprise::kernels {
+
+struct AttentionParams;
+
+enum class RowResults : uint8_t {
+  kFinished,  // rows with a single part are finished in the output
+  kPartial    // every row goes through partial results
+};
+
+// Keys [first_key, end_key) of an item's segment, against all the item's rows.
+struct SchedulePart {
+  int32_t item = 0;
+  int32_t first_key = 0;
+  int32_t end_key = 0;
+  bool is_alone = false;    // its rows have no other part and are finished in the output
+  int64_t first_entry = 0;  // if not alone: entry of (the item's first row, head 0)
+};
+
+// Work of one worker: some lanes of some units against a part's keys. A unit is a kv head, or a
+// query head if each has its own ALiBi slope. A lane is a (row, query head of the unit).
+struct ScheduleTask {
+  int32_t part = 0;
+  int32_t first_unit = 0;
+  int32_t units = 0;
+  int32_t first_lane = 0;
+  int32_t lanes = 0;  // lanes of each unit
+};
+
+// Keys [first, end) of a segment, by their index in it.
+struct KeyRange {
+  int32_t first = 0, end = 0;
+  [[nodiscard]] int64_t count() const { return end > first ? end - first : 0; }
+};
+
+// Keys of the item's segment that any of its rows [first_row, end_row) may see. Rows are rows of
+// the plan; `window` as in AttentionParams.
+KeyRange seen_keys(const kv::AttentionPlan& plan, const kv::WorkItem& item, int32_t first_row,
+                   int32_t end_row, int64_t window);
+
+// The parts that the kernels of another device want.
+struct ItemCuts {
+  std::span<const int32_t> parts;  // [items]  parts of each item, > 0 and at most its key tiles
+  int32_t key_tile = 0;            // parts meet at multiples of this many keys, see build()
+};
+
+// Plain arrays without pointers, which a device uploads once for all layers.
+//
+// A task fits the caches of one worker, so a node that many rows share gives few tasks in a model
+// with few kv heads: one for each head and tile of rows. If the whole plan has fewer tasks than
+// keep the workers busy, long items are split along their keys [ChunkAttention §3.2]. Splitting
+// depends on the plan alone, so a row is rounded alike for any number of threads; these only decide
+// how many lanes and units a task takes. It may differ between steps with other sequences: a
+// sequence of 2048 or more tokens is split when it is alone, but not among many.
+struct AttentionSchedule {
+  int64_t heads = 0;  // query heads
+  int64_t units = 0;
+  int64_t group = 0;                 // query heads in a unit
+  int64_t entries = 0;               // entries of the partial results: (part, row, head) not alone
+  std::vector<SchedulePart> parts;   // in item order, then in key order
+  std::vector<int32_t> part_begin;   // [items + 1]  CSR into parts
+  std::vector<ScheduleTask> tasks;   // in the order in which they are handed out
+  std::vector<int32_t> merged_rows;  // rows to merge; a row without a part becomes 0
+  std::vector<int32_t> merge_begin;  // [merged rows + 1]  CSR into merge_entries
+  std::vector<int64_t> merge_entries;  // entries of a merged row's parts, head 0, in part order
+
+  // Builds the schedule for query rows of `query_heads` heads. The plan must be finished. Reuses
+  // the arrays' memory, so that similar steps allocate nothing. Throws ShapeError if query_heads %
+  // kv_heads != 0 or head_dim is too large.
+  void build(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
+             const Context& context, RowResults results = RowResults::kFinished);
+  // build() with the parts that `cuts` gives, and without tasks: the device makes those itself.
+  void cut(const kv::AttentionPlan& plan, int64_t query_heads, const AttentionParams& params,
+           const ItemCuts& cuts, RowResults results = RowResults::kFinished);
+};
+
+}  // namespace reprise::kernels

@@ -1,0 +1,72 @@
+// Attention of a step on a device: the schedule and the partial results that all layers share.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "core/kernels/attention/cuda/kept_memory.h"
+#include "core/kernels/attention/cuda/schedule.h"
+
+namespace reprise::kernels::cuda {
+
+// Run the tasks of one launch, over caches of one type. Each is in a source file of its own. Throw
+// Error if the kernel cannot start.
+void launch_bf16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
+                       cudaStream_t stream);
+void launch_f16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
+                      cudaStream_t stream);
+
+// Query rows of one layer in device memory, after rotary embedding.
+struct DeviceQueries {
+  const void* data = nullptr;  // element (row, head, c) at row * row_stride + head * head_dim + c
+  DType dtype = DType::kF32;   // any; rounded to the cache's type
+  int64_t row_stride = 0;      // elements, a multiple of 8; data is aligned to 16 bytes
+};
+
+struct DeviceOutput {
+  void* data = nullptr;       // [rows, heads, head_dim], aligned to 8 bytes
+  DType dtype = DType::kF32;  // any
+};
+
+// Made once; its memory is allocated at first use and kept, as in AttentionWorkspace on the CPU.
+class DeviceAttention {
+ public:
+  // Takes memory from the runtime, which must outlive it.
+  explicit DeviceAttention(DeviceRuntime& runtime)
+      : runtime_(runtime), arrays_(runtime), o_(runtime), m_(runtime), n_(runtime) {}
+
+  // Schedules a step and copies those parts of its arrays that differ from the last step's. Throws
+  // as StepSchedule::build() and DeviceRuntime::allocate() do.
+  void begin(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
+             const GpuModel& gpu, RowResults results = RowResults::kFinished,
+             const TileOverride& wanted = {});
+
+  // out = softmax(scale * q k^T + bias + mask) v for one layer of the step, as
+  // kernels::attention(). `stream` must be the stream of the runtime's copies.
+  void run(int64_t layer, const DeviceQueries& q, const DeviceOutput& out, cudaStream_t stream);
+
+  // The two halves of run(). run_parts() finishes the rows with a single part and leaves partial
+  // results of the others, laid out as kernels::Partials; merge_parts() merges these.
+  void run_parts(int64_t layer, const DeviceQueries& q, const DeviceOutput& out,
+                 cudaStream_t stream);
+  void merge_parts(const DeviceOutput& out, cudaStream_t stream);
+
+  [[nodiscard]] const StepSchedule& schedule() const { return schedule_; }
+  // [rows] row slots of the step's plan, in device memory.
+  [[nodiscard]] const int64_t* row_slots() const { return image_.row_slots(arrays_.data()); }
+  // Appends everything besides the arguments that the launches of run() depend on: shapes, numbers
+  // of blocks and addresses. Steps with equal keys launch the same kernels; the contents of the
+  // arrays may differ.
+  void append_key(std::vector<uint64_t>& key) const;
+
+ private:
+  DeviceRuntime& runtime_;
+  StepSchedule schedule_;
+  ScheduleImage image_;
+  int64_t head_dim_ = 0;
+  KeptMemory arrays_, o_, m_, n_;
+};
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,11 @@
+// Attention over bf16 caches.
+#include "core/kernels/attention/cuda/attention_launch.cuh"
+
+namespace reprise::kernels::cuda {
+
+void launch_bf16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
+                       cudaStream_t stream) {
+  launch_tiles<__nv_bfloat16>(call, tiles, head_dim, stream);
+}
+
+}  // namespace reprise::kernels::cuda

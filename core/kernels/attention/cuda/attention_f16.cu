@@ -1,0 +1,11 @@
+// Attention over f16 caches.
+#include "core/kernels/attention/cuda/attention_launch.cuh"
+
+namespace reprise::kernels::cuda {
+
+void launch_f16_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
+                      cudaStream_t stream) {
+  launch_tiles<__half>(call, tiles, head_dim, stream);
+}
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,54 @@
+// Starts the compiled attention kernel that a launch of the schedule names. Included by one source
+// file for each cache type, so that these compile in parallel.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "core/base/constant.h"
+#include "core/kernels/attention/cuda/attention.cuh"
+#include "core/kernels/attention/cuda/attention_kernel.cuh"
+
+namespace reprise::kernels::cuda {
+namespace detail {
+
+template <size_t... kIndices, typename Use>
+void with_head_dim(int head_dim, std::index_sequence<kIndices...>, Use&& use) {
+  with_constant<kHeadDims[kIndices]...>(head_dim, std::forward<Use>(use));
+}
+
+template <size_t... kIndices, typename Use>
+void with_shape(int shape, std::index_sequence<kIndices...>, Use&& use) {
+  with_constant<static_cast<int>(kIndices)...>(shape, std::forward<Use>(use));
+}
+
+}  // namespace detail
+
+// T is the type of the caches.
+template <typename T>
+void launch_tiles(const AttentionCall& call, const TileLaunch& tiles, int64_t head_dim,
+                  cudaStream_t stream) {
+  require_head_dim(head_dim);
+  AttentionCall of_launch = call;
+  of_launch.tasks += tiles.first_task;
+  const auto tasks = static_cast<unsigned>(tiles.end_task - tiles.first_task);
+  constexpr auto kDimIndices = std::make_index_sequence<kHeadDims.size()>();
+  constexpr auto kShapeIndices = std::make_index_sequence<kTileShapes.size()>();
+  detail::with_head_dim(static_cast<int>(head_dim), kDimIndices, [&](auto dim) {
+    detail::with_shape(tiles.shape, kShapeIndices, [&](auto index) {
+      constexpr int kDim = decltype(dim)::value, kIndex = decltype(index)::value;
+      constexpr TileShape kShape = kTileShapes[kIndex];
+      require_compiled(kShape, kDim, kBuiltForWarpgroups);
+      if constexpr (kShape.has_head_dim(kDim)) {
+        using Tile = AttentionTile<T, kDim, kIndex>;
+        launch({.name = "attention",
+                .grid = dim3(tasks * static_cast<unsigned>(call.kv_heads)),
+                .block = dim3(Tile::kThreads),
+                .shared_bytes = Tile::kSharedBytes},
+               stream, attention_kernel<Tile>, of_launch);
+      }
+    });
+  });
+}
+
+}  // namespace reprise::kernels::cuda

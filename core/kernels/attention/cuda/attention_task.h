@@ -1,0 +1,73 @@
+// Inputs of the attention kernel besides keys, values and queries: plain structs that the host
+// writes and copies to the device.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "core/base/dtype.h"
+
+namespace reprise::kernels::cuda {
+
+// One tile of lanes against keys [first_key, end_key) of a segment, run once for each kv head.
+//
+// Lane j of an item and a kv head is row j / group of the item and query head kv_head * group +
+// j % group, with group = heads / kv_heads: heads that share a key are neighbours, as on the CPU.
+struct AttentionTask {
+  int32_t first_row = 0;  // the item's first row, as a row of the plan
+  int32_t first_lane = 0;
+  int32_t lanes = 0;                   // 0: no work, see padded_count()
+  int32_t first_key = 0, end_key = 0;  // keys of a part that any lane sees; may be empty
+  int32_t visible = kAllVisible;       // row r of the item sees the keys below visible + r
+  int32_t first_position = 0;          // position of the segment's first token
+  int32_t cache = 0;                   // index in AttentionCall::caches
+  int32_t first_block = 0, block_tokens = 0, skipped = 0;  // as in kv::Segment
+  int32_t is_alone = 0;     // 1: rows are finished in the output; 0: partial results are left
+  int64_t first_entry = 0;  // entry of (the item's first row, head 0)
+
+  // `visible` of items without a mask: more than any number of keys; row numbers can be added to
+  // it.
+  static constexpr int32_t kAllVisible = std::numeric_limits<int32_t>::max() / 2;
+};
+
+// The fields of kv::CacheView that differ between caches; strides in elements.
+struct DeviceCache {
+  const void* keys = nullptr;
+  const void* values = nullptr;
+  int64_t layer_stride = 0, head_stride = 0;
+};
+
+// One layer's attention, with device addresses.
+struct AttentionCall {
+  // The schedule, the same for all layers of a step.
+  const AttentionTask* tasks = nullptr;
+  const DeviceCache* caches = nullptr;
+  const int64_t* block_offsets = nullptr;  // [blocks]  in elements, from the plan
+  const int32_t* row_positions = nullptr;  // [rows]
+  int32_t heads = 0, kv_heads = 0;
+  int32_t window = 0;       // 0: none; else keys with q_position - k_position < window are seen
+  float scale_log2 = 0.0f;  // scale * log2(e)
+  const float* alibi_slopes = nullptr;  // [heads]; null: no bias
+  float alibi_log2 = 0.0f;              // log2(e), times AlibiView::factor if rounded
+  bool alibi_is_rounded = false;        // terms are rounded to bf16, see AlibiView
+
+  // The layer.
+  int64_t layer = 0;
+  const void* q = nullptr;  // row r, head h at q + r * q_row_stride + h * head_dim; 16-byte aligned
+  DType q_dtype = DType::kF32;
+  int64_t q_row_stride = 0;  // elements, a multiple of 8
+  void* out = nullptr;       // [rows, heads, head_dim]
+  DType out_dtype = DType::kF32;
+  // As in kernels::Partials: o [entries, head_dim] before division by n, m in natural units, n
+  // [entries].
+  float* partial_o = nullptr;
+  float* partial_m = nullptr;
+  float* partial_n = nullptr;
+};
+
+static_assert(std::is_trivially_copyable_v<AttentionTask> &&
+              std::is_trivially_copyable_v<DeviceCache> &&
+              std::is_trivially_copyable_v<AttentionCall>);
+
+}  // namespace reprise::kernels::cuda

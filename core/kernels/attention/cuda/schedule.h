@@ -1,0 +1,110 @@
+// A step's attention as the device runs it: the tasks of each tile shape, and the copies of their
+// arrays to the device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/kernels/attention/attention_schedule.h"
+#include "core/kernels/attention/cuda/attention_task.h"
+#include "core/kernels/attention/cuda/schedule_upload.h"
+#include "core/kernels/attention/cuda/tiles.h"
+
+namespace reprise::kernels::cuda {
+
+// Tasks of one tile shape and cache dtype. One launch runs them, with a block for each task and kv
+// head.
+struct TileLaunch {
+  int32_t shape = 0;  // index in kTileShapes
+  DType dtype = DType::kBF16;
+  int32_t first_task = 0, end_task = 0;
+};
+
+// Computed once for a step from its plan; every layer uses it.
+struct StepSchedule {
+  AttentionSchedule cut;             // the parts and how they are merged; has no tasks
+  std::vector<AttentionTask> tasks;  // grouped by launch, those with most keys first
+  std::vector<TileLaunch> launches;  // in the order of kTileShapes, then of dtype
+  double estimate_us = 0.0;          // of one layer, by the cost model of tiles.h
+
+  // Builds the schedule for query rows of `heads` heads. The plan must be finished. Throws
+  // ShapeError for head sizes that are not compiled or if heads % kv_heads != 0, and Error for a
+  // cache that is f32 or not aligned to 16 bytes (the kernel copies 16 bytes at a time).
+  void build(const kv::AttentionPlan& plan, int64_t heads, const AttentionParams& params,
+             const GpuModel& gpu, RowResults results = RowResults::kFinished,
+             const TileOverride& wanted = {});
+};
+
+// The work of the step with its tiles: keys that each lane tile reads again (assumed to be in L2
+// after the first time), whole tiles of products and exponentials, partial results written and
+// read. The rest is as in least_work().
+AttentionWork tiled_work(const StepSchedule& schedule, const kv::AttentionPlan& plan,
+                         const AttentionParams& params, const WorkDtypes& dtypes = {});
+
+// `count` rounded up to three significant bits, at most a quarter more. The device gets this many
+// tasks and merged rows; the additional ones do nothing. So a sequence that grows by a part or
+// leaves seldom changes a recorded launch, see DeviceRuntime::run_repeatedly().
+int32_t padded_count(int32_t count);
+
+// The step's arrays, in one run of device memory.
+class ScheduleImage {
+ public:
+  // Sets the arrays, padded; changes() then returns what differs. The plan's caches have device
+  // addresses.
+  void set(const StepSchedule& schedule, const kv::AttentionPlan& plan,
+           const AttentionParams& params);
+  // See UploadImage.
+  [[nodiscard]] UploadImage::Changes changes() { return image_.changes(); }
+
+  // The step's part of a call, for the arrays in the memory at `device`.
+  [[nodiscard]] AttentionCall call(const void* device) const;
+  // The schedule's launches, with padded tasks.
+  [[nodiscard]] std::span<const TileLaunch> launches() const { return launches_; }
+
+  // How partial results are merged, as in AttentionSchedule.
+  struct Merge {
+    const int32_t* rows = nullptr;     // [merged]; -1: padding
+    const int32_t* begin = nullptr;    // [merged + 1]
+    const int64_t* entries = nullptr;  // entries of each merged row's parts, head 0
+    int32_t merged = 0;                // number of rows, padded
+  };
+  [[nodiscard]] Merge merge(const void* device) const;
+
+  // [rows]  row slots of the plan.
+  [[nodiscard]] const int64_t* row_slots(const void* device) const {
+    return at<int64_t>(device, kRowSlots);
+  }
+
+ private:
+  enum Section : uint8_t {
+    kTasks,
+    kCaches,
+    kBlockOffsets,
+    kRowPositions,
+    kRowSlots,
+    kSlopes,
+    kMergedRows,
+    kMergeBegin,
+    kMergeEntries,
+    kSections
+  };
+  template <typename T>
+  const T* at(const void* device, Section section) const {
+    return reinterpret_cast<const T*>(static_cast<const std::byte*>(device) +
+                                      image_.offset(section));
+  }
+
+  void pad_tasks(const StepSchedule& schedule);
+  void pad_merged(const AttentionSchedule& cut);
+
+  UploadImage image_{kSections};
+  std::vector<DeviceCache> caches_;
+  std::vector<AttentionTask> tasks_;
+  std::vector<TileLaunch> launches_;
+  std::vector<int32_t> merged_rows_, merge_begin_;
+  AttentionCall call_;  // everything except addresses
+};
+
+}  // namespace reprise::kernels::cuda

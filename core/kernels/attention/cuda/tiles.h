@@ -1,0 +1,142 @@
+// The tiles that the attention kernel is compiled for, and the choice among them for a step: a
+// table for each architecture and a cost model based on data sheets only.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/kernels/attention/cuda/roofline.h"
+#include "core/kernels/attention/run_reads.h"
+
+namespace reprise::kernels::cuda {
+
+// A block of threads computes `lanes` lanes (see attention_task.h) against `keys` keys at a time.
+// Its warps form a grid: each has 16 lanes and keys / key_warps keys of every tile. With several
+// key warps a tile's keys are divided within the block, and the results are merged in shared memory
+// at the end.
+struct TileShape {
+  int32_t lanes = 0, keys = 0;
+  int32_t lane_warps = 0, key_warps = 0;  // lane_warps * 16 == lanes
+  int32_t stages = 0;  // tiles in shared memory: one in use, the others being copied
+  int32_t blocks = 0;  // least blocks of an SM that the compiler must fit by registers
+  // wgmma products of four warps, which read keys and values from shared memory themselves (only
+  // sm_90a).
+  bool by_warpgroups = false;
+
+  bool operator==(const TileShape&) const = default;
+  [[nodiscard]] constexpr int32_t threads() const { return 32 * lane_warps * key_warps; }
+  // How many times a tile is read from shared memory.
+  [[nodiscard]] constexpr int32_t readers() const {
+    return by_warpgroups ? lane_warps / 4 : lane_warps;
+  }
+  // Rows are padded by 16 bytes, so that 8 rows of any head size that is a multiple of 16 lie in
+  // different banks, as ldmatrix reads them. Warpgroups instead read rows of 128 bytes whose
+  // 16-byte parts are permuted.
+  [[nodiscard]] constexpr int64_t shared_bytes(int64_t head_dim) const {
+    return int64_t{stages} * 2 * keys * (head_dim + (by_warpgroups ? 0 : 8)) * 2;
+  }
+  [[nodiscard]] constexpr bool has_head_dim(int64_t head_dim) const {
+    return !by_warpgroups || head_dim % 64 == 0;
+  }
+};
+
+// The compiled shapes; kernels name a shape by its index here.
+inline constexpr std::array<TileShape, 5> kTileShapes = {{
+    {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 2, .blocks = 2},
+    {.lanes = 16, .keys = 64, .lane_warps = 1, .key_warps = 4, .stages = 3, .blocks = 2},
+    {.lanes = 64, .keys = 64, .lane_warps = 4, .key_warps = 1, .stages = 2, .blocks = 2},
+    {.lanes = 128, .keys = 64, .lane_warps = 8, .key_warps = 1, .stages = 2, .blocks = 1},
+    {.lanes = 128,
+     .keys = 64,
+     .lane_warps = 8,
+     .key_warps = 1,
+     .stages = 3,
+     .blocks = 1,
+     .by_warpgroups = true},
+}};
+// Parts of an item meet at multiples of this; all shapes compute this many keys at a time.
+inline constexpr int32_t kKeyTile = 64;
+// The number of tiles or parts of size b that cover a.
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// The compiled head sizes: that of the shipped model, and those of Llama, Falcon, MPT, Phi and
+// similar models.
+inline constexpr std::array<int, 5> kHeadDims = {32, 64, 80, 96, 128};
+// Throws ShapeError naming the compiled sizes for any other size.
+void require_head_dim(int64_t head_dim);
+// Throws Error with the remedy for keys that tensor cores do not multiply (f32).
+void require_kv_dtype(DType dtype);
+
+// Throws ShapeError for a shape that is not compiled for the head size, and Error if it is
+// by_warpgroups and the program has no code for sm_90a.
+void require_compiled(const TileShape& shape, int64_t head_dim, bool has_sm90a_code);
+
+// "16x64:1x4:2": lanes x keys : lane_warps x key_warps : stages; followed by ":wgmma" if
+// by_warpgroups.
+std::string text_of(const TileShape& shape);
+// The index in kTileShapes. Throws Error naming the compiled shapes for any other.
+int32_t parse_tile(std::string_view text);
+
+// The shapes among which an architecture chooses (indices in kTileShapes). sm_90 has enough shared
+// memory for a third stage in two blocks of head size 128; sm_80 has not. The shape by_warpgroups
+// is used only by a TileOverride, because no device has yet shown that it is right and where it
+// pays.
+std::span<const int32_t> tiles_of(Architecture architecture);
+
+// Number of blocks of a shape that an SM holds at once.
+int64_t resident_blocks(const TileShape& shape, int64_t head_dim, const GpuModel& gpu);
+
+// An item of a plan in the cost model.
+struct ItemLoad {
+  int64_t lanes = 0;       // lanes of a kv head
+  double mean_keys = 0.0;  // average keys that a lane tile sees: about half under a causal mask
+  int64_t key_tiles = 0;   // tiles of kKeyTile keys, as counted by AttentionSchedule
+  bool is_in_l2 = false;   // another item brings its keys to L2
+};
+
+// Sizes that all items of a step share.
+struct StepShape {
+  int64_t kv_heads = 0, head_dim = 0;
+};
+
+// Overrides the model's choice, for tuning. A shape by_warpgroups needs a GPU with warpgroups and a
+// head size that is a multiple of 64; otherwise choose_tiles() throws ShapeError.
+struct TileOverride {
+  std::optional<int32_t> shape;  // for all items
+  int32_t parts = 0;             // of every item, at most its key tiles; 0: the model chooses
+};
+
+struct TileChoice {
+  std::vector<int32_t> shapes;  // [items]  indices in kTileShapes
+  std::vector<int32_t> parts;   // [items]
+  double estimate_us = 0.0;     // the model's time of the step; of launches, only the merge's
+};
+
+// SM time in microseconds of all lane tiles of an item against its keys, for one kv head. A key
+// tile takes the longest of four times: its bytes (the first lane tile's from memory unless
+// is_in_l2, the others' from L2), its products, its exponentials, and its traffic through shared
+// memory. A tenth of the other three is added, because the four do not overlap perfectly.
+double item_us(const ItemLoad& item, const TileShape& shape, const StepShape& step,
+               const GpuModel& gpu);
+
+// Chooses the cheapest shape of each item, or one shape for all items if that saves more in
+// launches than it costs. Chooses parts so that the blocks fill the machine evenly: the longest
+// item is cut into 1, 2, ... 64 parts and the others into parts of about that time; each further
+// part costs writing and reading its partial results. Among cuts within 3 % of the best, takes the
+// coarsest.   [ChunkAttention §3.2 splits by chunks and by sequences]
+TileChoice choose_tiles(std::span<const ItemLoad> items, const StepShape& step, const GpuModel& gpu,
+                        const TileOverride& wanted = {});
+
+// Implements DeviceKernels::reads_us(), as if the step read only this run. The first item reads
+// from memory, the others from L2 if half of it holds the run. If the blocks of all items do not
+// fill the machine, they are cut into parts. Parts and leaves_partials cost writing and reading
+// partial results; the launch that merges them counts unless is_merged.
+double reads_us(const RunReads& reads, const GpuModel& gpu);
+
+}  // namespace reprise::kernels::cuda

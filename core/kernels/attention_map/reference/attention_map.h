@@ -1,0 +1,23 @@
+// Attention maps by their definition, in double precision: the oracle of the map kernels.
+#pragma once
+
+#include <vector>
+
+#include "core/kernels/attention_map/attention_map.h"
+#include "core/kernels/attention_map/sparse_map.h"
+
+namespace reprise::kernels::reference {
+
+// Same conventions as kernels::attention_map: [heads, rows, most_keys(plan)].
+std::vector<double> attention_map(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+                                  const AttentionParams& params, const float* bias);
+
+// Same conventions as kernels::apply_map: [rows, heads * head_dim].
+std::vector<double> apply_map(const kv::AttentionPlan& plan, int64_t layer,
+                              std::span<const RowMap> maps, int64_t heads);
+
+// Same conventions as kernels::apply_sparse_map: [rows, heads * head_dim].
+std::vector<double> apply_sparse_map(const kv::AttentionPlan& plan, int64_t layer,
+                                     std::span<const SparseRowMap> maps, int64_t heads);
+
+}  // namespace reprise::kernels::reference

@@ -1,0 +1,60 @@
+// Times work on a CUDA device with the device's clock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/device/buffer.h"
+#include "core/device/cuda/cuda_device.h"
+#include "core/device/cuda/stream.h"
+#include "core/kernels/device/work_timer.h"
+
+namespace reprise::kernels::cuda {
+
+// Size of the device's L2 in bytes. Throws Error if the device does not tell.
+size_t l2_bytes(const reprise::cuda::CudaDevice& device);
+
+// Times work in the device's stream between two events. The device is kept busy while the host
+// launches: with an idle device, the events would time the host's launches.
+class DeviceTimer {
+ public:
+  // State of L2 when the work begins. kCold: none of the work's data is in it, as in a layer of a
+  // model after the previous layer's weights. kWarm: what the same work left there.
+  enum class Cache : uint8_t { kCold, kWarm };
+
+  // kCold takes device memory of four times the L2 (at least 64 MiB). Reading it takes longer than
+  // launching about ten kernels and evicts everything else from L2; writing would leave lines that
+  // the timed work has to write back.
+  DeviceTimer(std::shared_ptr<reprise::cuda::CudaDevice> device, Cache cache);
+
+  // GB/s of the read before the last work of a kCold timer.
+  [[nodiscard]] double read_gb_s() const;
+
+  // Milliseconds of one work(), which launches kernels in the device's stream and does not wait.
+  // The clock has steps of about 0.5 us; the events add about 2 us.
+  template <typename Work>
+  double ms_of(Work&& work) {
+    if (cache_ == Cache::kWarm) work();
+    begin();
+    work();
+    return end_ms();
+  }
+
+ private:
+  void begin();
+  double end_ms();
+
+  std::shared_ptr<reprise::cuda::CudaDevice> device_;
+  Cache cache_;
+  unsigned blocks_;  // blocks of the reading kernel
+  Buffer read_, sums_;
+  reprise::cuda::Event read_begin_{reprise::cuda::Event::Use::kTime};
+  reprise::cuda::Event begin_{reprise::cuda::Event::Use::kTime};
+  reprise::cuda::Event end_{reprise::cuda::Event::Use::kTime};
+};
+
+// For experiments: a kCold timer behind the interface of core/kernels.
+std::unique_ptr<WorkTimer> make_work_timer(std::shared_ptr<reprise::cuda::CudaDevice> device);
+
+}  // namespace reprise::kernels::cuda

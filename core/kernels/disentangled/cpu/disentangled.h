@@ -1,0 +1,40 @@
+// Disentangled attention of one head of one text: the unit of work of
+// core/kernels/disentangled/disentangled.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/dtype.h"
+#include "core/device/cpu.h"
+
+namespace reprise::kernels::cpu {
+
+struct DisentangledHead {
+  const float* q = nullptr;  // the text's first token; the next is row_stride further on
+  const float* k = nullptr;
+  const float* v = nullptr;
+  int64_t row_stride = 0;
+  int64_t tokens = 0, head_dim = 0;  // tokens > 0
+  float scale = 1.0f;
+  const float* position_keys = nullptr;     // [head_dim, position_stride], or null
+  const float* position_queries = nullptr;  // [head_dim, position_stride], or null
+  int64_t keys_stride = 0, queries_stride = 0;
+  const int32_t* buckets = nullptr;  // at distance 0: buckets[d] is valid for -tokens < d < tokens
+
+  // The output: rows of attended values, or, if `biases` is set, rows of the position terms of the
+  // scores.
+  void* out = nullptr;  // row of the first token
+  DType out_dtype = DType::kF32;
+  int64_t out_stride = 0;  // in elements
+  float* biases = nullptr;
+  int64_t bias_stride = 0;
+};
+
+// Number of floats of scratch for a text of `tokens` whose distances have buckets in [0, buckets).
+size_t disentangled_scratch(int64_t tokens, int64_t head_dim, int64_t buckets);
+
+// Computes one head; `scratch` is aligned to 64 bytes.
+void disentangled_head(const DisentangledHead& head, float* scratch, Isa isa);
+
+}  // namespace reprise::kernels::cpu

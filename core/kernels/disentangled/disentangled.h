@@ -1,0 +1,61 @@
+// Attention whose scores also depend, through learned vectors, on the distance of two tokens.
+// [DeBERTa §3.1, eq. 4; its third version shares vectors among large distances]
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/device/buffer.h"
+#include "core/kernels/attention/attention.h"
+
+namespace reprise::kernels {
+
+// A text: rows [first_row, end_row) of a step, each of which sees all rows of the text.
+struct TextRows {
+  int32_t first_row = 0, end_row = 0;
+  [[nodiscard]] int64_t tokens() const { return end_row - first_row; }
+};
+
+// Projected position vectors of one layer, f32: element (head h, dimension c, bucket x) is at (h *
+// head_dim + c) * stride + x. The buckets of one dimension lie side by side, so the products of a
+// token with all of them are a sum of rows.
+struct PositionVectors {
+  // Numbers after the last one that must be readable, because kernels load whole vectors.
+  static constexpr int64_t kReadable = 16;
+
+  const float* data = nullptr;  // null: no such term
+  int64_t stride = 0;
+};
+
+// Scratch of each worker, allocated at first use and kept.
+struct DisentangledWorkspace {
+  std::vector<AlignedBuffer> scratch;
+};
+
+// One layer's attention over some texts.
+//   s_ij = scale * (<q_i, k_j> + <q_i, pk_x> + <pq_x, k_j>),  x = buckets[i - j + longest - 1]
+//   o_i  = sum over j of softmax_j(s_ij) * v_j
+//   q, k, v   row r, head h at r * row_stride + h * head_dim, f32, as many heads each
+//   buckets   [2 * longest - 1], ascending by distance, longest >= tokens of every text (CHECK)
+struct DisentangledCall {
+  std::span<const TextRows> texts;
+  const float* q = nullptr;
+  const float* k = nullptr;
+  const float* v = nullptr;
+  int64_t row_stride = 0, heads = 0, head_dim = 0;
+  float scale = 1.0f;
+  PositionVectors keys, queries;  // pk, pq
+  std::span<const int32_t> buckets;
+
+  // out [rows, heads * head_dim]; writes only the rows of the texts. Sums are f32, in an order that
+  // depends on the shapes only.
+  void run(const OutputView& out, DisentangledWorkspace& workspace, const Context& context) const;
+  // Writes the position terms of the scores, to be added to scale * <q_i, k_j>: the term of (head,
+  // row, token of its text) at (head * rows + row) * keys_per_row + token of `out`. `rows` is the
+  // number of rows of the step; no text is longer than keys_per_row.
+  void biases(float* out, int64_t rows, int64_t keys_per_row, DisentangledWorkspace& workspace,
+              const Context& context) const;
+};
+
+}  // namespace reprise::kernels

@@ -1,0 +1,108 @@
+#include "core/kernels/linear/cpu/coded_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace reprise::kernels::cpu {
+namespace {
+
+// Rows of each task: parts of nearly equal size. Up to 8 rows are multiplied as the codes are read,
+// 4 at once: two such parts take as long as 8 rows staged in L1, and fewer rows take less (one core
+// of an AMD EPYC).
+int64_t rows_of_task(int64_t m, bool has_bf16_dot) {
+  const int64_t most =
+      m > LinearCall::kCodedRows && has_bf16_dot ? kManyLinearRows : LinearCall::kStreamedRows;
+  const int64_t parts = (m + most - 1) / most;
+  return (m + parts - 1) / parts;
+}
+
+// The call's x [m, cols] converted to `to`, in rows of shape.inputs with zeros beyond cols.
+const char* converted_rows(const LinearCall& call, const CodedShape& shape, DType to,
+                           LinearWorkspace& workspace) {
+  const DType from = shape.type.input;
+  const size_t x_bytes = static_cast<size_t>(shape.cols) * size_of(from);
+  const size_t row_bytes = static_cast<size_t>(shape.inputs) * size_of(to);
+  if (from == to) return padded_rows(call, x_bytes, row_bytes, workspace);
+  const size_t needed = static_cast<size_t>(call.m) * row_bytes;
+  if (workspace.padded_input.bytes() < needed) workspace.padded_input = AlignedBuffer(needed);
+  char* target = workspace.padded_input.as<char>();
+  const size_t filled = static_cast<size_t>(shape.cols) * size_of(to);
+  for (int64_t row = 0; row < call.m; ++row, target += row_bytes) {
+    convert(static_cast<const char*>(call.x) + static_cast<size_t>(row) * x_bytes, from, target, to,
+            static_cast<size_t>(shape.cols));
+    std::memset(target + filled, 0, row_bytes - filled);
+  }
+  return workspace.padded_input.as<char>();
+}
+
+// Sum of a multiple of 16 values; compilers vectorize the 16 lanes.
+template <typename T>
+float sum_of(const T* values, int64_t count) {
+  constexpr int64_t kLanes = 16;
+  float lanes[kLanes] = {};
+  for (int64_t i = 0; i < count; i += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] += static_cast<float>(values[i + lane]);
+  float sum = 0.0f;
+  for (const float lane : lanes) sum += lane;
+  return sum;
+}
+
+// sums [m][groups]: the sum of each group of inputs of each row.
+template <typename T>
+void add_up(const T* x, int64_t m, const CodedShape& shape, std::vector<float>& sums) {
+  sums.clear();
+  for (int64_t row = 0; row < m; ++row)
+    for (int64_t first = 0; first < shape.inputs; first += shape.group_inputs)
+      sums.push_back(sum_of(x + row * shape.inputs + first,
+                            std::min(shape.group_inputs, shape.inputs - first)));
+}
+
+}  // namespace
+
+CodedRows::CodedRows(const LinearCall& call, const CodedShape& shape, LinearWorkspace& workspace,
+                     const Context& context)
+    : call_(call),
+      workspace_(workspace),
+      inputs_(shape.inputs),
+      isa_(context.isa),
+      has_bf16_dot_(takes_many_coded_rows(shape.type.input, context)),
+      rows_(rows_of_task(call.m, has_bf16_dot_)),
+      dtype_(has_bf16_dot_ ? DType::kBF16 : DType::kF32),
+      input_(converted_rows(call, shape, dtype_, workspace)) {
+  if (shape.type.format != WeightFormat::kInt4) return;
+  groups_ = (shape.inputs + shape.group_inputs - 1) / shape.group_inputs;
+  visit_dtype(dtype_, [&](auto zero) {
+    add_up(reinterpret_cast<const decltype(zero)*>(input_), call.m, shape, workspace.input_sums);
+  });
+}
+
+void CodedRows::run(int64_t index, const Outputs& outputs, const QuantizedPanel& panel) const {
+  // first wanted output of this panel
+  const int64_t begin = std::max(outputs.first, index * kPanelOutputs);
+  const int64_t stride = outputs.end - outputs.first;
+  for (int64_t row = 0; row < call_.m; row += rows_) {
+    const QuantizedTask task{
+        .panel = panel,
+        .linear = {.x = input_ + static_cast<size_t>(row * inputs_) * size_of(dtype_),
+                   .rows = static_cast<int>(std::min<int64_t>(rows_, call_.m - row)),
+                   .bias = call_.bias != nullptr ? call_.bias + (begin - outputs.first) : nullptr,
+                   .skipped = static_cast<int>(begin - index * kPanelOutputs),
+                   .outputs =
+                       static_cast<int>(std::min((index + 1) * kPanelOutputs, outputs.end) - begin),
+                   .out = static_cast<char*>(call_.out) +
+                          static_cast<size_t>(row * stride + begin - outputs.first) *
+                              size_of(call_.out_dtype),
+                   .out_dtype = call_.out_dtype,
+                   .out_stride = stride,
+                   .accumulate = call_.accumulate},
+        .x_sums = groups_ > 0 ? workspace_.input_sums.data() + row * groups_ : nullptr};
+    if (has_bf16_dot_) {
+      quantized_panel_avx512_bf16(task);
+    } else {
+      quantized_panel_f32(task, isa_);
+    }
+  }
+}
+
+}  // namespace reprise::kernels::cpu

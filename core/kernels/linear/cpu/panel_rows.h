@@ -1,0 +1,80 @@
+// Multiplies the input rows of a call with panels of plain weights, one panel at a time, with our
+// own kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device/context.h"
+#include "core/kernels/linear/linear.h"
+
+namespace reprise::kernels::cpu {
+
+inline constexpr int64_t kPanelOutputs = 64;
+
+// Depth of panels over `cols` inputs in words of 32 bits (an f32, or two bf16). Inputs are padded
+// with zeros to a multiple of 16 (f32) or 32 (bf16).
+[[nodiscard]] int64_t panel_words(int64_t cols, DType dtype);
+
+// The outputs of a matrix that a call wants: [first, end).
+struct Outputs {
+  int64_t first = 0, end = 0;
+
+  [[nodiscard]] int64_t first_panel() const { return first / kPanelOutputs; }
+  [[nodiscard]] int64_t end_panel() const { return (end + kPanelOutputs - 1) / kPanelOutputs; }
+  [[nodiscard]] int64_t panels() const { return end_panel() - first_panel(); }
+};
+
+// Calls fn(panel, worker) for every panel of the outputs; a thread takes `run` consecutive panels
+// at a time. `products` is the number of multiplications: if a core does them within the few
+// microseconds of a fork, one thread takes all panels.
+template <typename Fn>
+void for_panels(const Context& context, const Outputs& outputs, int64_t run, int64_t products,
+                Fn&& fn) {
+  constexpr int64_t kSerialProducts = 1 << 17;
+  const auto run_item = [&](int64_t item, int worker) {
+    const int64_t begin = outputs.first_panel() + item * run;
+    const int64_t end = begin + run < outputs.end_panel() ? begin + run : outputs.end_panel();
+    for (int64_t panel = begin; panel < end; ++panel) fn(panel, worker);
+  };
+  const int64_t items = (outputs.panels() + run - 1) / run;
+  if (products <= kSerialProducts) {
+    for (int64_t item = 0; item < items; ++item) run_item(item, 0);
+  } else {
+    parallel_for(context, items, run_item);
+  }
+}
+
+// Panels per item if memory is the limit: consecutive panels are read fastest, but threads should
+// end together.
+[[nodiscard]] int64_t panels_per_run(const Context& context, const Outputs& outputs);
+
+class PanelRows {
+ public:
+  // The call's x [m, cols] is in `dtype`; if panels are deeper than cols, a padded copy is made in
+  // `workspace`. The call must outlive this object.
+  PanelRows(const LinearCall& call, int64_t cols, DType dtype, LinearWorkspace& workspace,
+            const Context& context);
+
+  // True if up to 64 rows at once, more than LinearCall::kStreamedRows, are multiplied as the
+  // weights are read.
+  [[nodiscard]] bool takes_many() const { return takes_many_; }
+  // Writes, for all rows, the wanted outputs that belong to panel `index`. `weights` is this panel,
+  // [words][64] f32 or [words][64][2] bf16; `next` the one that this thread will probably take
+  // next.
+  void run(int64_t index, const Outputs& outputs, const void* weights, const void* next) const;
+
+ private:
+  const LinearCall& call_;
+  DType dtype_;
+  int64_t words_;
+  Isa isa_;
+  bool has_bf16_dot_, takes_many_;
+  const char* input_;  // [m, words]
+};
+
+// The rows of a call, padded with zeros to `row_bytes` in `workspace`; the call's own rows if they
+// have that size.
+[[nodiscard]] const char* padded_rows(const LinearCall& call, size_t x_bytes, size_t row_bytes,
+                                      LinearWorkspace& workspace);
+
+}  // namespace reprise::kernels::cpu

@@ -1,0 +1,125 @@
+#include "core/kernels/linear/cpu/panels.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/kernels/linear/cpu/linear_task.h"
+#include "core/kernels/linear/cpu/panel_rows.h"
+#include "core/kernels/linear/cpu/tiled_product.h"
+
+namespace reprise::kernels::cpu {
+namespace {
+
+// Transposes [64][words] (rows `stride` words apart) to [words][64], one cache line of each row at
+// a time.
+void pack_panel(const uint32_t* rows, int64_t stride, int64_t words, uint32_t* panel) {
+  for (int64_t k0 = 0; k0 < words; k0 += 16) {
+    const int64_t k1 = std::min(words, k0 + 16);
+    for (int64_t row = 0; row < Panels::kOutputs; ++row)
+      for (int64_t k = k0; k < k1; ++k) panel[k * Panels::kOutputs + row] = rows[row * stride + k];
+  }
+}
+
+}  // namespace
+
+Panels::Panels(int64_t rows, int64_t cols, WeightFormat format, const Weight::FillRows& fill,
+               const Context& context)
+    : WeightStore(rows, cols, format, context.device) {
+  const DType dtype = source_dtype(format);
+  words_ = panel_words(cols, dtype);
+  data_ =
+      Buffer(context.runtime, static_cast<size_t>(panels() * words_ * kOutputs) * sizeof(uint32_t));
+  const size_t row_bytes = static_cast<size_t>(words_) * sizeof(uint32_t);
+  const size_t filled_bytes = static_cast<size_t>(cols) * size_of(dtype);
+  const auto workers = static_cast<size_t>(std::max(1, context.threads));
+  std::vector<AlignedBuffer> padded(workers), raw(workers);
+  for (AlignedBuffer& buffer : padded) buffer = AlignedBuffer(kOutputs * row_bytes);
+  for (AlignedBuffer& buffer : raw) buffer = AlignedBuffer(kOutputs * filled_bytes);
+  parallel_for(context, panels(), [&](int64_t index, int worker) {
+    char* staged = padded[static_cast<size_t>(worker)].as<char>();
+    char* source = raw[static_cast<size_t>(worker)].as<char>();
+    const int64_t first = index * kOutputs, end = std::min(rows, first + kOutputs);
+    fill(first, end, source);
+    for (int64_t row = 0; row < kOutputs; ++row) {
+      char* target = staged + static_cast<size_t>(row) * row_bytes;
+      if (row < end - first) {
+        std::memcpy(target, source + static_cast<size_t>(row) * filled_bytes, filled_bytes);
+      } else {
+        std::memset(target, 0, filled_bytes);
+      }
+    }
+    pack_panel(reinterpret_cast<const uint32_t*>(staged), words_, words_,
+               static_cast<uint32_t*>(data_.data()) + index * words_ * kOutputs);
+  });
+}
+
+const void* Panels::panel(int64_t index) const {
+  return static_cast<const uint32_t*>(data_.data()) + index * words_ * kOutputs;
+}
+
+void Panels::read_block(int64_t first_row, int64_t end_row, int64_t first_col, int64_t end_col,
+                        float* out) const {
+  for (int64_t row = first_row; row < end_row; ++row) {
+    const int64_t column = row % kOutputs;
+    if (format() == WeightFormat::kF32) {
+      const auto* words = static_cast<const float*>(panel(row / kOutputs));
+      for (int64_t k = first_col; k < end_col; ++k) *out++ = words[k * kOutputs + column];
+    } else {
+      const auto* values = static_cast<const bf16*>(panel(row / kOutputs));
+      for (int64_t k = first_col; k < end_col; ++k)
+        *out++ = values[(k / 2 * kOutputs + column) * 2 + k % 2];
+    }
+  }
+}
+
+bool Panels::has_many_rows(const Context& context) const {
+  return format() == WeightFormat::kBF16 && context.isa == Isa::kAvx512Bf16;
+}
+
+void Panels::apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
+                   const Context& context) const {
+  // A product that uses AMX is faster than ours for any number of rows.
+  const int64_t ours =
+      has_many_rows(context) && !product_uses_amx() ? kManyLinearRows : LinearCall::kStreamedRows;
+  if (call.m > ours && multiply(call, first, end, workspace, context)) return;
+  stream(call, first, end, workspace, context);
+}
+
+bool Panels::multiply(const LinearCall& call, int64_t first, int64_t end,
+                      LinearWorkspace& workspace, const Context& context) const {
+  // oneDNN chooses its instruction set itself; a weaker one in the context must not be bypassed.
+  const DType dtype = input_dtype();
+  if (context.isa < (dtype == DType::kBF16 ? Isa::kAvx512Bf16 : Isa::kAvx512)) return false;
+  if (first % kOutputs != 0) return false;  // products begin at a panel
+  const int64_t outputs = end - first;
+  const TiledProduct product(call, {.n = outputs, .k = cols(), .dtype = dtype},
+                             *workspace.products);
+  if (!product.is_fast()) return false;
+  workspace.tiles.resize(
+      std::max(workspace.tiles.size(), static_cast<size_t>(std::max(1, context.threads))));
+  parallel_for(context, product.tiles(), [&](int64_t tile, int worker) {
+    const int64_t first_output = product.first_output(tile);
+    product.run(tile, panel((first + first_output) / kOutputs),
+                workspace.tiles[static_cast<size_t>(worker)]);
+  });
+  return true;
+}
+
+void Panels::stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
+                    const Context& context) const {
+  // Up to kMemoryBoundRows rows, memory is the limit. With more, computing is, and threads end
+  // together if they take panels one by one.
+  constexpr int64_t kMemoryBoundRows = 24;
+  const Outputs outputs{.first = first, .end = end};
+  const PanelRows rows(call, cols(), input_dtype(), workspace, context);
+  const int64_t run =
+      rows.takes_many() && call.m <= kMemoryBoundRows ? panels_per_run(context, outputs) : 1;
+  for_panels(context, outputs, run, call.m * (end - first) * cols(), [&](int64_t index, int) {
+    const int64_t next = index + (run > 1 ? 1 : context.threads);
+    rows.run(index, outputs, panel(index), panel(std::min(next, outputs.end_panel() - 1)));
+  });
+}
+
+}  // namespace reprise::kernels::cpu

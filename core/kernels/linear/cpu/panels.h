@@ -1,0 +1,46 @@
+// Plain weights on the CPU: panels of 64 outputs that both our streaming kernel and oneDNN's matrix
+// product read.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device/buffer.h"
+#include "core/kernels/linear/cpu/panel_rows.h"
+#include "core/kernels/linear/weight_store.h"
+
+namespace reprise::kernels::cpu {
+
+//   f32:  panel[k][64],  bf16: panel[k / 2][64][2],  k padded with zeros to 16 (f32) or 32 (bf16),
+//   outputs to 64.
+// This is oneDNN's layout BA16a64b / BA16a64b2a, so its products need no copy, and a matrix-vector
+// product reads it from front to back. One copy must serve both: a 7B model in bf16 leaves no room
+// for two.
+class Panels final : public WeightStore {
+ public:
+  static constexpr int64_t kOutputs = kPanelOutputs;
+
+  Panels(int64_t rows, int64_t cols, WeightFormat format, const Weight::FillRows& fill,
+         const Context& context);
+
+  [[nodiscard]] const void* panel(int64_t index) const;
+  [[nodiscard]] int64_t panels() const { return (rows() + kOutputs - 1) / kOutputs; }
+
+  [[nodiscard]] size_t bytes() const override { return data_.bytes(); }
+  void read_block(int64_t first_row, int64_t end_row, int64_t first_col, int64_t end_col,
+                  float* out) const override;
+  void apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
+             const Context& context) const override;
+
+ private:
+  // True if our kernel takes up to kManyLinearRows rows at once.
+  [[nodiscard]] bool has_many_rows(const Context& context) const;
+  void stream(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
+              const Context& context) const;
+  [[nodiscard]] bool multiply(const LinearCall& call, int64_t first, int64_t end,
+                              LinearWorkspace& workspace, const Context& context) const;
+
+  int64_t words_ = 0;  // depth of a panel in words of 32 bits: an f32, or two bf16
+  Buffer data_;
+};
+
+}  // namespace reprise::kernels::cpu

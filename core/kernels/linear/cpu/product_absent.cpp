@@ -1,0 +1,20 @@
+// Replaces product_onednn.cpp in a build without oneDNN: there are no products, and our own kernels
+// compute all rows.
+#include "core/base/error.h"
+#include "core/kernels/linear/cpu/product_onednn.h"
+
+namespace reprise::kernels::cpu {
+
+struct Product::Primitive {};
+
+Product::~Product() = default;
+size_t Product::scratchpad_bytes() const { return 0; }
+void Product::run(const void*, const void*, const float*, void*, void*) const {
+  REPRISE_CHECK(false, "a product, and oneDNN is not built in (REPRISE_ONEDNN)");
+}
+
+std::shared_ptr<const Product> make_product(const ProductShape&) { return nullptr; }
+bool products_are_built_in() { return false; }
+bool product_uses_amx() { return false; }
+
+}  // namespace reprise::kernels::cpu

@@ -1,0 +1,70 @@
+// Matrix products on packed weights through oneDNN, with a primitive for each shape.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/base/dtype.h"
+
+namespace reprise::kernels::cpu {
+
+struct ProductShape {
+  int64_t m = 0, n = 0, k = 0;
+  DType dtype = DType::kF32;  // dtype of x and w
+  DType out_dtype = DType::kF32;
+  bool has_bias = false;
+  bool accumulate = false;  // adds to `out`
+  bool operator==(const ProductShape&) const = default;
+};
+
+// The product of one shape, run by the calling thread; several threads may run it at once.
+class Product {
+ public:
+  struct Primitive;
+  explicit Product(std::unique_ptr<const Primitive> primitive);
+  ~Product();
+
+  // Bytes of scratchpad that run() needs; each thread has its own.
+  [[nodiscard]] size_t scratchpad_bytes() const;
+  // out = x w (+ bias) (+ out): x [m, k], w panels of 64 outputs
+  // (core/kernels/linear/cpu/panels.h), out [m, n], rows without gaps (this oneDNN has no fast
+  // implementation with gaps). Throws Error if oneDNN fails.
+  void run(const void* x, const void* w, const float* bias, void* out, void* scratchpad) const;
+
+ private:
+  std::unique_ptr<const Primitive> primitive_;
+};
+
+// Null if oneDNN has no fast implementation for this processor and packing. Throws Error if it
+// fails otherwise.
+[[nodiscard]] std::shared_ptr<const Product> make_product(const ProductShape& shape);
+
+// False in a build without oneDNN (REPRISE_ONEDNN), in which make_product() always returns null.
+[[nodiscard]] bool products_are_built_in();
+
+// True if bf16 products use AMX here, whose tiles compute several times as fast as AVX-512.
+[[nodiscard]] bool product_uses_amx();
+
+// The products of the shapes used last. With continuous batching every step may have another m, so
+// an unbounded cache would grow with the number of batch sizes times the model's shapes. Making a
+// product takes 0.4 ms of a core (a Xeon with AVX512-BF16, oneDNN 2.6), or 10 us if oneDNN's own
+// cache of 1024 still has it, and takes about 75 KiB in bf16. (Rounding m up instead would copy the
+// rows of every size, or change their bits.)
+class ProductCache {
+ public:
+  static constexpr size_t kCapacity = 1024;
+
+  explicit ProductCache(size_t capacity = kCapacity);
+  ~ProductCache();
+  [[nodiscard]] size_t size() const;  // <= capacity
+  [[nodiscard]] bool holds(const ProductShape& shape) const;
+  // The product of a shape, made if it is new; null as in make_product().
+  std::shared_ptr<const Product> get(const ProductShape& shape);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace reprise::kernels::cpu

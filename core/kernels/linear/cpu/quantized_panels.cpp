@@ -1,0 +1,122 @@
+#include "core/kernels/linear/cpu/quantized_panels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/kernels/linear/cpu/coded_rows.h"
+#include "core/kernels/linear/cpu/product_onednn.h"
+#include "core/kernels/linear/cpu/tiled_product.h"
+
+namespace reprise::kernels::cpu {
+
+QuantizedPanels::QuantizedPanels(int64_t rows, int64_t cols, WeightType type,
+                                 const Weight::FillRows& fill, const Context& context)
+    : WeightStore(rows, cols, type, context.device),
+      matrix_(rows, cols, type.format, fill, context) {}
+
+void QuantizedPanels::read_block(int64_t first_row, int64_t end_row, int64_t first_col,
+                                 int64_t end_col, float* out) const {
+  for (int64_t row = first_row; row < end_row; ++row)
+    for (int64_t col = first_col; col < end_col; ++col) *out++ = matrix_.value_at(row, col);
+}
+
+// Time relative to plain bf16 weights, [11264, 2048] from memory, one thread of an AMD EPYC with
+// AVX512-BF16 beside other programs, by rows:
+//   rows    1     4     8
+//   int4  0.29  0.42  0.60
+//   int8  0.51  0.60  0.84
+// With more rows computing is the limit, and decoding takes part of it: see
+// quantized_avx512_bf16.cpp. Expanded, 128 rows take 1.05 (int4) and 1.08 (int8).
+void QuantizedPanels::apply(const LinearCall& call, int64_t first, int64_t end,
+                            LinearWorkspace& workspace, const Context& context) const {
+  const Outputs outputs{.first = first, .end = end};
+  const bool has_many = takes_many_coded_rows(input_dtype(), context) && !product_uses_amx();
+  if (call.m <= (has_many ? LinearCall::kManyCodedRows : LinearCall::kCodedRows))
+    return stream(call, outputs, workspace, context);
+  if (!multiply(call, outputs, workspace, context)) expand(call, outputs, workspace, context);
+}
+
+void QuantizedPanels::stream(const LinearCall& call, const Outputs& outputs,
+                             LinearWorkspace& workspace, const Context& context) const {
+  const CodedShape shape{.type = {format(), input_dtype()},
+                         .cols = cols(),
+                         .inputs = matrix_.inputs(),
+                         .group_inputs = matrix_.group_inputs()};
+  const CodedRows rows(call, shape, workspace, context);
+  for_panels(context, outputs, panels_per_run(context, outputs),
+             call.m * (outputs.end - outputs.first) * cols(),
+             [&](int64_t index, int) { rows.run(index, outputs, matrix_.panel(index)); });
+}
+
+void QuantizedPanels::expand_to(int64_t index, void* out, Isa isa) const {
+  const int64_t words = panel_words(cols(), input_dtype());
+  const bool is_bf16 = input_dtype() == DType::kBF16;
+  expand_panel(matrix_.panel(index), words * (is_bf16 ? 2 : 1), input_dtype(), out, isa);
+  // Zeroes the inputs beyond the matrix', whatever their codes are: a product may read them.
+  auto* rows = static_cast<uint32_t*>(out);
+  int64_t filled = cols();  // words
+  if (is_bf16) {
+    filled = cols() / 2;
+    if (cols() % 2 != 0) {
+      for (int64_t i = 0; i < kPanelOutputs; ++i) rows[filled * kPanelOutputs + i] &= 0xffffu;
+      ++filled;
+    }
+  }
+  std::memset(rows + filled * kPanelOutputs, 0,
+              static_cast<size_t>((words - filled) * kPanelOutputs) * sizeof(uint32_t));
+}
+
+void QuantizedPanels::expand(const LinearCall& call, const Outputs& outputs,
+                             LinearWorkspace& workspace, const Context& context) const {
+  const PanelRows rows(call, cols(), input_dtype(), workspace, context);
+  const auto panel_bytes =
+      static_cast<size_t>(panel_words(cols(), input_dtype()) * kPanelOutputs) * sizeof(uint32_t);
+  workspace.expanded.resize(
+      std::max(workspace.expanded.size(), static_cast<size_t>(std::max(1, context.threads))));
+  const auto run_panel = [&](int64_t index, int worker) {
+    AlignedBuffer& weights = workspace.expanded[static_cast<size_t>(worker)];
+    if (weights.bytes() < panel_bytes) weights = AlignedBuffer(panel_bytes);
+    expand_to(index, weights.data(), context.isa);
+    rows.run(index, outputs, weights.data(), weights.data());
+  };
+  for_panels(context, outputs, /*run=*/1, call.m * (outputs.end - outputs.first) * cols(),
+             run_panel);
+}
+
+bool QuantizedPanels::multiply(const LinearCall& call, const Outputs& outputs,
+                               LinearWorkspace& workspace, const Context& context) const {
+  const DType dtype = input_dtype();
+  if (context.isa < (dtype == DType::kBF16 ? Isa::kAvx512Bf16 : Isa::kAvx512)) return false;
+  if (outputs.first % kPanelOutputs != 0) return false;  // products begin at a panel
+  const TiledProduct product(
+      call, {.n = outputs.end - outputs.first, .k = cols(), .dtype = dtype, .are_made = true},
+      *workspace.products);
+  if (!product.is_fast()) return false;
+  const auto workers = static_cast<size_t>(std::max(1, context.threads));
+  workspace.tiles.resize(std::max(workspace.tiles.size(), workers));
+  workspace.expanded.resize(std::max(workspace.expanded.size(), workers));
+  parallel_for(context, product.output_tiles(), [&](int64_t tile, int worker) {
+    const auto w = static_cast<size_t>(worker);
+    multiply_tile(product, tile, outputs.first_panel(), workspace.expanded[w], workspace.tiles[w],
+                  context.isa);
+  });
+  return true;
+}
+
+void QuantizedPanels::multiply_tile(const TiledProduct& product, int64_t output_tile,
+                                    int64_t first_panel, AlignedBuffer& weights,
+                                    AlignedBuffer& scratch, Isa isa) const {
+  const int64_t first_tile = output_tile * product.row_tiles();
+  const int64_t panel_of_tile = first_panel + product.first_output(first_tile) / kPanelOutputs;
+  const int64_t count = (product.outputs_of(first_tile) + kPanelOutputs - 1) / kPanelOutputs;
+  const auto panel_bytes =
+      static_cast<size_t>(panel_words(cols(), input_dtype()) * kPanelOutputs) * sizeof(uint32_t);
+  const size_t needed = static_cast<size_t>(count) * panel_bytes;
+  if (weights.bytes() < needed) weights = AlignedBuffer(needed);
+  for (int64_t i = 0; i < count; ++i)
+    expand_to(panel_of_tile + i, weights.as<char>() + static_cast<size_t>(i) * panel_bytes, isa);
+  for (int64_t row = 0; row < product.row_tiles(); ++row)
+    product.run(first_tile + row, weights.data(), scratch);
+}
+
+}  // namespace reprise::kernels::cpu

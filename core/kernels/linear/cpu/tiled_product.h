@@ -1,0 +1,73 @@
+// A matrix product divided into tiles, which threads compute one by one with oneDNN.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "core/device/buffer.h"
+#include "core/kernels/linear/cpu/product_onednn.h"
+#include "core/kernels/linear/linear.h"
+
+namespace reprise::kernels::cpu {
+
+struct TileShape {
+  int64_t rows = 0, outputs = 0;
+};
+// How out [m, n] = x [m, k] w is divided: by shape only, so that the bits do not depend on the
+// number of threads. If the matrix (`weight_bytes`) fits a core's L2, it is read again for every
+// tile of rows, and tiles are whole rows written in place. Of a larger matrix each weight is read
+// once, and tiles are parts of rows, at most 256 KiB.
+[[nodiscard]] TileShape tile_shape(int64_t m, int64_t n, int64_t k, int64_t weight_bytes);
+
+// The weights of a product.
+struct ProductWeights {
+  int64_t n = 0, k = 0;  // outputs and inputs
+  DType dtype = DType::kF32;
+  // True if the weights of a tile are expanded from codes: a thread then takes all rows of a tile's
+  // outputs, and there are enough tiles of outputs for several threads.
+  bool are_made = false;
+};
+
+// The tiles of out [m, n] = x [m, k] w (+ bias), or += with call.accumulate. Parts of rows are
+// computed in a buffer that stays in the core's L2 and then copied or added, because oneDNN writes
+// rows without gaps.
+class TiledProduct {
+ public:
+  TiledProduct(const LinearCall& call, const ProductWeights& weights, ProductCache& products);
+
+  // False if oneDNN has no fast product for a tile.
+  [[nodiscard]] bool is_fast() const;
+  [[nodiscard]] int64_t tiles() const { return row_tiles_ * output_tiles_; }
+  // Tile i is tile i % row_tiles() of the rows of tile i / row_tiles() of the outputs.
+  [[nodiscard]] int64_t row_tiles() const { return row_tiles_; }
+  [[nodiscard]] int64_t output_tiles() const { return output_tiles_; }
+  // First output of a tile in [0, n), a multiple of 64.
+  [[nodiscard]] int64_t first_output(int64_t tile) const {
+    return tile / row_tiles_ * shape_.outputs;
+  }
+  [[nodiscard]] int64_t outputs_of(int64_t tile) const {
+    return is_last_output(tile) ? n_ - first_output(tile) : shape_.outputs;
+  }
+  // `panel` holds the weights from first_output(tile) on; `buffer` is this thread's and grows as
+  // needed.
+  void run(int64_t tile, const void* panel, AlignedBuffer& buffer) const;
+
+ private:
+  [[nodiscard]] bool is_in_place() const { return output_tiles_ == 1; }
+  [[nodiscard]] bool is_last_row(int64_t tile) const { return tile % row_tiles_ == row_tiles_ - 1; }
+  [[nodiscard]] bool is_last_output(int64_t tile) const {
+    return tile / row_tiles_ == output_tiles_ - 1;
+  }
+
+  LinearCall call_;
+  int64_t n_, k_;
+  size_t in_bytes_;  // bytes of an input value
+  TileShape shape_;
+  int64_t row_tiles_, output_tiles_;
+  // [is_last_row][is_last_output]; null if there is no such tile.
+  std::array<std::array<std::shared_ptr<const Product>, 2>, 2> products_;
+  bool is_fast_ = true;
+};
+
+}  // namespace reprise::kernels::cpu

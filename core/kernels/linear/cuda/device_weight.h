@@ -1,0 +1,45 @@
+// A weight matrix on the device: row-major, as checkpoints store it and cuBLASLt reads it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/device/buffer.h"
+#include "core/kernels/linear/cuda/gemm.h"
+#include "core/kernels/linear/weight_store.h"
+
+namespace reprise::kernels::cuda {
+
+class DeviceWeight final : public WeightStore {
+ public:
+  // `gemm` must outlive it. The matrix is read in pieces of at most kPieceBytes, so that the host
+  // never holds all of it.
+  DeviceWeight(int64_t rows, int64_t cols, WeightFormat format, const Weight::FillRows& fill,
+               const Context& context, Gemm& gemm);
+
+  [[nodiscard]] size_t bytes() const override { return data_.bytes(); }
+  void read_block(int64_t first_row, int64_t end_row, int64_t first_col, int64_t end_col,
+                  float* out) const override;
+  void apply(const LinearCall& call, int64_t first, int64_t end, LinearWorkspace& workspace,
+             const Context& context) const override;
+
+  // [rows, cols] in input_dtype(), in device memory.
+  [[nodiscard]] const void* data() const { return data_.data(); }
+
+  static constexpr int64_t kPieceBytes = int64_t{64} << 20;
+
+ private:
+  [[nodiscard]] const void* bias_as(DType dtype, const LinearCall& call, int64_t outputs,
+                                    const Context& context) const;
+
+  std::shared_ptr<DeviceRuntime> runtime_;
+  Gemm& gemm_;
+  Buffer data_;
+  // A bias in the type of 16-bit outputs, in which the epilogue adds it; made at the first such
+  // call.
+  mutable Buffer narrow_bias_;
+  mutable const float* narrowed_ = nullptr;
+};
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,13 @@
+// RMSNorm and LayerNorm on the device.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "core/kernels/norm/norm.h"
+
+namespace reprise::kernels::cuda {
+
+// NormCall::run() on `stream`, with device pointers; `out` may also be f16.
+void norm(const NormCall& call, cudaStream_t stream);
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,25 @@
+// Rotary position embedding on the device.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/kernels/rotary/rotary.h"
+
+namespace reprise::kernels::cuda {
+
+// RotaryCall::run() on `stream`, with device pointers.
+void rotary(const RotaryCall& call, cudaStream_t stream);
+
+// kernels::rotary_angles() with device pointers.
+struct RotaryAngles {
+  const int32_t* positions = nullptr;        // [rows]
+  const float* inverse_frequency = nullptr;  // [half]
+  float* cos = nullptr;                      // [rows, half], as is sin
+  float* sin = nullptr;
+  int64_t rows = 0, half = 0;
+};
+void rotary_angles(const RotaryAngles& angles, cudaStream_t stream);
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,45 @@
+// Operations that move rows on the device: clipping, selecting, combining and rounding.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/base/dtype.h"
+#include "core/kernels/clip/clip.h"
+
+namespace reprise::kernels::cuda {
+
+// ClipCall::run() on `stream`, with a device pointer.
+void clip(const ClipCall& call, cudaStream_t stream);
+
+// kernels::GatherRowsCall with device pointers; row_bytes must be even.
+struct GatherRows {
+  const void* in = nullptr;
+  void* out = nullptr;  // may be `in` if rows ascend
+  int64_t row_bytes = 0;
+  const int32_t* rows = nullptr;  // [count]
+  int64_t count = 0;
+};
+void gather_rows(const GatherRows& call, cudaStream_t stream);
+
+// kernels::CombineRowsCall with device pointers.
+struct CombineRows {
+  const float* in = nullptr;        // [any, cols]
+  const int32_t* places = nullptr;  // [rows, per_row]
+  const float* weights = nullptr;   // [rows, per_row]
+  float* out = nullptr;             // [rows, cols]
+  int64_t rows = 0, per_row = 0, cols = 0;
+};
+void combine_rows(const CombineRows& call, cudaStream_t stream);
+
+// out [count] = in [count] f32, rounded to `dtype`.
+struct NarrowValues {
+  const float* in = nullptr;
+  void* out = nullptr;
+  DType dtype = DType::kBF16;
+  int64_t count = 0;
+};
+void narrow_values(const NarrowValues& call, cudaStream_t stream);
+
+}  // namespace reprise::kernels::cuda

@@ -1,0 +1,124 @@
+// Runs row operations on several threads: norms, activations, rotary embedding, cache writes.
+#include "core/kernels/shared/cpu/pointwise.h"
+
+#include <cmath>
+#include <cstring>
+#include <initializer_list>
+
+#include "core/base/error.h"
+#include "core/kernels/activation/activation.h"
+#include "core/kernels/device/device_kernels.h"
+#include "core/kernels/kv_write/kv_write.h"
+#include "core/kernels/norm/norm.h"
+#include "core/kernels/rotary/rotary.h"
+#include "core/kernels/shared/for_rows.h"
+
+namespace reprise::kernels {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// A token's f32 keys or values, and their place in the cache, head 0 first.
+template <typename T>
+struct TokenCopy {
+  const float* in;
+  T* out;
+};
+
+// Calls fn(in, out, count) for each copy of each head. The strides are copied to locals: reading
+// them from the view after each store took a fifth of the time of an f32 row.
+template <typename T, typename Fn>
+void each_head(const kv::CacheView& cache, std::initializer_list<TokenCopy<T>> copies, Fn&& fn) {
+  const int64_t heads = cache.kv_heads, head_dim = cache.head_dim, stride = cache.head_stride;
+  for (int64_t head = 0; head < heads; ++head)
+    for (const TokenCopy<T>& copy : copies)
+      if (copy.in != nullptr) fn(copy.in + head * head_dim, copy.out + head * stride, head_dim);
+}
+
+template <typename T>
+T* at(void* base, int64_t slot) {
+  return static_cast<T*>(base) + slot;
+}
+
+// Without conversion, writing all keys and then all values takes 0.83 of the time of writing head
+// by head; for 512 rows in bf16 it takes 1.08.
+void write_token(const kv::CacheView& cache, const float* keys, const float* values, int64_t slot,
+                 Isa isa) {
+  switch (cache.dtype) {
+    case DType::kF32: {
+      const auto copy = [](const float* in, float* out, int64_t count) {
+        std::memcpy(out, in, static_cast<size_t>(count) * sizeof(float));
+      };
+      each_head<float>(cache, {{keys, at<float>(cache.keys, slot)}}, copy);
+      return each_head<float>(cache, {{values, at<float>(cache.values, slot)}}, copy);
+    }
+    case DType::kBF16:
+      return each_head<bf16>(
+          cache, {{keys, at<bf16>(cache.keys, slot)}, {values, at<bf16>(cache.values, slot)}},
+          [isa](const float* in, bf16* out, int64_t count) { cpu::to_bf16(in, out, count, isa); });
+    case DType::kF16:
+      return each_head<f16>(
+          cache, {{keys, at<f16>(cache.keys, slot)}, {values, at<f16>(cache.values, slot)}},
+          [](const float* in, f16* out, int64_t count) {
+            convert(in, DType::kF32, out, DType::kF16, static_cast<size_t>(count));
+          });
+  }
+}
+
+}  // namespace
+
+void NormCall::run(const Context& context) const {
+  if (DeviceKernels* device = device_kernels(context, "a norm")) return device->norm(*this);
+  for_rows(context, rows, cols * kFloat,
+           [&](int64_t row) { cpu::norm_row(*this, row, context.isa); });
+}
+
+void ActivationCall::run(const Context& context) const {
+  if (DeviceKernels* device = device_kernels(context, "an activation"))
+    return device->activation(*this);
+  for_rows(context, rows, cols * kFloat,
+           [&](int64_t row) { cpu::activation_row(*this, row, context.isa); });
+}
+
+void RotaryCall::run(const Context& context) const {
+  REPRISE_CHECK(2 * half <= head_dim && heads * head_dim <= row_stride);
+  if (DeviceKernels* device = device_kernels(context, "rotary embedding"))
+    return device->rotary(*this);
+  for_rows(context, rows, row_stride * kFloat,
+           [&](int64_t row) { cpu::rotary_row(*this, row, context.isa); });
+}
+
+void rotary_angles(std::span<const int32_t> positions, std::span<const float> inverse_frequency,
+                   float* cos, float* sin, const Context& context) {
+  if (DeviceKernels* device = device_kernels(context, "rotary angles"))
+    return device->rotary_angles(positions, inverse_frequency, cos, sin);
+  const auto half = static_cast<int64_t>(inverse_frequency.size());
+  // A sine and cosine take about 40 ns, counted as the bytes that a core moves in that time.
+  constexpr int64_t kBytesPerAngle = 1024;
+  for_rows(context, static_cast<int64_t>(positions.size()), half * kBytesPerAngle,
+           [&](int64_t row) {
+             const auto position = static_cast<float>(positions[static_cast<size_t>(row)]);
+             for (int64_t c = 0; c < half; ++c) {
+               const float angle = position * inverse_frequency[static_cast<size_t>(c)];
+               cos[row * half + c] = static_cast<float>(std::cos(static_cast<double>(angle)));
+               sin[row * half + c] = static_cast<float>(std::sin(static_cast<double>(angle)));
+             }
+           });
+}
+
+void write_kv(const kv::AttentionPlan& plan, int64_t layer, const float* keys, const float* values,
+              int64_t row_stride, const Context& context) {
+  if (plan.rows() == 0) return;
+  REPRISE_CHECK(!plan.caches.empty(), "{} rows, but no cache to write them to", plan.rows());
+  require_device(context.device, "a cache write");
+  const kv::CacheView& cache = plan.caches[0];
+  for_rows(context, plan.rows(), cache.kv_heads * cache.head_dim * 2 * kFloat, [&](int64_t row) {
+    const int64_t row_slot = plan.row_slots[static_cast<size_t>(row)];
+    if (row_slot == kv::kNoSlot) return;
+    const int64_t slot = row_slot + layer * cache.layer_stride;
+    write_token(cache, keys == nullptr ? nullptr : keys + row * row_stride,
+                values + row * row_stride, slot, context.isa);
+  });
+}
+
+}  // namespace reprise::kernels

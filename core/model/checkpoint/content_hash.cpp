@@ -1,0 +1,152 @@
+#include "core/model/checkpoint/content_hash.h"
+
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/base/mapped_file.h"
+#include "core/model/checkpoint/safetensors.h"
+
+namespace reprise::model {
+namespace {
+
+constexpr size_t kSampleBytes = 4096;
+constexpr size_t kSamples = 8;  // per tensor
+
+int64_t nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// Hashes bytes piece by piece and counts them.
+class Hasher {
+ public:
+  Hasher() { XXH3_64bits_reset(state_.get()); }
+  void add(std::span<const std::byte> bytes) {
+    XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
+    bytes_ += std::ssize(bytes);
+  }
+  [[nodiscard]] uint64_t hash() const { return XXH3_64bits_digest(state_.get()); }
+  [[nodiscard]] int64_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
+  int64_t bytes_ = 0;
+};
+
+uint64_t hash_of_all(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  constexpr size_t kAtOnce = size_t{64} << 20;  // each piece's pages are released once hashed
+  Hasher hasher;
+  for (size_t begin = 0; begin < file.bytes().size(); begin += kAtOnce) {
+    const size_t bytes = std::min(kAtOnce, file.bytes().size() - begin);
+    file.fetch(begin, bytes);
+    hasher.add(file.bytes().subspan(begin, bytes));
+    file.release(begin, bytes);
+  }
+  return hasher.hash();
+}
+
+void add_samples(std::span<const std::byte> tensor, Hasher& hasher) {
+  if (tensor.size() <= kSamples * kSampleBytes) {
+    hasher.add(tensor);
+    return;
+  }
+  const size_t last = tensor.size() - kSampleBytes;
+  for (size_t i = 0; i < kSamples - 1; ++i)
+    hasher.add(tensor.subspan(last / (kSamples - 1) * i, kSampleBytes));
+  hasher.add(tensor.subspan(last));
+}
+
+}  // namespace
+
+FileChange change_of(const std::filesystem::path& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0)
+    raise("cannot read {}: {}", path.string(), std::strerror(errno));
+  return {.device = found.st_dev,
+          .inode = found.st_ino,
+          .bytes = found.st_size,
+          .modified_ns = nanoseconds(found.st_mtim),
+          .changed_ns = nanoseconds(found.st_ctim)};
+}
+
+KeptHashes::KeptHashes(std::filesystem::path path) : path_(std::move(path)) {
+  try {
+    const Json kept = read_json(path_);
+    for (const Json& entry : kept.at("whole_files"))
+      entries_.push_back({.file = {.device = entry.at("device"),
+                                   .inode = entry.at("inode"),
+                                   .bytes = entry.at("bytes"),
+                                   .modified_ns = entry.at("modified_ns"),
+                                   .changed_ns = entry.at("changed_ns")},
+                          .hash = entry.at("hash")});
+  } catch (const std::exception&) {
+    entries_.clear();
+  }
+}
+
+std::optional<uint64_t> KeptHashes::find(const FileChange& file) const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return entry.file == file; });
+  if (found == entries_.end()) return std::nullopt;
+  return found->hash;
+}
+
+void KeptHashes::add(const FileChange& file, uint64_t hash) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const int64_t now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  if (now_ns - file.changed_ns <= 1'000'000'000) return;
+  std::erase_if(entries_, [&](const Entry& entry) {
+    return entry.file.device == file.device && entry.file.inode == file.inode;
+  });
+  entries_.push_back({.file = file, .hash = hash});
+  Json list = Json::array();
+  for (const Entry& entry : entries_)
+    list.push_back({{"device", entry.file.device},
+                    {"inode", entry.file.inode},
+                    {"bytes", entry.file.bytes},
+                    {"modified_ns", entry.file.modified_ns},
+                    {"changed_ns", entry.file.changed_ns},
+                    {"hash", entry.hash}});
+  try {
+    AtomicFile written(path_);
+    written.write(Json{{"whole_files", list}}.dump(1));
+    written.commit();
+  } catch (const Error&) {  // e.g. a read-only folder: the next run reads the weights again
+  }
+}
+
+ContentHash content_hash_of(const std::filesystem::path& path, Coverage coverage,
+                            KeptHashes* kept) {
+  const FileChange change = change_of(path);
+  if (coverage == Coverage::kSamples && change.bytes > kWholeFileBytes) {
+    const SafetensorsFile file(path);
+    Hasher hasher;
+    const std::string header = safetensors_header_of(path).value_or("");
+    hasher.add(std::as_bytes(std::span(header)));
+    for (const auto& [name, tensor] : file.entries()) add_samples(file.bytes(tensor), hasher);
+    return {.hash = hasher.hash(), .hashed_bytes = hasher.bytes(), .file_bytes = change.bytes};
+  }
+  const bool is_kept = kept != nullptr && change.bytes > kWholeFileBytes;
+  std::optional<uint64_t> hash = is_kept ? kept->find(change) : std::nullopt;
+  if (!hash) {
+    hash = hash_of_all(path);
+    if (is_kept && change_of(path) == change) kept->add(change, *hash);
+  }
+  return {.hash = *hash, .hashed_bytes = change.bytes, .file_bytes = change.bytes};
+}
+
+}  // namespace reprise::model

@@ -1,0 +1,63 @@
+// Hashes the contents of weight files, to tell checkpoints apart whatever their names and times.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace reprise::model {
+
+enum class Coverage : uint8_t {
+  kSamples,  // see content_hash_of()
+  kWhole     // every byte
+};
+
+// Files of at most this size are always hashed whole: that takes milliseconds.
+inline constexpr int64_t kWholeFileBytes = int64_t{64} << 20;
+
+struct ContentHash {
+  uint64_t hash = 0;         // XXH3
+  int64_t hashed_bytes = 0;  // bytes that the hash covers
+  int64_t file_bytes = 0;
+};
+
+// The system's record of a file's state. A program cannot set the time of change (ctime), so equal
+// records mean the same content, even if the modification time was set.
+struct FileChange {
+  uint64_t device = 0, inode = 0;
+  int64_t bytes = 0, modified_ns = 0, changed_ns = 0;
+
+  friend bool operator==(const FileChange&, const FileChange&) = default;
+};
+// Reads the record. Throws Error naming the path if the file cannot be read.
+FileChange change_of(const std::filesystem::path& path);
+
+// Keeps the hashes of whole files by FileChange in a JSON file, so that a checkpoint is read whole
+// only once. A JSON file that cannot be read or written, or that is damaged, is not an error: a
+// later run then reads the checkpoint again.
+class KeptHashes {
+ public:
+  explicit KeptHashes(std::filesystem::path path);
+  [[nodiscard]] std::optional<uint64_t> find(const FileChange& file) const;
+  // Keeps the hash and writes the JSON file, unless the file changed so recently (within 1 s) that
+  // a further change might get the same time.
+  void add(const FileChange& file, uint64_t hash);
+
+ private:
+  struct Entry {
+    FileChange file;
+    uint64_t hash = 0;
+  };
+  std::filesystem::path path_;
+  std::vector<Entry> entries_;
+};
+
+// Hash of a .safetensors file. For a file above kWholeFileBytes, kSamples covers the header and
+// eight evenly spaced pieces of 4 KiB of each tensor, its first and last among them (a tensor of up
+// to 32 KiB whole). `kept` (null: none) saves reading such a file whole again. Throws Error if the
+// file cannot be read or, with samples, if it is not a valid .safetensors file.
+ContentHash content_hash_of(const std::filesystem::path& path, Coverage coverage,
+                            KeptHashes* kept = nullptr);
+
+}  // namespace reprise::model

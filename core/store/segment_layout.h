@@ -1,0 +1,34 @@
+// Offsets of a layer's states in a segment file of format 2.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/store/segment_file.h"
+
+namespace reprise::kv {
+
+inline constexpr size_t kFilePage = 4096;
+
+constexpr size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Offset from the beginning of a layer, and size.
+struct LayerPart {
+  size_t begin = 0, bytes = 0;
+};
+
+struct SegmentLayout {
+  // kPlain: keys, values. kInt8: scales of keys, scales of values, keys, values.
+  std::vector<LayerPart> parts;
+  size_t layer_bytes = 0;   // end of the last part
+  size_t layer_stride = 0;  // distance between layers
+
+  // Bytes of all layers; the last one is not padded.
+  [[nodiscard]] size_t data_bytes(int64_t layers) const {
+    return static_cast<size_t>(layers - 1) * layer_stride + layer_bytes;
+  }
+};
+
+SegmentLayout layout_of(const SegmentShape& shape, SegmentForm form);
+
+}  // namespace reprise::kv

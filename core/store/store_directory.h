@@ -1,0 +1,73 @@
+// The folder of a segment store: its files, its lock, and the files that may be removed.
+//
+//   store.json            {"format": 2}, written with the first segment
+//   store.lock            locked by a process that writes segments or removes them to make room
+//   DIGITS.segment        one segment each: see segment_key.h and segment_file.h
+//   *.unfinished          a file being written; if nobody holds the lock, its writer has died
+//
+// A segment file's modification time is the time of its last use.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "core/store/segment_file.h"
+
+namespace reprise::kv {
+
+// Throws NewerFormatError if a newer version of this program made the folder, Error if store.json
+// is damaged. A folder without store.json is accepted: it is empty or of format 1.
+void check_store_format(const std::filesystem::path& folder);
+// Writes store.json if it is missing.
+void mark_store_format(const std::filesystem::path& folder);
+
+// Held while segments are written, or removed to make room: one writer at a time among all
+// processes. Readers need no lock. The system frees the lock of a process that dies.
+class StoreLock {
+ public:
+  // Waits for the lock. Throws Error naming the folder if it cannot be locked or written.
+  explicit StoreLock(const std::filesystem::path& folder);
+  StoreLock(const StoreLock&) = delete;
+  StoreLock& operator=(const StoreLock&) = delete;
+  ~StoreLock();
+
+ private:
+  int file_ = -1;
+};
+
+struct StoreFile {
+  std::filesystem::path path;
+  int64_t bytes = 0;
+  int64_t last_use_ns = 0;  // since 1970
+};
+
+struct StoreListing {
+  std::vector<StoreFile> segments;    // least recently used first, damaged ones included
+  std::vector<StoreFile> unfinished;  // least recently used first
+};
+
+// Throws Error if the folder cannot be read. Leaves out files that vanish meanwhile.
+StoreListing list_store(const std::filesystem::path& folder);
+
+// Removes the files of writers that died. Needs the lock.
+void remove_unfinished(const StoreListing& listing);
+
+// Identifies the state of a file: equal stamps mean that the file has not changed.
+struct FileStamp {
+  uint64_t inode = 0;
+  int64_t bytes = 0, change_ns = 0;
+
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+std::optional<FileStamp> stamp_of(const std::filesystem::path& file);  // nothing: there is no file
+
+// Opens a segment's file and checks its header, while other processes may replace or remove it.
+// Nothing if there is no file. Throws Error as SegmentFile does.
+std::optional<SegmentFile> open_if_there(const std::filesystem::path& file);
+
+// Records that a segment is used now. Does nothing if the folder is read-only.
+void mark_use(const std::filesystem::path& file);
+
+}  // namespace reprise::kv

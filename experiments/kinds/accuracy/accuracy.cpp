@@ -1,0 +1,231 @@
+#include "experiments/kinds/accuracy/accuracy.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/problems.h"
+#include "core/device/buffer.h"
+#include "core/device/memory.h"
+#include "core/store/segment_store.h"
+#include "experiments/framework/shared_info.h"
+#include "experiments/kinds/accuracy/item_outcome.h"
+#include "experiments/kinds/accuracy/prompt_runner.h"
+#include "experiments/kinds/accuracy/question_files.h"
+#include "experiments/kinds/shared/costs.h"
+#include "methods/prompt_cache/prompt_cache.h"
+#include "workloads/questions/judge.h"
+
+namespace reprise::experiments {
+namespace {
+
+namespace cache = prompt_cache;
+using workloads::questions::Item;
+
+constexpr const char* kBaseline = "baseline";
+
+std::vector<Axis> axes() {
+  std::vector<Axis> all = question_axes();
+  all.push_back({.name = "repair_ratio",
+                 .fallback = 0.15,
+                 .accepted = Reals{0, 1},
+                 .unit = "ratio",
+                 .help = "of the imported tokens, those that repair computes again"});
+  all.push_back(kPrefillChunkAxis);
+  return all;
+}
+
+std::vector<OwnMethod> modes() {
+  return {{kBaseline, "the whole prompt computed, nothing imported"},
+          {"isolated", "each module's tokens see those of the module alone"},
+          {"joint", "each module's tokens see all that stands before them"},
+          {"scaffold", "isolated, and the sets of \"scaffold\" together"},
+          {"repair", "isolated, and the tokens that deviate most computed again"}};
+}
+
+void check_methods(const Group& group) {
+  std::vector<std::string> known;
+  for (const OwnMethod& mode : modes()) known.push_back(mode.name);
+  for (const MethodChoice& method : group.methods)
+    if (std::find(known.begin(), known.end(), method.name) == known.end())
+      raise("kind accuracy compares ways to encode modules, and {} is none: {}", method.name,
+            unknown_name("mode", method.name, known));
+}
+
+// Asks one question in one way after another.
+class Interview {
+ public:
+  Interview(const Group& group, const GroupQuestions& questions, model::Decoder& decoder,
+            const Context& context)
+      : group_(group),
+        questions_(questions),
+        decoder_(decoder),
+        context_(context),
+        encode_{.kv_dtype = group.kv_dtype,
+                .step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"))},
+        store_({.host_bytes = store_bytes(group, questions, decoder.config())}),
+        runner_(context, decoder,
+                {.kv_dtype = group.kv_dtype,
+                 .step_tokens = encode_.step_tokens,
+                 .max_sequence_tokens = static_cast<int32_t>(questions.longest()),
+                 .stop_ids = {decoder.config().eos_ids.begin(), decoder.config().eos_ids.end()}}) {}
+
+  // The baseline's answer to question `index`, which those of ask() are compared with from now on.
+  ItemOutcome ask_baseline(size_t index) {
+    index_ = index;
+    const cache::PreparedPrompt prompt{
+        .fresh =
+            cache::whole_prompt(question().schema, question().prompt, cache::Positions::kGapped)};
+    ItemOutcome out = answer(prompt);
+    baseline_tokens_ = out.tokens;
+    baseline_logits_ = runner_.forced(prompt, baseline_tokens_);
+    out.rows.top_1_ratio = 1;
+    return out;
+  }
+
+  // The answer of a mode to the question that the baseline was asked last.
+  ItemOutcome ask(cache::Mode mode) {
+    cache::ModuleStates states(decoder_, store_, question().schema, mode,
+                               {.model = group_.model.model}, encode_);
+    const cache::PreparedPrompt prompt =
+        cache::prepare(states, decoder_, question().prompt,
+                       {.repair_ratio = group_.real_axis("repair_ratio")}, context_);
+    ItemOutcome out = answer(prompt);
+    out.rows = compare_rows(baseline_logits_, runner_.forced(prompt, baseline_tokens_),
+                            decoder_.config().vocab);
+    return out;
+  }
+
+ private:
+  // Room for the states of one question's modules in every mode, and those of its scaffolds.
+  static int64_t store_bytes(const Group& group, const GroupQuestions& questions,
+                             const model::ModelConfig& config) {
+    return (2 * static_cast<int64_t>(cache::mode_names().size()) * questions.longest() + 1) *
+           kv_bytes_per_token(config, group.kv_dtype);
+  }
+
+  [[nodiscard]] const Item& item() const { return questions_.items[index_]; }
+  [[nodiscard]] const ItemPrompt& question() const { return questions_.prompts[index_]; }
+
+  // Of an answer that is its first line, what follows the line is not generated; nor is it where a
+  // dataset stops at a line break, but no answer of those is empty.
+  Generated generate(const cache::PreparedPrompt& prompt) {
+    const bool is_line = item().judgement == workloads::questions::Judgement::kFirstLine;
+    const auto stream = questions_.tokenizer->stream();
+    std::string text;
+    return runner_.generate(prompt, item().most_answer_tokens, [&](int32_t token) {
+      stream->push(token, text);
+      if (is_line) return text.find('\n') != std::string::npos;
+      return item().stops_at_line_break &&
+             text.find('\n', text.find_first_not_of('\n')) != std::string::npos;
+    });
+  }
+
+  ItemOutcome answer(const cache::PreparedPrompt& prompt) {
+    ItemOutcome out{.id = item().id};
+    Generated generated = generate(prompt);
+    out.tokens = std::move(generated.tokens);
+    const cache::PrepareTimes& times = prompt.times;  // encoding is done once, for all prompts
+    out.ttft_ms = generated.first_token_ms + (times.lookup_s + times.copy_s + times.repair_s) * 1e3;
+    out.generated = questions_.tokenizer->decode(out.tokens);
+    out.text = judged_text(item(), out.generated);
+    std::vector<double> log_likelihoods;
+    for (const std::vector<int32_t>& choice : question().choices)
+      log_likelihoods.push_back(log_likelihood(runner_.forced(prompt, choice), choice));
+    if (!log_likelihoods.empty()) out.choice_right = is_right_choice(item(), log_likelihoods);
+    return out;
+  }
+
+  const Group& group_;
+  const GroupQuestions& questions_;
+  model::Decoder& decoder_;
+  const Context& context_;
+  cache::EncodeOptions encode_;
+  kv::SegmentStore store_;
+  PromptRunner runner_;
+  size_t index_ = 0;
+  std::vector<int32_t> baseline_tokens_;
+  std::vector<float> baseline_logits_;  // [baseline tokens, vocab]
+};
+
+void score(std::vector<ItemOutcome>& outcomes, const std::vector<Item>& items) {
+  std::vector<std::string> generated;
+  for (const ItemOutcome& outcome : outcomes) generated.push_back(outcome.generated);
+  const std::vector<double> scores = workloads::questions::scores_of(items, generated);
+  for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i].score = scores[i];
+}
+
+Json resolved_of(const GroupQuestions& questions) {
+  int64_t as_whole = 0, modules = 0, longest_prompt = 0;
+  for (const ItemPrompt& prompt : questions.prompts) {
+    as_whole += prompt.is_as_whole ? 1 : 0;
+    modules += static_cast<int64_t>(prompt.schema.modules.size()) - 1;
+    longest_prompt = std::max(longest_prompt, prompt.tokens());
+  }
+  return {{"repetitions", 1},
+          {"warmup", 0},
+          {"modules", modules},
+          {"longest_prompt_tokens", longest_prompt},
+          {"questions_tokenized_as_whole", as_whole},
+          {"questions_cut", questions.cut}};
+}
+
+}  // namespace
+
+KindInfo AccuracyKind::info() {
+  return {.name = "accuracy",
+          .summary =
+              "questions over documents that are modules: right answers, and how far the modes of "
+              "Prompt Cache stray from computing the whole prompt, beside the time to first token",
+          .axes = axes(),
+          .metrics = outcome_metrics(),
+          .own_methods = modes(),
+          .own_workloads = question_workloads()};
+}
+
+void AccuracyKind::check(const Group& group) {
+  Problems problems;
+  problems.collect([&] { check_methods(group); });
+  problems.collect([&] {
+    bench_.check_model(group);
+    (void)questions_.longest(group);
+  });
+  problems.raise_if_any();
+}
+
+MemoryNeed AccuracyKind::memory_need(const Group& group) {
+  const int64_t modes = static_cast<int64_t>(cache::mode_names().size());
+  return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype,
+                         (2 * modes + 1) * questions_.longest(group));
+}
+
+std::vector<Measurement> AccuracyKind::measure(const Group& group, const Json& /*machine*/,
+                                               const std::atomic<bool>& stop) {
+  AlignedBuffer::reset_peak();
+  const GroupQuestions questions = questions_.take(group);
+  Interview interview(group, questions, bench_.decoder(group), bench_.context());
+  std::vector<ItemOutcome> baseline;
+  std::vector<std::vector<ItemOutcome>> outcomes(group.methods.size());
+  for (size_t i = 0; i < questions.items.size(); ++i) {
+    if (stop) throw Interrupted{};
+    baseline.push_back(interview.ask_baseline(i));
+    for (size_t m = 0; m < group.methods.size(); ++m)
+      outcomes[m].push_back(group.methods[m].name == kBaseline
+                                ? baseline.back()
+                                : interview.ask(cache::mode_named(group.methods[m].name)));
+  }
+  score(baseline, questions.items);
+  std::vector<Measurement> measurements;
+  for (std::vector<ItemOutcome>& of_mode : outcomes) {
+    score(of_mode, questions.items);
+    Measurement measured;
+    add_outcomes(measured, of_mode, baseline, group.seeds.sampling);
+    measured.resolved = resolved_of(questions);
+    measured.memory = {{"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
+                       {"process_peak_bytes", peak_resident_bytes()}};
+    measurements.push_back(std::move(measured));
+  }
+  return measurements;
+}
+
+}  // namespace reprise::experiments

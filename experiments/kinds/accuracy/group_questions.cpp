@@ -1,0 +1,244 @@
+#include "experiments/kinds/accuracy/group_questions.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/base/error.h"
+#include "experiments/framework/shared_info.h"
+#include "experiments/kinds/accuracy/question_files.h"
+#include "experiments/kinds/accuracy/user_turn.h"
+#include "experiments/kinds/shared/bench.h"
+#include "experiments/kinds/shared/costs.h"
+#include "workloads/questions/cut_item.h"
+
+namespace reprise::experiments {
+namespace {
+
+namespace questions = workloads::questions;
+using questions::Item;
+
+constexpr const char* kOfModel = "model";
+
+template <size_t kCount>
+Words words(const char* const (&names)[kCount]) {
+  return {{std::begin(names), std::end(names)}};
+}
+
+// The value of an axis of words as the enum whose names they are.
+template <typename Enum, size_t kCount>
+Enum enum_axis(const Group& group, const char* axis, const char* const (&names)[kCount]) {
+  const auto found = std::find(std::begin(names), std::end(names), group.word_axis(axis));
+  REPRISE_CHECK(found != std::end(names), "{} {}", axis, group.word_axis(axis));
+  return static_cast<Enum>(found - std::begin(names));
+}
+
+// What stands behind a question at most.
+int64_t behind(const Item& item, const ItemPrompt& prompt) {
+  return std::max(item.most_answer_tokens, prompt.longest_choice());
+}
+
+std::vector<Item> items_of(const Group& group, questions::Grouping grouping) {
+  return load_questions(group.workload, {.task = group.word_axis("task"),
+                                         .items = group.axis("items"),
+                                         .shots = group.axis("shots"),
+                                         .answer_tokens = group.axis("most_answer_tokens"),
+                                         .cuts_documents = grouping != questions::Grouping::kWhole,
+                                         .documents = group.axis("documents"),
+                                         .seed = group.seeds.prompts});
+}
+
+// Makes prompts of items for one model.
+class Compiler {
+ public:
+  Compiler(const Group& group, const model::ModelConfig& config, const Tokenizer& tokenizer)
+      : config_(config),
+        tokenizer_(tokenizer),
+        encoder_(pml::encoder_of(tokenizer)),
+        layout_{.grouping =
+                    enum_axis<questions::Grouping>(group, "grouping", questions::kGroupingNames),
+                .scaffolds = enum_axis<ScaffoldSets>(group, "scaffold", kScaffoldSetNames)},
+        most_tokens_(group.axis("most_prompt_tokens")),
+        truncation_(
+            enum_axis<questions::Truncation>(group, "truncation", questions::kTruncationNames)),
+        is_trained_(!group.model.random_weights) {
+    if (group.word_axis("chat_template") == kOfModel) turn_ = user_turn_of(config, tokenizer);
+    if (most_tokens_ == 1)
+      raise("most_prompt_tokens is 1: a prompt without its middle has two tokens; 0 cuts none");
+    if (truncation_ != questions::Truncation::kAsCoded) return;
+    if (most_tokens_ == 0)
+      raise("truncation as_coded makes every prompt as long as most_prompt_tokens says: set it");
+    if (layout_.grouping != questions::Grouping::kWhole)
+      raise(
+          "truncation as_coded cuts all that is cached as one text: set grouping to whole, or "
+          "truncation to official");
+  }
+
+  [[nodiscard]] questions::Grouping grouping() const { return layout_.grouping; }
+
+  // The item as it is asked. One that is too long is cut, which `is_cut` tells.
+  ItemPrompt compile(Item& item, bool& is_cut) const {
+    is_cut = false;
+    if (most_tokens_ == 0) return placed(item, compiled(item));
+    const Item whole = item;
+    for (int64_t most = std::min(most_tokens_, room_for(item)); most >= 2;) {
+      item = whole;
+      is_cut = cut_middle(item, tokenizer_, most, truncation_);
+      ItemPrompt prompt = compiled(item);
+      const int64_t tokens = prompt.tokens() + behind(item, prompt);
+      if (!is_trained_ || can_place(config_, tokens)) return prompt;
+      // Parts may have more tokens than the whole that was cut.
+      most -= tokens - config_.max_positions;
+    }
+    raise(
+        "question {}: model {} places at most {} tokens, of which an answer takes {}: too few are "
+        "left to ask it. Set most_answer_tokens to less",
+        item.id, config_.name, config_.max_positions, item.most_answer_tokens);
+  }
+
+ private:
+  [[nodiscard]] ItemPrompt compiled(Item& item) const {
+    put_into(item, turn_);
+    return compile_item(item, layout_, tokenizer_, encoder_);
+  }
+
+  // Of a prompt, what the model places beside its answer.
+  [[nodiscard]] int64_t room_for(const Item& item) const {
+    const int64_t wanted = most_tokens_ + item.most_answer_tokens;
+    if (!is_trained_ || can_place(config_, wanted)) return most_tokens_;
+    return config_.max_positions - item.most_answer_tokens;
+  }
+
+  [[nodiscard]] ItemPrompt placed(const Item& item, ItemPrompt prompt) const {
+    if (const int64_t tokens = prompt.tokens() + behind(item, prompt);
+        is_trained_ && !can_place(config_, tokens))
+      raise(
+          "model {} places at most {} tokens, and question {} with its answer takes {}: ask about "
+          "fewer documents, or fewer examples, or have the middle of long prompts taken out "
+          "(most_prompt_tokens)",
+          config_.name, config_.max_positions, item.id, tokens);
+    return prompt;
+  }
+
+  const model::ModelConfig& config_;
+  const Tokenizer& tokenizer_;
+  pml::TextEncoder encoder_;
+  ItemLayout layout_;
+  int64_t most_tokens_;  // 0: none is cut
+  questions::Truncation truncation_;
+  bool is_trained_;  // random weights know no position better than another
+  UserTurn turn_;    // put around each item
+};
+
+}  // namespace
+
+std::vector<Axis> question_axes() {
+  return {{.name = "task",
+           .fallback = "all",
+           .accepted = Words{task_names()},
+           .unit = "",
+           .help = "of the questions that are asked; of longbench the dataset"},
+          {.name = "items",
+           .fallback = 0,
+           .accepted = Integers{0, 1'000'000},
+           .unit = "questions",
+           .help = "the first of them; 0: all, or 50 that are made up"},
+          {.name = "grouping",
+           .fallback = "documents",
+           .accepted = words(questions::kGroupingNames),
+           .unit = "",
+           .help = "what a module is: a document, a paragraph, or all documents in one"},
+          {.name = "scaffold",
+           .fallback = "all",
+           .accepted = words(kScaffoldSetNames),
+           .unit = "",
+           .help = "modules that are encoded together too: all, or two neighbours each"},
+          {.name = "documents",
+           .fallback = 20,
+           .accepted = Integers{1, 4096},
+           .unit = "documents",
+           .help = "lines or topics of a question that is made up"},
+          {.name = "shots",
+           .fallback = 5,
+           .accepted = Integers{0, 1000},
+           .unit = "examples",
+           .help = "worked examples of mmlu, a module each"},
+          {.name = "most_prompt_tokens",
+           .fallback = 0,
+           .accepted = Integers{0, kMostTokens},
+           .unit = "tokens",
+           .help = "a longer prompt loses its middle, as does one that the model cannot place with "
+                   "its answer; 0: none is cut",
+           .came_later = true},
+          {.name = "truncation",
+           .fallback = "official",
+           .accepted = words(questions::kTruncationNames),
+           .unit = "",
+           .help = "how it loses it: as LongBench does, or as the Prompt Cache authors do, who "
+                   "repeat what fits",
+           .came_later = true},
+          {.name = "most_answer_tokens",
+           .fallback = 0,
+           .accepted = Integers{0, kMostNewTokens},
+           .unit = "tokens",
+           .help = "that are generated; 0: as the questions say",
+           .came_later = true},
+          {.name = "chat_template",
+           .fallback = "none",
+           .accepted = Words{{"none", kOfModel}},
+           .unit = "",
+           .help = "around each question: none, or that of the model's family; few-shot and code "
+                   "sets of longbench take none",
+           .came_later = true}};
+}
+
+int64_t GroupQuestions::longest() const {
+  int64_t most = 0;
+  for (size_t i = 0; i < items.size(); ++i)
+    most = std::max(most, prompts[i].tokens() + behind(items[i], prompts[i]));
+  return most;
+}
+
+GroupQuestions questions_of(const Group& group, const model::ModelConfig& config,
+                            std::shared_ptr<const Tokenizer> tokenizer) {
+  const Compiler compiler(group, config, *tokenizer);
+  GroupQuestions out{.tokenizer = std::move(tokenizer),
+                     .items = items_of(group, compiler.grouping()),
+                     .prompts = {}};
+  for (Item& item : out.items) {
+    bool is_cut = false;
+    out.prompts.push_back(compiler.compile(item, is_cut));
+    out.cut += is_cut ? 1 : 0;
+  }
+  return out;
+}
+
+GroupQuestions QuestionShelf::make(const Group& group) {
+  std::shared_ptr<const Tokenizer>& tokenizer = tokenizers_[group.model.model];
+  if (tokenizer == nullptr) tokenizer = load_tokenizer(resolve_model(group.model.model));
+  GroupQuestions made = questions_of(group, Bench::config(group), tokenizer);
+  longest_[group.id] = made.longest();
+  return made;
+}
+
+int64_t QuestionShelf::longest(const Group& group) {
+  if (const auto known = longest_.find(group.id); known != longest_.end()) return known->second;
+  // A token takes some 25 bytes in text, schema and prompt: 400 MB.
+  constexpr int64_t kMostKeptTokens = int64_t{1} << 24;
+  GroupQuestions made = make(group);
+  int64_t tokens = 0;
+  for (const ItemPrompt& prompt : made.prompts) tokens += prompt.tokens();
+  if (kept_tokens_ + tokens <= kMostKeptTokens) {
+    kept_tokens_ += tokens;
+    kept_.emplace(group.id, std::move(made));
+  }
+  return longest_.at(group.id);
+}
+
+GroupQuestions QuestionShelf::take(const Group& group) {
+  auto kept = kept_.extract(group.id);
+  if (kept.empty()) return make(group);
+  for (const ItemPrompt& prompt : kept.mapped().prompts) kept_tokens_ -= prompt.tokens();
+  return std::move(kept.mapped());
+}
+
+}  // namespace reprise::experiments

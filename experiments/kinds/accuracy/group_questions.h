@@ -1,0 +1,57 @@
+// The questions of a group of kind "accuracy" as its model's tokens, made once for all that is done
+// with a group.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/model/config/config.h"
+#include "core/tokenizer/tokenizer.h"
+#include "experiments/framework/kind.h"
+#include "experiments/kinds/accuracy/item_prompt.h"
+#include "workloads/questions/item.h"
+
+namespace reprise::experiments {
+
+// Those that questions_of() reads.
+[[nodiscard]] std::vector<Axis> question_axes();
+
+struct GroupQuestions {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::vector<workloads::questions::Item> items;  // as they are asked: cut where they were too long
+  std::vector<ItemPrompt> prompts;                // of items
+  int64_t cut = 0;                                // items that were cut
+
+  // What a question takes at most: all tokens of its prompt, and those behind it.
+  [[nodiscard]] int64_t longest() const;
+};
+
+// The group's questions. With "most_prompt_tokens" a prompt that is longer loses its middle, and so
+// does one that the model could not place together with its answer. Throws Error as the loaders,
+// where an answer leaves no room for its question, and otherwise where the model cannot place a
+// question with its answer.
+[[nodiscard]] GroupQuestions questions_of(const Group& group, const model::ModelConfig& config,
+                                          std::shared_ptr<const Tokenizer> tokenizer);
+
+// Made when they are first asked for, and kept until they are taken. Of an experiment whose
+// questions would fill the memory, some are made anew when they are taken.
+class QuestionShelf {
+ public:
+  // GroupQuestions::longest(). Throws Error as questions_of().
+  int64_t longest(const Group& group);
+  // Gives them away. Throws Error as questions_of().
+  GroupQuestions take(const Group& group);
+
+ private:
+  GroupQuestions make(const Group& group);
+
+  std::map<std::string, std::shared_ptr<const Tokenizer>> tokenizers_;  // by models
+  std::map<std::string, int64_t> longest_;                              // by the groups' ids
+  std::map<std::string, GroupQuestions> kept_;                          // likewise
+  int64_t kept_tokens_ = 0;                                             // of all prompts in kept_
+};
+
+}  // namespace reprise::experiments

@@ -1,0 +1,97 @@
+#include "experiments/kinds/attention/attention_problem.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+
+namespace reprise::experiments {
+namespace {
+
+// n_s as the group gives it, of a prompt of `prompt_tokens` (0: not given).
+int64_t shared_tokens_of(const Group& group, int64_t prompt_tokens) {
+  const int64_t tokens = group.axis("shared_tokens"), percent = group.axis("shared_percent");
+  if (tokens > 0 && percent > 0)
+    raise(
+        "shared_tokens is {} and shared_percent is {}; give the shared part once and set the "
+        "other to 0",
+        tokens, percent);
+  if (percent > 0 && prompt_tokens == 0)
+    raise(
+        "shared_percent {} is a share of prompt_tokens, which is 0; set prompt_tokens, or give "
+        "shared_tokens and context_tokens",
+        percent);
+  return percent > 0 ? prompt_tokens * percent / 100 : tokens;
+}
+
+}  // namespace
+
+AttentionProblem attention_problem(const Group& group) {
+  AttentionProblem problem{.batch = group.axis("batch"),
+                           .heads = group.axis("heads"),
+                           .kv_heads = group.axis("kv_heads"),
+                           .head_dim = group.axis("head_dim"),
+                           .prompt_tokens = group.axis("prompt_tokens"),
+                           .completion_tokens = group.axis("completion_tokens"),
+                           .kv_dtype = group.kv_dtype,
+                           .seed = group.seeds.prompts};
+  if (problem.kv_heads == 0) problem.kv_heads = problem.heads;
+  if (problem.heads % problem.kv_heads != 0)
+    raise("{} heads cannot share {} kv_heads evenly; take a divisor of the heads", problem.heads,
+          problem.kv_heads);
+  const int64_t context_tokens = group.axis("context_tokens");
+  problem.shared_tokens = shared_tokens_of(group, problem.prompt_tokens);
+  if (problem.prompt_tokens > 0 && context_tokens > 0)
+    raise(
+        "prompt_tokens is {} and context_tokens is {}; give the whole prompt or what follows "
+        "its shared part, and set the other to 0",
+        problem.prompt_tokens, context_tokens);
+  if (problem.prompt_tokens == 0) problem.prompt_tokens = problem.shared_tokens + context_tokens;
+  if (problem.prompt_tokens == 0)
+    raise("the prompt is empty; set prompt_tokens, or shared_tokens and context_tokens");
+  if (problem.shared_tokens > problem.prompt_tokens)
+    raise("{} shared_tokens are more than the {} prompt_tokens; share at most the prompt",
+          problem.shared_tokens, problem.prompt_tokens);
+  return problem;
+}
+
+int64_t kv_token_bytes(const AttentionProblem& problem) {
+  return 2 * problem.kv_dim() * static_cast<int64_t>(size_of(problem.kv_dtype));
+}
+
+double attention_flop(const AttentionProblem& problem, int64_t keys) {
+  return 4.0 * static_cast<double>(problem.batch * problem.q_dim() * keys);
+}
+
+double useful_kv_bytes(const AttentionProblem& problem, int64_t keys) {
+  const int64_t tokens = problem.shared_tokens + problem.batch * (keys - problem.shared_tokens);
+  return static_cast<double>(tokens * kv_token_bytes(problem));
+}
+
+double plan_kv_bytes(const kv::AttentionPlan& plan) {
+  double bytes = 0.0;
+  for (const kv::WorkItem& item : plan.items) {
+    const kv::Segment& segment = plan.segment_of(item);
+    const int32_t last_sees = item.visible + (item.end_row - item.first_row) - 1;
+    const int64_t tokens =
+        item.mask == kv::Mask::kCausal ? std::clamp(last_sees, 0, segment.tokens) : segment.tokens;
+    bytes += 2.0 * static_cast<double>(tokens * plan.kv_heads() * plan.head_dim()) *
+             static_cast<double>(size_of(plan.cache_of(segment).dtype));
+  }
+  return bytes;
+}
+
+double io_bound_speedup(const AttentionProblem& problem, int64_t keys) {
+  const auto b = static_cast<double>(problem.batch);
+  const auto p = static_cast<double>(problem.shared_tokens);
+  const auto s = static_cast<double>(keys - problem.shared_tokens);
+  return b * (p + s) / (p + b * s);
+}
+
+double relay_theory_speedup(const AttentionProblem& problem, int64_t keys) {
+  const auto b = static_cast<double>(problem.batch);
+  const auto s = static_cast<double>(problem.shared_tokens);
+  const auto c = static_cast<double>(keys - 1 - problem.shared_tokens);
+  return (s + c + 2) / (s / b + c + 7);
+}
+
+}  // namespace reprise::experiments

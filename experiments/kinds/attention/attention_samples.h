@@ -1,0 +1,57 @@
+// What a turn of kind "attention" yields, and the metrics that follow from all of them.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiments/framework/kind.h"
+#include "experiments/framework/undisturbed.h"
+#include "experiments/kinds/attention/attention_operator.h"
+#include "experiments/kinds/attention/layer_around.h"
+
+namespace reprise::experiments {
+
+// What the machine did in a moment.
+struct MomentRates {
+  double dram_read_gb_s = 0;
+  double gflop_s = 0;  // in the arithmetic of the keys' dtype
+};
+
+// One timed step of one operator.
+struct AttentionTurn {
+  double append_us = 0, latency_us = 0;
+  MomentRates beside;
+  int64_t keys = 0;          // that each query sees
+  double kv_bytes_read = 0;  // by the operator's plan
+};
+
+// The step's keys and values read and not computed with, and the attention beside it, both cold.
+struct StreamTurn {
+  double stream_us = 0;
+  double latency_us = 0;  // 0 where nobody asks for it
+  double kv_bytes_read = 0;
+};
+
+struct AttentionSamples {
+  std::vector<AttentionTurn> turns;
+  std::map<std::string, std::vector<double>> parts_us;  // by the metric they become
+  std::vector<StreamTurn> streams;                      // none of operators without a stream()
+  Undisturbed taking;                                   // of the turns
+};
+
+// Times of the linear layers around, in microseconds; empty where there are none.
+struct LayerSamples {
+  LayerWidth width;
+  std::vector<double> qkv_us, mlp_us;
+};
+
+// Adds samples and metrics of method `m` of a group to `out`. `group` holds the turns of all its
+// methods, of which speedups are counted against the first, turn by turn.
+void add_attention_metrics(const AttentionProblem& problem, std::span<const AttentionSamples> group,
+                           size_t m, const Json& machine, Measurement& out);
+void add_layer_metrics(const AttentionProblem& problem, DType dtype, const LayerSamples& samples,
+                       Measurement& out);
+
+}  // namespace reprise::experiments

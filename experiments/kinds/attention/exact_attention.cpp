@@ -1,0 +1,160 @@
+#include "experiments/kinds/attention/exact_attention.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+
+namespace reprise::experiments {
+namespace {
+
+struct Products {
+  double sum = 0, squares = 0;  // of a_c b_c, and of (a_c b_c)^2
+};
+
+// Sixteen sums side by side, which compilers turn into vectors. In f32, whose error is far below
+// what is looked for.
+Products products(std::span<const float> a, std::span<const float> b) {
+  constexpr size_t kLanes = 16;
+  std::array<float, kLanes> sum{}, squares{};
+  size_t c = 0;
+  for (; c + kLanes <= a.size(); c += kLanes)
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const float product = a[c + lane] * b[c + lane];
+      sum[lane] += product;
+      squares[lane] += product * product;
+    }
+  for (size_t lane = 0; c < a.size(); ++c, ++lane) {
+    const float product = a[c] * b[c];
+    sum[lane] += product;
+    squares[lane] += product * product;
+  }
+  Products total;
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    total.sum += static_cast<double>(sum[lane]);
+    total.squares += static_cast<double>(squares[lane]);
+  }
+  return total;
+}
+
+double squared(double x) { return x * x; }
+
+// Root of the mean of || o - o' ||^2 by the roundings that are spread evenly.
+double mean_error(const ExactHead& head, const Rounding& rounding) {
+  return std::sqrt((squared(rounding.weights) * head.weight_spread +
+                    squared(rounding.queries) * head.query_spread +
+                    squared(rounding.outputs * head.norm)) /
+                   3.0);
+}
+
+}  // namespace
+
+double rounding_bound(const ExactHead& head, const Rounding& rounding, int64_t head_dim) {
+  const double squares = std::min(head.weight_keys, static_cast<double>(head_dim));
+  return rounding.sums * head.norm + (1 + 5 / std::sqrt(squares)) * mean_error(head, rounding);
+}
+
+ExactAttention::ExactAttention(const AttentionProblem& problem, const TokenValues& values,
+                               int64_t keys, const Context& context)
+    : problem_(problem),
+      outputs_(static_cast<size_t>(problem.batch * problem.q_dim())),
+      heads_(static_cast<size_t>(problem.batch * problem.heads)) {
+  parallel_for(context, problem.batch * problem.heads, [&](int64_t item, int) {
+    compute(values, keys, item / problem.heads, item % problem.heads);
+  });
+}
+
+std::span<const double> ExactAttention::output(int64_t sequence, int64_t head) const {
+  return std::span(outputs_).subspan(
+      static_cast<size_t>(sequence * problem_.q_dim() + head * problem_.head_dim),
+      static_cast<size_t>(problem_.head_dim));
+}
+
+void ExactAttention::compute(const TokenValues& values, int64_t keys, int64_t sequence,
+                             int64_t head) {
+  const auto dim = static_cast<size_t>(problem_.head_dim);
+  const auto kv_at = static_cast<size_t>(head / (problem_.heads / problem_.kv_heads)) * dim;
+  const auto q = values.query(sequence, keys - 1).subspan(static_cast<size_t>(head) * dim, dim);
+  const auto scale = static_cast<double>(score_scale(problem_));
+  std::vector<double> weights, moved;  // p_j; variance of score j where q_c's have variance q_c^2
+  for (int64_t token = 0; token < keys; ++token) {
+    const Products qk = products(q, values.cached_key(sequence, token).subspan(kv_at, dim));
+    weights.push_back(scale * qk.sum);
+    moved.push_back(squared(scale) * qk.squares);
+  }
+  const double highest = *std::max_element(weights.begin(), weights.end());
+  double n = 0;
+  for (double& weight : weights) n += weight = std::exp(weight - highest);
+
+  double* o = outputs_.data() + sequence * problem_.q_dim() + head * problem_.head_dim;
+  // Sums of p_j^2 || v_j ||^i, i = 0, 1, 2; alone, and times what queries move.
+  std::array<double, 3> by_weight{}, by_query{};
+  for (size_t j = 0; j < weights.size(); ++j) {
+    const auto v = values.cached_value(sequence, static_cast<int64_t>(j)).subspan(kv_at, dim);
+    const double p = weights[j] / n;
+    for (size_t c = 0; c < dim; ++c) o[c] += p * static_cast<double>(v[c]);
+    const double v_squared = products(v, v).sum;
+    const std::array<double, 3> powers = {1.0, std::sqrt(v_squared), v_squared};
+    for (size_t i = 0; i < powers.size(); ++i) {
+      by_weight[i] += squared(p) * powers[i];
+      by_query[i] += squared(p) * powers[i] * moved[j];
+    }
+  }
+  double norm_squared = 0;
+  for (size_t c = 0; c < dim; ++c) norm_squared += squared(o[c]);
+  const double norm = std::sqrt(norm_squared);
+  const auto spread = [&](const std::array<double, 3>& sums) {
+    return sums[2] + 2 * norm * sums[1] + norm_squared * sums[0];
+  };
+  heads_[static_cast<size_t>(sequence * problem_.heads + head)] = {
+      .norm = norm,
+      .weight_spread = spread(by_weight),
+      .query_spread = spread(by_query),
+      .weight_keys = 1 / by_weight[0]};
+}
+
+void Deviation::include(const Deviation& other) {
+  relative_error = std::max(relative_error, other.relative_error);
+  max_difference = std::max(max_difference, other.max_difference);
+  largest_output = std::max(largest_output, other.largest_output);
+  if (other.bound_share <= bound_share) return;
+  bound_share = other.bound_share;
+  sequence = other.sequence;
+  head = other.head;
+}
+
+Deviation deviation_of(const ExactAttention& exact, std::span<const float> output,
+                       const Rounding& rounding) {
+  const AttentionProblem& problem = exact.problem();
+  REPRISE_CHECK(output.size() == static_cast<size_t>(problem.batch * problem.q_dim()));
+  const double root_dim = std::sqrt(static_cast<double>(problem.head_dim));
+  Deviation all;
+  const float* o = output.data();
+  for (int64_t sequence = 0; sequence < problem.batch; ++sequence)
+    for (int64_t head = 0; head < problem.heads; ++head) {
+      const ExactHead& expected = exact.head(sequence, head);
+      Deviation one{.sequence = sequence, .head = head};
+      double squares = 0;
+      bool is_finite = true;
+      for (const double want : exact.output(sequence, head)) {
+        const double got = *o++;
+        is_finite = is_finite && std::isfinite(got);
+        one.max_difference = std::max(one.max_difference, std::abs(got - want));
+        one.largest_output = std::max(one.largest_output, std::abs(got));
+        squares += squared(got - want);
+      }
+      const double error = std::sqrt(squares);
+      const double of_element =
+          (rounding.sums * expected.norm + 6 * mean_error(expected, rounding)) / root_dim;
+      one.relative_error = error / expected.norm;
+      one.bound_share = std::max(error / rounding_bound(expected, rounding, problem.head_dim),
+                                 one.max_difference / std::max(of_element, 1e-300));
+      if (!is_finite) one.bound_share = std::numeric_limits<double>::infinity();
+      all.include(one);
+    }
+  return all;
+}
+
+}  // namespace reprise::experiments

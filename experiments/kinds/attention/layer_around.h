@@ -1,0 +1,50 @@
+// The linear layers around the attention of a decoder layer, timed beside it.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/kernels/linear/linear.h"
+#include "experiments/kinds/attention/attention_problem.h"
+
+namespace reprise::experiments {
+
+// Width of the layer; `hidden` 0 where there is none around.
+struct LayerWidth {
+  int64_t hidden = 0;
+  int64_t intermediate = 0;
+};
+
+// What one application costs at least: 2 operations for each weight and row, and the bytes of
+// weights, inputs and outputs, each once.   [ChunkAttention table 1]
+struct LinearCosts {
+  double flop = 0;
+  double bytes = 0;
+};
+[[nodiscard]] LinearCosts qkv_costs(const AttentionProblem& problem, const LayerWidth& width,
+                                    DType dtype);
+[[nodiscard]] LinearCosts mlp_costs(const AttentionProblem& problem, const LayerWidth& width,
+                                    DType dtype);
+
+// The fused projection to queries, keys and values, and a gated MLP (gate and up fused, SiLU,
+// down), for one new token of each sequence.
+class LayerAround {
+ public:
+  // `dtype` of weights and activations: f32 or bf16, on another device than the CPU also f16. There
+  // the calls below give kernels to the device and do not wait.
+  LayerAround(const AttentionProblem& problem, const LayerWidth& width, DType dtype,
+              const Context& context);
+  void project_qkv();
+  void run_mlp();
+
+ private:
+  Context context_;
+  int64_t rows_;
+  DType dtype_;
+  kernels::Weight qkv_, gate_up_, down_;
+  Buffer input_, projected_, gated_, activated_, output_;
+  kernels::LinearWorkspace workspace_;
+};
+
+}  // namespace reprise::experiments

@@ -1,0 +1,102 @@
+// The attention of a reuse method: its plans, executed by the kernels.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/device/buffer.h"
+#include "core/engine/step.h"
+#include "core/kernels/attention/attention.h"
+#include "core/kv/block_pool.h"
+#include "experiments/kinds/attention/attention_operator.h"
+#include "experiments/kinds/attention/device_step.h"
+
+namespace reprise::experiments {
+
+// Bytes of the pool that a method asks for. Throws Error for an unknown method or option.
+[[nodiscard]] double pool_bytes(const MethodChoice& method, const AttentionProblem& problem);
+
+// Drives a method as the engine does, without a model: declares the shared prefix, admits all
+// sequences, lets it plan their prefills, and fills the slots that those plans name.
+class PlanOperator final : public AttentionOperator {
+ public:
+  PlanOperator(const MethodChoice& method, const AttentionProblem& problem,
+               const TokenValues& values, const Context& context);
+  ~PlanOperator() override;
+
+  void advance() override;
+  void append() override;
+  void attend() override;
+  void read_output(std::span<float> out) override;
+  [[nodiscard]] std::vector<OperatorPart> parts() override;
+  [[nodiscard]] std::function<void()> stream() override;
+  [[nodiscard]] double kv_bytes_read() const override { return plan_kv_bytes(*plan_); }
+  [[nodiscard]] int64_t kv_peak_bytes() const override { return pool_.peak_bytes(); }
+  [[nodiscard]] reuse::Exactness exactness() const override { return method_->info().exactness; }
+  // In f32 (and with f16 keys, which are widened) sums of thousands of terms stay below 1e-4.
+  // Beside bf16 keys outputs are rounded to bf16, and with its dot products queries and weights
+  // too.
+  [[nodiscard]] Rounding rounding() const override {
+    if (on_device_) {  // queries and weights are multiplied in the type of the keys
+      const double u = epsilon_of(problem_.kv_dtype) / 2;
+      return {.queries = u,
+              .weights = u,
+              .outputs = output_dtype(problem_) == DType::kBF16 ? u : 0.0,
+              .sums = 1e-4};
+    }
+    if (problem_.kv_dtype != DType::kBF16) return {.sums = 1e-4};
+    const double u = epsilon_of(DType::kBF16) / 2;
+    const double of_products = context_.isa == Isa::kAvx512Bf16 ? u : 0.0;
+    return {.queries = of_products, .weights = of_products, .outputs = u, .sums = 1e-4};
+  }
+  void report(const reuse::MetricSink& sink) const override;
+  [[nodiscard]] Json resolved() const override;
+
+ private:
+  // The rows of one sequence in a step.
+  struct Part {
+    int64_t sequence = 0;
+    int32_t first_token = 0, rows = 0;
+  };
+
+  void declare_prefix();
+  void admit_some();
+  // Plans the part's tokens as a prefill and stores their keys and values; `tokens` are the whole
+  // prompt.
+  void prefill(reuse::RequestId id, const Part& part, std::span<const int32_t> tokens);
+  // Reserves and plans what was added to step_.
+  void begin_step();
+  // Keys and values, and queries, of the rows that plan_ has for these parts.
+  void store_rows(std::span<const Part> parts);
+  void store_queries(std::span<const Part> parts);
+  // What was stored, to the device that computes, where there is one.
+  void bring_rows(bool has_queries);
+  // For timings of its halves; it lives as long as this.
+  kernels::StepAttention& attention_of(const kv::AttentionPlan& plan);
+  [[nodiscard]] kernels::QueryView queries() const;
+  [[nodiscard]] kernels::AttentionParams params() const;
+  [[nodiscard]] kernels::OutputView output();
+
+  AttentionProblem problem_;
+  const TokenValues& values_;
+  Context context_;
+  std::unique_ptr<reuse::ReuseMethod> method_;
+  kv::BlockPool pool_;
+  std::vector<std::vector<int32_t>> tokens_;  // ids of each sequence admitted
+  std::vector<int32_t> positions_;  // 0, 1, 2, ... of all tokens so far; sequences are in step
+  std::vector<double> plan_us_;     // of each advance(), the schedule included
+
+  // Of the step under way.
+  engine::Step step_;
+  const kv::AttentionPlan* plan_ = nullptr;
+  kernels::AttentionSchedule schedule_;  // of the plan, as a step's layers share it
+  std::vector<int64_t> newest_row_;      // [batch]  of each sequence
+  AlignedBuffer keys_, values_rows_;     // [rows, kv_dim] f32
+  AlignedBuffer queries_, output_;       // [rows, q_dim]  f32, and the runtime's dtype
+  std::optional<DeviceStep> on_device_;  // of another device than the CPU, instead of what follows
+  kernels::AttentionWorkspace workspace_;
+  kv::AttentionPlan shared_plan_, private_plan_;  // items over several sequences, over one
+  std::vector<std::unique_ptr<kernels::StepAttention>> part_attentions_;  // that parts() made
+};
+
+}  // namespace reprise::experiments

@@ -1,0 +1,112 @@
+// The attention of libtorch over private keys and values, as an operator of kind "attention".
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "baselines/torch/torch_attention.h"
+#include "core/device/buffer.h"
+#include "experiments/kinds/attention/attention_operator.h"
+
+namespace reprise::experiments {
+
+// Whether `name` is one of baselines::torch_methods().
+[[nodiscard]] bool is_torch_method(const std::string& name);
+
+// Throws Error where libtorch cannot run the method: it is missing, knows neither the context's
+// device nor the dtype of keys and values (1.13: f16), or options are given, of which there are
+// none.
+void check_torch_method(const MethodChoice& method, const AttentionProblem& problem,
+                        const Context& context);
+
+// Whose memory libtorch takes that of the context's device for.
+[[nodiscard]] DeviceHandle torch_device(const Context& context);
+
+// Keys and values of every sequence for itself, nothing shared: the cache of a PyTorch user. It is
+// packed for the present number of tokens: views into a longer cache would need no packing, but
+// libtorch's bmm is 10 to 20 times slower on them in bf16. Room for all steps is allocated at once,
+// on huge pages. The torch methods of a group hold one together, since its contents are the same.
+class PrivateCache {
+ public:
+  // Empty, in the memory of the context's device. `values` must outlive this.
+  PrivateCache(const AttentionProblem& problem, const TokenValues& values, const Context& context);
+
+  // Holds the first `tokens` of every sequence, rounded to the cache's dtype; writes all of them
+  // unless it does already.
+  void pack(int64_t tokens);
+  // Writes the last of them once more; on a device, in the order of its work.
+  void store_newest();
+
+  // [batch, kv_heads, tokens, head_dim] of the device
+  [[nodiscard]] const void* keys() const { return keys_.data(); }
+  [[nodiscard]] const void* values() const { return values_.data(); }
+
+  // What one takes in memory.
+  [[nodiscard]] static int64_t bytes(const AttentionProblem& problem);
+
+ private:
+  // Keys and values of a sequence on the host: [kv_heads, tokens, head_dim].
+  struct Tokens {
+    char* keys;
+    char* values;
+    int64_t tokens;
+  };
+  [[nodiscard]] Tokens host_tokens(int64_t sequence);
+  // The token of a sequence as token `at` of `to`.
+  void store(int64_t sequence, int64_t token, const Tokens& to, int64_t at) const;
+  void bring();         // all of them to the device
+  void bring_newest();  // what store_newest() writes there
+
+  AttentionProblem problem_;
+  const TokenValues& tokens_;
+  Context context_;
+  int64_t packed_tokens_ = 0;
+  Buffer keys_, values_;
+  // Of a device: one sequence on the host, and the newest tokens there: [batch, kv_heads,
+  // head_dim].
+  AlignedBuffer sequence_keys_, sequence_values_;
+  Buffer newest_keys_, newest_values_;
+};
+
+// Decode steps by libtorch. parts() is empty: it cannot be taken apart from outside.
+class TorchAttentionOperator final : public AttentionOperator {
+ public:
+  // Throws as check_torch_method(). On a GPU queries are in the dtype of keys and values, as a
+  // model that PyTorch runs there has them; on a CPU in f32, as for our kernels.
+  TorchAttentionOperator(const MethodChoice& method, const AttentionProblem& problem,
+                         const TokenValues& values, std::shared_ptr<PrivateCache> cache,
+                         const Context& context);
+
+  void advance() override { ++tokens_; }
+  void settle() override;
+  void append() override { cache_->store_newest(); }
+  void attend() override;
+  void read_output(std::span<float> out) override;
+  [[nodiscard]] double kv_bytes_read() const override;
+  [[nodiscard]] int64_t kv_peak_bytes() const override { return PrivateCache::bytes(problem_); }
+  // In bf16 and f16 libtorch rounds more than our kernels: queries after scaling, scores, weights
+  // and outputs are all stored in the dtype, with a relative error of at most u = 2^-8 (f16: 2^-11)
+  // each. Rounding a score s changes its weight by a factor exp(e) with |e| <= u |s|, and u |q k|
+  // for the query's rounding. Scores of TokenValues have variance 1: none of some 10^6 reaches 8,
+  // below which half the spacing of numbers is 4 u, so |e| <= 4 u. Errors of different keys are
+  // independent, and so are those of the four sources: the output moves by less than
+  // sqrt(4^2 + 3) u < 5 u of its norm. 8 u = 2^-5 (f16: 2^-8) leaves room for sums rounded in
+  // between; keys of another sequence or head change it by about 1.
+  [[nodiscard]] Rounding rounding() const override;
+  void report(const reuse::MetricSink& sink) const override { (void)sink; }
+  // `kernel` tells libtorch's version and what ran.
+  [[nodiscard]] Json resolved() const override;
+
+ private:
+  AttentionProblem problem_;
+  const TokenValues& values_;
+  std::shared_ptr<DeviceRuntime> runtime_;  // null: the CPU's
+  std::shared_ptr<PrivateCache> cache_;
+  baselines::TorchProblem step_;  // its `tokens` grow
+  int64_t tokens_;                // of each sequence, the newest included
+  Buffer queries_;                // [batch, heads * head_dim] of the newest tokens
+  std::optional<baselines::TorchAttention> attention_;  // over the present length
+};
+
+}  // namespace reprise::experiments

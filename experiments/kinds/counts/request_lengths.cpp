@@ -1,0 +1,103 @@
+#include "experiments/kinds/counts/request_lengths.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "experiments/kinds/serving/serving_axes.h"
+#include "experiments/kinds/shared/bench.h"
+
+namespace reprise::experiments {
+namespace {
+
+constexpr const char* kPrompts = "prompts";
+constexpr const char* kOutputs = "outputs";
+constexpr const char* kShared = "shared";
+constexpr const char* kPrefixes = "prefixes";
+
+const MetricInfo kTokens = {"tokens", "tokens", "that so many percent of them do not exceed"};
+const MetricInfo kCount = {"count", "requests", "or declared prefixes, that were counted"};
+const MetricInfo kMean = {"mean_tokens", "tokens", "on average"};
+const MetricInfo kLeast = {"least_tokens", "tokens", "the shortest"};
+const MetricInfo kMost = {"most_tokens", "tokens", "the longest"};
+const MetricInfo kTotal = {"total_tokens", "tokens", "all together"};
+
+// The smallest value that at least `percent` of the ascending values do not exceed.
+double percentile_of(const std::vector<double>& values, int64_t percent) {
+  const auto count = std::ssize(values);
+  const int64_t rank = std::max<int64_t>(1, (percent * count + 99) / 100);
+  return values[static_cast<size_t>(rank - 1)];
+}
+
+}  // namespace
+
+KindInfo RequestLengthsKind::info() {
+  std::vector<Axis> axes = source_axes();
+  axes.push_back({.name = "percent",
+                  .fallback = 50,
+                  .accepted = Integers{0, 100},
+                  .unit = "%",
+                  .help = "share of the requests that are no longer than `tokens`"});
+  return {
+      .name = "request_lengths",
+      .summary = "how long the requests of a serving workload are; nothing is run",
+      .axes = std::move(axes),
+      .metrics = {kTokens, kMean, kLeast, kMost, kTotal, kCount},
+      .own_methods = {{kPrompts, "tokens of the prompts"},
+                      {kOutputs, "tokens to generate"},
+                      {kShared, "leading tokens that an earlier prompt or a declared prefix has"},
+                      {kPrefixes, "tokens of the declared prefixes"}},
+      .own_workloads = serving_workloads()};
+}
+
+void RequestLengthsKind::check(const Group& group) {
+  for (const MethodChoice& method : group.methods)
+    if (!info().has_own_method(method.name))
+      raise("kind request_lengths counts tokens, and {} is no part of a request: {}", method.name,
+            unknown_name("method", method.name, info().own_method_names()));
+  (void)request_source_of(group, Bench::config(group).vocab);
+}
+
+MemoryNeed RequestLengthsKind::memory_need(const Group& /*group*/) { return {}; }
+
+const RequestLengthsKind::Lengths& RequestLengthsKind::lengths(const Group& group,
+                                                               const std::atomic<bool>& stop) {
+  std::string what = source_key(group);
+  if (what == counted_of_) return lengths_;
+  Lengths counted;
+  const auto source = request_source_of(group, Bench::config(group).vocab);
+  for (int64_t i = 0; i < source->size(); ++i) {
+    if (stop) throw Interrupted{};
+    const workloads::ServingRequest request = source->request(i);
+    counted[kPrompts].push_back(static_cast<double>(request.prompt.size()));
+    counted[kOutputs].push_back(static_cast<double>(request.output_tokens));
+    counted[kShared].push_back(static_cast<double>(request.shared_tokens));
+  }
+  for (const workloads::DeclaredPrefix& prefix : source->prefixes())
+    counted[kPrefixes].push_back(static_cast<double>(prefix.tokens.size()));
+  for (auto& [of_what, tokens] : counted) std::sort(tokens.begin(), tokens.end());
+  lengths_ = std::move(counted);
+  counted_of_ = std::move(what);
+  return lengths_;
+}
+
+std::vector<Measurement> RequestLengthsKind::measure(const Group& group, const Json& /*machine*/,
+                                                     const std::atomic<bool>& stop) {
+  std::vector<Measurement> measurements;
+  for (const MethodChoice& method : group.methods) {
+    Measurement& out = measurements.emplace_back();
+    const std::vector<double>& tokens = lengths(group, stop).at(method.name);
+    out.set(kCount, static_cast<double>(tokens.size()));
+    if (tokens.empty()) continue;
+    const double total = std::accumulate(tokens.begin(), tokens.end(), 0.0);
+    out.set(kTokens, percentile_of(tokens, group.axis("percent")));
+    out.set(kMean, total / static_cast<double>(tokens.size()));
+    out.set(kLeast, tokens.front());
+    out.set(kMost, tokens.back());
+    out.set(kTotal, total);
+  }
+  return measurements;
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,255 @@
+#include "experiments/kinds/latency/pml_kind.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/problems.h"
+#include "core/device/buffer.h"
+#include "core/reuse/options.h"
+#include "experiments/framework/shared_info.h"
+#include "experiments/kinds/latency/timed_request.h"
+#include "experiments/kinds/latency/use_case.h"
+#include "experiments/kinds/shared/answer_comparison.h"
+#include "experiments/kinds/shared/costs.h"
+
+namespace reprise::experiments {
+namespace {
+
+namespace cache = prompt_cache;
+
+constexpr const char* kBaseline = "baseline";
+
+const MetricInfo kImportedTokens = {"imported_tokens", "tokens",
+                                    "of the prompt, whose keys and values are there already"};
+const MetricInfo kComputedTokens = {"computed_tokens", "tokens",
+                                    "of the prompt, that each request computes"};
+const MetricInfo kSameTokens = {
+    "same_tokens_ratio", "ratio",
+    "share of repetitions that generate the first method's tokens, one by one"};
+const MetricInfo kFirstDivergence = {
+    "first_divergence", "tokens",
+    "generated that are the first method's, where not all are: of the last repetition"};
+const MetricInfo kPositions = {
+    "prompt_positions", "positions",
+    "to the prompt's end by its schema, with the gaps of what it does not import"};
+
+struct BaselineOptions {
+  std::string positions = "compact";
+
+  void visit(reuse::OptionVisitor& visitor) {
+    visitor.word({"positions", "",
+                  "of the tokens: 0, 1, 2, ... as the released code compares with, or the schema's "
+                  "with their gaps, which Prompt Cache has"},
+                 {"compact", "gapped"}, positions);
+  }
+};
+
+BaselineOptions read_baseline(const JsonObject& given) {
+  return reuse::read_options<BaselineOptions>(given);
+}
+
+cache::Positions positions_of(const MethodChoice& baseline) {
+  const BaselineOptions options =
+      read_baseline(JsonObject(baseline.options, "options of method \"baseline\""));
+  return options.positions == "compact" ? cache::Positions::kCompact : cache::Positions::kGapped;
+}
+
+OwnMethod baseline_method() {
+  return {.name = kBaseline,
+          .help = "the whole prompt computed, nothing imported",
+          .resolve_options =
+              [](const JsonObject& given) { return reuse::options_json(read_baseline(given)); },
+          .list_options = reuse::list_options<BaselineOptions>};
+}
+
+// One method, ready to take turns.
+struct UseCaseLane {
+  std::unique_ptr<ModuleLane> modules = {};  // null: the baseline
+  cache::PreparedPrompt whole = {};          // of the baseline
+  std::unique_ptr<engine::Engine> engine = {};
+};
+
+class UseCaseRun {
+ public:
+  UseCaseRun(const Group& group, Bench& bench)
+      : group_(group), case_(load_use_case(group)), bench_(bench) {}
+
+  [[nodiscard]] const CompiledPml& use_case() const { return case_; }
+  [[nodiscard]] const pml::CompiledPrompt& prompt() const { return *case_.prompt; }
+
+  UseCaseLane make_lane(const MethodChoice& method) {
+    UseCaseLane lane;
+    int64_t computed = prompt().new_tokens;
+    if (method.name == kBaseline) {
+      lane.whole.fresh = cache::whole_prompt(case_.schema, prompt(), positions_of(method));
+      computed += prompt().cached_tokens;
+    } else {
+      lane.modules = std::make_unique<ModuleLane>(
+          method.options, bench_.decoder(group_), bench_.context(), case_.schema,
+          cache::EncodeOptions{.kv_dtype = group_.kv_dtype,
+                               .step_tokens = static_cast<int32_t>(group_.axis("prefill_chunk"))});
+    }
+    lane.engine = bench_.make_engine(
+        group_, {.name = "contiguous", .options = Json::object()},
+        {.max_sequence_tokens = static_cast<int32_t>(computed + group_.axis("new_tokens"))},
+        lane.modules.get());
+    return lane;
+  }
+
+  TimedRequest run(const UseCaseLane& lane, int64_t id) const {
+    const int64_t new_tokens = group_.axis("new_tokens");
+    if (lane.modules != nullptr)
+      return run_timed(*lane.engine, *lane.modules, id, prompt(), new_tokens,
+                       group_.seeds.sampling);
+    engine::Request request = cache::request_of(lane.whole, id, static_cast<int32_t>(new_tokens));
+    request.sampling.seed = group_.seeds.sampling;
+    return run_timed(*lane.engine, std::move(request));
+  }
+
+ private:
+  const Group& group_;
+  CompiledPml case_;
+  Bench& bench_;
+};
+
+// Tokens of the last repetition.
+std::vector<int32_t> last_answer(const RequestSamples& samples, int64_t new_tokens) {
+  return {samples.tokens.end() - new_tokens, samples.tokens.end()};
+}
+
+// Share of repetitions whose tokens are those of the first method's same repetition.
+double same_tokens_ratio(const RequestSamples& first, const RequestSamples& samples,
+                         int64_t new_tokens) {
+  REPRISE_CHECK(first.tokens.size() == samples.tokens.size());
+  const auto repetitions = static_cast<int64_t>(samples.tokens.size()) / new_tokens;
+  int64_t same = 0;
+  for (int64_t r = 0; r < repetitions; ++r)
+    same += std::equal(samples.tokens.begin() + r * new_tokens,
+                       samples.tokens.begin() + (r + 1) * new_tokens,
+                       first.tokens.begin() + r * new_tokens);
+  return static_cast<double>(same) / static_cast<double>(repetitions);
+}
+
+void add_agreement(Measurement& out, const RequestSamples& first, const RequestSamples& samples,
+                   int64_t new_tokens) {
+  out.set(kSameTokens, same_tokens_ratio(first, samples, new_tokens));
+  const auto parted =
+      first_divergence(last_answer(first, new_tokens), last_answer(samples, new_tokens));
+  if (parted) out.set(kFirstDivergence, static_cast<double>(*parted));
+}
+
+Json resolved_of(const UseCaseLane& lane, const UseCaseRun& run, const model::Decoder& decoder) {
+  Json out = resolved_settings(*lane.engine, decoder);
+  out["modules"] = std::ssize(run.use_case().schema.modules) - 1;
+  out["imported_modules"] = std::ssize(run.prompt().modules) - 1;
+  out["chat_template"] = run.use_case().schema.chat_template;
+  if (lane.modules != nullptr) out["exactness"] = "approximate";
+  return out;
+}
+
+Measurement measurement_of(const RequestSamples& samples, const UseCaseLane& lane,
+                           const UseCaseRun& run, const model::Decoder& decoder) {
+  const pml::CompiledPrompt& prompt = run.prompt();
+  const bool imports = lane.modules != nullptr;
+  Measurement out;
+  samples.taking.add_to(out);
+  add_times(samples, out);
+  if (imports) add_parts(samples, *lane.modules, out);
+  if (imports) out.set(kPrefixMs, lane.modules->encode_ms());
+  out.set(kImportedTokens, imports ? static_cast<double>(prompt.cached_tokens) : 0);
+  out.set(kComputedTokens,
+          static_cast<double>(prompt.new_tokens + (imports ? 0 : prompt.cached_tokens)));
+  out.set(kPositions, static_cast<double>(prompt.end));
+  out.resolved = resolved_of(lane, run, decoder);
+  out.memory = memory_of(*lane.engine);
+  return out;
+}
+
+}  // namespace
+
+KindInfo PmlKind::info() {
+  return {.name = "pml",
+          .summary =
+              "a prompt derived from a schema: time to first token with its modules imported "
+              "and with all of it computed, and whether the texts agree",
+          .axes = {use_case_axis(),
+                   {.name = "new_tokens",
+                    .fallback = 32,
+                    .accepted = Integers{1, kMostNewTokens},
+                    .unit = "tokens",
+                    .help = "tokens to generate, the first included; none ends the text"},
+                   kPrefillChunkAxis,
+                   tokenizer_axis()},
+          .metrics = {kTtftMs, kTpotMs, kE2eMs, kTtftSpeedup, kLookupMs, kCopyMs, kRepairMs,
+                      kComputeMs, kCopiedMb, kDiskGbS, kModuleMb, kPrefixMs, kImportedTokens,
+                      kComputedTokens, kPositions, kSameTokens, kFirstDivergence},
+          .own_methods = {baseline_method(), prompt_cache_method()},
+          .own_workloads = use_case_workloads()};
+}
+
+void PmlKind::check(const Group& group) {
+  Problems problems;
+  for (const MethodChoice& method : group.methods)
+    if (method.name != kBaseline && method.name != kPromptCache)
+      problems.add(fmt::format("kind pml runs {} and {}, and {} is neither", kBaseline,
+                               kPromptCache, method.name));
+    else if (method.name == kPromptCache)
+      problems.collect([&] { ModuleLane::check(method.options, bench_.context().device); });
+  problems.collect([&] {
+    const model::ModelConfig config = Bench::config(group);
+    bench_.check_model(group);
+    const int64_t end = load_use_case(group).prompt->end + group.axis("new_tokens");
+    if (!group.model.random_weights && !can_place(config, end))
+      raise(
+          "model {} places at most {} tokens, and the prompt with its {} new tokens ends at {}: "
+          "set new_tokens lower, or take a model with more positions",
+          config.name, config.max_positions, group.axis("new_tokens"), end);
+  });
+  problems.raise_if_any();
+}
+
+MemoryNeed PmlKind::memory_need(const Group& group) {
+  const CompiledPml use_case = load_use_case(group);
+  // A cache of the prompt for each method, and what those with modules hold of the schema.
+  int64_t tokens = (use_case.prompt->end + group.axis("new_tokens")) * std::ssize(group.methods);
+  for (const MethodChoice& method : group.methods)
+    if (method.name == kPromptCache)
+      tokens += ModuleLane::held_tokens(method.options, use_case.schema);
+  return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype, tokens);
+}
+
+std::vector<Measurement> PmlKind::measure(const Group& group, const Json& machine,
+                                          const std::atomic<bool>& stop) {
+  bench_.use_calibration(machine);
+  AlignedBuffer::reset_peak();
+  UseCaseRun run(group, bench_);
+  std::vector<UseCaseLane> lanes;
+  for (const MethodChoice& method : group.methods) {
+    if (stop) throw Interrupted{};
+    lanes.push_back(run.make_lane(method));
+  }
+  std::vector<RequestSamples> samples = samples_for(group, bench_.context());
+  for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
+    const int64_t request = r < 0 ? group.repetitions - r : r;
+    for (size_t m = 0; m < lanes.size(); ++m) {
+      if (stop) throw Interrupted{};
+      take_turn(/*is_warmup=*/r < 0, lanes[m].modules.get(), samples[m],
+                [&] { return run.run(lanes[m], request); });
+    }
+  }
+
+  const int64_t new_tokens = group.axis("new_tokens");
+  std::vector<Measurement> measurements = measurements_of(group, samples, [&](size_t m) {
+    Measurement out = measurement_of(samples[m], lanes[m], run, bench_.decoder(group));
+    if (m > 0) add_speedup(samples[0], samples[m], out);
+    add_agreement(out, samples[0], samples[m], new_tokens);
+    return out;
+  });
+  for (size_t m = 0; m < measurements.size(); ++m)
+    measurements[m].answers["text"] =
+        run.use_case().tokenizer->decode(last_answer(samples[m], new_tokens));
+  return measurements;
+}
+
+}  // namespace reprise::experiments

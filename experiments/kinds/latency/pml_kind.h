@@ -1,0 +1,26 @@
+// Kind "pml": prompts derived from schemas, as users write them, from submitting one to its first
+// and its last token. [Prompt Cache §5.6, figures 6 to 8]
+#pragma once
+
+#include "experiments/framework/kind.h"
+#include "experiments/kinds/shared/bench.h"
+
+namespace reprise::experiments {
+
+// All methods answer the same prompt in turn, repetition by repetition: "baseline" computes all of
+// it, prompt_cache imports its modules. Both are greedy and go on to new_tokens, so that the texts
+// can be laid side by side; they are compared with the first method's.
+class PmlKind : public Kind {
+ public:
+  explicit PmlKind(const Context& context) : bench_(context) {}
+  static KindInfo info();
+  void check(const Group& group) override;
+  [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
+  std::vector<Measurement> measure(const Group& group, const Json& machine,
+                                   const std::atomic<bool>& stop) override;
+
+ private:
+  Bench bench_;
+};
+
+}  // namespace reprise::experiments

@@ -1,0 +1,181 @@
+#include "experiments/kinds/latency/state_copy.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/problems.h"
+#include "experiments/framework/shared_info.h"
+#include "experiments/framework/undisturbed.h"
+#include "experiments/kinds/latency/state_routes.h"
+#include "experiments/kinds/shared/bench.h"
+#include "experiments/kinds/shared/costs.h"
+
+namespace reprise::experiments {
+namespace {
+
+const MetricInfo kLayerMs = {"layer_ms", "ms",
+                             "keys and values of one layer: the time of all layers over their "
+                             "number",
+                             /*has_percentiles=*/true};
+const MetricInfo kLayerMb = {"layer_mb", "MB", "keys and values of one layer"};
+const MetricInfo kCopiedGbS = {"copied_gb_s", "GB/s", "keys and values over the time"};
+const MetricInfo kMemoryLimitRatio = {"memory_limit_ratio", "ratio",
+                                      "twice that, since what is copied is read and written, over "
+                                      "the measured read rate of the memory "
+                                      "that it stays in"};
+
+const Axis kTokensAxis = {.name = "tokens",
+                          .fallback = 5000,
+                          .accepted = Integers{1, kMostTokens},
+                          .unit = "tokens",
+                          .help = "whose keys and values are copied"};
+const Axis kLayersAxis = {.name = "layers",
+                          .fallback = 0,
+                          .accepted = Integers{0, 1024},
+                          .unit = "layers",
+                          .help = "the first of the model's that are copied; 0: all"};
+const Axis kCopiedModulesAxis = {.name = "modules",
+                                 .fallback = 4,
+                                 .accepted = Integers{1, 1 << 16},
+                                 .unit = "modules",
+                                 .help = "that route gather copies from, of equal length"};
+
+kv::SegmentShape shape_of(const Group& group) {
+  const model::ModelConfig config = Bench::config(group);
+  const int64_t layers = group.axis("layers");
+  return {.layers = layers == 0 ? config.layers : layers,
+          .kv_heads = config.kv_heads,
+          .tokens = group.axis("tokens"),
+          .head_dim = config.head_dim,
+          .dtype = group.kv_dtype};
+}
+
+std::vector<std::string> routes_of(const Group& group) {
+  std::vector<std::string> routes;
+  for (const MethodChoice& method : group.methods) routes.push_back(method.name);
+  return routes;
+}
+
+bool has_route(const Group& group, const std::string& route) {
+  const std::vector<std::string> routes = routes_of(group);
+  return std::find(routes.begin(), routes.end(), route) != routes.end();
+}
+
+struct Samples {
+  std::vector<double> layer_ms;
+  Undisturbed taking;
+};
+
+// The rate of the memory that the route stays in, as far as the record has it: a device's record
+// has the device's.
+MemoryLimit limit_of(const std::string& route, double bytes, const Json& machine) {
+  const auto device = machine.find("device");
+  const bool has_device = device != machine.end() && device->is_object();
+  if (route == kHostToDevice || needs_device(route) != has_device)
+    return {.gb_s = 0, .level = needs_device(route) ? "device" : "dram"};
+  return memory_limit(machine, bytes);
+}
+
+Measurement measurement_of(const std::string& route, const Samples& samples,
+                           const kv::SegmentShape& shape, const Json& machine) {
+  const double layer_bytes = static_cast<double>(shape.bytes()) / static_cast<double>(shape.layers);
+  Measurement out;
+  samples.taking.add_to(out);
+  out.sample(kLayerMs, samples.layer_ms);
+  out.set(kLayerMb, layer_bytes * 1e-6);
+  out.derive(kCopiedGbS, kLayerMs, [&](double ms) { return layer_bytes / (ms * 1e6); });
+  // The source and what is made of it.
+  const MemoryLimit limit = limit_of(route, 2.0 * static_cast<double>(shape.bytes()), machine);
+  if (limit.gb_s > 0)
+    out.derive(kMemoryLimitRatio, kCopiedGbS, [&](double gb_s) { return 2 * gb_s / limit.gb_s; });
+  out.resolved = {{"layers", shape.layers},
+                  {"kv_heads", shape.kv_heads},
+                  {"head_dim", shape.head_dim},
+                  {"memory_level", limit.level}};
+  return out;
+}
+
+}  // namespace
+
+KindInfo StateCopyKind::info() {
+  return {.name = "state_copy",
+          .summary = "copying the keys and values of cached tokens, by layer [Prompt Cache 5.4]",
+          .axes = {kTokensAxis, kLayersAxis, kCopiedModulesAxis},
+          .metrics = {kLayerMs, kLayerMb, kCopiedGbS, kMemoryLimitRatio},
+          .own_methods = state_routes()};
+}
+
+void StateCopyKind::check(const Group& group) {
+  Problems problems;
+  std::vector<std::string> known;
+  for (const OwnMethod& route : state_routes()) known.push_back(route.name);
+  for (const std::string& route : routes_of(group))
+    if (std::find(known.begin(), known.end(), route) == known.end())
+      problems.add(fmt::format("kind state_copy copies states, and {} is no way to: {}", route,
+                               unknown_name("route", route, known)));
+  for (const std::string& route : routes_of(group))
+    if (needs_device(route) && context_.device == Device::kCpu)
+      problems.add(
+          fmt::format("route {} copies to a device: run it with --device cuda, or leave it "
+                      "out with --set methods=...",
+                      route));
+  problems.collect([&] {
+    const model::ModelConfig config = Bench::config(group);
+    if (group.axis("layers") > config.layers)
+      raise("layers is {}, and model {} has {}: set it to at most as many, or to 0 for all",
+            group.axis("layers"), config.name, config.layers);
+  });
+  if (has_route(group, kGather) && group.axis("modules") > group.axis("tokens"))
+    problems.add(fmt::format("modules is {}, but there are {} tokens: a module has at least one",
+                             group.axis("modules"), group.axis("tokens")));
+  problems.raise_if_any();
+}
+
+MemoryNeed StateCopyKind::memory_need(const Group& group) {
+  // The source, what is copied into, what is gathered, and the file in the system's memory.
+  const bool copies_there = has_route(group, kHostToHost) || has_route(group, kMappedFile);
+  const int copies = 1 + (copies_there ? 1 : 0) + (has_route(group, kGather) ? 1 : 0) +
+                     (has_route(group, kMappedFile) ? 1 : 0);
+  const kv::SegmentShape shape = shape_of(group);
+  return {.bytes = copies * static_cast<double>(shape.bytes()),
+          .of_what = fmt::format("{} times the states of {}", copies, kv::text_of(shape))};
+}
+
+std::vector<Measurement> StateCopyKind::measure(const Group& group, const Json& machine,
+                                                const std::atomic<bool>& stop) {
+  const kv::SegmentShape shape = shape_of(group);
+  const std::vector<std::string> names = routes_of(group);
+  StateRoutes routes(shape, names, group.axis("modules"), context_);
+  for (const std::string& name : names)
+    REPRISE_CHECK(routes.copies_all(name), "route {} copies something else", name);
+  std::vector<Samples> samples(names.size());
+  for (Samples& of_route : samples) of_route.taking = Undisturbed(group.repetitions);
+  for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
+    for (size_t m = 0; m < names.size(); ++m) {
+      if (stop) throw Interrupted{};
+      const auto prepare = [&] {
+        routes.prepare(names[m]);
+        wake_threads(context_);
+      };
+      const auto run = [&] { return routes.run(names[m]); };
+      if (r < 0) {
+        prepare();
+        run();
+      } else {
+        const int64_t ns = samples[m].taking.take(prepare, run);
+        samples[m].layer_ms.push_back(static_cast<double>(ns) * 1e-6 /
+                                      static_cast<double>(shape.layers));
+      }
+    }
+  }
+  std::vector<Measurement> measurements;
+  for (size_t m = 0; m < names.size(); ++m) {
+    Measurement& one =
+        measurements.emplace_back(measurement_of(names[m], samples[m], shape, machine));
+    if (names[m] == kHostToDevice) one.resolved["host_locked"] = routes.is_source_locked();
+  }
+  return measurements;
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,70 @@
+// Ways to copy the attention states of cached tokens: within a machine's memory, to a device's, and
+// within that.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/device/context.h"
+#include "core/store/device_segment.h"
+#include "core/store/segment_buffer.h"
+#include "experiments/framework/kind.h"
+#include "methods/prompt_cache/copy_states.h"
+
+namespace reprise::experiments {
+
+inline constexpr const char* kHostToHost = "host_to_host";
+inline constexpr const char* kGather = "gather";
+inline constexpr const char* kMappedFile = "mapped_file";
+inline constexpr const char* kHostToDevice = "host_to_device";
+inline constexpr const char* kDeviceToDevice = "device_to_device";
+
+[[nodiscard]] bool needs_device(const std::string& route);
+
+// For KindInfo::own_methods.
+[[nodiscard]] std::vector<OwnMethod> state_routes();
+
+// Made-up states of one shape and what the routes need to copy them.
+class StateRoutes {
+ public:
+  // `modules`: of route gather, at most as many as the shape has tokens. Of other routes than
+  // `wanted` nothing is set up. Those that need a device take the context's. Throws Error where
+  // memory, the device's memory or disk refuse.
+  StateRoutes(const kv::SegmentShape& shape, const std::vector<std::string>& wanted,
+              int64_t modules, const Context& context);
+
+  // Whatever a route takes before its time begins: the file is brought into memory, and what was
+  // gathered before is given up.
+  void prepare(const std::string& route);
+  // Copies keys and values of all layers; returns the nanoseconds that took. Layers are copied by
+  // the context's threads; by a device in its own time, which is waited for. Call prepare() before.
+  int64_t run(const std::string& route);
+  // Runs a route and tells whether every byte is the source's.
+  [[nodiscard]] bool copies_all(const std::string& route);
+  // Whether the device copies from the source by itself; else by way of other memory.
+  [[nodiscard]] bool is_source_locked() const { return keys_lock_.holds() && values_lock_.holds(); }
+
+ private:
+  void make_device_states(const std::string& route);
+  void copy_to_device();
+  void make_modules(int64_t count);
+  void write_file();
+  [[nodiscard]] bool is_gathered() const;
+
+  Context context_;  // of the CPU
+  std::shared_ptr<DeviceRuntime> runtime_;
+  kv::SegmentShape shape_;
+  kv::SegmentBuffer source_, target_;
+  HostLock keys_lock_, values_lock_;  // of source_
+  std::unique_ptr<kv::DeviceSegment> device_source_, device_target_;
+  std::vector<prompt_cache::StateRun> modules_;  // runs of source_
+  prompt_cache::CopyBuffer buffer_;
+  prompt_cache::CopiedStates gathered_;
+  std::shared_ptr<const std::filesystem::path> folder_;  // removed with this
+  std::filesystem::path file_;
+};
+
+}  // namespace reprise::experiments

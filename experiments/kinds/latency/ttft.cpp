@@ -1,0 +1,233 @@
+#include "experiments/kinds/latency/ttft.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/device/machine_probe.h"
+#include "experiments/framework/shared_info.h"
+#include "experiments/kinds/latency/prompt_lengths.h"
+#include "experiments/kinds/latency/timed_request.h"
+#include "experiments/kinds/shared/costs.h"
+#include "methods/prompt_cache/plain_schema.h"
+
+namespace reprise::experiments {
+namespace {
+
+const MetricInfo kPrefillGflopS = {"prefill_gflop_s", "GFLOP/s",
+                                   "arithmetic of a prefill without reuse over the TTFT"};
+const MetricInfo kComputeLimitRatio = {
+    "compute_limit_ratio", "ratio",
+    "the same over this machine's measured rate, for methods that reused nothing"};
+
+const MetricInfo kTtftLimitMs = {
+    "ttft_limit_ms", "ms",
+    "least time for what was not reused: the larger of its arithmetic over this machine's rate "
+    "and the bytes of weights and of reused keys and values over the DRAM's"};
+const MetricInfo kOverLimit = {"ttft_over_limit", "ratio",
+                               "the time to first token over that least time"};
+// Where weights are read from memory.
+const MetricInfo kOverBeside = {
+    "ttft_over_beside", "ratio",
+    "the time to first token over the least time at the rates that the machine had right after it"};
+const Axis kModulesAxis = {.name = "modules",
+                           .fallback = 1,
+                           .accepted = Integers{1, 1 << 16},
+                           .unit = "modules",
+                           .help = "that prompt_cache makes of the shared tokens, of equal length",
+                           .came_later = true};
+
+// One method's request with prompt `prompt`; with modules, what is behind the shared tokens is the
+// request's own.
+TimedRequest run_request(const Bench::Lane& lane, const Group& group, int64_t id,
+                         const std::vector<int32_t>& prompt) {
+  const int64_t new_tokens = group.axis("new_tokens");
+  if (lane.modules == nullptr)
+    return run_timed(*lane.engine, make_request(group, id, prompt, new_tokens));
+  const std::vector<int32_t> own(prompt.begin() + group.axis("shared_tokens"), prompt.end());
+  return run_timed(*lane.engine, *lane.modules, id,
+                   prompt_cache::plain_prompt(lane.modules->schema(), own), new_tokens,
+                   group.seeds.sampling);
+}
+
+struct Rates {
+  double gflop_s = 0, gb_s = 0;
+};
+
+// The least time for computing all but `reused` tokens of a prompt.
+double limit_ms(const Group& group, const model::ModelConfig& config, int64_t reused,
+                const Rates& rates) {
+  const int64_t tokens = group.axis("prompt_tokens") - reused;
+  const double flop = prefill_flop(config, reused, tokens);
+  const double bytes = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0) +
+                                           reused * kv_bytes_per_token(config, group.kv_dtype));
+  return 1e-6 * std::max(flop / rates.gflop_s, bytes / rates.gb_s);
+}
+
+// `beside` has the rates after each sample, or nothing.
+void add_limit(Measurement& out, const Group& group, const model::ModelConfig& config,
+               int64_t reused, const Json& machine, const RequestSamples& samples,
+               const std::vector<Rates>& beside) {
+  const Rates probe{.gflop_s = gflop_limit(machine, group.dtype), .gb_s = dram_limit(machine)};
+  // Experts that a prompt is routed to are not known before.
+  if (config.experts.count > 0 || probe.gflop_s <= 0 || probe.gb_s <= 0) return;
+  const double limit = limit_ms(group, config, reused, probe);
+  out.set(kTtftLimitMs, limit);
+  out.derive(kOverLimit, kTtftMs, [&](double ttft_ms) { return ttft_ms / limit; });
+  std::vector<double> ratios;
+  for (size_t r = 0; r < beside.size(); ++r)
+    ratios.push_back(samples.ttft_ms[r] / limit_ms(group, config, reused, beside[r]));
+  if (!ratios.empty()) out.summarize_timed(kOverBeside, ratios);
+}
+
+// Of a machine right after a sample. A probe at the start meets other neighbours and, after a rest,
+// other clock rates.
+class RatesBeside {
+ public:
+  // `lanes` of a group take turns.
+  RatesBeside(const Group& group, const model::ModelConfig& config, const Context& context,
+              const Json& machine, size_t lanes)
+      : arithmetic_(group.dtype == DType::kBF16 ? Limit::kBf16 : Limit::kF32), rates_(lanes) {
+    // A read of memory would take a model that caches hold out of them.
+    const auto weights = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0));
+    if (std::string_view(memory_limit(machine, weights).level) == "dram") probe_.emplace(context);
+  }
+  void take(size_t lane) {
+    if (probe_)
+      rates_[lane].push_back(
+          {.gflop_s = probe_->sample(arithmetic_), .gb_s = probe_->sample(Limit::kDramRead)});
+  }
+  [[nodiscard]] const std::vector<Rates>& of(size_t lane) const { return rates_[lane]; }
+
+ private:
+  Limit arithmetic_;
+  std::optional<MachineProbe> probe_;
+  std::vector<std::vector<Rates>> rates_;  // [lanes][samples]
+};
+
+// Rates that follow from the TTFT.
+void add_rates(Measurement& out, const Group& group, const model::ModelConfig& config,
+               const Json& machine) {
+  const int64_t tokens = group.axis("prompt_tokens");
+  const double flop = prefill_flop(config, 0, tokens);
+  out.derive(kPrefillTokensPerS, kTtftMs,
+             [&](double ttft_ms) { return static_cast<double>(tokens) / (ttft_ms * 1e-3); });
+  out.derive(kPrefillGflopS, kTtftMs, [&](double ttft_ms) { return flop / (ttft_ms * 1e6); });
+  // Against the machine's rate stands only arithmetic that was done.
+  const auto reused = out.metrics.find(kReusedTokens.name);
+  if (reused != out.metrics.end() && (*reused)["value"] > 0) return;
+  if (const double limit = gflop_limit(machine, group.dtype); limit > 0)
+    out.derive(kComputeLimitRatio, kPrefillGflopS, [&](double gflop_s) { return gflop_s / limit; });
+}
+
+Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lane,
+                           const Group& group, const model::Decoder& decoder, const Json& machine,
+                           const std::vector<Rates>& beside) {
+  engine::Engine& engine = *lane.engine;
+  Measurement out;
+  const int64_t requests = group.repetitions + group.warmup + samples.taking.retaken();
+  out.metrics = method_metrics(engine, group, requests);
+  if (lane.modules != nullptr)
+    out.set(kReusedTokens, static_cast<double>(requests * group.axis("shared_tokens")));
+  out.set(kPrefixMs, lane.prefix_ms);
+  samples.taking.add_to(out);
+  add_times(samples, out);
+  add_rates(out, group, decoder.config(), machine);
+  const auto reused = out.metrics.find(kReusedTokens.name);
+  const double reused_total = reused == out.metrics.end() ? 0 : (*reused)["value"].get<double>();
+  add_limit(out, group, decoder.config(),
+            static_cast<int64_t>(reused_total / static_cast<double>(requests)), machine, samples,
+            beside);
+  out.resolved = resolved_settings(engine, decoder);
+  add_lengths(group, out.resolved);
+  if (lane.modules != nullptr) add_parts(samples, *lane.modules, out);
+  // One module that stands first is a prefix; several do not see each other.
+  if (lane.modules != nullptr && group.axis("modules") > 1)
+    out.resolved["exactness"] = "approximate";
+  out.memory = memory_of(engine);
+  return out;
+}
+
+}  // namespace
+
+KindInfo TtftKind::info() {
+  return {
+      .name = "ttft",
+      .summary = "one request at a time: time to first token, then time per further token",
+      .axes = {kPromptTokensAxis,
+               {.name = "new_tokens",
+                .fallback = 1,
+                .accepted = Integers{1, kMostNewTokens},
+                .unit = "tokens",
+                .help = "tokens to generate, the first included"},
+               kPrefillChunkAxis,
+               kSharedTokensAxis,
+               fresh_tokens_axis(),
+               kModulesAxis,
+               dataset_axis(),
+               context_limit_axis()},
+      .metrics = {kTtftMs, kTpotMs, kE2eMs, kPrefixMs, kPrefillTokensPerS, kPrefillGflopS,
+                  kComputeLimitRatio, kTtftSpeedup, kTtftLimitMs, kOverLimit, kOverBeside,
+                  kLookupMs, kCopyMs, kRepairMs, kComputeMs, kCopiedMb, kDiskGbS, kModuleMb, kKvMb},
+      .own_methods = {prompt_cache_method()}};
+}
+
+void TtftKind::check(const Group& given) {
+  const Group group = with_lengths(given);
+  bench_.check(group);
+  const int64_t shared = group.axis("shared_tokens");
+  for (const MethodChoice& method : group.methods) {
+    if (method.name != kPromptCache) continue;
+    ModuleLane::check(method.options, bench_.context().device);
+    if (shared == 0 || shared == group.axis("prompt_tokens"))
+      raise(
+          "prompt_cache imports the shared tokens and computes the others: of {} tokens, {} are "
+          "shared; set fresh_tokens to at least 1 and less than prompt_tokens",
+          group.axis("prompt_tokens"), shared);
+    if (group.axis("modules") > shared)
+      raise("modules is {}, but there are {} shared tokens: a module has at least one",
+            group.axis("modules"), shared);
+  }
+}
+
+MemoryNeed TtftKind::memory_need(const Group& given) {
+  const Group group = with_lengths(given);
+  const std::vector<int32_t> shared(static_cast<size_t>(group.axis("shared_tokens")));
+  int64_t module_tokens = 0;  // all lanes are there at once
+  for (const MethodChoice& method : group.methods)
+    if (method.name == kPromptCache)
+      module_tokens += ModuleLane::held_tokens(
+          method.options, prompt_cache::plain_schema(
+                              {}, prompt_cache::split_evenly(shared, group.axis("modules"))));
+  return memory_of_prompts(group, 1, module_tokens);
+}
+
+std::vector<Measurement> TtftKind::measure(const Group& given, const Json& machine,
+                                           const std::atomic<bool>& stop) {
+  const Group group = with_lengths(given);
+  bench_.use_calibration(machine);
+  const std::vector<Bench::Lane> lanes = bench_.make_lanes(group, /*max_batch=*/1, stop);
+  const model::Decoder& decoder = bench_.decoder(group);
+  std::vector<RequestSamples> samples = samples_for(group, bench_.context());
+  RatesBeside beside(group, decoder.config(), bench_.context(), machine, lanes.size());
+  for (int64_t r = -group.warmup; r < group.repetitions; ++r) {
+    const int64_t request = r < 0 ? group.repetitions - r : r;
+    const std::vector<int32_t> prompt = bench_.prompt(group, request);
+    for (size_t m = 0; m < lanes.size(); ++m) {
+      if (stop) throw Interrupted{};
+      take_turn(/*is_warmup=*/r < 0, lanes[m].modules.get(), samples[m],
+                [&] { return run_request(lanes[m], group, request, prompt); });
+      if (r >= 0) beside.take(m);
+    }
+  }
+
+  return measurements_of(group, samples, [&](size_t m) {
+    Measurement out = measurement_of(samples[m], lanes[m], group, decoder, machine, beside.of(m));
+    if (m > 0) add_speedup(samples[0], samples[m], out);
+    return out;
+  });
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,116 @@
+#include "experiments/kinds/latency/use_case.h"
+
+#include <filesystem>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/model/config/config.h"
+#include "experiments/kinds/shared/places.h"
+
+namespace reprise::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kShippedCases = "use_cases";
+constexpr const char* kPmlFile = "pml";
+constexpr const char* kOfFile = "of_file";  // of the axis use_case: the workload's file says it
+constexpr const char* kOwnTokenizer = "own";
+constexpr const char* kQuickstart = "quickstart";
+constexpr std::string_view kSchemaEnding = ".schema.xml", kPromptEnding = ".prompt.xml";
+
+// The file of the group's schema.
+std::string schema_of(const Group& group) {
+  const std::string& chosen = group.word_axis("use_case");
+  const std::string& file = group.workload.file;
+  if (group.workload.name == kShippedCases) {
+    if (chosen == kOfFile)
+      raise("workload use_cases has several: choose one with use_case, {}",
+            use_case_axis().accepted_text());
+    return resolve_path("experiments/prompt_cache/pml/" + chosen + std::string(kSchemaEnding));
+  }
+  if (chosen != kOfFile)
+    raise("use_case is {}, and the workload's file is {}: leave one of them out", chosen, file);
+  return resolve_path(file);
+}
+
+std::string require_file(const std::string& path, std::string_view what) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) raise("there is no {}, which has the {}", path, what);
+  return path;
+}
+
+PmlFiles files_of(const Group& group) {
+  const std::string schema = require_file(schema_of(group), "schema");
+  const std::string prompt = prompt_beside(schema);
+  if (prompt.empty())
+    raise("{} is no schema's file: its name must end in {}, with the prompt beside it in {}",
+          schema, kSchemaEnding, kPromptEnding);
+  const bool is_own = group.word_axis("tokenizer") == kOwnTokenizer;
+  return {.schema = schema,
+          .prompt = require_file(prompt, "prompt derived from it"),
+          .model = group.model.model,
+          .tokenizer = is_own ? "" : kQuickstart,
+          .chat_template = "",
+          .is_as_coded = false,
+          .has_random_weights = group.model.random_weights};
+}
+
+// A shape that comes with the program is no folder.
+void require_tokenizer(const PmlFiles& files) {
+  std::error_code error;
+  if (files.tokenizer.empty() && !fs::is_directory(resolve_model(files.model), error))
+    raise(
+        "model {} is a shape without a tokenizer, which a schema's texts need: name a folder with "
+        "one, or take that of quickstart (--set settings.tokenizer=quickstart)",
+        files.model);
+}
+
+}  // namespace
+
+std::vector<workloads::WorkloadInfo> use_case_workloads() {
+  return {{.name = kShippedCases,
+           .summary = "a schema and its prompt that come with the program, chosen by use_case"},
+          {.name = kPmlFile,
+           .summary = "NAME.schema.xml, with NAME.prompt.xml beside it",
+           .takes_file = true}};
+}
+
+Axis use_case_axis() {
+  return {.name = "use_case",
+          .fallback = kOfFile,
+          .accepted = Words{{kOfFile, "code", "personal", "travel"}},
+          .unit = "",
+          .help =
+              "of workload use_cases: source files as modules, traits in unions, a journey with "
+              "parameters; of_file: the workload's file"};
+}
+
+Axis tokenizer_axis() {
+  return {.name = "tokenizer",
+          .fallback = kOwnTokenizer,
+          .accepted = Words{{kOwnTokenizer, kQuickstart}},
+          .unit = "",
+          .help =
+              "that makes the tokens: the model's own, or that of models/quickstart for shapes "
+              "without one, which cuts texts into more tokens than a vocabulary of 32,000 does"};
+}
+
+std::string prompt_beside(const std::string& schema) {
+  if (!schema.ends_with(kSchemaEnding)) return "";
+  return schema.substr(0, schema.size() - kSchemaEnding.size()) + std::string(kPromptEnding);
+}
+
+CompiledPml load_use_case(const Group& group) {
+  const PmlFiles files = files_of(group);
+  require_tokenizer(files);
+  CompiledPml out = compile_pml(files);
+  const model::ModelConfig config = model::load_config(resolve_model(files.model));
+  if (out.tokenizer->vocab_size() > config.vocab)
+    raise("the tokenizer of {} makes ids up to {}, and model {} has a vocabulary of {}",
+          files.tokenizer.empty() ? files.model : files.tokenizer, out.tokenizer->vocab_size() - 1,
+          config.name, config.vocab);
+  return out;
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,227 @@
+#include "experiments/kinds/sentences/prefill.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/problems.h"
+#include "core/device/buffer.h"
+#include "core/device/memory.h"
+#include "core/model/network/encoder.h"
+#include "experiments/framework/shared_info.h"
+#include "experiments/kinds/sentences/prefill_lane.h"
+#include "experiments/kinds/shared/costs.h"
+
+namespace reprise::experiments {
+namespace {
+
+const MetricInfo kMaxDifference = {
+    "max_difference", "value",
+    "largest difference of this method's hidden states and the first method's; 0: the same bits"};
+
+const MetricInfo kParameters = {"parameters", "parameters", "weights of the model"};
+const MetricInfo kWeightMb = {"weight_mb", "MB", "of the weights as they are held in memory"};
+
+constexpr int64_t kTrainingItem = int64_t{1} << 32;  // behind queries and database
+
+// Which items of the workload stand for what: the first queries are stored, the others are not.
+struct PromptItems {
+  explicit PromptItems(const Group& group)
+      : queries(group.axis("asked_texts")),
+        database(group.axis("database_texts")),
+        training(group.axis("training_texts")),
+        stored_queries(
+            std::llround(group.real_axis("stored_share") * static_cast<double>(queries))) {}
+
+  [[nodiscard]] int64_t query(int64_t index) const {
+    return index < stored_queries ? index : database + index;
+  }
+
+  int64_t queries, database, training, stored_queries;
+};
+
+void check_items(const Group& group) {
+  const PromptItems items(group);
+  if (items.stored_queries > items.database && items.database > 0)
+    raise(
+        "stored_share {} of {} texts are {} stored ones, and database_texts is {}: store as many, "
+        "or ask fewer",
+        group.real_axis("stored_share"), items.queries, items.stored_queries, items.database);
+  if (group.axis("shared_tokens") > group.axis("prompt_tokens"))
+    raise("shared_tokens is {}, but a prompt has {} tokens: the shared ones are among them",
+          group.axis("shared_tokens"), group.axis("prompt_tokens"));
+}
+
+// One method's turns, and the hidden states that the latest left of the first query.
+struct TurnLane {
+  PrefillLane turns;
+  std::vector<std::vector<int32_t>> queries;  // as the method wants them
+  std::vector<float> hidden;
+};
+
+class PrefillRun {
+ public:
+  PrefillRun(const Group& group, model::Decoder& decoder, Bench& bench)
+      : group_(group), decoder_(decoder), encoder_(decoder), items_(group) {
+    for (int64_t i = 0; i < items_.queries; ++i)
+      queries_.push_back(bench.prompt(group, items_.query(i)));
+    for (int64_t i = 0; i < items_.database; ++i) database_.push_back(bench.prompt(group, i));
+    for (int64_t i = 0; i < items_.training; ++i)
+      training_.push_back(bench.prompt(group, kTrainingItem + i));
+  }
+
+  void prepare(const Context& context, const std::atomic<bool>& stop) {
+    const PrefillSetup setup = {
+        .context = on_cpu(context),
+        .runtime = decoder_.runtime(),
+        .config = decoder_.config(),
+        .model = fmt::format("{} {} {}", group_.model.model, name_of(group_.weight_type().format),
+                             group_.seeds.weights),
+        .seed = group_.seeds.weights,
+        .run =
+            [this](std::span<const int32_t> ids, model::LayerPolicy* policy) {
+              std::vector<float> hidden;
+              compute(ids, policy, hidden);
+              return hidden;
+            },
+        .database = database_,
+        .training = training_};
+    for (const MethodChoice& method : group_.methods) {
+      if (stop) throw Interrupted{};
+      add_lane(PrefillLane(method, setup, group_.repetitions));
+    }
+  }
+
+  void take(size_t index, bool is_warmup) {
+    TurnLane& lane = lanes_[index];
+    lane.turns.take(items_.queries, is_warmup, [&](int64_t step, model::LayerPolicy* policy) {
+      compute(lane.queries[static_cast<size_t>(step)], policy, step == 0 ? lane.hidden : hidden_);
+    });
+  }
+
+  [[nodiscard]] Measurement measurement_of(size_t index) const {
+    const TurnLane& lane = lanes_[index];
+    Measurement out;
+    out.resolved = {{"layers", decoder_.config().layers},
+                    {"weight_bytes", decoder_.weight_bytes()},
+                    {"weight_format", name_of(decoder_.weight_format())},
+                    {"stored_texts_asked", items_.stored_queries}};
+    std::vector<int64_t> lengths;
+    for (const std::vector<int32_t>& ids : lane.queries) lengths.push_back(std::ssize(ids));
+    lane.turns.report(lanes_.front().turns,
+                      {.config = decoder_.config(), .tokens = lengths, .is_one_a_step = true}, out);
+    out.set(kParameters, static_cast<double>(decoder_.config().parameters()));
+    out.set(kWeightMb, static_cast<double>(decoder_.weight_bytes()) * 1e-6);
+    if (index > 0 && lane.hidden.size() == lanes_.front().hidden.size())
+      out.set(kMaxDifference, max_difference(lane.hidden, lanes_.front().hidden));
+    out.memory = {{"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
+                  {"process_peak_bytes", peak_resident_bytes()}};
+    return out;
+  }
+
+ private:
+  void compute(std::span<const int32_t> ids, model::LayerPolicy* policy,
+               std::vector<float>& hidden) {
+    hidden.resize(ids.size() * static_cast<size_t>(decoder_.config().hidden));
+    const model::EncoderText text{.ids = ids, .token_types = {}};
+    encoder_.encode({.texts = {&text, 1}, .policy = policy}, hidden);
+  }
+
+  void add_lane(PrefillLane turns) {
+    TurnLane lane{.turns = std::move(turns), .queries = {}, .hidden = {}};
+    for (const std::vector<int32_t>& ids : queries_)
+      lane.queries.push_back(lane.turns.method().formed(ids));
+    lanes_.push_back(std::move(lane));
+  }
+
+  static double max_difference(std::span<const float> a, std::span<const float> b) {
+    double most = 0;
+    for (size_t i = 0; i < a.size(); ++i)
+      most = std::max(most, std::abs(double{a[i]} - double{b[i]}));
+    return most;
+  }
+
+  const Group& group_;
+  model::Decoder& decoder_;
+  model::Encoder encoder_;
+  PromptItems items_;
+  std::vector<std::vector<int32_t>> queries_, database_, training_;
+  std::vector<TurnLane> lanes_;
+  std::vector<float> hidden_;  // of queries that nothing is compared of
+};
+
+}  // namespace
+
+KindInfo PrefillKind::info() {
+  std::vector<MetricInfo> metrics = {kMaxDifference, kParameters, kWeightMb};
+  for (const auto& more : {prefill_lane_metrics(), prefill_method_metrics()})
+    metrics.insert(metrics.end(), more.begin(), more.end());
+  return {.name = "prefill",
+          .summary =
+              "time of prompts that nothing is generated behind, and where it goes, by what "
+              "layers compute and reuse",
+          .axes = {kPromptTokensAxis,
+                   kSharedTokensAxis,
+                   {.name = "asked_texts",
+                    .fallback = 2,
+                    .accepted = Integers{1, 1 << 16},
+                    .unit = "texts",
+                    .help = "prompts that each repetition computes, one a step"},
+                   {.name = "database_texts",
+                    .fallback = 4,
+                    .accepted = Integers{0, 1 << 20},
+                    .unit = "texts",
+                    .help = "prompts for methods that store what they have seen"},
+                   {.name = "training_texts",
+                    .fallback = 0,
+                    .accepted = Integers{0, 1 << 20},
+                    .unit = "texts",
+                    .help = "other prompts, for methods that learn before they store"},
+                   {.name = "stored_share",
+                    .fallback = 1.0,
+                    .accepted = Reals{0, 1},
+                    .unit = "ratio",
+                    .help = "of the texts, those that are in the database: hits by construction"}},
+          .metrics = std::move(metrics),
+          .own_methods = prefill_methods()};
+}
+
+std::string PrefillKind::missing(const MethodChoice& method) const { return missing_for(method); }
+
+void PrefillKind::check(const Group& group) {
+  Problems problems;
+  for (const MethodChoice& method : group.methods)
+    problems.collect([&] { (void)make_prefill_method(method); });
+  problems.collect([&] { check_items(group); });
+  problems.collect([&] {
+    Bench::check_loadable(group, bench_.context());
+    if (!group.model.random_weights)
+      check_positions(Bench::config(group), group.axis("prompt_tokens"));
+  });
+  problems.raise_if_any();
+}
+
+MemoryNeed PrefillKind::memory_need(const Group& group) {
+  return memory_of_model(Bench::config(group), group.weight_type(), group.dtype,
+                         group.axis("prompt_tokens"));
+}
+
+std::vector<Measurement> PrefillKind::measure(const Group& group, const Json& machine,
+                                              const std::atomic<bool>& stop) {
+  AlignedBuffer::reset_peak();
+  bench_.use_calibration(machine);
+  PrefillRun run(group, bench_.decoder(group), bench_);
+  run.prepare(bench_.context(), stop);
+  for (int64_t r = -group.warmup; r < group.repetitions; ++r)
+    for (size_t m = 0; m < group.methods.size(); ++m) {
+      if (stop) throw Interrupted{};
+      run.take(m, /*is_warmup=*/r < 0);
+    }
+  std::vector<Measurement> measurements;
+  for (size_t m = 0; m < group.methods.size(); ++m) measurements.push_back(run.measurement_of(m));
+  return measurements;
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,172 @@
+#include "experiments/kinds/sentences/prefill_lane.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "core/base/error.h"
+#include "experiments/kinds/sentences/reuse_bound.h"
+#include "experiments/kinds/shared/bench.h"
+
+namespace reprise::experiments {
+namespace {
+
+const MetricInfo kTextMs = {"text_ms", "ms", "computing all texts, over their number"};
+const MetricInfo kTokensPerS = {"tokens_per_s", "tokens/s", "of all texts, over the same time"};
+const MetricInfo kTextSpeedup = {"text_speedup", "ratio",
+                                 "the first method's time per text over this one's"};
+const MetricInfo kSpeedupHits = {"text_speedup_hits", "ratio",
+                                 "the same over texts that hit; of one text a step"};
+const MetricInfo kTexts = {"texts", "texts", "that were computed in each repetition"};
+const MetricInfo kHitRate = {"hit_rate", "ratio",
+                             "of texts x layers, those computed with stored maps"};
+const MetricInfo kRetrievalMs = {"retrieval_ms", "ms", "per text: feature vector and search"};
+const MetricInfo kLoadingMs = {"loading_ms", "ms",
+                               "per text: checking stored maps, which reads them the first time"};
+const MetricInfo kAttentionMs = {
+    "attention_ms", "ms",
+    "per text: from the input norm to the output projection, without retrieval and loading"};
+const MetricInfo kFeedForwardMs = {"feed_forward_ms", "ms", "per text: the rest of the layers"};
+const MetricInfo kAttentionSpeedup = {
+    "attention_speedup", "ratio",
+    "the first method's attention over this one's with retrieval and loading"};
+const MetricInfo kAttentionSpeedupHits = {"attention_speedup_hits", "ratio",
+                                          "the same over texts that hit; of one text a step"};
+const MetricInfo kAttentionBound = {
+    "attention_bound", "ratio",
+    "the most that attention_speedup_hits can be: the products that a hit leaves out are free"};
+const MetricInfo kTextBound = {"text_bound", "ratio", "the same of text_speedup_hits"};
+
+std::vector<double> quotients(const std::vector<double>& of, const std::vector<double>& by) {
+  std::vector<double> out;
+  for (size_t i = 0; i < of.size(); ++i) out.push_back(of[i] / by[i]);
+  return out;
+}
+
+std::vector<double> scaled(std::vector<double> values, double factor) {
+  for (double& value : values) value *= factor;
+  return values;
+}
+
+}  // namespace
+
+std::vector<MetricInfo> prefill_lane_metrics() {
+  return {kTextMs,           kTokensPerS,           kTextSpeedup,    kSpeedupHits, kTexts,
+          kHitRate,          kRetrievalMs,          kLoadingMs,      kAttentionMs, kFeedForwardMs,
+          kAttentionSpeedup, kAttentionSpeedupHits, kAttentionBound, kTextBound};
+}
+
+PrefillLane::PrefillLane(const MethodChoice& method, const PrefillSetup& setup, int64_t repetitions)
+    : method_(make_prefill_method(method)), taking_(repetitions) {
+  method_->prepare(setup);
+  times_ = std::make_unique<model::LayerTimes>(setup.config.layers, method_->policy(),
+                                               model::device_clock(setup.runtime));
+}
+
+void PrefillLane::take(int64_t steps, bool is_warmup, const RunStep& run) {
+  const auto turn = [&] {
+    Turn taken;
+    method_->begin_turn();
+    for (int64_t step = 0; step < steps; ++step) taken.steps.push_back(take_step(step, run));
+    taken.counts = method_->counts();
+    return taken;
+  };
+  if (is_warmup)
+    (void)turn();
+  else
+    turns_.push_back(taking_.take([] {}, turn));
+}
+
+PrefillLane::Step PrefillLane::take_step(int64_t index, const RunStep& run) {
+  times_->reset();
+  const int64_t reused_before = method_->counts().layers;
+  const int64_t begin_ns = now_ns();
+  run(index, times_.get());
+  Step step{.ms = static_cast<double>(now_ns() - begin_ns) * 1e-6};
+  for (const model::LayerTime& layer : times_->layers()) {
+    step.attention_ms += static_cast<double>(layer.choosing_ns + layer.attention_ns) * 1e-6;
+    step.feed_forward_ms += static_cast<double>(layer.feed_forward_ns) * 1e-6;
+  }
+  step.reused_layers = method_->counts().layers - reused_before;
+  return step;
+}
+
+std::vector<double> PrefillLane::sums(double Step::*part) const {
+  std::vector<double> out;
+  for (const Turn& turn : turns_) {
+    double sum = 0;
+    for (const Step& step : turn.steps) sum += step.*part;
+    out.push_back(sum);
+  }
+  return out;
+}
+
+std::vector<double> PrefillLane::sums_of_hits(double Step::*part, const Turn& hits) const {
+  std::vector<double> out;
+  for (const Turn& turn : turns_) {
+    double sum = 0;
+    for (size_t i = 0; i < turn.steps.size(); ++i)
+      if (hits.steps[i].reused_layers > 0) sum += turn.steps[i].*part;
+    out.push_back(sum);
+  }
+  return out;
+}
+
+void PrefillLane::report(const PrefillLane& first, const Prompts& prompts, Measurement& out) const {
+  REPRISE_CHECK(!turns_.empty() && first.turns_.size() == turns_.size(), "{} turns of {}",
+                first.turns_.size(), turns_.size());
+  taking_.add_to(out);
+  const double per_text = 1.0 / static_cast<double>(prompts.tokens.size());
+  const auto tokens = static_cast<double>(
+      std::accumulate(prompts.tokens.begin(), prompts.tokens.end(), int64_t{0}));
+  out.sample(kTextMs, scaled(sums(&Step::ms), per_text));
+  out.derive(kTokensPerS, kTextMs,
+             [&](double text_ms) { return tokens * per_text * 1e3 / text_ms; });
+  out.set(kTexts, static_cast<double>(prompts.tokens.size()));
+  std::vector<double> attention = sums(&Step::attention_ms);
+  for (size_t turn = 0; turn < attention.size(); ++turn)
+    attention[turn] -= turns_[turn].counts.retrieval_ms + turns_[turn].counts.loading_ms;
+  out.sample(kAttentionMs, scaled(std::move(attention), per_text));
+  out.sample(kFeedForwardMs, scaled(sums(&Step::feed_forward_ms), per_text));
+  if (&first != this) {
+    out.sample(kTextSpeedup, quotients(first.sums(&Step::ms), sums(&Step::ms)));
+    out.sample(kAttentionSpeedup,
+               quotients(first.sums(&Step::attention_ms), sums(&Step::attention_ms)));
+    for (const MetricInfo& metric : {kTextSpeedup, kAttentionSpeedup})
+      taking_.mark_comparison(first.taking_, metric, out);
+  }
+  if (method_->looks_up()) report_hits(first, prompts, out);
+  method_->report(out);
+}
+
+void PrefillLane::report_hits(const PrefillLane& first, const Prompts& prompts,
+                              Measurement& out) const {
+  const double per_text = 1.0 / static_cast<double>(prompts.tokens.size());
+  std::vector<double> retrieval, loading;
+  for (const Turn& turn : turns_) {
+    retrieval.push_back(turn.counts.retrieval_ms * per_text);
+    loading.push_back(turn.counts.loading_ms * per_text);
+  }
+  out.sample(kRetrievalMs, retrieval);
+  out.sample(kLoadingMs, loading);
+  const Turn& last = turns_.back();
+  out.set(kHitRate, static_cast<double>(last.counts.layers) * per_text /
+                        static_cast<double>(prompts.config.layers));
+  PrefillProducts products;
+  for (const int64_t tokens : prompts.tokens)
+    products.add(prefill_products(prompts.config, tokens));
+  out.set(kAttentionBound, products.attention_bound());
+  out.set(kTextBound, products.bound());
+  const bool has_hits = std::any_of(last.steps.begin(), last.steps.end(),
+                                    [](const Step& step) { return step.reused_layers > 0; });
+  if (!prompts.is_one_a_step || !has_hits || &first == this) return;
+  out.sample(kSpeedupHits,
+             quotients(first.sums_of_hits(&Step::ms, last), sums_of_hits(&Step::ms, last)));
+  out.sample(kAttentionSpeedupHits, quotients(first.sums_of_hits(&Step::attention_ms, last),
+                                              sums_of_hits(&Step::attention_ms, last)));
+  for (const MetricInfo& metric : {kSpeedupHits, kAttentionSpeedupHits})
+    taking_.mark_comparison(first.taking_, metric, out);
+}
+
+}  // namespace reprise::experiments

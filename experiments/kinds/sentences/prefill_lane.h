@@ -1,0 +1,64 @@
+// One method's turns at the prompts of a point: its times, and how often it reused maps.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/model/network/layer_times.h"
+#include "experiments/framework/undisturbed.h"
+#include "experiments/kinds/sentences/prefill_methods.h"
+
+namespace reprise::experiments {
+
+// Metrics that report() sets, most of them wherever a method does what they are about.
+[[nodiscard]] std::vector<MetricInfo> prefill_lane_metrics();
+
+class PrefillLane {
+ public:
+  // Makes and prepares the method. Throws Error as both do.
+  PrefillLane(const MethodChoice& method, const PrefillSetup& setup, int64_t repetitions);
+
+  [[nodiscard]] const PrefillMethod& method() const { return *method_; }
+
+  // Takes steps [0, steps), each by run(step, policy).
+  using RunStep = std::function<void(int64_t step, model::LayerPolicy* policy)>;
+  void take(int64_t steps, bool is_warmup, const RunStep& run);
+
+  // The prompts that the steps were made of.
+  struct Prompts {
+    const model::ModelConfig& config;
+    std::span<const int64_t> tokens;  // of each, as the method read them
+    bool is_one_a_step = false;
+  };
+  // Adds the lane's metrics and the method's. `first` is what it is compared with: another lane
+  // that took the same steps in as many turns, or this one.
+  void report(const PrefillLane& first, const Prompts& prompts, Measurement& out) const;
+
+ private:
+  struct Step {
+    double ms = 0;
+    double attention_ms = 0;  // with retrieval, loading and whatever else choosing took
+    double feed_forward_ms = 0;
+    int64_t reused_layers = 0;
+  };
+  struct Turn {
+    std::vector<Step> steps;
+    ReuseCounts counts;
+  };
+
+  Step take_step(int64_t index, const RunStep& run);
+  void report_hits(const PrefillLane& first, const Prompts& prompts, Measurement& out) const;
+  // Of each turn, the sum of a part over its steps; over those that `turn` of this lane hit in.
+  [[nodiscard]] std::vector<double> sums(double Step::*part) const;
+  [[nodiscard]] std::vector<double> sums_of_hits(double Step::*part, const Turn& hits) const;
+
+  std::unique_ptr<PrefillMethod> method_;
+  std::unique_ptr<model::LayerTimes> times_;
+  std::vector<Turn> turns_;
+  Undisturbed taking_;
+};
+
+}  // namespace reprise::experiments

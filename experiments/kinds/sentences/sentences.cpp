@@ -1,0 +1,326 @@
+#include "experiments/kinds/sentences/sentences.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/problems.h"
+#include "core/device/buffer.h"
+#include "core/device/memory.h"
+#include "core/sentence/choice_reader.h"
+#include "core/sentence/cosine.h"
+#include "experiments/kinds/sentences/attn_cache_method.h"
+#include "experiments/kinds/sentences/prefill_lane.h"
+#include "experiments/kinds/sentences/text_model.h"
+#include "workloads/questions/mmlu_groups.h"
+
+namespace reprise::experiments {
+namespace {
+
+MetricInfo signed_ratio(const char* name, const char* help) {
+  return {.name = name, .unit = "ratio", .help = help, .is_signed = true};
+}
+const MetricInfo kScore = signed_ratio(
+    "score",
+    "Spearman's correlation of cosine and people's score; of sentiment, the share of right answers "
+    "of a linear probe, of mmlu that of questions whose likeliest letter is right");
+const MetricInfo kScoreLow = signed_ratio("score_low", "lower end of its 95 % interval");
+const MetricInfo kScoreHigh = signed_ratio("score_high", "upper end of its 95 % interval");
+const MetricInfo kLoss = signed_ratio("score_loss", "the first method's score less this one's");
+const MetricInfo kAgreement = signed_ratio(
+    "vector_cosine",
+    "of this method's vector (of mmlu, its logits) and the first method's: mean over texts");
+const MetricInfo kGamma =
+    signed_ratio("speedup_degradation",
+                 "score_loss over text_speedup - 1, of methods that are faster [AttnCache eq. 6]");
+constexpr const char* kTextSpeedupName = "text_speedup";
+
+constexpr const char* kOfFolder = "folder";
+
+sentence::EmbedSettings settings_of(const Group& group) {
+  sentence::EmbedSettings settings = text_settings_of(group);
+  if (const std::string& pooling = group.word_axis("pooling"); pooling != kOfFolder)
+    settings.pooling.modes = {sentence::parse_pooling(pooling, "pooling")};
+  return settings;
+}
+
+SentenceSet set_of(const Group& group) {
+  return load_sentences(group.workload, {.items = group.axis("items"),
+                                         .group = group.word_axis("task"),
+                                         .shots = group.axis("shots"),
+                                         .database_share = group.real_axis("database_share"),
+                                         .training_share = group.real_axis("training_share"),
+                                         .seed = group.seeds.prompts});
+}
+
+// What makes numbers of the set's texts: vectors, or choices' logits.
+std::unique_ptr<sentence::TextReader> reader_of(const Group& group, const SentenceSet& set,
+                                                model::Decoder& decoder,
+                                                const Tokenizer& tokenizer) {
+  if (!set.choices.empty())
+    return std::make_unique<sentence::ChoiceReader>(decoder, tokenizer, set.choices);
+  return std::make_unique<sentence::Embedder>(decoder, tokenizer, settings_of(group));
+}
+
+std::vector<std::string> mmlu_tasks() {
+  std::vector<std::string> tasks = {"all"};
+  for (const std::string_view group : workloads::questions::mmlu_groups())
+    tasks.emplace_back(group);
+  return tasks;
+}
+
+// One method's turns at the texts, as it wants them.
+struct SentenceLane {
+  PrefillLane turns;
+  std::vector<sentence::TextTokens> texts;
+  std::vector<float> vectors;  // [texts, width]
+};
+
+// The method with what the place of the sweep says of it.
+MethodChoice placed(const MethodChoice& method, const Group& group) {
+  MethodChoice here = method;
+  const double threshold = group.real_axis("threshold");
+  if (method.name == kAttnCache && threshold > 0) here.options["threshold"] = threshold;
+  return here;
+}
+
+class SentenceRun {
+ public:
+  SentenceRun(const Group& group, model::Decoder& decoder, const Tokenizer& tokenizer)
+      : group_(group),
+        decoder_(decoder),
+        set_(set_of(group)),
+        reader_(reader_of(group, set_, decoder, tokenizer)),
+        tokens_(reader_->tokens_of(set_.texts)) {
+    for (const sentence::TextTokens& text : tokens_) {
+      cut_ += text.was_cut() ? 1 : 0;
+      total_tokens_ += std::ssize(text.ids);
+    }
+    const int64_t together = group.axis("texts_per_step");
+    texts_per_step_ = together > 0 ? static_cast<size_t>(together) : tokens_.size();
+  }
+
+  // Methods store and learn from what is set apart.
+  void prepare(const Context& context, const std::atomic<bool>& stop) {
+    const auto database = ids_of(set_.database), training = ids_of(set_.training);
+    const PrefillSetup setup = {
+        .context = on_cpu(context),
+        .runtime = decoder_.runtime(),
+        .config = decoder_.config(),
+        .model = fmt::format("{} {} {}", group_.model.model, name_of(group_.weight_type().format),
+                             group_.seeds.weights),
+        .seed = group_.seeds.weights,
+        .run = [this](std::span<const int32_t> ids,
+                      model::LayerPolicy* policy) { return read_one(ids, policy); },
+        .database = database,
+        .training = training};
+    for (const MethodChoice& method : group_.methods) {
+      if (stop) throw Interrupted{};
+      add_lane(PrefillLane(placed(method, group_), setup, group_.repetitions));
+    }
+  }
+
+  void take(size_t index, bool is_warmup) {
+    SentenceLane& lane = lanes_[index];
+    const auto width = static_cast<size_t>(reader_->width());
+    const auto read = [&](int64_t step, model::LayerPolicy* policy) {
+      const size_t first = static_cast<size_t>(step) * texts_per_step_;
+      const size_t count = std::min(texts_per_step_, lane.texts.size() - first);
+      reader_->read(std::span(std::as_const(lane.texts)).subspan(first, count),
+                    std::span(lane.vectors).subspan(first * width, count * width), policy);
+    };
+    const size_t steps = (lane.texts.size() + texts_per_step_ - 1) / texts_per_step_;
+    lane.turns.take(static_cast<int64_t>(steps), is_warmup, read);
+  }
+
+  // Of each method. Scoring may fit a probe, so that each is scored once.
+  [[nodiscard]] std::vector<Measurement> measurements() const {
+    std::vector<Measurement> all;
+    double first_score = 0;
+    for (const SentenceLane& lane : lanes_) {
+      const SentenceScore score = score_of(lane);
+      all.push_back(measurement_of(lane, score));
+      if (all.size() == 1)
+        first_score = score.value;
+      else
+        compare(lane, first_score - score.value, all.back());
+    }
+    return all;
+  }
+
+ private:
+  [[nodiscard]] Measurement measurement_of(const SentenceLane& lane,
+                                           const SentenceScore& score) const {
+    Measurement out;
+    out.set(kScore, score.value);
+    out.set(kScoreLow, score.interval.low);
+    out.set(kScoreHigh, score.interval.high);
+    out.resolved = resolved();
+    std::vector<int64_t> lengths;
+    for (const sentence::TextTokens& text : lane.texts) lengths.push_back(std::ssize(text.ids));
+    lane.turns.report(
+        lanes_.front().turns,
+        {.config = decoder_.config(), .tokens = lengths, .is_one_a_step = texts_per_step_ == 1},
+        out);
+    out.memory = {{"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
+                  {"process_peak_bytes", peak_resident_bytes()}};
+    return out;
+  }
+
+  [[nodiscard]] std::vector<std::vector<int32_t>> ids_of(
+      const std::vector<std::string>& texts) const {
+    std::vector<std::vector<int32_t>> ids;
+    for (sentence::TextTokens& text : reader_->tokens_of(texts)) ids.push_back(std::move(text.ids));
+    return ids;
+  }
+
+  std::vector<float> read_one(std::span<const int32_t> ids, model::LayerPolicy* policy) {
+    const sentence::TextTokens text = {.ids = {ids.begin(), ids.end()}, .given = std::ssize(ids)};
+    std::vector<float> out(static_cast<size_t>(reader_->width()));
+    reader_->read(std::span(&text, 1), out, policy);
+    return out;
+  }
+
+  void add_lane(PrefillLane turns) {
+    SentenceLane lane{.turns = std::move(turns), .texts = tokens_, .vectors = {}};
+    for (sentence::TextTokens& text : lane.texts) text.ids = lane.turns.method().formed(text.ids);
+    lane.vectors.resize(tokens_.size() * static_cast<size_t>(reader_->width()));
+    lanes_.push_back(std::move(lane));
+  }
+
+  [[nodiscard]] SentenceScore score_of(const SentenceLane& lane) const {
+    return score_sentences(set_, lane.vectors, reader_->width(), group_.seeds.sampling);
+  }
+
+  void compare(const SentenceLane& lane, double loss, Measurement& out) const {
+    const SentenceLane& first = lanes_.front();
+    out.set(kLoss, loss);
+    const auto width = static_cast<size_t>(reader_->width());
+    double sum = 0;
+    for (size_t at = 0; at < lane.vectors.size(); at += width)
+      sum += sentence::cosine(std::span(first.vectors).subspan(at, width),
+                              std::span(lane.vectors).subspan(at, width));
+    out.set(kAgreement, sum / static_cast<double>(set_.texts.size()));
+    const double gain = out.metrics.at(kTextSpeedupName)["value"].get<double>() - 1;
+    if (gain > 0) out.set(kGamma, loss / gain);
+  }
+
+  [[nodiscard]] Json resolved() const {
+    Json all = {{"splits", set_.splits},
+                {"unscored_pairs", set_.unscored},
+                {"cut_texts", cut_},
+                {"texts_a_step", texts_per_step_},
+                {"text_tokens", total_tokens_},
+                {"weight_bytes", decoder_.weight_bytes()},
+                {"weight_format", name_of(decoder_.weight_format())}};
+    if (!set_.choices.empty()) return all;
+    const sentence::EmbedSettings settings = settings_of(group_);
+    all.update({{"pooling", settings.pooling.text()},
+                {"most_tokens", settings.form.most_tokens},
+                {"prompt", settings.form.prompt.before + kTextAlone + settings.form.prompt.after}});
+    return all;
+  }
+
+  const Group& group_;
+  const model::Decoder& decoder_;
+  SentenceSet set_;
+  std::unique_ptr<sentence::TextReader> reader_;
+  size_t texts_per_step_ = 1;
+  std::vector<SentenceLane> lanes_;
+  std::vector<sentence::TextTokens> tokens_;
+  int64_t cut_ = 0, total_tokens_ = 0;
+};
+
+}  // namespace
+
+KindInfo SentencesKind::info() {
+  std::vector<MetricInfo> metrics = {kScore, kScoreLow, kScoreHigh, kLoss, kAgreement, kGamma};
+  for (const auto& more : {prefill_lane_metrics(), prefill_method_metrics()})
+    metrics.insert(metrics.end(), more.begin(), more.end());
+  return {.name = "sentences",
+          .summary =
+              "texts that nothing is generated behind: how well their vectors or likeliest answers "
+              "agree with people, and time per text",
+          .axes = {{.name = "items",
+                    .fallback = 0,
+                    .accepted = Integers{0, int64_t{1} << 24},
+                    .unit = "items",
+                    .help = "pairs or labelled texts of each file, or questions: the first ones; "
+                            "0: all"},
+                   {.name = "pooling",
+                    .fallback = kOfFolder,
+                    .accepted = Words{{kOfFolder, "mean", "cls", "last"}},
+                    .help = "which tokens' states make the vector; as the model's folder says, or "
+                            "else the mean of an encoder's and a decoder's last"},
+                   kPromptAxis,
+                   {.name = "task",
+                    .fallback = "all",
+                    .accepted = Words{mmlu_tasks()},
+                    .help = "of mmlu: a group of subjects, or all of them"},
+                   {.name = "shots",
+                    .fallback = 5,
+                    .accepted = Integers{0, 5},
+                    .unit = "examples",
+                    .help = "of mmlu: worked examples before each question"},
+                   {.name = "database_share",
+                    .fallback = 0.0,
+                    .accepted = Reals{0, 0.9},
+                    .unit = "ratio",
+                    .help = "of the items, set apart for methods that store what they have seen"},
+                   {.name = "training_share",
+                    .fallback = 0.0,
+                    .accepted = Reals{0, 0.9},
+                    .unit = "ratio",
+                    .help = "of the items, set apart for methods that learn before they store"},
+                   {.name = "texts_per_step",
+                    .fallback = 0,
+                    .accepted = Integers{0, 1 << 20},
+                    .unit = "texts",
+                    .help = "that the model computes together; 0: as many as `reprise embed` does. "
+                            "attn_cache reuses maps where all texts of a step hit: take 1"},
+                   {.name = "threshold",
+                    .fallback = 0.0,
+                    .accepted = Reals{0, 2},
+                    .unit = "ratio",
+                    .help = "of attn_cache, instead of its option; 0: its option"}},
+          .metrics = std::move(metrics),
+          .own_methods = prefill_methods(),
+          .own_workloads = sentence_workloads()};
+}
+
+std::string SentencesKind::missing(const MethodChoice& method) const { return missing_for(method); }
+
+void SentencesKind::check(const Group& group) {
+  Problems problems;
+  for (const MethodChoice& method : group.methods)
+    problems.collect([&] { (void)make_prefill_method(placed(method, group)); });
+  problems.collect([&] { (void)set_of(group); });
+  problems.collect([&] {
+    check_text_model(group, bench_.context());
+    if (const auto config = Bench::config(with_model_folder(group));
+        group.workload.name == "mmlu" && !config.has_head)
+      raise("{} has no head that makes logits: mmlu takes a decoder", config.name);
+  });
+  problems.raise_if_any();
+}
+
+MemoryNeed SentencesKind::memory_need(const Group& group) { return memory_of_text_model(group); }
+
+std::vector<Measurement> SentencesKind::measure(const Group& group, const Json& machine,
+                                                const std::atomic<bool>& stop) {
+  AlignedBuffer::reset_peak();
+  bench_.use_calibration(machine);
+  const Group with_folder = with_model_folder(group);
+  const auto tokenizer = load_tokenizer(with_folder.model.model);
+  SentenceRun run(group, bench_.decoder(with_folder), *tokenizer);
+  run.prepare(bench_.context(), stop);
+  for (int64_t r = -group.warmup; r < group.repetitions; ++r)
+    for (size_t m = 0; m < group.methods.size(); ++m) {
+      if (stop) throw Interrupted{};
+      run.take(m, /*is_warmup=*/r < 0);
+    }
+  return run.measurements();
+}
+
+}  // namespace reprise::experiments

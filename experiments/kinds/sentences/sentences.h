@@ -1,0 +1,33 @@
+// Kind "sentences": how well a model's sentence vectors, or its likeliest answers, agree with
+// people, and what a text costs, by each way to run its layers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/tokenizer/tokenizer.h"
+#include "experiments/framework/kind.h"
+#include "experiments/kinds/sentences/sentence_sets.h"
+#include "experiments/kinds/shared/bench.h"
+
+namespace reprise::experiments {
+
+// A point's methods read all texts of the workload in turn, repetition by repetition, as many texts
+// in a step as `reprise embed` puts there. Texts are made into tokens before anything is
+// timed. The score is that of the last repetition's vectors: they are the same each time.
+class SentencesKind : public Kind {
+ public:
+  explicit SentencesKind(const Context& context) : bench_(context) {}
+  static KindInfo info();
+  [[nodiscard]] std::string missing(const MethodChoice& method) const override;
+  void check(const Group& group) override;
+  [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
+  std::vector<Measurement> measure(const Group& group, const Json& machine,
+                                   const std::atomic<bool>& stop) override;
+
+ private:
+  Bench bench_;
+};
+
+}  // namespace reprise::experiments

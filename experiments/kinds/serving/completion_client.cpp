@@ -1,0 +1,169 @@
+#include "experiments/kinds/serving/completion_client.h"
+
+#include <httplib.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/visible.h"
+
+namespace reprise::server {
+namespace {
+
+constexpr double kAtOnce_s = 0.1;
+constexpr const char* kGivenUp = "given up with the run";
+constexpr size_t kLongestErrorBody = 64 << 10;
+
+struct Span {
+  time_t seconds, microseconds;
+};
+Span span(double seconds) {
+  const double whole = std::floor(seconds);
+  return {static_cast<time_t>(whole), static_cast<time_t>((seconds - whole) * 1e6)};
+}
+
+}  // namespace
+
+ServerUrl parse_server_url(const std::string& url) {
+  const auto refuse = [&](const char* what) {
+    raise("\"{}\" {}: give the server as http://HOST:PORT, as in http://127.0.0.1:8000", url, what);
+  };
+  const size_t host = url.starts_with("http://") ? 7 : url.starts_with("https://") ? 8 : 0;
+  if (host == 0) refuse("is no HTTP URL");
+  const size_t slash = url.find('/', host);
+  ServerUrl parsed{.origin = url.substr(0, slash),
+                   .api = slash == std::string::npos ? "" : url.substr(slash)};
+  const std::string authority = parsed.origin.substr(host);
+  if (authority.empty() || authority.front() == ':') refuse("names no host");
+  for (const unsigned char c : url)
+    if (c <= 0x20 || c == 0x7F) refuse("has a space or control character");
+  if (url.find_first_of("?#@", host) != std::string::npos)
+    refuse("has a query, a fragment or a user name");
+  const size_t bracket = authority.rfind(']');  // of an IPv6 address
+  const size_t colon = authority.find(':', bracket == std::string::npos ? 0 : bracket);
+  if (colon != std::string::npos) {
+    const std::string port = authority.substr(colon + 1);
+    if (port.empty() || port.size() > 5 ||
+        port.find_first_not_of("0123456789") != std::string::npos || std::stoi(port) < 1 ||
+        std::stoi(port) > 65535)
+      refuse("has a port that is none (1 to 65535)");
+  }
+  while (parsed.api.ends_with('/')) parsed.api.pop_back();
+  if (!parsed.api.ends_with("/v1")) parsed.api += "/v1";
+  return parsed;
+}
+
+Exchange given_up(double now_s) {
+  Exchange exchange;
+  exchange.end_s = now_s;
+  exchange.error = kGivenUp;
+  return exchange;
+}
+
+struct CompletionClient::State {
+  State(const ServerPlace& where, const experiments::serving::Clock& with_clock)
+      : place(where), url(parse_server_url(where.url)), clock(with_clock), client(url.origin) {
+    const Span connect = span(place.connect_timeout_s), silence = span(place.silence_timeout_s);
+    client.set_connection_timeout(connect.seconds, connect.microseconds);
+    client.set_read_timeout(silence.seconds, silence.microseconds);
+    client.set_write_timeout(silence.seconds, silence.microseconds);
+    client.set_keep_alive(true);
+    client.set_tcp_nodelay(true);
+    client.set_decompress(false);
+    if (!place.api_key.empty()) client.set_bearer_token_auth(place.api_key.c_str());
+  }
+
+  // Why nothing, or not all, was read.
+  [[nodiscard]] std::string transport_error(httplib::Error error, double silent_s, double lasted_s,
+                                            bool is_cancelled) const {
+    if (is_cancelled) return kGivenUp;
+    if (lasted_s >= place.request_timeout_s)
+      return fmt::format("no end within {:g} s", place.request_timeout_s);
+    if (error == httplib::Error::Read && silent_s >= 0.99 * place.silence_timeout_s)
+      return fmt::format("silent for {:g} s", place.silence_timeout_s);
+    if (error == httplib::Error::Read) return "the server closed the connection";
+    return httplib::to_string(error);
+  }
+
+  ServerPlace place;
+  ServerUrl url;
+  const experiments::serving::Clock& clock;
+  httplib::Client client;
+  bool is_kept = false;  // the connection has served a request
+};
+
+CompletionClient::CompletionClient(const ServerPlace& place,
+                                   const experiments::serving::Clock& clock)
+    : state_(std::make_unique<State>(place, clock)) {}
+CompletionClient::~CompletionClient() = default;
+
+Exchange CompletionClient::complete(const std::string& body, const std::atomic<bool>& cancel) {
+  State& s = *state_;
+  Exchange exchange;
+  CompletionStream stream;
+  std::string error_body;
+  double last_s = 0;
+  httplib::Request request;
+  request.method = "POST";
+  request.path = s.url.api + "/completions";
+  request.body = body;
+  request.set_header("Content-Type", "application/json");
+  request.set_header("Accept", "text/event-stream");
+  request.response_handler = [&](const httplib::Response& response) {
+    exchange.status = response.status;
+    last_s = s.clock.now_s();
+    return !cancel;
+  };
+  request.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
+    last_s = s.clock.now_s();
+    if (exchange.status == 200)
+      stream.feed({data, size}, last_s);
+    else if (error_body.size() < kLongestErrorBody)
+      error_body.append(data, size);
+    return !cancel && last_s - exchange.sent_s < s.place.request_timeout_s;
+  };
+  httplib::Response response;
+  httplib::Error error = httplib::Error::Success;
+  if (cancel) return given_up(s.clock.now_s());
+  exchange.sent_s = last_s = s.clock.now_s();
+  bool is_ok = s.client.send(request, response, error);
+  // A server may close a kept connection while a request is on its way to it: nobody has read that.
+  const bool failed_at_once = !is_ok && s.clock.now_s() - exchange.sent_s < kAtOnce_s;
+  if (failed_at_once && s.is_kept && exchange.status == 0 && !cancel) {
+    s.client.stop();
+    is_ok = s.client.send(request, response, error);
+  }
+  s.is_kept = is_ok;
+  exchange.end_s = s.clock.now_s();
+  const bool is_whole = is_ok || stream.is_done();  // closed behind the end: all was said
+  exchange.answer = stream.take();
+  if (exchange.status != 0 && exchange.status != 200)
+    exchange.error = fmt::format("status {}: {}", exchange.status, error_text(error_body));
+  else if (!exchange.answer.fault.empty())
+    exchange.error = exchange.answer.fault;
+  else if (!is_whole)
+    exchange.error =
+        s.transport_error(error, exchange.end_s - last_s, exchange.end_s - exchange.sent_s, cancel);
+  if (!is_ok) close();
+  return exchange;
+}
+
+std::string CompletionClient::models() {
+  State& s = *state_;
+  const auto result = s.client.Get((s.url.api + "/models").c_str());
+  if (!result)
+    raise("{}: {}. Is a server running there?", s.place.url, httplib::to_string(result.error()));
+  if (result->status == 404) return "";
+  if (result->status == 401 || result->status == 403)
+    raise("{}: status {}: {}. It wants another --api-key.", s.place.url, result->status,
+          error_text(result->body));
+  if (result->status != 200)
+    raise("{}{}/models: status {}: {}", s.url.origin, s.url.api, result->status,
+          error_text(result->body));
+  return result->body;
+}
+
+void CompletionClient::close() { state_->client.stop(); }
+void CompletionClient::interrupt() { state_->client.stop(); }
+
+}  // namespace reprise::server

@@ -1,0 +1,190 @@
+#include "experiments/kinds/serving/completion_stream.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/visible.h"
+
+namespace reprise::server {
+namespace {
+
+constexpr size_t kLongestEvent = size_t{16} << 20;
+constexpr size_t kLongestReason = 200;
+constexpr int64_t kMostTokens = int64_t{1} << 20;  // a count above is none
+
+// A count of tokens; -1 where there is none, or something that is no count.
+int64_t count_at(const Json& object, const char* key) {
+  if (!object.is_object()) return -1;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_integer()) return -1;
+  const auto value = found->get<int64_t>();
+  return value >= 0 && value <= kMostTokens ? value : -1;
+}
+
+const Json& member(const Json& object, const char* key) {
+  static const Json none;
+  if (!object.is_object()) return none;
+  const auto found = object.find(key);
+  return found == object.end() ? none : *found;
+}
+
+std::string text_at(const Json& object, const char* key) {
+  const Json& found = member(object, key);
+  return found.is_string() ? found.get<std::string>() : "";
+}
+
+bool are_ids(const Json& list) {
+  return list.is_array() && !list.empty() && std::all_of(list.begin(), list.end(), [](auto& id) {
+           return id.is_number_integer() && id.template get<int64_t>() >= 0 &&
+                  id.template get<int64_t>() <= std::numeric_limits<int32_t>::max();
+         });
+}
+
+// What the running count of an event has reached, of whichever server; -1: it has none.
+int64_t running_count(const Json& event) {
+  const int64_t of_usage = count_at(member(event, "usage"), "completion_tokens");
+  return of_usage >= 0 ? of_usage : count_at(member(event, "timings"), "predicted_n");
+}
+
+std::string reason_of(const Json& error) {
+  const std::string message =
+      error.is_string() ? error.get<std::string>() : text_at(error, "message");
+  return visible((message.empty() ? error.dump(-1, ' ', true) : message).substr(0, kLongestReason),
+                 "");
+}
+
+}  // namespace
+
+void CompletionStream::feed(std::string_view bytes, double time_s) {
+  last_s_ = time_s;
+  while (!bytes.empty() && answer_.fault.empty()) {
+    const size_t end = bytes.find('\n');
+    line_.append(bytes.substr(0, end));
+    if (line_.size() + data_.size() > kLongestEvent) {
+      answer_.fault = "an event of more than 16 MiB";
+      return;
+    }
+    if (end == std::string_view::npos) return;
+    bytes.remove_prefix(end + 1);
+    end_line(time_s);
+  }
+}
+
+void CompletionStream::end_line(double time_s) {
+  std::string_view line = line_;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.empty()) {
+    end_event(time_s);
+  } else if (line.starts_with("data:")) {
+    line.remove_prefix(line.starts_with("data: ") ? 6 : 5);
+    if (has_data_) data_ += '\n';
+    data_ += line;
+    has_data_ = true;
+  }
+  line_.clear();
+}
+
+void CompletionStream::end_event(double time_s) {
+  if (!has_data_) return;
+  if (data_ == "[DONE]") {
+    is_done_ = true;
+  } else {
+    try {
+      read(parse_json(data_, "an event"), time_s);
+    } catch (const Error&) {
+      answer_.fault = "an event that is no JSON";
+    }
+  }
+  data_.clear();
+  has_data_ = false;
+}
+
+void CompletionStream::read(const Json& event, double time_s) {
+  if (const Json& error = member(event, "error"); !error.is_null()) {
+    answer_.fault = reason_of(error);
+    return;
+  }
+  const Json& usage = member(event, "usage");
+  answer_.prompt_tokens = std::max(answer_.prompt_tokens, count_at(usage, "prompt_tokens"));
+  answer_.cached_tokens = std::max(
+      {answer_.cached_tokens, count_at(member(usage, "prompt_tokens_details"), "cached_tokens"),
+       count_at(member(event, "timings"), "cache_n")});
+  const int64_t counted = running_count(event);
+  total_ = std::max(total_, counted);
+  const Json& choices = member(event, "choices");
+  if (choices.is_array() && !choices.empty()) read_choice(choices.front(), counted, time_s);
+}
+
+void CompletionStream::read_choice(const Json& choice, int64_t counted, double time_s) {
+  if (const std::string reason = text_at(choice, "finish_reason"); !reason.empty())
+    answer_.finish_reason = reason;
+  Chunk chunk{.time_s = time_s, .has_text = !text_at(choice, "text").empty()};
+  const Json& ids = member(choice, "token_ids");
+  const Json& tokens = member(member(choice, "logprobs"), "tokens");
+  if (are_ids(ids)) {
+    chunk.tokens = std::ssize(ids);
+    for (const Json& id : ids) answer_.token_ids.push_back(id.get<int32_t>());
+  } else if (counted >= 0) {
+    chunk.tokens = std::max<int64_t>(counted - counted_, 0);
+  } else if (tokens.is_array() && !tokens.empty()) {
+    chunk.tokens = std::ssize(tokens);
+  }
+  counted_ = std::max(counted_, counted);
+  if (chunk.tokens != 0) chunks_.push_back(chunk);
+}
+
+// As many tokens as each event says, one of each that does not.
+std::vector<double> CompletionStream::as_told(const Chunks& chunks) {
+  std::vector<double> times;
+  for (const Chunk& chunk : chunks)
+    times.insert(times.end(), static_cast<size_t>(std::max<int64_t>(chunk.tokens, 1)),
+                 chunk.time_s);
+  return times;
+}
+
+std::vector<double> CompletionStream::token_times() const {
+  Chunks shown;
+  std::copy_if(chunks_.begin(), chunks_.end(), std::back_inserter(shown),
+               [](const Chunk& chunk) { return chunk.tokens > 0 || chunk.has_text; });
+  for (const Chunks* chunks : std::initializer_list<const Chunks*>{&shown, &chunks_})
+    if (std::vector<double> times = as_told(*chunks); total_ < 0 || std::ssize(times) == total_)
+      return times;
+  return spread(shown.empty() ? chunks_ : shown);
+}
+
+std::vector<double> CompletionStream::spread(const Chunks& chunks) const {
+  std::vector<double> times;
+  if (chunks.empty()) return times;
+  const int64_t steps = std::max<int64_t>(total_ - 1, 1), last = std::ssize(chunks) - 1;
+  for (int64_t i = 0; i < total_; ++i)
+    times.push_back(chunks[static_cast<size_t>(i * last / steps)].time_s);
+  return times;
+}
+
+CompletionAnswer CompletionStream::take() {
+  if (answer_.fault.empty() && (!line_.empty() || has_data_)) {
+    // A last event without its blank line: as much as there is of it is read.
+    end_line(last_s_);
+    end_event(last_s_);
+  }
+  answer_.token_s = token_times();
+  if (answer_.token_ids.size() != answer_.token_s.size()) answer_.token_ids.clear();
+  return std::move(answer_);
+}
+
+std::string error_text(const std::string& body) {
+  try {
+    const Json parsed = parse_json(body, "an answer");
+    if (const Json& error = member(parsed, "error"); !error.is_null()) return reason_of(error);
+    if (std::string message = text_at(parsed, "message"); !message.empty())
+      return visible(message.substr(0, kLongestReason), "");
+  } catch (const Error&) {  // said as it stands
+  }
+  return visible(body.substr(0, kLongestReason), "");
+}
+
+}  // namespace reprise::server

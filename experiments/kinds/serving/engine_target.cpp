@@ -1,0 +1,118 @@
+#include "experiments/kinds/serving/engine_target.h"
+
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "core/base/error.h"
+
+namespace reprise::experiments {
+namespace {
+
+using serving::Outcome;
+
+constexpr double kNanosecond = 1e-9;
+
+double seconds(int64_t ns) { return static_cast<double>(ns) * kNanosecond; }
+
+Outcome outcome_of(engine::FinishReason finish) {
+  switch (finish) {
+    case engine::FinishReason::kRefused:
+      return Outcome::kRefused;
+    case engine::FinishReason::kCancelled:
+      return Outcome::kCancelled;
+    case engine::FinishReason::kDeadline:
+      return Outcome::kExpired;
+    default:
+      return Outcome::kServed;
+  }
+}
+
+}  // namespace
+
+bool EngineTarget::flush() {
+  for (const std::string& name : prefixes_) engine_.drop_prefix(name);
+  prefixes_.clear();
+  return engine_.pool().used_blocks() == 0;
+}
+
+void EngineTarget::declare_prefix(const workloads::DeclaredPrefix& prefix) {
+  engine_.declare_prefix(prefix.name, prefix.tokens);
+  prefixes_.push_back(prefix.name);
+}
+
+void EngineTarget::submit(int64_t id, workloads::ServingRequest request, double intended_s) {
+  lengths_[id] = static_cast<int64_t>(request.prompt.size());
+  engine_.submit({.id = id,
+                  .prompt = std::move(request.prompt),
+                  .max_new_tokens = static_cast<int32_t>(request.output_tokens),
+                  .arrival_ns = std::llround(intended_s / kNanosecond)});
+}
+
+void EngineTarget::advance(double until_s, serving::TargetReport& report) {
+  if (!engine_.has_work()) return wait_until(until_s);
+  const engine::StepReport step = engine_.step();
+  add_step(step, report);
+  for (const engine::TokenEvent& event : step.events) add_event(event, report);
+}
+
+void EngineTarget::cancel_all() {
+  for (const auto& [id, length] : lengths_) engine_.cancel(id);
+}
+
+void EngineTarget::add_event(const engine::TokenEvent& event, serving::TargetReport& report) {
+  if (event.request < 0)
+    raise("a prefix cannot be kept: {}. Give more memory to keys and values, or declare less",
+          event.reason);
+  serving::TargetEvent out{.request = event.request, .time_s = seconds(event.time_ns)};
+  if (event.has_token()) {
+    out.tokens = 1;
+    out.token_ids = {event.token};
+    ++lengths_[event.request];
+  }
+  if (event.finish != engine::FinishReason::kNone) {
+    out.is_end = true;
+    out.outcome = outcome_of(event.finish);
+    out.reason = event.reason.empty() && out.outcome != Outcome::kServed ? name_of(event.finish)
+                                                                         : event.reason;
+    out.sent_s = seconds(event.times.submitted);
+    if (event.times.admitted != engine::kNotYet) out.admitted_s = seconds(event.times.admitted);
+    out.cached_tokens = event.cached_tokens;
+    out.preemptions = event.preemptions;
+    lengths_.erase(event.request);
+  }
+  report.events.push_back(std::move(out));
+}
+
+void EngineTarget::add_step(const engine::StepReport& step, serving::TargetReport& report) {
+  if (step.batch == 0) return;  // it told of ends alone
+  serving::StepEntry entry{.start_s = seconds(step.start_ns),
+                           .end_s = seconds(step.end_ns),
+                           .prefill_tokens = step.prefill_tokens,
+                           .decode_tokens = step.decode_tokens,
+                           .batch = step.batch,
+                           .waiting = step.waiting,
+                           .preempted = step.preempted,
+                           .kv_bytes = step.peak_kv_bytes,
+                           .scheduling_s = seconds(step.scheduling_ns),
+                           .shared_tokens = step.shared_tokens,
+                           .repeated_tokens = step.repeated_tokens};
+  // A token but the first was drawn from a row that saw all tokens before it.
+  for (const engine::TokenEvent& event : step.events)
+    if (event.has_token() && event.index > 0) entry.context_tokens += lengths_.at(event.request);
+  report.steps.push_back(entry);
+}
+
+void EngineTarget::wait_until(double until_s) const {
+  if (virtual_clock_ != nullptr) {
+    // Beyond rounding: it has to arrive.
+    const int64_t until_ns = static_cast<int64_t>(std::ceil(until_s / kNanosecond)) + 1;
+    return virtual_clock_->advance_to(until_ns);
+  }
+  // A sleep may end late: the last of it is spent awake.
+  constexpr double kAwakeS = 200e-6;
+  for (double left = until_s - clock_.now_s(); left > 0; left = until_s - clock_.now_s())
+    if (left > kAwakeS) std::this_thread::sleep_for(std::chrono::duration<double>(left - kAwakeS));
+}
+
+}  // namespace reprise::experiments

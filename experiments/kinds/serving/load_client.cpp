@@ -1,0 +1,293 @@
+#include "experiments/kinds/serving/load_client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/base/visible.h"
+
+namespace reprise::server {
+namespace {
+
+namespace serving = experiments::serving;
+using serving::Outcome;
+using serving::TargetEvent;
+
+// An idle connection is closed after so long: servers that give each a thread have it back.
+constexpr std::chrono::seconds kIdle{2};
+
+struct Job {
+  int64_t id = 0;
+  workloads::ServingRequest request;
+  bool is_prefix = false;
+};
+
+// A server may put one token before those that it is sent; one that reads others, or fewer, was not
+// asked what is being measured.
+std::string prompt_fault(const Job& job, const CompletionAnswer& answer) {
+  const int64_t sent = std::ssize(job.request.prompt);
+  if (answer.prompt_tokens < 0 || answer.prompt_tokens == sent || answer.prompt_tokens == sent + 1)
+    return "";
+  return fmt::format("the server counts {} tokens in a prompt of {}", answer.prompt_tokens, sent);
+}
+
+// What a server made of a request, as events: its tokens, then its end.
+std::vector<TargetEvent> events_of(const Job& job, Exchange exchange, bool sends_text,
+                                   bool is_cancelled) {
+  std::vector<TargetEvent> events;
+  CompletionAnswer& answer = exchange.answer;
+  if (exchange.error.empty() && !sends_text) exchange.error = prompt_fault(job, answer);
+  const auto came = std::ssize(answer.token_s);
+  const int64_t wanted = job.request.output_tokens;
+  if (exchange.error.empty() && came != wanted)
+    exchange.error = came < wanted
+                         ? fmt::format("ended before its last token (finish_reason \"{}\")",
+                                       visible(answer.finish_reason.substr(0, 100), ""))
+                         : "more tokens than were asked for";
+  for (int64_t i = 0; i < std::min<int64_t>(came, wanted); ++i) {
+    TargetEvent& event = events.emplace_back(TargetEvent{
+        .request = job.id, .time_s = answer.token_s[static_cast<size_t>(i)], .tokens = 1});
+    if (!answer.token_ids.empty()) event.token_ids = {answer.token_ids[static_cast<size_t>(i)]};
+  }
+  TargetEvent end{.request = job.id, .time_s = exchange.end_s, .is_end = true};
+  if (!exchange.error.empty()) {
+    end.outcome = is_cancelled ? Outcome::kCancelled : Outcome::kFailed;
+    end.reason = exchange.error;
+  }
+  end.sent_s = exchange.sent_s;
+  end.prompt_tokens = answer.prompt_tokens;
+  const int64_t prompt =
+      answer.prompt_tokens >= 0 ? answer.prompt_tokens : std::ssize(job.request.prompt);
+  if (answer.cached_tokens >= 0) end.cached_tokens = std::min(answer.cached_tokens, prompt);
+  events.push_back(std::move(end));
+  return events;
+}
+
+class ServerTarget final : public serving::Target {
+ public:
+  ServerTarget(const LoadOptions& options, const ServerFacts& facts, const serving::Clock& clock)
+      : options_(options), facts_(facts), clock_(clock) {}
+  ~ServerTarget() override {
+    cancel_all();
+    {
+      const std::lock_guard lock(mutex_);
+      is_ending_ = true;
+      for (const auto& worker : workers_) worker->wake.notify_one();
+    }
+    for (const auto& worker : workers_) worker->thread.join();
+  }
+
+  bool flush() override { return false; }
+  void declare_prefix(const workloads::DeclaredPrefix& prefix) override {
+    start({.request = {.prompt = prefix.tokens, .output_tokens = 1}, .is_prefix = true});
+  }
+  void submit(int64_t id, workloads::ServingRequest request, double) override {
+    start({.id = id, .request = std::move(request)});
+  }
+  void advance(double until_s, serving::TargetReport& report) override {
+    std::unique_lock lock(mutex_);
+    const bool had_work = under_way_ > 0;  // whose end, without an event of a prefix, is news too
+    const auto has_news = [&] {
+      return !events_.empty() || !prefix_error_.empty() || (had_work && under_way_ == 0);
+    };
+    const std::chrono::duration<double> wait(until_s - clock_.now_s());
+    if (wait.count() > 0) news_.wait_for(lock, wait, has_news);
+    if (!prefix_error_.empty())
+      raise("{}: a prefix could not be computed: {}", options_.place.url,
+            std::exchange(prefix_error_, ""));
+    std::move(events_.begin(), events_.end(), std::back_inserter(report.events));
+    events_.clear();
+  }
+  [[nodiscard]] bool has_work() const override {
+    const std::lock_guard lock(mutex_);
+    return under_way_ > 0 || !events_.empty();
+  }
+  void cancel_all() override {
+    const std::lock_guard lock(mutex_);
+    is_cancelled_ = under_way_ > 0;
+    for (const Job& job : queue_) finish(job, given_up(clock_.now_s()));
+    queue_.clear();
+    for (const auto& worker : workers_)
+      if (worker->job) worker->client.interrupt();
+  }
+
+ private:
+  struct Worker {
+    Worker(const ServerPlace& place, const serving::Clock& clock) : client(place, clock) {}
+    CompletionClient client;
+    std::optional<Job> job;        // guarded by mutex_
+    std::condition_variable wake;  // a job has come, or the end
+    std::thread thread;
+  };
+
+  void start(Job job) {
+    const std::lock_guard lock(mutex_);
+    ++under_way_;
+    if (!idle_.empty()) {
+      // The one that was busy last: of many connections few stay open.
+      Worker* worker = idle_.back();
+      idle_.pop_back();
+      worker->job = std::move(job);
+      worker->wake.notify_one();
+    } else if (std::ssize(workers_) < options_.most_connections) {
+      start_worker(std::move(job));
+    } else {
+      queue_.push_back(std::move(job));
+    }
+  }
+
+  // mutex_ is held. Where the system gives no more threads, the job waits for one that is there.
+  void start_worker(Job job) {
+    Worker& worker = *workers_.emplace_back(std::make_unique<Worker>(options_.place, clock_));
+    worker.job = std::move(job);
+    try {
+      worker.thread = std::thread([this, &worker] { work(worker); });
+    } catch (const std::system_error& error) {
+      queue_.push_back(std::move(*worker.job));
+      workers_.pop_back();
+      if (!workers_.empty()) return;
+      queue_.clear();
+      --under_way_;
+      raise("the system starts no thread for a request: {}", error.what());
+    }
+  }
+
+  void work(Worker& worker) {
+    std::unique_lock lock(mutex_);
+    while (wait_for_job(worker, lock)) {
+      const Job& job = *worker.job;  // its owner is this thread until it is reset
+      lock.unlock();
+      Exchange exchange = worker.client.complete(
+          completion_body(options_, facts_, job.request.prompt, job.request.output_tokens),
+          is_cancelled_);
+      lock.lock();
+      finish(job, std::move(exchange));
+      worker.job.reset();
+      if (!queue_.empty()) {
+        worker.job = std::move(queue_.front());
+        queue_.pop_front();
+      } else {
+        idle_.push_back(&worker);
+      }
+    }
+  }
+
+  // False: there will be none any more.
+  bool wait_for_job(Worker& worker, std::unique_lock<std::mutex>& lock) {
+    const auto is_called = [&] { return worker.job || is_ending_; };
+    if (!worker.wake.wait_for(lock, kIdle, is_called)) {
+      worker.client.close();
+      worker.wake.wait(lock, is_called);
+    }
+    return worker.job.has_value();
+  }
+
+  // mutex_ is held.
+  void finish(const Job& job, Exchange exchange) {
+    if (job.is_prefix) {
+      if (!exchange.error.empty() && !is_cancelled_) prefix_error_ = exchange.error;
+    } else {
+      std::vector<TargetEvent> events =
+          events_of(job, std::move(exchange), options_.sends_text, is_cancelled_);
+      std::move(events.begin(), events.end(), std::back_inserter(events_));
+    }
+    if (--under_way_ == 0) is_cancelled_ = false;
+    news_.notify_one();
+  }
+
+  const LoadOptions options_;
+  const ServerFacts facts_;
+  const serving::Clock& clock_;
+  mutable std::mutex mutex_;
+  std::condition_variable news_;
+  std::atomic<bool> is_cancelled_ = false;
+  // All guarded by mutex_.
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<Worker*> idle_;
+  std::deque<Job> queue_;
+  std::vector<TargetEvent> events_;
+  std::string prefix_error_;
+  int64_t under_way_ = 0;
+  bool is_ending_ = false;
+};
+
+std::string quoted(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// "data[0].id" of the list of models; "" where there is none.
+std::string first_model(const std::string& body) {
+  if (body.empty()) return "";
+  const Json list = parse_json(body, "the list of models");
+  if (!list.is_object() || !list.contains("data") || !list["data"].is_array()) return "";
+  for (const Json& model : list["data"])
+    if (model.is_object() && model.contains("id") && model["id"].is_string())
+      return model["id"].get<std::string>();
+  return "";
+}
+
+}  // namespace
+
+std::string completion_body(const LoadOptions& options, const ServerFacts& facts,
+                            const std::vector<int32_t>& prompt, int64_t output_tokens) {
+  const std::string text = options.sends_text
+                               ? quoted(options.tokenizer->decode(prompt, {.skip_special = false}))
+                               : fmt::format("[{}]", fmt::join(prompt, ","));
+  std::string body =
+      fmt::format(R"({{"model":{},"prompt":{},"max_tokens":{},"temperature":0,"stream":true)",
+                  quoted(facts.model), text, output_tokens);
+  if (facts.takes_extensions)
+    body += R"(,"ignore_eos":true,"return_token_ids":true,"timings_per_token":true,)"
+            R"("stream_options":{"include_usage":true,"continuous_usage_stats":true})";
+  return body + "}";
+}
+
+ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& prompt,
+                       const serving::Clock& clock) {
+  if (options.sends_text && !options.tokenizer)
+    raise("prompts can be sent as text only of a model that has a tokenizer");
+  CompletionClient client(options.place, clock);
+  const std::string& url = options.place.url;
+  ServerFacts facts{.model = options.model};
+  const std::string models = client.models();
+  if (facts.model.empty()) facts.model = first_model(models);
+  if (facts.model.empty()) raise("{}: it lists no model. Name one with --model.", url);
+  const std::atomic<bool> cancel = false;
+  const auto ask = [&] {
+    return client.complete(completion_body(options, facts, prompt, 1), cancel);
+  };
+  Exchange exchange = ask();
+  if (exchange.status == 400 || exchange.status == 422) {
+    facts.takes_extensions = false;
+    exchange = ask();
+  }
+  if (!exchange.error.empty())
+    raise("{}: a request for one token after a prompt of {} tokens: {}.{}", url, prompt.size(),
+          exchange.error,
+          exchange.status == 400 || exchange.status == 422
+              ? options.sends_text ? "" : " A server that takes no token ids gets text by --text."
+              : "");
+  if (exchange.answer.token_s.empty())
+    raise("{}: it answered a request for one token without any (finish_reason \"{}\")", url,
+          visible(exchange.answer.finish_reason.substr(0, 100), ""));
+  facts.tells_cached_tokens = exchange.answer.cached_tokens >= 0;
+  return facts;
+}
+
+std::unique_ptr<serving::Target> make_server_target(const LoadOptions& options,
+                                                    const ServerFacts& facts,
+                                                    const serving::Clock& clock) {
+  return std::make_unique<ServerTarget>(options, facts, clock);
+}
+
+}  // namespace reprise::server

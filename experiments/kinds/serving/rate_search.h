@@ -1,0 +1,27 @@
+// The highest rate at which a method keeps the group's service level.
+#pragma once
+
+#include <atomic>
+
+#include "experiments/framework/kind.h"
+#include "experiments/kinds/shared/bench.h"
+#include "workloads/serving/request_source.h"
+
+namespace reprise::experiments {
+
+[[nodiscard]] std::vector<Axis> rate_search_axes();
+[[nodiscard]] std::vector<MetricInfo> rate_search_metrics();
+
+// Whether the group asks for a search instead of one run at rate_rps, where a search begins.
+[[nodiscard]] bool searches_rate(const Group& group);
+// Throws Error for a search without a service level, or of arrivals that have no one rate.
+void check_rate_search(const Group& group);
+
+// Searches as experiments/serving/search.h says; trial n of a rate draws its arrivals by seed + n.
+// What is measured is the last run at the highest rate that passed, or at the lowest that was tried
+// where none did. Throws Interrupted when `stop` is raised.
+[[nodiscard]] Measurement search_rate(const Group& group, const MethodChoice& method,
+                                      const workloads::RequestSource& source, Bench& bench,
+                                      const Json& machine, const std::atomic<bool>& stop);
+
+}  // namespace reprise::experiments

@@ -1,0 +1,167 @@
+#include "experiments/kinds/serving/service.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "experiments/framework/shared_info.h"
+#include "experiments/kinds/serving/serving_axes.h"
+#include "experiments/kinds/serving/serving_steps.h"
+#include "experiments/kinds/shared/module_folder.h"
+#include "experiments/serving/metrics.h"
+#include "methods/registry.h"
+
+namespace reprise::experiments {
+namespace {
+
+using workloads::RequestSource;
+using workloads::ServingRequest;
+
+const MetricInfo kPrimeMs = {"prime_ms", "ms",
+                             "computing the declared prefixes, once, before the first request"};
+const MetricInfo kWholeS = {"whole_s", "s",
+                            "from the first prefix to the last token: prime_ms and duration_s"};
+const MetricInfo kReplayS = {"replay_s", "s",
+                             "of real time that a run of modelled steps took, drawing requests and "
+                             "checks included"};
+const MetricInfo kReplayUs = {"replay_request_us", "us", "the same, over the requests that ended"};
+
+class VirtualServingClock final : public serving::Clock {
+ public:
+  explicit VirtualServingClock(std::shared_ptr<const engine::VirtualClock> clock)
+      : clock_(std::move(clock)) {}
+  [[nodiscard]] double now_s() const override {
+    return static_cast<double>(clock_->now_ns()) * 1e-9;
+  }
+
+ private:
+  std::shared_ptr<const engine::VirtualClock> clock_;
+};
+
+std::unique_ptr<const serving::Clock> clock_of(
+    const std::shared_ptr<engine::VirtualClock>& virtual_clock) {
+  if (virtual_clock != nullptr) return std::make_unique<VirtualServingClock>(virtual_clock);
+  return std::make_unique<serving::SteadyClock>();
+}
+
+// What the method promises to find of a request's prompt.
+serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::ReusePromise& promise,
+                               const std::vector<workloads::DeclaredPrefix>& announced) {
+  const int64_t most = std::ssize(request.prompt) - 1;  // the last token is always computed
+  serving::ReuseBounds bounds;
+  if (promise.declared && request.prefix >= 0 && !announced.empty())
+    bounds.least = bounds.most =
+        std::min<int64_t>(most, std::ssize(announced[static_cast<size_t>(request.prefix)].tokens));
+  if (promise.found) bounds.most = std::max(bounds.most, std::min(most, request.shared_tokens));
+  return bounds;
+}
+
+// A backlog below a few batches may be no more than a burst; half of a short run's requests are
+// none. Runs of fewer than five windows of the least size are soon over and go on to their end.
+serving::GrowthRule growth_rule(int64_t requests, int64_t max_batch) {
+  constexpr int64_t kLeastWindow = 16;
+  const serving::GrowthRule usual;
+  return {
+      .window_arrivals = std::clamp<int64_t>(requests / 10, kLeastWindow, usual.window_arrivals),
+      .least_backlog = std::min(4 * max_batch, requests / 2)};
+}
+
+}  // namespace
+
+Extent extent_of(const RequestSource& source) {
+  Extent extent;
+  for (int64_t i = 0; i < source.size(); ++i) {
+    const RequestSource::Lengths lengths = source.lengths(i);
+    extent.longest = std::max(extent.longest, lengths.prompt + lengths.output);
+  }
+  for (const workloads::DeclaredPrefix& prefix : source.prefixes()) {
+    extent.prefix_tokens += std::ssize(prefix.tokens);
+    ++extent.prefixes;
+  }
+  return extent;
+}
+
+serving::RunOptions run_options_of(const Group& group, const RequestSource& source,
+                                   const model::ModelConfig& config) {
+  return {.warmup = serving::unrelated_requests(
+              source, group.warmup, static_cast<int32_t>(config.vocab), group.seeds.prompts),
+          .rules = validity_rules_of(group),
+          .growth = growth_rule(source.size(), group.axis("max_batch")),
+          .most_drain_s = group.real_axis("most_drain_s"),
+          // Of modelled steps a run may have a million requests, and its tokens mean nothing.
+          .keeps_gaps = !step_times_of(group)};
+}
+
+std::vector<MetricInfo> service_metrics() { return {kPrimeMs, kWholeS, kReplayS, kReplayUs}; }
+
+Service::Service(const Group& group, const MethodChoice& method, const RequestSource& source,
+                 Bench& bench)
+    : group_(group),
+      source_(source),
+      config_(Bench::config(group)),
+      virtual_clock_(step_times_of(group) ? std::make_shared<engine::VirtualClock>() : nullptr),
+      clock_(clock_of(virtual_clock_)),
+      decoder_(virtual_clock_ != nullptr ? nullptr : &bench.decoder(group)),
+      swap_folder_(make_module_folder()),
+      engine_(make_engine(method, bench)),
+      target_(*engine_, *clock_, virtual_clock_.get()) {}
+
+std::unique_ptr<engine::Engine> Service::make_engine(const MethodChoice& method,
+                                                     Bench& bench) const {
+  const Extent extent = extent_of(source_);
+  engine::EngineOptions options = engine_options_of(group_);
+  options.swap.folder = *swap_folder_;
+  options.limits.max_sequence_tokens = static_cast<int32_t>(extent.longest);
+  options.limits.prefix_tokens = static_cast<int32_t>(extent.prefix_tokens);
+  options.limits.prefixes = static_cast<int32_t>(std::max<int64_t>(1, extent.prefixes));
+  auto reuse = methods::make_method(method.name, method.options, {.config = &config_});
+  if (virtual_clock_ == nullptr)
+    return std::make_unique<engine::Engine>(bench.context(), bench.decoder(group_),
+                                            std::move(reuse), options);
+  options.clock_ns = [clock = virtual_clock_] { return clock->now_ns(); };
+  return std::make_unique<engine::Engine>(
+      bench.context(),
+      std::make_unique<engine::StepTimeModel>(config_, *step_times_of(group_), virtual_clock_),
+      std::move(reuse), options);
+}
+
+serving::RunResult Service::run(const std::atomic<bool>& stop) {
+  std::vector<workloads::DeclaredPrefix> announced;
+  if (declares_prefixes(group_)) announced = source_.prefixes();
+  const reuse::ReusePromise promise = engine_->method().promise();
+  serving::RunOptions options = run_options_of(group_, source_, config_);
+  // The engine takes requests between two steps: a late one tells of its load, not of ours.
+  options.rules.most_late_share = 1;
+  options.primes = !announced.empty();
+  options.reuse = [&](const ServingRequest& r) { return bounds_of(r, promise, announced); };
+  options.stop = &stop;
+  const serving::SteadyClock real;
+  const double begin_s = real.now_s();
+  serving::RunResult result =
+      serving::run(target_, source_, schedule_of(group_, source_), options, *clock_);
+  run_s_ = real.now_s() - begin_s;
+  return result;
+}
+
+Measurement Service::measurement(const serving::RunResult& result, const Json& machine) {
+  serving::MetricOptions options{.slo = slo_of(group_),
+                                 .is_open_loop = group_.word_axis("arrivals") != "closed"};
+  // Of modelled steps a run may have a million requests, and its latencies are no measurements.
+  if (decoder_ == nullptr) options.most_samples = 0;
+  Measurement out = serving::measure(result, options);
+  out.set(kPrimeMs, result.prime_s * 1e3);
+  out.set(kWholeS, result.prime_s + serving::duration_s(result.log));
+  // What this machine could do says nothing of modelled steps.
+  add_step_times(config_, group_, decoder_ != nullptr ? machine : Json::object(), result.log, out);
+  if (decoder_ == nullptr) {
+    out.set(kReplayS, run_s_);
+    out.set(kReplayUs,
+            run_s_ * 1e6 / static_cast<double>(std::max<size_t>(1, result.log.requests.size())));
+  }
+  out.resolved.update(decoder_ != nullptr ? resolved_settings(*engine_, *decoder_)
+                                          : resolved_settings(*engine_, config_, 0));
+  out.resolved["repetitions"] = 1;
+  out.memory = memory_of(*engine_);
+  return out;
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,60 @@
+// One method's run: an engine for a source's requests, and the clock that it is served by.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+
+#include "core/engine/engine.h"
+#include "core/engine/step_time_model.h"
+#include "experiments/framework/kind.h"
+#include "experiments/kinds/serving/engine_target.h"
+#include "experiments/kinds/shared/bench.h"
+#include "experiments/serving/run.h"
+#include "workloads/serving/request_source.h"
+
+namespace reprise::experiments {
+
+// What a request may need, of all of them.
+struct Extent {
+  int64_t longest = 0;        // prompt and output
+  int64_t prefix_tokens = 0;  // of all prefixes
+  int64_t prefixes = 0;
+};
+[[nodiscard]] Extent extent_of(const workloads::RequestSource& source);
+
+// What of a run does not depend on who serves.
+[[nodiscard]] serving::RunOptions run_options_of(const Group& group,
+                                                 const workloads::RequestSource& source,
+                                                 const model::ModelConfig& config);
+
+[[nodiscard]] std::vector<MetricInfo> service_metrics();
+
+// The network computes, in real time; or each step takes the time that the group's model of it
+// says, on a clock of its own, and no model is loaded (serving_axes.h).
+class Service {
+ public:
+  // What it gets must outlive it.
+  Service(const Group& group, const MethodChoice& method, const workloads::RequestSource& source,
+          Bench& bench);
+
+  [[nodiscard]] serving::RunResult run(const std::atomic<bool>& stop);
+  [[nodiscard]] Measurement measurement(const serving::RunResult& result, const Json& machine);
+
+ private:
+  [[nodiscard]] std::unique_ptr<engine::Engine> make_engine(const MethodChoice& method,
+                                                            Bench& bench) const;
+
+  const Group& group_;
+  const workloads::RequestSource& source_;
+  const model::ModelConfig config_;
+  const std::shared_ptr<engine::VirtualClock> virtual_clock_;  // null: real time
+  const std::unique_ptr<const serving::Clock> clock_;
+  const model::Decoder* decoder_ = nullptr;  // null: steps are modelled
+  std::shared_ptr<const std::filesystem::path> swap_folder_;
+  std::unique_ptr<engine::Engine> engine_;
+  EngineTarget target_;
+  double run_s_ = 0;  // in real time
+};
+
+}  // namespace reprise::experiments

@@ -1,0 +1,168 @@
+#include "experiments/kinds/serving/serving.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/problems.h"
+#include "core/device/buffer.h"
+#include "core/device/memory.h"
+#include "experiments/framework/shared_info.h"
+#include "experiments/kinds/serving/rate_search.h"
+#include "experiments/kinds/serving/service.h"
+#include "experiments/kinds/serving/serving_agreement.h"
+#include "experiments/kinds/serving/serving_axes.h"
+#include "experiments/kinds/serving/serving_steps.h"
+#include "experiments/kinds/shared/costs.h"
+#include "experiments/serving/metrics.h"
+#include "experiments/serving/run.h"
+#include "methods/registry.h"
+
+namespace reprise::experiments {
+namespace {
+
+using workloads::RequestSource;
+
+const MetricInfo kThroughputSpeedup = {
+    "throughput_speedup", "ratio",
+    "this method's served requests a second over the first one's, repetition by repetition"};
+
+// 0 where it lasted no time.
+double throughput_rps(const Measurement& measured) {
+  const auto rate = measured.metrics.find(serving::kThroughputRps.name);
+  return rate != measured.metrics.end() ? rate->at("value").get<double>() : 0;
+}
+
+void add_rates(const std::vector<double>& rates, const std::vector<double>& first,
+               Measurement& out) {
+  out.resolved["repetitions"] = rates.size();
+  std::vector<double> speedups;
+  for (size_t r = 0; r < rates.size(); ++r)
+    if (first[r] > 0) speedups.push_back(rates[r] / first[r]);
+  out.sample(kThroughputSpeedup, speedups);
+}
+
+void check_methods(const Group& group) {
+  Problems problems;
+  for (const MethodChoice& method : group.methods)
+    problems.collect([&] { (void)methods::make_method(method.name, method.options); });
+  problems.raise_if_any();
+}
+
+}  // namespace
+
+KindInfo ServingKind::info() {
+  KindInfo info{.name = "serving",
+                .summary =
+                    "requests at their times under continuous batching: latencies, rates, "
+                    "memory, and whether the run may be reported",
+                .axes = serving_axes(),
+                .metrics = serving::serving_metrics(),
+                .own_workloads = serving_workloads()};
+  for (Axis& axis : rate_search_axes()) info.axes.push_back(std::move(axis));
+  info.axes.push_back(judged_partings_axis());
+  info.metrics.push_back(kThroughputSpeedup);
+  for (const auto& part :
+       {agreement_metrics(), service_metrics(), step_metrics(), rate_search_metrics()})
+    info.metrics.insert(info.metrics.end(), part.begin(), part.end());
+  return info;
+}
+
+void ServingKind::check(const Group& group) {
+  Problems problems;
+  // Of modelled steps the shape is enough.
+  if (!step_times_of(group)) problems.collect([&] { bench_.check_model(group); });
+  problems.collect([&] { check_step_times(group); });
+  problems.collect([&] { check_rate_search(group); });
+  problems.collect([&] { check_methods(group); });
+  problems.collect([&] {
+    const RequestSource& requests = source(group);
+    (void)schedule_of(group, requests);
+    if (!group.model.random_weights)
+      check_positions(Bench::config(group), extent_of(requests).longest);
+  });
+  problems.raise_if_any();
+}
+
+MemoryNeed ServingKind::memory_need(const Group& group) {
+  if (step_times_of(group)) return {};
+  const Extent extent = extent_of(source(group));
+  const model::ModelConfig config = Bench::config(group);
+  int64_t tokens = group.axis("max_batch") * extent.longest + extent.prefix_tokens;
+  if (const int64_t budget = kv_budget_bytes(group); budget > 0)
+    tokens = std::min(tokens, budget / kv_bytes_per_token(config, group.kv_dtype));
+  return memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
+}
+
+const RequestSource& ServingKind::source(const Group& group) {
+  if (std::string key = source_key(group); source_ == nullptr || made_from_ != key) {
+    source_ = request_source_of(group, Bench::config(group).vocab);
+    made_from_ = std::move(key);
+  }
+  return *source_;
+}
+
+serving::ServingPlan ServingKind::plan(const Group& group) {
+  (void)source(group);
+  serving::ServingPlan plan{.source = source_,
+                            .schedule = schedule_of(group, *source_),
+                            .options = run_options_of(group, *source_, Bench::config(group))};
+  try {
+    plan.tokenizer = load_tokenizer(resolve_model(group.model.model));
+  } catch (const Error&) {  // a model of random weights need not have one
+  }
+  return plan;
+}
+
+std::vector<Measurement> ServingKind::measure(const Group& group, const Json& machine,
+                                              const std::atomic<bool>& stop) {
+  bench_.use_calibration(machine);
+  return searches_rate(group) ? search_each(group, machine, stop) : run_each(group, machine, stop);
+}
+
+std::vector<Measurement> ServingKind::search_each(const Group& group, const Json& machine,
+                                                  const std::atomic<bool>& stop) {
+  const RequestSource& requests = source(group);
+  std::vector<Measurement> measurements;
+  for (const MethodChoice& method : group.methods) {
+    if (stop) throw Interrupted{};
+    AlignedBuffer::reset_peak();
+    measurements.push_back(search_rate(group, method, requests, bench_, machine, stop));
+  }
+  return measurements;
+}
+
+// Methods take turns, another one first each time; a measurement is of a method's first turn, but
+// for how its rate compares.
+std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& machine,
+                                               const std::atomic<bool>& stop) {
+  const RequestSource& requests = source(group);
+  std::vector<Measurement> measurements;
+  std::vector<std::vector<double>> rates(group.methods.size());
+  std::vector<std::vector<Parting>> partings(group.methods.size());
+  serving::RequestLog first;
+  for (int64_t repetition = 0; repetition < group.repetitions; ++repetition) {
+    for (size_t turn = 0; turn < group.methods.size(); ++turn) {
+      const size_t m = (turn + static_cast<size_t>(repetition)) % group.methods.size();
+      if (stop) throw Interrupted{};
+      AlignedBuffer::reset_peak();
+      Service service(group, group.methods[m], requests, bench_);
+      serving::RunResult result = service.run(stop);
+      Measurement measured = service.measurement(result, machine);
+      rates[m].push_back(throughput_rps(measured));
+      if (repetition > 0) continue;
+      measurements.push_back(std::move(measured));
+      if (step_times_of(group)) continue;  // its tokens mean nothing
+      if (m == 0) first = std::move(result.log);
+      partings[m] = add_agreement(m == 0 ? first : result.log, first, measurements.back());
+    }
+  }
+  GroupTies ties(bench_, group, static_cast<int32_t>(group.axis("prefill_chunk")));
+  for (size_t m = 0; m < measurements.size(); ++m) {
+    add_rates(rates[m], rates[0], measurements[m]);
+    add_judgement(ties, group, requests, first, std::move(partings[m]), measurements[m]);
+  }
+  return measurements;
+}
+
+}  // namespace reprise::experiments

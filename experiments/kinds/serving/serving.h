@@ -1,0 +1,42 @@
+// Kind "serving": requests that come when they come, served by one engine under one scheduler
+// whatever the method.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "experiments/framework/kind.h"
+#include "experiments/kinds/shared/bench.h"
+#include "experiments/serving/plan.h"
+#include "workloads/serving/request_source.h"
+
+namespace reprise::experiments {
+
+// A point is one run of experiments/serving: flush, warm up, declare the workload's prefixes and
+// wait until they are computed, then requests at their times, drawn before the run. Methods run one
+// after another, repetition by repetition; all see the same requests at the same times. Sampling is
+// greedy, and nothing stops a request before its tokens are there.
+class ServingKind : public Kind, public serving::PlansServing {
+ public:
+  explicit ServingKind(const Context& context) : bench_(context) {}
+  static KindInfo info();
+  void check(const Group& group) override;
+  [[nodiscard]] MemoryNeed memory_need(const Group& group) override;
+  std::vector<Measurement> measure(const Group& group, const Json& machine,
+                                   const std::atomic<bool>& stop) override;
+  [[nodiscard]] serving::ServingPlan plan(const Group& group) override;
+
+ private:
+  std::vector<Measurement> search_each(const Group& group, const Json& machine,
+                                       const std::atomic<bool>& stop);
+  std::vector<Measurement> run_each(const Group& group, const Json& machine,
+                                    const std::atomic<bool>& stop);
+  // Made once for what it is made from.
+  const workloads::RequestSource& source(const Group& group);
+
+  Bench bench_;
+  std::string made_from_;
+  std::shared_ptr<const workloads::RequestSource> source_;
+};
+
+}  // namespace reprise::experiments

@@ -1,0 +1,86 @@
+#include "experiments/kinds/serving/serving_steps.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "experiments/kinds/shared/costs.h"
+
+namespace reprise::experiments {
+namespace {
+
+const MetricInfo kStepsS = {"steps_s", "s", "that the engine's steps took together"};
+const MetricInfo kStepsLimitS = {
+    "steps_limit_s", "s",
+    "that they take at least: products at the machine's rates, then attention of decoding "
+    "sequences by this method's plan, whichever is longer of its products and its reads: each "
+    "block once at the DRAM's rate, and again at the L3's"};
+const MetricInfo kStepsDramLimitS = {"steps_dram_limit_s", "s",
+                                     "the same, if nothing were left in a cache for a second read"};
+const MetricInfo kStepsLimitRatio = {"steps_limit_ratio", "ratio", "the same over their time"};
+const MetricInfo kSchedulingRatio = {
+    "scheduling_ratio", "ratio",
+    "of the steps' time, that of everything but the model's arithmetic"};
+
+struct Rates {
+  double flop_s = 0, dram_bytes_s = 0, l3_bytes_s = 0;
+};
+
+Rates rates_of(const Json& machine, DType dtype) {
+  // An empty set is in every cache.
+  return {.flop_s = gflop_limit(machine, dtype) * 1e9,
+          .dram_bytes_s = dram_limit(machine) * 1e9,
+          .l3_bytes_s = memory_limit(machine, 0).gb_s * 1e9};
+}
+
+// Of a step's matrix products, all rows together.
+double products_s(const serving::StepEntry& step, const model::ModelConfig& config,
+                  const WeightType& type, const Rates& rates) {
+  const double flop =
+      product_flop(config, step.prefill_tokens + step.decode_tokens, step.decode_tokens);
+  // Of experts none is counted: which a step's rows were routed to is not known here.
+  const auto weights = static_cast<double>(streamed_weight_bytes(config, type, 0));
+  return std::max(flop / rates.flop_s, weights / rates.dram_bytes_s);
+}
+
+// Of the attention of its decoding sequences. `again_bytes_s`: of what was read before in the step.
+double attention_s(const serving::StepEntry& step, const model::ModelConfig& config, DType kv_dtype,
+                   const Rates& rates, double again_bytes_s) {
+  const auto token_bytes = static_cast<double>(kv_bytes_per_token(config, kv_dtype));
+  const auto once = static_cast<double>(
+      std::max<int64_t>(0, step.context_tokens - step.shared_tokens - step.repeated_tokens));
+  const double reads = token_bytes * (once / rates.dram_bytes_s +
+                                      static_cast<double>(step.repeated_tokens) / again_bytes_s);
+  const double flop = 4.0 * static_cast<double>(config.layers * config.q_dim()) *
+                      static_cast<double>(step.context_tokens);
+  return std::max(flop / rates.flop_s, reads);
+}
+
+}  // namespace
+
+std::vector<MetricInfo> step_metrics() {
+  return {kStepsS, kStepsLimitS, kStepsDramLimitS, kStepsLimitRatio, kSchedulingRatio};
+}
+
+void add_step_times(const model::ModelConfig& config, const Group& group, const Json& machine,
+                    const serving::RequestLog& log, Measurement& out) {
+  const Rates rates = rates_of(machine, group.dtype);
+  const bool has_limits = rates.flop_s > 0 && rates.dram_bytes_s > 0;
+  double steps_s = 0, scheduling_s = 0, limit_s = 0, dram_limit_s = 0;
+  for (const serving::StepEntry& step : log.steps) {
+    steps_s += step.end_s - step.start_s;
+    scheduling_s += step.scheduling_s;
+    if (!has_limits) continue;
+    const double products = products_s(step, config, group.weight_type(), rates);
+    limit_s += products + attention_s(step, config, group.kv_dtype, rates, rates.l3_bytes_s);
+    dram_limit_s += products + attention_s(step, config, group.kv_dtype, rates, rates.dram_bytes_s);
+  }
+  if (steps_s <= 0) return;
+  out.set(kStepsS, steps_s);
+  out.set(kSchedulingRatio, scheduling_s / steps_s);
+  if (!has_limits) return;
+  out.set(kStepsLimitS, limit_s);
+  out.set(kStepsDramLimitS, dram_limit_s);
+  out.set(kStepsLimitRatio, limit_s / steps_s);
+}
+
+}  // namespace reprise::experiments

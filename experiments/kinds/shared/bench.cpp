@@ -1,0 +1,290 @@
+#include "experiments/kinds/shared/bench.h"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "core/base/problems.h"
+#include "core/base/steady_now.h"
+#include "core/device/buffer.h"
+#include "core/device/memory.h"
+#include "core/kernels/attention/fetch_calibration.h"
+#include "core/kernels/attention/step_attention.h"
+#include "core/tokenizer/tokenizer.h"
+#include "experiments/framework/shared_info.h"
+#include "experiments/kinds/shared/costs.h"
+#include "methods/prompt_cache/plain_schema.h"
+#include "methods/registry.h"
+#include "results/hash.h"
+#include "results/statistics.h"
+#include "workloads/registry.h"
+
+namespace reprise::experiments {
+namespace {
+
+model::LoadOptions load_options(const Group& group) {
+  return {.dtype = group.dtype,
+          .weight_format = group.model.weight_format,
+          .random_weights = group.model.random_weights,
+          .seed = group.seeds.weights};
+}
+
+}  // namespace
+
+int64_t now_ns() { return steady_now_ns(); }
+
+void Bench::use_calibration(const Json& machine) {
+  context_ = kernels::with_calibration(context_, machine);
+}
+
+model::ModelConfig Bench::config(const Group& group) {
+  return model::load_config(resolve_model(group.model.model));
+}
+
+model::Decoder& Bench::decoder(const Group& group) {
+  const std::string wanted =
+      fmt::format("{} {} {} {} {}", group.model.model, group.model.random_weights,
+                  name_of(group.dtype), name_of(group.weight_type().format), group.seeds.weights);
+  if (decoder_ == nullptr || loaded_ != wanted) {
+    decoder_.reset();
+    decoder_ = model::load_decoder(resolve_model(group.model.model), load_options(group), context_);
+    loaded_ = wanted;
+  }
+  return *decoder_;
+}
+
+std::vector<Bench::Lane> Bench::make_lanes(const Group& group, int64_t max_batch,
+                                           const std::atomic<bool>& stop) {
+  AlignedBuffer::reset_peak();
+  std::vector<Lane> lanes;
+  for (size_t m = 0; m < group.methods.size(); ++m) {
+    if (stop) throw Interrupted{};
+    Lane lane;
+    const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
+    if (group.methods[m].name == kPromptCache) {
+      lane.modules = std::make_unique<ModuleLane>(
+          group.methods[m].options, decoder(group), context_,
+          prompt_cache::plain_schema(
+              {}, prompt_cache::split_evenly(prefix(group), group.axis("modules"))),
+          prompt_cache::EncodeOptions{
+              .kv_dtype = group.kv_dtype,
+              .step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"))});
+      lane.engine = make_engine(group, m, max_batch, tokens - group.axis("shared_tokens"),
+                                lane.modules.get());
+      lane.prefix_ms = lane.modules->encode_ms();
+    } else {
+      lane.engine = make_engine(group, m, max_batch, tokens);
+      lane.prefix_ms = declare_prefix(*lane.engine, group);
+    }
+    lanes.push_back(std::move(lane));
+  }
+  return lanes;
+}
+
+std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t index,
+                                                   int64_t max_batch, int64_t tokens,
+                                                   const ModuleLane* modules) {
+  MethodChoice method = group.methods[index];
+  if (method.name == kPromptCache) method = {.name = "contiguous", .options = Json::object()};
+  return make_engine(group, method,
+                     {.max_batch = static_cast<int32_t>(max_batch),
+                      .max_sequence_tokens = static_cast<int32_t>(tokens),
+                      .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))},
+                     modules);
+}
+
+std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, const MethodChoice& method,
+                                                   const reuse::EngineLimits& limits,
+                                                   const ModuleLane* modules) {
+  engine::EngineOptions options;
+  options.limits = limits;
+  options.kv_dtype = group.kv_dtype;
+  options.step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"));
+  // Decode steps are measured by themselves.
+  options.scheduler = engine::make_scheduler("prefill_first");
+  options.clock_ns = now_ns;
+  if (modules != nullptr) modules->join(options);
+  model::Decoder& model = decoder(group);
+  return std::make_unique<engine::Engine>(
+      context_, model,
+      methods::make_method(method.name, method.options, {.config = &model.config()}), options);
+}
+
+std::vector<int32_t> Bench::prefix(const Group& group) {
+  constexpr int64_t kPrefixItem = -1;  // requests count from 0
+  return draw(group, kPrefixItem, group.axis("shared_tokens"));
+}
+
+std::vector<int32_t> Bench::prompt(const Group& group, int64_t request) {
+  std::vector<int32_t> ids = prefix(group);
+  const std::vector<int32_t> own =
+      draw(group, request, group.axis("prompt_tokens") - group.axis("shared_tokens"));
+  ids.insert(ids.end(), own.begin(), own.end());
+  return ids;
+}
+
+double Bench::declare_prefix(engine::Engine& engine, const Group& group) {
+  if (group.axis("shared_tokens") == 0) return 0;
+  std::vector<int32_t> tokens = prefix(group);
+  const int64_t begin_ns = now_ns();
+  engine.declare_prefix("shared_tokens", std::move(tokens));
+  engine::require_served(engine.run());
+  return static_cast<double>(now_ns() - begin_ns) * 1e-6;
+}
+
+std::vector<int32_t> Bench::draw(const Group& group, int64_t item, int64_t tokens) {
+  return workload(group).prompt(item, tokens);
+}
+
+workloads::Workload& Bench::workload(const Group& group) {
+  const std::string wanted = fmt::format("{} {} {} {}", group.model.model, group.workload.name,
+                                         group.workload.file, group.seeds.prompts);
+  if (workload_ == nullptr || drawn_from_ != wanted) {
+    const auto tokenizer = [&]() -> std::shared_ptr<const Tokenizer> {
+      return load_tokenizer(resolve_model(group.model.model));
+    };
+    const std::string file = group.workload.file.empty() ? "" : resolve_path(group.workload.file);
+    workload_ = workloads::make_workload(group.workload.name, {.file = file,
+                                                               .vocab = config(group).vocab,
+                                                               .seed = group.seeds.prompts,
+                                                               .tokenizer = tokenizer});
+    drawn_from_ = wanted;
+  }
+  return *workload_;
+}
+
+void Bench::check_once(const std::string& what, const std::function<void()>& step) {
+  const auto [place, is_new] = checked_.try_emplace(what);
+  if (is_new) {
+    try {
+      step();
+    } catch (const Error& error) {
+      place->second = error.what();
+    }
+  }
+  if (!place->second.empty()) throw Error(place->second);
+}
+
+void Bench::check_loadable(const Group& group, const Context& context) {
+  model::check_loadable(resolve_model(group.model.model), load_options(group), context);
+}
+
+void Bench::check_model(const Group& group) {
+  Problems problems;
+  problems.collect([&] { kernels::require_kv_dtype(context_, group.kv_dtype); });
+  if (const model::ModelConfig shape = config(group); !shape.has_head)
+    problems.add(fmt::format(
+        "model {} has no head that makes logits, so that it generates nothing: take a decoder",
+        shape.name));
+  problems.collect([&] {
+    check_once(fmt::format("load {} {} {} {}", group.model.model, group.model.random_weights,
+                           name_of(group.dtype), name_of(group.weight_type().format)),
+               [&] { check_loadable(group, context_); });
+  });
+  problems.raise_if_any();
+}
+
+void Bench::check(const Group& group) {
+  const std::string& model = group.model.model;
+  Problems problems;
+  problems.collect([&] {
+    (void)config(group);  // of a model that is not there, nothing else is worth being told
+    problems.collect([&] { check_model(group); });
+    problems.collect([&] { check_prompts(group); });
+    problems.collect([&] {
+      check_once(fmt::format("draw {} {} {}", model, group.workload.name, group.workload.file),
+                 [&] { (void)workload(group); });
+    });
+  });
+  for (const MethodChoice& method : group.methods)
+    if (method.name != kPromptCache)
+      problems.collect([&] { (void)methods::make_method(method.name, method.options); });
+  problems.raise_if_any();
+}
+
+void check_prompts(const Group& group) {
+  const int64_t shared = group.axis("shared_tokens"), prompt = group.axis("prompt_tokens");
+  if (shared > prompt)
+    raise(
+        "shared_tokens is {}, but a prompt has {} tokens, the shared ones among them. Set "
+        "prompt_tokens to at least {} (--set settings.prompt_tokens={})",
+        shared, prompt, shared, shared);
+  // Read for random weights too: what is no model is found now. They know no position better than
+  // another.
+  const model::ModelConfig config = Bench::config(group);
+  if (!group.model.random_weights) check_positions(config, prompt + group.axis("new_tokens"));
+}
+
+MemoryNeed memory_of_prompts(const Group& group, int64_t sequences, int64_t module_tokens) {
+  const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
+  return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype,
+                         tokens * sequences + module_tokens);
+}
+
+engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
+                             int64_t new_tokens) {
+  engine::Request request;
+  request.id = id;
+  request.prompt = std::move(prompt);
+  request.max_new_tokens = static_cast<int32_t>(new_tokens);
+  request.sampling.seed = group.seeds.sampling;
+  return request;
+}
+
+Json answers_of(const Group& group, size_t index,
+                const std::vector<std::vector<int32_t>>& tokens_of_methods) {
+  const std::vector<int32_t>& tokens = tokens_of_methods[index];
+  const std::vector<int32_t>& first = tokens_of_methods[0];
+  size_t equal = 0;
+  for (size_t i = 0; i < std::min(tokens.size(), first.size()); ++i) equal += tokens[i] == first[i];
+  const double share =
+      tokens.empty() ? 1 : static_cast<double>(equal) / static_cast<double>(tokens.size());
+  return {{"generated_tokens", tokens.size()},
+          {"tokens_hash", results::hash_text(results::hash_ids(tokens))},
+          {"compared_with", label_of(group.methods[0])},
+          {"equal_token_ratio", share}};
+}
+
+Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests) {
+  Json metrics = Json::object();
+  engine.method().report([&](std::string_view name, double value, std::string_view unit) {
+    metrics[std::string(name)] = {{"value", value}, {"unit", std::string(unit)}};
+  });
+  metrics[kKvMb.name] =
+      results::metric_json(static_cast<double>(engine.pool().peak_bytes()) * 1e-6, kKvMb.unit);
+  metrics[kPromptTokensTotal.name] = results::metric_json(
+      static_cast<double>(requests * group.axis("prompt_tokens")), kPromptTokensTotal.unit);
+  return metrics;
+}
+
+Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder) {
+  Json settings = resolved_settings(engine, decoder.config(), decoder.weight_bytes());
+  settings["weight_format"] = name_of(decoder.weight_format());
+  return settings;
+}
+
+Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
+                       int64_t weight_bytes) {
+  const kv::BlockPoolOptions& pool = engine.pool().options();
+  const bool is_exact = engine.method().info().exactness == reuse::Exactness::kExact;
+  return {{"model_shape",
+           {{"type", config.model_type},
+            {"parameters", config.parameters()},
+            {"layers", config.layers},
+            {"hidden", config.hidden},
+            {"heads", config.heads},
+            {"kv_heads", config.kv_heads},
+            {"head_dim", config.head_dim},
+            {"vocab", config.vocab}}},
+          {"weight_bytes", weight_bytes},
+          {"exactness", is_exact ? "exact" : "approximate"},
+          {"block_tokens", pool.block_tokens},
+          {"num_blocks", pool.num_blocks}};
+}
+
+Json memory_of(const engine::Engine& engine) {
+  return {{"kv_peak_bytes", engine.pool().peak_bytes()},
+          {"buffers_peak_bytes", AlignedBuffer::peak_bytes()},
+          {"process_peak_bytes", peak_resident_bytes()}};
+}
+
+}  // namespace reprise::experiments

@@ -1,0 +1,131 @@
+// What the kinds share: one loaded model at a time, prompts of any workload, and requests timed to
+// the token.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/device/context.h"
+#include "core/engine/engine.h"
+#include "core/model/network/decoder.h"
+#include "experiments/framework/kind.h"
+#include "experiments/kinds/shared/module_lane.h"
+#include "experiments/kinds/shared/places.h"
+#include "workloads/workload.h"
+
+namespace reprise::experiments {
+
+// The steady clock in nanoseconds; engines of a bench use it too, so its times compare with theirs.
+int64_t now_ns();
+
+class Bench {
+ public:
+  explicit Bench(const Context& context) : context_(context) {}
+
+  [[nodiscard]] const Context& context() const { return context_; }
+  // Throws Error with everything that is wrong with the group and can be known before weights are
+  // loaded: its model and checkpoint, dtypes, methods, workload and prompts.
+  void check(const Group& group);
+  // Throws Error where the group's model cannot be loaded on the context's device: its dtype, its
+  // shape, its checkpoint's headers.
+  static void check_loadable(const Group& group, const Context& context);
+  // The part of check() that is about the model: that it can be loaded, and generates. Its
+  // checkpoint's headers are read once, whatever the number of groups.
+  void check_model(const Group& group);
+  // Computes as was found best for this machine, from the next decoder and engine on.
+  void use_calibration(const Json& machine);
+  // Shape alone, without loading weights.
+  [[nodiscard]] static model::ModelConfig config(const Group& group);
+  // The group's decoder; the one before is freed first when it is another.
+  model::Decoder& decoder(const Group& group);
+  // The group's methods, ready to take turns at requests with the group's prompts: an engine each,
+  // with room for `max_batch` sequences, which knows the group's prefix. Begins the count of peak
+  // memory. Throws Interrupted when `stop` is raised.
+  struct Lane {
+    std::unique_ptr<ModuleLane> modules = {};  // of prompt_cache; null: of methods of the registry
+    std::unique_ptr<engine::Engine> engine = {};
+    double prefix_ms = 0;  // that declaring the prefix took, or encoding it as modules
+  };
+  std::vector<Lane> make_lanes(const Group& group, int64_t max_batch,
+                               const std::atomic<bool>& stop);
+  // An engine of the group's method `index`, with room for `max_batch` sequences of `tokens`. What
+  // prompt_cache does not import is computed as by "contiguous".
+  std::unique_ptr<engine::Engine> make_engine(const Group& group, size_t index, int64_t max_batch,
+                                              int64_t tokens, const ModuleLane* modules = nullptr);
+  // The same of any method and limits.
+  std::unique_ptr<engine::Engine> make_engine(const Group& group, const MethodChoice& method,
+                                              const reuse::EngineLimits& limits,
+                                              const ModuleLane* modules);
+  // What every prompt of the group begins with: "shared_tokens" tokens, drawn once for a seed.
+  std::vector<int32_t> prefix(const Group& group);
+  // Prompt of request `request`, "prompt_tokens" long and the same for every method: the prefix,
+  // then what the workload draws for this request. A workload is made once for a model.
+  std::vector<int32_t> prompt(const Group& group, int64_t request);
+  // Declares the group's prefix, if it has any, and returns the milliseconds that took: next to
+  // nothing for a method that does not keep prefixes apart.
+  double declare_prefix(engine::Engine& engine, const Group& group);
+
+ private:
+  // `tokens` tokens of the workload's item.
+  std::vector<int32_t> draw(const Group& group, int64_t item, int64_t tokens);
+  workloads::Workload& workload(const Group& group);
+  // `step`'s error the first time; for equal `what` the same again, without `step`.
+  void check_once(const std::string& what, const std::function<void()>& step);
+
+  Context context_;
+  std::string loaded_;  // what decoder_ was made from
+  std::unique_ptr<model::Decoder> decoder_;
+  std::string drawn_from_;  // what workload_ was made from
+  std::unique_ptr<workloads::Workload> workload_;
+  std::map<std::string, std::string> checked_;  // what was checked, and its error or ""
+};
+
+// Throws Error when the group's prompts cannot be: a prefix longer than the prompt, or more tokens
+// than a trained model can place.
+void check_prompts(const Group& group);
+
+// The model and one cache of `sequences` sequences, and of `module_tokens` tokens besides.
+MemoryNeed memory_of_prompts(const Group& group, int64_t sequences, int64_t module_tokens = 0);
+
+// A request with the group's sampling: greedy, never stopped early.
+engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
+                             int64_t new_tokens);
+
+// Hash and count of the tokens one method generated, and how far they agree with those of the
+// group's first method, token by token.
+Json answers_of(const Group& group, size_t index,
+                const std::vector<std::vector<int32_t>>& tokens_of_methods);
+
+// One measurement for each method, measure_one(m) with the answers added. `samples` have the tokens
+// each method generated as `.tokens`.
+template <typename Samples, typename MeasureOne>
+std::vector<Measurement> measurements_of(const Group& group, const std::vector<Samples>& samples,
+                                         MeasureOne&& measure_one) {
+  std::vector<std::vector<int32_t>> tokens;
+  for (const Samples& of_method : samples) tokens.push_back(of_method.tokens);
+  std::vector<Measurement> measurements;
+  for (size_t m = 0; m < samples.size(); ++m) {
+    measurements.push_back(measure_one(m));
+    measurements.back().answers = answers_of(group, m, tokens);
+  }
+  return measurements;
+}
+
+// What the method and its cache count, as metrics: {"reused_tokens": {value, unit}, ...}, the peak
+// of the cache, and all prompt tokens that were submitted, of `requests` requests.
+Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests);
+
+// Settings as the engine resolved them, with the model's shape.
+Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder);
+// The same of a model that may not have been loaded.
+Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
+                       int64_t weight_bytes);
+
+// Peak bytes of the engine's cache, of the program's buffers and of the process.
+Json memory_of(const engine::Engine& engine);
+
+}  // namespace reprise::experiments

@@ -1,0 +1,125 @@
+#include "core/kernels/activation/cuda/activation.cuh"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/kernels/activation/reference/activation.h"
+#include "tests/core/kernels/activation/activation_bounds.h"
+#include "tests/cuda_on_cpu/device_array.h"
+#include "tests/support/kernels.h"
+
+namespace reprise::kernels {
+namespace {
+
+using cuda_on_cpu::DeviceNumbers;
+using reprise::testing::activation_bounds;
+using reprise::testing::expect_within;
+using reprise::testing::random_values;
+using reprise::testing::tensor_of;
+
+constexpr ActivationKind kKinds[] = {ActivationKind::kSilu, ActivationKind::kGelu,
+                                     ActivationKind::kGeluTanh};
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Case {
+  ActivationKind kind = ActivationKind::kSilu;
+  bool is_gated = false;
+  DType dtype = DType::kF32;
+  int64_t rows = 1, cols = 0;
+};
+
+// `x` are numbers that the dtype holds.
+std::vector<float> run(const Case& c, const std::vector<float>& x) {
+  const DeviceNumbers in(x, c.dtype);
+  const DeviceNumbers out(static_cast<size_t>(c.rows * c.cols), c.dtype);
+  cuda::activation({.kind = c.kind,
+                    .is_gated = c.is_gated,
+                    .x = in.data(),
+                    .out = out.data(),
+                    .dtype = c.dtype,
+                    .rows = c.rows,
+                    .cols = c.cols},
+                   nullptr);
+  return out.values();
+}
+
+void check(const Case& c, const std::vector<float>& x) {
+  const Tensor input = tensor_of(x, c.dtype);
+  const ActivationCall call{.kind = c.kind,
+                            .is_gated = c.is_gated,
+                            .x = input.data(),
+                            .dtype = c.dtype,
+                            .rows = c.rows,
+                            .cols = c.cols};
+  const std::vector<double> want = reference::activation(call);
+  expect_within(run(c, x), want, activation_bounds(call, x, want),
+                fmt::format("kind {} {} {} cols {}", static_cast<int>(c.kind), name_of(c.dtype),
+                            c.is_gated ? "gated" : "plain", c.cols));
+}
+
+TEST(CudaActivation, EveryWidthMatchesTheReference) {
+  for (ActivationKind kind : kKinds)
+    for (bool is_gated : {false, true})
+      for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
+        for (int64_t cols : {1, 5, 85, 86, 172})
+          for (int64_t rows : {1, 3})
+            check({kind, is_gated, dtype, rows, cols},
+                  random_values(rows * cols * (is_gated ? 2 : 1), static_cast<uint64_t>(cols),
+                                dtype, 3.0f));
+}
+
+TEST(CudaActivation, WholeRangeMatchesTheReference) {
+  for (ActivationKind kind : kKinds)
+    for (DType dtype : {DType::kF32, DType::kBF16}) {
+      std::vector<float> x;
+      for (int i = -1000; i <= 1000; ++i) x.push_back(static_cast<float>(i) / 8.0f);  // +-125
+      for (float magnitude = 1e-38f; magnitude < 1e38f; magnitude *= 3.7f) {
+        x.push_back(magnitude);
+        x.push_back(-magnitude);
+      }
+      x.insert(x.end(), {0.0f, 3.0e38f, -3.0e38f});
+      const DeviceNumbers rounded(x, dtype);
+      check({kind, false, dtype, 1, static_cast<int64_t>(x.size())}, rounded.values());
+    }
+}
+
+TEST(CudaActivation, NanStaysNanAndTouchesNothingElse) {
+  constexpr size_t kCols = 37;
+  for (ActivationKind kind : kKinds)
+    for (bool is_gated : {false, true})
+      for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
+        for (size_t at = 0; at < (is_gated ? 2 : 1) * kCols; at += 6) {
+          std::vector<float> x = random_values((is_gated ? 2 : 1) * kCols, 1, dtype);
+          x[at] = kNan;
+          const std::vector<float> got = run({kind, is_gated, dtype, 1, kCols}, x);
+          for (size_t i = 0; i < kCols; ++i)
+            EXPECT_EQ(std::isnan(got[i]), i == at % kCols) << "NaN at " << at << ", element " << i;
+        }
+}
+
+TEST(CudaActivation, PositiveInfinityStaysInfinite) {
+  const std::vector<float> x(19, std::numeric_limits<float>::infinity());
+  for (ActivationKind kind : kKinds) EXPECT_EQ(run({kind, false, DType::kF32, 1, 19}, x), x);
+}
+
+TEST(CudaActivation, PlainOutputMayReplaceTheInput) {
+  for (ActivationKind kind : kKinds) {
+    const std::vector<float> x = random_values(3 * 121, 1);
+    const DeviceNumbers in_place(x, DType::kF32);
+    cuda::activation(
+        {.kind = kind, .x = in_place.data(), .out = in_place.data(), .rows = 3, .cols = 121},
+        nullptr);
+    EXPECT_EQ(in_place.values(), run({kind, false, DType::kF32, 3, 121}, x));
+  }
+}
+
+TEST(CudaActivation, NoElementsWriteNothing) {
+  cuda::activation({.rows = 0, .cols = 7}, nullptr);
+  cuda::activation({.rows = 7, .cols = 0}, nullptr);
+}
+
+}  // namespace
+}  // namespace reprise::kernels

@@ -1,0 +1,172 @@
+// Time of the attention kernels, with bytes and FLOPs so that each row can be read against the
+// machine's limits.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <string>
+
+#include "core/kernels/attention/attention.h"
+#include "tests/core/kernels/attention/attention_cases.h"
+
+namespace reprise::kernels {
+namespace {
+
+void run(benchmark::State& state, const kv::AttentionPlan& plan, int64_t heads, double flops,
+         double bytes, const Context& context = Context::machine()) {
+  const int64_t row = heads * plan.head_dim();
+  const std::vector<float> values = testing::random_queries(plan.rows() * row, 1);
+  // On huge pages, as in the runtime: rows are far apart.
+  Tensor q(DType::kF32, {plan.rows(), row}), out(DType::kBF16, {plan.rows(), row});
+  std::copy(values.begin(), values.end(), q.as<float>());
+  AttentionWorkspace workspace;
+  const AttentionParams params{.scale = 1.0f / std::sqrt(static_cast<float>(plan.head_dim()))};
+  for (auto _ : state)
+    attention(plan, 0, {.data = q.as<float>(), .row_stride = row, .heads = heads}, params,
+              {.data = out.data(), .dtype = DType::kBF16}, workspace, context);
+  state.SetLabel(std::string(name_of(plan.caches[0].dtype)));  // which FLOP limit counts
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  state.counters["FLOP/s"] = benchmark::Counter(flops, rate);
+  state.counters["B/s"] = benchmark::Counter(bytes, rate);
+}
+
+// Args: dtype, heads, kv_heads, head_dim, tokens.
+void CausalPrefill(benchmark::State& state) {
+  const auto dtype = static_cast<DType>(state.range(0));
+  const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),
+                n = state.range(4);
+  const testing::RandomCache cache(dtype, 1, 1, kv_heads, n, dim, 1);
+  const kv::AttentionPlan plan = testing::causal_plan(cache, 0, static_cast<int32_t>(n));
+  // Causal half counted: n (n + 1) / 2 visible pairs, 4 d FLOPs each.
+  run(state, plan, heads,
+      2.0 * static_cast<double>(heads * dim) * static_cast<double>(n) * static_cast<double>(n + 1),
+      2.0 * static_cast<double>(n * kv_heads * dim) * static_cast<double>(size_of(dtype)));
+}
+BENCHMARK(CausalPrefill)
+    ->ArgNames({"dtype", "h", "kv", "d", "n"})
+    ->Args({1, 32, 32, 128, 2048})
+    ->Args({1, 32, 4, 64, 512})
+    ->Args({1, 32, 4, 64, 4096})
+    ->Args({0, 32, 32, 128, 2048})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// One new token of `batch` sequences, each with its own cache.
+void PrivateDecode(benchmark::State& state) {
+  const auto dtype = static_cast<DType>(state.range(0));
+  const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),
+                n = state.range(4);
+  const auto batch = static_cast<int32_t>(state.range(5));
+  const testing::RandomCache cache(dtype, batch, 1, kv_heads, n, dim, 1);
+  kv::AttentionPlan plan;
+  plan.caches = {cache.view};
+  for (int32_t row = 0; row < batch; ++row) {
+    testing::add_row(plan, static_cast<int32_t>(n));
+    const int32_t id =
+        testing::add_segment(plan, cache, static_cast<int32_t>(n), 0, [&] { return row; });
+    plan.items.push_back({.segment = id, .first_row = row, .end_row = row + 1});
+  }
+  plan.finish();
+  run(state, plan, heads, 4.0 * static_cast<double>(batch * heads * dim * n),
+      2.0 * static_cast<double>(batch * n * kv_heads * dim) * static_cast<double>(size_of(dtype)));
+}
+BENCHMARK(PrivateDecode)
+    ->ArgNames({"dtype", "h", "kv", "d", "n", "b"})
+    ->Args({1, 32, 32, 128, 4096, 8})
+    ->Args({1, 32, 32, 128, 64, 1})
+    ->Args({1, 32, 32, 128, 512, 1})
+    ->Args({1, 32, 4, 64, 4096, 32})
+    ->Args({0, 32, 32, 128, 4096, 8})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// One new token of `batch` sequences that all read one shared segment.
+void SharedDecode(benchmark::State& state) {
+  const auto dtype = static_cast<DType>(state.range(0));
+  const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),
+                n = state.range(4);
+  const auto batch = static_cast<int32_t>(state.range(5));
+  const testing::RandomCache cache(dtype, 1, 1, kv_heads, n, dim, 1);
+  kv::AttentionPlan plan;
+  plan.caches = {cache.view};
+  for (int32_t row = 0; row < batch; ++row) testing::add_row(plan, static_cast<int32_t>(n));
+  const int32_t id =
+      testing::add_segment(plan, cache, static_cast<int32_t>(n), 0, [] { return 0; });
+  plan.items.push_back({.segment = id, .first_row = 0, .end_row = batch});
+  plan.finish();
+  run(state, plan, heads, 4.0 * static_cast<double>(batch * heads * dim * n),
+      2.0 * static_cast<double>(n * kv_heads * dim) * static_cast<double>(size_of(dtype)));
+}
+BENCHMARK(SharedDecode)
+    ->ArgNames({"dtype", "h", "kv", "d", "n", "b"})
+    ->Args({1, 32, 32, 128, 4096, 32})
+    ->Args({1, 32, 4, 64, 4096, 40})  // what Prompt Cache's new tokens read of TinyLlama's modules
+    ->Args({0, 32, 32, 128, 4096, 32})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// Few heads and rows over a long shared segment, or one long sequence: fewer tasks than threads
+// unless the keys are split.
+void FewHeads(benchmark::State& state) {
+  const auto dtype = static_cast<DType>(state.range(0));
+  const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),
+                n = state.range(4);
+  const auto rows = static_cast<int32_t>(state.range(5));
+  Context context = Context::machine();
+  context.threads = static_cast<int>(state.range(6));
+  const testing::RandomCache cache(dtype, 1, 1, kv_heads, n, dim, 1);
+  kv::AttentionPlan plan;
+  plan.begin(cache.view);
+  for (int32_t row = 0; row < rows; ++row) testing::add_row(plan, static_cast<int32_t>(n));
+  const int32_t id =
+      testing::add_segment(plan, cache, static_cast<int32_t>(n), 0, [] { return 0; });
+  plan.items.push_back({.segment = id, .first_row = 0, .end_row = rows});
+  plan.finish();
+  run(state, plan, heads, 4.0 * static_cast<double>(rows * heads * dim * n),
+      2.0 * static_cast<double>(n * kv_heads * dim) * static_cast<double>(size_of(dtype)), context);
+}
+BENCHMARK(FewHeads)
+    ->ArgNames({"dtype", "h", "kv", "d", "n", "rows", "t"})
+    ->Args({0, 1, 1, 128, 8192, 8, 1})
+    ->Args({0, 1, 1, 128, 8192, 8, 2})
+    ->Args({1, 1, 1, 128, 8192, 8, 1})
+    ->Args({1, 1, 1, 128, 8192, 8, 2})
+    ->Args({1, 8, 1, 64, 8192, 64, 1})
+    ->Args({1, 8, 1, 64, 8192, 64, 2})
+    ->Args({1, 32, 4, 64, 4096, 1, 2})
+    ->Args({1, 32, 4, 64, 4096, 32, 2})
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+
+// What a step pays once for all its layers: `batch` sequences that share a segment, of `rows` each.
+void BuildSchedule(benchmark::State& state) {
+  const int64_t heads = state.range(0), kv_heads = state.range(1);
+  const auto batch = static_cast<int32_t>(state.range(2)),
+             rows = static_cast<int32_t>(state.range(3));
+  const testing::RandomCache cache(DType::kBF16, 1, 1, kv_heads, 2048, 8, 1);
+  kv::AttentionPlan plan;
+  plan.begin(cache.view);
+  for (int32_t row = 0; row < batch * rows; ++row) testing::add_row(plan, 4096);
+  const auto add = [&](int32_t first_row, int32_t end_row) {
+    const int32_t id = testing::add_segment(plan, cache, 2048, 0, [] { return 0; });
+    plan.add_item({.segment = id, .first_row = first_row, .end_row = end_row});
+  };
+  add(0, batch * rows);
+  for (int32_t i = 0; i < batch; ++i) add(i * rows, (i + 1) * rows);
+  plan.finish();
+  AttentionSchedule schedule;
+  const Context context = Context::machine();
+  for (auto _ : state) schedule.build(plan, heads, {}, context);
+  state.counters["tasks"] = static_cast<double>(schedule.tasks.size());
+}
+BENCHMARK(BuildSchedule)
+    ->ArgNames({"h", "kv", "b", "rows"})
+    ->Args({32, 32, 1, 1})
+    ->Args({32, 32, 32, 1})
+    ->Args({32, 4, 32, 1})
+    ->Args({32, 32, 8, 512})
+    ->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace reprise::kernels
+
+BENCHMARK_MAIN();

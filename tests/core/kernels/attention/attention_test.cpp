@@ -1,0 +1,261 @@
+#include "core/kernels/attention/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "core/kernels/attention/reference/attention.h"
+#include "tests/core/kernels/attention/attention_cases.h"
+#include "tests/support/kernels.h"
+
+namespace reprise::kernels {
+namespace {
+
+using reprise::testing::available_isas;
+using testing::RandomCache;
+
+// Largest error allowed for unit-normal values. f32: q, scores and weights each carry a few
+// roundings of 2^-24 relative to sums of head_dim (scores up to ~sqrt(d)) terms; 2^-16 leaves an
+// order of magnitude. bf16 arithmetic: q and weights are rounded to 2^-9; a score of size s (<= 6
+// here after scaling) moves by s * 2^-9, so weights move by 6 * 2^-9 + 2^-9 relative, and an output
+// of values up to ~4 by at most 4 * 7 * 2^-9 = 0.055 when every error has one sign.
+double tolerance(DType kv_dtype, Isa isa, DType out) {
+  double bound = 0x1p-16;
+  if (kv_dtype == DType::kBF16 && isa == Isa::kAvx512Bf16) bound = 28 * 0x1p-9;
+  if (out == DType::kBF16) bound += 4 * 0x1p-8;
+  return bound;
+}
+
+struct Heads {
+  int64_t heads, kv_heads, head_dim;
+};
+
+std::vector<float> run(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+                       const AttentionParams& params, Isa isa, DType out_dtype, int threads) {
+  const int64_t count = plan.rows() * q.heads * plan.head_dim();
+  Tensor out(out_dtype, {count});
+  AttentionWorkspace workspace;
+  attention(plan, layer, q, params, {.data = out.data(), .dtype = out_dtype}, workspace,
+            {.threads = threads, .isa = isa});
+  std::vector<float> result(static_cast<size_t>(count));
+  convert(out.data(), out_dtype, result.data(), DType::kF32, result.size());
+  return result;
+}
+
+void expect_near(const std::vector<float>& got, const std::vector<double>& want, double bound,
+                 const std::string& what) {
+  ASSERT_EQ(got.size(), want.size());
+  double worst = 0.0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_FALSE(std::isnan(got[i])) << what << " element " << i;
+    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - want[i]));
+  }
+  EXPECT_LE(worst, bound) << what;
+}
+
+// Compares every instruction set with the reference.
+void check_all_isas(const kv::AttentionPlan& plan, const Heads& heads,
+                    const AttentionParams& params, uint64_t seed, const std::string& what,
+                    DType out_dtype = DType::kF32, int64_t layer = 0) {
+  // A row stride larger than the row: queries sit inside the fused qkv projection.
+  const int64_t stride = (heads.heads + 2 * heads.kv_heads) * heads.head_dim;
+  const std::vector<float> q =
+      testing::random_queries(std::max<int64_t>(1, plan.rows()) * stride, seed);
+  const QueryView view{.data = q.data(), .row_stride = stride, .heads = heads.heads};
+  const std::vector<double> want = reference::attention(plan, layer, view, params);
+  for (Isa isa : available_isas())
+    expect_near(run(plan, layer, view, params, isa, out_dtype, 2), want,
+                tolerance(plan.caches[0].dtype, isa, out_dtype),
+                what + " isa " + std::string(name_of(isa)) + " kv " +
+                    std::string(name_of(plan.caches[0].dtype)));
+}
+
+AttentionParams plain(int64_t head_dim) {
+  return {.scale = 1.0f / std::sqrt(static_cast<float>(head_dim))};
+}
+
+constexpr DType kAllDtypes[] = {DType::kF32, DType::kBF16, DType::kF16};
+
+TEST(Attention, CausalPrefillMatchesTheReferenceAtEveryEdge) {
+  uint64_t seed = 1;
+  for (DType dtype : kAllDtypes)
+    for (const Heads& heads : {Heads{2, 2, 64}, Heads{4, 2, 128}, Heads{6, 1, 80}, Heads{3, 3, 16},
+                               Heads{2, 1, 10}, Heads{1, 1, 256}})
+      for (const auto& [past, rows] : {std::pair{0, 1},
+                                       {0, 2},
+                                       {0, 33},
+                                       {127, 1},
+                                       {128, 1},
+                                       {5, 63},
+                                       {64, 64},
+                                       {1, 65},
+                                       {100, 130}}) {
+        const RandomCache cache(dtype, 1, 2, heads.kv_heads, past + rows, heads.head_dim, ++seed);
+        check_all_isas(testing::causal_plan(cache, past, rows), heads, plain(heads.head_dim), seed,
+                       "past " + std::to_string(past) + " rows " + std::to_string(rows) + " dim " +
+                           std::to_string(heads.head_dim),
+                       DType::kF32, 1);
+      }
+}
+
+TEST(Attention, WritesBf16Results) {
+  for (DType dtype : kAllDtypes) {
+    const RandomCache cache(dtype, 1, 1, 2, 90, 72, 5);
+    check_all_isas(testing::causal_plan(cache, 20, 70), {4, 2, 72}, plain(72), 3, "bf16 out",
+                   DType::kBF16);
+  }
+}
+
+TEST(Attention, SlidingWindowHidesOldKeys) {
+  for (DType dtype : kAllDtypes)
+    for (int64_t window : {1, 7, 64, 200}) {
+      const RandomCache cache(dtype, 1, 1, 1, 300, 32, 7);
+      AttentionParams params = plain(32);
+      params.window = window;
+      check_all_isas(testing::causal_plan(cache, 130, 170), {4, 1, 32}, params, 11,
+                     "window " + std::to_string(window));
+      check_all_isas(testing::causal_plan(cache, 299, 1), {4, 1, 32}, params, 11,
+                     "decode window " + std::to_string(window));
+    }
+}
+
+TEST(Attention, AlibiAddsADistancePenaltyPerHead) {
+  const std::vector<float> slopes = {0.5f, 0.25f, 0.125f, 0.0625f};
+  for (DType dtype : kAllDtypes)
+    for (bool rounded : {false, true})
+      for (const auto& [past, rows] : {std::pair{200, 1}, {3, 150}, {0, 7}}) {
+        const RandomCache cache(dtype, 1, 1, 2, past + rows, 64, 13);
+        AttentionParams params = plain(64);
+        params.alibi = {.slopes = slopes, .rounded_to_bf16 = rounded, .factor = params.scale};
+        check_all_isas(testing::causal_plan(cache, past, rows), {4, 2, 64}, params, 17,
+                       std::string("alibi rounded ") + (rounded ? "yes" : "no") + " rows " +
+                           std::to_string(rows));
+      }
+}
+
+// Heads of a paged cache are computed in turn, each with its own slope.
+TEST(Attention, AlibiSlopesFollowTheHeadsOfABlock) {
+  const std::vector<float> slopes = {0.5f, 0.25f, 0.125f, 0.0625f};
+  for (DType dtype : kAllDtypes)
+    for (bool rounded : {false, true}) {
+      const RandomCache cache(dtype, 32, 1, 4, 16, 64, 19);
+      kv::AttentionPlan plan;
+      plan.caches = {cache.view};
+      int64_t block = 0;
+      for (int row = 0; row < 2; ++row) {
+        testing::add_row(plan, 199 + row);
+        const int32_t id =
+            testing::add_segment(plan, cache, 200 + row, 0, [&] { return block++ % 32; });
+        plan.items.push_back({.segment = id, .first_row = row, .end_row = row + 1});
+      }
+      plan.finish();
+      AttentionParams params = plain(64);
+      params.alibi = {.slopes = slopes, .rounded_to_bf16 = rounded, .factor = params.scale};
+      check_all_isas(plan, {4, 4, 64}, params, 23,
+                     std::string("alibi rounded ") + (rounded ? "yes" : "no"));
+    }
+}
+
+TEST(Attention, RowThatSeesNoKeyIsZero) {
+  const RandomCache cache(DType::kF32, 1, 1, 1, 16, 32, 1);
+  kv::AttentionPlan plan = testing::causal_plan(cache, 0, 16);
+  plan.items[0].visible = -3;  // rows 0..3 see nothing
+  plan.finish();
+  check_all_isas(plan, {2, 1, 32}, plain(32), 2, "nothing visible");
+}
+
+// Any cut of the keys into segments, shared or private, in blocks of any size, gives the same
+// output.
+TEST(Attention, RandomPlansMatchTheReference) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const auto pick = [&](int low, int high) {
+      return std::uniform_int_distribution<int>(low, high)(random);
+    };
+    const int64_t kv_heads = pick(1, 3), group = pick(1, 9), head_dim = 8 * pick(1, 17);
+    const Heads heads{kv_heads * group, kv_heads, head_dim};
+    const DType dtype = kAllDtypes[pick(0, 2)];
+    const int block_tokens = pick(0, 1) == 0 ? pick(1, 40) : 16 * pick(1, 12);
+    const RandomCache cache(dtype, 64, 1, kv_heads, block_tokens, head_dim, seed);
+    const auto next_block = [&] { return static_cast<int64_t>(pick(0, 63)); };
+    // The first tokens of some first blocks are left out, in whole groups or not.
+    const auto skip_some = [&](kv::Segment& segment) {
+      if (pick(0, 1) == 0) return;
+      const int skipped = pick(0, std::min(segment.tokens, 200));
+      segment.skipped = pick(0, 1) == 0 ? skipped : skipped / 8 * 8;
+      segment.tokens -= segment.skipped;
+    };
+    kv::AttentionPlan plan;
+    plan.caches = {cache.view};
+    const int rows = pick(1, 70);
+    for (int row = 0; row < rows; ++row) testing::add_row(plan, 500 + row);
+    for (int segments = pick(1, 6); segments > 0; --segments) {  // shared by a random range of rows
+      const int first = pick(0, rows - 1), end = pick(first + 1, rows);
+      const int32_t id = testing::add_segment(plan, cache, pick(0, 300), pick(0, 90), next_block);
+      const bool causal = pick(0, 3) == 0;
+      skip_some(plan.segments.back());
+      plan.items.push_back({.segment = id,
+                            .first_row = first,
+                            .end_row = end,
+                            .mask = causal ? kv::Mask::kCausal : kv::Mask::kNone,
+                            .visible = causal ? pick(-2, 250) : 0});
+    }
+    for (int row = 0; row < rows;
+         ++row)  // and a private one for each row, so that every row sees a key
+      plan.items.push_back(
+          {.segment = testing::add_segment(plan, cache, pick(1, 20), 480, next_block),
+           .first_row = row,
+           .end_row = row + 1});
+    plan.finish();
+    AttentionParams params = plain(head_dim);
+    if (pick(0, 2) == 0) params.window = pick(1, 600);
+    check_all_isas(plan, heads, params, seed, "random plan");
+  }
+}
+
+TEST(Attention, ResultDoesNotDependOnTheNumberOfThreads) {
+  const RandomCache cache(DType::kBF16, 1, 1, 2, 200, 64, 3);
+  const kv::AttentionPlan plan = testing::causal_plan(cache, 50, 150);
+  const std::vector<float> q = testing::random_queries(150 * 8 * 64, 5);
+  const QueryView view{.data = q.data(), .row_stride = 8 * 64, .heads = 8};
+  const auto one = run(plan, 0, view, plain(64), best_isa(), DType::kF32, 1);
+  for (int threads : {2, 3, 7})
+    EXPECT_EQ(one, run(plan, 0, view, plain(64), best_isa(), DType::kF32, threads));
+}
+
+TEST(Attention, PartialsMergeToTheWhole) {
+  const RandomCache cache(DType::kF32, 8, 1, 2, 32, 64, 3);
+  kv::AttentionPlan plan;
+  plan.caches = {cache.view};
+  for (int row = 0; row < 5; ++row) testing::add_row(plan, 300);
+  int64_t block = 0;
+  for (int i = 0; i < 2; ++i) {
+    const int32_t id = testing::add_segment(plan, cache, 100, 100 * i, [&] { return block++; });
+    plan.items.push_back({.segment = id, .first_row = 0, .end_row = 5});
+  }
+  plan.finish();
+  const std::vector<float> q = testing::random_queries(5 * 4 * 64, 5);
+  const QueryView view{.data = q.data(), .row_stride = 4 * 64, .heads = 4};
+  AttentionWorkspace workspace;
+  const Context context{.threads = 2, .isa = best_isa()};
+  partial_attention(plan, 0, view, plain(64), workspace, context);
+  std::vector<float> out(5 * 4 * 64);
+  merge_partials(workspace.schedule, workspace.partials, {.data = out.data()}, context);
+  expect_near(out, reference::attention(plan, 0, view, plain(64)), 0x1p-16, "two halves");
+}
+
+TEST(Attention, UnevenHeadsAreAShapeError) {
+  const RandomCache cache(DType::kF32, 1, 1, 3, 4, 8, 3);
+  const kv::AttentionPlan plan = testing::causal_plan(cache, 0, 4);
+  const std::vector<float> q(4 * 4 * 8);
+  float out[4 * 4 * 8];
+  AttentionWorkspace workspace;
+  EXPECT_THROW(attention(plan, 0, {.data = q.data(), .row_stride = 32, .heads = 4}, plain(8),
+                         {.data = out}, workspace, {}),
+               ShapeError);
+}
+
+}  // namespace
+}  // namespace reprise::kernels

@@ -1,0 +1,74 @@
+// Time of one layer's attention on a CUDA device at the papers' sizes, by the device's clock, with
+// the bytes and FLOPs that any kernel has to move and compute for the plan.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <string>
+
+#include "core/kernels/attention/cuda/attention.cuh"
+#include "tests/core/kernels/attention/cuda/attention_steps.h"
+#include "tests/core/kernels/device/cuda/device_bench.cuh"
+
+namespace reprise::kernels::cuda::testing {
+namespace {
+
+// The step on the device, scheduled; its layer has all rows' queries before it and writes bf16.
+struct DeviceStep {
+  DeviceStep(const Step& step, const std::shared_ptr<reprise::cuda::CudaDevice>& on)
+      : device(on),
+        keys(random_numbers(on, cache_bytes(step))),
+        values(random_numbers(on, cache_bytes(step))),
+        q(random_numbers(on, row_bytes(step))),
+        out(on, row_bytes(step)),
+        plan(plan_of(step, cache_of(step, keys.data(), values.data()))),
+        params({.scale = 1.0f / std::sqrt(static_cast<float>(step.heads.head_dim))}),
+        attention(*on) {
+    const reprise::cuda::DeviceFacts& facts = on->facts();
+    attention.begin(plan, step.heads.heads, params,
+                    gpu_model(facts.name, facts.major, facts.minor, facts.sms));
+    row_stride = step.heads.heads * step.heads.head_dim;
+  }
+  void run() {
+    attention.run(0, {.data = q.data(), .dtype = DType::kBF16, .row_stride = row_stride},
+                  {.data = out.data(), .dtype = DType::kBF16}, device->stream());
+  }
+
+  static size_t cache_bytes(const Step& step) {
+    return static_cast<size_t>(blocks_of(step) * block_elements(step)) * size_of(DType::kBF16);
+  }
+  static size_t row_bytes(const Step& step) {
+    return static_cast<size_t>(step.rows * step.heads.heads * step.heads.head_dim) *
+           size_of(DType::kBF16);
+  }
+
+  std::shared_ptr<reprise::cuda::CudaDevice> device;
+  Buffer keys, values, q, out;
+  kv::AttentionPlan plan;
+  AttentionParams params;
+  int64_t row_stride = 0;
+  DeviceAttention attention;
+};
+
+void time_step(benchmark::State& state, const Step& step) {
+  DeviceStep on_device(step, bench_device().device);
+  const AttentionWork work = least_work(on_device.plan, step.heads.heads, on_device.params);
+  time_on_device(state, work.bytes(), work.flops, [&] { on_device.run(); });
+  state.SetLabel("bf16");
+}
+
+void add(const std::string& group, const Step& step) {
+  benchmark::RegisterBenchmark((group + "/" + name_of(step)).c_str(),
+                               [step](benchmark::State& state) { time_step(state, step); })
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
+}  // namespace
+}  // namespace reprise::kernels::cuda::testing
+
+int main(int argc, char** argv) {
+  using namespace reprise::kernels::cuda::testing;
+  for (const Step& step : kSteps) add("attention", step);
+  for (const Step& step : table3_steps()) add("table3", step);
+  return run_benchmarks(argc, argv);
+}

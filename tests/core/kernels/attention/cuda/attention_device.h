@@ -1,0 +1,162 @@
+// Runs attention on the device, emulated or real, for a plan over host caches.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/kernels/attention/cuda/attention.cuh"
+#include "core/kernels/attention/reference/attention.h"
+#include "tests/core/kernels/attention/attention_cases.h"
+#include "tests/cuda_on_cpu/device_array.h"
+#include "tests/cuda_on_cpu/plain_runtime.h"
+#include "tests/support/kernels.h"
+
+namespace reprise::kernels::cuda::testing {
+
+using kernels::testing::RandomCache;
+
+inline DeviceRuntime& test_runtime() {
+  static cuda_on_cpu::PlainRuntime runtime;
+  return runtime;
+}
+
+// A plan whose caches are on the device.
+class DevicePlan {
+ public:
+  DevicePlan(const kv::AttentionPlan& plan, std::span<const RandomCache> caches) : plan_(plan) {
+    for (size_t i = 0; i < plan.caches.size(); ++i) {
+      plan_.caches[i].keys = copy_of(caches[i].keys);
+      plan_.caches[i].values = copy_of(caches[i].values);
+    }
+  }
+  [[nodiscard]] const kv::AttentionPlan& plan() const { return plan_; }
+
+ private:
+  void* copy_of(const Tensor& tensor) {
+    const auto* bytes = static_cast<const uint8_t*>(tensor.data());
+    copies_.emplace_back(std::vector<uint8_t>(bytes, bytes + tensor.bytes()));
+    return copies_.back().data();
+  }
+
+  kv::AttentionPlan plan_;
+  std::list<cuda_on_cpu::DeviceArray<uint8_t>> copies_;
+};
+
+struct AttentionRun {
+  int64_t heads = 1;
+  AttentionParams params;
+  int64_t layer = 0;
+  int64_t row_stride = 0;  // of the queries; 0: heads * head_dim
+  DType q_dtype = DType::kF32;
+  DType out_dtype = DType::kF32;
+  GpuModel gpu = kA100;
+  RowResults results = RowResults::kFinished;
+  TileOverride tiles;
+
+  // A GPU that has the wanted shape.
+  [[nodiscard]] const GpuModel& model() const {
+    return tiles.shape && kTileShapes[static_cast<size_t>(*tiles.shape)].by_warpgroups ? kH100
+                                                                                       : gpu;
+  }
+};
+
+// [rows, heads * head_dim] of the step that `device` has begun. What nobody writes is NaN where
+// the device is emulated.
+inline std::vector<float> run_layer(DeviceAttention& device, const kv::AttentionPlan& plan,
+                                    const std::vector<float>& q, const AttentionRun& run) {
+  const int64_t row = run.heads * plan.head_dim();
+  const cuda_on_cpu::DeviceNumbers queries(q, run.q_dtype);
+  const cuda_on_cpu::DeviceNumbers out(static_cast<size_t>(plan.rows() * row), run.out_dtype);
+  device.run(run.layer,
+             {.data = queries.data(),
+              .dtype = run.q_dtype,
+              .row_stride = run.row_stride == 0 ? row : run.row_stride},
+             {.data = out.data(), .dtype = run.out_dtype}, nullptr);
+  return out.values();
+}
+
+inline std::vector<float> run_attention(const kv::AttentionPlan& plan,
+                                        std::span<const RandomCache> caches,
+                                        const std::vector<float>& q, const AttentionRun& run) {
+  const DevicePlan on_device(plan, caches);
+  DeviceAttention device(test_runtime());
+  device.begin(on_device.plan(), run.heads, run.params, run.model(), run.results, run.tiles);
+  return run_layer(device, plan, q, run);
+}
+
+// Largest relative error of a number rounded to the type.
+inline double roundoff(DType dtype) { return epsilon_of(dtype) / 2; }
+
+// The queries as the cache's type holds them: then the kernel's products are the oracle's.
+inline std::vector<float> queries_for(int64_t count, uint64_t seed, DType kv_dtype) {
+  std::vector<float> q = kernels::testing::random_queries(count, seed);
+  for (float& value : q)
+    visit_dtype(kv_dtype, [&](auto tag) { value = static_cast<float>(decltype(tag)(value)); });
+  return q;
+}
+
+// What rounding may make of each element, for queries that the cache's type holds exactly. Weights
+// are rounded to the cache's type: u of each, so u * sum_j w_j |v_j| of the output, which is the
+// oracle's answer for |v|. Scores (up to some 40 in units of log2) are sums in f32 and 2^x is good
+// to 2^-22: 2^-14 of each weight is more than both. The output's own rounding is relative.
+inline std::vector<double> bounds(const kv::AttentionPlan& plan,
+                                  std::span<const RandomCache> caches, const std::vector<float>& q,
+                                  const AttentionRun& run, const std::vector<double>& want) {
+  kv::AttentionPlan positive = plan;
+  std::vector<Tensor> values;
+  double unit = 0.0;
+  for (size_t i = 0; i < plan.caches.size(); ++i) {
+    std::vector<float> absolute = reprise::testing::values_of(caches[i].values);
+    for (float& value : absolute) value = std::abs(value);
+    values.push_back(reprise::testing::tensor_of(absolute, plan.caches[i].dtype));
+    positive.caches[i].values = values.back().data();
+    unit = std::max(unit, roundoff(plan.caches[i].dtype));
+  }
+  const int64_t row = run.heads * plan.head_dim();
+  std::vector<double> bound =
+      reference::attention(positive, run.layer,
+                           {.data = q.data(),
+                            .row_stride = run.row_stride == 0 ? row : run.row_stride,
+                            .heads = run.heads},
+                           run.params);
+  for (size_t i = 0; i < bound.size(); ++i) {
+    bound[i] = (unit + 0x1p-14) * bound[i] + 0x1p-20;
+    if (run.out_dtype != DType::kF32)
+      bound[i] += 1.01 * roundoff(run.out_dtype) * std::abs(want[i]);
+  }
+  return bound;
+}
+
+// Queries are drawn for the run and rounded to the first cache's type, which the others share.
+inline void expect_reference(const kv::AttentionPlan& plan, std::span<const RandomCache> caches,
+                             const AttentionRun& run, uint64_t seed, const std::string& what) {
+  const int64_t row = run.heads * plan.head_dim();
+  const int64_t stride = run.row_stride == 0 ? row : run.row_stride;
+  const std::vector<float> q =
+      queries_for(std::max<int64_t>(1, plan.rows()) * stride, seed, plan.caches[0].dtype);
+  const std::vector<double> want = reference::attention(
+      plan, run.layer, {.data = q.data(), .row_stride = stride, .heads = run.heads}, run.params);
+  reprise::testing::expect_within(run_attention(plan, caches, q, run), want,
+                                  bounds(plan, caches, q, run, want), what);
+}
+
+// Whether the device that runs the tests has what the shape is made of.
+inline bool runs_shape(const TileShape& shape) {
+  return !shape.by_warpgroups || cuda_on_cpu::device_has_warpgroups();
+}
+// The runs of a plan that its tests repeat: each shape compiled for the head size, for all items.
+inline std::vector<int32_t> all_shapes(int64_t head_dim = 64) {
+  std::vector<int32_t> shapes;
+  for (size_t i = 0; i < kTileShapes.size(); ++i)
+    if (kTileShapes[i].has_head_dim(head_dim) && runs_shape(kTileShapes[i]))
+      shapes.push_back(static_cast<int32_t>(i));
+  return shapes;
+}
+
+}  // namespace reprise::kernels::cuda::testing

@@ -1,0 +1,97 @@
+// What the benchmarks that run on a device share: the device, its limits, and how a row is timed.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/device/buffer.h"
+#include "core/kernels/device/cuda/backend.h"
+#include "core/kernels/device/cuda/device_probe.h"
+#include "core/kernels/device/cuda/timing.h"
+
+namespace reprise::kernels::cuda::testing {
+
+struct BenchDevice {
+  std::shared_ptr<reprise::cuda::CudaDevice> device = open_cuda();
+  DeviceLimits limits = probe_rates(device);  // in this process, so that a row is judged by what
+                                              // the device reaches now
+  std::unique_ptr<reprise::cuda::DeviceMonitor> monitor = monitor_of(*device);
+};
+
+inline BenchDevice& bench_device() {
+  static BenchDevice opened;
+  return opened;
+}
+
+// Bytes of memory on the device, all of them a pattern of random bf16 numbers below 1.
+inline Buffer random_numbers(const std::shared_ptr<reprise::cuda::CudaDevice>& device,
+                             size_t bytes) {
+  constexpr size_t kPattern = size_t{1} << 20;
+  std::vector<uint16_t> pattern(kPattern / 2);
+  std::mt19937_64 random(1);
+  for (uint16_t& value : pattern)
+    value = static_cast<uint16_t>((random() & 0x80ff) | 0x3f00);  // 0.5 to 1, of either sign
+  Buffer buffer(device, bytes);
+  for (size_t at = 0; at < bytes; at += kPattern)
+    device->copy_in(buffer.as<char>() + at, pattern.data(), std::min(kPattern, bytes - at));
+  return buffer;
+}
+
+// Runs work() until Google Benchmark has enough, timed by events, each time with nothing of its
+// data in L2. The row says bytes and FLOPs, and what the device reaches of both: `reprise check`
+// judges by these.
+inline void time_on_device(benchmark::State& state, double bytes, double flops,
+                           const std::function<void()>& work) {
+  BenchDevice& bench = bench_device();
+  DeviceTimer timer(bench.device, DeviceTimer::Cache::kCold);
+  work();  // loads the kernels
+  bench.device->synchronize();
+  for (auto _ : state) state.SetIterationTime(1e-3 * timer.ms_of(work));
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  const double least_s =
+      std::max(bytes / (1e9 * bench.limits.read_gb_s), flops / (1e12 * bench.limits.half_tflop_s));
+  state.counters["of limit"] = benchmark::Counter(least_s, rate);  // least time / time
+  state.counters["B/s"] = benchmark::Counter(bytes, rate);
+  state.counters["device B/s"] = 1e9 * bench.limits.read_gb_s;
+  if (flops > 0) {
+    state.counters["FLOP/s"] = benchmark::Counter(flops, rate);
+    state.counters["device FLOP/s"] = 1e12 * bench.limits.half_tflop_s;
+  }
+  const reprise::cuda::DeviceState now = bench.monitor->state();  // just after the work
+  state.counters["SM MHz"] = now.sm_mhz;
+  state.counters["throttle reasons"] =
+      static_cast<double>(reprise::cuda::throttle_names(now.throttle_reasons).size());
+}
+
+// What main() of such a program does once its benchmarks are registered. They can be listed without
+// a device; running one ends with status 1 and the reason.
+inline int run_benchmarks(int argc, char** argv) {
+  const bool only_lists = std::any_of(argv, argv + argc, [](const char* argument) {
+    return std::string_view(argument).starts_with("--benchmark_list_tests");
+  });
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  try {
+    if (!only_lists) {
+      const BenchDevice& bench = bench_device();
+      benchmark::AddCustomContext("device", device_json(*bench.device, bench.limits).dump());
+    }
+    benchmark::RunSpecifiedBenchmarks();
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace reprise::kernels::cuda::testing

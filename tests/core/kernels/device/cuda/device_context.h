@@ -1,0 +1,53 @@
+// A context on a device for tests that run by the emulator and on a real one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "core/device/context.h"
+#include "core/kernels/device/cuda/backend.h"
+#ifdef REPRISE_CUDA_ON_CPU
+#include "tests/cuda_on_cpu/machine.h"
+#endif
+
+namespace reprise::testing {
+
+// Opens a device for each test; what was taken of it has to be given back.
+class OnDevice : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef REPRISE_CUDA_ON_CPU
+    before_ = cuda_on_cpu::alive();
+#endif
+    open({});
+  }
+  void TearDown() override {
+    context_.runtime = nullptr;
+    EXPECT_EQ(device_->memory().used_bytes(), own_bytes_) << "something was not given back";
+    device_.reset();
+#ifdef REPRISE_CUDA_ON_CPU
+    EXPECT_EQ(cuda_on_cpu::alive(), before_) << "something was not given back";
+#endif
+  }
+  // Another device in its place.
+  void open(const cuda::CudaOptions& options) {
+    context_.runtime = nullptr;
+    device_.reset();
+    device_ = kernels::cuda::open_cuda(options);
+    own_bytes_ = device_->memory().used_bytes();
+    context_.device = Device::kCuda;
+    context_.runtime = device_;
+  }
+
+  std::shared_ptr<cuda::CudaDevice> device_;
+  Context context_ = {.threads = 1, .isa = best_isa()};
+
+ private:
+#ifdef REPRISE_CUDA_ON_CPU
+  cuda_on_cpu::Alive before_;
+#endif
+  int64_t own_bytes_ = 0;
+};
+
+}  // namespace reprise::testing

@@ -1,0 +1,60 @@
+// Time of the matrix products of Llama-2-7B and Llama-3-8B on a CUDA device, by the device's clock:
+// decode steps, which read the weights, and prefills, which multiply.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <string>
+
+#include "core/kernels/linear/cuda/gemm.h"
+#include "tests/core/kernels/device/cuda/device_bench.cuh"
+
+namespace reprise::kernels::cuda::testing {
+namespace {
+
+struct Layer {
+  const char* model;
+  const char* name;
+  int64_t outputs, inputs;
+};
+constexpr Layer kLayers[] = {
+    {"llama-2-7b", "qkv", 3 * 4096, 4096},      {"llama-2-7b", "out", 4096, 4096},
+    {"llama-2-7b", "gate_up", 2 * 11008, 4096}, {"llama-2-7b", "down", 4096, 11008},
+    {"llama-2-7b", "head", 32000, 4096},        {"llama-3-8b", "gate_up", 2 * 14336, 4096}};
+
+void time_product(benchmark::State& state, const Layer& layer, int64_t m) {
+  const auto& device = bench_device().device;
+  const auto bytes = [](int64_t count) { return static_cast<size_t>(count) * 2; };
+  Buffer x = random_numbers(device, bytes(m * layer.inputs));
+  Buffer w = random_numbers(device, bytes(layer.outputs * layer.inputs));
+  Buffer out(device, bytes(m * layer.outputs));
+  const std::unique_ptr<Gemm> gemm = make_gemm(*device);
+  const GemmCall call{.x = x.data(),
+                      .w = w.data(),
+                      .dtype = DType::kBF16,
+                      .m = m,
+                      .n = layer.outputs,
+                      .k = layer.inputs,
+                      .out = out.data(),
+                      .out_dtype = DType::kBF16};
+  const auto moved = static_cast<double>(x.bytes() + w.bytes() + out.bytes());
+  const auto flops =
+      2.0 * static_cast<double>(m * layer.outputs) * static_cast<double>(layer.inputs);
+  time_on_device(state, moved, flops, [&] { gemm->run(call); });
+  state.SetLabel("bf16");
+}
+
+}  // namespace
+}  // namespace reprise::kernels::cuda::testing
+
+int main(int argc, char** argv) {
+  using namespace reprise::kernels::cuda::testing;
+  for (const Layer& layer : kLayers)
+    for (const int64_t m : {1, 32, 256, 2048})
+      benchmark::RegisterBenchmark(
+          (std::string("gemm/") + layer.model + "/" + layer.name + "/m:" + std::to_string(m))
+              .c_str(),
+          [&layer, m](benchmark::State& state) { time_product(state, layer, m); })
+          ->UseManualTime()
+          ->Unit(benchmark::kMicrosecond);
+  return run_benchmarks(argc, argv);
+}

@@ -1,0 +1,464 @@
+#include "core/kernels/linear/linear.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/kernels/linear/cpu/panels.h"
+#include "core/kernels/linear/cpu/product_onednn.h"
+#include "core/kernels/linear/reference/linear.h"
+#include "tests/support/kernels.h"
+
+namespace reprise::kernels {
+namespace {
+
+using reprise::testing::available_isas;
+using reprise::testing::expect_within;
+using reprise::testing::kSmallestNormal;
+using reprise::testing::kUnitBf16;
+using reprise::testing::kUnitF32;
+using reprise::testing::random_values;
+using reprise::testing::tensor_of;
+using reprise::testing::values_of;
+
+// A matrix of random values as the kernels hold it, and the same values for the oracle.
+struct Weights {
+  int64_t rows, cols;
+  DType dtype;
+  std::vector<float> values;  // [rows, cols]
+  Weight packed;
+
+  Weights(int64_t num_rows, int64_t num_cols, DType type, uint64_t seed, int threads = 2)
+      : rows(num_rows),
+        cols(num_cols),
+        dtype(type),
+        values(random_values(rows * cols, seed, type)),
+        packed(rows, cols, format_of(type), filler(), {.threads = threads, .isa = best_isa()}) {}
+
+  [[nodiscard]] Weight::FillRows filler() const {
+    return [this](int64_t first, int64_t end, void* out) {
+      convert(values.data() + first * cols, DType::kF32, out, dtype,
+              static_cast<size_t>((end - first) * cols));
+    };
+  }
+};
+
+struct Variant {
+  bool has_bias = false;
+  bool accumulate = false;
+  DType out_dtype = DType::kF32;
+};
+
+std::vector<float> magnitudes(std::vector<float> values) {
+  for (float& value : values) value = std::abs(value);
+  return values;
+}
+
+// f32 sums of `cols` products, a bias and what was there before, in any order: each of the
+// cols + 2 roundings is at most 2^-24 of the sum of magnitudes. The products of two bf16 are exact
+// in f32. VDPBF16PS takes subnormal products for zero, hence the last term. bf16 results round once
+// more.
+std::vector<double> bounds(const std::vector<double>& want, const std::vector<double>& sums,
+                           int64_t cols, DType out_dtype) {
+  std::vector<double> bound;
+  for (size_t i = 0; i < want.size(); ++i) {
+    double b = static_cast<double>(cols + 2) * (kUnitF32 * sums[i] + kSmallestNormal);
+    if (out_dtype == DType::kBF16) b += kUnitBf16 * (std::abs(want[i]) + b);
+    bound.push_back(b);
+  }
+  return bound;
+}
+
+// Runs every instruction set against the reference.
+void check(const Weights& w, int64_t m, const Variant& variant, uint64_t seed,
+           const std::vector<Isa>& isas = available_isas()) {
+  const std::vector<float> x = random_values(m * w.cols, seed + 1, w.dtype);
+  const std::vector<float> bias =
+      variant.has_bias ? random_values(w.rows, seed + 2) : std::vector<float>();
+  const std::vector<float> before = random_values(m * w.rows, seed + 3);
+  std::vector<double> want = reference::linear(w.values, w.rows, w.cols, x, m, bias);
+  std::vector<double> sums =
+      reference::linear(magnitudes(w.values), w.rows, w.cols, magnitudes(x), m, magnitudes(bias));
+  if (variant.accumulate)
+    for (size_t i = 0; i < want.size(); ++i) {
+      want[i] += static_cast<double>(before[i]);
+      sums[i] += std::abs(static_cast<double>(before[i]));
+    }
+  const Tensor input = tensor_of(x, w.dtype);
+  const std::vector<double> bound = bounds(want, sums, w.cols, variant.out_dtype);
+  for (Isa isa : isas) {
+    Tensor out = tensor_of(before, variant.out_dtype);
+    LinearWorkspace workspace;
+    LinearCall{.x = input.data(),
+               .m = m,
+               .bias = variant.has_bias ? bias.data() : nullptr,
+               .out = out.data(),
+               .out_dtype = variant.out_dtype,
+               .accumulate = variant.accumulate}
+        .run(w.packed, workspace, {.threads = 2, .isa = isa});
+    expect_within(values_of(out), want, bound,
+                  fmt::format("isa {} {} [{}, {}] m {} bias {} accumulate {} out {}", name_of(isa),
+                              name_of(w.dtype), w.rows, w.cols, m, variant.has_bias,
+                              variant.accumulate, name_of(variant.out_dtype)));
+  }
+}
+
+constexpr DType kWeightDtypes[] = {DType::kF32, DType::kBF16};
+constexpr int64_t kRowEdges[] = {1, 63, 64, 65, 200};
+constexpr int64_t kColEdges[] = {1, 15, 16, 17, 31, 32, 33, 172};
+
+TEST(Linear, EveryEdgeOfRowsColumnsAndInputsMatchesTheReference) {
+  uint64_t seed = 1;
+  for (DType dtype : kWeightDtypes)
+    for (int64_t rows : kRowEdges)
+      for (int64_t cols : kColEdges) {
+        const Weights w(rows, cols, dtype, ++seed);
+        for (int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 13, 64}) check(w, m, {}, seed);
+      }
+}
+
+TEST(Linear, BiasAccumulationAndOutputDtypeCombine) {
+  uint64_t seed = 1000;
+  for (DType dtype : kWeightDtypes)
+    for (const auto& [rows, cols] : {std::pair{1, 1}, {63, 17}, {65, 33}, {200, 172}}) {
+      const Weights w(rows, cols, dtype, ++seed);
+      for (int64_t m : {1, 3, 4, 5, 7, 64})
+        for (bool has_bias : {false, true}) {
+          check(w, m, {.has_bias = has_bias, .out_dtype = DType::kBF16}, seed);
+          check(w, m, {.has_bias = has_bias, .accumulate = true}, seed);
+          check(w, m, {.has_bias = has_bias}, seed);
+        }
+    }
+}
+
+// Above the size from which the streaming kernel forks.
+TEST(Linear, LargeMatrixMatchesTheReference) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(1030, 515, dtype, 5);
+    for (int64_t m : {1, 2, 4, 5, 33}) check(w, m, {.has_bias = true, .accumulate = true}, 6);
+  }
+}
+
+// Every way to cut them into groups, over several blocks of the panels' depth and a rest.
+TEST(Linear, EveryNumberOfRowsUpToMoreThanOneTaskTakesMatchesTheReference) {
+  const Weights w(130, 515, DType::kBF16, 7);
+  for (int64_t m = 5; m <= 70; ++m)
+    check(w, m, {.has_bias = m % 2 == 0, .accumulate = m % 3 == 0}, 8);
+  check(w, 200, {}, 8);
+}
+
+// The product library keeps what it made for a shape of call: another shape must not get it.
+TEST(Linear, OneMatrixServesCallsOfManyShapesInTurn) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(65, 33, dtype, 9);
+    for (int round = 0; round < 2; ++round)
+      for (int64_t m : {64, 5, 1, 13})
+        for (bool flag : {true, false}) {
+          check(w, m, {.has_bias = flag, .accumulate = !flag}, 10);
+          check(w, m, {.has_bias = flag, .out_dtype = DType::kBF16}, 10);
+        }
+  }
+}
+
+TEST(Linear, ReadsBackEveryRowExactly) {
+  for (DType dtype : kWeightDtypes)
+    for (int64_t rows : kRowEdges)
+      for (int64_t cols : kColEdges) {
+        const Weights w(rows, cols, dtype, 3);
+        EXPECT_EQ(w.packed.rows(), rows);
+        EXPECT_EQ(w.packed.cols(), cols);
+        std::vector<float> row(static_cast<size_t>(cols));
+        for (int64_t r = 0; r < rows; ++r) {
+          w.packed.read_block(r, r + 1, 0, cols, row.data());
+          EXPECT_EQ(std::memcmp(row.data(), w.values.data() + r * cols, row.size() * 4), 0)
+              << name_of(dtype) << " [" << rows << ", " << cols << "] row " << r;
+        }
+      }
+}
+
+TEST(Linear, PackingDoesNotDependOnTheNumberOfThreads) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(200, 172, dtype, 3);
+    const auto packed = [&](int threads) {
+      return cpu::Panels(200, 172, format_of(dtype), w.filler(),
+                         {.threads = threads, .isa = best_isa()});
+    };
+    const cpu::Panels one = packed(1), three = packed(3);
+    EXPECT_EQ(one.panels(), 4);
+    ASSERT_EQ(one.bytes(), three.bytes());
+    EXPECT_EQ(std::memcmp(one.panel(0), three.panel(0), one.bytes()), 0);
+  }
+}
+
+TEST(Linear, ResultsDoNotDependOnTheNumberOfThreads) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(700, 600, dtype, 4);  // above the size that stays on one thread
+    for (int64_t m : {int64_t{1}, LinearCall::kStreamedRows, int64_t{40}}) {
+      const Tensor x = tensor_of(random_values(m * w.cols, 5, dtype), dtype);
+      for (Isa isa : available_isas()) {
+        std::vector<float> first;
+        for (int threads : {1, 2, 3, 7}) {
+          Tensor out(DType::kF32, {m * w.rows});
+          LinearWorkspace workspace;
+          LinearCall{.x = x.data(), .m = m, .out = out.data()}.run(
+              w.packed, workspace, {.threads = threads, .isa = isa});
+          if (first.empty()) first = values_of(out);
+          EXPECT_EQ(values_of(out), first) << name_of(isa) << " threads " << threads;
+        }
+      }
+    }
+  }
+}
+
+// Our own kernel treats each row by itself; a batch of decodes gives what each would give alone.
+TEST(Linear, StreamedRowsGiveTheBitsOfEachRowAlone) {
+  const Weights w(130, 70, DType::kF32, 4);
+  const std::vector<float> x = random_values(3 * 70, 5);
+  for (Isa isa : available_isas()) {
+    const Context context{.threads = 1, .isa = isa};
+    LinearWorkspace workspace;
+    std::vector<float> together(3 * 130), alone(130);
+    LinearCall{.x = x.data(), .m = 3, .out = together.data()}.run(w.packed, workspace, context);
+    for (int64_t row = 0; row < 3; ++row) {
+      LinearCall{.x = x.data() + row * 70, .m = 1, .out = alone.data()}.run(w.packed, workspace,
+                                                                            context);
+      EXPECT_EQ(std::vector(together.begin() + row * 130, together.begin() + (row + 1) * 130),
+                alone);
+    }
+  }
+}
+
+// The sums of a row run over the weights in one order, however many rows are beside it.
+TEST(Linear, OneOfManyBf16RowsHasTheSameBitsInEveryBatch) {
+  if (best_isa() != Isa::kAvx512Bf16 || cpu::product_uses_amx())
+    GTEST_SKIP() << "oneDNN computes them on this processor";
+  const Weights w(130, 700, DType::kBF16, 4);
+  const Tensor x = tensor_of(random_values(64 * w.cols, 5, DType::kBF16), DType::kBF16);
+  const auto first_rows = [&](int64_t m) {
+    std::vector<float> out(static_cast<size_t>(m * w.rows));
+    LinearWorkspace workspace;
+    LinearCall{.x = x.data(), .m = m, .out = out.data()}.run(w.packed, workspace,
+                                                             {.threads = 2, .isa = best_isa()});
+    out.resize(static_cast<size_t>(5 * w.rows));
+    return out;
+  };
+  const std::vector<float> want = first_rows(64);
+  for (int64_t m = 5; m < 64; ++m) EXPECT_EQ(first_rows(m), want) << m << " rows";
+}
+
+TEST(Linear, NothingBeyondTheOutputsIsWritten) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(65, 33, dtype, 4);
+    for (int64_t m : {1, 4, 7}) {
+      const Tensor x = tensor_of(random_values(m * w.cols, 5, dtype), dtype);
+      for (DType out_dtype : {DType::kF32, DType::kBF16})
+        for (Isa isa : available_isas()) {
+          Tensor out =
+              tensor_of(std::vector<float>(static_cast<size_t>(m * 65 + 64), 77.0f), out_dtype);
+          LinearWorkspace workspace;
+          LinearCall{.x = x.data(), .m = m, .out = out.data(), .out_dtype = out_dtype}.run(
+              w.packed, workspace, {.threads = 1, .isa = isa});
+          const std::vector<float> got = values_of(out);
+          EXPECT_EQ(std::count(got.end() - 64, got.end(), 77.0f), 64) << name_of(isa);
+        }
+    }
+  }
+}
+
+TEST(Linear, NanAndInfinityReachTheirOutputsOnly) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(3, 40, dtype, 4);
+    for (int64_t m : {2, 6}) {
+      std::vector<float> x = random_values(m * w.cols, 5, dtype);
+      x[7] = std::numeric_limits<float>::quiet_NaN();
+      x[static_cast<size_t>(w.cols)] = kInf;
+      const Tensor input = tensor_of(x, dtype);
+      for (Isa isa : available_isas()) {
+        Tensor out(DType::kF32, {m * w.rows});
+        LinearWorkspace workspace;
+        LinearCall{.x = input.data(), .m = m, .out = out.data()}.run(w.packed, workspace,
+                                                                     {.threads = 1, .isa = isa});
+        const std::vector<float> got = values_of(out);
+        for (size_t i = 0; i < got.size(); ++i) {
+          if (i < 3) {
+            EXPECT_TRUE(std::isnan(got[i])) << name_of(isa) << " output " << i;
+          } else if (i < 6) {
+            EXPECT_EQ(std::abs(got[i]), kInf) << name_of(isa) << " output " << i;
+          } else {
+            EXPECT_TRUE(std::isfinite(got[i])) << name_of(isa) << " output " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Linear, MovesItsStorage) {
+  Weights w(65, 33, DType::kF32, 4);
+  const WeightStore* before = w.packed.rows(0, 65).store;
+  Weight moved = std::move(w.packed);
+  EXPECT_EQ(moved.rows(0, 65).store, before);
+  EXPECT_TRUE(w.packed.empty());
+  w.packed = std::move(moved);
+  check(w, 7, {}, 5);
+}
+
+// Parts that begin at a panel and inside one, end at the end and before it.
+TEST(Linear, RowsOfAWeightAreALayerOfTheirOwn) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(200, 33, dtype, 7);
+    for (const auto& [first, end] : {std::pair{0, 200},
+                                     {64, 128},
+                                     {64, 199},
+                                     {1, 2},
+                                     {63, 65},
+                                     {100, 200},
+                                     {199, 200},
+                                     {128, 200},
+                                     {5, 5}}) {
+      const std::vector<float> part(w.values.begin() + first * 33, w.values.begin() + end * 33);
+      for (int64_t m : {1, 5, 13})
+        for (Isa isa : available_isas()) {
+          const std::vector<float> x = random_values(m * 33, 8, dtype);
+          const std::vector<float> bias = random_values(end - first, 9);
+          const std::vector<double> want = reference::linear(part, end - first, 33, x, m, bias);
+          const std::vector<double> sums = reference::linear(magnitudes(part), end - first, 33,
+                                                             magnitudes(x), m, magnitudes(bias));
+          const Tensor input = tensor_of(x, dtype);
+          std::vector<float> out(want.size() + 64, 77.0f);
+          LinearWorkspace workspace;
+          LinearCall{.x = input.data(), .m = m, .bias = bias.data(), .out = out.data()}.run(
+              w.packed.rows(first, end), workspace, {.threads = 2, .isa = isa});
+          EXPECT_EQ(std::count(out.end() - 64, out.end(), 77.0f), 64);
+          out.resize(want.size());
+          expect_within(out, want, bounds(want, sums, 33, DType::kF32),
+                        fmt::format("rows [{}, {}) m {} isa {}", first, end, m, name_of(isa)));
+        }
+    }
+  }
+}
+
+TEST(Linear, BlocksAreReadBackExactly) {
+  for (DType dtype : kWeightDtypes) {
+    const Weights w(130, 37, dtype, 7);
+    for (const auto& [first_row, end_row] : {std::pair{0, 130}, {63, 66}, {129, 130}, {4, 4}})
+      for (const auto& [first_col, end_col] : {std::pair{0, 37}, {1, 2}, {15, 34}, {37, 37}}) {
+        std::vector<float> want, got;
+        for (int64_t r = first_row; r < end_row; ++r)
+          want.insert(want.end(), w.values.begin() + r * 37 + first_col,
+                      w.values.begin() + r * 37 + end_col);
+        got.resize(want.size());
+        w.packed.read_block(first_row, end_row, first_col, end_col, got.data());
+        EXPECT_EQ(got, want) << name_of(dtype) << " row " << first_row << " column " << first_col;
+      }
+  }
+}
+
+bool has_products() { return cpu::products_are_built_in() && best_isa() >= Isa::kAvx512; }
+
+// Under continuous batching every step has another m: 40 layers x some 60 sizes of a tile are more
+// than the cache holds.
+TEST(Linear, ManyBatchSizesDoNotGrowTheCacheOfPrimitives) {
+  if (!has_products()) GTEST_SKIP() << "oneDNN's products need a build with it, and AVX-512";
+  constexpr int64_t kMostRows = 256;
+  std::vector<Weights> layers;
+  for (int64_t outputs = 31; outputs <= 70; ++outputs)
+    layers.emplace_back(outputs, 20, DType::kF32, 7);
+  const std::vector<float> x = random_values(kMostRows * 20, 8);
+  const Context context{.threads = 1, .isa = best_isa()};
+  LinearWorkspace kept;
+  std::vector<float> got(kMostRows * 70), want(kMostRows * 70);
+  for (int round = 0; round < 2; ++round)  // the second time, the first ones have left
+    for (int64_t m = 1; m <= kMostRows; m += round == 0 ? 1 : 61)
+      for (const Weights& w : layers) {
+        LinearCall call{.x = x.data(), .m = m, .out = got.data()};
+        call.run(w.packed, kept, context);
+        ASSERT_LE(kept.products->size(), cpu::ProductCache::kCapacity);
+        if (round == 0 && m % 61 != 0) continue;
+        LinearWorkspace fresh;
+        call.out = want.data();
+        call.run(w.packed, fresh, context);
+        EXPECT_EQ(std::memcmp(got.data(), want.data(),
+                              static_cast<size_t>(m * w.packed.rows()) * sizeof(float)),
+                  0)
+            << "m " << m << " outputs " << w.packed.rows();
+      }
+  EXPECT_EQ(kept.products->size(), cpu::ProductCache::kCapacity);
+}
+
+// Products are computed in tiles of 256 x 256.
+TEST(Linear, EveryEdgeOfTheTilesMatchesTheReference) {
+  uint64_t seed = 2000;
+  for (const DType dtype : kWeightDtypes)
+    for (const int64_t rows : {1, 64, 255, 256, 257, 600}) {
+      const Weights w(rows, 33, dtype, ++seed);
+      for (const int64_t m : {5, 255, 256, 257, 513}) {
+        check(w, m, {.has_bias = true, .accumulate = true}, seed, {best_isa()});
+        check(w, m, {.has_bias = true, .out_dtype = DType::kBF16}, seed, {best_isa()});
+      }
+    }
+}
+
+TEST(Linear, BitsDoNotDependOnTheNumberOfThreads) {
+  for (const DType dtype : kWeightDtypes)
+    for (const int64_t rows : {64, 300, 700}) {
+      const Weights w(rows, 50, dtype, 7);
+      for (const int64_t m : {1, 5, 257, 513}) {
+        const Tensor x = tensor_of(random_values(m * 50, 8, dtype), dtype);
+        std::vector<std::vector<float>> outs;
+        for (const int threads : {1, 2, 5}) {
+          std::vector<float>& out = outs.emplace_back(static_cast<size_t>(m * rows));
+          LinearWorkspace workspace;
+          LinearCall{.x = x.data(), .m = m, .out = out.data()}.run(
+              w.packed, workspace, {.threads = threads, .isa = best_isa()});
+          EXPECT_EQ(std::memcmp(outs[0].data(), out.data(), out.size() * sizeof(float)), 0)
+              << name_of(dtype) << " rows " << rows << " m " << m << " threads " << threads;
+        }
+      }
+    }
+}
+
+// The shapes in use stay, whatever passes by.
+TEST(Linear, TheLeastRecentlyUsedPrimitiveLeavesFirst) {
+  if (!has_products()) GTEST_SKIP() << "oneDNN's products need a build with it, and AVX-512";
+  cpu::ProductCache cache(3);
+  for (int64_t m : {5, 6, 7, 5, 8}) ASSERT_NE(cache.get({.m = m, .n = 64, .k = 16}), nullptr);
+  EXPECT_EQ(cache.size(), 3u);
+  const auto holds = [&](int64_t m) { return cache.holds({.m = m, .n = 64, .k = 16}); };
+  EXPECT_TRUE(holds(5) && holds(7) && holds(8));
+  EXPECT_FALSE(holds(6));
+}
+
+TEST(Linear, DevicesAndFormatsThatAreNotThereAreNamed) {
+  const auto fill = [](int64_t, int64_t, void*) {};
+  const auto message = [&](const Context& context, WeightFormat format) -> std::string {
+    try {
+      const Weight w(2, 2, format, fill, context);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message({.device = Device::kCuda}, WeightFormat::kF32).find("cuda"), std::string::npos);
+  EXPECT_NE(message({}, WeightFormat::kF16).find("f16"), std::string::npos);
+}
+
+TEST(Linear, F16WeightsAreRefusedWithTheWayOut) {
+  try {
+    const Weights w(2, 2, DType::kF16, 1);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("bf16"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Linear, ErrorOfTheFillerReachesTheCaller) {
+  const auto fill = [](int64_t, int64_t, void*) { raise("the file ends early"); };
+  EXPECT_THROW(Weight(200, 8, WeightFormat::kF32, fill, {.threads = 2, .isa = best_isa()}), Error);
+}
+
+}  // namespace
+}  // namespace reprise::kernels

@@ -1,0 +1,120 @@
+// The methods of libtorch in kind "attention": end to end on tiny shapes, and what is said where
+// libtorch or an option is missing.
+#include "experiments/kinds/attention/torch_operator.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "experiments/kinds/attention/attention_kind.h"
+#include "tests/experiments/kinds/attention/attention_group.h"
+
+namespace reprise::experiments {
+namespace {
+
+#define REPRISE_NEEDS_TORCH() \
+  if (!baselines::torch_absence().empty()) GTEST_SKIP() << baselines::torch_absence()
+
+const Json kMethods = {"paged", "torch_naive", "torch_sdpa", "torch_memory_efficient"};
+const Json kSettings = {
+    {"batch", 3},          {"heads", 4},           {"kv_heads", 2},         {"head_dim", 32},
+    {"prompt_tokens", 40}, {"shared_percent", 50}, {"completion_tokens", 6}};
+
+std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(TorchMethods, RunInKindAttentionBesideTheOthers) {
+  REPRISE_NEEDS_TORCH();
+  const bool has_f16 = baselines::torch_version().rfind("1.", 0) != 0;
+  for (const std::string dtype : {"f32", "bf16", "f16"}) {
+    if (dtype == "f16" && !has_f16) continue;
+    const Group group = attention_group(kSettings, kMethods, dtype);
+    AttentionKind kind(kTwoThreads);
+    kind.check(group);
+    const std::vector<Measurement> measured = kind.measure(group, Json::object(), {});
+    ASSERT_EQ(measured.size(), 4u);
+    for (size_t m = 1; m < measured.size(); ++m) {
+      EXPECT_EQ(measured[m].samples["latency_us"].size(), 3u);
+      EXPECT_LE(measured[m].answers["rounding_bound_share"].get<double>(), 1.0);
+      const auto kernel = measured[m].resolved["kernel"].get<std::string>();
+      EXPECT_EQ(kernel.find("torch " + baselines::torch_version() + " "), 0u) << kernel;
+      // 40 + 6 tokens held; the median turn reads 40 + 4.
+      EXPECT_DOUBLE_EQ(measured[m].metrics["kv_mb"]["value"].get<double>(),
+                       1e-6 * static_cast<double>(3 * 46 * 2 * 2 * 32 * size_of(group.kv_dtype)));
+      EXPECT_DOUBLE_EQ(measured[m].metrics["read_mb"]["value"].get<double>(),
+                       1e-6 * static_cast<double>(3 * 44 * 2 * 2 * 32 * size_of(group.kv_dtype)));
+    }
+  }
+}
+
+TEST(TorchMethods, GiveTheOutputsOfTheDefinitionAtEveryStep) {
+  REPRISE_NEEDS_TORCH();
+  const AttentionProblem problem = attention_problem(attention_group(kSettings));
+  const TokenValues values(problem);
+  const auto operators = make_operators({{"torch_naive", Json::object()},
+                                         {"torch_sdpa", Json::object()},
+                                         {"torch_memory_efficient", Json::object()}},
+                                        problem, values, kTwoThreads);
+  std::vector<float> output(static_cast<size_t>(problem.batch * problem.q_dim()));
+  for (int64_t step = 0; step < problem.completion_tokens; ++step)
+    for (const auto& one : operators) {
+      one->advance();
+      one->settle();
+      one->attend();
+      one->read_output(output);
+      for (int64_t sequence = 0; sequence < problem.batch; ++sequence) {
+        const auto expected = values.attention(sequence, 3, problem.prompt_tokens + step + 1);
+        const float* o = output.data() + sequence * problem.q_dim() + 3 * problem.head_dim;
+        for (size_t c = 0; c < expected.size(); ++c)
+          ASSERT_NEAR(o[c], expected[c], 1e-5) << "step " << step << ", sequence " << sequence;
+      }
+    }
+}
+
+TEST(TorchMethods, HoldOneCacheTogether) {
+  const AttentionProblem problem = attention_problem(attention_group(kSettings));
+  const MethodChoice naive = {"torch_naive", Json::object()}, sdpa = {"torch_sdpa", Json::object()};
+  const auto cache = static_cast<double>(PrivateCache::bytes(problem));
+  EXPECT_EQ(least_cache_bytes({naive, sdpa}, problem, Device::kCpu), cache);
+  const MethodChoice contiguous = {"contiguous", Json::object()};
+  EXPECT_EQ(least_cache_bytes({contiguous, naive, sdpa}, problem, Device::kCpu),
+            cache + least_cache_bytes({contiguous}, problem, Device::kCpu));
+}
+
+TEST(TorchMethods, TakeNoOptions) {
+  const Json methods = {"paged", {{"name", "torch_sdpa"}, {"options", {{"block_tokens", 16}}}}};
+  const std::string text = message_of([&] { (void)attention_group(kSettings, methods); });
+  EXPECT_NE(text.find("methods.1.options\": method \"torch_sdpa\" has no options"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("leave out \"block_tokens\""), std::string::npos) << text;
+}
+
+TEST(TorchMethods, DtypeThatLibtorchDoesNotKnowIsRefusedBeforeAnythingIsMeasured) {
+  REPRISE_NEEDS_TORCH();
+  if (baselines::torch_version().rfind("1.", 0) != 0)
+    GTEST_SKIP() << "libtorch " << baselines::torch_version() << " knows every dtype";
+  const Group group = attention_group(kSettings, kMethods, "f16");
+  const std::string text = message_of([&] { AttentionKind(kTwoThreads).check(group); });
+  EXPECT_NE(text.find("f16"), std::string::npos) << text;
+}
+
+TEST(TorchMethods, AreMissingWithReasonAndRemedyWithoutLibtorch) {
+  const AttentionKind kind(kTwoThreads);
+  EXPECT_EQ(kind.missing({"paged", Json::object()}), "");
+  EXPECT_EQ(kind.missing({"torch_sdpa", Json::object()}), baselines::torch_absence());
+  if (baselines::torch_absence().empty())
+    GTEST_SKIP() << "libtorch " << baselines::torch_version() << " is there";
+  EXPECT_NE(baselines::torch_absence().find("./setup.sh --torch"), std::string::npos);
+  const Group group = attention_group(kSettings, kMethods);
+  EXPECT_EQ(message_of([&] { AttentionKind(kTwoThreads).check(group); }),
+            baselines::torch_absence());
+}
+
+}  // namespace
+}  // namespace reprise::experiments

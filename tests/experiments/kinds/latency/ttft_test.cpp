@@ -1,0 +1,184 @@
+// Kinds on a tiny model with random weights: sound records, equal tokens of exact methods.
+#include "experiments/kinds/latency/ttft.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/problems.h"
+#include "experiments/kinds/latency/decode.h"
+#include "experiments/kinds/shared/costs.h"
+#include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+
+namespace reprise::experiments {
+namespace {
+
+class KindsTest : public KindOnTinyModel {
+ protected:
+  Group group(const std::string& kind, const Json& settings,
+              const Json& methods = {"recompute", "contiguous"}) const {
+    return group_of(
+        {{"kind", kind}, {"methods", methods}, {"settings", settings}, {"repetitions", 3}});
+  }
+};
+
+TEST(Derived, RateHasTheSpreadOfItsTime) {
+  const MetricInfo time_ms = {"time_ms", "ms", ""}, rate = {"rate", "1/s", ""};
+  Measurement out;
+  out.sample(time_ms, {1.0, 2.0, 4.0, 5.0, 10.0});
+  out.derive(rate, time_ms, [](double ms) { return 1000 / ms; });
+  const Json& made = out.metrics["rate"];
+  EXPECT_EQ(made["value"], 250.0);
+  EXPECT_EQ(made["q1"], 200.0);
+  EXPECT_EQ(made["q3"], 500.0);
+  EXPECT_EQ(made["min"], 100.0);
+  EXPECT_EQ(made["max"], 1000.0);
+  EXPECT_EQ(made["iqr"], 300.0);
+  EXPECT_EQ(made["count"], 5);
+  Measurement plain;
+  plain.set(time_ms, 4.0);
+  plain.derive(rate, time_ms, [](double ms) { return 1000 / ms; });
+  EXPECT_FALSE(plain.metrics["rate"].contains("q1"));
+}
+
+TEST_F(KindsTest, TtftStandsBesideTheLeastTimeOfTheProbeAndOfTheMoment) {
+  const Group one = group("ttft", {{"prompt_tokens", 40}}, {"contiguous"});
+  const Json limits = {{"dram_read_gb_s", 10.0}, {"f32_gflop_s", 100.0}};
+  // Weights that the L3 cannot hold are read from memory.
+  const auto from_memory =
+      TtftKind(context_).measure(one, {{"limits", limits}, {"l3_bytes", 1}}, stop_);
+  const Json& metrics = from_memory[0].metrics;
+  EXPECT_NEAR(
+      metrics["ttft_over_limit"]["value"].get<double>(),
+      metrics["ttft_ms"]["value"].get<double>() / metrics["ttft_limit_ms"]["value"].get<double>(),
+      1e-9);
+  EXPECT_GT(metrics["ttft_over_beside"]["value"].get<double>(), 0);
+  EXPECT_EQ(metrics["ttft_over_beside"]["count"], 3);
+  const auto from_cache =
+      TtftKind(context_).measure(one, {{"limits", limits}, {"l3_bytes", 1 << 30}}, stop_);
+  EXPECT_FALSE(from_cache[0].metrics.contains("ttft_over_beside"));
+}
+
+TEST_F(KindsTest, TtftMeasuresEveryRepetitionAndExactMethodsAgree) {
+  TtftKind kind(context_);
+  const Group one =
+      group("ttft", {{"prompt_tokens", 40}, {"new_tokens", 4}, {"prefill_chunk", 16}});
+  kind.check(one);
+  const auto measured = kind.measure(one, Json::object(), stop_);
+  ASSERT_EQ(measured.size(), 2u);
+  for (const Measurement& method : measured) {
+    EXPECT_EQ(method.samples["ttft_ms"].size(), 3u);
+    EXPECT_EQ(method.samples["tpot_ms"].size(), 3u);
+    EXPECT_EQ(method.answers["generated_tokens"], 12);
+    EXPECT_GT(method.metrics["prefill_gflop_s"]["value"].get<double>(), 0);
+    EXPECT_TRUE(method.metrics["prefill_tokens_per_s"].contains("q1"));
+    EXPECT_EQ(method.answers["equal_token_ratio"], 1.0);
+  }
+  EXPECT_EQ(measured[0].answers["tokens_hash"], measured[1].answers["tokens_hash"]);
+}
+
+TEST_F(KindsTest, TokensAreTheSameInEveryRun) {
+  const Group one = group("ttft", {{"prompt_tokens", 9}, {"new_tokens", 3}});
+  TtftKind first(context_), second(context_);
+  EXPECT_EQ(first.measure(one, Json::object(), stop_)[1].answers,
+            second.measure(one, Json::object(), stop_)[1].answers);
+}
+
+TEST_F(KindsTest, DecodeMeasuresStepsOfTheWholeBatch) {
+  DecodeKind kind(context_);
+  const Group one = group("decode", {{"batch", 3}, {"prompt_tokens", 10}, {"new_tokens", 6}});
+  const auto measured = kind.measure(one, Json::object(), stop_);
+  ASSERT_EQ(measured.size(), 2u);
+  for (const Measurement& method : measured) {
+    EXPECT_GE(method.samples["step_ms"].size(), 3u);
+    EXPECT_EQ(method.answers["generated_tokens"], 3 * 3 * 6);
+    EXPECT_GT(method.metrics["decode_tokens_per_s"]["value"].get<double>(), 0);
+  }
+  EXPECT_EQ(measured[0].answers["tokens_hash"], measured[1].answers["tokens_hash"]);
+}
+
+// Two layers of six experts, of which a token passes two.
+TEST_F(KindsTest, DecodeCountsTheExpertsThatAStepReads) {
+  Json config = read_json(dir_ / "config.json");
+  config.update({{"model_type", "qwen2_moe"},
+                 {"num_experts", 6},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", 24},
+                 {"shared_expert_intermediate_size", 32}});
+  std::ofstream(dir_ / "config.json") << config.dump();
+  DecodeKind kind(context_);
+  for (const int64_t batch : {1, 8}) {
+    const Group one = group("decode", {{"batch", batch}, {"prompt_tokens", 10}, {"new_tokens", 6}},
+                            {"contiguous"});
+    const Json metrics = kind.measure(one, Json::object(), stop_)[0].metrics;
+    const double touched = metrics["touched_experts"]["value"];
+    EXPECT_GE(touched, 2 * 2);
+    EXPECT_LE(touched, batch == 1 ? 2 * 2 : 2 * 6);
+    EXPECT_EQ(
+        metrics["streamed_bytes_per_step"]["value"],
+        decode_bytes(Bench::config(one), DType::kF32, DType::kF32,
+                     {.batch = batch, .context = 13, .touched_experts = std::llround(touched)}));
+  }
+}
+
+TEST_F(KindsTest, PromptBeyondTheModelIsRefusedBeforeMeasuring) {
+  TtftKind kind(context_);
+  Group one = group("ttft", {{"prompt_tokens", 512}, {"new_tokens", 2}});
+  one.model.random_weights = false;
+  EXPECT_THROW(kind.check(one), Error);
+}
+
+// Everything that would stop a later point is known before the first is measured.
+TEST_F(KindsTest, EverythingWrongWithAGroupIsToldBeforeWeightsAreLoaded) {
+  const auto problems_of = [&](const Group& one) {
+    Problems problems;
+    problems.collect([&] { TtftKind(context_).check(one); });
+    return fmt::format("{}", fmt::join(problems.list(), "\n"));
+  };
+  Group one = group("ttft", {{"prompt_tokens", 8}, {"new_tokens", 2}});
+  EXPECT_EQ(problems_of(one), "");
+  one.dtype = DType::kF16;
+  one.workload = {.name = "text_prompts", .file = (dir_ / "nowhere.txt").string()};
+  one.methods.push_back({.name = "paged", .options = {{"block_tokens", 7}}});
+  const std::string problems = problems_of(one);
+  for (const char* part : {"dtype f16", "tokenizer.json", "block_tokens"})
+    EXPECT_NE(problems.find(part), std::string::npos) << part << " not in: " << problems;
+
+  Group trained = group("ttft", {{"prompt_tokens", 8}, {"new_tokens", 2}});
+  trained.model.random_weights = false;
+  EXPECT_NE(problems_of(trained).find("model.safetensors"), std::string::npos);
+  std::filesystem::copy_file(REPRISE_SOURCE_DIR "/models/quickstart/model.safetensors",
+                             dir_ / "model.safetensors");
+  std::filesystem::resize_file(dir_ / "model.safetensors", 100000);
+  EXPECT_NE(problems_of(trained).find("model.safetensors"), std::string::npos);
+  trained.model.model = "quikstart";
+  EXPECT_NE(problems_of(trained).find("did you mean \"quickstart\""), std::string::npos);
+  trained.model.model = "quickstart";
+  EXPECT_EQ(problems_of(trained), "");
+  Group encoder = group("ttft", {{"prompt_tokens", 8}, {"new_tokens", 2}});
+  std::ofstream(dir_ / "config.json") << R"({"model_type": "bert", "vocab_size": 100,
+    "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
+    "max_position_embeddings": 64, "type_vocab_size": 2, "hidden_act": "gelu"})";
+  EXPECT_NE(problems_of(encoder).find("no head"), std::string::npos);
+  trained.workload = {.name = "text_prompts", .file = (dir_ / "nowhere.txt").string()};
+  EXPECT_NE(problems_of(trained).find("nowhere.txt"), std::string::npos);
+}
+
+TEST_F(KindsTest, RandomWeightsAreTrainedForNoLength) {
+  TtftKind kind(context_);
+  EXPECT_NO_THROW(kind.check(group("ttft", {{"prompt_tokens", 512}, {"new_tokens", 2}})));
+}
+
+TEST_F(KindsTest, RaisedStopGivesTheGroupUp) {
+  stop_ = true;
+  TtftKind kind(context_);
+  EXPECT_THROW((void)kind.measure(group("ttft", {{"prompt_tokens", 4}}), Json::object(), stop_),
+               Interrupted);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

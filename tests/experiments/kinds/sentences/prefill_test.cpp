@@ -1,0 +1,308 @@
+// AttnCache and its rivals as methods of kinds: prompts of a tiny decoder that are stored, and
+// texts of a small encoder that are not.
+#include "experiments/kinds/sentences/prefill.h"
+
+#include <gtest/gtest.h>
+
+#include "experiments/kinds/sentences/prefill_methods.h"
+#include "experiments/kinds/sentences/sentences.h"
+#include "methods/attn_cache/train.h"
+#include "methods/attn_cache/vector_index.h"
+#include "tests/core/sentence/sentence_testing.h"
+#include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/experiments/kinds/shared/measured_value.h"
+
+namespace reprise::experiments {
+namespace {
+
+using model::expect_error;
+
+Json method(const char* name, const Json& options) {
+  return {{"name", name}, {"options", options}};
+}
+
+class Prefill : public KindOnTinyModel {
+ protected:
+  Group group(const Json& methods, const Json& settings = Json::object()) const {
+    Json all = {{"prompt_tokens", 24}, {"asked_texts", 3}};
+    if (!settings.empty()) all.update(settings);
+    return group_of(
+        {{"kind", "prefill"}, {"methods", methods}, {"settings", all}, {"repetitions", 2}});
+  }
+  std::vector<Measurement> measure(const Group& one) {
+    PrefillKind kind(context_);
+    kind.check(one);
+    EXPECT_GT(kind.memory_need(one).bytes, 0);
+    return kind.measure(one, Json::object(), stop_);
+  }
+};
+
+TEST_F(Prefill, StoredTextsHitAndAreComputedAsInFull) {
+  if (const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
+      !absence.empty())
+    GTEST_SKIP() << absence;
+  const auto measured = measure(
+      group({"compute", "maps",
+             method("attn_cache",
+                    {{"threshold", 1.0}, {"projector_from", "random"}, {"map_form", "f32"}}),
+             method("attn_cache", {{"threshold", 2.0}, {"projector_from", "random"}}),
+             method("attn_cache",
+                    {{"threshold", 1.0}, {"projector_from", "random"}, {"loading", "cold"}})}));
+  ASSERT_EQ(measured.size(), 5u);
+  const Measurement &full = measured[0], &eager = measured[1], &hit = measured[2],
+                    &miss = measured[3];
+  EXPECT_EQ(value_of(full, "texts"), 3);
+  EXPECT_FALSE(full.metrics.contains("hit_rate"));
+  EXPECT_FALSE(full.metrics.contains("text_speedup"));
+  EXPECT_LE(value_of(eager, "max_difference"), 1e-4);
+  EXPECT_EQ(value_of(hit, "hit_rate"), 1);
+  EXPECT_LE(value_of(hit, "max_difference"), 1e-4);
+  EXPECT_EQ(hit.samples["text_speedup_hits"], hit.samples["text_speedup"]);
+  EXPECT_EQ(hit.samples["attention_speedup_hits"].size(), 2u);
+  EXPECT_EQ(value_of(hit, "stored_texts"), 4);
+  // 4 groups of 2 layers, 4 heads, 24 x 24 weights of 4 bytes; and head and table.
+  EXPECT_GE(value_of(hit, "store_mb"), 4 * 2 * 4 * 24 * 24 * 4 * 1e-6);
+  EXPECT_EQ(hit.resolved["attn_cache"]["hits"], 3);
+  EXPECT_EQ(hit.resolved["attn_cache"]["projector"], "random");
+  EXPECT_EQ(value_of(miss, "hit_rate"), 0);
+  EXPECT_EQ(value_of(miss, "max_difference"), 0);  // the same bits
+  EXPECT_FALSE(miss.metrics.contains("text_speedup_hits"));
+  EXPECT_GT(value_of(miss, "retrieval_ms"), 0);
+  EXPECT_EQ(value_of(measured[4], "hit_rate"), 1);
+  EXPECT_GT(value_of(measured[4], "loading_ms"), 0);
+  EXPECT_GT(value_of(miss, "text_bound"), 1);
+  EXPECT_GT(value_of(miss, "attention_bound"), value_of(miss, "text_bound"));
+}
+
+TEST_F(Prefill, TimesAreOfTextsAndTheirParts) {
+  const auto measured = measure(group(Json::array({"compute"})));
+  const double text_ms = value_of(measured[0], "text_ms");
+  EXPECT_LE(value_of(measured[0], "attention_ms") + value_of(measured[0], "feed_forward_ms"),
+            text_ms);
+  EXPECT_NEAR(value_of(measured[0], "tokens_per_s"), 24 * 1e3 / text_ms, 1e-6 * 24e3 / text_ms);
+}
+
+TEST_F(Prefill, TextsThatAreNotStoredHitByTheirSimilarityAlone) {
+  const Json raw = {{"preset", "raw"}, {"map_form", "f32"}};
+  Json near = raw, far = raw;
+  near["threshold"] = 1.0 - 1e-6;
+  far["threshold"] = -1.0;
+  const auto measured =
+      measure(group({"compute", method("attn_cache", near), method("attn_cache", far)},
+                    {{"stored_share", 0.34}, {"asked_texts", 3}}));
+  EXPECT_NEAR(value_of(measured[1], "hit_rate"), 1.0 / 3, 1e-12);  // the one that is stored
+  EXPECT_LE(value_of(measured[1], "max_difference"), 1e-4);
+  EXPECT_EQ(value_of(measured[2], "hit_rate"), 1);
+  EXPECT_EQ(measured[2].resolved["attn_cache"]["projector"], "none");
+  EXPECT_EQ(measured[2].resolved["stored_texts_asked"], 1);
+}
+
+TEST_F(Prefill, RivalsChooseTheirLayers) {
+  const auto measured =
+      measure(group({"compute", "lazy_former", method("lazy_former", {{"block_layers", 1}}),
+                     method("san", {{"similarity", 0.0}}), method("attn_drop", {{"dropped", 1}}),
+                     method("block_drop", {{"dropped", 0}})}));
+  EXPECT_GT(value_of(measured[1], "max_difference"), 1e-3);
+  EXPECT_EQ(value_of(measured[2], "max_difference"), 0);
+  EXPECT_EQ(measured[3].resolved["first_layers"], Json::array({0}));
+  EXPECT_EQ(value_of(measured[3], "max_difference"), value_of(measured[1], "max_difference"));
+  EXPECT_EQ(measured[4].resolved["dropped_layers"].size(), 1u);
+  EXPECT_GT(value_of(measured[4], "max_difference"), 1e-3);
+  EXPECT_EQ(value_of(measured[5], "max_difference"), 0);
+  EXPECT_FALSE(measured[1].metrics.contains("hit_rate"));
+}
+
+// What is left out stays out; maps are shared where nothing hits.
+TEST_F(Prefill, RivalsRunBesideAttnCache) {
+  const auto beside = [](double threshold, const Json& rival) {
+    return method(
+        "attn_cache",
+        {{"preset", "raw"}, {"map_form", "f32"}, {"threshold", threshold}, {"beside", rival}});
+  };
+  const Json dropping = {{"method", "block_drop"}, {"dropped", 1}},
+             lazy = {{"method", "lazy_former"}};
+  const auto measured =
+      measure(group({method("block_drop", {{"dropped", 1}}), beside(1.0 - 1e-6, dropping),
+                     beside(2.0, lazy), beside(1.0 - 1e-6, lazy)}));
+  EXPECT_EQ(measured[1].resolved["dropped_layers"], measured[0].resolved["dropped_layers"]);
+  const bool drops_first = measured[0].resolved["dropped_layers"] == Json::array({0});
+  EXPECT_EQ(value_of(measured[1], "hit_rate"), drops_first ? 0 : 0.5);
+  EXPECT_LE(value_of(measured[1], "max_difference"), 1e-4);  // of the model without that layer
+  EXPECT_EQ(value_of(measured[2], "hit_rate"), 0);
+  EXPECT_EQ(value_of(measured[3], "hit_rate"), 1);
+  EXPECT_NE(value_of(measured[2], "max_difference"), value_of(measured[3], "max_difference"));
+}
+
+TEST_F(Prefill, PaddedPromptsAreStoredAndAskedPadded) {
+  if (const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
+      !absence.empty())
+    GTEST_SKIP() << absence;
+  const auto measured =
+      measure(group({"compute", method("attn_cache", {{"preset", "as_coded"},
+                                                      {"padded_tokens", 32},
+                                                      {"map_form", "f32"},
+                                                      {"projector_from", "random"}})}));
+  EXPECT_EQ(value_of(measured[1], "hit_rate"), 1);
+  EXPECT_FALSE(measured[1].metrics.contains("max_difference"));  // of other lengths
+  EXPECT_GT(value_of(measured[1], "tokens_per_s") * value_of(measured[1], "text_ms"),
+            value_of(measured[0], "tokens_per_s") * value_of(measured[0], "text_ms"));
+}
+
+TEST_F(Prefill, WhatCannotBeIsRefused) {
+  const auto refused = [&](const Json& methods, const Json& settings,
+                           std::initializer_list<std::string> parts) {
+    expect_error([&] { (void)measure(group(methods, settings)); }, parts);
+  };
+  refused(Json::array({method("attn_cache", {{"beside", {{"method", "lazy"}}}})}), {},
+          {"lazy", "lazy_former"});
+  refused(Json::array({method("attn_cache", {{"beside", {{"method", "san"}, {"droped", 1}}}})}), {},
+          {"droped"});
+  refused(Json::array({method("attn_cache", {{"loss_bound", 0.1}, {"layer_group", 1}})}), {},
+          {"layer_group"});
+  refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"loss_bound", 0.1}})}), {},
+          {"training_texts"});
+  refused(Json::array({method("attn_cache", {{"preset", "raw"}, {"treshold", 1}})}), {},
+          {"threshold"});
+  refused(Json::array({method("attn_cache", {{"projector_file", "absent.safetensors"}})}), {},
+          {"absent.safetensors"});
+  refused(Json::array({method("attn_cache", {{"preset", "raw"}})}),
+          {{"database_texts", 0}, {"stored_share", 0.0}}, {"database_texts"});
+  refused(Json::array({"compute"}), {{"database_texts", 1}, {"asked_texts", 3}}, {"stored_share"});
+  refused(Json::array({method("san", Json::object())}),
+          {{"database_texts", 0}, {"stored_share", 0.0}}, {"training_texts"});
+  refused(Json::array({method("attn_drop", {{"dropped", 3}})}), {}, {"3 layers of 2"});
+  refused(Json::array({"contiguous"}), {}, {"contiguous"});
+}
+
+TEST(PrefillMethods, TrainingNamesItsRemediesWhereItCannotBe) {
+  if (const std::string absence = attn_cache::index_absence(attn_cache::IndexKind::kHnsw);
+      !absence.empty())
+    GTEST_SKIP() << absence;
+  const MethodChoice trained{.name = "attn_cache", .options = Json::object()};
+  const std::string reason = missing_for(trained);
+  EXPECT_EQ(reason.empty(), attn_cache::training_absence().empty());
+  if (!reason.empty()) {
+    EXPECT_NE(reason.find("./setup.sh --torch"), std::string::npos);
+    EXPECT_NE(reason.find("projector_file"), std::string::npos);
+  }
+  EXPECT_EQ(missing_for({.name = "attn_cache", .options = {{"preset", "raw"}}}), "");
+  EXPECT_EQ(missing_for({.name = "attn_cache", .options = {{"projector_from", "random"}}}), "");
+  EXPECT_EQ(missing_for({.name = "compute", .options = Json::object()}), "");
+}
+
+// ---- texts ----
+
+class ReusedSentences : public KindOnTinyModel {
+ protected:
+  ReusedSentences() {
+    sentence::write_sentence_model(bert_);
+    std::string pairs;
+    for (int i = 0; i < 64; ++i) {
+      const auto letter = [&](int n) { return std::string(1, static_cast<char>('a' + n % 8)); };
+      pairs += fmt::format("{}\t{} {} {}\t{} {} {}\n", i % 6, letter(i), letter(i / 8), letter(i),
+                           letter(i / 8), letter(i + 3), letter(i * 5 + 1));
+    }
+    bert_.write("pairs.tsv", pairs);
+  }
+  std::vector<Measurement> measure(const Json& methods, const Json& settings) {
+    Json all = {{"database_share", 0.5}, {"texts_per_step", 1}};
+    all.update(settings);
+    const Group one =
+        group_of({{"kind", "sentences"},
+                  {"models", {{{"model", bert_.path().string()}, {"weights", "random"}}}},
+                  {"methods", methods},
+                  {"workload",
+                   {{"name", "sentence_pairs"}, {"file", (bert_.path() / "pairs.tsv").string()}}},
+                  {"settings", all},
+                  {"repetitions", 2}});
+    SentencesKind kind(context_);
+    kind.check(one);
+    return kind.measure(one, Json::object(), stop_);
+  }
+
+  model::TempDir bert_;
+  const Json raw_ = {{"preset", "raw"}, {"map_form", "f32"}};
+};
+
+TEST_F(ReusedSentences, HitsFallAsTheThresholdRises) {
+  double before = 1.1;
+  for (const double threshold : {0.2, 0.9, 2.0}) {
+    const auto measured =
+        measure({"compute", method("attn_cache", raw_)}, {{"threshold", threshold}});
+    const double hits = value_of(measured[1], "hit_rate");
+    EXPECT_LE(hits, before);
+    EXPECT_EQ(value_of(measured[1], "threshold_used"), threshold);
+    before = hits;
+    if (threshold < 0.5) {
+      EXPECT_GT(hits, 0.5);
+      EXPECT_LT(value_of(measured[1], "vector_cosine"), 1 - 1e-12);
+    }
+    if (threshold == 2.0) {
+      EXPECT_EQ(hits, 0);
+      EXPECT_EQ(value_of(measured[1], "score_loss"), 0);
+    }
+  }
+}
+
+TEST_F(ReusedSentences, SeveralTextsAStepReuseWhereAllHit) {
+  const auto measured =
+      measure({"compute", method("attn_cache", raw_)}, {{"threshold", 0.2}, {"texts_per_step", 0}});
+  EXPECT_FALSE(measured[1].metrics.contains("text_speedup_hits"));
+  EXPECT_TRUE(measured[1].metrics.contains("hit_rate"));
+}
+
+TEST_F(ReusedSentences, LayerByLayerAndBesideRivals) {
+  Json fine = raw_;
+  fine["layer_group"] = 1;
+  Json beside = raw_;
+  beside["beside"] = {{"method", "attn_drop"}, {"dropped", 1}};
+  const auto measured =
+      measure({"compute", method("attn_cache", fine), method("attn_cache", beside), "lazy_former"},
+              {{"threshold", 0.2}});
+  EXPECT_GT(value_of(measured[1], "hit_rate"), 0.2);
+  EXPECT_EQ(measured[2].resolved["dropped_layers"].size(), 1u);
+  EXPECT_LE(value_of(measured[2], "hit_rate"), 0.5);
+}
+
+TEST_F(ReusedSentences, ABoundOfTheLossChoosesTheThreshold) {
+  Json strict = raw_, loose = raw_;
+  strict["loss_bound"] = 0.04;  // 30 texts and more that learn can bound it
+  loose["loss_bound"] = 1.0;
+  const auto measured =
+      measure({"compute", method("attn_cache", strict), method("attn_cache", loose)},
+              {{"training_share", 0.25}});
+  EXPECT_GE(measured[1].resolved["attn_cache"]["learning_texts"], 25);
+  EXPECT_GE(value_of(measured[1], "threshold_used"), value_of(measured[2], "threshold_used"));
+  EXPECT_GE(value_of(measured[2], "hit_rate"), value_of(measured[1], "hit_rate"));
+  EXPECT_GT(value_of(measured[2], "hit_rate"), 0);
+}
+
+// A decoder's questions: the first rows of longer prompts' maps.
+TEST_F(ReusedSentences, QuestionsReuseMapsToo) {
+  std::string questions;
+  for (int i = 0; i < 12; ++i)
+    questions += fmt::format("{}?,a,b,c,d,{}\n", std::string(static_cast<size_t>(i + 1), 'q'),
+                             static_cast<char>('A' + i % 4));
+  bert_.write("anatomy_test.csv", questions);
+  const Group one = group_of(
+      {{"kind", "sentences"},
+       {"models", {"models/quickstart"}},
+       {"methods",
+        {"compute", method("attn_cache", {{"preset", "raw"},
+                                          {"index_by_length", false},
+                                          {"length_rule", "cropped"},
+                                          {"threshold", -1000.0}})}},
+       {"workload", {{"name", "mmlu"}, {"file", bert_.path().string()}}},
+       {"settings",
+        {{"shots", 0}, {"task", "health"}, {"database_share", 0.5}, {"texts_per_step", 1}}},
+       {"repetitions", 1}});
+  SentencesKind kind(context_);
+  kind.check(one);
+  const auto measured = kind.measure(one, Json::object(), stop_);
+  EXPECT_EQ(value_of(measured[0], "texts"), 6);
+  EXPECT_GE(value_of(measured[1], "hit_rate"), 0);
+  EXPECT_EQ(measured[1].resolved["attn_cache"]["lookups"], 6);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

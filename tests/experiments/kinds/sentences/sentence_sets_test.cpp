@@ -1,0 +1,200 @@
+// What kind "sentences" reads and how it scores made-up vectors.
+#include "experiments/kinds/sentences/sentence_sets.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "tests/core/model/checkpoint/model_files.h"
+
+namespace reprise::experiments {
+namespace {
+
+using model::expect_error;
+using model::TempDir;
+
+std::string pair_lines(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i)
+    text += std::to_string(i % 6) + "\tfirst " + std::to_string(i) + "\tsecond " +
+            std::to_string(i) + "\n";
+  return text;
+}
+
+TEST(LoadSentences, PairsStandTwoByTwoAndAFoldersSetsAreOne) {
+  const TempDir dir;
+  dir.write("a.tsv", pair_lines(5));
+  dir.write("b.tsv", "3\tx\ty\n\tnobody\tscored\n4\tv\tw\n");
+  const SentenceSet set = load_sentences({"sentence_pairs", dir.path().string()}, {});
+  ASSERT_EQ(set.texts.size(), 14u);
+  EXPECT_EQ(set.texts[2], "first 1");
+  EXPECT_EQ(set.texts[3], "second 1");
+  EXPECT_EQ(set.texts[13], "w");
+  EXPECT_EQ(set.scores, (std::vector<double>{0, 1, 2, 3, 4, 3, 4}));
+  EXPECT_EQ(set.unscored, 1);
+  EXPECT_TRUE(set.labels.empty() && set.database.empty());
+  EXPECT_EQ(load_sentences({"sentence_pairs", dir.path().string()}, {.items = 2}).scores.size(),
+            4u);
+}
+
+TEST(LoadSentences, ADatabaseIsSetApartWithAnyOfItsTexts) {
+  const TempDir dir;
+  const std::string file = dir.write("a.tsv", pair_lines(100)).string();
+  const SentenceSet set =
+      load_sentences({"sentence_pairs", file}, {.database_share = 0.4, .seed = 3});
+  EXPECT_EQ(set.database.size(), 80u);
+  EXPECT_EQ(set.scores.size(), 60u);
+  std::set<std::string> texts(set.texts.begin(), set.texts.end());
+  for (const std::string& text : set.database) EXPECT_FALSE(texts.contains(text)) << text;
+  ASSERT_EQ(set.splits.size(), 2u);
+  EXPECT_NE(set.splits[0].find("database: 40 of 100"), std::string::npos);
+  EXPECT_NE(load_sentences({"sentence_pairs", file}, {.database_share = 0.4, .seed = 4}).database,
+            set.database);
+}
+
+TEST(LoadSentences, WhatMethodsLearnFromIsNeitherStoredNorAsked) {
+  const TempDir dir;
+  const std::string file = dir.write("a.tsv", pair_lines(100)).string();
+  const SentenceSet set =
+      load_sentences({"sentence_pairs", file}, {.database_share = 0.5, .training_share = 0.3});
+  EXPECT_EQ(set.database.size(), 100u);
+  EXPECT_EQ(set.training.size(), 60u);
+  EXPECT_EQ(set.texts.size(), 40u);
+  std::set<std::string> all(set.texts.begin(), set.texts.end());
+  all.insert(set.database.begin(), set.database.end());
+  all.insert(set.training.begin(), set.training.end());
+  EXPECT_EQ(all.size(), 200u);
+  ASSERT_EQ(set.splits.size(), 3u);
+  EXPECT_NE(set.splits[1].find("training: 30 of 100"), std::string::npos);
+  expect_error(
+      [&] {
+        (void)load_sentences({"sentence_pairs", file},
+                             {.database_share = 0.6, .training_share = 0.4});
+      },
+      {"database_share 0.6", "training_share 0.4", "below 1"});
+}
+
+// Files whose names say what they are for: the test's pairs are asked, all of them, and the
+// training's are stored and learned from, but for those with a sentence of the test's.
+TEST(LoadSentences, FilesOfTrainingAndTestAreKeptApart) {
+  const TempDir dir;
+  dir.write("x-train.tsv", pair_lines(20) + "3\tasked\tby the test\n");
+  dir.write("x-test.tsv", "1\tAsked\tone\n2\ttwo\tthree\n4\tfour\tfive\n");
+  const std::string folder = dir.path().string();
+  const SentenceSet set =
+      load_sentences({"sentence_pairs", folder}, {.database_share = 0.5, .training_share = 0.25});
+  EXPECT_EQ(set.scores, (std::vector<double>{1, 2, 4}));
+  EXPECT_EQ(set.texts.size(), 6u);
+  EXPECT_EQ(set.database.size(), 20u);
+  EXPECT_EQ(set.training.size(), 10u);
+  ASSERT_EQ(set.splits.size(), 3u);
+  EXPECT_NE(set.splits[2].find("3 of 24 items, as published; 1 others"), std::string::npos)
+      << set.splits[2];
+  EXPECT_EQ(load_sentences({"sentence_pairs", folder}, {}).splits.size(), 1u);
+
+  std::string labelled;
+  for (int i = 0; i < 20; ++i)
+    labelled += "text " + std::to_string(i) + "\t" + std::to_string(i % 2) + "\n";
+  const TempDir sentiment;
+  sentiment.write("train.tsv", labelled);
+  sentiment.write("dev.tsv", "new\t1\nold\t0\n");
+  const SentenceSet labels =
+      load_sentences({"sentiment", sentiment.path().string()}, {.database_share = 0.25});
+  EXPECT_EQ(labels.database.size(), 5u);
+  EXPECT_EQ(labels.probe.size(), 15u);
+  ASSERT_EQ(labels.queries.size(), 2u);
+  EXPECT_EQ(labels.texts[labels.queries[0]], "new");
+}
+
+TEST(LoadSentences, LabelsAreLearnedFromFourOfFive) {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 50; ++i)
+    text += "text " + std::to_string(i) + "\t" + std::to_string(i % 2) + "\n";
+  const std::string file = dir.write("a.txt", text).string();
+  const SentenceSet set = load_sentences({"sentiment", file}, {});
+  EXPECT_EQ(set.probe.size(), 40u);
+  EXPECT_EQ(set.queries.size(), 10u);
+  EXPECT_EQ(set.labels.size(), 50u);
+  const SentenceSet with_database = load_sentences({"sentiment", file}, {.database_share = 0.5});
+  EXPECT_EQ(with_database.database.size(), 25u);
+  EXPECT_EQ(with_database.probe.size(), 20u);
+  EXPECT_EQ(with_database.queries.size(), 5u);
+}
+
+TEST(LoadSentences, TooLittleIsNamed) {
+  const TempDir dir;
+  const std::string file = dir.write("a.tsv", pair_lines(2)).string();
+  expect_error([&] { (void)load_sentences({"sentence_pairs", file}, {.items = 1}); }, {"1 pairs"});
+  expect_error(
+      [&] {
+        (void)load_sentences({"sentence_pair", file}, {});
+      },
+      {"did you mean \"sentence_pairs\""});
+  expect_error([&] { (void)load_sentences({"sentiment", file}, {}); }, {"a.tsv:1", "label"});
+}
+
+std::string question(char answer) { return std::string("Q?,a,b,c,d,") + answer + "\n"; }
+
+TEST(LoadSentences, QuestionsOfAGroupAreAskedByTheirLetters) {
+  const TempDir dir;
+  dir.write("anatomy_dev.csv", question('B'));
+  dir.write("anatomy_test.csv", "One?,a,b,c,d,C\nTwo?,a,b,c,d,A\n");
+  dir.write("astronomy_test.csv", "Three?,a,b,c,d,D\n");
+  const Workload mmlu{"mmlu", dir.path().string()};
+  const SentenceSet set = load_sentences(mmlu, {.group = "health", .shots = 1});
+  EXPECT_EQ(set.texts.size(), 2u);
+  EXPECT_EQ(set.answers, (std::vector<size_t>{2, 0}));
+  EXPECT_EQ(set.choices, (std::vector<std::string>{" A", " B", " C", " D"}));
+  EXPECT_TRUE(set.texts[0].ends_with("One?\nA. a\nB. b\nC. c\nD. d\nAnswer:"));
+  EXPECT_NE(set.texts[0].find("Answer: B\n\n"), std::string::npos);
+  EXPECT_EQ(load_sentences(mmlu, {.shots = 0}).answers, (std::vector<size_t>{2, 0, 3}));
+}
+
+TEST(ScoreSentences, TheLikeliestChoiceCountsAndOfEqualOnesTheFirst) {
+  SentenceSet set;
+  set.texts = {"a", "b", "c"};
+  set.choices = {" A", " B"};
+  set.answers = {1, 0, 1};
+  const std::vector<float> logits = {0, 1, 2, 2, 5, 3};
+  EXPECT_NEAR(score_sentences(set, logits, 2, 1).value, 2.0 / 3, 1e-15);
+}
+
+// Two dimensions in which the angle between a pair's vectors shrinks as its score grows.
+TEST(ScoreSentences, AnglesThatFollowTheScoresCorrelateFully) {
+  SentenceSet set;
+  std::vector<float> vectors;
+  for (int i = 0; i < 30; ++i) {
+    set.texts.insert(set.texts.end(), {"a", "b"});
+    set.scores.push_back(i % 10);
+    const auto angle = static_cast<float>(3.0 - 0.3 * (i % 10));
+    vectors.insert(vectors.end(), {2.0f, 0.0f, 5 * std::cos(angle), 5 * std::sin(angle)});
+  }
+  const SentenceScore score = score_sentences(set, vectors, 2, 1);
+  EXPECT_DOUBLE_EQ(score.value, 1.0);
+  EXPECT_DOUBLE_EQ(score.interval.high, 1.0);
+  std::reverse(set.scores.begin(), set.scores.begin() + 10);
+  EXPECT_LT(score_sentences(set, vectors, 2, 1).value, 0.9);
+}
+
+TEST(ScoreSentences, AProbeIsAskedWhatItHasNotSeen) {
+  SentenceSet set;
+  std::vector<float> vectors;
+  for (size_t i = 0; i < 40; ++i) {
+    set.texts.emplace_back("a");
+    set.labels.push_back(i % 2);
+    (i < 30 ? set.probe : set.queries).push_back(i);
+    // The queries' labels are turned about: all of them are answered wrong.
+    const float side = (i % 2 == 0) == (i < 30) ? 1.0f : -1.0f;
+    vectors.insert(vectors.end(), {side, 0.01f * static_cast<float>(i % 7)});
+  }
+  const SentenceScore score = score_sentences(set, vectors, 2, 1);
+  EXPECT_EQ(score.value, 0.0);
+  EXPECT_EQ(score.interval.low, 0.0);
+  EXPECT_GT(score.interval.high, 0.1);  // of ten, none is not never
+}
+
+}  // namespace
+}  // namespace reprise::experiments

@@ -1,0 +1,140 @@
+// The kind on a small BERT in a sentence-transformers folder, and what it refuses.
+#include "experiments/kinds/sentences/sentences.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/sentence/sentence_testing.h"
+#include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/experiments/kinds/shared/measured_value.h"
+
+namespace reprise::experiments {
+namespace {
+
+using model::expect_error;
+
+class Sentences : public KindOnTinyModel {
+ protected:
+  Sentences() {
+    sentence::write_sentence_model(bert_);
+    bert_.write("pairs.tsv", "5\ta b\ta b\n3\ta c\ta c d\n1\th\ta b c\n\tg\tf\n4\tb b\tb b b\n");
+    bert_.write("labels.txt",
+                "a a\t1\na b\t1\na c\t1\na d\t1\na e\t1\nh h\t0\nh g\t0\nh f\t0\nh e\t0\nh b\t0\n");
+  }
+  Group group(const Json& changes = Json::object()) const {
+    Json file = {{"kind", "sentences"},
+                 {"models", {{{"model", bert_.path().string()}, {"weights", "random"}}}},
+                 {"dtypes", {"f32"}},
+                 {"methods", {"compute", "maps"}},
+                 {"workload", {{"name", "sentence_pairs"}, {"file", file_of("pairs.tsv")}}},
+                 {"repetitions", 2}};
+    file.merge_patch(changes);
+    return group_of(file);
+  }
+  [[nodiscard]] std::string file_of(const char* name) const {
+    return (bert_.path() / name).string();
+  }
+  std::vector<Measurement> measure(const Group& one) {
+    SentencesKind kind(context_);
+    kind.check(one);
+    EXPECT_GT(kind.memory_need(one).bytes, 0);
+    return kind.measure(one, Json::object(), stop_);
+  }
+
+  model::TempDir bert_;
+};
+
+// Identical sentences have a cosine of 1, which is the largest: the pair scored 5 comes first.
+TEST_F(Sentences, ScoresTimesAndWhatTheFolderSays) {
+  const auto measured = measure(group());
+  ASSERT_EQ(measured.size(), 2u);
+  for (const Measurement& one : measured) {
+    EXPECT_EQ(value_of(one, "texts"), 8);
+    EXPECT_GE(value_of(one, "score"), value_of(one, "score_low"));
+    EXPECT_LE(value_of(one, "score"), value_of(one, "score_high"));
+    EXPECT_EQ(one.samples["text_ms"].size(), 2u);
+    EXPECT_EQ(one.resolved["pooling"], "mean, normalized");
+    EXPECT_EQ(one.resolved["most_tokens"], 12);
+    EXPECT_EQ(one.resolved["unscored_pairs"], 1);
+    EXPECT_EQ(one.resolved["cut_texts"], 0);
+    EXPECT_EQ(one.resolved["splits"].size(), 1u);
+    EXPECT_EQ(one.resolved["weight_format"], "f32");
+    EXPECT_TRUE(one.metrics["score"].value("signed", false));  // or a record of it were refused
+    EXPECT_FALSE(one.metrics["text_ms"].contains("signed"));
+  }
+  EXPECT_NEAR(value_of(measured[1], "vector_cosine"), 1, 1e-6);
+  EXPECT_EQ(value_of(measured[1], "score_loss"), 0);
+}
+
+TEST_F(Sentences, TheAxesChangeWhatIsEmbedded) {
+  const auto of = [&](const Json& settings) {
+    return measure(group({{"methods", {"compute"}}, {"settings", settings}}))[0];
+  };
+  EXPECT_EQ(value_of(of({{"items", 2}}), "texts"), 4);
+  EXPECT_EQ(of({{"pooling", "cls"}}).resolved["pooling"], "cls, normalized");
+  const Measurement prompted = of({{"prompt", "c {text} d"}});
+  EXPECT_EQ(prompted.resolved["prompt"], "c {text} d");
+  EXPECT_EQ(prompted.resolved["text_tokens"],
+            of(Json::object()).resolved["text_tokens"].get<int>() + 16);
+  EXPECT_EQ(value_of(of({{"database_share", 0.5}}), "texts"), 4);
+}
+
+// A byte for each weight of the layers: less memory, as the kind expects and as it records.
+TEST_F(Sentences, WeightsMayBeCodes) {
+  const Json models = {
+      {{"model", bert_.path().string()}, {"weights", "random"}, {"weight_format", "int8"}}};
+  const Group coded = group({{"models", models}, {"methods", {"compute"}}});
+  const Measurement held = measure(coded)[0];
+  EXPECT_EQ(held.resolved["weight_format"], "int8");
+  EXPECT_LT(held.resolved["weight_bytes"].get<int64_t>(),
+            measure(group({{"methods", {"compute"}}}))[0].resolved["weight_bytes"].get<int64_t>());
+  SentencesKind kind(context_);
+  EXPECT_LT(kind.memory_need(coded).bytes, kind.memory_need(group()).bytes);
+}
+
+TEST_F(Sentences, SentimentIsALinearProbe) {
+  const auto measured =
+      measure(group({{"workload", {{"name", "sentiment"}, {"file", file_of("labels.txt")}}}}));
+  EXPECT_EQ(value_of(measured[0], "texts"), 10);
+  EXPECT_EQ(measured[0].resolved["splits"].size(), 2u);
+  EXPECT_GE(value_of(measured[0], "score"), 0);
+  EXPECT_EQ(value_of(measured[0], "score"), value_of(measured[1], "score"));
+}
+
+// On the shipped decoder, which knows no answers: what counts is that all are asked, and that the
+// two ways to compute agree.
+TEST_F(Sentences, QuestionsAreAskedByLikelihood) {
+  bert_.write("anatomy_test.csv", "One?,a,b,c,d,C\nTwo?,a,b,c,d,A\n");
+  bert_.write("anatomy_dev.csv", "None?,a,b,c,d,D\n");
+  const Json mmlu = {{"models", {"models/quickstart"}},
+                     {"workload", {{"name", "mmlu"}, {"file", bert_.path().string()}}},
+                     {"settings", {{"shots", 1}, {"task", "health"}}}};
+  const auto measured = measure(group(mmlu));
+  EXPECT_EQ(value_of(measured[0], "texts"), 2);
+  EXPECT_EQ(value_of(measured[0], "score"), value_of(measured[1], "score"));
+  EXPECT_NEAR(value_of(measured[1], "vector_cosine"), 1, 1e-6);
+  EXPECT_FALSE(measured[0].resolved.contains("pooling"));
+}
+
+TEST_F(Sentences, WhatCannotBeEmbeddedIsRefused) {
+  const auto refused = [&](const Json& changes, std::initializer_list<std::string> parts) {
+    expect_error(
+        [&] {
+          SentencesKind kind(context_);
+          kind.check(group(changes));
+        },
+        parts);
+  };
+  refused({{"methods", {"contiguous"}}}, {"contiguous", "compute"});
+  refused({{"workload", {{"file", "absent.tsv"}}}}, {"absent.tsv"});
+  refused({{"settings", {{"prompt", "no place"}}}}, {"{text}"});
+  bert_.write("anatomy_test.csv", "One?,a,b,c,d,C\n");
+  refused({{"workload", {{"name", "mmlu"}, {"file", bert_.path().string()}}},
+           {"settings", {{"shots", 0}}}},
+          {"no head"});
+  refused({{"settings", {{"pooling", "men"}}}}, {"did you mean \"mean\""});
+  refused({{"models", {{{"model", dir_.string()}, {"weights", "random"}}}}}, {"tokenizer"});
+  refused({{"settings", {{"database_share", 0.9}, {"items", 1}}}}, {"cluster"});
+}
+
+}  // namespace
+}  // namespace reprise::experiments

@@ -1,0 +1,156 @@
+// Streams as servers write them, cut anywhere, and streams that are none.
+#include "experiments/kinds/serving/completion_stream.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/base/random.h"
+#include "tests/experiments/kinds/serving/echo_server.h"
+
+namespace reprise::server {
+namespace {
+
+// Each piece at the second of its number.
+CompletionAnswer read(const std::vector<std::string>& pieces) {
+  CompletionStream stream;
+  double time_s = 0;
+  for (const std::string& piece : pieces) stream.feed(piece, time_s++);
+  return stream.take();
+}
+
+CompletionAnswer read(const EchoAnswer& answer) {
+  std::vector<std::string> pieces;
+  for (const EchoPiece& piece : answer.pieces) pieces.push_back(piece.bytes);
+  return read(pieces);
+}
+
+using Times = std::vector<double>;
+
+TEST(CompletionStream, EveryWayOfTellingGivesTheSameTimes) {
+  for (const Telling telling : {Telling::kNothing, Telling::kUsageAtEnd, Telling::kRunningUsage,
+                                Telling::kTokenIds, Telling::kLogprobs}) {
+    const CompletionAnswer answer = read(completion(4, 0, 0, telling));
+    EXPECT_EQ(answer.token_s, (Times{0, 1, 2, 3})) << static_cast<int>(telling);
+    EXPECT_EQ(answer.finish_reason, "length");
+    EXPECT_EQ(answer.fault, "");
+  }
+  const CompletionAnswer answer = read(completion(3, 0, 0, Telling::kTokenIds, 1, 11, 5));
+  EXPECT_EQ(answer.token_ids, (std::vector<int32_t>{0, 1, 2}));
+  EXPECT_EQ(answer.prompt_tokens, 11);
+  EXPECT_EQ(answer.cached_tokens, 5);
+}
+
+TEST(CompletionStream, TokensOfOneEventShareItsTime) {
+  for (const Telling telling : {Telling::kRunningUsage, Telling::kTokenIds, Telling::kLogprobs})
+    EXPECT_EQ(read(completion(5, 0, 0, telling, 2)).token_s, (Times{0, 0, 1, 1, 2}))
+        << static_cast<int>(telling);
+}
+
+// A server may send an event for each token, also for one that has no text of its own, and one more
+// at the end: what usage counts tells which of them are tokens.
+TEST(CompletionStream, EventsWithoutTextAreTokensWhereThatMakesTheTotal) {
+  const auto stream = [](int total) {
+    return read({"data: {\"choices\":[{\"text\":\"a\"}]}\n\n",
+                 "data: {\"choices\":[{\"text\":\"\"}]}\n\n",
+                 "data: {\"choices\":[{\"text\":\"b\"}]}\n\n",
+                 fmt::format("data: {{\"choices\":[],\"usage\":{{\"completion_tokens\":{}}}}}\n\n",
+                             total)})
+        .token_s;
+  };
+  EXPECT_EQ(stream(3), (Times{0, 1, 2}));
+  EXPECT_EQ(stream(2), (Times{0, 2}));
+  EXPECT_EQ(stream(4), (Times{0, 0, 0, 2}));  // neither: spread
+}
+
+// Three events, seven tokens at the end: spread evenly from the first to the last.
+TEST(CompletionStream, TokensThatNoEventTellsOfAreSpread) {
+  EXPECT_EQ(read(completion(7, 0, 0, Telling::kUsageAtEnd, 3)).token_s,
+            (Times{0, 0, 0, 1, 1, 1, 2}));
+  EXPECT_EQ(read({"data: {\"choices\":[{\"text\":\"a\"}],\"usage\":null}\n\n",
+                  "data: {\"choices\":[],\"usage\":{\"completion_tokens\":1}}\n\n"})
+                .token_s,
+            Times{0});
+  // More events than tokens: the last token came with the last event.
+  EXPECT_EQ(read({"data: {\"choices\":[{\"text\":\"a\"}]}\n\n",
+                  "data: {\"choices\":[{\"text\":\"b\"}]}\n\n",
+                  "data: {\"choices\":[{\"text\":\"c\"}],\"usage\":{\"completion_tokens\":2}}\n\n"})
+                .token_s.size(),
+            2u);
+}
+
+TEST(CompletionStream, RunningCountsOfLlamaCppAreRead) {
+  const auto event = [](const char* text, int count) {
+    return fmt::format(
+        "data: {{\"choices\":[{{\"text\":\"{}\"}}],\"timings\":{{\"predicted_n\":{},"
+        "\"cache_n\":3}}}}\n\n",
+        text, count);
+  };
+  const CompletionAnswer answer = read({event("a", 1), event("b", 3), "data: [DONE]\n\n"});
+  EXPECT_EQ(answer.token_s, (Times{0, 1, 1}));
+  EXPECT_EQ(answer.cached_tokens, 3);
+}
+
+TEST(CompletionStream, BytesMayBeCutAnywhereAndLinesEndEitherWay) {
+  std::string whole;
+  for (const EchoPiece& piece : completion(6, 0, 0).pieces) whole += piece.bytes;
+  std::string windows;
+  for (const char c : whole) windows += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  for (const std::string& text : {whole, windows, ": a comment\n\nevent: message\n" + whole})
+    for (uint64_t seed = 1; seed <= 50; ++seed) {
+      std::vector<std::string> pieces;
+      for (size_t at = 0; at < text.size();) {
+        const size_t length = 1 + random_bits(seed, at, 0) % 40;
+        pieces.push_back(text.substr(at, length));
+        at += length;
+      }
+      const CompletionAnswer answer = read(pieces);
+      EXPECT_EQ(answer.token_s.size(), 6u) << "seed " << seed;
+      EXPECT_TRUE(std::is_sorted(answer.token_s.begin(), answer.token_s.end()));
+      EXPECT_EQ(answer.fault, "");
+    }
+}
+
+TEST(CompletionStream, ATokensTimeIsThatOfItsEventsLastBytes) {
+  const std::string event = "data: {\"choices\":[{\"text\":\"a\"}]}\n\n";
+  EXPECT_EQ(read({event.substr(0, 10), event.substr(10, 5), event.substr(15)}).token_s, Times{2});
+  EXPECT_EQ(read({"data: {\"choices\":[{\"text\":\"a\"}]}"}).token_s, Times{0});  // no blank line
+}
+
+TEST(CompletionStream, WhatIsNoStreamHasAFault) {
+  EXPECT_EQ(read({"data: {\"error\":{\"message\":\"out of\\nmemory\"}}\n\n"}).fault,
+            "out of\\nmemory");
+  EXPECT_EQ(read({"data: {\"error\":\"no\"}\n\n"}).fault, "no");
+  EXPECT_EQ(read({"data: {\"choices\":[{\"te\n\n"}).fault, "an event that is no JSON");
+  EXPECT_EQ(read({"data: " + std::string(size_t{17} << 20, 'x')}).fault,
+            "an event of more than 16 MiB");
+  EXPECT_EQ(read({"data: " + std::string(5000, '[') + "\n\n"}).fault, "an event that is no JSON");
+}
+
+// Values of any type where a number or text belongs: no crash, and no token out of nothing.
+TEST(CompletionStream, StrangeValuesAreNoTokens) {
+  for (const char* value : {"null", "3", "-7", "1e400", "\"a\"", "[]", "[1]", "{}", "true",
+                            "99999999999999999999", "2.5", "[[1]]", "[-1]", "[3000000000]"})
+    for (const char* event :
+         {"{{\"choices\":{}}}", "{{\"choices\":[{}]}}", "{{\"choices\":[{{\"text\":{}}}]}}",
+          "{{\"choices\":[{{\"token_ids\":{}}}]}}", "{{\"choices\":[{{\"logprobs\":{}}}]}}",
+          "{{\"choices\":[{{\"logprobs\":{{\"tokens\":{}}}}}]}}", "{{\"usage\":{}}}",
+          "{{\"choices\":[{{}}],\"usage\":{{\"completion_tokens\":{}}}}}",
+          "{{\"choices\":[{{\"finish_reason\":{}}}]}}", "{{\"timings\":{}}}", "{}"}) {
+      const CompletionAnswer answer =
+          read({"data: " + fmt::format(fmt::runtime(event), value) + "\n\n"});
+      EXPECT_LE(answer.token_s.size(), 3u) << event << " of " << value;
+    }
+}
+
+TEST(CompletionStream, ErrorBodiesAreReadOrShown) {
+  EXPECT_EQ(error_text(R"({"error":{"message":"too long","type":"x"}})"), "too long");
+  EXPECT_EQ(error_text(R"({"message":"no such model"})"), "no such model");
+  EXPECT_EQ(error_text("<html>\x1b[31m"), "<html>\\x1b[31m");
+  EXPECT_EQ(error_text(std::string(1000, 'x')).size(), 200u);
+  EXPECT_EQ(error_text(""), "");
+}
+
+}  // namespace
+}  // namespace reprise::server

@@ -1,0 +1,192 @@
+// Records of a server that is there already, made by the runner that makes all others.
+#include "experiments/kinds/serving/load_kind.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/device/cpu.h"
+#include "experiments/framework/runner.h"
+#include "experiments/serving/metrics.h"
+#include "results/folder.h"
+#include "tests/experiments/kinds/serving/echo_server.h"
+#include "tests/experiments/serving/simulated_server.h"
+
+namespace reprise::server {
+namespace {
+
+namespace fs = std::filesystem;
+namespace serving = experiments::serving;
+
+// Thirty even requests at the rate of the point.
+class EvenPlans final : public serving::PlansServing {
+ public:
+  static experiments::KindInfo info() {
+    return {.name = "even",
+            .summary = "for tests",
+            .axes = {{.name = "rate_rps",
+                      .fallback = 100.0,
+                      .accepted = experiments::Reals{1, 1000},
+                      .unit = "1/s",
+                      .help = "requests per second"}},
+            .metrics = serving::serving_metrics(),
+            .takes_model = false};
+  }
+  int64_t count = 30;
+
+  [[nodiscard]] serving::ServingPlan plan(const experiments::Group& group) override {
+    auto source = std::make_shared<serving::EvenSource>();
+    source->count = count;
+    return {
+        .source = source,
+        .schedule = workloads::make_arrivals("constant", {.rate_rps = group.real_axis("rate_rps")})
+                        ->schedule(count),
+        .options = {.rules = {.least_duration_s = 0.01, .least_requests = 30, .most_late_s = 10}},
+        .tokenizer = nullptr};
+  }
+};
+
+class Silent final : public experiments::RunObserver {
+ public:
+  void planned(int64_t, int64_t present, int64_t) override { found = present; }
+  void machine_wanted() override {}
+  void started(const experiments::Group&) override {}
+  void finished(const experiments::Group&, const std::vector<Json>&) override {}
+  void skipped(const experiments::Group&, const experiments::MemoryLack&) override {}
+  int64_t found = 0;
+};
+
+class LoadKindTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    out_ = fs::temp_directory_path() / fmt::format("reprise_load_{}_{}", ::getpid(), info->name());
+    fs::remove_all(out_);
+  }
+  void TearDown() override { fs::remove_all(out_); }
+
+  experiments::RunOutcome run(const std::string& url) {
+    const experiments::Vocabulary vocabulary{
+        .kinds = {EvenPlans::info()},
+        .methods = {{"contiguous", [](const JsonObject&) { return Json::object(); }}},
+        .workloads = workloads::known_workloads()};
+    const experiments::Experiment experiment =
+        for_server(experiments::parse_experiment(
+                       Json::parse(R"({"name": "even", "title": "Even", "kind": "even",
+                            "methods": ["contiguous"], "sweep": {"rate_rps": [200, 400]},
+                            "plot": {"x": "rate_rps", "y": "ttft_ms.p50"}})"),
+                       "even.json", "desk", {}, vocabulary),
+                   "echo-1");
+    LoadKind kind(plans_, {.place = {.url = url, .connect_timeout_s = 1, .silence_timeout_s = 5}});
+    const experiments::RunOptions options{
+        .out = out_,
+        .settings = {.context = {.threads = 1, .isa = Isa::kPortable}, .device = Device::kCpu},
+        .measure_machine = [] {
+          return Json{{"cpu", "made up"}};
+        }};
+    return experiments::run_experiment(experiment, options, kind, observer_, stop_);
+  }
+
+  EvenPlans plans_;
+  Silent observer_;
+  std::atomic<bool> stop_ = false;
+  fs::path out_;
+};
+
+EchoAnswer echo(const EchoRequest& request) {
+  if (request.path == "/v1/models") return model_list();
+  return completion(max_tokens_of(request), 0.002, 0.001, Telling::kTokenIds, 1, 8, 4);
+}
+
+TEST_F(LoadKindTest, WritesTheRecordsOfAServerAsOfAnyMethod) {
+  EchoServer server(echo);
+  const experiments::RunOutcome outcome = run(server.url());
+  ASSERT_EQ(outcome.records.size(), 2u);
+  for (const Json& record : outcome.records) {
+    EXPECT_EQ(record["settings"]["requested"]["method"], "echo-1");
+    EXPECT_EQ(record["settings"]["resolved"]["server"]["url"], server.url());
+    EXPECT_EQ(record["settings"]["resolved"]["server"]["model"], "echo");
+    EXPECT_EQ(record["answers"]["verdict"], "VALID");
+    EXPECT_EQ(record["answers"]["generated_tokens"], 90);
+    EXPECT_EQ(record["samples"]["ttft_ms"].size(), 30u);
+    EXPECT_EQ(record["metrics"]["reused_tokens"]["value"], 120.0);
+    EXPECT_GT(record["metrics"]["throughput_rps"]["value"], 0.0);
+  }
+  const auto seed = [&](size_t i) {
+    return outcome.records[i]["settings"]["resolved"]["server"]["prompts_seed"].get<uint64_t>();
+  };
+  EXPECT_NE(seed(0), seed(1)) << "the second point would find the first one's prompts";
+  EXPECT_NO_THROW((void)results::read_folder(out_));
+  EXPECT_EQ(observer_.found, 0);
+  (void)run(server.url());  // goes on where it was: nothing is left to do
+  EXPECT_EQ(observer_.found, 2);
+}
+
+TEST_F(LoadKindTest, AServerThatReadsAnotherPromptHasFailed) {
+  EchoServer server([](const EchoRequest& request) {
+    if (request.path == "/v1/models") return model_list();
+    return completion(max_tokens_of(request), 0.002, 0.001, Telling::kTokenIds, 1, 3, 0);
+  });
+  const Json answers = run(server.url()).records.at(0)["answers"];
+  EXPECT_EQ(answers["verdict"], "INVALID");
+  EXPECT_NE(answers["reasons"].dump().find("counts 3 tokens in a prompt of"), std::string::npos);
+}
+
+TEST_F(LoadKindTest, AServerThatIsDownIsNamed) {
+  std::string url;
+  {
+    const EchoServer server(echo);
+    url = server.url();
+  }
+  try {
+    (void)run(url);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(url), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("same command goes on"), std::string::npos);
+  }
+}
+
+TEST_F(LoadKindTest, AnExperimentWithoutRequestsIsAnError) {
+  plans_.count = 0;
+  EXPECT_THROW((void)run("http://127.0.0.1:9"), Error);
+}
+
+TEST_F(LoadKindTest, DescriptorsAreThereForAllConnections) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  if (before.rlim_max < 300) GTEST_SKIP() << "the hard limit of descriptors is below 300";
+  const rlimit few{100, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  rlimit now{};
+  (void)LoadKind(plans_, {.most_connections = 20});
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
+  EXPECT_EQ(now.rlim_cur, 100u);  // enough
+  (void)LoadKind(plans_, {.most_connections = 200});
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
+  EXPECT_EQ(now.rlim_cur, before.rlim_max);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  if (before.rlim_max == RLIM_INFINITY) return;
+  const auto too_many = static_cast<int64_t>(before.rlim_max);
+  try {
+    (void)LoadKind(plans_, {.most_connections = too_many});
+    FAIL() << "as many connections as descriptors";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(fmt::format("--connections {}", too_many)),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_F(LoadKindTest, TheServersNameMustNameAFolder) {
+  for (const char* name : {"", "..", "a/b", "-x", "a b"})
+    EXPECT_THROW((void)for_server({}, name), Error) << name;
+  EXPECT_EQ(for_server({}, "llama-server").methods.front().name, "llama-server");
+}
+
+}  // namespace
+}  // namespace reprise::server

@@ -1,0 +1,296 @@
+// Whole serving runs of a tiny model: every method serves the same requests, gives the same tokens,
+// and finds in its cache what it promises.
+#include "experiments/kinds/serving/serving.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/problems.h"
+#include "experiments/kinds/serving/engine_target.h"
+#include "tests/experiments/kinds/shared/kind_on_tiny_model.h"
+#include "tests/experiments/kinds/shared/measured_value.h"
+
+namespace reprise::experiments {
+namespace {
+
+class Serving : public KindOnTinyModel {
+ protected:
+  // 24 requests of 40 to 60 tokens behind a prefix of 64, as fast as 6 at a time can be served.
+  Group group(const Json& changes = Json::object()) const {
+    Json file = {{"kind", "serving"},
+                 {"methods",
+                  {"paged",
+                   {{"name", "paged_shared"}, {"options", {{"declared", true}}}},
+                   {{"name", "paged_shared"}, {"options", {{"reuse_prefill", true}}}},
+                   {{"name", "chunk_attention"}, {"options", {{"preset", "as_published"}}}},
+                   "relay_attention",
+                   {{"name", "auto"}, {"options", {{"reuse_prefill", true}}}}}},
+                 {"workload", "groups"},
+                 {"settings",
+                  {{"shared_tokens", 64},
+                   {"user_tokens", 40},
+                   {"user_tokens_most", 60},
+                   {"output_tokens", 5},
+                   {"output_tokens_most", 9},
+                   {"requests", 24},
+                   {"arrivals", "closed"},
+                   {"most_in_flight", 8},
+                   {"max_batch", 6},
+                   {"prefill_chunk", 48},
+                   {"least_duration_s", 0},
+                   {"least_requests", 24}}},
+                 {"repetitions", 1},
+                 {"warmup", 1}};
+    file.merge_patch(changes);
+    return group_of(file);
+  }
+  std::vector<Measurement> measured(const Json& changes = Json::object()) {
+    const Group given = group(changes);
+    ServingKind kind(context_);
+    kind.check(given);
+    return kind.measure(given, machine_, stop_);
+  }
+  std::string refusal(const Json& changes) {
+    Problems problems;
+    problems.collect([&] { ServingKind(context_).check(group(changes)); });
+    return fmt::format("{}", fmt::join(problems.list(), "\n"));
+  }
+
+  // Prompts of `user_tokens` that share nothing, one method, and the settings besides.
+  static Json unshared(int64_t user_tokens, const Json& settings) {
+    Json changes = {{"methods", {"paged"}},
+                    {"workload", "grid"},
+                    {"settings",
+                     {{"shared_tokens", 0},
+                      {"user_tokens", user_tokens},
+                      {"user_tokens_most", nullptr},
+                      {"output_tokens_most", nullptr}}}};
+    changes["settings"].update(settings);
+    return changes;
+  }
+
+  // Faster than any that the test runs on.
+  const Json machine_ = {{"limits", {{"f32_gflop_s", 1e6}, {"dram_read_gb_s", 1e5}}}};
+};
+
+TEST_F(Serving, EveryMethodGivesTheSameTokens) {
+  for (const Measurement& run : measured()) {
+    EXPECT_EQ(value_of(run, "ended_requests"), 24);
+    EXPECT_EQ(value_of(run, "errors"), 0);
+    EXPECT_EQ(value_of(run, "equal_requests_ratio"), 1);
+    EXPECT_EQ(value_of(run, "is_valid"), 1);
+    EXPECT_LE(value_of(run, "batch_peak"), 6);
+  }
+}
+
+TEST_F(Serving, MethodsFindWhatTheyPromise) {
+  const std::vector<Measurement> runs = measured();
+  EXPECT_EQ(value_of(runs[0], "reused_tokens"), 0);
+  EXPECT_EQ(value_of(runs[1], "reused_tokens"), 24 * 64);
+  EXPECT_GT(value_of(runs[2], "reused_tokens"), 0);
+  EXPECT_GT(value_of(runs[3], "reused_tokens"), 0);
+  EXPECT_EQ(value_of(runs[4], "reused_tokens"), 24 * 64);
+  EXPECT_GE(value_of(runs[5], "reused_tokens"), 24 * 64);
+  // Private copies of the prefix take more memory than one for all.
+  EXPECT_GT(value_of(runs[0], "peak_kv_mb"), value_of(runs[4], "peak_kv_mb"));
+}
+
+TEST_F(Serving, ATightBudgetPreemptsAndChangesNoToken) {
+  // Eight blocks of 64 tokens, 512 bytes a token: three sequences join with two blocks each, and
+  // grow.
+  const Json grow = {{"output_tokens", 30}, {"output_tokens_most", 58}};
+  const auto with = [&](const Json& settings) {
+    Json changes = {{"settings", grow}};
+    changes["settings"].update(settings);
+    return measured(changes);
+  };
+  const std::vector<Measurement> roomy = with(Json::object());
+  for (const std::string& preemption : engine::known_preemptions()) {
+    const std::vector<Measurement> tight =
+        with({{"kv_budget_mb", 0.27}, {"preemption", preemption}});
+    for (size_t m = 0; m < roomy.size(); ++m) {
+      EXPECT_EQ(value_of(roomy[m], "preemptions"), 0);
+      EXPECT_LE(value_of(tight[m], "peak_kv_mb"), 0.27);
+      EXPECT_EQ(tight[m].answers["tokens_hash"], roomy[0].answers["tokens_hash"]) << preemption;
+    }
+    EXPECT_GT(value_of(tight[0], "preemptions"), 0) << preemption;
+  }
+}
+
+TEST_F(Serving, RepetitionsCompareRatesTurnByTurn) {
+  const std::vector<Measurement> runs = measured({{"repetitions", 3}});
+  for (const Measurement& run : runs) {
+    EXPECT_EQ(run.samples["throughput_speedup"].size(), 3);
+    EXPECT_EQ(run.resolved["repetitions"], 3);
+    EXPECT_EQ(value_of(run, "ended_requests"), 24) << "of one turn";
+    EXPECT_GT(value_of(run, "throughput_speedup"), 0);
+  }
+  EXPECT_EQ(runs[0].samples["throughput_speedup"], Json({1.0, 1.0, 1.0}));
+}
+
+TEST_F(Serving, AnOpenLoopCountsFromTheIntendedArrival) {
+  const std::vector<Measurement> runs = measured(
+      {{"methods", {"paged"}}, {"settings", {{"arrivals", "poisson"}, {"rate_rps", 2000.0}}}});
+  EXPECT_GT(value_of(runs[0], "offered_rps"), 500);
+  EXPECT_GT(value_of(runs[0], "ttft_ms"), 0);
+  EXPECT_GE(value_of(runs[0], "e2e_ms"), value_of(runs[0], "ttft_ms"));
+  EXPECT_GT(value_of(runs[0], "steps_limit_s"), 0);
+  EXPECT_GT(value_of(runs[0], "steps_s"), value_of(runs[0], "steps_limit_s"));
+  EXPECT_EQ(value_of(runs[0], "steps_dram_limit_s"), value_of(runs[0], "steps_limit_s"))
+      << "each has a prompt and blocks of its own";
+}
+
+// Four requests of 40 tokens at once, none shared, and 5 tokens to generate: every time follows.
+TEST_F(Serving, ModelledStepsTakeWhatTheModelSays) {
+  const Json changes = unshared(40, {{"output_tokens", 5},
+                                     {"requests", 4},
+                                     {"most_in_flight", 4},
+                                     {"prefill_chunk", 160},
+                                     {"least_requests", 4},
+                                     {"modelled_step_ms", 2.0},
+                                     {"modelled_row_us", 100.0}});
+  const Measurement run = measured(changes).at(0);
+  // 160 rows, then 4 for each token.
+  EXPECT_NEAR(value_of(run, "ttft_ms"), 2 + 16, 1e-6);
+  EXPECT_NEAR(value_of(run, "tpot_ms"), 2 + 0.4, 1e-6);
+  EXPECT_NEAR(value_of(run, "e2e_ms"), 18 + 4 * 2.4, 1e-6);
+  EXPECT_GT(value_of(run, "replay_s"), 0);
+  EXPECT_EQ(run.memory.at("kv_peak_bytes").get<int64_t>() > 0, true);
+}
+
+TEST_F(Serving, ModelledArrivalsAreMetOnTheirClock) {
+  // Nine hours of requests, one every ten seconds.
+  const Json changes = {{"methods", {"paged"}},
+                        {"settings",
+                         {{"requests", 3000},
+                          {"arrivals", "constant"},
+                          {"rate_rps", 0.1},
+                          {"most_in_flight", nullptr},
+                          {"modelled_step_ms", 2.0}}}};
+  const Measurement run = measured(changes).at(0);
+  EXPECT_EQ(value_of(run, "ended_requests"), 3000);
+  EXPECT_NEAR(value_of(run, "throughput_rps"), 0.1, 1e-3);
+  EXPECT_LT(value_of(run, "replay_s"), 5);
+}
+
+// A server that takes one request at a time for 10 ms each: with arrivals one behind the other it
+// keeps up with 100 a second.
+TEST_F(Serving, FindsTheHighestRateOfAServiceLevel) {
+  const Json changes = unshared(8, {{"output_tokens", 1},
+                                    {"requests", 2000},
+                                    {"arrivals", "constant"},
+                                    {"rate_rps", 3.0},
+                                    {"most_in_flight", nullptr},
+                                    {"max_batch", 1},
+                                    {"modelled_step_ms", 10.0},
+                                    {"slo_ttft_ms", 20.0},
+                                    {"search", "highest_rate"},
+                                    {"search_trials", 1},
+                                    {"search_resolution", 0.02}});
+  const Measurement run = measured(changes).at(0);
+  EXPECT_NEAR(value_of(run, "highest_rps"), 100, 3);
+  EXPECT_GT(value_of(run, "above_rps"), value_of(run, "highest_rps"));
+  EXPECT_LE(value_of(run, "ttft_ms"), 20);
+  EXPECT_GE(value_of(run, "search_runs"), 6);
+  EXPECT_EQ(run.answers.at("search").at(0).at("rate_rps"), 3.0);
+  EXPECT_EQ(value_of(run, "is_valid"), 1);
+}
+
+// 40 requests are too few for ten seconds at 100 a second, and for the 99th percentile: trials have
+// more, and together they are enough.
+TEST_F(Serving, ASearchDrawsAsManyRequestsAsItsRateNeeds) {
+  const Json changes = unshared(8, {{"output_tokens", 1},
+                                    {"requests", 40},
+                                    {"arrivals", "poisson"},
+                                    {"rate_rps", 20.0},
+                                    {"most_in_flight", nullptr},
+                                    {"least_duration_s", 10.0},
+                                    {"modelled_step_ms", 1.0},
+                                    {"slo_ttft_ms", 3.0},
+                                    {"search", "highest_rate"},
+                                    {"search_resolution", 0.2}});
+  const Measurement run = measured(changes).at(0);
+  EXPECT_GT(value_of(run, "highest_rps"), 50);
+  EXPECT_EQ(value_of(run, "is_valid"), 1);
+  for (const Json& step : run.answers.at("search")) EXPECT_FALSE(step.contains("invalid")) << step;
+}
+
+// A cache that keeps what the warm-up left would find the first requests in it.
+TEST_F(Serving, WarmUpPromptsAreNotThoseThatAreMeasured) {
+  const Json changes = {
+      {"methods", {{{"name", "auto"}, {"options", {{"reuse_prefill", true}, {"retain", true}}}}}},
+      {"workload", "grid"},
+      {"warmup", 8},
+      {"settings",
+       {{"shared_tokens", 0},
+        {"user_tokens", 200},
+        {"user_tokens_most", nullptr},
+        {"output_tokens_most", nullptr},
+        {"max_batch", 12}}}};
+  const Measurement run = measured(changes).at(0);
+  EXPECT_LT(value_of(run, "reused_tokens"), 24) << "by chance alone";
+}
+
+TEST_F(Serving, HiddenPrefixesAreFoundAndNotDeclared) {
+  const std::vector<Measurement> runs = measured({{"settings", {{"prefixes", "hidden"}}}});
+  EXPECT_EQ(value_of(runs[1], "reused_tokens"), 0) << "nothing was declared";
+  EXPECT_GT(value_of(runs[3], "reused_tokens"), 0) << "found while requests run";
+  EXPECT_EQ(value_of(runs[4], "reused_tokens"), 0);
+}
+
+// Far more requests than it serves: it ends before all were sent.
+TEST_F(Serving, AQueueThatOnlyGrowsEndsAShortRunToo) {
+  const Json changes = {{"methods", {"paged"}},
+                        {"settings",
+                         {{"requests", 200},
+                          {"arrivals", "constant"},
+                          {"rate_rps", 100.0},
+                          {"most_in_flight", nullptr},
+                          {"max_batch", 4},
+                          {"modelled_step_ms", 20.0}}}};
+  const Measurement run = measured(changes).at(0);
+  EXPECT_EQ(value_of(run, "is_valid"), 0);
+  EXPECT_NE(run.answers.at("reasons").at(0).get<std::string>().find("only grew"),
+            std::string::npos);
+}
+
+TEST_F(Serving, ARunThatIsTooShortIsInvalid) {
+  const std::vector<Measurement> runs =
+      measured({{"methods", {"paged"}}, {"settings", {{"least_requests", 100}}}});
+  EXPECT_EQ(value_of(runs[0], "is_valid"), 0);
+  EXPECT_EQ(runs[0].answers["verdict"], "INVALID");
+  EXPECT_FALSE(runs[0].answers["reasons"].empty());
+}
+
+TEST_F(Serving, RefusesWhatCannotBeServed) {
+  EXPECT_EQ(refusal(Json::object()), "");
+  EXPECT_NE(refusal({{"settings", {{"arrivals", "trace"}}}}).find("times of its own"),
+            std::string::npos);
+  EXPECT_NE(refusal({{"settings", {{"turns", 3}}}}).find("turns"), std::string::npos);
+  EXPECT_NE(refusal({{"settings", {{"modelled_row_us", 3.0}}}}).find("modelled_step_ms"),
+            std::string::npos);
+  EXPECT_NE(refusal({{"settings", {{"search", "highest_rate"}}}}).find("slo_ttft_ms"),
+            std::string::npos);
+  EXPECT_NE(refusal({{"settings", {{"search", "highest_rate"}, {"slo_e2e_ms", 9.0}}}})
+                .find("no one rate"),
+            std::string::npos);
+  EXPECT_NE(refusal({{"workload", {{"name", "sharegpt"}, {"file", "no/such/file.json"}}},
+                     {"settings",
+                      {{"user_tokens", 0},
+                       {"user_tokens_most", 0},
+                       {"output_tokens", 0},
+                       {"output_tokens_most", 0}}}})
+                .find("no/such/file.json"),
+            std::string::npos);
+}
+
+TEST_F(Serving, IsInterruptedBetweenSteps) {
+  stop_ = true;
+  const Group given = group();
+  ServingKind kind(context_);
+  EXPECT_THROW((void)kind.measure(given, machine_, stop_), Interrupted);
+}
+
+}  // namespace
+}  // namespace reprise::experiments

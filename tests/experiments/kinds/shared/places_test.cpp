@@ -1,0 +1,65 @@
+// Models by name: those that come with the program, and those that were fetched.
+#include "experiments/kinds/shared/places.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "tests/core/model/checkpoint/model_files.h"
+
+namespace reprise::experiments {
+namespace {
+
+using model::expect_error;
+
+// XDG_CACHE_HOME is a folder of its own for as long as the test runs.
+class FetchedModels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const char* before = std::getenv(kVariable)) before_ = before;
+    ::setenv(kVariable, cache_.path().c_str(), 1);
+    std::filesystem::create_directories(models());
+  }
+  void TearDown() override {
+    before_ ? ::setenv(kVariable, before_->c_str(), 1) : ::unsetenv(kVariable);
+  }
+  [[nodiscard]] std::filesystem::path models() const {
+    return cache_.path() / "reprise" / "models";
+  }
+  // An empty folder with one file.
+  void make(const std::string& name, const std::string& file) const {
+    std::filesystem::create_directories(models() / name);
+    cache_.write("reprise/models/" + name + "/" + file, "{}");
+  }
+
+  static constexpr const char* kVariable = "XDG_CACHE_HOME";
+  model::TempDir cache_;
+  std::optional<std::string> before_;
+};
+
+TEST_F(FetchedModels, AreFoundByTheirFoldersNames) {
+  EXPECT_EQ(fetched_models_dir(), models());
+  make("tiny-bert", "config.json");
+  make("tiny-sentences", "modules.json");
+  make("fetching.x1", "half.whl");
+  EXPECT_EQ(resolve_model("tiny-bert"), (models() / "tiny-bert").string());
+  EXPECT_EQ(resolve_model("tiny-sentences"), (models() / "tiny-sentences").string());
+  expect_error([] { (void)resolve_model("tiny-brt"); }, {"did you mean \"tiny-bert\""});
+  expect_error([] { (void)resolve_model("fetching.x1"); }, {"no folder fetching.x1"});
+  EXPECT_TRUE(resolve_model("quickstart").ends_with("models/quickstart"));
+}
+
+TEST_F(FetchedModels, OneThatSetupFetchesSaysSo) {
+  expect_error([] { (void)resolve_model("all-MiniLM-L6-v2"); }, {"./setup.sh --models"});
+  make("all-MiniLM-L6-v2", "modules.json");
+  EXPECT_EQ(resolve_model("all-MiniLM-L6-v2"), (models() / "all-MiniLM-L6-v2").string());
+}
+
+TEST_F(FetchedModels, WithoutACacheThereAreNone) {
+  std::filesystem::remove_all(cache_.path() / "reprise");
+  expect_error([] { (void)resolve_model("tiny-bert"); }, {"no folder tiny-bert"});
+}
+
+}  // namespace
+}  // namespace reprise::experiments

@@ -167,7 +167,7 @@ void write_counts(Html& html, const Changes& changes) {
 
 void write_changes(Html& html, const Reported& before, const Reported& after,
                    const checks::ChangeOptions& options) {
-  const Changes changes = changes_between(before, after, options);
+  const Changes changes = changes_between(before.folder, after.folder, options);
   const std::string id = before.id + "-" + after.id;
   html.open("section", {{"id", id}}).element("h2", "What changed: " + after.name());
   html.open("p").text("Before: ").element("code", before.folder.source).text(". After: ");

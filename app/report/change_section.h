@@ -3,6 +3,7 @@
 
 #include "app/report/changes.h"
 #include "app/report/html.h"
+#include "app/report/reported.h"
 
 namespace reprise::app {
 

@@ -49,6 +49,10 @@ Reported reported_of(const std::vector<Json>& records) {
   return report;
 }
 
+results::ResultsFolder folder_of(const std::vector<Json>& records) {
+  return reported_of(records).folder;
+}
+
 const MetricChange& change_of_metric(const Changes& changes, const std::string& metric) {
   for (const MetricChange& change : changes.metrics)
     if (change.metric == metric) return change;
@@ -57,8 +61,8 @@ const MetricChange& change_of_metric(const Changes& changes, const std::string& 
 }
 
 TEST(Changes, ATimeAndARateOfTheSameSlowdownAreBothWorse) {
-  const Reported before = reported_of({record("paged", 1, 1.0)});
-  const Reported after = reported_of({record("paged", 1, 1.5)});
+  const results::ResultsFolder before = folder_of({record("paged", 1, 1.0)});
+  const results::ResultsFolder after = folder_of({record("paged", 1, 1.5)});
   const Changes changes = changes_between(before, after, {});
   EXPECT_EQ(changes.tested, 3);  // zero_ms has samples too, which have no logarithm
   const MetricChange& time = change_of_metric(changes, "step_ms");
@@ -76,10 +80,10 @@ TEST(Changes, ATimeAndARateOfTheSameSlowdownAreBothWorse) {
 }
 
 TEST(Changes, WhatIsTheSameOrCannotBeTestedSaysSo) {
-  const Reported before = reported_of({record("paged", 1, 1.0)});
+  const results::ResultsFolder before = folder_of({record("paged", 1, 1.0)});
   Json slower = record("paged", 1, 1.02);
   slower["metrics"]["kv_mb"]["value"] = 6.0;
-  const Changes changes = changes_between(before, reported_of({slower}), {});
+  const Changes changes = changes_between(before, folder_of({slower}), {});
   EXPECT_EQ(change_of_metric(changes, "step_ms").verdict, ChangeVerdict::kSame);
   EXPECT_EQ(change_of_metric(changes, "kv_mb").verdict, ChangeVerdict::kUntested);
   EXPECT_EQ(change_of_metric(changes, "kv_mb").ratio, 1.5);
@@ -89,8 +93,9 @@ TEST(Changes, WhatIsTheSameOrCannotBeTestedSaysSo) {
 }
 
 TEST(Changes, APointIsTheSameWhateverItWasMeasuredWith) {
-  const Reported before = reported_of({record("paged", 1, 1.0), record("paged", 2, 1.0)});
-  const Reported after = reported_of(
+  const results::ResultsFolder before =
+      folder_of({record("paged", 1, 1.0), record("paged", 2, 1.0)});
+  const results::ResultsFolder after = folder_of(
       {record("paged", 2, 1.0, /*threads=*/8), record("relay_attention", 2, 1.0, /*threads=*/8)});
   const Changes changes = changes_between(before, after, {});
   EXPECT_EQ(changes.points, 1u);
@@ -104,7 +109,7 @@ TEST(Changes, AnInvalidRunIsNeitherBetterNorWorse) {
   Json invalid = record("paged", 1, 3.0);
   invalid["answers"] = {{"verdict", "INVALID"}, {"reasons", {"too short"}}};
   const Changes changes =
-      changes_between(reported_of({record("paged", 1, 1.0)}), reported_of({invalid}), {});
+      changes_between(folder_of({record("paged", 1, 1.0)}), folder_of({invalid}), {});
   for (const MetricChange& change : changes.metrics)
     EXPECT_EQ(change.verdict, ChangeVerdict::kInvalid) << change.metric;
 }

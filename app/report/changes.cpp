@@ -105,23 +105,9 @@ void judge_changes(checks::ChangeOptions options, Changes& changes) {
 }  // namespace
 
 std::string name_of(ChangeVerdict verdict) {
-  switch (verdict) {
-    case ChangeVerdict::kWorse:
-      return "worse";
-    case ChangeVerdict::kChanged:
-      return "changed";
-    case ChangeVerdict::kUndecided:
-      return "undecided";
-    case ChangeVerdict::kUntested:
-      return "not tested";
-    case ChangeVerdict::kBetter:
-      return "better";
-    case ChangeVerdict::kSame:
-      return "same";
-    case ChangeVerdict::kInvalid:
-      return "INVALID run";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"worse",  "changed", "undecided",  "not tested",
+                                    "better", "same",    "INVALID run"};
+  return kNames[static_cast<size_t>(verdict)];
 }
 
 Changes changes_between(const ResultsFolder& before, const ResultsFolder& after,

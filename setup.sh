@@ -31,7 +31,7 @@ packages=(
   libcpp-httplib-dev                                                            # serving: HTTP
   libgtest-dev libgmock-dev libbenchmark-dev                                    # tests and benchmarks
   openmpi-bin                                                                   # ranks share a run: tests
-  python3 python3-matplotlib python3-jieba                                      # figures; words of Chinese texts
+  python3 python3-matplotlib python3-jinja2 python3-jieba                       # figures; pages; words of Chinese texts
 )
 # Not every system above has these. Without them all builds, and what needs them says so.
 packages_where_known=(

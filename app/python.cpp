@@ -19,11 +19,10 @@
 namespace reprise::app {
 namespace {
 
-std::filesystem::path plot_script() {
+std::filesystem::path script_of_plots(const std::string& name) {
   const char* folder = std::getenv("REPRISE_PLOTS_DIR");
   const std::filesystem::path script =
-      (folder != nullptr ? std::filesystem::path(folder) : results::data_dir() / "plots") /
-      "reprise_plot.py";
+      (folder != nullptr ? std::filesystem::path(folder) : results::data_dir() / "plots") / name;
   if (!std::filesystem::exists(script))
     raise(
         "the plot script {} is not there. Set REPRISE_PLOTS_DIR to the folder plots/ of the source "
@@ -31,6 +30,9 @@ std::filesystem::path plot_script() {
         script.string());
   return script;
 }
+
+std::filesystem::path plot_script() { return script_of_plots("reprise_plot.py"); }
+std::filesystem::path page_script() { return script_of_plots("reprise_report.py"); }
 
 const PythonLibrary& matplotlib() {
   static const PythonLibrary library{.name = "matplotlib", .package = "python3-matplotlib"};
@@ -44,6 +46,16 @@ std::string wanted_plot_python(const std::string& command, const Json& document)
       "no python3 with matplotlib was found, so no figures can be drawn. Install the package "
       "python3-matplotlib, or set REPRISE_PYTHON to a python that has it; then: {} {}",
       command, document["source"].get<std::string>());
+}
+
+// What the script prints, as JSON, when it is called with the document's file.
+Json answer_of(const std::string& python, const std::filesystem::path& script, const Json& document,
+               const std::vector<std::string>& options) {
+  const TemporaryFile file("reprise-document", document.dump());
+  std::vector<std::string> command = {python, script.string(), file.path()};
+  command.insert(command.end(), options.begin(), options.end());
+  const std::atomic<bool> stop = false;
+  return parse_json(run_child(command, stop).out, script.string());
 }
 
 }  // namespace
@@ -70,23 +82,25 @@ void draw_figures(const Json& document, const std::filesystem::path& out) {
           document["source"].get<std::string>(), script.string(), end.code());
 }
 
-std::vector<PageFigure> draw_page_figures(const Json& document) {
+Json draw_page_figures(const Json& report) {
   const std::filesystem::path script = plot_script();
-  const std::string python = wanted_plot_python("reprise report", document);
-  const TemporaryFile file("reprise-figures", document.dump());
-  const std::atomic<bool> stop = false;
-  const ChildResult drawn = run_child({python, script.string(), file.path(), "--page"}, stop);
-  const Json answer = parse_json(drawn.out, script.string());
-  std::vector<PageFigure> figures;
-  for (const Json& figure : answer["figures"])
-    figures.push_back({.name = figure.value("name", ""),
-                       .title = figure.value("title", ""),
-                       .caption = figure.value("caption", ""),
-                       .svg = figure.value("svg", ""),
-                       .png_base64 = figure.value("png", ""),
-                       .problem = figure.value("problem", ""),
-                       .width_px = figure.value("width_px", int64_t{0})});
-  return figures;
+  const std::string python = wanted_plot_python("reprise report", report);
+  return answer_of(python, script, report, {"--page"})["figures"];
+}
+
+std::string page_python(const std::string& sources) {
+  static const PythonLibrary jinja{.name = "jinja2", .package = "python3-jinja2"};
+  (void)page_script();
+  if (std::optional<std::string> python = find_python(jinja)) return *python;
+  raise(
+      "no python3 with jinja2 was found, so no page can be written. Install the package "
+      "python3-jinja2, or set REPRISE_PYTHON to a python that has it; then: reprise report {}",
+      sources);
+}
+
+Page render_page(const std::string& python, const Json& document) {
+  const Json answer = answer_of(python, page_script(), document, {});
+  return {.html = answer["page"], .undrawn = answer["undrawn"]};
 }
 
 }  // namespace reprise::app

@@ -1,7 +1,7 @@
-// The figures are drawn by Python: finding one that has matplotlib, and running a script with it.
+// The scripts of plots/, which draw figures and fill the templates of pages, and the Python that
+// runs them.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -23,19 +23,23 @@ void check_plot_python();
 // cannot be written, or what cannot be drawn, and OutputError where nobody reads the names.
 void draw_figures(const Json& document, const std::filesystem::path& out);
 
-// A figure as part of a page: an SVG element, a PNG where that would be huge, or a sentence that
-// says why there is none. The others are empty then.
-struct PageFigure {
-  std::string name, title, caption;
-  std::string svg;  // markup, whose element ids begin with the document's prefix
-  std::string png_base64;
-  std::string problem;
-  int64_t width_px = 0;  // as large as it was drawn
+// The figures of one of report_document()'s reports for its page: [{name, title, caption, width_px,
+// and svg (markup whose element ids begin with the report's prefix), png (in base64, where the SVG
+// would be huge) or problem (a sentence)}]. Throws Error naming the package to install, or what
+// cannot be drawn.
+[[nodiscard]] Json draw_page_figures(const Json& report);
+
+struct Page {
+  std::string html;
+  std::vector<std::string> undrawn;  // reasons why the figures of a report are missing
 };
 
-// The figures of results::figures_document() for a page. The document may have a "prefix" that its
-// element ids begin with, as a page needs that holds several documents. Throws Error naming the
-// package to install, or what cannot be drawn.
-[[nodiscard]] std::vector<PageFigure> draw_page_figures(const Json& document);
+// The Python that has Jinja2, for the page of `sources` ("DIR1 DIR2"). Throws Error naming the
+// package to install, or the script that is not there.
+[[nodiscard]] std::string page_python(const std::string& sources);
+
+// The page of report_document(), whose reports have "figures" as draw_page_figures() gives them, or
+// "no_figures": why they could not be drawn. Throws Error where the templates cannot be filled.
+[[nodiscard]] Page render_page(const std::string& python, const Json& document);
 
 }  // namespace reprise::app

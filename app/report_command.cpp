@@ -1,16 +1,19 @@
 // `reprise report`: one HTML page of one folder of results, or of several.
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
 #include "app/exit_status.h"
 #include "app/number_option.h"
 #include "app/output.h"
-#include "app/report/page.h"
+#include "app/python.h"
+#include "app/report/facts.h"
 #include "app/results_source.h"
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/visible.h"
 #include "experiments/kinds/registry.h"
 
 namespace reprise::app {
@@ -25,8 +28,8 @@ struct ReportCommand {
 };
 
 // What this program knows of the metrics of a kind.
-MetricHelp help_of_kind(const std::string& name) {
-  MetricHelp help;
+std::map<std::string, std::string> help_of_kind(const std::string& name) {
+  std::map<std::string, std::string> help;
   for (const experiments::KindInfo& kind : experiments::known_kinds())
     if (kind.name == name)
       for (const experiments::MetricInfo& metric : kind.metrics) help[metric.name] = metric.help;
@@ -48,27 +51,35 @@ void require_writable(const fs::path& out) {
   }
 }
 
+// Adds a report's figures, or the reason why it has none: the page has its numbers all the same.
+void add_figures(Json& report) {
+  report["figures"] = Json::array();
+  try {
+    report["figures"] = draw_page_figures(report);
+  } catch (const Error& error) {
+    report["no_figures"] = visible(error.what());
+  }
+}
+
 void make_report(const ReportCommand& command) {
-  std::vector<results::ResultsFolder> folders;
-  for (const std::string& path : command.results) folders.push_back(read_results(path));
+  std::vector<Reported> reports;
+  for (const std::string& path : command.results) {
+    reports.push_back({.folder = read_results(path), .help = {}});
+    reports.back().help = help_of_kind(reports.back().folder.run["settings"]["kind"]);
+  }
   const fs::path out = command.out.empty() ? place_of(command.results.front(), "report.html")
                                            : fs::path(command.out);
   require_writable(out);
-  std::vector<Reported> reports;
-  for (results::ResultsFolder& folder : folders) {
-    MetricHelp help = help_of_kind(folder.run["settings"]["kind"]);
-    reports.push_back(reported(std::move(folder), std::ssize(reports) + 1, std::move(help)));
-  }
+  const std::string python = page_python(fmt::format("{}", fmt::join(command.results, " ")));
+  Json document = report_document(reports, {.margin = command.margin_percent / 100});
+  for (Json& report : document["reports"]) add_figures(report);
+  const Page page = render_page(python, document);
   AtomicFile file(out);
-  file.write(report_page(reports, {.margin = command.margin_percent / 100}));
+  file.write(page.html);
   file.commit();
   note("report: {} ({:.0f} kB)\n", out.string(), static_cast<double>(file.bytes_written()) / 1e3);
-  bool is_drawn = true;
-  for (const Reported& report : reports) {
-    if (!report.no_figures.empty()) note("reprise: {}\n", report.no_figures);
-    is_drawn = is_drawn && report.no_figures.empty();
-  }
-  if (!is_drawn) throw ExitStatus{kNoFigureStatus};
+  for (const std::string& reason : page.undrawn) note("reprise: {}\n", reason);
+  if (!page.undrawn.empty()) throw ExitStatus{kNoFigureStatus};
 }
 
 }  // namespace

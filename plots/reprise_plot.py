@@ -24,6 +24,7 @@ import heat_map
 import lines
 import page
 import pareto
+import rate_figures
 import stack
 
 DPI = 200
@@ -118,22 +119,27 @@ def draw(document, spec, target):
     finish(*made, document, spec, os.path.join(target, name))
 
 
+def problem_of(spec, sentence):
+    """The place of a figure that cannot be drawn."""
+    return {"name": spec["name"], "title": common.plain(printable(spec["title"])), "problem": common.plain(sentence)}
+
+
 def part_of_page(document, spec):
-    """{name, title, caption, svg or png, width_px}, or {name, title, problem}: one that cannot be drawn costs no other.
-    The page says itself which paper it is after."""
-    part = {"name": spec["name"], "title": common.plain(printable(spec["title"]))}
+    """{name, title, caption, svg or png, width_px}, or problem_of(): one that cannot be drawn costs no other. The page
+    says itself which paper it is after."""
     try:
         made = drawn(document, spec)
         if made is None:
-            return part | {"problem": common.plain(text_of_nothing(document, spec))}
+            return problem_of(spec, text_of_nothing(document, spec))
         figure, remark = made
         caption = common.page_caption_of(document, spec, has_bands(document, spec), remark)
-        prefix = f"{document.get('prefix', '')}{spec['name']}-"
-        return part | {"caption": common.plain(printable(caption)), **page.picture_of(figure, prefix, part["title"])}
+        prefix, title = f"{document.get('prefix', '')}{spec['name']}-", common.plain(printable(spec["title"]))
+        return {"name": spec["name"], "title": title, "caption": common.plain(printable(caption)),
+                **page.picture_of(figure, prefix, title)}
     except common.CannotDraw as error:
-        return part | {"problem": common.plain(str(error))}
+        return problem_of(spec, str(error))
     except FAULTS as error:
-        return part | {"problem": f"It cannot be drawn ({type(error).__name__}: {error})."}
+        return problem_of(spec, f"It cannot be drawn ({type(error).__name__}: {error}).")
     finally:
         plt.close("all")
 
@@ -143,7 +149,11 @@ def draw_for_page(document):
     matplotlib.rcParams.update(page.LOOK)
     # Letters that matplotlib's font does not have are the reader's browser's to draw, and the page scrolls what is wide.
     warnings.filterwarnings("ignore", category=UserWarning)
-    parts = [part_of_page(document, spec) for spec in document["run"].get("plots", [])]
+    run, records = document["run"], document["records"]
+    parts = [part_of_page(document, spec) for spec in run["plots"]]
+    for spec in rate_figures.rate_figures(run, records):
+        fault = rate_figures.misplaced(records, spec)
+        parts.append(problem_of(spec, fault) if fault else part_of_page(document, spec))
     json.dump({"figures": parts}, sys.stdout)
 
 

@@ -15,18 +15,19 @@ namespace reprise::app {
 namespace {
 
 using results::Better;
+using results::ResultsFolder;
 
 // {axis: values} of both sweeps, so that a point has one key in both.
-Json axes_of_both(const Reported& before, const Reported& after) {
-  Json axes = before.folder.run["settings"]["axes"];
-  for (const auto& [axis, values] : after.folder.run["settings"]["axes"].items())
+Json axes_of_both(const ResultsFolder& before, const ResultsFolder& after) {
+  Json axes = before.run["settings"]["axes"];
+  for (const auto& [axis, values] : after.run["settings"]["axes"].items())
     if (!axes.contains(axis)) axes[axis] = values;
   return axes;
 }
 
-std::map<std::string, const Json*> points_of(const Reported& report, const Json& axes) {
+std::map<std::string, const Json*> points_of(const ResultsFolder& folder, const Json& axes) {
   std::map<std::string, const Json*> points;
-  for (const Json& record : report.folder.records)
+  for (const Json& record : folder.records)
     points.emplace(results::point_key(record["settings"]["requested"], axes), &record);
   return points;
 }
@@ -104,40 +105,26 @@ void judge_changes(checks::ChangeOptions options, Changes& changes) {
 }  // namespace
 
 std::string name_of(ChangeVerdict verdict) {
-  switch (verdict) {
-    case ChangeVerdict::kWorse:
-      return "worse";
-    case ChangeVerdict::kChanged:
-      return "changed";
-    case ChangeVerdict::kUndecided:
-      return "undecided";
-    case ChangeVerdict::kUntested:
-      return "not tested";
-    case ChangeVerdict::kBetter:
-      return "better";
-    case ChangeVerdict::kSame:
-      return "same";
-    case ChangeVerdict::kInvalid:
-      return "INVALID run";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"worse",  "changed", "undecided",  "not tested",
+                                    "better", "same",    "INVALID run"};
+  return kNames[static_cast<size_t>(verdict)];
 }
 
-Changes changes_between(const Reported& before, const Reported& after,
+Changes changes_between(const ResultsFolder& before, const ResultsFolder& after,
                         checks::ChangeOptions options) {
   Changes changes;
   const Json axes = axes_of_both(before, after);
   const auto old_points = points_of(before, axes);
-  for (const Json& record : after.folder.records) {
+  for (const Json& record : after.records) {
     const auto found = old_points.find(results::point_key(record["settings"]["requested"], axes));
     if (found == old_points.end()) continue;
     ++changes.points;
-    for (const auto& metric : after.folder.run["metrics"].get<std::vector<std::string>>())
+    for (const auto& metric : after.run["metrics"].get<std::vector<std::string>>())
       if (have_both(*found->second, record, metric))
         changes.metrics.push_back(change_at(*found->second, record, metric));
   }
   changes.only_before = old_points.size() - std::min(old_points.size(), changes.points);
-  changes.only_after = after.folder.records.size() - changes.points;
+  changes.only_after = after.records.size() - changes.points;
   judge_changes(options, changes);
   changes.differences = differences_between(before, after);
   return changes;

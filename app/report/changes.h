@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/report/reported.h"
 #include "checks/change.h"
+#include "core/base/json.h"
+#include "results/folder.h"
 
 namespace reprise::app {
 
@@ -42,7 +43,8 @@ struct Changes {
 
 // The experiment's metrics of every point that both have, whatever repetitions, threads, machine or
 // code they were measured with. `options.comparisons` is counted here.
-[[nodiscard]] Changes changes_between(const Reported& before, const Reported& after,
+[[nodiscard]] Changes changes_between(const results::ResultsFolder& before,
+                                      const results::ResultsFolder& after,
                                       checks::ChangeOptions options);
 
 }  // namespace reprise::app

@@ -15,34 +15,36 @@
 namespace reprise::app {
 namespace {
 
+using results::ResultsFolder;
+
 // What all records say, as one text.
-std::string said(const Reported& report, const std::function<std::string(const Json&)>& fn) {
+std::string said(const ResultsFolder& folder, const std::function<std::string(const Json&)>& fn) {
   std::set<std::string> texts;
-  for (const Json& record : report.folder.records) texts.insert(fn(record));
+  for (const Json& record : folder.records) texts.insert(fn(record));
   return fmt::format("{}", fmt::join(texts, " and "));
 }
 
 // What was asked for, apart from the points themselves.
-Json asked_for(const Reported& report) {
-  const Json& settings = report.folder.run["settings"];
+Json asked_for(const ResultsFolder& folder) {
+  const Json& settings = folder.run["settings"];
   Json asked = {{"scale", settings["scale"]}, {"axes", settings["axes"]}};
-  for (const Json& record : report.folder.records)
+  for (const Json& record : folder.records)
     for (const auto& [name, value] : record["settings"]["requested"].items())
       if (!settings["axes"].contains(name) && name != "method" && name != "method_options")
         asked[name] = "";
   for (const auto& [name, value] : asked.items())
     if (value == "")
       value =
-          said(report, [&, key = name](const Json& record) { return setting_text(record, key); });
+          said(folder, [&, key = name](const Json& record) { return setting_text(record, key); });
   return asked;
 }
 
-Json code_of(const Reported& report) {
+Json code_of(const ResultsFolder& folder) {
   const auto made = [&](const char* key) {
-    return said(report,
+    return said(folder,
                 [key](const Json& record) { return record["provenance"].value(key, "unknown"); });
   };
-  const std::string dirty = said(report, [](const Json& record) {
+  const std::string dirty = said(folder, [](const Json& record) {
     return record["provenance"].value("dirty", false) ? "yes" : "no";
   });
   return {{"code", {{"revision", made("revision")}, {"modified", dirty}}},
@@ -50,19 +52,19 @@ Json code_of(const Reported& report) {
           {"flags", made("flags")}};
 }
 
-Json machine_of(const Reported& report) {
+Json machine_of(const ResultsFolder& folder) {
   return {
       {"processor",
-       said(report, [](const Json& record) { return record["machine"].value("cpu", "unknown"); })},
-      {"logical cores", said(report, [](const Json& record) {
+       said(folder, [](const Json& record) { return record["machine"].value("cpu", "unknown"); })},
+      {"logical cores", said(folder, [](const Json& record) {
          return record["machine"].value("logical_cores", Json()).dump();
        })}};
 }
 
 // {limit: its median over the records, which may be of several machines}.
-std::map<std::string, double> limits_of(const Reported& report) {
+std::map<std::string, double> limits_of(const ResultsFolder& folder) {
   std::map<std::string, std::vector<double>> all;
-  for (const Json& record : report.folder.records) {
+  for (const Json& record : folder.records) {
     const Json limits = record["machine"].value("limits", Json::object());
     for (const auto& [name, limit] : limits.items()) all[name].push_back(limit.get<double>());
   }
@@ -71,7 +73,7 @@ std::map<std::string, double> limits_of(const Reported& report) {
   return medians;
 }
 
-std::string limits_that_moved(const Reported& before, const Reported& after) {
+std::string limits_that_moved(const ResultsFolder& before, const ResultsFolder& after) {
   constexpr double kMoved = 1.1;
   const std::map<std::string, double> was = limits_of(before);
   std::string text;
@@ -86,20 +88,21 @@ std::string limits_that_moved(const Reported& before, const Reported& after) {
 }
 
 // Of the first record that says it.
-Json files_of_first(const Reported& report) {
-  for (const Json& record : report.folder.records)
+Json files_of_first(const ResultsFolder& folder) {
+  for (const Json& record : folder.records)
     if (record.contains("sources")) return {{"sources", record["sources"]}};
   return nullptr;
 }
 
-std::string files_text(const Reported& before, const Reported& after) {
+std::string files_text(const ResultsFolder& before, const ResultsFolder& after) {
   const Json was = files_of_first(before), is = files_of_first(after);
   return was.is_null() || is.is_null() ? "" : results::difference_text(is, was);
 }
 
 }  // namespace
 
-std::vector<std::string> differences_between(const Reported& before, const Reported& after) {
+std::vector<std::string> differences_between(const ResultsFolder& before,
+                                             const ResultsFolder& after) {
   std::vector<std::string> sentences;
   const auto say = [&](const char* what, const std::string& text) {
     if (!text.empty()) sentences.push_back(fmt::format("{}: {}.", what, text));

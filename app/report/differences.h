@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "app/report/reported.h"
+#include "results/folder.h"
 
 namespace reprise::app {
 
 // Sentences, in words: settings and sweep, code and build, machine, the machine's limits where they
 // moved by more than a tenth, the models' and workload's files. None where nothing differs.
-[[nodiscard]] std::vector<std::string> differences_between(const Reported& before,
-                                                           const Reported& after);
+[[nodiscard]] std::vector<std::string> differences_between(const results::ResultsFolder& before,
+                                                           const results::ResultsFolder& after);
 
 }  // namespace reprise::app

@@ -8,8 +8,9 @@
 #include <random>
 
 #include "app/record_table.h"
-#include "app/report/page.h"
+#include "app/report/facts.h"
 #include "core/base/error.h"
+#include "core/base/python.h"
 #include "core/base/visible.h"
 #include "results/drawing.h"
 #include "results/folder.h"
@@ -175,28 +176,41 @@ class MutatedResults : public ::testing::Test {
   }
 
   // "" where it can be drawn, else the message.
-  static std::string refusal(const fs::path& folder) {
+  std::string refusal(const fs::path& folder) {
     try {
       const results::ResultsFolder results = results::read_folder(folder);
       for (const char* format : {"table", "csv", "markdown", "json"})
         (void)record_table(results, {.format = format});
       (void)results::figures_document(results).dump();
-      expect_page(results);
+      keep_document(results);
       return "";
     } catch (const Error& error) {
       return error.what();
     }
   }
 
-  // Nothing of the folder is markup, whatever stands in it; its figures are another test's.
-  static void expect_page(const results::ResultsFolder& results) {
-    ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);
-    std::vector<Reported> reports;
-    for (const int64_t number : {1, 2}) reports.push_back(reported(results, number, {}));
-    const std::string page = report_page(reports, {});
-    ::unsetenv("REPRISE_PLOTS_DIR");
-    EXPECT_EQ(page.find("<script>"), page.rfind("<script>"));
-    EXPECT_TRUE(page.ends_with("</html>\n"));
+  // What the templates are filled with for a page of the folder beside itself, without its figures,
+  // which are another test's.
+  void keep_document(const results::ResultsFolder& results) {
+    Json document = report_document({{results, {}}, {results, {}}}, {});
+    for (Json& report : document["reports"]) {
+      report["figures"] = Json::array();
+      report["no_figures"] = "none were asked for";
+    }
+    fs::create_directories(dir_ / "documents");
+    write(dir_ / "documents" / std::to_string(++documents_), document.dump());
+  }
+
+  // All documents that were kept have a page: one process for all, because starting it takes longer
+  // than a page.
+  void expect_pages() {
+    const auto python = find_python({.name = "jinja2", .package = "python3-jinja2"});
+    if (!python) GTEST_SKIP() << "there is no jinja2 here (Debian: apt-get install python3-jinja2)";
+    ASSERT_GT(documents_, 0);
+    Subprocess render({*python, REPRISE_SOURCE_DIR "/tests/app/report/render_documents.py",
+                       REPRISE_SOURCE_DIR "/plots", (dir_ / "documents").string()},
+                      dir_);
+    EXPECT_EQ(render.wait(), 0) << render.out() << render.err();
   }
 
   // How the program ends that tells the folder; `message` is the refusal(), if any.
@@ -217,6 +231,7 @@ class MutatedResults : public ::testing::Test {
   }
 
   fs::path dir_;
+  int documents_ = 0;
 };
 
 TEST_F(MutatedResults, AreDrawnOrRefusedInASentenceThatNamesTheFile) {
@@ -242,6 +257,7 @@ TEST_F(MutatedResults, AreDrawnOrRefusedInASentenceThatNamesTheFile) {
   EXPECT_GT(refused, kMutants / 10);
   EXPECT_GT(drawn, kMutants / 10);
   EXPECT_FALSE(fs::exists("/tmp/escaped.png"));
+  expect_pages();
 }
 
 // A file of records has its settings in itself, and nobody's manifest to be checked with.
@@ -261,6 +277,7 @@ TEST_F(MutatedResults, ANullAnywhereInTheManifestIsDrawnOrRefused) {
       ++places;
     }
   EXPECT_GT(places, 100);
+  expect_pages();
 }
 
 TEST_F(MutatedResults, RecordsAloneAreToldOrRefusedInASentenceThatNamesTheFile) {

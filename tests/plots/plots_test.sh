@@ -1,9 +1,10 @@
 #!/bin/sh
-# Runs plots_test.py with the first python that has matplotlib; 77 tells ctest that it was skipped.
+# plots_test.sh LIBRARY TEST PLOTS: runs the test with the first python that has the library; 77 tells ctest that it was
+# skipped.
 for python in ${REPRISE_PYTHON:+"$REPRISE_PYTHON"} python3 /usr/bin/python3; do
-  if "$python" -c "import matplotlib" >/dev/null 2>&1; then
-    exec "$python" "$(dirname "$0")/plots_test.py" "$1"
+  if "$python" -c "import $1" >/dev/null 2>&1; then
+    exec "$python" "$(dirname "$0")/$2" "$3"
   fi
 done
-echo "skipped: no python3 with matplotlib (install python3-matplotlib, or set REPRISE_PYTHON)"
+echo "skipped: no python3 with $1 (install the package python3-$1, or set REPRISE_PYTHON)"
 exit 77

@@ -7,7 +7,7 @@ import unittest
 
 import browser
 import made_results
-from pages import NO_MATPLOTLIB, Reprise, StrictPage, has_matplotlib, skip
+from pages import NO_JINJA, NO_MATPLOTLIB, Reprise, StrictPage, has_jinja, has_matplotlib, skip
 
 reprise = Reprise(sys.argv.pop(1))
 PICTURES = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else ""
@@ -132,4 +132,6 @@ if __name__ == "__main__":
         skip("there is no chromium here (Debian: apt-get install chromium, or set REPRISE_BROWSER)")
     if not has_matplotlib():
         skip(NO_MATPLOTLIB)
+    if not has_jinja():
+        skip(NO_JINJA)
     unittest.main()

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/report/metrics_table.h"
-#include "app/report/rate_figures.h"
 #include "results/manifest.h"
 
 namespace reprise::app {
@@ -37,16 +35,13 @@ Json record(const std::string& method, int batch, double scale, int threads = 2)
           {"provenance", {{"revision", "r"}}}};
 }
 
-Reported reported_of(const std::vector<Json>& records) {
+results::ResultsFolder folder_of(const std::vector<Json>& records) {
   const Json manifest = {{"settings", {{"name", "made"}, {"axes", {{"batch", {1, 2}}}}}},
                          {"metrics", {"step_ms", "rate", "kv_mb", "zero_ms", "step_ms.p99"}}};
-  Reported report;
-  report.folder = {.source = "made-up",
-                   .run = results::checked_manifest(manifest, "run.json"),
-                   .records = records,
-                   .skipped = {}};
-  report.keys = {"batch", "method"};
-  return report;
+  return {.source = "made-up",
+          .run = results::checked_manifest(manifest, "run.json"),
+          .records = records,
+          .skipped = {}};
 }
 
 const MetricChange& change_of_metric(const Changes& changes, const std::string& metric) {
@@ -57,8 +52,8 @@ const MetricChange& change_of_metric(const Changes& changes, const std::string& 
 }
 
 TEST(Changes, ATimeAndARateOfTheSameSlowdownAreBothWorse) {
-  const Reported before = reported_of({record("paged", 1, 1.0)});
-  const Reported after = reported_of({record("paged", 1, 1.5)});
+  const results::ResultsFolder before = folder_of({record("paged", 1, 1.0)});
+  const results::ResultsFolder after = folder_of({record("paged", 1, 1.5)});
   const Changes changes = changes_between(before, after, {});
   EXPECT_EQ(changes.tested, 3);  // zero_ms has samples too, which have no logarithm
   const MetricChange& time = change_of_metric(changes, "step_ms");
@@ -76,10 +71,10 @@ TEST(Changes, ATimeAndARateOfTheSameSlowdownAreBothWorse) {
 }
 
 TEST(Changes, WhatIsTheSameOrCannotBeTestedSaysSo) {
-  const Reported before = reported_of({record("paged", 1, 1.0)});
+  const results::ResultsFolder before = folder_of({record("paged", 1, 1.0)});
   Json slower = record("paged", 1, 1.02);
   slower["metrics"]["kv_mb"]["value"] = 6.0;
-  const Changes changes = changes_between(before, reported_of({slower}), {});
+  const Changes changes = changes_between(before, folder_of({slower}), {});
   EXPECT_EQ(change_of_metric(changes, "step_ms").verdict, ChangeVerdict::kSame);
   EXPECT_EQ(change_of_metric(changes, "kv_mb").verdict, ChangeVerdict::kUntested);
   EXPECT_EQ(change_of_metric(changes, "kv_mb").ratio, 1.5);
@@ -89,8 +84,9 @@ TEST(Changes, WhatIsTheSameOrCannotBeTestedSaysSo) {
 }
 
 TEST(Changes, APointIsTheSameWhateverItWasMeasuredWith) {
-  const Reported before = reported_of({record("paged", 1, 1.0), record("paged", 2, 1.0)});
-  const Reported after = reported_of(
+  const results::ResultsFolder before =
+      folder_of({record("paged", 1, 1.0), record("paged", 2, 1.0)});
+  const results::ResultsFolder after = folder_of(
       {record("paged", 2, 1.0, /*threads=*/8), record("relay_attention", 2, 1.0, /*threads=*/8)});
   const Changes changes = changes_between(before, after, {});
   EXPECT_EQ(changes.points, 1u);
@@ -104,61 +100,9 @@ TEST(Changes, AnInvalidRunIsNeitherBetterNorWorse) {
   Json invalid = record("paged", 1, 3.0);
   invalid["answers"] = {{"verdict", "INVALID"}, {"reasons", {"too short"}}};
   const Changes changes =
-      changes_between(reported_of({record("paged", 1, 1.0)}), reported_of({invalid}), {});
+      changes_between(folder_of({record("paged", 1, 1.0)}), folder_of({invalid}), {});
   for (const MetricChange& change : changes.metrics)
     EXPECT_EQ(change.verdict, ChangeVerdict::kInvalid) << change.metric;
-}
-
-TEST(MetricsTable, HasTheExperimentsMetricsFirstAndTheOthersOnDemand) {
-  Json one = record("paged", 1, 1.0);
-  one["metrics"]["other_ms"] = metric(3, "ms");
-  one["metrics"]["other_ms"]["p50"] = 3.0;
-  one["metrics"]["other_ms"]["p99"] = 5.0;
-  one["metrics"]["other_ms"]["intervals"] = {{"p99", {{"low", 4.0}, {"high", 6.0}}}};
-  one["answers"] = {{"verdict", "INVALID"}, {"hash", "ab"}, {"items", Json::array({1})}};
-  const Reported report = reported_of({one});
-  const DataTable table = metrics_table(report);
-  std::vector<std::string> shown, extra;
-  for (const DataColumn& column : table.columns)
-    (column.is_extra ? extra : shown).push_back(column.heading);
-  EXPECT_EQ(shown, (std::vector<std::string>{"batch", "method", "marks", "step_ms", "rate",
-                                             "kv_mb [MB]", "zero_ms"}));
-  EXPECT_EQ(table.caption, "Every point. No record has step_ms.p99");
-  EXPECT_EQ(extra, (std::vector<std::string>{"other_ms", "other_ms.p99"}));
-  EXPECT_EQ(table.rows[0][2].text, "INVALID");
-  EXPECT_EQ(table.rows[0].back().detail, "4.00 to 6.00");
-  EXPECT_EQ(table.rows[0].back().number, 5.0);
-  const DataTable answers = answers_table(report);
-  ASSERT_EQ(answers.columns.size(), 4u);  // without the list
-  EXPECT_EQ(answers.rows[0][2].text, "ab");
-}
-
-TEST(RateFigures, AreAddedToASweepOfRatesAlone) {
-  Json one = record("paged", 1, 1.0);
-  for (const char* name : {"ttft_ms", "tpot_ms"}) one["metrics"][name] = metric(3, "ms");
-  one["metrics"]["ttft_ms"]["p99"] = 9.0;
-  one["metrics"]["throughput_rps"] = metric(2, "1/s");
-  const auto added = [&](const Json& axes, const Json& plots) {
-    const Json manifest = {
-        {"settings", {{"axes", axes}}}, {"metrics", {"ttft_ms"}}, {"plots", plots}};
-    results::ResultsFolder folder{.source = "made-up",
-                                  .run = results::checked_manifest(manifest, "run.json"),
-                                  .records = {one},
-                                  .skipped = {}};
-    add_rate_figures(folder);
-    std::vector<std::string> names;
-    for (const Json& plot : folder.run["plots"]) names.push_back(plot["name"]);
-    return names;
-  };
-  using Names = std::vector<std::string>;
-  const Json rates = {{"rate_rps", {1, 2.5}}, {"shared_tokens", {0, 64}}};
-  EXPECT_EQ(added(rates, Json::array()),
-            (Names{"report_ttft_ms", "report_ttft_ms.p99", "report_tpot_ms", "report_pareto"}));
-  const Json own = {{{"x", "rate_rps"}, {"y", "ttft_ms"}, {"name", "own"}}};
-  EXPECT_EQ(added(rates, own),
-            (Names{"own", "report_ttft_ms.p99", "report_tpot_ms", "report_pareto"}));
-  EXPECT_EQ(added({{"rate_rps", {1}}, {"batch", {1, 2}}}, Json::array()), Names{});
-  EXPECT_EQ(added({{"rate_rps", {"a", "b"}}}, Json::array()), Names{});
 }
 
 }  // namespace

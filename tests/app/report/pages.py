@@ -5,9 +5,23 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ElementTree
 
 HTML_SVG = "{http://www.w3.org/2000/svg}"
+
+
+# Folders of modules that cannot be imported, removed when the tests end.
+FOLDERS = []
+
+
+def python_without(*modules):
+    """The environment in which no Python has these modules, as on a machine without their packages."""
+    FOLDERS.append(tempfile.TemporaryDirectory())
+    for module in modules:
+        with open(os.path.join(FOLDERS[-1].name, module + ".py"), "w", encoding="utf-8") as file:
+            file.write("raise ImportError('as if it were not installed')\n")
+    return {"PYTHONPATH": FOLDERS[-1].name}
 
 
 class Reprise:
@@ -81,11 +95,22 @@ class StrictPage:
         return faults
 
 
+def has_module(name):
+    return any(subprocess.run([python, "-c", "import " + name], capture_output=True, check=False).returncode == 0
+               for python in ("python3", "/usr/bin/python3"))
+
+
 def has_matplotlib():
-    return subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0
+    return has_module("matplotlib")
+
+
+def has_jinja():
+    return has_module("jinja2")
 
 
 NO_MATPLOTLIB = "there is no matplotlib here (Debian: apt-get install python3-matplotlib)"
+
+NO_JINJA = "there is no jinja2 here (Debian: apt-get install python3-jinja2)"
 
 
 def skip(why):

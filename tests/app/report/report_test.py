@@ -7,10 +7,10 @@ import tempfile
 import unittest
 
 import made_results
-from pages import HTML_SVG, NO_MATPLOTLIB, Reprise, has_matplotlib
+from pages import HTML_SVG, NO_JINJA, NO_MATPLOTLIB, Reprise, has_jinja, has_matplotlib, python_without, skip
 
 reprise = Reprise(sys.argv.pop(1))
-NO_FIGURES = {"REPRISE_PLOTS_DIR": "/nowhere"}  # drawing takes a second; most of these tests look at numbers
+NO_FIGURES = python_without("matplotlib")  # drawing takes a second; most of these tests look at numbers
 
 
 class Folders(unittest.TestCase):
@@ -76,11 +76,21 @@ class Contents(Folders):
             self.assertIn("length of the prompt", words)
             self.assertIn("recompute", words)
 
-    def test_a_program_without_python_writes_the_numbers_and_says_so(self):
+    def test_without_matplotlib_the_page_has_its_numbers_and_says_why(self):
         done = reprise("report", self.run_dir, "--out", self.path("page.html"), **NO_FIGURES)
         self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertIn("/nowhere/reprise_plot.py is not there", done.stderr)
-        self.assertIn("They are not drawn", self.page(self.run_dir).words())
+        self.assertIn("Install the package python3-matplotlib", done.stderr)
+        words = self.page(self.run_dir).words()
+        self.assertIn("They are not drawn: no python3 with matplotlib was found", words)
+        self.assertEqual(len(self.page(self.run_dir).table("r1-metrics")), 4)
+
+    def test_an_experiment_without_figures_misses_no_matplotlib(self):
+        records = [made_results.record("1/p", 0, 1, {"method": "p", "batch": 1}, {"ttft_ms": {"value": 2.0, "unit": "ms"}})]
+        folder = made_results.write_folder(self.path("plain"), made_results.manifest({"batch": [1]}, ["p"], ["ttft_ms"]),
+                                           records)
+        done = reprise("report", folder, "--out", self.path("page.html"), **NO_FIGURES)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("They are not drawn", self.page(folder).words())
 
     def test_reads_records_alone(self):
         records = self.path("alone.jsonl")
@@ -110,6 +120,36 @@ class Contents(Folders):
         made_results.write_folder(folder, run, records)
         self.assertIn("1 of more than 5 min", self.page(folder).words())
         self.assertNotIn("of more than", self.page(self.run_dir).words())
+
+
+class Tables(Folders):
+    """Of one point that has more than its experiment asks for."""
+
+    def point(self):
+        metrics = {"step_ms": {"value": 10.1, "unit": "ms"}, "kv_mb": {"value": 4, "unit": "MB"},
+                   "other_ms": {"value": 3, "unit": "ms", "p50": 3.0, "p99": 5.0, "too_few_for": ["p99.9"],
+                                "intervals": {"p99": {"low": 4.0, "high": 6.0}}}}
+        made = made_results.record("1/p", 0, 1, {"method": "paged", "batch": 1}, metrics)
+        made["answers"] = {"verdict": "INVALID", "hash": "ab", "share": 0.25, "items": [1]}
+        run = made_results.manifest({"batch": [1]}, ["paged"], ["step_ms", "kv_mb", "step_ms.p99"])
+        return self.page(made_results.write_folder(self.path("one"), run, [made]))
+
+    def test_the_experiments_metrics_come_first_and_the_others_on_demand(self):
+        page = self.point()
+        shown, extra = [], []
+        for heading in page.root.find(".//table[@id='r1-metrics']/thead/tr"):
+            (extra if "extra" in heading.get("class", "") else shown).append("".join(heading.itertext()))
+        self.assertEqual(shown, ["method", "marks", "step_ms", "kv_mb [MB]"])
+        self.assertEqual(extra, ["other_ms", "other_ms.p99"])
+        self.assertIn("Every point. No record has step_ms.p99", page.words())
+        self.assertEqual(page.table("r1-metrics"), [["paged", "INVALID", "10.1", "4", "3", "5 4.00 to 6.00"]])
+        self.assertEqual([cell.get("data-v") for cell in page.root.find(".//table[@id='r1-metrics']/tbody/tr")],
+                         [None, None, "10.1", "4", "3", "5"])
+
+    def test_answers_are_texts_and_numbers(self):
+        page = self.point()  # whose list is left out
+        self.assertEqual(page.headings("r1-answers"), ["method", "hash", "share", "verdict"])
+        self.assertEqual(page.table("r1-answers"), [["paged", "ab", "0.250", "INVALID"]])
 
 
 class Serving(Folders):
@@ -310,6 +350,17 @@ class Refusals(Folders):
             os.chmod(folder, stat.S_IRWXU)
         self.assertEqual(before, {name: os.stat(os.path.join(folder, name)).st_mtime_ns for name in os.listdir(folder)})
 
+    def test_without_jinja_or_its_templates_it_says_what_to_install(self):
+        out = self.path("unwritten.html")
+        for environment, text in ((python_without("jinja2"), "Install the package python3-jinja2"),
+                                  ({"REPRISE_PYTHON": "/bin/false"}, "REPRISE_PYTHON is \"/bin/false\""),
+                                  ({"REPRISE_PLOTS_DIR": "/nowhere"}, "/nowhere/reprise_report.py is not there. Set "
+                                                                     "REPRISE_PLOTS_DIR")):
+            done = reprise("report", self.run_dir, "--out", out, **environment)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertTrue(done.stderr.startswith("reprise: ") and text in done.stderr, done.stderr)
+            self.assertFalse(os.path.exists(out))
+
     def test_leaves_nothing_behind_where_it_fails(self):
         out = self.path("refused.html")
         self.refused("/no/folder", "--out", out)
@@ -338,4 +389,6 @@ class Bounds(Folders):
 
 
 if __name__ == "__main__":
+    if not has_jinja():
+        skip(NO_JINJA)
     unittest.main()

@@ -1,11 +1,3 @@
-#include "app/report/page.h"
-
-namespace reprise::app {
-
-// Sorts a table by the column whose heading is pressed, ascending first, and in the order of the
-// records again at the third press; what has no number comes last. Without it the page shows all it
-// has. Free of the characters that XML gives a meaning, so that the page is well-formed.
-const char* const kPageScript = R"js(
 "use strict";
 const textOf = (row, column) => row.cells[column].textContent;
 const numberOf = (row, column) => {
@@ -54,8 +46,3 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => {
   for (const details of opened.splice(0)) details.open = false;
 });
-)js";
-
-const char* const kPageScriptHash = "sha256-j3PCIfDkUVtUz/dp5/dYphfBOFU1MaI8QZXwnsNMzfA=";
-
-}  // namespace reprise::app

@@ -1,0 +1,51 @@
+"""A table of a page, which the reader's browser sorts."""
+from dataclasses import dataclass, field
+
+# A page with more would be slow to open and to sort. It counts the rows that are left out and names the remedy.
+MOST_ROWS = 1000
+MOST_CELLS = 30000
+
+
+@dataclass(frozen=True)
+class Column:
+    heading: str
+    help: str = ""  # shown where the pointer rests
+    is_number: bool = False
+    is_extra: bool = False  # shown on demand
+
+    def css(self, mark: str = "") -> str:
+        """The classes of a cell with this mark."""
+        return " ".join(name for name in ("n" * self.is_number, "extra" * self.is_extra, mark) if name)
+
+
+@dataclass(frozen=True)
+class Cell:
+    text: str
+    detail: str = ""  # smaller, behind it
+    number: float | None = None  # what it is sorted by instead of its text
+    mark: str = ""  # "good", "warn", "bad"
+
+    def sort_key(self) -> str:
+        return "" if self.number is None else f"{self.number:.9g}"
+
+
+@dataclass
+class Table:
+    """`id` is unique in the page. Each row has a cell for each column."""
+    id: str
+    caption: str
+    columns: list[Column]
+    rows: list[list[Cell]] = field(default_factory=list)
+    remedy: str = ""  # where all rows are
+
+    def shown(self) -> list[list[Cell]]:
+        by_cells = max(1, MOST_CELLS // max(1, len(self.columns)))
+        return self.rows[:min(MOST_ROWS, by_cells)]
+
+    def extra_columns(self) -> int:
+        return sum(column.is_extra for column in self.columns)
+
+
+def number_of(value: object) -> float | None:
+    """A JSON number, which a truth value is not."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""Writes the page of a document that `reprise report` hands it: prints {"page": HTML, "undrawn": [why figures are
+missing]} as JSON."""
+import json
+import signal
+import sys
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it, without a traceback
+
+import jinja2
+
+from report import render
+
+# What a document ends with that is not what it should be.
+FAULTS = (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError,
+          jinja2.TemplateError)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("reprise_report: give the document that `reprise report` writes; a folder's page is that command's")
+    try:
+        with open(sys.argv[1], encoding="utf-8") as file:
+            document = json.load(file)
+        reasons = [reason for reason in map(render.undrawn, document["reports"]) if reason]
+        json.dump({"page": render.page_of(document), "undrawn": reasons}, sys.stdout)
+    except FAULTS as error:
+        sys.exit(f"reprise_report: {sys.argv[1]} cannot be shown as a page ({type(error).__name__}: {error})")
+
+
+if __name__ == "__main__":
+    main()

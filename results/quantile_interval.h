@@ -3,8 +3,8 @@
 // The number of n independent samples below the quantile q at `share` is binomial (n, share). So,
 // with doubt = (1 - confidence) / 2 and counting from 1,
 //   x_(l) <= q   unless P(X <= l - 1) <= doubt,  l the largest such
-//   x_(u) >= q   unless P(X >= u) <= doubt,      u the smallest such   [David and Nagaraja 2003,
-//   §7.1]
+//   x_(u) >= q   unless P(X >= u) <= doubt,      u the smallest such
+// [David and Nagaraja 2003, §7.1]
 #pragma once
 
 #include <optional>

@@ -12,8 +12,7 @@
 //   seeds        {prompts, weights, sampling, and arrivals if it is not 1}
 //   samples      {metric name: [numbers in the order they were taken]}
 //   metrics      {metric name: {value, unit}}. A sampled metric adds min, max, q1, q3, iqr, count;
-//   one
-//                with tails adds p50 ... p99.9 as far as the count supports them, and intervals
+//                one with tails adds p50 ... p99.9 as far as the count supports them, and intervals
 //                {p50: {low, high}, ...}; others may have interval {low, high}, with its
 //                confidence. `population` marks samples of different things
 //   answers      results other than times, e.g. {tokens_hash, generated_tokens}, and a serving

@@ -5,9 +5,8 @@
 //   0                     the set has no question (gov_report, multi_news, passage_count)
 //   hotpotqa, musique,    means over 100, 100 and 281 questions of the sets that LongBench draws
 //   qmsum                 from, counted in Llama 2's vocabulary
-//   triviaqa              a passage of over 1,000 characters, at 3.75 characters per token, the
-//   rate
-//                         in the documents of those three sets
+//   triviaqa              a passage of over 1,000 characters, at 3.75 characters per token as in
+//                         the documents of those three sets
 //   samsum,               a dialogue and an abstract, mostly below 1,000 characters: interpolated
 //   passage_retrieval_en  between qasper and triviaqa by the authors' times on two processors
 //                         (samsum 185 and 203, passage_retrieval_en 143 and 163)

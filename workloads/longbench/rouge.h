@@ -1,8 +1,7 @@
 // ROUGE-L as the Python package `rouge` 1.0.1 computes it; LongBench and the Prompt Cache paper
 // report it.
 //   - Both texts are cut into sentences at every '.', and sentences into words at spaces. A
-//   sentence
-//     of spaces alone has the one word "".
+//     sentence of spaces alone has the one word "".
 //   - Each sentence of the answer is compared with each of the prediction. The words of all longest
 //     common subsequences form one set, so a word counts once however often it occurs.
 //   - p = |set| / |distinct words of the prediction|, r = |set| / |distinct words of the answer|,

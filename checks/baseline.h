@@ -28,7 +28,7 @@ struct BaselineEntry {
 struct Baseline {
   std::vector<BaselineEntry> entries;
   Json machine;     // facts and limits
-  Json provenance;  // of the program that recorded it
+  Json provenance;  // the recording program's
   Json settings;    // {requested, resolved}
 };
 

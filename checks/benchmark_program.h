@@ -30,13 +30,13 @@ std::vector<Benchmark> filtered(std::vector<Benchmark> benchmarks, const std::st
 
 // How long and how often one process measures.
 struct RunPlan {
-  double min_time_s = 0.01;  // of one repetition
+  double min_time_s = 0.01;  // least time of one repetition
   int repetitions = 1;
 };
 
 struct Run {
   Repetition fastest;
-  double wall_s = 0;  // of the whole process, set-up included
+  double wall_s = 0;  // whole process, set-up included
 };
 
 // Runs the benchmark in a fresh process and keeps its fastest repetition. Other programs only add

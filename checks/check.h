@@ -41,12 +41,12 @@ inline constexpr double kLeastCpuShare = 0.8;
 struct BenchmarkResult {
   std::string id;
   Verdict verdict = Verdict::kUndecided;
-  results::Shift shift;  // in logarithms, at the level of the last look
+  results::Shift shift;  // logarithms, at the level of the last look
   double alpha = 0;      // level of the last look
   double p_value = 1;
   Margins margins;
   Noise noise;
-  std::vector<double> same_differences;  // of the A/A pairs
+  std::vector<double> same_differences;  // log ratios of the A/A pairs
   int rounds = 0, most_rounds = 0;
   RunPlan plan;
   std::optional<Limit> limit;
@@ -54,7 +54,7 @@ struct BenchmarkResult {
 };
 
 struct CheckOutcome {
-  std::vector<BenchmarkResult> results;  // in the order of the subjects
+  std::vector<BenchmarkResult> results;  // one per subject, in order
   bool was_interrupted = false;          // some may then be undecided
 };
 

@@ -12,7 +12,7 @@ struct Sample {
   // run itself measured it.
   double limit = 0;
   double limit_share = 0;  // share of the limit that the run reached
-  double wall_s = 0;       // of everything
+  double wall_s = 0;       // run and limit measurements together
 };
 
 Sample sample_beside_limit(const Bench& bench, const Benchmark& benchmark, const RunPlan& plan,

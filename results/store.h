@@ -41,7 +41,9 @@ class RecordStore {
   // Returns the record of a point, or null. The pointer is valid until append() or refresh().
   [[nodiscard]] const Json* find(const std::string& point) const;
   [[nodiscard]] bool has(const std::string& point) const { return find(point) != nullptr; }
-  [[nodiscard]] const std::vector<Json>& records() const { return records_; }  // of all writers
+  [[nodiscard]] const std::vector<Json>& records() const {
+    return records_;
+  }  // records of all writers
   // Bytes that were cut off this writer's torn last group.
   [[nodiscard]] int64_t dropped_bytes() const { return dropped_bytes_; }
   [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
@@ -68,7 +70,7 @@ class RecordStore {
  private:
   // How far another writer's file has been read.
   struct Progress {
-    size_t bytes = 0;  // of whole groups
+    size_t bytes = 0;  // bytes of whole groups
     int64_t lines = 0;
   };
 

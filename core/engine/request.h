@@ -61,7 +61,7 @@ enum class FinishReason : uint8_t {
   kLength,     // max_new_tokens were generated
   kStop,       // one of stop_ids was generated
   kRefused,    // it cannot be served; TokenEvent::reason says why
-  kCancelled,  // by Engine::cancel()
+  kCancelled,  // Engine::cancel() was called
   kDeadline    // it still waited at its deadline
 };
 [[nodiscard]] std::string name_of(FinishReason reason);

@@ -51,7 +51,7 @@ struct RunningSequence {
 struct StepView {
   std::span<const RunningSequence> running;  // in the order of admission
   int32_t step_tokens = 0;                   // prefill budget: tokens per step
-  int32_t free_blocks = 0, num_blocks = 0;   // in the pool
+  int32_t free_blocks = 0, num_blocks = 0;   // blocks of the pool
 };
 
 // Knows requests, tokens and blocks, but no method. The engine follows its decisions as far as

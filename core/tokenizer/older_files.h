@@ -1,5 +1,10 @@
 // Reads tokenizers that were saved before tokenizer.json existed: BERT's vocab.txt, and vocab.json
 // with merges.txt of RoBERTa and the first DeBERTa.
+//
+//   vocab.txt               WordPiece, one token a line; BERT's normalizer with do_lower_case,
+//                           strip_accents and tokenize_chinese_chars of tokenizer_config.json
+//   vocab.json, merges.txt  byte-level BPE
+// Each text is put between [CLS] and [SEP], else <s> and </s>, if the vocabulary has them.
 #pragma once
 
 #include <filesystem>
@@ -18,10 +23,6 @@ struct OlderFiles {
 
 // Reads the older files in `folder`; empty if it has none. Throws Error naming the file if it
 // cannot be read, or if a vocab.txt lacks [UNK], [CLS] or [SEP] or has a token twice.
-//   vocab.txt               WordPiece, one token a line; BERT's normalizer with do_lower_case,
-//                           strip_accents and tokenize_chinese_chars of tokenizer_config.json
-//   vocab.json, merges.txt  byte-level BPE
-// Each text is put between [CLS] and [SEP], else <s> and </s>, if the vocabulary has them.
 std::optional<OlderFiles> read_older_files(const std::filesystem::path& folder);
 
 }  // namespace reprise::tokenizer

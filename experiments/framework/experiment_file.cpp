@@ -17,7 +17,7 @@
 namespace reprise::experiments {
 namespace {
 
-constexpr size_t kMostEntries = 1000;  // of one list
+constexpr size_t kMostEntries = 1000;  // entries of one list
 constexpr size_t kMostBytes = size_t{4} << 20;
 
 // Returns the entry of that name. Throws Error with the nearest if there is none.

@@ -106,7 +106,7 @@ struct Workload {
 // A method that an experiment lists but this program cannot run.
 struct MissingMethod {
   std::string name;
-  std::string reason;  // with the remedy
+  std::string reason;  // includes the remedy
 };
 
 // One seed per dimension, so that changing one leaves the others alone.

@@ -325,7 +325,7 @@ class Run {
   const std::atomic<bool>& stop_;
   std::vector<Group> groups_;
   Json plan_;
-  std::map<size_t, MemoryLack> lacks_;  // by group index
+  std::map<size_t, MemoryLack> lacks_;  // key: group index
   results::RecordStore store_;
   Json machine_;
   std::vector<Json> skipped_;  // skipped by this process

@@ -58,8 +58,8 @@ struct RunOutcome {
   // Points that did not fit into memory, here or in another process, and that nobody has measured:
   // {point, group, label, method, need_bytes, available_bytes, reason}.
   std::vector<Json> skipped;
-  int64_t points = 0;    // of the whole plan
-  int64_t measured = 0;  // by this run
+  int64_t points = 0;    // points in the whole plan
+  int64_t measured = 0;  // points measured by this run
   bool was_interrupted = false;
 
   [[nodiscard]] bool is_complete() const {
@@ -73,9 +73,9 @@ struct RunOutcome {
 void leave_out_missing(Experiment& experiment, const Kind& kind);
 
 // Runs the experiment. A group that does not fit into memory is skipped and listed; a later run may
-// measure it. With several processes, each returns when its part is done and no group of others
-// could become free. Throws Error if a group cannot run on any machine or the folder cannot be
-// used; results so far are on disk, and the same command continues from there.
+// measure it. One of several processes returns when its part is done and no other process holds a
+// group that it might have to take over. Throws Error if a group cannot run on any machine or the
+// folder cannot be used; results so far are on disk, and the same command continues from there.
 RunOutcome run_experiment(const Experiment& experiment, const RunOptions& options, Kind& kind,
                           RunObserver& observer, const std::atomic<bool>& stop);
 

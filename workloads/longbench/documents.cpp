@@ -9,7 +9,7 @@ namespace {
 
 struct Line {
   size_t begin = 0;
-  std::string_view text;  // with its line break
+  std::string_view text;  // includes its line break
 };
 
 std::vector<Line> lines_of(std::string_view text) {

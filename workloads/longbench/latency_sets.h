@@ -22,7 +22,7 @@ namespace reprise::workloads::longbench {
 // One of the 13 sets that the authors timed. The context is a single module; the question in its
 // template and the answer's cue are computed for every prompt.
 struct LatencySet {
-  std::string_view name;  // as in datasets.h
+  std::string_view name;  // a name in datasets.h
   // Mean number of words in a context, as published (LongBench's task.md; table 1 of Bai et al.,
   // 2023).
   int64_t context_words = 0;

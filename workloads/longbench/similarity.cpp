@@ -48,7 +48,7 @@ class Difflib {
   // Returns the longest block of the range; among equals the first in a, then in b.
   Block longest(const Range& range) {
     Block best{.a = range.first_a, .b = range.first_b};
-    std::unordered_map<size_t, size_t> sizes;  // of blocks ending at a[i - 1] and b[j]
+    std::unordered_map<size_t, size_t> sizes;  // sizes of blocks ending at a[i - 1] and b[j]
     for (size_t i = range.first_a; i < range.end_a; ++i) {
       std::unordered_map<size_t, size_t> next;
       const auto places = places_.find(a_[i]);

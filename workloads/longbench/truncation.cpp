@@ -89,7 +89,7 @@ std::vector<std::vector<int32_t>> middle_cut_documents(
   const size_t first_lost = total <= most ? total : most / 2;
   const size_t end_lost = total <= most ? total : total - most / 2;
   std::vector<std::vector<int32_t>> kept;
-  size_t begin = 0;  // of the document, within the concatenation
+  size_t begin = 0;  // the document's start in the concatenation
   for (const std::vector<int32_t>& ids : documents) {
     const size_t end = begin + ids.size();
     const size_t head = std::min(end, std::max(begin, first_lost)) - begin;
@@ -110,7 +110,7 @@ std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
                                           std::span<const std::string> parts, int64_t most_tokens) {
   REPRISE_CHECK(parts.size() >= 2, "{} parts", parts.size());
   std::string text;
-  std::vector<size_t> begins, ends;  // of each part, within the text
+  std::vector<size_t> begins, ends;  // each part's bytes in the text
   for (const std::string& part : parts) {
     begins.push_back(text.size());
     text += part;

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 constexpr size_t kChoices = 4;
 
 struct Question {
-  std::string text;  // with its choices, up to "Answer:"
+  std::string text;  // question and choices, up to "Answer:"
   size_t answer = 0;
 };
 

@@ -41,7 +41,7 @@ class EntrySource final : public RequestSource {
   std::unique_ptr<Entries> entries_;
   SourceOptions options_;
   TokenStream stream_;
-  std::vector<int64_t> prefix_tokens_;  // by prefix
+  std::vector<int64_t> prefix_tokens_;  // length of each prefix
   Dropped dropped_;
   std::vector<uint32_t> chosen_;  // [requests]  entries, in sending order
   std::vector<int32_t> shared_;   // [requests]

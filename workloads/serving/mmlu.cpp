@@ -20,7 +20,7 @@ constexpr int64_t kOutputTokens = 32;  // [RelayAttention §4.1, table 1]
 struct Subject {
   std::string name;
   std::string prefix;                  // preamble and examples
-  std::vector<std::string> questions;  // with their cues
+  std::vector<std::string> questions;  // questions and their cues
 };
 
 Subject load_subject(const fs::path& file, int64_t shots) {
@@ -93,7 +93,7 @@ class Asker {
   };
   struct Asked {
     int64_t place;
-    std::vector<int32_t> tokens;  // of the whole prompt
+    std::vector<int32_t> tokens;  // tokens of the whole prompt
   };
 
   bool take(int64_t place) {

@@ -107,8 +107,8 @@ class Mooncake final : public Entries {
   int64_t block_tokens_;
   RecordedTimes times_;
   int64_t declared_blocks_ = 0;
-  std::vector<int32_t> ids_;                          // of all requests, one after another
-  std::vector<int64_t> first_id_ = {0};               // [requests + 1]  in ids_
+  std::vector<int32_t> ids_;             // block ids of all requests, one after another
+  std::vector<int64_t> first_id_ = {0};  // [requests + 1]  in ids_
   std::vector<int32_t> last_tokens_, output_tokens_;  // [requests]  divided
   std::vector<double> times_s_;                       // [requests]
   RequestSource::Dropped left_out_;

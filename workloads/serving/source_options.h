@@ -89,7 +89,7 @@ void check_options(const SourceInfo& info, const SourceOptions& options,
 
 // Upper bound on lengths and counts of one request or file.
 inline constexpr int64_t kMostTokens = int64_t{1} << 24;
-inline constexpr int64_t kMostTurns = int64_t{1} << 20;  // of a made-up conversation
+inline constexpr int64_t kMostTurns = int64_t{1} << 20;  // bound on a made-up conversation
 inline constexpr int64_t kMostRequests = 100'000'000;
 
 }  // namespace reprise::workloads

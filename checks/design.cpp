@@ -29,7 +29,7 @@ std::string_view name_of(Verdict verdict) {
 }
 
 int least_rounds(double alpha) {
-  // For a single look that spends everything; an earlier look would leave it less.
+  // The rounds of a single look that spends the whole error; an earlier look would leave it less.
   int rounds = 12;
   while (finest_level(rounds) > alpha / 2) ++rounds;
   return rounds;

@@ -32,9 +32,9 @@ inline constexpr int64_t kMostPlannedPoints = 10000;
 // The known families of figures.
 [[nodiscard]] const std::vector<std::string>& figure_families();
 
-// Returns `found` with all keys above, each checked for type and bounds; keys that an older program
-// did not write get defaults. Throws Error naming `source`, the key, the value found and those
-// accepted.
+// Returns `found` with all keys listed at the top of this file, each checked for type and bounds;
+// keys that an older program did not write get defaults. Throws Error naming `source`, the key, the
+// value found and those accepted.
 [[nodiscard]] Json checked_manifest(const Json& found, const std::string& source);
 
 }  // namespace reprise::results

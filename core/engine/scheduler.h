@@ -70,8 +70,8 @@ class Scheduler {
   // Sets the rows of this step for each running sequence, at most its pending tokens. At least one
   // sequence must get rows.
   virtual void share(const StepView& view, std::span<int32_t> rows) = 0;
-  // Returns the index in view.running (two or more) of the sequence to preempt. Must spare one
-  // sequence for good, so that it ends.
+  // Returns the index in view.running (two or more) of the sequence to preempt. It must spare the
+  // same sequence each time until that one ends.
   [[nodiscard]] virtual size_t victim(const StepView& view) = 0;
 };
 

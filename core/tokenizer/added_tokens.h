@@ -1,4 +1,4 @@
-// Tokens that are searched in the text before it is processed further: <s>, <|im_start|>, runs of
+// Tokens that are found in the text before it is processed further: <s>, <|im_start|>, runs of
 // spaces.
 #pragma once
 
@@ -21,7 +21,7 @@ struct AddedToken {
   std::string decoded;
   int32_t id = 0;
   bool is_special = false;  // dropped by decoding with skip_special
-  // Searched in the normalized text, with its content normalized as well.
+  // Found in the normalized text, by its normalized content.
   bool is_normalized = false;
   bool strips_left = false;     // takes the white space before it
   bool strips_right = false;    // takes the white space after it
@@ -62,8 +62,8 @@ class AddedTokens {
   AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary, const Normalizer* normalizer,
               std::vector<std::string>& notes);
 
-  // Appends the parts of `text` in order. `raw` searches the tokens that are not normalized,
-  // otherwise the normalized ones are searched.
+  // Appends the parts of `text` in order. With `raw` it finds the tokens that are not normalized,
+  // otherwise the normalized ones.
   void split(std::string_view text, bool raw, std::vector<TextPart>& parts) const;
 
   [[nodiscard]] const AddedToken* find(int32_t id) const;

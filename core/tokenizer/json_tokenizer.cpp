@@ -91,7 +91,7 @@ std::vector<int32_t> JsonTokenizer::encode(std::string_view text, EncodeOptions 
   return post_processor_.apply(std::move(ids), options.add_special);
 }
 
-// Added tokens that are not normalized are searched first, in the raw text.
+// Added tokens that are not normalized are found first, in the raw text.
 Pieces JsonTokenizer::cut(std::string_view text) const {
   std::vector<TextPart> parts;
   added_tokens_->split(text, /*raw=*/true, parts);
@@ -107,7 +107,7 @@ Pieces JsonTokenizer::cut(std::string_view text) const {
   return pieces;
 }
 
-// Normalized added tokens are searched in the normalized text.
+// Normalized added tokens are found in the normalized text.
 void JsonTokenizer::add_normalized(std::string_view text, bool is_start, Pieces& pieces) const {
   NormalizedText normal{std::string(text), is_start};
   if (normalizer_) normalizer_->apply(normal);

@@ -42,7 +42,7 @@ struct MetricInfo {
   bool is_signed = false;
 };
 
-// A method outside the registry that only this kind runs.
+// A method outside the registry, which the kind runs by itself.
 struct OwnMethod {
   std::string name;
   std::string help;

@@ -85,7 +85,7 @@ void write_baseline(const Baseline& baseline, const std::filesystem::path& file)
   std::error_code error;
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
   AtomicFile out(file);
-  // A program's name may be of any bytes.
+  // a program's name may hold any bytes
   out.write(baseline_json(baseline).dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
   out.commit();
 }

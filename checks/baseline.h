@@ -1,5 +1,5 @@
-// Baselines in files: what benchmarks reached on some machine, as fractions of that machine's
-// limits, so that another machine can be judged by them.
+// Baseline files: how near benchmarks came to the limits of the machine that recorded them, so that
+// another machine can be judged by them.
 #pragma once
 
 #include <filesystem>
@@ -15,30 +15,31 @@ namespace reprise::checks {
 // Raised whenever a reader of old baselines would misunderstand new ones.
 inline constexpr int kBaselineSchema = 1;
 
-// Samples of one benchmark, one for each process.
+// The samples of one benchmark, one per process.
 struct BaselineEntry {
-  std::string program;  // file name, such as attention_bench
+  std::string program;  // file name, e.g. attention_bench
   std::string name;
-  Limit limit = Limit::kDramRead;  // the nearest to what the benchmark reached
+  Limit limit = Limit::kDramRead;  // the limit it came nearest to
   std::vector<double> times_s;
   std::vector<double> limits;        // GB/s or GFLOP/s, measured beside each sample
-  std::vector<double> limit_shares;  // above 0
+  std::vector<double> limit_shares;  // > 0
 };
 
 struct Baseline {
   std::vector<BaselineEntry> entries;
   Json machine;     // facts and limits
-  Json provenance;  // of the program that recorded
+  Json provenance;  // the recording program's
   Json settings;    // {requested, resolved}
 };
 
 Json baseline_json(const Baseline& baseline);
 
-// Throws Error naming file and key for what is no baseline, a schema of another version, and
-// samples that are missing or not above 0.
+// Throws Error naming file and key for a file that is no baseline, for another schema version, and
+// for samples that are missing or not above 0.
 Baseline read_baseline(const std::filesystem::path& file);
 
-// Through a file beside it, so that no reader meets half of it. Throws Error if it cannot.
+// Writes a temporary file and renames it, so that nobody reads half a file. Throws Error if it
+// cannot.
 void write_baseline(const Baseline& baseline, const std::filesystem::path& file);
 
 }  // namespace reprise::checks

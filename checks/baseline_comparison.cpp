@@ -39,7 +39,8 @@ class BaselineComparison : public Comparison {
   }
 
   [[nodiscard]] int rounds() const override { return static_cast<int>(side_.times_s.size()); }
-  // The smaller the candidate's share the slower it is, so the baseline's stands above it.
+  // A smaller share means slower, so the baseline's shares are compared as lying above the
+  // candidate's.
   [[nodiscard]] results::Shift shift(double alpha) const override {
     return results::unpaired_shift(logarithms(side_.limit_shares), logarithms(entry_.limit_shares),
                                    alpha);

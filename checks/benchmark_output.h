@@ -1,4 +1,4 @@
-// What a Google Benchmark program prints with --benchmark_format=json.
+// Reads the output of a Google Benchmark program with --benchmark_format=json.
 #pragma once
 
 #include <optional>
@@ -11,21 +11,21 @@ namespace reprise::checks {
 // One repetition of one benchmark.
 struct Repetition {
   std::string name;   // as --benchmark_list_tests prints it
-  std::string label;  // what the benchmark set with SetLabel, "" if nothing
-  double time_s = 0;  // of one iteration: the benchmark's "real_time", which is manual time for
-                      // benchmarks that take their own
-  // Of that time, how much its first thread was on a processor: well below 1 where other programs
-  // took its place, unless the benchmark waits for something by itself.
+  std::string label;  // set by SetLabel; "" if not
+  // Time of one iteration: "real_time", which is manual time for benchmarks that take their own.
+  double time_s = 0;
+  // Share of that time in which the benchmark's first thread was on a processor. Well below 1 if
+  // other programs took its place, unless the benchmark itself waits.
   double cpu_share = 1;
   std::optional<double> bytes_per_s, flop_per_s;  // counters "B/s" and "FLOP/s"
-  // Of a benchmark that runs on a GPU: what the GPU reaches, measured in the same process. Counters
-  // "device B/s" and "device FLOP/s".
+  // For GPU benchmarks: the GPU's limits, measured in the same process, from the counters "device
+  // B/s" and "device FLOP/s".
   std::optional<double> device_bytes_per_s, device_flop_per_s;
 };
 
-// The repetitions in `text`, aggregates left out. `source` names the program in errors. Throws
-// Error for text that is no such JSON, a benchmark that reported an error, and a time that is not
-// above 0.
+// Returns the repetitions in `text` without aggregates. `source` names the program in errors.
+// Throws Error for text that is not such JSON, for a benchmark that reported an error, and for a
+// time that is not above 0.
 std::vector<Repetition> parse_benchmark_output(std::string_view text, const std::string& source);
 
 }  // namespace reprise::checks

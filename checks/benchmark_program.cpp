@@ -43,7 +43,7 @@ std::vector<fs::path> programs_in(const fs::path& place) {
   return programs;
 }
 
-// An expression that matches `name` alone, for std::regex and POSIX alike.
+// Returns an expression that matches only `name`, both for std::regex and POSIX.
 std::string exactly(const std::string& name) {
   std::string expression = "^";
   for (const char c : name) {
@@ -53,7 +53,7 @@ std::string exactly(const std::string& name) {
   return expression + "$";
 }
 
-// posix_spawnp would look for a name without a folder in PATH.
+// posix_spawnp would search PATH for a name without a folder.
 std::string program_of(const fs::path& program) { return fs::absolute(program).string(); }
 
 }  // namespace
@@ -77,13 +77,15 @@ std::vector<Benchmark> list_benchmarks(const fs::path& place, const std::atomic<
 
 std::vector<Benchmark> filtered(std::vector<Benchmark> benchmarks, const std::string& filter) {
   if (filter.empty()) return benchmarks;
-  // Of bounded time and depth: std::regex crashes on "((((..." and never ends on "(.*)*(.*)*...".
+  // The tokenizer's regular expressions have bounded time and depth; std::regex crashes on
+  // "((((..." and never ends on "(.*)*(.*)*...".
   const tokenizer::Regex expression(filter, "--filter");
   std::vector<std::string> ids;
   for (const Benchmark& benchmark : benchmarks) ids.push_back(benchmark.id());
   std::erase_if(benchmarks, [&](const Benchmark& benchmark) {
     std::vector<tokenizer::Span> spans;
-    expression.find_all(visible(benchmark.id()), spans);  // valid UTF-8, whatever a program prints
+    expression.find_all(visible(benchmark.id()),
+                        spans);  // must be valid UTF-8 whatever a program prints
     return std::none_of(spans.begin(), spans.end(),
                         [](const tokenizer::Span& span) { return span.is_match; });
   });
@@ -125,7 +127,7 @@ RunPlan plan_for(const Benchmark& benchmark, const std::atomic<bool>& stop) {
     const double each_s = std::max(1e-3, (tried_s - one_s) / (kTried - 1));
     plan.repetitions = std::clamp(static_cast<int>((kProcess_s - one_s) / each_s) + 1, 1, kMost);
   }
-  // Few repetitions mean a long set-up, beside which longer ones cost little.
+  // Few repetitions mean a long set-up, beside which longer repetitions cost little.
   if (plan.repetitions < kTried) plan.min_time_s = 0.03;
   return plan;
 }

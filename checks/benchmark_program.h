@@ -1,4 +1,4 @@
-// Google Benchmark programs: which there are, what they hold, and one run of one benchmark.
+// Google Benchmark programs: finds them, lists their benchmarks and runs one benchmark.
 #pragma once
 
 #include <atomic>
@@ -13,38 +13,39 @@ namespace reprise::checks {
 // One benchmark of one program.
 struct Benchmark {
   std::filesystem::path program;
-  std::string name;                      // as the program calls it
-  [[nodiscard]] std::string id() const;  // "attention_bench/SharedDecode/...": what tables show
+  std::string name;  // the program's name for it
+  // Name shown in tables, e.g. "attention_bench/SharedDecode/...".
+  [[nodiscard]] std::string id() const;
 };
 
-// All benchmarks of `place`: one program, or a folder whose executables *_bench are taken, in the
-// order of their names. Throws Error if there is no such place or no such program in it, and what
-// run_child throws.
+// Lists all benchmarks of `place`: one program, or the executables *_bench of a folder, sorted by
+// name. Throws Error if there is no such place or program, and as run_child() does.
 std::vector<Benchmark> list_benchmarks(const std::filesystem::path& place,
                                        const std::atomic<bool>& stop);
 
-// Those whose id holds a match of the regular expression `filter`; all for "". Throws Error for an
-// expression that cannot be read or takes too long, and where nothing is left, with one of the ids.
+// Keeps the benchmarks whose id contains a match of the regular expression `filter`; "" keeps all.
+// Throws Error for an expression that is invalid or takes too long, and if none is left, naming one
+// id.
 std::vector<Benchmark> filtered(std::vector<Benchmark> benchmarks, const std::string& filter);
 
-// How one process measures.
+// How long and how often one process measures.
 struct RunPlan {
-  double min_time_s = 0.01;  // of one repetition, at least
+  double min_time_s = 0.01;  // least time of one repetition
   int repetitions = 1;
 };
 
 struct Run {
   Repetition fastest;
-  double wall_s = 0;  // of the whole process, its set-up included
+  double wall_s = 0;  // whole process, set-up included
 };
 
-// Runs the benchmark in a fresh process, and keeps its fastest repetition: neighbours only ever add
-// time, so the fastest of some short ones is the nearest to what the code needs [Chen and Revels,
-// Robust benchmarking in noisy environments, 2016]. What differs from process to process, such as
-// where memory lies, is left to the many processes of a check.
+// Runs the benchmark in a fresh process and keeps its fastest repetition. Other programs only add
+// time, so the fastest of several short repetitions is nearest to the code's own time [Chen and
+// Revels, Robust benchmarking in noisy environments, 2016]. Differences between processes, such as
+// memory layout, average out over a check's many processes.
 Run run_benchmark(const Benchmark& benchmark, const RunPlan& plan, const std::atomic<bool>& stop);
 
-// A plan whose process takes some 0.12 s where set-up allows it; finds out by trying.
+// Finds, by trying, a plan whose process takes about 0.12 s if set-up allows it.
 RunPlan plan_for(const Benchmark& benchmark, const std::atomic<bool>& stop);
 
 }  // namespace reprise::checks

@@ -14,7 +14,7 @@ bool has_logarithms(std::span<const double> samples) {
          std::all_of(samples.begin(), samples.end(), [](double sample) { return sample > 0; });
 }
 
-// At most kMostCompared of them.
+// Returns at most kMostCompared logarithms.
 std::vector<double> logarithms_of(std::span<const double> samples) {
   const size_t batches = std::min<size_t>(samples.size(), kMostCompared);
   std::vector<double> logarithms;
@@ -26,7 +26,7 @@ std::vector<double> logarithms_of(std::span<const double> samples) {
   return logarithms;
 }
 
-// Of the same program, one after the other: no sample in two pairs.
+// Adds pairs of consecutive samples of the same program; no sample is in two pairs.
 void add_pairs(std::span<const double> logarithms, std::vector<double>& differences) {
   for (size_t i = 1; i < logarithms.size(); i += 2)
     differences.push_back(logarithms[i] - logarithms[i - 1]);

@@ -1,5 +1,5 @@
-// Whether a metric changed between two recorded runs, by the test and the margins that a check
-// judges benchmarks with.
+// Decides whether a metric changed between two recorded runs, with the test and margins that
+// `check` uses for benchmarks.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,30 @@
 
 namespace reprise::checks {
 
-// Runs of different days or machines differ by more than runs that take turns, as a baseline from a
-// file does: what `check` asks of those is asked here.
+// Default margin. Runs of different days or machines differ by more than runs that take turns;
+// `check` uses the same margin against a baseline file.
 inline constexpr double kRecordedMargin = 0.10;
 
 struct ChangeOptions {
-  double margin = kRecordedMargin;  // ratio - 1 from which a change matters
-  double false_alarm = 0.01;        // that any of the comparisons is wrong
-  int64_t comparisons = 1;          // that share it [Bonferroni]
+  double margin = kRecordedMargin;  // smallest ratio - 1 that matters
+  // Probability that any of the comparisons is wrong.
+  double false_alarm = 0.01;
+  // Number of comparisons that share false_alarm [Bonferroni].
+  int64_t comparisons = 1;
 };
 
 struct Change {
   Verdict verdict = Verdict::kUndecided;
-  results::Shift shift;  // logarithm of after / before; infinite where the samples are too few
-  double alpha = 0;      // the level of its interval
+  // Natural logarithm of after / before; infinite if there are too few samples.
+  results::Shift shift;
+  double alpha = 0;  // level of the shift's interval
   bool has_too_few_samples = false;
 };
 
-// Of samples of a cost (a time, memory: kSlower is more of it), each in the order it was taken. By
-// the rank-sum test of their logarithms; the noise is that of neighbouring samples within each run,
-// as A/A pairs. Of more than kMostCompared samples the medians of as many batches of neighbours are
-// compared in their place: requests of one queue are not independent, and batches nearly are.
-// Nothing where either has no sample or one that is not above 0.
+// Compares samples of a cost (time, memory: kSlower means more), in the order they were taken, by
+// the rank-sum test of their logarithms. Noise is estimated from neighbouring samples of each run.
+// More than kMostCompared samples are replaced by the medians of as many batches, since requests of
+// one queue are not independent. Empty if either has no sample or one that is not above 0.
 [[nodiscard]] std::optional<Change> change_of(std::span<const double> before,
                                               std::span<const double> after,
                                               const ChangeOptions& options);

@@ -12,7 +12,7 @@
 namespace reprise::checks {
 namespace {
 
-constexpr int kMostRounds = 150;  // beyond, exact tests take longer than rounds
+constexpr int kMostRounds = 150;  // beyond this, exact tests take longer than rounds
 
 struct Trial {
   std::unique_ptr<Comparison> comparison;
@@ -91,9 +91,9 @@ class Check {
   }
 
  private:
-  // The family-wise error is shared out evenly [Bonferroni], so that all intervals hold at once and
-  // verdicts can be read off them. Holm's order would add power to tests, but gives no intervals,
-  // and here it would hardly matter: the quantile grows with the logarithm of the count.
+  // The family-wise error is divided evenly [Bonferroni], so that all intervals hold at once and
+  // give the verdicts. Holm's method would add power to tests but gives no intervals, and would
+  // hardly help: the quantile grows with the logarithm of the count.
   void design(Trial& trial) {
     const double alpha = options_.false_alarm / static_cast<double>(trials_.size());
     const double affordable = options_.budget_s / std::max(1e-3, trial.comparison->round_s());

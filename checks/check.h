@@ -1,5 +1,5 @@
-// The whole check: A/A pairs first, then rounds until each benchmark has its verdict or its time is
-// up.
+// The whole check: first A/A pairs, then rounds until each benchmark has its verdict or has used up
+// its time.
 #pragma once
 
 #include <string>
@@ -10,42 +10,43 @@
 
 namespace reprise::checks {
 
-// Benchmarks both sides have.
+// A benchmark that both sides have.
 struct Subject {
   std::string id;
   Benchmark candidate;
   std::variant<Benchmark, BaselineEntry> baseline;
 };
 
-// By id; two single programs by the names of their benchmarks, whatever the programs are called.
-// Throws Error where no benchmark is in both, naming one of each.
+// Pairs benchmarks by id; two single programs are paired by benchmark names, whatever the programs
+// are called. Throws Error if no benchmark is in both, naming one of each.
 std::vector<Subject> match(const std::vector<Benchmark>& candidates,
                            const std::vector<Benchmark>& baselines);
 std::vector<Subject> match(const std::vector<Benchmark>& candidates, const Baseline& baseline,
                            const std::string& file);
 
 struct CheckOptions {
-  double margin = 0.03;       // ratio - 1 of time from which a change matters
-  double budget_s = 20;       // of rounds, for each benchmark
-  double false_alarm = 0.01;  // that any interval of the whole check, at any look, is wrong
-  uint64_t seed = 1;          // of coins and orders
-  // A/A pairs of each benchmark; fewer, but at least 5, where they would take half the budget.
+  double margin = 0.03;  // smallest ratio - 1 of time that matters
+  double budget_s = 20;  // time for rounds, per benchmark
+  // Probability that any interval of the whole check, at any look, is wrong.
+  double false_alarm = 0.01;
+  uint64_t seed = 1;  // for coins and orders
+  // A/A pairs per benchmark. Fewer, but at least 5, if they would take half the budget.
   int calibration_rounds = 10;
 };
 
-// Below this median share of its own time on a processor, a candidate's times tell of neighbours as
-// much as of the program: a difference still shows, but too small, so that "same" is not said.
+// If the candidate's median cpu_share is below this, other programs disturb its times. A difference
+// still shows, but too small, so that "same" is never reported.
 inline constexpr double kLeastCpuShare = 0.8;
 
 struct BenchmarkResult {
   std::string id;
   Verdict verdict = Verdict::kUndecided;
   results::Shift shift;  // logarithms, at the level of the last look
-  double alpha = 0;      // that level
+  double alpha = 0;      // level of the last look
   double p_value = 1;
   Margins margins;
   Noise noise;
-  std::vector<double> same_differences;  // of the A/A pairs
+  std::vector<double> same_differences;  // log ratios of the A/A pairs
   int rounds = 0, most_rounds = 0;
   RunPlan plan;
   std::optional<Limit> limit;
@@ -53,22 +54,22 @@ struct BenchmarkResult {
 };
 
 struct CheckOutcome {
-  std::vector<BenchmarkResult> results;  // in the order of the subjects
-  bool was_interrupted = false;          // then some may be undecided for want of rounds
+  std::vector<BenchmarkResult> results;  // one per subject, in order
+  bool was_interrupted = false;          // some may then be undecided
 };
 
 class CheckObserver {
  public:
   virtual ~CheckObserver() = default;
   virtual void calibrating(int round, int of) = 0;
-  // `rounds_left_s`: wall time until all budgets are used up; verdicts usually come sooner.
+  // `rounds_left_s` is the wall time until all budgets are used up; verdicts usually come sooner.
   virtual void measuring(int decided, int of, double rounds_left_s) = 0;
   virtual void decided(const BenchmarkResult& result) = 0;
 };
 
-// Benchmarks take turns, in a new random order in each round, so that a slow minute of the machine
-// meets them all. Throws Error for what goes wrong, and Interrupted before there is anything to
-// report.
+// Benchmarks take turns in a new random order each round, so that a slow minute of the machine
+// affects all of them. Throws Error for failures, and Interrupted if stopped before there is
+// anything to report.
 CheckOutcome run_check(const std::vector<Subject>& subjects, const CheckOptions& options,
                        const Bench& bench, CheckObserver& observer);
 

@@ -1,4 +1,4 @@
-// One benchmark of a candidate against its baseline: the runs, and what they say so far.
+// Compares one benchmark of a candidate with its baseline: runs it and reports the results so far.
 #pragma once
 
 #include <memory>
@@ -11,50 +11,50 @@
 
 namespace reprise::checks {
 
-// What the runs of one side gave, one number for each process.
+// Results of one side's runs, one number per process.
 struct Side {
   std::vector<double> times_s;
   std::vector<double> cpu_shares;    // see Repetition; empty for a baseline from a file
-  std::vector<double> limit_shares;  // empty where the benchmark has no counter
+  std::vector<double> limit_shares;  // empty if the benchmark has no counter
 };
 
-// Shifts and differences are natural logarithms of the ratio candidate / baseline of time, or of
-// baseline / candidate of the share of the machine's limit: above 0 is slower in both.
+// Shifts and differences are natural logarithms. They compare candidate / baseline of time, or
+// baseline / candidate of the share of the machine's limit; in both, above 0 means slower.
 class Comparison {
  public:
   virtual ~Comparison() = default;
-  // Runs the same program twice and returns the logarithm of the ratio: an A/A pair.
+  // Runs the same program twice (an A/A pair) and returns the logarithm of the ratio.
   virtual double run_same() = 0;
-  // Called once after the A/A pairs, before the first round.
+  // Called once after the A/A pairs and before the first round.
   virtual void begin_rounds() = 0;
   virtual void run_round() = 0;
   [[nodiscard]] virtual int rounds() const = 0;
-  // Of the rounds so far, at least one.
+  // Results of the rounds so far; needs at least one.
   [[nodiscard]] virtual results::Shift shift(double alpha) const = 0;
   [[nodiscard]] virtual double p_value() const = 0;
   [[nodiscard]] virtual Side baseline() const = 0;
   [[nodiscard]] virtual const Side& candidate() const = 0;
-  // Nearest limit, once begin_rounds was called.
+  // The nearest limit; known once begin_rounds() was called.
   [[nodiscard]] virtual std::optional<Limit> limit() const = 0;
   [[nodiscard]] virtual const RunPlan& plan() const = 0;
-  // Wall time of a round to expect, from the A/A pairs.
+  // Expected wall time of a round, from the A/A pairs.
   [[nodiscard]] virtual double round_s() const = 0;
 };
 
-// What comparisons share: the machine and the wish to stop. Must outlive them.
+// Shared by all comparisons: the machine and the request to stop. Must outlive them.
 struct Bench {
   const MachineProbe& probe;
   const MachineLimits& machine;
   const std::atomic<bool>& stop;
 };
 
-// Two programs on this machine, one after the other in each round, the coin of (seed, round)
-// deciding which goes first; judged by the signed-rank test of the pairs.
+// Compares two programs on this machine. They run one after the other in each round, in an order
+// drawn from (seed, round), and are judged by the signed-rank test of the pairs.
 std::unique_ptr<Comparison> compare_programs(const Bench& bench, Benchmark baseline,
                                              Benchmark candidate, uint64_t seed);
 
-// A program on this machine against a baseline from a file, both as shares of their own machine's
-// limit, which is measured before and after each run; judged by the rank-sum test.
+// Compares a program on this machine with a baseline file. Both are shares of their own machine's
+// limit, measured before and after each run, and are judged by the rank-sum test.
 std::unique_ptr<Comparison> compare_with_baseline(const Bench& bench, BaselineEntry baseline,
                                                   Benchmark candidate);
 

@@ -9,7 +9,7 @@
 namespace reprise::checks {
 namespace {
 
-// Two-sided level of an interval from the smallest to the largest of `rounds` differences.
+// Two-sided level of the interval from the smallest to the largest of `rounds` differences.
 double finest_level(int rounds) { return std::exp2(1 - rounds); }
 
 }  // namespace
@@ -29,7 +29,7 @@ std::string_view name_of(Verdict verdict) {
 }
 
 int least_rounds(double alpha) {
-  // One look that spends everything; a further one before it would leave less.
+  // The rounds of a single look that spends the whole error; an earlier look would leave it less.
   int rounds = 12;
   while (finest_level(rounds) > alpha / 2) ++rounds;
   return rounds;
@@ -46,7 +46,7 @@ std::vector<Look> looks(int most_rounds, double alpha) {
   double spent = 0;
   for (int rounds = 8; rounds < most; rounds += std::max(1, rounds / 5)) {
     const double level = spent_after(rounds) - spent;
-    // The last look keeps at least half: it is the one that a small shift is decided by.
+    // The last look keeps at least half, since it decides small shifts.
     if (finest_level(rounds) > level || spent_after(rounds) > alpha / 2) continue;
     looks.push_back({rounds, level});
     spent += level;
@@ -59,8 +59,8 @@ Noise noise_of(std::span<const double> differences, const Look& last) {
   std::vector<double> sizes;
   for (const double difference : differences) sizes.push_back(std::abs(difference));
   const double spread = 1.4826 * results::summarize(sizes).median;
-  // Of a mean it would be z spread / sqrt(n); 0.955 is the signed-rank test's efficiency for normal
-  // noise, and heavier tails only raise it.
+  // For a mean it would be z spread / sqrt(n). The signed-rank test's efficiency is 0.955 for
+  // normal noise and higher for heavier tails.
   const double z = -results::normal_quantile(last.alpha / 2);
   return {.spread = spread, .resolvable = z * spread / std::sqrt(0.955 * last.rounds)};
 }

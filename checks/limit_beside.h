@@ -1,4 +1,4 @@
-// A run with the machine's limit measured in the same breath.
+// Runs a benchmark with the machine's limit measured right before and after.
 #pragma once
 
 #include "checks/comparison.h"
@@ -7,11 +7,12 @@ namespace reprise::checks {
 
 struct Sample {
   double time_s = 0;
-  double cpu_share = 1;    // see Repetition
-  double limit = 0;        // GB/s or GFLOP/s: the better of one measured before and one after, or
-                           // a device's as the run itself measured it
-  double limit_share = 0;  // that the run reached
-  double wall_s = 0;       // of everything
+  double cpu_share = 1;  // see Repetition
+  // GB/s or GFLOP/s: the better of one measured before and one after, or a device's limit as the
+  // run itself measured it.
+  double limit = 0;
+  double limit_share = 0;  // share of the limit that the run reached
+  double wall_s = 0;       // run and limit measurements together
 };
 
 Sample sample_beside_limit(const Bench& bench, const Benchmark& benchmark, const RunPlan& plan,

@@ -16,7 +16,7 @@ bool is_flop_limit(Limit limit) {
   return limit == Limit::kF32 || limit == Limit::kBf16 || limit == Limit::kDeviceHalf;
 }
 
-// Throws Error where the benchmark did not set it.
+// Throws Error if the benchmark did not set the counter.
 double counter(const std::optional<double>& value, const char* name, const Repetition& repetition,
                Limit limit) {
   if (!value.has_value())

@@ -1,4 +1,4 @@
-// How near a benchmark comes to what the machine can do.
+// How near a benchmark comes to the machine's limits.
 #pragma once
 
 #include <optional>
@@ -8,20 +8,18 @@
 
 namespace reprise::checks {
 
-// The limit that a repetition comes nearest to, by its counters "B/s" and "FLOP/s"; nothing for one
-// that has neither. FLOPs are held against the bf16 limit, or the f32 limit where the benchmark's
-// label is "f32"; bytes against the first of DRAM, L3 and L2 that is not exceeded by half: a
-// working set that fits a cache is not read from further away, but neither is a limit that was
-// measured in a slow moment of the machine. One that runs on a GPU is held against what the GPU
-// reaches by the repetition's own counters.
+// Returns the limit that a repetition comes nearest to by its counters "B/s" and "FLOP/s"; empty if
+// it has neither. FLOPs count against the bf16 limit, or f32 if the label is "f32"; bytes against
+// the first of DRAM, L3 and L2 that is exceeded by less than half, since a limit may have been
+// measured in a slow moment. GPU runs count against the GPU's limits from their own counters.
 std::optional<Limit> nearest_limit(const Repetition& repetition, const MachineLimits& machine);
 
-// What the GPU that a repetition ran on reaches, by the repetition's own counters: GB/s or GFLOP/s
-// of a device's limit. Throws Error naming the benchmark if it lacks the counter.
+// Returns the limit of the GPU on which the repetition ran, GB/s or GFLOP/s, from its counters.
+// Throws Error naming the benchmark if it lacks the counter.
 double device_limit(const Repetition& repetition, Limit limit);
 
-// Share (0..1, more on a disturbed measurement) of `limit_value` in GB/s or GFLOP/s that a
-// repetition reached. Throws Error naming the benchmark if it lacks the counter.
+// Returns the share of `limit_value` (GB/s or GFLOP/s) that a repetition reached: 0..1, above 1 if
+// the measurement was disturbed. Throws Error naming the benchmark if it lacks the counter.
 double limit_share(const Repetition& repetition, Limit limit, double limit_value);
 
 }  // namespace reprise::checks

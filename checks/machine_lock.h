@@ -1,12 +1,11 @@
-// At most one check on a machine at a time: two would take the cores from each other.
+// Allows one check at a time on a machine, since two would compete for the cores.
 #pragma once
 
 namespace reprise::checks {
 
-// Held from construction to destruction, and let go by the system if the process dies. Throws Error
-// naming the lock's file where another check holds it, and where it cannot be opened. The lock is
-// by file in the folder of temporary files (TMPDIR), so processes with another such folder are not
-// seen.
+// Holds the lock during its lifetime; the system frees it if the process dies. Throws Error naming
+// the lock's file if another check holds it or it cannot be opened. The file lies in the folder of
+// temporary files (TMPDIR); processes with another TMPDIR are not seen.
 class MachineLock {
  public:
   MachineLock();

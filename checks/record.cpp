@@ -17,7 +17,7 @@ struct Recording {
   BaselineEntry entry;
 };
 
-// The limit by the fastest of some runs: the nearest limit of a disturbed run is a wrong one.
+// Finds the limit from the fastest of several runs, since a disturbed run may show a wrong one.
 Recording start(const Benchmark& benchmark, const RecordOptions& options, const Bench& bench) {
   constexpr int kTried = 3;
   const RunPlan plan = plan_for(benchmark, bench.stop);

@@ -1,4 +1,4 @@
-// Recording a baseline.
+// Records a baseline.
 #pragma once
 
 #include "checks/comparison.h"
@@ -6,8 +6,8 @@
 namespace reprise::checks {
 
 struct RecordOptions {
-  double budget_s = 20;  // for each benchmark; at least kLeastSamples are taken all the same
-  uint64_t seed = 1;     // of the order within each round
+  double budget_s = 20;  // per benchmark; at least kLeastSamples are taken
+  uint64_t seed = 1;     // for the order within each round
 };
 inline constexpr int kLeastSamples = 12, kMostSamples = 40;
 
@@ -17,8 +17,8 @@ class RecordObserver {
   virtual void recorded(int64_t samples, int64_t of) = 0;
 };
 
-// Samples of all benchmarks, taken in turns. Throws Error naming a benchmark that has neither
-// counter "B/s" nor "FLOP/s", and Interrupted.
+// Samples all benchmarks in turns. Throws Error naming a benchmark that has neither counter "B/s"
+// nor "FLOP/s", and Interrupted if stopped.
 std::vector<BaselineEntry> record(const std::vector<Benchmark>& benchmarks,
                                   const RecordOptions& options, const Bench& bench,
                                   RecordObserver& observer);

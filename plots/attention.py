@@ -1,5 +1,5 @@
-"""Family "attention": attention maps that records hold, those of two texts one above the other, for each value of an axis
-and each method."""
+"""Draws family "attention": attention maps stored in records, those of two texts one above the other, for each value of
+an axis and each method."""
 import textwrap
 
 import matplotlib.pyplot as plt
@@ -10,7 +10,7 @@ import common
 
 
 class Shown:
-    """The maps of a record: head, the two texts, and weights [2, tokens, tokens], a query's in a row."""
+    """Returns a record's maps: the head, the two texts, and weights [2, tokens, tokens] with one row per query."""
 
     def __init__(self, maps):
         self.head, self.texts, tokens = maps["head"], maps["texts"], maps["tokens"]
@@ -23,7 +23,7 @@ def maps_of(record):
 
 
 def places_of(shown, spec, columns, names):
-    """{(line, column): record}: a method's place in the figure at each value of the axis."""
+    """Returns {(line, column): record}: where the figure shows each method and axis value."""
     places = {}
     for record in shown:
         place = (names.index(common.method_name(record)), columns.index(common.setting(record, spec["x"])))
@@ -52,7 +52,7 @@ def draw(document, spec):
                                  figsize=(1.2 + 1.5 * max(2, len(columns)), 0.6 + 3.3 * len(names)))
     for plot in plots.flat:
         plot.set_axis_off()
-    norm, image = PowerNorm(0.5, vmin=0, vmax=1), None  # by the root: most weights are small
+    norm, image = PowerNorm(0.5, vmin=0, vmax=1), None  # scaled by the root, since most weights are small
     for (line, column), record in sorted(places_of(shown, spec, columns, names).items()):
         maps = maps_of(record)
         for text in range(2):

@@ -1,18 +1,19 @@
-"""What the figure families share: the document to draw, names and units, looks, series and panels, captions."""
+"""Shared by all figure families: the document to draw, names and units, styles, series and panels, captions."""
 import json
 import os
 import signal
 import sys
 
-# Lines and letters: as black, and told apart from the black on coloured cells, which is black on a dark page too.
+# Colour of lines and letters. It equals black but differs from the black on coloured cells, which stays black on a dark
+# page.
 INK = "#010101"
 
-# Colours that stay apart for colour-blind readers (Okabe and Ito's palette without its yellow, then darker and
-# greyer ones), each with a marker of its own so that a grey print can be read too.
+# Colours that colour-blind readers can distinguish (Okabe and Ito's palette without yellow, then darker and greyer
+# ones), each with its own marker for grey prints.
 STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"),
           (INK, "X"), ("#7F7F7F", "<"), ("#8C564B", ">"), ("#7B5CB8", "h")]
 
-# A method looks the same in every figure, whoever else is in it.
+# A method has the same style in every figure.
 METHODS = ["paged", "relay_attention", "chunk_attention", "paged_shared", "auto", "contiguous", "recompute", "torch_naive",
            "torch_memory_efficient", "torch_sdpa"]
 
@@ -74,11 +75,11 @@ PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
 
 
 def note(text):
-    """A line on standard error, which is lost where that takes no more (a full disk): the figures matter. What would
-    steer a terminal is written out. Where whoever reads has gone, the script ends as by SIGPIPE."""
+    """Prints a line on standard error, with control characters escaped. A write that fails (a full disk) is ignored, since
+    the figures matter more; if the reader has gone, the script ends as by SIGPIPE."""
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
     try:
-        os.write(sys.stderr.fileno(), (text + "\n").encode())  # not print(): what it keeps would fail again at the end
+        os.write(sys.stderr.fileno(), (text + "\n").encode())  # not print(), whose buffer would fail again at exit
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         sys.exit(128 + signal.SIGPIPE)
@@ -87,7 +88,7 @@ def note(text):
 
 
 class CannotDraw(Exception):
-    """A figure that its records do not give, said in a sentence."""
+    """Says in a sentence why the records do not give a figure."""
 
 
 def fail(message):
@@ -96,7 +97,7 @@ def fail(message):
 
 
 def literal(value):
-    """The same with every dollar sign as itself, not as the beginning of what matplotlib reads as mathematics."""
+    """Escapes dollar signs, which matplotlib would read as mathematics."""
     if isinstance(value, str):
         return value.replace("$", r"\$")
     if isinstance(value, list):
@@ -107,12 +108,12 @@ def literal(value):
 
 
 def plain(text):
-    """What literal() was asked of, as a reader outside matplotlib sees it."""
+    """Undoes literal(), for readers outside matplotlib."""
     return text.replace(r"\$", "$")
 
 
 def read_document(path):
-    """What `reprise` wrote to be drawn: it has checked the folder, so that nothing of it is read here."""
+    """The document that `reprise` wrote to be drawn. `reprise` has checked the folder, which is not read here."""
     if os.path.isdir(path):
         fail(f"{path} is a folder; this script draws what `reprise plot {path}` hands it")
     try:
@@ -134,13 +135,13 @@ def setting(record, name):
 
 
 def split_metric_name(name):
-    """"ttft_ms.p99" is p99 of ttft_ms; of a metric itself, the percentile is empty."""
+    """Splits "ttft_ms.p99" into ttft_ms and p99. The percentile of a plain metric is empty."""
     metric, _, percentile = name.partition(".")
     return metric, percentile
 
 
 def metric_of(record, name):
-    """The metric as the record holds it, a percentile as a metric of its own; None where there is none."""
+    """Returns a record's metric, or a percentile as a metric of its own; None if it has none."""
     metric, percentile = split_metric_name(name)
     found = record["metrics"].get(metric)
     if found is None or not percentile:
@@ -149,7 +150,7 @@ def metric_of(record, name):
 
 
 def too_few(records, name):
-    """How many of the records have too few samples for the percentile."""
+    """Counts the records with too few samples for the percentile."""
     metric, percentile = split_metric_name(name)
     return sum(percentile in record["metrics"].get(metric, {}).get("too_few_for", []) for record in records)
 
@@ -161,7 +162,7 @@ def name_of(metric_or_axis):
 
 
 def metric_label(records, name):
-    """The metric with its unit; a speedup with the method that it is over."""
+    """Returns the metric's name and unit; for a speedup, also the method it refers to."""
     if name in ("speedup", "step_speedup"):
         first = [record for record in records if record.get("group", {}).get("index", 0) == 0]
         return f"{name_of(name)} over {method_name(first[0])}" if first else name_of(name).rstrip(",")
@@ -169,25 +170,25 @@ def metric_label(records, name):
 
 
 def label_of(name, unit):
-    """The name with its unit, where neither the unit says nothing nor the name says it already."""
+    """Returns the name with its unit, unless the unit is empty or the name contains it."""
     is_said = not unit or unit == "ratio" or unit in name_of(name).split()
     return name_of(name) if is_said else f"{name_of(name)} [{unit}]"
 
 
 def is_noisy(metric):
-    """As the table's star (results::is_noisy): the quartiles lie more than a quarter of the median apart, or samples lost
-    their cores."""
+    """The same rule as the table's star (results::is_noisy): the quartiles are more than a quarter of the median apart, or
+    samples lost their cores."""
     return "disturbed" in metric or "population" not in metric and metric.get("iqr", 0.0) > NOISY_SHARE * abs(metric["value"])
 
 
 def has_band(records, name):
-    """Whether any point has a spread to be seen; a rate that follows from the shape alone has none."""
+    """True if any point has a visible spread; a rate computed from the shape has none."""
     metrics = [metric_of(record, name) or {} for record in records]
     return any(metric.get("q1", 0) != metric.get("q3", 0) for metric in metrics)
 
 
 def styles_of(names):
-    """{name: (color, marker, dash)}: a method's own look, a free one for what else there is."""
+    """Returns {name: (color, marker, dash)}: a method's own style, and a free style for any other name."""
     def method_of(name):
         return name.split(",")[0].split(" (")[0]
     styles = {}
@@ -205,11 +206,11 @@ def styles_of(names):
     return {name: styles[name] for name in names}
 
 
-# The machine's own rates beside a point: what they are called, the metric that says them for the moment of the point,
-# and the limit that was measured at the start of its run.
+# The machine's rates measured beside a point: name, unit, the record's metric for the moment of the point, and the
+# limit measured at the start of its run.
 RATES = (("read rate", "GB/s", "beside_gb_s", ("dram_read_gb_s",)),
          ("arithmetic rate", "GFLOP/s", "beside_gflop_s", ("bf16_gflop_s", "f32_gflop_s")))
-# Points whose machine differed by more are no curve.
+# Points whose machines differ by more than this are not joined into one curve.
 MOVED_SHARE = 0.2
 
 
@@ -221,7 +222,7 @@ def rate_of(record, metric, limits):
 
 
 def moved(records):
-    """{name: (lowest, highest, unit)} of the rates that differ too much between these points."""
+    """Returns {name: (lowest, highest, unit)} for the rates that differ too much between these points."""
     spans = {}
     for name, unit, metric, limits in RATES:
         rates = [rate for rate in (rate_of(record, metric, limits) for record in records) if rate > 0]
@@ -231,7 +232,7 @@ def moved(records):
 
 
 def moved_remark(spans):
-    """One sentence for the caption, of the curves that are drawn with grey markers; "" where there is none."""
+    """Returns a sentence for the caption on the curves with grey markers; "" if there are none."""
     if not spans:
         return ""
     parts = []
@@ -248,7 +249,7 @@ def short(value):
 
 
 def method_name(record):
-    """A method as its experiment calls it, else with those of its options that are set."""
+    """Returns a method's label in its experiment, else its name with the options that are set."""
     label = record["settings"].get("resolved", {}).get("method_label")
     if label and isinstance(label, str):
         return label
@@ -263,7 +264,7 @@ def varying_settings(records, axes):
 
 
 def series_name(record, spec, varying):
-    """The series' value, and whatever else varies, so that no two lines are silently joined."""
+    """Returns the series' value and everything else that varies, so that no two lines are joined by mistake."""
     apart = (spec["series"], spec["x"], spec.get("panels"))
     keys = [spec["series"]] + [key for key in varying if key not in apart]
 
@@ -277,7 +278,7 @@ def series_name(record, spec, varying):
 
 
 def in_order(records, name_of_record):
-    """Names in the order in which the methods stand in the experiment file."""
+    """Sorts names in the order of the methods in the experiment file."""
     rank = {}
     for record in records:
         rank.setdefault(name_of_record(record), record.get("group", {}).get("index", 0))
@@ -292,12 +293,12 @@ def unit_of(records, name):
 
 
 def invalid_reason(record):
-    """Why a run does not count, as its own rules say; "" where it does, or has none."""
+    """Returns why a run does not count by its kind's rules; "" if it counts or has no rules."""
     return record.get("invalid", "")
 
 
 def values_of(records, run, axis):
-    """Values of an axis that the records have: numbers ascending, words in the order of the experiment file."""
+    """Returns the records' values of an axis: numbers ascending, words in the order of the experiment file."""
     found = {setting(record, axis) for record in records}
     if not any(isinstance(value, str) for value in found):
         return sorted(found)
@@ -306,7 +307,7 @@ def values_of(records, run, axis):
 
 
 def panels_of(records, run, spec):
-    """[(value, records)] for each value of the setting that splits the figure; one panel without such a setting."""
+    """Returns [(value, records)] for each value of the setting that splits the figure; without one, a single panel."""
     if not spec.get("panels"):
         return [(None, records)]
     values = values_of(records, run, spec["panels"])
@@ -323,12 +324,12 @@ def panel_name(spec, value):
 
 
 def is_drawn(paper, spec):
-    """Lines alone have the paper's numbers beside ours."""
+    """Only the family "lines" draws the paper's numbers beside ours."""
     return spec.get("family") == "lines" and any(spec["y"] in metrics for metrics in paper["points"].values())
 
 
 def paper_sentences(papers):
-    """One for each source, whatever the number of machines that it was measured on."""
+    """Names each source once, even if it has several machines."""
     sources = {}
     for paper in papers:
         sources.setdefault(paper["source"], []).append(paper)
@@ -338,16 +339,16 @@ def paper_sentences(papers):
 
 
 def counted(numbers, thing):
-    """"8 threads", "1 thread", "1, 2 threads" of numbers as a caption lists them."""
+    """Writes numbers for a caption: "8 threads", "1 thread", "1, 2 threads"."""
     return f"{numbers} {thing}{'' if numbers == '1' else 's'}"
 
 
 def text_of_taking(records, spec, has_bands):
-    """What a point of the figure is made of: "median of 5 repetitions, band: quartiles"."""
+    """Says what a point of the figure is: "median of 5 repetitions, band: quartiles"."""
     metric, percentile = split_metric_name(spec.get("y", ""))
     repetitions = different(records, lambda r: setting(r, "repetitions"))
     taken = counted(repetitions, "repetition")
-    if repetitions == "1" and (most := most_samples(records, metric)) > 1:  # of a serving run: its requests
+    if repetitions == "1" and (most := most_samples(records, metric)) > 1:  # a serving run's samples are its requests
         taken = f"up to {most} samples"
     if percentile or taken != "1 repetition":  # one number is its own median
         taken = f"{percentile or 'median'} of {taken}"
@@ -364,7 +365,7 @@ def different(records, get):
 
 
 def origin_of(records, taken):
-    """Model or shape, dtype, machine, seeds and revision: what a reader needs to judge the numbers."""
+    """Returns what a reader needs to judge the numbers: model or shape, dtype, machine, seeds and revision."""
     first = records[0]
 
     def values(key):
@@ -384,7 +385,7 @@ def origin_of(records, taken):
 
 
 def gaps_of(document, spec):
-    """Sentences on what the figure does not show, or shows and does not count."""
+    """Returns sentences on points that the figure omits, or shows although they do not count."""
     records, run = document["records"], document["run"]
     sentences = []
     if few := too_few(records, spec.get("y", "")):
@@ -403,7 +404,7 @@ def gaps_of(document, spec):
 
 
 def caption_of(document, spec, has_bands=True, remark=""):
-    """For a figure that stands alone: where its numbers are from, and what it does not show."""
+    """Caption of a separate figure: the origin of its numbers, and what it does not show."""
     records = document["records"]
     sentences = [origin_of(records, text_of_taking(records, spec, has_bands))]
     sentences += paper_sentences([paper for paper in document["papers"] if is_drawn(paper, spec)])
@@ -412,7 +413,7 @@ def caption_of(document, spec, has_bands=True, remark=""):
 
 
 def page_caption_of(document, spec, has_bands=True, remark=""):
-    """For a page that tells once where all its numbers are from, and what the note says."""
+    """Caption of a figure on a page that states the origin of all numbers, and the note, only once."""
     taken = text_of_taking(document["records"], spec, has_bands)
     sentences = [taken[0].upper() + taken[1:] + "."]
     sentences += paper_sentences([paper for paper in document["papers"] if is_drawn(paper, spec)])

@@ -1,5 +1,5 @@
-"""Family "map": a metric that compares with the first method (1: equal) over two axes, a map for each other method
-and one that names the fastest, grey where several tie; losing corners are as visible as winning ones."""
+"""Draws family "map": a ratio to the first method (1: equal) over two axes. There is a map for each other method and one
+that names the fastest, grey where several tie. Losses are as visible as gains."""
 import re
 import textwrap
 
@@ -12,12 +12,12 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 import common
 
 
-# Methods whose values lie this near together are not told apart by one run, even where their quartiles do not overlap.
+# Methods whose values are this close are not distinguished by one run, even if their quartiles do not overlap.
 TIE_SHARE = 0.03
 
 
 class Grid:
-    """[rows, columns] values, NaN where nothing was measured, with their quartiles and what is noisy."""
+    """Values [rows, columns], NaN if not measured, with quartiles and noise marks."""
 
     def __init__(self, shape):
         self.value, self.low, self.high = (np.full(shape, np.nan) for _ in range(3))
@@ -71,7 +71,7 @@ def draw_values(plot, grid, norm):
 
 
 def fastest_of(grids, names, place):
-    """Names of the methods that may be the fastest there: the best, and those that one run does not tell from it."""
+    """Returns the best method and those that a single run cannot distinguish from it."""
     measured = [name for name in names if not np.isnan(grids[name].value[place])]
     if not measured:
         return []
@@ -84,18 +84,18 @@ def fastest_of(grids, names, place):
 
 
 def initials_of(names):
-    """Short forms that tell the names apart: their words' initials, or the whole names where those do not."""
+    """Abbreviates names to their words' initials, or keeps them if the initials are ambiguous."""
     short = ["".join(word[0] for word in re.split(r"[^A-Za-z0-9]+", name) if word).upper() for name in names]
     return dict(zip(names, short if len(set(short)) == len(names) else names))
 
 
 def pale(color):
-    """Mixed with white rather than see-through, so that black letters are read on a dark page too."""
+    """Mixes a colour with white. Transparency would make black letters unreadable on a dark page."""
     return tuple(0.65 * part + 0.35 for part in to_rgb(color))
 
 
 def draw_fastest(plot, grids, names):
-    """Whose colour a place has is the fastest there; grey: those whose initials stand there tie."""
+    """Draws the fastest method's colour at each place; grey means that the methods with the initials shown tie."""
     initials = initials_of(names)
     shape = grids[names[0]].value.shape
     tie = len(names)
@@ -114,7 +114,7 @@ def draw_fastest(plot, grids, names):
 
 
 def bar_ticks(norm):
-    """Round ratios inside the bar, at least a fifth of it apart from each other in the logarithm."""
+    """Chooses round ratios inside the colour bar, at least a fifth of its length apart."""
     span = np.log(norm.vmax / norm.vmin)
     ticks = []
     for tick in (1, 0.1, 0.2, 0.5, 2, 5, 10, 20, 50, 0.7, 1.4, 0.9, 1.1):
@@ -143,7 +143,7 @@ def draw(document, spec):
     norm = LogNorm(vmin=np.exp(-max(largest, 0.1)), vmax=np.exp(max(largest, 0.1)))
     others = names[1:]
     lines = len(others) + (1 if others else 0)
-    width = max(2.4, 0.42 * len(columns))  # inches, of a map
+    width = max(2.4, 0.42 * len(columns))  # inches per map
     figure, plots = plt.subplots(max(lines, 1), len(panels), squeeze=False, layout="constrained",
                                  figsize=(1.6 + width * len(panels),
                                           0.8 + max(1.5, 0.3 * len(rows)) * max(lines, 1)))
@@ -167,7 +167,7 @@ def draw(document, spec):
 
 
 def remark_on(grids, names, has_fastest):
-    """What the caption explains of the maps: initials, grey places and hatched ones."""
+    """Explains initials, grey places and hatched places in the caption."""
     sentences = []
     if has_fastest:
         key = ", ".join(f"{short} {name}" for name, short in initials_of(names).items() if short != name)
@@ -178,6 +178,6 @@ def remark_on(grids, names, has_fastest):
 
 
 def title_map(plot, spec, name, value, width):
-    """The method and the panel's value, in as many lines as the map is wide."""
+    """Writes the method and the panel's value, wrapped to the map's width."""
     title = name if value is None else f"{name}, {common.name_of(spec['panels'])} {common.panel_name(spec, value)}"
     plot.set_title(textwrap.fill(title, int(15 * width)), fontsize=8)

@@ -1,4 +1,4 @@
-"""Family "lines": one metric against one axis, a line for each series with its quartiles as a band."""
+"""Draws family "lines": one metric against one axis, a line per series with its quartiles as a band."""
 import matplotlib.pyplot as plt
 import matplotlib.ticker as ticker
 from matplotlib.lines import Line2D
@@ -7,19 +7,19 @@ import common
 
 
 def place_of(record, spec, words):
-    """Where a record stands on the x axis: a number at itself, a word at its place among `words`."""
+    """Returns a record's x coordinate: the number itself, or a word's index in `words`."""
     x = common.setting(record, spec["x"])
     return words.index(x) if words else x
 
 
 def words_of(records, run, spec):
-    """The x axis' values where they are words, else nothing."""
+    """Returns the values of the x axis if they are words, else an empty list."""
     values = common.values_of(records, run, spec["x"])
     return values if any(isinstance(value, str) for value in values) else []
 
 
 def collect(records, spec, varying, words, value_of):
-    """{series: [(x, value, low, high, is_noisy)]} sorted by x; value_of(record) is a metric, or None to leave it out."""
+    """Returns {series: [(x, value, low, high, is_noisy)]} sorted by x. value_of(record) is a metric, or None to omit it."""
     lines = {}
     for record in records:
         metric = value_of(record)
@@ -45,18 +45,18 @@ def scale_axes(plot, spec, ticks, words):
 
 
 def scale_heights(plots, spec):
-    """The panels share their heights: what one of them is given holds for all, so all have to be drawn before."""
-    # A logarithmic axis has no place for 0: where a value is not above it, all are drawn on a linear one.
+    """Sets the y range of all panels. They share it, so all must be drawn before."""
+    # A logarithmic axis cannot show 0: if any value is not positive, all panels get a linear axis.
     lowest = min(plot.dataLim.ymin for plot in plots)
     if not (spec["log_y"] and lowest > 0):
-        if lowest >= 0:  # a loss may be a gain
+        if lowest >= 0:  # negative values are allowed: a loss may be a gain
             plots[0].set_ylim(bottom=0)
         return
     for plot in plots:
         plot.set_yscale("log")
     low, high = plots[0].get_ylim()
     for plot in plots:
-        if high < 100 * low:  # else a figure within one decade has a single number on its axis
+        if high < 100 * low:  # otherwise a figure within one decade shows a single number on its axis
             plot.yaxis.set_major_locator(ticker.LogLocator(base=10, subs=(1, 2, 5)))
             plot.yaxis.set_minor_formatter(ticker.NullFormatter())
         plot.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
@@ -66,7 +66,7 @@ MOVED_GREY = "#C8C8C8"
 
 
 def draw_series(plot, lines, styles, moved):
-    # Each line is thinner than the one below it, so that lines that coincide are all seen.
+    # Each line is thinner than the one below it, so that coinciding lines are all visible.
     for index, (name, points) in enumerate(lines.items()):
         color, marker, dash = styles[name]
         x, value, low, high, is_noisy = zip(*points)
@@ -81,7 +81,7 @@ def draw_series(plot, lines, styles, moved):
 
 
 def draw_paper(plot, lines, styles, dash, fill):
-    """Markers that are not filled, on broken lines, in the colours of our series."""
+    """Draws the paper's numbers with unfilled markers on broken lines, in the colours of our series."""
     for name, points in lines.items():
         color, marker, _ = styles[name]
         x, value, *_ = zip(*points)
@@ -90,7 +90,7 @@ def draw_paper(plot, lines, styles, dash, fill):
 
 
 def draw_reference(plot, records, spec, words, varying):
-    """The theory depends on the shape, not on the method: a line for each shape."""
+    """Draws the theory as one line per shape, since it does not depend on the method."""
     shapes = {}
     apart = ("method", spec["x"], spec.get("panels"))
     for record in records:
@@ -107,7 +107,7 @@ INVALID_RED = "#D00030"
 
 
 def cross_out(plot, records, spec, words):
-    """What does not count by its own rules stays to be seen. True where there is any."""
+    """Draws points that do not count by their kind's rules. Returns True if there are any."""
     places = [(place_of(record, spec, words), common.metric_of(record, spec["y"])["value"])
               for record in records if common.invalid_reason(record)]
     if places:
@@ -115,7 +115,7 @@ def cross_out(plot, records, spec, words):
     return bool(places)
 
 
-# Dash and how much of a marker is filled, for each of several papers' machines.
+# Dash pattern and filled part of the marker, for the machines of several papers.
 PAPER_LOOKS = ((":", "none"), ("-.", "left"), ((0, (6, 3)), "top"), ((0, (1, 4)), "right"), ((0, (4, 1, 1, 1, 1, 1)), "bottom"))
 
 
@@ -149,14 +149,14 @@ def legend_of(styles, papers, reference, has_moved=False, has_invalid=False, has
 
 
 def panels_figure(panels, styles):
-    """Panels beside each other, as high and wide as the legend beside them needs."""
+    """Makes panels side by side, large enough for the legend beside them."""
     longest = max((len(name) for name in styles), default=0)
     width = 7 + 0.07 * max(0, longest - 18) if len(panels) == 1 else 1.5 + 3.4 * len(panels)
     return plt.subplots(1, len(panels), sharey=True, squeeze=False, figsize=(width, max(4.6, 1 + 0.22 * len(styles))))
 
 
 def moved_series(records, spec, varying):
-    """{series: rates that moved between its points}; ratios are taken turn by turn, and no machine moves between turns."""
+    """Returns {series: rates that changed between its points}. Ratios are exempt: they are taken turn by turn."""
     if common.unit_of(records, spec["y"]) == "ratio":
         return {}
     series = {}
@@ -168,7 +168,7 @@ def moved_series(records, spec, varying):
 
 def draw(document, spec):
     records, run = document["records"], document["run"]
-    # What varies in the whole figure, so that a series has one name in all panels.
+    # Settings that vary in the whole figure, so that a series has the same name in all panels.
     varying = common.varying_settings(records, run["settings"]["axes"])
 
     def ours(record):
@@ -203,5 +203,5 @@ def draw(document, spec):
     scale_heights(plots[0], spec)
     plots[0][0].set_ylabel(common.metric_label(shown, spec["y"]))
     plots[0][-1].legend(handles=legend_of(styles, papers, spec.get("reference"), bool(spans), has_invalid, has_noisy), frameon=False,
-                        loc="upper left", bbox_to_anchor=(1.01, 1))  # beside: bands reach everywhere
+                        loc="upper left", bbox_to_anchor=(1.01, 1))  # outside the panel, since bands cover it
     return figure, common.moved_remark(spans)

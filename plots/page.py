@@ -1,4 +1,4 @@
-"""A figure as part of a page: an SVG that takes its ink from the page, or a PNG where that would be huge."""
+"""Makes a figure part of a page: an SVG that takes its text colour from the page, or a PNG if the SVG were too large."""
 import base64
 import io
 import re
@@ -6,22 +6,22 @@ import xml.etree.ElementTree as ElementTree
 
 import common
 
-# Beyond it a figure is embedded as a PNG: a page of many figures has to open at once.
+# A larger figure is embedded as a PNG, since a page of many figures must open quickly.
 MOST_SVG_BYTES = 400_000
 PNG_DPI = 110
 
-# Letters stay letters, to be searched and copied, and the same document gives the same bytes.
+# Text stays text, so that it can be searched and copied. The fixed salt makes equal documents give equal bytes.
 LOOK = {"svg.fonttype": "none", "svg.hashsalt": "reprise", "text.color": common.INK, "axes.labelcolor": common.INK,
         "axes.edgecolor": common.INK, "xtick.color": common.INK, "ytick.color": common.INK}
 
 SVG = "http://www.w3.org/2000/svg"
 HREF = "{http://www.w3.org/1999/xlink}href"
-# The first of these is matplotlib's name and address, the other would style the whole page.
+# Elements to remove: the first holds matplotlib's name and address, the second would style the whole page.
 LEFT_OUT = (f"{{{SVG}}}metadata", f"{{{SVG}}}style")
 
 
 def with_prefix(key, value, prefix):
-    """An attribute whose names of other elements are unique in the page, and whose ink is the page's."""
+    """Returns an attribute with references made unique within the page and black replaced by the page's text colour."""
     if key == "id":
         return prefix + value
     if key == "href" and value.startswith("#"):
@@ -31,7 +31,7 @@ def with_prefix(key, value, prefix):
 
 
 def for_page(svg, prefix, title):
-    """An SVG file's root element as text: no declarations, no comments, sized to be read on wide and narrow pages."""
+    """Returns an SVG file's root element as text, without declarations and comments, sized for wide and narrow pages."""
     root = ElementTree.fromstring(svg)
     for parent in root.iter():
         for child in [child for child in parent if child.tag in LEFT_OUT]:
@@ -48,7 +48,7 @@ def for_page(svg, prefix, title):
 
 
 def picture_of(figure, prefix, title):
-    """{"svg": text} or {"png": base64}, and "width_px"."""
+    """Returns {"svg": text} or {"png": base64}, with "width_px"."""
     svg = io.BytesIO()
     figure.savefig(svg, format="svg", bbox_inches="tight", transparent=True)
     text = for_page(svg.getvalue(), prefix, title)

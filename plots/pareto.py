@@ -1,11 +1,11 @@
-"""Family "pareto": a latency against the rate that was reached, a curve for each method through the rates that were
-asked for, and the front: the points that no other beats in both."""
+"""Draws family "pareto": a latency against the achieved rate, a curve per method through the requested rates, and the
+front of the points that no other point beats in both."""
 import common
 import lines
 
 
 def front_of(points):
-    """Those of [(rate, latency, ...)] that no other point has both the higher rate and the lower latency of, by rate."""
+    """Returns those of [(rate, latency, ...)] for which no other point has a higher rate and a lower latency, by rate."""
     front = []
     for point in sorted(points, key=lambda point: (-point[0], point[1])):
         if not front or point[1] < front[-1][1]:
@@ -14,7 +14,7 @@ def front_of(points):
 
 
 def points_of(records, spec):
-    """[(rate reached, latency, rate asked for, record)] of what has both."""
+    """Returns [(achieved rate, latency, requested rate, record)] for records that have both metrics."""
     points = []
     for record in records:
         reached, latency = common.metric_of(record, spec["against"]), common.metric_of(record, spec["y"])
@@ -24,7 +24,7 @@ def points_of(records, spec):
 
 
 def front_text(front, spec, name_of):
-    """Which method is on the front at which rates."""
+    """Says which method is on the front at which rates."""
     rates = {}
     for _, _, asked, record in front:
         rates.setdefault(name_of(record), []).append(f"{asked:g}")
@@ -48,7 +48,7 @@ def draw(document, spec):
         points = points_of(inside, spec)
         front = front_of([point for point in points if not common.invalid_reason(point[-1])])
         if front:
-            # To serve more than one point's rate, the next one's latency has to be borne.
+            # The front is a staircase: a higher rate than one point's costs the next point's latency.
             plot.plot([point[0] for point in front], [point[1] for point in front], color=common.INK, alpha=0.25,
                       linewidth=7, drawstyle="steps-pre", solid_capstyle="round", zorder=1)
             where = "" if value is None else f" ({common.name_of(spec['panels'])} {value})"

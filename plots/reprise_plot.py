@@ -11,11 +11,11 @@ import tempfile
 import textwrap
 import warnings
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it, without a traceback
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the script without a traceback
 
 import matplotlib
 
-matplotlib.use("Agg")  # no display
+matplotlib.use("Agg")  # works without a display
 import matplotlib.pyplot as plt
 
 import attention
@@ -28,18 +28,18 @@ import rate_figures
 import stack
 
 DPI = 200
-UMASK = os.umask(0)  # to be asked for by setting it alone
+UMASK = os.umask(0)  # the umask can only be read by setting it
 os.umask(UMASK)
 
-# draw(document, spec) gives (figure, remark for its caption), or None where no record has what it shows.
+# draw(document, spec) returns (figure, remark for its caption), or None if no record has the metric.
 FAMILIES = {"lines": lines.draw, "map": heat_map.draw, "stack": stack.draw, "pareto": pareto.draw,
             "attention": attention.draw}
 
-# What drawing ends with where a document is not what it should be.
+# The exceptions that drawing raises for a malformed document.
 FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-# What a figure's files may be called: a folder of results may come from anywhere.
+# Accepted names of figures' files, since a results folder may come from anywhere.
 FIGURE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -58,14 +58,14 @@ def has_bands(document, spec):
 
 
 def places_its_parts(figure):
-    """Whether the figure arranges itself when it is drawn. Matplotlib before 3.6 has another word for it."""
+    """True if the figure arranges itself when it is drawn. Matplotlib before 3.6 has another name for this."""
     if hasattr(figure, "get_layout_engine"):
         return figure.get_layout_engine() is not None
     return figure.get_constrained_layout()
 
 
 def drawn(document, spec):
-    """(figure, remark) with its parts in their places, or None."""
+    """Returns (figure, remark) with all parts arranged, or None."""
     if spec["family"] not in FAMILIES:
         raise common.CannotDraw(f"figure {spec['name']}: unknown family {spec['family']}; known: {', '.join(FAMILIES)}")
     made = FAMILIES[spec["family"]](document, spec)
@@ -80,7 +80,7 @@ def text_of_nothing(document, spec):
 
 
 def save(figure, path, suffix):
-    """Beside its place and renamed: a link of that name, which another may have put there, is replaced and not followed."""
+    """Writes a temporary file and renames it, so that a link of that name is replaced and not followed."""
     handle, beside = tempfile.mkstemp(prefix=os.path.basename(path) + ".", suffix=".unfinished", dir=os.path.dirname(path))
     try:
         with os.fdopen(handle, "wb") as file:
@@ -93,7 +93,7 @@ def save(figure, path, suffix):
 
 
 def finish(figure, remark, document, spec, stem):
-    """Title above, caption below, and both files."""
+    """Adds title and caption and writes both files."""
     width = figure.get_figwidth()
     title = textwrap.fill(title_of(document, spec), int(8.5 * width))
     caption = printable(common.caption_of(document, spec, has_bands(document, spec), remark))
@@ -108,7 +108,7 @@ def finish(figure, remark, document, spec, stem):
 
 
 def draw(document, spec, target):
-    """One figure; what is wrong with it is said in a sentence, and the others are drawn."""
+    """Draws one figure. An error is reported in a sentence, and the other figures are still drawn."""
     name = spec["name"]
     if not isinstance(name, str) or not FIGURE_NAME.fullmatch(name):
         raise common.CannotDraw(f"a figure cannot be called {name!r}: letters, digits, '_', '-' and '.' are allowed")
@@ -125,8 +125,8 @@ def problem_of(spec, sentence):
 
 
 def part_of_page(document, spec):
-    """{name, title, caption, svg or png, width_px}, or problem_of(): one that cannot be drawn costs no other. The page
-    says itself which paper it is after."""
+    """Returns {name, title, caption, svg or png, width_px}, or problem_of() if the figure cannot be drawn.
+    The page itself names the paper."""
     try:
         made = drawn(document, spec)
         if made is None:
@@ -145,9 +145,9 @@ def part_of_page(document, spec):
 
 
 def draw_for_page(document):
-    """All figures as JSON on standard output."""
+    """Prints all figures as JSON on standard output."""
     matplotlib.rcParams.update(page.LOOK)
-    # Letters that matplotlib's font does not have are the reader's browser's to draw, and the page scrolls what is wide.
+    # Glyphs missing in matplotlib's font are left to the reader's browser, and the page scrolls wide figures.
     warnings.filterwarnings("ignore", category=UserWarning)
     run, records = document["run"], document["records"]
     parts = [part_of_page(document, spec) for spec in run["plots"]]

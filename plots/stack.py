@@ -1,4 +1,4 @@
-"""Family "stack": what a step's time is made of, a bar of stacked metrics for each method at each value of an axis."""
+"""Draws family "stack": the parts of a step's time as a stacked bar for each method at each value of an axis."""
 import matplotlib.pyplot as plt
 
 import common
@@ -6,7 +6,7 @@ import common
 
 def draw(document, spec):
     records, run = document["records"], document["run"]
-    # One part alone is no breakdown: it would look like the whole of a step.
+    # A single part is no breakdown; it would look like the whole step.
     shown = [record for record in records if sum(name in record["metrics"] for name in spec["stack"]) > 1]
     if not shown:
         return None
@@ -18,7 +18,7 @@ def draw(document, spec):
     values = common.values_of(shown, run, spec["x"])
     panels = common.panels_of(shown, run, spec)
     width = 1.2 + 0.26 * (len(names) + 1) * len(values)
-    widest = 14.0  # inches; beyond it, panels stand below one another
+    widest = 14.0  # inches; panels that would be wider go below one another
     columns = len(panels) if width * len(panels) <= widest else 1
     rows = len(panels) // columns
     figure, plots = plt.subplots(rows, columns, sharey=rows == 1, squeeze=False,

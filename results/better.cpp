@@ -21,7 +21,7 @@ bool holds_one_of(std::string_view text, const std::array<std::string_view, n>& 
   });
 }
 
-// What the machine, the shape or the load gives, whatever the method does.
+// True for values that the machine, the shape or the load determines, not the method.
 bool is_given(std::string_view name) {
   return name.starts_with("beside_") || name.starts_with("offered_") ||
          holds_one_of(name, std::to_array<std::string_view>({"theory", "bound_", "_limit_ms"})) ||

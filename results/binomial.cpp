@@ -8,9 +8,9 @@
 namespace reprise::results {
 namespace {
 
-// P(X <= k), 0 <= k < n p: the terms shrink from that of k downward.
+// P(X <= k) for 0 <= k < n p. The terms shrink downward from that of k.
 double lower_tail(int64_t k, int64_t n, double p) {
-  constexpr double kNegligible = 1e-17;  // of the sum
+  constexpr double kNegligible = 1e-17;  // relative to the sum
   const auto total = static_cast<double>(n);
   auto i = static_cast<double>(k);
   double term = std::exp(std::lgamma(total + 1) - std::lgamma(i + 1) - std::lgamma(total - i + 1) +

@@ -14,8 +14,8 @@ namespace {
 
 double normal_share_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
 
-// Means of samples drawn with replacement, ascending. Sums of the differences from the mean, so
-// that equal resamples have equal means to the last bit more often.
+// Returns the means of samples drawn with replacement, ascending. They are summed as differences
+// from the mean, so that equal resamples more often have equal means to the last bit.
 std::vector<double> resampled_means(std::span<const double> samples, double mean,
                                     const BootstrapOptions& options) {
   const size_t n = samples.size();
@@ -31,7 +31,7 @@ std::vector<double> resampled_means(std::span<const double> samples, double mean
   return means;
 }
 
-// 0 where all samples are equal.
+// Returns 0 if all samples are equal.
 double acceleration_of(std::span<const double> samples, double mean) {
   double squares = 0, cubes = 0;
   for (const double x : samples) {
@@ -41,8 +41,8 @@ double acceleration_of(std::span<const double> samples, double mean) {
   return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0.0;
 }
 
-// Normal quantile of the share of `means` below `mean`, kept off 0 and 1 by one more draw on
-// either side.
+// Returns the normal quantile of the share of `means` below `mean`. One more draw on either side
+// keeps the share off 0 and 1.
 double bias(std::span<const double> means, double mean) {
   const double tolerance = 1e-12 * std::max(std::abs(mean), means.back() - means.front());
   const auto below = static_cast<double>(

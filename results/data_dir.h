@@ -1,12 +1,12 @@
-// Where the files that are no code are: experiments, the quickstart model, plot scripts, papers.
+// Locates the data files: experiments, the quickstart model, plot scripts, the papers' numbers.
 #pragma once
 
 #include <filesystem>
 
 namespace reprise::results {
 
-// <prefix>/share/reprise for a program installed as <prefix>/bin/reprise, wherever the prefix was
-// moved to; else the source tree that the program was built from. Laid out alike.
+// Returns <prefix>/share/reprise if the program is installed as <prefix>/bin/reprise (the prefix
+// may have been moved), else the source tree it was built from. Both have the same layout.
 std::filesystem::path data_dir();
 
 }  // namespace reprise::results

@@ -14,7 +14,7 @@
 namespace reprise::results {
 namespace {
 
-// Whether a figure shows something of a record.
+// True if the figure shows something of the record.
 bool is_drawn(const Json& record, const Json& plot) {
   if (plot["family"] != "stack")
     return !shown_metric(record["metrics"], plot["y"].get<std::string>()).is_null();
@@ -30,7 +30,7 @@ std::vector<const Json*> drawn_records(const std::vector<Json>& records, const J
   return drawn;
 }
 
-// Each point that a figure draws has a place in it: a word or a number for each of its axes.
+// Throws Error unless each point that the figure draws has a word or a number for each of its axes.
 void require_places(const std::vector<const Json*>& drawn, const Json& plot,
                     const std::vector<std::string>& axes, const std::string& source) {
   for (const char* use : {"x", "panels", "rows", "series"}) {
@@ -57,7 +57,7 @@ std::vector<std::string> axes_of(const Json& run) {
   return axes;
 }
 
-// A text of the manifest with the settings that these records have.
+// Fills a text of the manifest with the settings of these records.
 std::string filled_from(const std::vector<const Json*>& records, const Json& text,
                         const std::string& where, const ResultsFolder& folder) {
   return fill_placeholders(
@@ -94,7 +94,7 @@ Json figures_document(const ResultsFolder& folder) {
   }
   size_t missing = 0;
   for (const MissingPoints& place : missing_points(folder)) missing += place.methods.size();
-  return {{"source", visible(folder.source, /*kept=*/"")},  // a path may be of any bytes
+  return {{"source", visible(folder.source, /*kept=*/"")},  // a path may hold any bytes
           {"papers", paper_points(paper_numbers_of(run), records)},
           {"run", std::move(run)},
           {"records", std::move(records)},

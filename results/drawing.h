@@ -1,20 +1,19 @@
-// What the plot scripts draw: one checked document, so that they read no folder and decide nothing.
+// Writes the document that the plot scripts draw. It is checked and complete, so the scripts read
+// no folder and decide nothing.
 #pragma once
 
 #include "results/folder.h"
 
 namespace reprise::results {
 
-// The manifest's caption {title, paper, figure, note}, its title and note filled from all records.
-// Throws Error for a placeholder that nobody knows.
+// Returns the manifest's caption {title, paper, figure, note}; title and note are filled from all
+// records. Throws Error for an unknown placeholder.
 [[nodiscard]] Json filled_caption(const ResultsFolder& folder);
 
-// {source, run, records, papers, skipped, missing}: the folder's manifest with the titles and the
-// note filled from the points that each figure draws, its records without their samples and with
-// "invalid" (see results/run_validity.h) where their run does not count, what the
-// papers give for these points ([{source, hardware, label, points: {point: {metric: {value,
-// unit}}}}]), and how many points were skipped and are missing. Throws Error for a placeholder or a
-// paper's name that nobody knows.
+// Returns {source, run, records, papers, skipped, missing}. `run` is the manifest with titles and
+// note filled from the points of each figure; records have no samples, and "invalid" if their run
+// does not count (run_validity.h); `papers` is paper_points(); the last two are counts of points.
+// Throws Error for an unknown placeholder or paper.
 [[nodiscard]] Json figures_document(const ResultsFolder& folder);
 
 }  // namespace reprise::results

@@ -17,7 +17,7 @@ std::string method_label(const Json& method) {
   return method["options"].empty() ? name : name + " " + method["options"].dump();
 }
 
-// Places of a sweep, one after another: every combination of the settings' lists but the methods.
+// The places of a sweep: every combination of the settings' lists except the methods.
 class Places {
  public:
   explicit Places(const Json& settings) : axes_(settings["axes"]) {
@@ -26,7 +26,7 @@ class Places {
     dtypes_ = settings["dtypes"].empty() ? Json::array({""}) : settings["dtypes"];
   }
 
-  // fn(requested settings without the method, label)
+  // Calls fn(requested settings without the method, label) for each place.
   template <typename Fn>
   void each(Fn&& fn) const {
     for (const Json& model : models_)
@@ -69,7 +69,7 @@ std::string point_key(const Json& requested, const Json& axes) {
               requested.value("dtype", Json("")),
               requested.value("method", Json("")),
               requested.value("method_options", Json::object())};
-  // A record older than an axis has its default, which is all that a sweep without it has.
+  // A record older than an axis has the axis' default, the only value of a sweep without that axis.
   for (const auto& [axis, values] : axes.items())
     key.push_back(requested.value(axis, values.size() == 1 ? values[0] : Json()));
   return key.dump();

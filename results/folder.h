@@ -1,5 +1,4 @@
-// What a results folder holds, read as a file from anywhere is read: checked as a whole, once, for
-// the table and the figures.
+// Reads a results folder as a whole and checks it once, for the table and the figures.
 #pragma once
 
 #include <filesystem>
@@ -13,24 +12,25 @@ namespace reprise::results {
 
 struct ResultsFolder {
   std::string source;         // the folder, or the file of records
-  Json run;                   // as checked_manifest() gives it
-  std::vector<Json> records;  // sound ones, each point once
-  std::vector<Json> skipped;  // as read_skipped() gives them
-  int64_t torn_bytes = 0;     // as read_record_files() gives them
+  Json run;                   // from checked_manifest()
+  std::vector<Json> records;  // valid records, each point once
+  std::vector<Json> skipped;  // from read_skipped()
+  int64_t torn_bytes = 0;     // from read_record_files()
 };
 
-// Throws Error naming file, key, what was found and what is accepted; where there is no record,
-// with the remedy. Nothing in the folder is changed: it may be read-only.
+// Throws Error naming file, key, the value found and those accepted, and with the remedy if there
+// is no record. Changes nothing, so the folder may be read-only.
 [[nodiscard]] ResultsFolder read_folder(const std::filesystem::path& dir);
 
-// What tells a point from the others of a sweep over these axes ({axis: [values]}), whatever
-// repetitions, threads or seeds it was measured with. `requested` are a record's settings.
+// Returns what identifies a point of a sweep over these axes ({axis: [values]}). Repetitions,
+// threads and seeds are not part of it. `requested` are a record's settings.
 [[nodiscard]] std::string point_key(const Json& requested, const Json& axes);
 
-// Points that were planned and are neither measured nor skipped, of one place of the sweep.
+// Planned points at one place of the sweep that are neither measured nor skipped.
 struct MissingPoints {
-  std::string label;                 // "bf16 batch=8": model, dtype, and what takes several values
-  std::vector<std::string> methods;  // "paged", "chunk_attention {"reuse_prefill":true}"
+  // e.g. "bf16 batch=8": model, dtype, and the axes with several values.
+  std::string label;
+  std::vector<std::string> methods;  // e.g. "paged", "chunk_attention {"reuse_prefill":true}"
 };
 [[nodiscard]] std::vector<MissingPoints> missing_points(const ResultsFolder& folder);
 

@@ -1,4 +1,4 @@
-// Short stable names for settings and outputs: FNV-1a of their bytes, as 16 hexadecimal digits.
+// Short stable names for settings and outputs: FNV-1a of their bytes in 16 hexadecimal digits.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace reprise::results {
 
-// 64-bit FNV-1a; `state` lets a hash go on over several pieces.
+// 64-bit FNV-1a. Pass the previous result as `state` to hash several pieces.
 constexpr uint64_t kHashStart = 0xcbf29ce484222325u;
 [[nodiscard]] uint64_t hash_bytes(std::string_view bytes, uint64_t state = kHashStart);
-// Ids as little-endian 32-bit words, so the value is the same on every machine.
+// Hashes ids as little-endian 32-bit words, so the value is the same on every machine.
 [[nodiscard]] uint64_t hash_ids(std::span<const int32_t> ids, uint64_t state = kHashStart);
 [[nodiscard]] std::string hash_text(uint64_t hash);
 

@@ -17,10 +17,10 @@ using Path = std::vector<std::string>;
 
 struct Difference {
   Path path;
-  Json now, before;  // null where there is nothing
+  Json now, before;  // null if absent
 };
 
-// Leaves on which the two disagree; lists are leaves.
+// Lists the leaves in which the two differ; lists count as leaves.
 void compare(const Json& now, const Json& before, Path& path, std::vector<Difference>& found) {
   if (now == before) return;
   if (!now.is_object() || !before.is_object()) {
@@ -50,7 +50,7 @@ std::string joined(const Path& path, size_t first) {
   return text;
 }
 
-// What a reader calls the place of a difference.
+// Names the place of a difference for a reader.
 std::string subject_of(const Path& path) {
   if (path.size() > 1 && path[0] == "axes") return joined(path, 1);
   if (path.size() > 2 && path[0] == "sources" && path[1] == "models") {
@@ -62,7 +62,7 @@ std::string subject_of(const Path& path) {
   return joined(path, 0);
 }
 
-// "-O2" and "-O3" of lists of words that differ in them alone; "" for what both have.
+// Returns e.g. "-O2" and "-O3" for lists of words that differ only in these; "" for what both have.
 std::pair<std::string, std::string> words_apart(const std::string& now, const std::string& before) {
   const auto only = [](const std::string& of, const std::string& other) {
     const auto words = [](const std::string& text) {
@@ -94,7 +94,7 @@ std::string text_of_difference(const Difference& difference) {
                      text(difference.before));
 }
 
-// "2 code revisions (a, b)" where there are several.
+// Returns e.g. "2 code revisions (a, b)" if there are several.
 std::string several(const std::set<std::string>& found, const char* what) {
   if (found.size() < 2) return "";
   return fmt::format("{} {} ({})", found.size(), what, fmt::join(found, ", "));
@@ -118,7 +118,7 @@ std::string difference_text(const Json& now, const Json& before) {
   std::vector<Difference> found;
   Path path;
   compare(now, before, path, found);
-  // The scale before the many axes that follow from it.
+  // Names the scale before the many axes that depend on it.
   std::stable_partition(found.begin(), found.end(), [](const Difference& difference) {
     return difference.path.empty() || difference.path.front() != "axes";
   });

@@ -1,5 +1,5 @@
-// Whose results these are: the code, the machine, the weights and texts that they were measured
-// with. Points of one folder are compared with one another, so they have to be of one identity.
+// The identity of results: the code, machine, weights and texts they were measured with. Points of
+// one folder are compared with one another, so they must share one identity.
 #pragma once
 
 #include <span>
@@ -10,20 +10,18 @@
 
 namespace reprise::results {
 
-// {code: {revision, modified, compiler, flags}, machine: {cpu, cores}, sources}. `sources` is
-//   models    {name as the experiment has it: {config: hash of its config.json, weights: {file:
-//             {bytes, content: hash}}}}; random weights have no files
-//   workload  {file, hash}, where it takes a file
-// of which there are as many as the experiment has.
+// Returns {code: {revision, modified, compiler, flags}, machine: {cpu, cores}, sources}. `sources`
+// has models (by name: {config: hash of config.json, weights: {file: {bytes, content: hash}}}; none
+// for random weights) and workload ({file, hash}), as far as the experiment has them.
 [[nodiscard]] Json identity_json(const std::string& cpu, int64_t cores, const Json& sources);
 
-// What tells two identities, or two runs' settings, apart, in words: "scale desk, was smoke",
-// "code revision a1b2c3, was d4e5f6", "weights of models/a: model.safetensors content 12ab, was
-// 34cd". The first few differences; "" where there is none.
+// Describes how two identities or settings differ: "scale desk, was smoke", "code revision a1b2c3,
+// was d4e5f6", "weights of models/a: model.safetensors content 12ab, was 34cd". Only the first few
+// differences; "" if there is none.
 [[nodiscard]] std::string difference_text(const Json& now, const Json& before);
 
-// What in these records is of several revisions, builds, machines or weights, as a sentence; ""
-// where all are of one.
+// Returns a sentence on what is mixed in these records (revisions, builds, machines, weights); ""
+// if nothing is.
 [[nodiscard]] std::string mixed_note(const std::vector<Json>& records);
 
 }  // namespace reprise::results

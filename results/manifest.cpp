@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMostPlots = 100;
 constexpr size_t kMostAxisValues = 1000;
 
-// A text of at most `most` bytes.
+// Reads a text of at most `most` bytes.
 std::string bounded(JsonObject& object, const std::string& key, size_t most,
                     const std::string& fallback) {
   std::string text = object.string(key, fallback);
@@ -25,11 +25,11 @@ std::string bounded(JsonObject& object, const std::string& key, size_t most,
 }
 
 std::string bounded_name(JsonObject& object, const std::string& key) {
-  (void)object.at(key);  // throws where it is missing
+  (void)object.at(key);  // throws Error if it is missing
   return bounded(object, key, kLongestName, "");
 }
 
-// An empty list where the key is missing.
+// Returns an empty list if the key is missing.
 const Json& optional_list(JsonObject& object, const std::string& key, size_t most) {
   static const Json kNone = Json::array();
   if (!object.has(key)) return kNone;
@@ -49,7 +49,7 @@ Json names_at(JsonObject& object, const std::string& key) {
   return list;
 }
 
-// Axes with their values: numbers or words, at least one each.
+// Reads axes with their values: numbers or words, at least one each.
 Json axes_of(JsonObject& settings) {
   JsonObject axes = settings.object("axes");
   for (const auto& [name, values] : axes.json().items()) {
@@ -69,7 +69,7 @@ Json axes_of(JsonObject& settings) {
   return axes.json();
 }
 
-// Entries of a list that are objects: each as `read` makes it.
+// Reads a list of objects, each converted by `read`.
 template <typename Read>
 Json objects_at(JsonObject& object, const std::string& key, size_t most, const std::string& source,
                 const std::string& path, Read&& read) {
@@ -176,7 +176,7 @@ Json caption_of(JsonObject& whole) {
   return checked;
 }
 
-// One name, as older programs wrote it, or a list of them.
+// Reads one name, as older programs wrote it, or a list of names.
 Json paper_numbers_at(JsonObject& whole) {
   Json names = Json::array();
   if (!whole.has("paper_numbers") || whole.at("paper_numbers").is_array()) {
@@ -192,7 +192,7 @@ Json paper_numbers_at(JsonObject& whole) {
 Json units_of(JsonObject& whole) {
   if (!whole.has("axis_units")) return Json::object();
   JsonObject units = whole.object("axis_units");
-  Json checked = Json::object();  // a null is no unit
+  Json checked = Json::object();  // null means no unit
   for (const auto& [axis, unit] : units.json().items())
     checked[axis] = bounded(units, axis, kLongestName, "");
   return checked;

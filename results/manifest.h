@@ -1,5 +1,18 @@
-// The manifest of a results folder, run.json: what was planned, and which figures show it. A file
-// that anybody may have written, so it is read strictly.
+// The manifest of a results folder, run.json: what was planned and which figures show it. Anybody
+// may have written the file, so it is read strictly. experiments::manifest() writes these keys:
+//   config_hash   hash of the settings
+//   settings      {name, kind, scale, models: [{model, weights}], dtypes, methods: [{name,
+//                 options}], axes: {axis: [values]}, ...}
+//   identity      {code, machine, sources}; see results/identity.h
+//   mixed         true if --mix let other identities measure some points
+//   points        number of points in the sweep
+//   caption       {title, paper, figure, note}
+//   metrics       [name]: columns of the table, the most important first
+//   left_out      [{method, reason}]
+//   paper_numbers [name]: files of results/papers/
+//   axis_units    {axis: unit}
+//   plots         [{family, x, y, series, name, title, log_x, log_y, panels, rows, reference,
+//                 stack}]
 #pragma once
 
 #include <filesystem>
@@ -9,33 +22,19 @@
 
 namespace reprise::results {
 
-// What a manifest holds, as experiments::manifest() writes it:
-//   config_hash   hash of the settings
-//   settings      {name, kind, scale, models: [{model, weights}], dtypes, methods: [{name,
-//   options}],
-//                  axes: {axis: [values]}, ...}
-//   identity      {code, machine, sources}: whose results these are; see results/identity.h
-//   mixed         whether --mix let other identities measure some of the points
-//   points        how many the sweep has
-//   caption       {title, paper, figure, note}
-//   metrics       [name]: those of the table, the most telling first
-//   left_out      [{method, reason}]
-//   paper_numbers [name]: files of results/papers/
-//   axis_units    {axis: unit}
-//   plots         [{family, x, y, series, name, title, log_x, log_y, panels, rows, reference,
-//   stack}]
+// Upper bound on "points".
 inline constexpr int64_t kMostPlannedPoints = 10000;
 
-// Letters, digits, '_', '-' and '.', at most 100, and no '.' or '-' at the beginning: a figure's
-// files are called so, and a folder of results may come from anywhere.
+// True for at most 100 letters, digits, '_', '-' and '.', not beginning with '.' or '-'. Figures'
+// files get these names, and a results folder may come from anywhere.
 [[nodiscard]] bool is_figure_name(std::string_view name);
 
-// The families of figures.
+// The known families of figures.
 [[nodiscard]] const std::vector<std::string>& figure_families();
 
-// `found` with all the keys above, each of its type and within its bounds; what an older program
-// did not write yet has its default. Throws Error naming `source`, the key, what was found and what
-// is accepted.
+// Returns `found` with all keys listed at the top of this file, each checked for type and bounds;
+// keys that an older program did not write get defaults. Throws Error naming `source`, the key, the
+// value found and those accepted.
 [[nodiscard]] Json checked_manifest(const Json& found, const std::string& source);
 
 }  // namespace reprise::results

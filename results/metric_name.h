@@ -1,5 +1,4 @@
-// Metrics by the names that tables and figures take: "ttft_ms", or a percentile of it, as in
-// "ttft_ms.p99".
+// Metric names as tables and figures use them: "ttft_ms", or a percentile, "ttft_ms.p99".
 #pragma once
 
 #include <string>
@@ -13,17 +12,17 @@ namespace reprise::results {
 struct MetricName {
   std::string metric;
   bool names_percentile = false;
-  std::string percentile;  // as it was written, which need not be one that exists
+  std::string percentile;  // as written; it may not exist
 };
 // The first dot ends the metric: "ttft_ms.p99.9" is p99.9 of ttft_ms.
 MetricName split_metric_name(const std::string& name);
 
 std::vector<std::string> percentile_names();
 
-// What a record's metrics hold under the name: the metric as it stands, {value, unit} of a
-// percentile, or null where it was not measured or its samples are too few.
+// Returns what a record's metrics hold under `name`: the whole metric, {value, unit} of a
+// percentile, or null if it was not measured or has too few samples.
 Json shown_metric(const Json& metrics, const std::string& name);
-// Whether that is null for want of samples.
+// True if shown_metric() is null because there are too few samples.
 bool has_too_few_samples(const Json& metrics, const std::string& name);
 
 }  // namespace reprise::results

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 fs::path papers_dir() { return data_dir() / "results" / "papers"; }
 
-// Without the carriage return that a line may end with.
+// Splits a line after removing a final carriage return.
 std::vector<std::string> split(std::string line) {
   if (line.ends_with('\r')) line.pop_back();
   std::vector<std::string> cells;
@@ -28,7 +28,8 @@ std::vector<std::string> split(std::string line) {
   return cells;
 }
 
-// A number where the text reads as one, else what `values` says it stands for, else the text.
+// Returns a number if the text reads as one, else the value that `values` gives for it, else the
+// text.
 Json cell_of(const std::string& text, const Json& values) {
   if (values.contains(text)) return values[text];
   double number = 0;
@@ -37,7 +38,7 @@ Json cell_of(const std::string& text, const Json& values) {
   return text;
 }
 
-// Whether all members of `wanted` are `found`'s, those of objects inside likewise.
+// True if `found` has all members of `wanted`, also inside nested objects.
 bool has_all(const Json& found, const Json& wanted) {
   if (!wanted.is_object() || !found.is_object()) return found == wanted;
   return std::all_of(wanted.items().begin(), wanted.items().end(), [&](const auto& item) {
@@ -107,7 +108,7 @@ void PaperNumbers::read_csv(JsonObject csv) {
   take_medians();
 }
 
-// A file may tell every repetition: of rows with equal settings the first stays, with medians.
+// A file may list every repetition. Of rows with equal settings the first is kept, with medians.
 void PaperNumbers::take_medians() {
   std::vector<Row> rows;
   std::map<std::string, std::pair<size_t, std::map<std::string, std::vector<double>>>> seen;
@@ -158,7 +159,7 @@ void PaperNumbers::add_speedups(JsonObject baseline) {
 }
 
 const PaperNumbers::Row* PaperNumbers::find(const Json& settings) const {
-  // A paper names a model, and a point the folder of its checkpoint.
+  // A paper names a model; a point has the folder of its checkpoint.
   Json named = settings;
   if (named.contains("model") && named["model"].is_string())
     named["model"] = short_model_name(named["model"].get<std::string>());

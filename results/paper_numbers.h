@@ -1,4 +1,21 @@
-// What a paper printed or its authors published, to stand beside our numbers.
+// Numbers that a paper printed or its authors published, to be shown beside ours.
+//
+// A file of results/papers:
+//   source    paper and table, as a caption writes it
+//   label     (optional) heading of a table's column and legend entry, e.g. "A40"; default "paper"
+//   hardware  the machine it was measured on
+//   fixed     {setting: value}, valid for all rows
+//   columns   names of settings and metrics, one per cell of a row; "model" is the last part of a
+//             checkpoint's path
+//   metrics   {metric: unit}: the columns that are metrics; the others are settings
+//   rows      [[cell, ...], ...], null if the paper gives no value. An object such as {"copies":
+//             true} for method_options matches settings that contain these members
+//   csv       instead of rows: {file, columns: {heading: name}, values: {text: setting's value},
+//             where: {heading: text}}; the file is below the folder REPRISE_DATA, without which
+//             there are no rows. Only lines with the texts of `where` count; equal settings are
+//             repetitions, of which the median is taken
+//   baseline  (optional) {method, time, speedup}: rows with that time get that speedup over the
+//             method's row with the same settings
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,37 +26,25 @@
 
 namespace reprise::results {
 
-// A file of results/papers:
-//   source    paper and table, as a caption says it
-//   label     (optional) what a table's column and a legend call it: "A40"; "paper" by default
-//   hardware  what it was measured on
-//   fixed     {setting: value} that hold for all rows
-//   columns   names of settings and metrics, one for each cell of a row; "model" is the last part
-//   of
-//             a checkpoint's path
-//   metrics   {metric: unit}: which of the columns are metrics; the others are settings
-//   rows      [[cell, ...], ...], null where the paper gives none; an object such as {"copies":
-//             true} for method_options holds for settings that have these members among others
-//   csv       instead of rows: {file, columns: {heading: name}, values: {text: setting's value},
-//             where: {heading: text}}, the file below the folder that REPRISE_DATA names; without
-//             it there are no rows. Of its lines those count that have the texts of `where`; equal
-//             settings are repetitions, whose median is taken
-//   baseline  (optional) {method, time, speedup}: rows with that time get that speedup over the
-//             method's row at the same settings
+// The numbers of one file.
 class PaperNumbers {
  public:
-  PaperNumbers() = default;  // none
+  PaperNumbers() = default;  // no numbers
   // Throws Error naming file and key.
   PaperNumbers(const Json& file, const std::string& source);
 
-  [[nodiscard]] const std::string& source() const { return source_; }  // "ChunkAttention, table 3"
-  [[nodiscard]] const std::string& hardware() const { return hardware_; }  // "an NVIDIA A100, fp16"
+  [[nodiscard]] const std::string& source() const {
+    return source_;
+  }  // e.g. "ChunkAttention, table 3"
+  [[nodiscard]] const std::string& hardware() const {
+    return hardware_;
+  }  // e.g. "an NVIDIA A100, fp16"
   [[nodiscard]] const std::string& label() const { return label_; }
-  // Names the CSV that is not there, "" if none is missing.
+  // Name of the CSV file that was not found; "" if none is missing.
   [[nodiscard]] const std::string& missing() const { return missing_; }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  // {metric: {value, unit}} of the row whose settings are all those of a point (its settings as
-  // resolved); {} where there is none.
+  // Returns {metric: {value, unit}} of the row whose settings all match a point's resolved
+  // settings; {} if there is none.
   [[nodiscard]] Json at(const Json& settings) const;
 
  private:
@@ -61,15 +66,16 @@ class PaperNumbers {
   std::vector<Row> rows_;
 };
 
-// The shipped files by name, and one of them. Throws Error for an unknown name, with the nearest.
+// The shipped files by name, and loading one of them. Throws Error for an unknown name, with the
+// nearest.
 std::vector<std::string> known_paper_numbers();
 PaperNumbers load_paper_numbers(const std::string& name);
 
-// Those that a run's manifest names ("paper_numbers"), none where it names none.
+// Loads the files that a run's manifest names under "paper_numbers".
 std::vector<PaperNumbers> paper_numbers_of(const Json& manifest);
 
-// What each gives for the records: [{"source", "hardware", "label", "points": {point id: {metric:
-// {value, unit}}}}]; those that give nothing are left out.
+// Returns the numbers of each file for the records: [{"source", "hardware", "label", "points":
+// {point id: {metric: {value, unit}}}}]. Files without a matching number are left out.
 Json paper_points(const std::vector<PaperNumbers>& papers, const std::vector<Json>& records);
 
 }  // namespace reprise::results

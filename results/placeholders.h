@@ -1,5 +1,5 @@
-// Settings in titles and notes: "{heads} heads of {head_dim}" becomes what the points have that are
-// drawn, so that no title states the sizes of another scale.
+// Fills settings into titles and notes: "{heads} heads of {head_dim}" shows the values of the drawn
+// points, so that a title never states the sizes of another scale.
 #pragma once
 
 #include <functional>
@@ -11,24 +11,24 @@
 
 namespace reprise::results {
 
-// The text with each {name} replaced by value_of(name); "{{" and "}}" stand for braces. Throws
-// Error beginning with `where` for a name that is not among `known`, with the nearest, and for a
-// brace without its other.
+// Returns the text with each {name} replaced by value_of(name); "{{" and "}}" are braces. Throws
+// Error beginning with `where` for a name that is not in `known`, with the nearest, and for an
+// unmatched brace.
 std::string fill_placeholders(const std::string& text, const std::string& where,
                               std::span<const std::string> known,
                               const std::function<std::string(const std::string&)>& value_of);
 
-// What may stand in braces where these are the axes: them, and what every experiment has.
+// Returns the names allowed in braces: these axes and the settings that every experiment has.
 std::vector<std::string> placeholder_names(std::vector<std::string> axes);
 
-// What a reader calls a model: the last part of its path.
+// Returns the last part of a model's path, as readers call it.
 std::string short_model_name(std::string path);
 
-// Different values as a reader says them: "8", "8 and 32", "8 to 64" (numbers), "a, b and c".
-// Models by the last part of their path. "-" where there is none.
+// Writes distinct values for a reader: "8", "8 and 32", "8 to 64" (numbers), "a, b and c"; models
+// by short_model_name(); "-" if there is none.
 std::string values_text(const std::vector<Json>& values);
 
-// The values of one setting in records: as resolved, where the record says that.
+// Returns the values of one setting in the records, resolved ones where available.
 std::vector<Json> values_in(std::span<const Json* const> records, const std::string& setting);
 
 }  // namespace reprise::results

@@ -17,14 +17,14 @@ Interval wilson_interval(int64_t successes, int64_t trials, double confidence) {
   const auto n = static_cast<double>(trials), s = static_cast<double>(successes);
   const double middle = s + z * z / 2;
   const double half = z * std::sqrt(s * (n - s) / n + z * z / 4);
-  // Rounding alone would put the ends of "none" and "all" beside 0 and 1.
+  // Rounding would move the ends of "none" and "all" away from 0 and 1.
   return {.low = successes == 0 ? 0.0 : (middle - half) / (n + z * z),
           .high = successes == trials ? 1.0 : (middle + half) / (n + z * z)};
 }
 
 double mcnemar_p(int64_t first_alone, int64_t second_alone) {
   REPRISE_CHECK(first_alone >= 0 && second_alone >= 0, "{} and {}", first_alone, second_alone);
-  // The smaller tail is half of all, or more: not a rounding below 1.
+  // The smaller tail is one half or more, so p is 1 without any rounding.
   if (std::abs(first_alone - second_alone) <= 1) return 1.0;
   const double tail =
       binomial_cdf(std::min(first_alone, second_alone), first_alone + second_alone, 0.5);

@@ -1,4 +1,4 @@
-// Which code, built how, made a record.
+// The code and the build that made a record.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace reprise::results {
 
-// {version, revision, dirty, compiler, flags, build_type, libraries: {...}}. The revision is looked
-// up at each build, not when the tree was configured; "unknown" outside a git checkout. The
-// libraries map names to versions; libtorch, which is optional, is "none" where it was not found.
+// Returns {version, revision, dirty, compiler, flags, build_type, libraries: {name: version}}. The
+// revision is looked up at each build; "unknown" outside a git checkout. The optional libtorch is
+// "none" if it was not found.
 Json provenance_json();
 
-// Four lines for --version: "reprise 0.1.0", then revision, compiler and libraries.
+// Four lines for --version: "reprise 0.1.0", the revision, the compiler and the libraries.
 std::string version_text();
 
 }  // namespace reprise::results

@@ -11,7 +11,7 @@
 namespace reprise::results {
 namespace {
 
-// The smallest k of 0 ... n whose P(X <= k) is at least `level`.
+// Returns the smallest k of 0 ... n with P(X <= k) >= `level`.
 int64_t binomial_quantile(int64_t n, double p, double level) {
   int64_t low = 0, high = n;
   while (low < high) {
@@ -34,8 +34,8 @@ std::optional<Interval> quantile_interval(std::span<const double> sorted, double
   REPRISE_CHECK(confidence > 0 && confidence < 1, "confidence {}", confidence);
   const auto n = static_cast<int64_t>(sorted.size());
   const double doubt = (1 - confidence) / 2;
-  // Both counted from 1. P(X <= low - 1) <= doubt, where the least k with P(X <= k) > doubt is
-  // `low`; the least k with P(X <= k) >= doubt differs from it at an equality alone.
+  // Counted from 1. P(X <= low - 1) <= doubt, and `low` is the least k with P(X <= k) > doubt; the
+  // least k with P(X <= k) >= doubt differs from it only at an equality.
   int64_t low = binomial_quantile(n, share, doubt);
   if (binomial_cdf(low, n, share) <= doubt) ++low;
   const int64_t high = binomial_quantile(n, share, 1 - doubt) + 1;

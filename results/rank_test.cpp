@@ -18,7 +18,7 @@ void check_samples(std::span<const double> samples) {
   for (const double sample : samples) REPRISE_CHECK(std::isfinite(sample), "sample {}", sample);
 }
 
-// Probability of each value of the sum of a random subset of `weights`, each weight in with
+// Returns the probability of each sum of a random subset of `weights`; each weight is in it with
 // probability one half.
 std::vector<double> subset_sum_distribution(std::span<const int64_t> weights) {
   int64_t total = 0;
@@ -37,16 +37,17 @@ std::vector<double> subset_sum_distribution(std::span<const int64_t> weights) {
   return share;
 }
 
-// Probability of each value of U, the number of pairs (i, j) with y_j > x_i, where x and y have one
-// distribution. With f(m, n, u) the number of orders: f(m, n, u) = f(m - 1, n, u - n) +
-// f(m, n - 1, u), by whether the largest value is an x's or a y's; here in probabilities.
+// Returns the probability of each U, the number of pairs (i, j) with y_j > x_i, if x and y have the
+// same distribution. The number of orders f(m, n, u) = f(m - 1, n, u - n) + f(m, n - 1, u), by
+// whether the largest value is an x or a y; here as probabilities.
 std::vector<double> rank_sum_distribution(size_t m, size_t n) {
-  // rows[j] is the distribution for (i, j); i grows from 0 to m.
+  // rows[j] is the distribution for (i, j), while i grows from 0 to m.
   std::vector<std::vector<double>> rows(n + 1, std::vector<double>(m * n + 1, 0.0));
   for (auto& row : rows) row[0] = 1.0;
   for (size_t i = 1; i <= m; ++i)
     for (size_t j = 1; j <= n; ++j) {
-      // The largest of all is one of the j with probability j / (i + j), and then above i others.
+      // The largest value is one of the j y's with probability j / (i + j); it is then above all i
+      // x's.
       const double is_y = static_cast<double>(j) / static_cast<double>(i + j);
       std::vector<double> next(m * n + 1, 0.0);
       for (size_t u = 0; u <= i * j; ++u)
@@ -56,7 +57,7 @@ std::vector<double> rank_sum_distribution(size_t m, size_t n) {
   return rows[n];
 }
 
-// Largest count c such that P(value < c) <= alpha / 2: the c-th order statistic bounds the
+// Returns the largest c with P(value < c) <= alpha / 2. The c-th order statistics bound the
 // interval.
 int64_t critical_count(const std::vector<double>& distribution, double alpha) {
   double below = 0.0;
@@ -77,7 +78,7 @@ double two_sided(const std::vector<double>& distribution, double value) {
   return std::min(1.0, 2.0 * tail);
 }
 
-// Median, and the order statistics `count` from either end; sorts `values`.
+// Returns the median and the order statistics `count` from either end. Sorts `values`.
 Shift shift_of(std::vector<double>& values, int64_t count) {
   std::sort(values.begin(), values.end());
   const size_t n = values.size();
@@ -112,7 +113,7 @@ double signed_rank_p(std::span<const double> differences) {
   if (sorted.empty()) return 1.0;
   std::sort(sorted.begin(), sorted.end(),
             [](double a, double b) { return std::abs(a) < std::abs(b); });
-  std::vector<int64_t> ranks;  // doubled, so that the mean rank of a tie is whole
+  std::vector<int64_t> ranks;  // doubled, so that a tie's mean rank is an integer
   int64_t positive = 0;
   for (size_t first = 0, end = 0; first < sorted.size(); first = end) {
     while (end < sorted.size() && std::abs(sorted[end]) == std::abs(sorted[first])) ++end;

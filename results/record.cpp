@@ -19,7 +19,7 @@ constexpr const char* kObjects[] = {"experiment", "group",   "settings", "seeds"
                                     "metrics",    "answers", "memory",   "machine", "provenance"};
 constexpr const char* kStrings[] = {"point", "config_hash", "started_at", "ended_at"};
 
-// Any number that a figure or a table can hold.
+// True for any number that a figure or table can hold.
 bool is_sound_number(const Json& value) {
   return value.is_number() && std::abs(value.get<double>()) <= kLargestNumber;
 }
@@ -38,7 +38,7 @@ std::string name_fault(const std::string& what, const Json& value) {
                      what, kLongestName, shown(value));
 }
 
-// The numbers that a metric may have beside its value, all of them numbers, in their order.
+// Checks the numbers a metric may have beside its value, and their order.
 std::string spread_fault(const std::string& name, const Json& metric) {
   std::vector<std::string> keys = {"min", "max", "q1", "q3", "iqr", "count"};
   for (const Percentile& percentile : kPercentiles) keys.emplace_back(percentile.name);
@@ -62,7 +62,7 @@ std::string spread_fault(const std::string& name, const Json& metric) {
   return "";
 }
 
-// Of {low, high}, both numbers in that order.
+// Checks {low, high}: two numbers in that order.
 std::string interval_fault(const std::string& what, const Json& interval) {
   if (!interval.is_object() || !interval.contains("low") || !interval.contains("high"))
     return fmt::format("{} must have low and high, found {}", what, shown(interval));
@@ -73,7 +73,7 @@ std::string interval_fault(const std::string& what, const Json& interval) {
   return interval["low"] <= interval["high"] ? "" : fmt::format("{} ends before it begins", what);
 }
 
-// How sure one is of the metric, and of its percentiles, where it is said.
+// Checks the confidence intervals of the metric and its percentiles, if present.
 std::string confidence_fault(const std::string& name, const Json& metric) {
   const std::string where = fmt::format("metrics.{}.", name);
   if (metric.contains("confidence"))
@@ -106,7 +106,7 @@ std::string metric_fault(const std::string& name, const Json& metric) {
     if (std::string fault = name_fault(fmt::format("metrics.{}.unit", name), metric["unit"]);
         !fault.empty())
       return fault;
-  // A correlation may be below 0, as may what one value lacks of another: such a metric says so.
+  // A correlation or a loss may be negative; such a metric is marked as signed.
   if (metric.contains("signed") && !metric["signed"].is_boolean())
     return fmt::format("metrics.{}.signed must be true or false", name);
   if (const double value = metric["value"].get<double>();
@@ -125,7 +125,7 @@ std::string sample_fault(const std::string& name, const Json& samples) {
   return "";
 }
 
-// What tells a point from others: words and numbers, and the method's options.
+// Checks the settings that identify a point: words, numbers and the method's options.
 std::string settings_fault(const Json& settings) {
   for (const char* kind : {"requested", "resolved"}) {
     if (!settings.contains(kind)) return fmt::format("settings lack \"{}\"", kind);
@@ -159,7 +159,7 @@ std::string settings_fault(const Json& settings) {
   return "";
 }
 
-// Of a text that may be missing.
+// Checks a text that may be missing.
 std::string text_fault(const Json& object, const char* part, const char* key) {
   const Json found = object.value(key, Json(""));
   if (found.is_string() && is_plain_text(found.get_ref<const std::string&>(), kLongestText))
@@ -169,7 +169,7 @@ std::string text_fault(const Json& object, const char* part, const char* key) {
       kLongestText, shown(found));
 }
 
-// What names the machine, the code, the experiment and the seeds, where it is there.
+// Checks the parts that name the machine, the code, the experiment and the seeds, if present.
 std::string origin_fault(const Json& record) {
   if (std::string fault = machine_fault(record["machine"]); !fault.empty()) return fault;
   for (const auto& [part, key] :
@@ -188,7 +188,7 @@ std::string origin_fault(const Json& record) {
   return "";
 }
 
-// 0 < TTFT <= end-to-end, repetition by repetition.
+// Checks 0 < TTFT <= end-to-end time for each repetition.
 std::string latency_fault(const Json& samples) {
   if (!samples.contains("ttft_ms")) return "";
   const Json& first = samples["ttft_ms"];
@@ -211,13 +211,13 @@ std::string reuse_fault(const Json& metrics) {
   return reused > prompt ? fmt::format("{} tokens reused of {} prompt tokens", reused, prompt) : "";
 }
 
-// Of a metric; 0 where it is not there.
+// Returns a metric's value; 0 if it is missing.
 double value_of(const Json& metrics, const char* name) {
   const auto metric = metrics.find(name);
   return metric == metrics.end() ? 0 : (*metric)["value"].get<double>();
 }
 
-// Neither arithmetic nor memory explains a time of which they fill a fiftieth.
+// If neither arithmetic nor memory fills a fiftieth of the time, they do not explain it.
 std::string idle_remark(const Json& metrics) {
   constexpr double kNextToNothing = 0.02;
   const double share =
@@ -242,7 +242,7 @@ std::string disturbed_remark(const Json& mark) {
       retaken, of + retaken, of);
 }
 
-// One for all metrics that come from the same samples.
+// Adds one remark for all metrics that come from the same samples.
 void add_disturbed_remarks(const Json& metrics, std::vector<std::string>* remarks) {
   std::map<Json, std::vector<std::string>> names;
   for (const auto& [name, metric] : metrics.items())

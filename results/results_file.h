@@ -1,4 +1,4 @@
-// Files of a folder of results, which somebody else may have made.
+// Reads files of a results folder, which somebody else may have made.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +8,10 @@
 
 namespace reprise::results {
 
-// The whole file. Throws Error naming it where it is no regular file or a link to one (a pipe would
-// be waited for without end) or cannot be read.
+// Reads the whole file. Throws Error naming it if it cannot be read or is not a regular file or a
+// link to one (reading a pipe would wait forever).
 [[nodiscard]] std::string read_results_file(const std::filesystem::path& path);
-// The same of a JSON document. Throws Error too where it is none.
+// Reads a JSON document. Throws Error also if it is not one.
 [[nodiscard]] Json read_results_json(const std::filesystem::path& path);
 
 }  // namespace reprise::results

@@ -1,5 +1,5 @@
-// Whether a run counts by the rules of its kind: a serving run that was too short, sent its
-// requests late or was stopped while its queue grew has numbers, but no result.
+// Whether a run counts by the rules of its kind. A serving run that was too short, sent requests
+// late, or was stopped while its queue grew has numbers but no result.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace reprise::results {
 
 struct RunValidity {
   bool is_judged = false;  // the record has a verdict
-  bool is_valid = true;    // also where nobody judged
-  std::string reason;      // of one that is not, never empty then
+  bool is_valid = true;    // also true without a verdict
+  std::string reason;      // reason for an invalid run; never empty for one
 };
 
-// Of {"verdict": "VALID" or another text, "reasons": [texts]} among a record's answers.
+// Reads {"verdict": "VALID" or another text, "reasons": [texts]} in a record's answers.
 [[nodiscard]] RunValidity run_validity(const Json& record);
-// Of the answers alone: "INVALID: " and the reasons, "" where the run is valid.
+// Returns "INVALID: " and the reasons, from the answers alone; "" for a valid run.
 [[nodiscard]] std::string invalid_remark(const Json& answers);
 
 }  // namespace reprise::results

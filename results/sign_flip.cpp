@@ -12,14 +12,14 @@ namespace {
 
 constexpr size_t kMostEnumerated = 20;
 
-// Sums are compared with room for their rounding: equal ones, added in another order, count as
+// Compares with a tolerance for rounding: equal sums that were added in another order count as
 // equally far.
 bool is_as_far(double sum, double seen, double scale) {
   return std::abs(sum) >= std::abs(seen) - 1e-9 * scale;
 }
 
-// Every choice of signs in the order of a Gray code: one sign changes at a time. The first keeps
-// its sign, because a choice and its opposite are equally far.
+// Visits the sign choices in the order of a Gray code, which changes one sign at a time. The first
+// sign is fixed, since a choice and its opposite are equally far.
 double exact_p(const std::vector<double>& d, double seen, double scale) {
   std::vector<double> signed_d = d;
   double sum = seen;

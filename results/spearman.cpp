@@ -1,5 +1,5 @@
-// Ranks of samples drawn with replacement need no sorting: of each list the order is known, and
-// how often each pair was drawn says which places it takes.
+// Ranks of resamples need no sorting: the order of each list is known, and the count of each pair
+// says which ranks it takes.
 #include "results/spearman.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace reprise::results {
 namespace {
 
-// A list in ascending order: who stands where, and where equal values end.
+// A list in ascending order: the position of each value, and where runs of equal values end.
 class Order {
  public:
   explicit Order(std::span<const double> values) : places_(values.size()) {
@@ -27,8 +27,8 @@ class Order {
     }
   }
 
-  // The rank of each value where value i is there counts[i] times; of those that are not there,
-  // whatever.
+  // Ranks the sample that contains value i counts[i] times. The ranks of absent values are
+  // undefined.
   void rank(std::span<const int32_t> counts, std::vector<double>& ranks) const {
     ranks.resize(places_.size());
     int64_t before = 0;
@@ -46,14 +46,14 @@ class Order {
 
  private:
   std::vector<size_t> places_;
-  std::vector<size_t> ends_;  // of runs of equal values in places_
+  std::vector<size_t> ends_;  // ends of runs of equal values in places_
 };
 
 class RankCorrelation {
  public:
   RankCorrelation(std::span<const double> x, std::span<const double> y) : x_(x), y_(y) {}
 
-  // Of the sample in which pair i is counts[i] times.
+  // Correlation of the sample that contains pair i counts[i] times.
   double of(std::span<const int32_t> counts) {
     x_.rank(counts, x_ranks_);
     y_.rank(counts, y_ranks_);

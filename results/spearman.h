@@ -1,4 +1,4 @@
-// How far two lists of numbers are in one order: similarities of sentence pairs against people's.
+// Spearman's rank correlation, for similarities of sentence pairs against people's scores.
 #pragma once
 
 #include <span>
@@ -9,17 +9,16 @@
 
 namespace reprise::results {
 
-// The place of each value in ascending order, from 1; equal values share the mean of their places.
+// Returns the rank of each value in ascending order, from 1; equal values share the mean rank.
 [[nodiscard]] std::vector<double> mean_ranks(std::span<const double> values);
 
-// Spearman's rank correlation: Pearson's, of the mean_ranks(). In [-1, 1]; 0 where the values of
-// either list are all equal, which orders nothing. Lists of one length >= 2, all finite (CHECK).
+// Pearson's correlation of the mean_ranks(), in [-1, 1]; 0 if either list has only equal values.
+// Both lists have one length >= 2 and finite values (CHECK).
 [[nodiscard]] double spearman(std::span<const double> x, std::span<const double> y);
 
-// Interval of spearman(x, y) by bootstrap_mean()'s method: pairs are drawn with replacement, and
-// the acceleration is that of the correlation with one pair left out. Takes pairs x (resamples +
-// pairs) steps. Ranks are made anew for each sample. At least two pairs (CHECK); a point where
-// either list is of equal values.
+// BCa interval of spearman(x, y): pairs are drawn with replacement and ranked anew; the
+// acceleration comes from the correlation with one pair left out. Takes pairs x (resamples + pairs)
+// steps. A point if either list has only equal values. At least two pairs (CHECK).
 [[nodiscard]] Interval bootstrap_spearman(std::span<const double> x, std::span<const double> y,
                                           const BootstrapOptions& options = {.resamples = 2000});
 

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
         std::strerror(errno));
 }
 
-// A rename or a new file survives a power cut once its folder has been flushed.
+// A rename or a new file survives a power cut only after its folder was flushed.
 void flush_folder(const fs::path& dir) {
   const int folder = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
@@ -41,7 +41,7 @@ void flush_folder(const fs::path& dir) {
 
 struct Contents {
   std::vector<Json> records;
-  // Up to the end of the last whole group.
+  // Ends after the last whole group.
   size_t sound_bytes = 0;
   int64_t sound_lines = 0;
 };
@@ -63,8 +63,8 @@ GroupPlace group_of(const Json& record, const std::string& where) {
   return {group.string("id"), group.integer_in("index", 0, of - 1), of};
 }
 
-// Groups stand one after another, each with its records in order.
-// `first_line` is the number of the text's first line in the file.
+// Reads groups one after another, each with its records in order. `first_line` is the file's line
+// number of the text's first line.
 Contents parse_records(const std::string& text, const fs::path& path, int64_t first_line = 1) {
   Contents contents;
   size_t whole_records = 0;
@@ -79,7 +79,7 @@ Contents parse_records(const std::string& text, const fs::path& path, int64_t fi
     try {
       record = parse_json(std::string_view(text).substr(begin, end - begin), where);
     } catch (const Error& error) {
-      if (is_last_line) break;  // a write that a power cut tore
+      if (is_last_line) break;  // a write torn by a power cut
       raise("{}. Delete that line, or run with --fresh to set the old results aside.",
             error.what());
     }
@@ -105,8 +105,8 @@ Contents parse_records(const std::string& text, const fs::path& path, int64_t fi
   return contents;
 }
 
-// Files of the folder called "<stem>.<extension>" or "<stem>-<writer>.<extension>", sorted: that of
-// the only writer first.
+// Returns the files "<stem>.<extension>" and "<stem>-<writer>.<extension>" of the folder, sorted, a
+// sole writer's first.
 std::vector<fs::path> files_of(const fs::path& dir, const std::string& stem,
                                const std::string& extension) {
   std::vector<fs::path> files;
@@ -123,7 +123,7 @@ std::vector<fs::path> files_of(const fs::path& dir, const std::string& stem,
   return files;
 }
 
-// An entry of a file of skipped points, with all that a message says of it.
+// Checks an entry of a file of skipped points.
 Json checked_skipped(const Json& entry, const fs::path& file) {
   JsonObject point(entry, file.string(), "skipped point");
   Json checked = {{"point", point.string("point")}};
@@ -139,7 +139,7 @@ Json checked_skipped(const Json& entry, const fs::path& file) {
   return checked;
 }
 
-// A new folder of that name, or of the first "NAME-2", "NAME-3", ... that nobody has taken.
+// Creates a folder of that name, or the first free one of "NAME-2", "NAME-3", ...
 fs::path make_folder_beside(const fs::path& name) {
   std::error_code error;
   fs::path folder = name;
@@ -150,7 +150,7 @@ fs::path make_folder_beside(const fs::path& name) {
   return folder;
 }
 
-// What a file holds from `offset` on.
+// Returns a file's text from `offset` on.
 std::string read_tail(const fs::path& path, size_t offset) {
   std::ifstream file(path, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(offset));
@@ -163,8 +163,8 @@ int open_file(const fs::path& path, int flags) {
   return file;
 }
 
-// Locks a byte of an open file, or frees it; false where another process has it. The lock belongs
-// to the open file: the system frees it when the process ends, however it ends.
+// Locks or frees a byte of an open file; false if another process has it. The lock belongs to the
+// open file, so the system frees it when the process ends.
 bool set_byte_lock(int file, size_t byte, short type, const fs::path& path, bool waits = false) {
   struct flock place {};
   place.l_type = type;
@@ -255,7 +255,7 @@ RecordStore::RecordStore(fs::path dir, const Json& manifest, bool fresh, std::st
   try {
     lock();
     if (fresh) set_aside();
-    // Of several that begin at once, the first writes the manifest that the others compare with.
+    // If several start at once, the first writes the manifest with which the others compare.
     if (is_shared()) {
       claims_ = open_file(dir_ / "claims", O_RDWR);
       lock_manifest(F_WRLCK);
@@ -282,8 +282,8 @@ fs::path RecordStore::own_file(const std::string& stem, const std::string& exten
   return dir_ / (stem + (is_shared() ? "-" + writer_ : "") + "." + extension);
 }
 
-// The folder's lock is held by the one writer who wants it for itself, or by all who share it; each
-// of these has a lock of its own beside it.
+// The folder's lock belongs to a sole writer, or is shared by all named ones, which each also lock
+// a file of their own.
 void RecordStore::lock() {
   const fs::path path = dir_ / "lock";
   locks_.push_back(open_file(path, O_RDWR));
@@ -347,12 +347,12 @@ Json RecordStore::continued(const Json& found, const Json& manifest, bool mix) {
         "{} holds results of another origin: {}. Add --fresh to set them aside, --mix to measure "
         "the rest all the same and mark it, or choose another --out.",
         dir_.string(), difference_);
-  next["identity"] = before;  // of the first, so that the others have to insist each time
+  next["identity"] = before;  // the first identity is kept, so that others need --mix each time
   next["mixed"] = true;
   return next;
 }
 
-// Of any writer. One that shares the folder may be about to write its first.
+// Looks at all writers, since another one may be about to write its first record.
 bool RecordStore::has_records() const {
   std::error_code error;
   for (const fs::path& file : files_of(dir_, "records", "jsonl"))
@@ -391,7 +391,7 @@ const Json* RecordStore::find(const std::string& point) const {
   return found == index_.end() ? nullptr : &records_[found->second];
 }
 
-// The first record of a point stands: two writers may have measured one group.
+// The first record of a point is kept; two writers may have measured the same group.
 void RecordStore::keep(std::span<const Json> records) {
   for (const Json& record : records)
     if (index_.emplace(record["point"].get<std::string>(), records_.size()).second)
@@ -405,7 +405,7 @@ bool RecordStore::claim(size_t number) {
   return true;
 }
 
-// Beyond the bytes of all groups.
+// Locks a byte beyond those of all groups.
 void RecordStore::lock_manifest(short type) {
   constexpr size_t kManifestByte = size_t{1} << 40;
   set_byte_lock(claims_, kManifestByte, type, dir_ / "claims", /*waits=*/true);

@@ -1,5 +1,15 @@
-// The append-only store of a run: records in lines, flushed group by group, resumed after a kill,
-// written by one process or by several.
+// The append-only store of a run: records in lines, written group by group, resumed after a kill,
+// by one process or several. A results folder holds
+//   run.json        the manifest: what is being measured, with its config hash
+//   machine.json    the machine's facts and limits, measured once
+//   records.jsonl   one record a line
+//   skipped.json    points that did not fit into memory, with their need
+//   lock            locked while a run writes here
+//   claims          groups being measured, as locks on its bytes
+//   figures/        drawn from the above
+//   previous-*/     older results set aside by --fresh
+// Several writers have files of their own: machine-WRITER.json, records-WRITER.jsonl,
+// skipped-WRITER.json and lock-WRITER. Readers see all records, each point once.
 #pragma once
 
 #include <filesystem>
@@ -13,70 +23,54 @@
 
 namespace reprise::results {
 
-// A folder of results holds
-//   run.json        the manifest: what is being measured, with its config hash
-//   machine.json    the machine's facts and limits, measured once
-//   records.jsonl   one record a line
-//   skipped.json    points that did not fit into memory, with their need
-//   lock            held while a run writes here
-//   claims          groups that are being measured, as locks on its bytes
-//   figures/        drawn from the above
-//   previous-*/     what --fresh set aside
-// Each of several writers has files of its own, machine-WRITER.json, records-WRITER.jsonl,
-// skipped-WRITER.json and lock-WRITER; whoever reads the folder sees the records of all, each point
-// once.
-//
-// A group of records (points measured interleaved) is written with one write and reaches the disk
-// before append returns. What a kill can leave is a torn or incomplete last group; its writer's
-// next opening cuts it off, so that the group is measured again as a whole, and other readers stop
-// before it.
+// A group of records (points measured interleaved) is written with one write and is on disk before
+// append() returns. A kill can leave only a torn last group. Its writer cuts it off at the next
+// start and measures the group again; other readers stop before it.
 class RecordStore {
  public:
-  // Makes or opens `dir`. `manifest` has "config_hash" and "settings", and "identity" where it
-  // matters; a folder that holds records of another hash or identity is an Error that says in words
-  // what differs. `mix` insists on another identity (difference() tells it). `fresh` moves older
-  // results into previous-<time>/ first. `writer` "" has the folder for itself; other names
-  // (letters, digits, '-') share it with one another. Throws Error when another run holds the lock,
-  // when the folder cannot be written, when a record before the last group of a file is damaged,
-  // and for `fresh` in a shared folder.
+  // Makes or opens `dir`. A folder with records of another config hash or identity is an Error that
+  // says what differs; `mix` allows another identity. `fresh` first moves older results to
+  // previous-<time>/. Writer "" has the folder alone; named writers share it. Throws Error also if
+  // the folder is locked, not writable or damaged, and for `fresh` in a shared folder.
   RecordStore(std::filesystem::path dir, const Json& manifest, bool fresh, std::string writer = "",
               bool mix = false);
   ~RecordStore();
   RecordStore(const RecordStore&) = delete;
   RecordStore& operator=(const RecordStore&) = delete;
 
-  // The record of a point, or null. A pointer holds until append() or refresh().
+  // Returns the record of a point, or null. The pointer is valid until append() or refresh().
   [[nodiscard]] const Json* find(const std::string& point) const;
   [[nodiscard]] bool has(const std::string& point) const { return find(point) != nullptr; }
-  [[nodiscard]] const std::vector<Json>& records() const { return records_; }  // of all writers
-  // Of this writer's torn tail.
+  [[nodiscard]] const std::vector<Json>& records() const {
+    return records_;
+  }  // records of all writers
+  // Bytes that were cut off this writer's torn last group.
   [[nodiscard]] int64_t dropped_bytes() const { return dropped_bytes_; }
   [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
-  // How this run's identity differs from that of the folder's first, in words; "" where it does
-  // not.
+  // How this run's identity differs from the folder's first one; "" if it does not.
   [[nodiscard]] const std::string& difference() const { return difference_; }
-  // This writer's file "<stem>.<extension>" or "<stem>-<writer>.<extension>".
+  // Returns this writer's file "<stem>.<extension>" or "<stem>-<writer>.<extension>".
   [[nodiscard]] std::filesystem::path own_file(const std::string& stem,
                                                const std::string& extension) const;
 
-  // Takes group `number` for this process; false where another one has it now. A claim ends with
-  // release(), and with the process, however that ends. Ask has() after it: the group may have been
-  // measured before. Alone in the folder, every claim succeeds.
+  // Claims group `number` for this process; false if another one has it. A claim ends with
+  // release() or with the process. Call has() afterwards, since the group may have been measured
+  // before. A writer that has the folder alone always succeeds.
   [[nodiscard]] bool claim(size_t number);
   void release(size_t number);
-  // Takes in what the other writers have added; claim() does so too.
+  // Reads the records that other writers have added. claim() does this too.
   void refresh();
 
-  // Writes one whole group. Each record must be sound (record_fault: CHECK). Throws Error when the
-  // disk refuses; the file is then as it was before.
+  // Writes one whole group. Each record must be valid (record_fault(): CHECK). Throws Error if the
+  // disk refuses; the file is then unchanged.
   void append(std::span<const Json> group);
   // Replaces this writer's list of skipped points: objects with "point", "need_bytes", ...
   void write_skipped(const std::vector<Json>& skipped) const;
 
  private:
-  // How far a file of another writer has been read.
+  // How far another writer's file has been read.
   struct Progress {
-    size_t bytes = 0;  // of whole groups
+    size_t bytes = 0;  // bytes of whole groups
     int64_t lines = 0;
   };
 
@@ -84,7 +78,7 @@ class RecordStore {
   void close_files();
   void set_aside();
   void open_manifest(const Json& manifest, bool mix);
-  // The manifest to write where `found` is there; throws Error where they do not agree.
+  // Returns the manifest to write if `found` is already there. Throws Error if they do not agree.
   [[nodiscard]] Json continued(const Json& found, const Json& manifest, bool mix);
   [[nodiscard]] bool has_records() const;
   void lock_manifest(short type);
@@ -95,7 +89,7 @@ class RecordStore {
   std::filesystem::path dir_;
   std::string writer_;
   std::string difference_;
-  std::vector<int> locks_;  // open files
+  std::vector<int> locks_;  // file descriptors
   int claims_ = -1;
   int file_ = -1;
   int64_t size_ = 0;  // bytes of whole groups in the file
@@ -105,25 +99,26 @@ class RecordStore {
   std::unordered_map<std::string, size_t> index_;  // point id -> place in records_
 };
 
-// Whole groups of all writers of a folder, each point once, without locking or changing anything.
+// Reads the whole groups of all writers, each point once, without locks or changes.
 std::vector<Json> read_records(const std::filesystem::path& dir);
 
-// Its files of records, that of the only writer first. Throws Error where there is none.
+// Returns the files of records, a sole writer's first. Throws Error if there is none.
 std::vector<std::filesystem::path> record_files(const std::filesystem::path& dir);
 
 struct WholeRecords {
   std::vector<Json> records;
-  // Behind the last whole group of each file: of a run under way, or killed while it wrote.
+  // Bytes after the last whole group of each file, left by a run in progress or killed while
+  // writing.
   int64_t torn_bytes = 0;
 };
-// What certain files hold, whatever they are called.
+// Reads the given files, whatever their names.
 WholeRecords read_record_files(const std::vector<std::filesystem::path>& files);
 
-// Points that some writer skipped and none has measured, each once.
+// Returns the points that some writer skipped and none has measured, each once.
 std::vector<Json> read_skipped(const std::filesystem::path& dir);
 
-// Replaces a file in one step: written beside it under a name of its own, flushed to the disk,
-// renamed.
+// Replaces a file in one step: writes a temporary file beside it, flushes it to disk and renames
+// it.
 void write_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace reprise::results

@@ -11,7 +11,7 @@
 namespace reprise::results {
 namespace {
 
-// Columns that a terminal gives UTF-8 text of one column per character.
+// Terminal columns of UTF-8 text with one column per character.
 size_t width_of(const std::string& text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -22,7 +22,7 @@ std::string padded(const std::string& text, size_t width, Table::Align align) {
   return align == Table::Align::kRight ? blanks + text : text + blanks;
 }
 
-// Broken between words and after commas.
+// Breaks a cell between words and after commas.
 std::vector<std::string> lines_of(const std::string& cell, size_t width) {
   std::vector<std::string> lines(1);
   for (size_t begin = 0; begin < cell.size();) {
@@ -76,7 +76,7 @@ std::vector<size_t> Table::widths() const {
 
 size_t Table::width() const { return sum_of(widths()); }
 
-// The widest gives first, as far as its words allow.
+// Narrows the widest column first, as far as its words allow.
 std::vector<size_t> Table::widths_within(size_t most) const {
   std::vector<size_t> widths = this->widths(), least = widths;
   for (size_t c = 1; c < widths.size(); ++c) {

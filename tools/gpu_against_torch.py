@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Times our attention against PyTorch's on the same device and shapes: gpu_against_torch.py BENCH OUT.jsonl [--filter RE]
 
-BENCH is cuda_attention_bench, whose benchmarks' names say the shapes. In each round our benchmark runs in a process of
-its own, and then each of PyTorch's kernels for scaled dot-product attention that takes the shape (FlashAttention, cuDNN's,
-the memory-efficient one), so that both meet the same clocks. All are timed by events, with nothing of their data in L2.
-PyTorch reads contiguous keys and values; of shared prompts each sequence has a copy, as PyTorch knows no sharing.
-A line a shape: every round's microseconds, medians, and the ratio of ours to PyTorch's fastest.
+BENCH is cuda_attention_bench; the names of its benchmarks contain the shapes. Each round runs our benchmark in its own
+process and then each of PyTorch's attention kernels that takes the shape (FlashAttention, cuDNN's, memory-efficient), so
+that both meet the same clock rates. All are timed by events, with none of their data in L2. PyTorch reads contiguous
+keys and values; it cannot share prompts, so each sequence has a copy. OUT has one line per shape: every round's
+microseconds, the medians, and the ratio of ours to PyTorch's fastest kernel.
 """
 import argparse
 import contextlib
@@ -40,17 +40,17 @@ class Shape:
 
     @property
     def queries(self):
-        """Of a sequence."""
+        """Queries per sequence."""
         return self.rows if self.is_prefill else 1
 
     @property
     def keys(self):
-        """Of a sequence."""
+        """Keys per sequence."""
         return self.shared + self.own
 
 
 def shape_of(name):
-    """The shape that a benchmark's name says; None for another benchmark."""
+    """Parses the shape from a benchmark's name; None for other benchmarks."""
     found = NAME.match(name)
     return Shape(found[1] == "prefill", found[2], *map(int, found.groups()[2:])) if found else None
 
@@ -70,7 +70,7 @@ def our_us(program, name):
 
 
 class Torch:
-    """PyTorch's attention of one shape, by each kernel that takes it."""
+    """PyTorch's attention of one shape with each kernel that supports it."""
 
     def __init__(self, torch, shape):
         self.torch, self.shape = torch, shape
@@ -81,7 +81,8 @@ class Torch:
         self.q = random(shape.sequences, shape.heads, shape.queries, shape.head_dim)
         self.k = random(shape.sequences, shape.kv_heads, shape.keys, shape.head_dim)
         self.v = random(shape.sequences, shape.kv_heads, shape.keys, shape.head_dim)
-        # Read before each sample: written, its lines would have to be written back by what is timed.
+        # Read before each sample to empty the L2. If it were written, the timed code would have to write its lines
+        # back.
         self.flushing = torch.zeros(torch.cuda.get_device_properties(0).L2_cache_size, dtype=torch.float32, device="cuda")
 
     def mask(self):
@@ -109,7 +110,7 @@ class Torch:
         return statistics.median(times)
 
     def kernels(self):
-        """Names and contexts of the kernels that take the shape."""
+        """Returns names and contexts of the kernels that support the shape."""
         from torch.nn.attention import SDPBackend, sdpa_kernel
         found = {}
         for name, backend in (("flash", SDPBackend.FLASH_ATTENTION), ("cudnn", SDPBackend.CUDNN_ATTENTION),
@@ -122,7 +123,7 @@ class Torch:
 
 
 def compare(torch, program, name):
-    """The record of one shape."""
+    """Measures one shape and returns its record."""
     shape = shape_of(name)
     side = Torch(torch, shape)
     kernels = side.kernels()

@@ -87,7 +87,7 @@ prepare_apt() {
   apt apt-get update -qq
 }
 
-# One source package, patches applied: the newest, or that of a suite whose mirror has its files.
+# Fetches one source package with its patches: the newest, or that of a suite whose mirror still has its files.
 fetch() {
   local package=$1 folder wanted
   prepare_apt
@@ -126,7 +126,7 @@ pack_library() {   # folder, package, parts...
   echo "$folder $package $(version_of "$package")" >>"$stage/MANIFEST"
 }
 
-# What of the tree is measured there: its revision, and every file as it is here that git tracks or would.
+# Writes the revision, and a checksum of every file that git tracks or would track.
 pack_revision() {
   cd "$tree"
   git rev-parse HEAD >"$stage/revision" 2>/dev/null || die "$tree is no git checkout, whose revision records would name"
@@ -139,7 +139,7 @@ main() {
   stage=$(mktemp -d)
   trap 'rm -rf "$stage"' EXIT
   while read -r folder package parts; do
-    # shellcheck disable=SC2086  # parts are words
+    # shellcheck disable=SC2086  # $parts is a list of words
     pack_library "$folder" "$package" $parts </dev/null
   done < <(libraries)
   pack_revision

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compiles every CUDA kernel anew and prints what it takes of a thread, a block and an SM: a JSON object a line.
+"""Compiles every CUDA kernel and prints its use of registers, memory and SMs: one JSON object per line.
 
     tools/gpu_resources.py BUILD [--arch sm_80 sm_90a] [--file NAME] [--no-spills] >results/measurements/cuda_resources.jsonl
 
-BUILD is a build folder with REPRISE_CUDA; its compile_commands.json says how each .cu file is compiled. ptxas tells
-registers, bytes of stack, of registers that are stored there and loaded again (spills), and static shared memory; the
-kernel's PTX tells the threads of its largest block (__launch_bounds__); the program cuda_attention_roofline_table tells
-the dynamic shared memory of the attention kernels. From these follow the blocks that an SM holds, by the rules of the
-CUDA programming guide ("Technical Specifications per Compute Capability"). --no-spills: exit 1 if any kernel has spills.
+BUILD is a build folder with REPRISE_CUDA; its compile_commands.json has the command for each .cu file. ptxas reports
+registers, stack bytes, spilled bytes and static shared memory. The kernel's PTX gives its largest block
+(__launch_bounds__), and the program cuda_attention_roofline_table the dynamic shared memory of attention kernels. The
+blocks that an SM holds follow by the rules of the CUDA programming guide ("Technical Specifications per Compute
+Capability"). --no-spills: exit 1 if any kernel spills registers.
 """
 import argparse
 import json
@@ -25,8 +25,8 @@ USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
 PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\([^)]*\)([^{]*)\{")
 MOST_THREADS = re.compile(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
 
-# Of an SM: warps, blocks, KiB of shared memory. All have 65536 registers in four quarters, given to a warp in units of
-# 256; shared memory is given in units of 128 bytes, 1 KiB of a block to the system.
+# Per SM: warps, blocks, KiB of shared memory. All have 65536 registers in four quarters, allocated per warp in units of
+# 256. Shared memory is allocated in units of 128 bytes, plus 1 KiB per block for the system.
 SMS = {"80": (64, 32, 164), "86": (48, 16, 100), "87": (48, 16, 164), "89": (48, 24, 100), "90": (64, 32, 228)}
 
 
@@ -35,8 +35,8 @@ def rounded_up(value, unit):
 
 
 def parse_ptxas(lines):
-    """A dictionary for each kernel, names mangled. Functions that a kernel calls have a stack of their own, which
-    ptxas prints under the kernel too: only the kernel's own line counts."""
+    """Returns a dictionary for each kernel, with mangled names. ptxas also prints the stacks of called functions under a
+    kernel; only the kernel's own line counts."""
     kernels, function = [], None
     for line in lines:
         if found := ENTRY.search(line):
@@ -52,7 +52,7 @@ def parse_ptxas(lines):
 
 
 def parse_ptx(text):
-    """The threads of the largest block of each kernel that says so."""
+    """Returns the largest block size of each kernel that declares one."""
     threads = {}
     for name, attributes in PTX_ENTRY.findall(text):
         if found := MOST_THREADS.search(attributes):
@@ -62,7 +62,7 @@ def parse_ptx(text):
 
 
 def occupancy(arch, threads, registers, shared_bytes):
-    """Blocks that an SM holds at once, what holds it to them, and the share of its warps that they are."""
+    """Returns the blocks that an SM holds at once, the resource that limits them, and the share of its warps they use."""
     most_warps, most_blocks, shared_kib = SMS[re.sub(r"\D", "", arch)]
     warps = -(-threads // 32)
     warps_by_registers = 4 * (65536 // 4 // rounded_up(registers * 32, 256))
@@ -78,7 +78,7 @@ def demangled(names):
 
 
 def command_for(entry, arch, folder):
-    """The build's own command with one architecture, ptxas's report, and the PTX kept in `folder`."""
+    """Returns the build's command for one architecture, with ptxas's report and the PTX kept in `folder`."""
     words, command = shlex.split(entry["command"]), []
     while words:
         word = words.pop(0)
@@ -92,12 +92,12 @@ def command_for(entry, arch, folder):
 
 
 def is_kernel_source(entry):
-    """Not those that the emulator of tests/cuda_on_cpu compiles as C++."""
+    """Leaves out sources that the emulator of tests/cuda_on_cpu compiles as C++."""
     return "/core/" in entry["file"] and entry["file"].endswith(".cu") and " -x cu " in entry["command"]
 
 
 def compiled(entry, arch):
-    """The kernels of a source for an architecture."""
+    """Returns the kernels of a source for an architecture."""
     with tempfile.TemporaryDirectory() as folder:
         result = subprocess.run(command_for(entry, arch, folder), cwd=entry["directory"], capture_output=True, text=True)
         if result.returncode != 0:
@@ -112,7 +112,7 @@ def compiled(entry, arch):
 
 
 def dynamic_shared(build):
-    """Pairs (pattern of a kernel's name, bytes)."""
+    """Returns pairs (pattern of a kernel's name, bytes)."""
     lines = subprocess.run([build / "bin/cuda_attention_roofline_table", "--tiles"], capture_output=True, text=True,
                            check=True).stdout.splitlines()
     tiles = [json.loads(line) for line in lines]
@@ -120,7 +120,7 @@ def dynamic_shared(build):
 
 
 def complete(kernel, name, tiles):
-    """The kernel's line: readable name, dynamic shared memory, occupancy."""
+    """Returns the kernel's line with readable name, dynamic shared memory and occupancy."""
     kernel = {"kernel": name.replace("reprise::kernels::cuda::", "").replace("(anonymous namespace)::", ""), **{
         key: value for key, value in kernel.items() if key != "kernel"}, "dynamic_shared_bytes": 0}
     for pattern, shared, tile in tiles:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Builds, tests and measures on a GPU machine, in stages, and leaves records: gpu_run.py OUT [STAGE...]
 
-Stages: 1 smoke and correctness, 2 kernels, 3 the papers' tables, 4 whole models; by default all. What they run is built
-first (once; 4 minutes with stage 1). tools/gpu_stages.py says what each does and how long it may take. A stage that fails
-or runs out of time leaves its log, and the next goes on; without a build or a device nothing else can.
+Stages: 1 smoke and correctness, 2 kernels, 3 the papers' tables, 4 whole models; all by default. Programs are built first,
+once. tools/gpu_stages.py lists each stage's steps and time limits. A stage that fails or runs out of time leaves its log
+and the next one runs; without a build or a device no other stage can run.
 
-OUT gets at most seven files: summary.json, log.txt (what every step printed, shortened), and STAGE.jsonl with the records
-of each stage, one a line with the step that made it. Both are written as the stages go on.
-The libraries come from the pack that tools/gpu_pack.sh makes where there is a network. Exit status: 0 if all passed.
+OUT gets summary.json, log.txt (what every step printed, shortened) and STAGE.jsonl with the records of each stage, one per
+line with the step that made it. They are written as the stages proceed. The libraries come from the pack that
+tools/gpu_pack.sh makes on a machine with a network. Exit status: 0 if all passed.
 """
 import argparse
 import hashlib
@@ -27,7 +27,7 @@ MOST_LOG_BYTES = 256 << 10   # of a step: its beginning and its end
 
 
 def killed(process):
-    """Ends a step with everything that it started."""
+    """Kills a step and every process it started."""
     os.killpg(process.pid, signal.SIGTERM)
     try:
         process.wait(timeout=10)
@@ -37,7 +37,7 @@ def killed(process):
 
 
 def run_command(command, log, limit_s):
-    """Its exit status, or None where it took longer than `limit_s`. What it prints goes to the file `log`."""
+    """Runs a command and returns its exit status, or None if it took longer than `limit_s`. Its output goes to the file `log`."""
     with open(log, "wb") as out:
         try:
             process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=out,
@@ -60,7 +60,7 @@ def shortened(data):
 
 
 def records_of(path):
-    """The records in a file: one a line in .jsonl, else one for the whole file. Raises ValueError."""
+    """Returns the records in a file: one per line in .jsonl, else one for the whole file. Raises ValueError."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in text.splitlines() if line.strip()]
@@ -83,7 +83,7 @@ class Run:
         part.replace(self.out / "summary.json")
 
     def keep_records(self, stage, step):
-        """Into the stage's file; how many. A file that is missing or no JSON is why the step failed."""
+        """Appends the records to the stage's file and returns their number. A missing or invalid file makes the step fail."""
         records = records_of(step.records)
         with open(self.out / f"{stage.key}.jsonl", "a", encoding="utf-8") as file:
             for record in records:
@@ -91,7 +91,7 @@ class Run:
         return len(records)
 
     def outcome(self, stage, step, limit_s):
-        """The step's line of the summary."""
+        """Returns the step's line of the summary."""
         result = {"step": step.name, "command": shlex.join(str(word) for word in step.command)}
         log = self.out / "log.txt.step"
         start = time.monotonic()
@@ -146,7 +146,7 @@ class Run:
 
 
 def revision_of(pack):
-    """The packed revision, with a + behind it where the tree's files are not those of the pack."""
+    """Returns the packed revision, with a + if the tree's files differ from those of the pack."""
     def packed(name):   # by tar itself, which reads what this Python may not: zstd
         result = subprocess.run(["tar", "-xOf", pack, name], capture_output=True, text=True)
         if result.returncode != 0:

@@ -1,4 +1,4 @@
-"""What tools/gpu_run.py does on a GPU machine: stages of steps, each with a time budget."""
+"""The stages that tools/gpu_run.py runs on a GPU machine; each is a list of steps with time limits."""
 import dataclasses
 import pathlib
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 
 @dataclasses.dataclass
 class Step:
-    """One command. `records` is a file that it leaves: JSON, or a record a line; kept in the stage's own file."""
+    """One command. `records` is a file it writes, JSON or one record per line; its records go to the stage's file."""
     name: str
     command: list
     records: pathlib.Path | None = None
@@ -25,7 +25,7 @@ class Stage:
 
 
 def architecture():
-    """The device's own, as CMake names it; Hopper's where nothing says. 90a: with wgmma and setmaxnreg."""
+    """Returns the device's architecture as CMake names it; Hopper's if it is unknown. 90a has wgmma and setmaxnreg."""
     try:
         found = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], capture_output=True,
                                text=True, check=True, timeout=60).stdout.split()[0].replace(".", "")
@@ -45,7 +45,7 @@ def facts_step():
 
 
 def build_stage(tree, build, pack, options):
-    """Unpacks, configures and compiles what the other stages run: 3 of the 4 minutes that the first one may take."""
+    """Unpacks, configures and compiles what the other stages run."""
     unpacked = build / "third_party"
     has_ninja = shutil.which("ninja") is not None
     configure = ["cmake", "-S", tree, "-B", build, "-G", "Ninja" if has_ninja else "Unix Makefiles",
@@ -57,7 +57,7 @@ def build_stage(tree, build, pack, options):
         Step("unpack", shell(f"rm -rf '{unpacked}' && mkdir -p '{unpacked}' && tar -xf '{pack}' -C '{unpacked}'"),
              needed_by_all=True),
         Step("configure", configure, needed_by_all=True),
-        # What does not compile does not keep the rest from being built and run.
+        # One program that fails to compile does not keep the others from being built and run.
         Step("compile", ["cmake", "--build", build, "--target", "gpu", "-j", str(options.jobs), "--",
                          *(["-k", "0"] if has_ninja else ["-k"])]),
     ])
@@ -72,7 +72,7 @@ def smoke_stage(build):
 
 
 def bench(build, program, group=""):
-    """A benchmark program, or those of its benchmarks whose names begin with `group`."""
+    """Runs a benchmark program, or only its benchmarks whose names begin with `group`."""
     name = f"{program}_{group}" if group else program
     out = build / f"{name}.json"
     return Step(name, [build / "bin" / program, f"--benchmark_filter=^{group}", "--benchmark_min_time=0.1",
@@ -92,15 +92,15 @@ def kernels_stage(tree, build):
 
 
 def experiment(build, name, *options, most_s=None):
-    """`reprise run` of a shipped experiment; 3 and 4 are statuses of a run that left out points or figures."""
+    """Runs a shipped experiment with `reprise run`. Exit statuses 3 and 4 mean that points or figures are missing."""
     out = build / "records" / name.replace("/", "_")
     command = [build / "bin/reprise", "run", name, "--device", "cuda", "--scale", "paper", "--out", out, *options]
     return Step(name, command, out / "records.jsonl", accepted=(0, 3, 4), most_s=most_s)
 
 
 def torch_step(tree, build):
-    """PyTorch's methods, where python3 has a PyTorch: built late, so that one which our module does not compile against
-    costs nothing else. Without it `reprise` stays as it is and leaves them out."""
+    """Builds PyTorch's methods if python3 has a PyTorch. Built late, so that a PyTorch against which our module does not
+    compile costs nothing else. Without one, `reprise` leaves these methods out."""
     targets = "reprise cuda_device_kinds_test"
     return Step("torch", shell(f"cmake -S '{tree}' -B '{build}' -DREPRISE_TORCH= && cmake --build '{build}' --target {targets} "
                                f"&& '{build}/bin/cuda_device_kinds_test' --gtest_filter='*PyTorch*'"), most_s=150)
@@ -119,7 +119,7 @@ def tables_stage(tree, build):
 
 def models_stage(build):
     half = ("--set", "dtypes=bf16")
-    # A table of the paper's 300 requests takes 500 seconds a method: here come fewer, and faster.
+    # The paper's 300 requests would take 500 seconds per method, so fewer arrive faster here.
     few = [option for setting in ("requests=40", "rate_rps=4", "least_requests=40", "least_duration_s=0")
            for option in ("--set", setting)]
     return Stage("4", "whole models", 540, [

@@ -21,7 +21,7 @@ void require_not_below_zero(const char* process, const char* option, double valu
           value);
 }
 
-// Request i comes when a clock shows the sum of gaps 0 to i, each drawn by itself.
+// Request i arrives when a clock shows the sum of gaps 0 to i. Each gap is drawn independently.
 template <typename Gap, typename TimeOf>
 ArrivalSchedule summed(int64_t items, uint64_t seed, Gap&& gap, TimeOf&& time_of) {
   REPRISE_CHECK(items >= 0, "items {}", items);
@@ -31,19 +31,19 @@ ArrivalSchedule summed(int64_t items, uint64_t seed, Gap&& gap, TimeOf&& time_of
   for (int64_t item = 0; item < items; ++item) {
     GapDraws draws(seed, item);
     gaps += gap(draws);
-    last_s = std::max(last_s, time_of(gaps));  // rounding may not turn time back
+    last_s = std::max(last_s, time_of(gaps));  // rounding must not reverse time
     schedule.intended_s.push_back(last_s);
   }
   return schedule;
 }
 
-// What every process keeps.
+// Base class that stores the options.
 class WithOptions : public Arrivals {
  public:
   explicit WithOptions(const ArrivalOptions& options) : options_(options) {}
 
  protected:
-  // Gaps in units of the mean gap.
+  // Gaps are in units of the mean gap.
   template <typename Gap>
   [[nodiscard]] ArrivalSchedule steady(int64_t items, Gap&& gap) const {
     return summed(items, options_.seed, gap,
@@ -182,7 +182,7 @@ class Trace final : public WithOptions {
   }
 
  private:
-  // The mean rate is one over the mean gap: the time before the first request does not count.
+  // The mean rate is one over the mean gap, so the time before the first request does not count.
   [[nodiscard]] double stretch() const {
     const std::vector<double>& times = options_.recorded_s;
     const double span_s = times.back() - times.front();
@@ -209,7 +209,7 @@ constexpr ArrivalsEntry arrivals() {
           }};
 }
 
-// The single list of arrival processes.
+// The list of all arrival processes.
 constexpr ArrivalsEntry kArrivals[] = {arrivals<Poisson>(), arrivals<Gamma>(), arrivals<Constant>(),
                                        arrivals<Closed>(),  arrivals<Ramp>(),  arrivals<Burst>(),
                                        arrivals<Trace>()};

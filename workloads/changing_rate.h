@@ -1,11 +1,11 @@
-// Arrivals whose rate changes in the course of a run: a Poisson process seen through a clock that
-// runs as fast as the rate.
+// Arrivals whose rate changes during a run: a Poisson process on a clock that runs as fast as the
+// rate.
 #pragma once
 
 namespace reprise::workloads {
 
-// The time until which x requests are expected, of a rate that goes in a line from `from_rps` to
-// `to_rps` within `ramp_s` and stays there; x >= 0.
+// A rate that goes linearly from `from_rps` to `to_rps` within `ramp_s` and then stays. time_s(x)
+// is the time until which x >= 0 requests are expected.
 struct RampClock {
   double from_rps = 0;  // >= 0
   double to_rps = 1;    // > 0
@@ -14,8 +14,8 @@ struct RampClock {
   [[nodiscard]] double time_s(double x) const;
 };
 
-// The same of a rate that is `burst_rps` for `burst_s`, then `between_rps` for `between_s`, and so
-// on.
+// A rate that alternates: `burst_rps` for `burst_s`, then `between_rps` for `between_s`. time_s(x)
+// as above.
 struct BurstClock {
   double burst_rps = 1;    // > 0
   double between_rps = 0;  // >= 0

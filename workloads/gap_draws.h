@@ -1,4 +1,4 @@
-// Random gaps between requests, each from numbers of its own.
+// Random gaps between requests, each drawn from its own numbers.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace reprise::workloads {
 
-// Uniform numbers of one request, none of them 0: their logarithm is finite.
+// Uniform numbers of one request in (0, 1). None is 0, so their logarithms are finite.
 class GapDraws {
  public:
   GapDraws(uint64_t seed, int64_t item) : seed_(seed), item_(static_cast<uint64_t>(item)) {}
@@ -18,12 +18,12 @@ class GapDraws {
   uint64_t count_ = 0;
 };
 
-// All have mean 1.
+// All gaps below have mean 1.
 double exponential_gap(GapDraws& draws);
-// Of coefficient of variation 1 / sqrt(shape); shape > 0.
+// Coefficient of variation 1 / sqrt(shape); shape > 0.
 double gamma_gap(double shape, GapDraws& draws);
 // P(gap > x) = exp(-(x / scale)^shape), scale = 1 / Gamma(1 + 1 / shape); shape >= kLeastShape.
 double weibull_gap(double shape, GapDraws& draws);
-inline constexpr double kLeastShape = 0.01;  // below, Gamma(1 + 1 / shape) and its draws overflow
+inline constexpr double kLeastShape = 0.01;  // below, Gamma(1 + 1 / shape) overflows
 
 }  // namespace reprise::workloads

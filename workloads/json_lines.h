@@ -1,4 +1,4 @@
-// Files with a JSON object on each line.
+// Reads files with one JSON object per line.
 #pragma once
 
 #include <filesystem>
@@ -10,15 +10,15 @@
 
 namespace reprise::workloads {
 
-// Calls `read` with each line's object, whose errors name the file and the line, and refuses keys
-// that it did not ask for. Throws Error for a line that is no JSON object, an empty one that is not
-// the last, and for a file without a line.
+// Calls `read` with each line's object, whose errors name file and line; keys that `read` did not
+// ask for are refused. Throws Error for a line that is no JSON object, an empty line before the
+// last, and a file without lines.
 void for_each_line(const std::filesystem::path& path,
                    const std::function<void(JsonObject& object)>& read);
 
-// A list of texts. Throws Error naming the key.
+// Reads a list of texts. Throws Error naming the key.
 std::vector<std::string> texts_of(JsonObject& object, const std::string& key);
-// The same, not empty.
+// Like texts_of(), but the list must not be empty.
 std::vector<std::string> answers_of(JsonObject& object, const std::string& key);
 
 }  // namespace reprise::workloads

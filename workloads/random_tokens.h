@@ -6,8 +6,8 @@
 
 namespace reprise::workloads {
 
-// The tokens of an item: uniform in [0, vocab) by elements (item, 0), (item, 1), ... of the stream
-// `seed`; 0 < vocab < 2^31.
+// An item's tokens: uniform in [0, vocab), drawn as elements (item, 0), (item, 1), ... of the
+// stream `seed`; 0 < vocab < 2^31.
 class RandomItem {
  public:
   constexpr RandomItem(uint64_t seed, int64_t item, int64_t vocab)
@@ -15,12 +15,13 @@ class RandomItem {
         vocab_(static_cast<uint64_t>(vocab)) {}
 
   [[nodiscard]] constexpr int32_t token(int64_t t) const {
-    // The upper half of word * vocab: uniform to within vocab / 2^32, without a division.
+    // The upper half of word * vocab is uniform to within vocab / 2^32 and needs no division.
     return static_cast<int32_t>(((bits(t) >> 32) * vocab_) >> 32);
   }
 
  private:
-  // random_bits(seed, item, t), of which a prompt's tokens have the first steps in common.
+  // Equals random_bits(seed, item, t). The first steps, the same for all tokens of an item, are
+  // done once.
   [[nodiscard]] constexpr uint64_t bits(int64_t t) const {
     return mix_bits(row_ ^ static_cast<uint64_t>(t));
   }
@@ -30,11 +31,11 @@ class RandomItem {
 
 class RandomTokens final : public Workload {
  public:
-  // Takes `vocab` > 0 and `seed`.
+  // Needs `vocab` > 0 and `seed` of the source.
   explicit RandomTokens(const WorkloadSource& source);
   static WorkloadInfo info();
 
-  // The tokens of a RandomItem.
+  // Returns the tokens of a RandomItem.
   [[nodiscard]] std::vector<int32_t> prompt(int64_t item, int64_t tokens) const override;
 
  private:

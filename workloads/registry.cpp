@@ -19,7 +19,7 @@ constexpr WorkloadEntry workload() {
           }};
 }
 
-// The single list of workloads.
+// The list of all workloads.
 constexpr WorkloadEntry kWorkloads[] = {
     workload<RandomTokens>(),
     workload<TextPrompts>(),

@@ -136,7 +136,7 @@ StepReport Engine::step() {
   const int64_t begin_ns = steady_now_ns();
   s.computing_ns = s.swapping_ns = 0;
   report.start_ns = s.now();
-  s.cancel_asked();  // in a step that failed
+  s.cancel_asked();  // from a step that failed
   s.expire(report.start_ns);
   s.admit(report);
   struct Stepping {

@@ -1,4 +1,5 @@
-// Continuous batching over one decoder and one method: requests in, tokens with their times out.
+// Continuous batching over one decoder and one method: takes requests and returns their tokens with
+// times.
 #pragma once
 
 #include <cstdint>
@@ -23,98 +24,95 @@ namespace reprise::engine {
 struct EngineOptions {
   reuse::EngineLimits limits;
   DType kv_dtype = DType::kF32;
-  int32_t step_tokens = 512;  // prefill budget: tokens of a step, as the scheduler shares them
-  // Blocks of the pool. 0: as many as the method needs for the limits; nobody is ever preempted
-  // then.
+  int32_t step_tokens = 512;  // prefill budget: tokens per step, shared out by the scheduler
+  // Number of blocks in the pool. 0: as many as the method needs for the limits, so that no
+  // sequence is ever preempted.
   int32_t num_blocks = 0;
-  // Most that the blocks may take together; 0: whatever their number comes to. With a budget and no
-  // num_blocks the pool has as many as fit, also where the method needs fewer: it may keep more.
+  // Upper bound on the bytes of all blocks; 0: no bound. With a budget and num_blocks = 0 the pool
+  // has as many blocks as fit, even if the method needs fewer, since it may keep more.
   int64_t kv_budget_bytes = 0;
-  // Share of a smaller pool that admissions leave free while others run, for these to grow into:
-  // the larger, the fewer preemptions.
+  // If the pool is smaller than the method's need: the share of its blocks that admissions leave
+  // free while sequences run, so that these can grow. A larger share means fewer preemptions.
   double watermark_ratio = 0.01;
   std::shared_ptr<Scheduler> scheduler = {};  // empty: FirstComeScheduler
-  // Append to every plan, after the method and in this order.
+  // Appended to every plan after the method's own items, in this order.
   std::vector<std::shared_ptr<reuse::PlanContributor>> contributors = {};
-  // Chooses what each layer of every step does; empty: all compute. It holds for the engine's life,
-  // so that no step reads keys that an earlier one left out.
+  // Chooses what each layer computes in every step; empty: all layers compute. It cannot be changed
+  // later, so no step reads keys that an earlier step left out.
   std::shared_ptr<model::LayerPolicy> policy = {};
-  SwapOptions swap = {};                   // of sequences that give back their blocks for others
+  // How a preempted sequence gets its states back.
+  SwapOptions swap = {};
   std::function<int64_t()> clock_ns = {};  // empty: the steady clock
 };
 
 struct StepReport {
   int64_t start_ns = 0, end_ns = 0;
-  int32_t prefill_tokens = 0;   // rows computed for prompts, and again after preemptions
-  int32_t decode_tokens = 0;    // rows computed for generated tokens
-  int32_t preempted = 0;        // sequences that gave back their cache for others
-  int32_t restored_tokens = 0;  // of preempted sequences: written back instead of computed
-  int32_t batch = 0;            // sequences that hold cache once it is composed
-  int32_t waiting = 0;          // requests that it leaves in the queue
-  // At its end; what the method keeps for requests to come is in use as well.
+  int32_t prefill_tokens = 0;  // rows computed for prompts, and again after preemptions
+  int32_t decode_tokens = 0;   // rows computed for generated tokens
+  int32_t preempted = 0;       // sequences preempted in this step
+  // Tokens of preempted sequences that were copied back instead of computed.
+  int32_t restored_tokens = 0;
+  int32_t batch = 0;    // sequences that hold cache in this step
+  int32_t waiting = 0;  // requests left in the queue
+  // Blocks in use at the end of the step, including those that the method keeps for later requests.
   int32_t used_blocks = 0;
-  int64_t kv_bytes = 0;       // of used_blocks, all layers
-  int64_t peak_kv_bytes = 0;  // before those that end with it give theirs back
-  // Tokens that decoding sequences did not read because a work item read them for several of them
-  // at once: the sum over items of tokens * (decoding sequences - 1).
+  int64_t kv_bytes = 0;  // bytes of used_blocks, all layers
+  // Bytes in use before the sequences that end with this step return their blocks.
+  int64_t peak_kv_bytes = 0;
+  // Tokens that decoding sequences were spared from reading because one work item read them for
+  // several of them: the sum over items of tokens * (decoding sequences - 1).
   int64_t shared_tokens = 0;
-  // Tokens read for decoding sequences by several items, but for the first of them.
+  // Tokens read for decoding sequences by more than one work item, not counting the first read.
   int64_t repeated_tokens = 0;
-  // What it took beside computing and observing, in real time whatever the clock: queue, admission,
-  // composition, plan and events; and copying states of preempted sequences.
+  // Real time of the step apart from computing and observing, whatever the clock. Scheduling is
+  // queue, admission, composition, plan and events; swapping copies states of preempted sequences.
   int64_t scheduling_ns = 0, swapping_ns = 0;
   std::vector<TokenEvent> events;
 };
 
-// Sees the rows that Request::logits asks for, those of one request in the order of its tokens,
-// each once.
+// Receives the rows that Request::logits asks for. Rows of one request come in token order, each
+// once.
 using LogitsObserver = std::function<void(const LogitsRow&)>;
 
 class Engine {
  public:
-  // `decoder` must outlive the engine. Throws Error when the cache does not fit into memory, or one
-  // sequence of the limits not into the budget, with the bytes that it takes.
+  // `decoder` must outlive the engine. Throws Error, with the bytes needed, if the cache does not
+  // fit into memory or one sequence of the limits does not fit into the budget.
   Engine(const Context& context, model::Decoder& decoder,
          std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options);
-  // The same with something else in the network's place; EngineOptions::policy is the network's,
-  // and has no effect.
+  // As above, with any executor in place of the network. EngineOptions::policy has no effect here.
   Engine(const Context& context, std::unique_ptr<StepExecutor> executor,
          std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options);
   ~Engine();
 
-  // Queues a request. One that can never run (empty or too long prompt, an id outside the
-  // vocabulary, ...) is refused by an event of the next step. Throws Error for a request id in use,
-  // and for one below 0.
+  // Queues a request. A request that can never run (empty or too long prompt, an id outside the
+  // vocabulary, ...) is refused by an event of the next step. Throws Error for a request id that is
+  // in use or negative.
   void submit(Request request);
-  // Ends a request wherever it stands; it gives back its cache, and the next step tells of it.
-  // False where there is no such request (any more). From within an observer: at the end of the
-  // step.
+  // Ends a request wherever it is and returns its cache; the next step reports the end. Called by
+  // an observer, it takes effect at the end of the step. Returns false if there is no such request.
   bool cancel(RequestId id);
 
-  // Announces a prefix that many requests will start with, at any time. A method that keeps such
-  // prefixes (RelayAttention) has it computed in the steps to come, as a request that generates
-  // nothing; requests that come before it is ready are served as the method decides. For other
-  // methods it is a name and nothing happens. Throws Error for a name in use and for tokens that
-  // submit() would refuse. One that does not fit into the cache is refused by an event with a
-  // request id below 0, and its names are free again.
+  // Announces a prefix with which many requests will start. A method that keeps prefixes
+  // (RelayAttention) computes it in the next steps; others only record the name. Throws Error for a
+  // name in use and for tokens that submit() would refuse. A prefix that does not fit is refused by
+  // an event with a negative request id, and its names are free again.
   void declare_prefix(const std::string& name, std::vector<int32_t> tokens);
-  // Forgets a prefix, ready or not; what running requests share of it goes with the last of them.
-  // Throws Error for an unknown name.
+  // Forgets a prefix, ready or not. Running requests that share it keep it until the last of them
+  // ends. Throws Error for an unknown name.
   void drop_prefix(const std::string& name);
-  [[nodiscard]] std::vector<PrefixInfo> prefixes() const;  // by name
+  [[nodiscard]] std::vector<PrefixInfo> prefixes() const;  // sorted by name
 
-  // Shows logits from now on, once all tokens of a step are drawn and before any sequence moves on.
-  // A step whose observer throws fails like one with NaN, and shows its rows again. An empty
-  // function, as at first: nobody looks, at no cost.
+  // From now on shows logits to `observer`, after all tokens of a step are drawn and before any
+  // sequence advances. A step whose observer throws is undone and shows its rows again. An empty
+  // function, the default, costs nothing.
   void observe_logits(LogitsObserver observer);
-  // Admits what the scheduler wants and the cache holds, then runs one step as it shares the rows.
-  // Where blocks are missing, sequences are preempted: they wait at their place in the queue and
-  // compute again what they had, but for what EngineOptions::swap kept; the tokens stay the same
-  // but for models whose rotary angles depend on the length of all that is computed at once. Throws
-  // Error for logits that are NaN and where the decoder does; the engine stands as before the step
-  // and may go on.
+  // Admits requests and runs one step. If blocks are missing, sequences are preempted and later
+  // continue with the same tokens; only models whose rotary angles depend on the whole length
+  // computed at once may differ. Throws Error for NaN logits and for the decoder's errors; the
+  // engine is then as before the step and may go on.
   StepReport step();
-  // Requests wait or run, or their end has not been told.
+  // True while requests wait or run, or an end has not been reported.
   [[nodiscard]] bool has_work() const;
   // Runs until no request is left; returns every event in order.
   std::vector<TokenEvent> run();
@@ -123,7 +121,7 @@ class Engine {
   [[nodiscard]] const SwapStats& swap_stats() const;
   [[nodiscard]] reuse::ReuseMethod& method();
   [[nodiscard]] const EngineOptions& options() const;
-  // By the engine's clock: what arrivals and deadlines are compared with.
+  // Time of the engine's clock, with which arrivals and deadlines are compared.
   [[nodiscard]] int64_t now_ns() const;
 
  private:

@@ -45,7 +45,7 @@ int64_t Engine::State::now() const {
   return options.clock_ns ? options.clock_ns() : steady_now_ns();
 }
 
-// ---- Before a step, and behind it ----
+// ---- Before and after a step ----
 
 void Engine::State::cancel_asked() {
   for (RequestId id : to_cancel)
@@ -101,7 +101,7 @@ reuse::Admission Engine::State::ask_for_cache(const Sequence& head, std::string&
 
 void Engine::State::join(Sequence& sequence, const reuse::Admission& admission,
                          StepReport& report) {
-  // The last token is always computed: its logits give the next one.
+  // The last token is always computed, since its logits give the next one.
   sequence.computed =
       std::min(admission.reused_tokens, static_cast<int32_t>(sequence.tokens.size()) - 1);
   if (sequence.times.admitted == kNotYet) {
@@ -130,7 +130,7 @@ void Engine::State::end(Sequence& sequence, FinishReason finish, std::string rea
   prefixes.erase(id);
 }
 
-// ---- Composing it ----
+// ---- Composing a step ----
 
 void Engine::State::list_views() {
   views.clear();
@@ -181,7 +181,7 @@ void Engine::State::add_parts() {
   REPRISE_CHECK(!chosen.empty(), "the scheduler gives no rows to {} sequences", views.size());
 }
 
-// Blocks are missing: somebody gives back all it has, or the only one that runs ends.
+// Called if blocks are missing: preempts one sequence, or ends the only one that runs.
 void Engine::State::make_room(StepReport& report) {
   if (views.size() == 1) {
     Sequence& last = *sequences.running()[0];
@@ -200,7 +200,7 @@ void Engine::State::make_room(StepReport& report) {
   ++report.preempted;
 }
 
-// What the decoder is to compute: the rows' tokens, and whose logits are wanted.
+// Lists the rows' tokens and the rows whose logits are needed, for the decoder.
 void Engine::State::list_rows() {
   ids.clear();
   wanted.clear();
@@ -219,10 +219,10 @@ void Engine::State::list_rows() {
   }
 }
 
-// ---- Running it ----
+// ---- Running a step ----
 
-// All tokens are drawn before any sequence moves on: where one cannot be (NaN), the step throws and
-// has changed nothing.
+// All tokens are drawn before any sequence advances, so that a step that throws (NaN) changes
+// nothing.
 void Engine::State::execute(StepReport& report) {
   const kv::AttentionPlan& plan = step.plan();
   const SharedReads reads = step.shared_reads(decoding_parts());
@@ -246,7 +246,7 @@ std::vector<bool> Engine::State::decoding_parts() const {
   return decoding;
 }
 
-// The next token of every sequence that the step completes.
+// Lists a draw for every sequence that the step completes.
 void Engine::State::list_draws() {
   draws.clear();
   for (size_t i = 0; i < step.batch().size(); ++i)

@@ -1,4 +1,4 @@
-// The insides of the engine: admission, composition, execution and bookkeeping of a step.
+// The internals of the engine: admission, composition, execution and bookkeeping of a step.
 #pragma once
 
 #include <limits>
@@ -19,19 +19,19 @@ struct Engine::State {
   std::unique_ptr<reuse::ReuseMethod> method;
   EngineOptions options;
   reuse::PoolNeed need;
-  int32_t spare_blocks = 0;  // that an admission leaves free while others run
+  int32_t spare_blocks = 0;  // left free by an admission while others run
   kv::BlockPool pool;
   Sequences sequences;
   NamedPrefixes prefixes;
   Step step;
   SwapSpace swap;
   LogitsObserver observer;
-  std::vector<TokenEvent> untold;    // ends that no step's report has had yet
-  std::vector<RequestId> to_cancel;  // asked for within the step under way
+  std::vector<TokenEvent> untold;    // ends to be reported by the next step
+  std::vector<RequestId> to_cancel;  // cancelled during the current step
   bool is_stepping = false;
-  int64_t computing_ns = 0, swapping_ns = 0;  // real time of the step under way
+  int64_t computing_ns = 0, swapping_ns = 0;  // real time in the current step
 
-  // Of the step under way; kept for their memory.
+  // Buffers of the current step, kept so that they are not allocated again.
   std::vector<RunningSequence> views;  // [running]
   std::vector<int32_t> shares;         // [running]
   std::vector<Sequence*> chosen;       // [parts added to the step]
@@ -47,53 +47,55 @@ struct Engine::State {
 
   [[nodiscard]] int64_t now() const;
 
-  // ---- Before a step, and behind it ----
+  // ---- Before and after a step ----
   void cancel_asked();
   void expire(int64_t now_ns);
   void admit(StepReport& report);
-  // Not admitted: there is no room now, or `refusal` says why there never is.
+  // Asks the method to admit `head`. If it does not, `refusal` says why it never will; an empty
+  // `refusal` means that there is no room now.
   reuse::Admission ask_for_cache(const Sequence& head, std::string& refusal);
   void join(Sequence& sequence, const reuse::Admission& admission, StepReport& report);
-  // Leading tokens of a sequence that would not be computed if it were admitted now.
+  // Returns the number of leading tokens that would be reused if the sequence were admitted now.
   [[nodiscard]] int32_t expected_tokens(const Sequence& sequence) const;
-  // Ends a request that no step finishes: its cache is given back, its end told by the next report.
+  // Ends a request outside a step: returns its cache and leaves its event for the next report.
   void end(Sequence& sequence, FinishReason finish, std::string reason, int64_t now_ns);
 
-  // ---- Composing it ----
-  // False: nothing runs.
+  // ---- Composing a step ----
+  // Returns false if no sequence runs.
   bool compose(StepReport& report);
   void add_parts();
   void make_room(StepReport& report);
   void preempt(Sequence& sequence);
   void swap_out(const Sequence& sequence);
-  // Of a sequence that was admitted just now: writes back what the method does not have, and
-  // forgets what was kept.
+  // Copies back the kept states that the method does not have, then drops them. The sequence has
+  // just been admitted.
   void swap_in(Sequence& sequence, StepReport& report);
   void list_rows();
   [[nodiscard]] bool shows_all(const Sequence& sequence) const {
     return observer && sequence.request.logits == LogitsMode::kAll;
   }
-  // Leading tokens of it that need not be computed, wherever they are found.
+  // Upper bound on the leading tokens that may be reused; the rest must show their logits.
   [[nodiscard]] int32_t most_reused(const Sequence& sequence) const {
     return shows_all(sequence) ? sequence.shown : std::numeric_limits<int32_t>::max();
   }
   void list_views();
   [[nodiscard]] StepView view() const;
 
-  // ---- Running it ----
+  // ---- Running a step ----
   void execute(StepReport& report);
   void list_draws();
   [[nodiscard]] std::vector<bool> decoding_parts() const;  // [batch]
   void show() const;
   void advance(StepReport& report);
-  // Moves a sequence past its computed rows; `token` follows if they complete it and one is drawn.
+  // Advances a sequence by its computed rows. `token` is the one drawn if they complete the
+  // sequence, else -1.
   void advance(Sequence& sequence, int32_t rows, int32_t token, StepReport& report);
   void forget_finished();
 
   [[nodiscard]] Sequence& part(size_t i) const {
     return *chosen[static_cast<size_t>(step.order()[i])];
   }
-  // Whether the step computes the last token that the i-th sequence of the batch has.
+  // True if the step computes the last pending token of the i-th sequence of the batch.
   [[nodiscard]] bool completes(size_t i) const { return step.batch()[i].rows == part(i).pending(); }
   [[nodiscard]] bool draws_from(size_t i) const {
     return completes(i) && part(i).request.max_new_tokens > 0;

@@ -1,4 +1,4 @@
-// What becomes of a sequence between a preemption and its next admission.
+// Swapping: how a preempted sequence's states are kept and copied back at its next admission.
 #include <algorithm>
 
 #include "core/base/steady_now.h"
@@ -8,7 +8,7 @@
 namespace reprise::engine {
 namespace {
 
-// Adds the time of its life.
+// Adds its own lifetime to a sum.
 class Timed {
  public:
   explicit Timed(int64_t& sum_ns) : sum_ns_(sum_ns) {}
@@ -29,7 +29,7 @@ void Engine::State::preempt(Sequence& sequence) {
   sequences.preempt(sequence);
 }
 
-// What others keep in the cache meanwhile is not copied.
+// Copies only the states that the cache would lose; those that other requests keep there stay.
 void Engine::State::swap_out(const Sequence& sequence) {
   const RequestId id = sequence.request.id;
   if (!swap.keeps_any()) return;

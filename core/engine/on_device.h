@@ -1,4 +1,4 @@
-// The caller's context where something lies on a device.
+// Moves a context to the device on which data lies.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace reprise::engine {
 
-// `context` on the runtime's device; as it is where there is none.
+// Returns `context` on the runtime's device, or unchanged if `runtime` is null.
 inline Context on_device(Context context, std::shared_ptr<DeviceRuntime> runtime) {
   if (runtime == nullptr) return context;
   context.device = runtime->device();

@@ -8,7 +8,7 @@
 namespace reprise::engine {
 namespace {
 
-// Blocks of the budget, for one sequence at least.
+// Returns how many blocks the budget holds. Throws Error if one sequence does not fit.
 int32_t blocks_in_budget(const reuse::ReuseMethod& method, const kv::BlockPoolOptions& pool,
                          const EngineOptions& options) {
   const int64_t block_bytes = kv::block_bytes(pool);

@@ -1,4 +1,5 @@
-// How large an engine's cache is: by the method's need, a number of blocks, or a budget of bytes.
+// Chooses the size of an engine's cache from the method's need, a number of blocks, or a byte
+// budget.
 #pragma once
 
 #include "core/engine/engine.h"
@@ -7,10 +8,10 @@
 
 namespace reprise::engine {
 
-// `need` is the method's for options.limits. As many blocks as options.num_blocks asks for, or else
-// as fit into options.kv_budget_bytes, or else as are needed; never more than fit into a budget.
-// Throws Error, with the bytes that it takes, for a budget in which the longest sequence that the
-// limits allow does not fit with the prefixes that will be declared.
+// `need` is the method's need for options.limits. The pool has options.num_blocks blocks if that is
+// set, else as many as fit into options.kv_budget_bytes, else need.num_blocks; a budget also limits
+// num_blocks. Throws Error, with the bytes needed, if the longest sequence of the limits does not
+// fit into the budget together with the declared prefixes.
 [[nodiscard]] kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method,
                                                 const reuse::PoolNeed& need,
                                                 const StepExecutor& executor,

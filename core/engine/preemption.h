@@ -1,4 +1,4 @@
-// What becomes of a sequence that gives back its blocks for others.
+// How a sequence gets its states back after it gave its blocks to others.
 #pragma once
 
 #include <cstdint>
@@ -10,32 +10,35 @@
 namespace reprise::engine {
 
 enum class Preemption : uint8_t {
-  kRecompute,  // it computes again what it had
-  kSwapHost,   // its keys and values wait in memory
-  kSwapDisk    // or in a folder
+  kRecompute,  // they are computed again
+  kSwapHost,   // they wait in host memory
+  kSwapDisk    // they wait in files
 };
 
 [[nodiscard]] std::string_view name_of(Preemption preemption);
 // "recompute", "swap_host", "swap_disk".
 [[nodiscard]] std::vector<std::string> known_preemptions();
-// Throws Error with the nearest name.
+// Throws Error with the nearest name for an unknown one.
 [[nodiscard]] Preemption parse_preemption(std::string_view name);
 
 struct SwapOptions {
   Preemption preemption = Preemption::kRecompute;
-  int64_t most_bytes = 0;        // that all states together may take; 0: what memory or disk has
-  std::filesystem::path folder;  // of kSwapDisk: there, or made; what is written is removed again
+  // Upper bound on the bytes of all kept states; 0: no bound.
+  int64_t most_bytes = 0;
+  // For kSwapDisk. Created if it does not exist; files written there are removed again.
+  std::filesystem::path folder;
 };
 
-// A sequence whose states could not be kept, or not be read, computes them again.
+// Counts of preempted sequences. States that could not be kept or read are computed again.
 struct SwapStats {
   int64_t held_sequences = 0, held_bytes = 0;  // now
   int64_t peak_bytes = 0;
   int64_t swapped_out = 0;  // sequences whose states were kept
-  int64_t swapped_in = 0;   // of these, those whose states were written back
-  int64_t full = 0;         // for whose states most_bytes had no room
-  int64_t failed = 0;       // that memory or disk refused
-  int64_t lost = 0;         // that went on behind shared tokens, which have left the cache since
+  int64_t swapped_in = 0;   // sequences whose states were copied back
+  int64_t full = 0;         // sequences for which most_bytes had no room
+  int64_t failed = 0;       // copies or file operations that failed
+  // Sequences whose kept states were useless because shared tokens before them had left the cache.
+  int64_t lost = 0;
   std::string last_failure;
 };
 

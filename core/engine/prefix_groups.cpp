@@ -11,7 +11,7 @@ namespace reprise::engine {
 
 std::vector<uint64_t> prefix_keys(std::span<const int32_t> tokens,
                                   std::span<const int32_t> positions) {
-  constexpr size_t kUnit = 16;  // tokens; methods share blocks of as many at least, or of 8
+  constexpr size_t kUnit = 16;  // tokens; a block or chunk that methods share has 8 or more
   std::vector<uint64_t> keys;
   uint64_t hash = 0;
   size_t done = 0;
@@ -28,7 +28,7 @@ std::vector<uint64_t> prefix_keys(std::span<const int32_t> tokens,
   }
 }
 
-// Applies `change` to the groups of a sequence and keeps what follows from it.
+// Applies `change` to the groups of a sequence and updates shared_ accordingly.
 template <typename Change>
 void PrefixGroups::change(Keys keys, Change&& change) {
   for (size_t k = 0; k < keys.size(); ++k) {

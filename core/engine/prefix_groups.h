@@ -1,5 +1,5 @@
-// Which waiting requests begin like sequences that run: what a policy that keeps prefixes together
-// asks for.
+// Finds waiting requests that share a prefix with running sequences, for policies that keep
+// prefixes together.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@ namespace reprise::engine {
 
 struct Sequence;
 
-// The order in which requests came, the highest priority first.
+// Sort key: highest priority first, then earliest arrival, then earliest submission.
 struct Age {
   int32_t priority = 0;
   int64_t arrival_ns = 0, submission = 0;
@@ -27,15 +27,14 @@ struct Age {
   friend bool operator==(const Age&, const Age&) = default;
 };
 
-// Hashes of the leading 16, 32, 48, 64, 96, 128, 192, 256, ... tokens, as many as there are: two
-// sequences with k equal hashes begin with the same tokens at the same positions so far. Neighbour
-// lengths are at most half of the shorter apart, so a long prompt has few. Ends before the first
-// reuse::kPrivateToken, which equals nothing. `positions` is [tokens].
+// Hashes of the leading 16, 32, 48, 64, 96, 128, 192, 256, ... tokens. Two sequences whose first k
+// hashes are equal have the same tokens at the same positions up to that length. The hashes end
+// before the first reuse::kPrivateToken, which equals nothing. `positions` is [tokens].
 [[nodiscard]] std::vector<uint64_t> prefix_keys(std::span<const int32_t> tokens,
                                                 std::span<const int32_t> positions);
 
-// Sequences by their keys. Each call costs O(keys * log waiting); keys grow with the logarithm of
-// the prompt.
+// Sequences by their prefix_keys(). Each call costs O(keys * log waiting); the number of keys grows
+// with the logarithm of the prompt.
 class PrefixGroups {
  public:
   using Keys = std::span<const uint64_t>;
@@ -44,16 +43,15 @@ class PrefixGroups {
   void remove_waiting(Keys keys, const Age& age);
   void add_running(Keys keys);
   void remove_running(Keys keys);
-  // Of those that wait and share the longest prefix with one that runs, the oldest. Among several
-  // such prefixes the one that was there first, so that its requests come one after another. Null:
-  // nobody shares any.
+  // Returns the oldest waiting sequence among those that share the longest prefix with a running
+  // one; of several such prefixes, the one whose group began first. Null if no prefix is shared.
   [[nodiscard]] Sequence* next() const;
   [[nodiscard]] bool empty() const { return groups_.empty(); }
 
  private:
-  // Those that begin with the same tokens.
+  // The sequences that have one key, and so begin with the same tokens.
   struct Group {
-    int32_t depth = 0;   // keys up to this one
+    int32_t depth = 0;   // number of keys up to this one
     int64_t number = 0;  // in the order in which groups began
     int32_t running = 0;
     std::map<Age, Sequence*> waiting;
@@ -68,7 +66,7 @@ class PrefixGroups {
   void change(Keys keys, Change&& change);
 
   std::unordered_map<uint64_t, Group> groups_;
-  std::set<const Group*, DeepestFirst> shared_;  // in which some wait and some run
+  std::set<const Group*, DeepestFirst> shared_;  // groups with waiting and running sequences
   int64_t begun_ = 0;
 };
 

@@ -18,7 +18,7 @@ void check_size(const Request& request, int32_t max_sequence_tokens) {
           request.id, prompt_tokens, request.max_new_tokens, max_sequence_tokens);
 }
 
-// The first new token is drawn from the prompt's own step.
+// With such a policy only one token can be generated, since it is drawn in the prompt's own step.
 void check_new_tokens(const Request& request, bool is_of_prefill_alone) {
   if (is_of_prefill_alone && request.max_new_tokens > 1)
     raise(
@@ -41,7 +41,7 @@ void check_tokens(const Request& request, const model::ModelConfig& config) {
   if (!request.positions.empty() && request.positions.size() != request.prompt.size())
     raise("request {} has {} tokens and {} positions: give one for each token, or none", request.id,
           request.prompt.size(), request.positions.size());
-  // 2^24: beyond it an f32 no longer holds every whole number (ALiBi distances).
+  // From 2^24 on, f32 no longer holds every integer (ALiBi distances).
   constexpr int32_t kLastPosition = (1 << 24) - 1;
   for (int32_t position : request.positions)
     if (position < 0 || position > kLastPosition - request.max_new_tokens)

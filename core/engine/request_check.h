@@ -1,4 +1,4 @@
-// Whether a request can be served at all.
+// Checks whether a request can be served at all.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,9 @@
 
 namespace reprise::engine {
 
-// Why it cannot, naming what was found and what is accepted; "" where nothing speaks against it.
-// `is_of_prefill_alone`: see model::LayerPolicy.
+// Returns why the request cannot be served, naming the value found and those accepted; "" if it
+// can. `is_of_prefill_alone` comes from model::LayerPolicy.
 [[nodiscard]] std::string refusal_of(const Request& request, const model::ModelConfig& config,
-                                     int32_t max_sequence_tokens,
-                                     bool is_of_prefill_alone = false);
+                                     int32_t max_sequence_tokens, bool is_of_prefill_alone = false);
 
 }  // namespace reprise::engine

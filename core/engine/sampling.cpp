@@ -19,8 +19,8 @@ int32_t greedy(std::span<const float> logits, RequestId request) {
   return static_cast<int32_t>(best);
 }
 
-// Tokens in order of probability, the lowest id first among equals, sorted as far as somebody
-// looks: a draw seldom goes beyond the first hundred of a vocabulary.
+// Tokens by descending probability, lowest id first among equals. Sorted only as far as needed: a
+// draw seldom looks beyond the first hundred.
 class Candidates {
  public:
   Candidates(std::span<const float> logits, double temperature, double top)
@@ -34,12 +34,12 @@ class Candidates {
     tokens_.resize(count);
   }
 
-  // Of the smallest set that reaches top_p, the one that `unit` in [0, 1) falls on. The total is
-  // summed as the tokens stand: against a sum in sorted order its last bit may differ.
+  // Returns the token on which `unit` in [0, 1) falls within the smallest set that reaches top_p.
+  // The total is summed in unsorted order; its last bit may differ from a sorted sum.
   int32_t draw(double top_p, double unit) {
     double total = 0.0;
     for (const Token& token : tokens_) total += weight(token);
-    if (!std::isfinite(total)) return token_at(0).id;  // infinite logits
+    if (!std::isfinite(total)) return token_at(0).id;  // some logit is infinite
     double kept = total;
     size_t count = tokens_.size();
     if (top_p < 1.0) {
@@ -50,7 +50,7 @@ class Candidates {
         kept += weight(token_at(count++));
     }
     double left = unit * kept;
-    int32_t last = token_at(0).id;  // of those with a probability
+    int32_t last = token_at(0).id;  // the last token with a positive probability
     for (size_t i = 0; i < count; ++i) {
       const double share = weight(token_at(i));
       left -= share;
@@ -76,8 +76,8 @@ class Candidates {
     return tokens_.begin() + static_cast<std::ptrdiff_t>(i);
   }
 
-  // All tokens below `least` together weigh less than half of what top_p leaves out, so none of
-  // them is needed to reach it.
+  // Removes tokens below `least`. Together they weigh less than half of what top_p leaves out, so
+  // none of them is needed to reach top_p.
   void drop_improbable(double least) {
     std::erase_if(tokens_, [&](const Token& token) { return weight(token) < least; });
   }
@@ -95,7 +95,7 @@ class Candidates {
 
   double temperature_, top_;
   std::vector<Token> tokens_;
-  size_t sorted_ = 0;  // leading tokens that stand in their final order
+  size_t sorted_ = 0;  // leading tokens in their final order
 };
 
 }  // namespace

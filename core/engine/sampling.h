@@ -1,5 +1,5 @@
-// The next token from logits: greedy, or drawn with temperature, top-k and top-p from a seeded
-// stream.
+// Chooses the next token from logits: greedy, or drawn with temperature, top-k and top-p from a
+// seeded stream.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace reprise::engine {
 
-// A request's logits are NaN: what it reads, or a weight, is corrupt.
+// Thrown if a request's logits are NaN, which means that a weight or the cache is corrupt.
 class BadLogits : public Error {
  public:
   BadLogits(RequestId request, size_t token);
@@ -21,30 +21,29 @@ class BadLogits : public Error {
   RequestId request_;
 };
 
-// logits [vocab]. Greedy takes the largest, the lowest id among equals. Otherwise: logits /
-// temperature, softmax, the top_k most probable, of these the smallest set that reaches top_p, then
-// one draw. The draw depends on (seed, stream, index) alone, where the request's id is the stream
-// that the options do not name, so a token does not change with what else is in the batch. Throws
-// BadLogits if a logit is NaN.
+// `logits` is [vocab]. Greedy takes the largest, and the lowest id among equals. Otherwise: logits
+// / temperature, softmax, the top_k most probable, of these the smallest set that reaches top_p,
+// then one draw. The draw depends only on (seed, stream or request id, index), not on the rest of
+// the batch. Throws BadLogits if a logit is NaN.
 int32_t sample(std::span<const float> logits, const SamplingOptions& options, RequestId request,
                int32_t index);
 
-// Where in [0, 1) the draw of such a token falls.
+// Returns the uniform number in [0, 1) from which this token is drawn.
 double draw_unit(const SamplingOptions& options, RequestId request, int32_t index);
 
-// One row of a batch of draws.
+// One row of sample_rows(), with the arguments of sample().
 struct SampleRow {
   std::span<const float> logits;  // [vocab]
   const SamplingOptions* options = nullptr;
   RequestId request = 0;
-  int32_t index = 0;  // of the token, see sample()
+  int32_t index = 0;  // see sample()
 };
 
-// tokens[i] = sample() of rows[i], rows in parallel.
+// tokens[i] = sample() of rows[i], with the rows in parallel.
 void sample_rows(std::span<const SampleRow> rows, std::span<int32_t> tokens,
                  const Context& context);
 
-// Throws Error naming the option whose value makes no sense.
+// Throws Error naming the option whose value is out of range.
 void validate(const SamplingOptions& options);
 
 }  // namespace reprise::engine

@@ -80,7 +80,7 @@ constexpr std::array kKnown = {
             return std::make_shared<PrefixAffineScheduler>(most_wait_ns);
           }}};
 
-// A century is as good as for ever, and far from the end of 64 bits.
+// Bounds the wait to a century, which fits into 64 bits of nanoseconds.
 int64_t ns_of(double most_wait_s) {
   constexpr double kCenturySeconds = 3.2e9;
   if (!(most_wait_s >= 0))

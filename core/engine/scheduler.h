@@ -1,4 +1,4 @@
-// What runs next: a policy object that the engine asks, and the policies.
+// Scheduling policies: they decide which requests join and what each step computes.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace reprise::engine {
 
-// A request in the queue: new, or preempted with what it had generated.
+// A request in the queue: new, or preempted together with its generated tokens.
 struct WaitingRequest {
   RequestId id = 0;
   int64_t arrival_ns = 0;
   int64_t submission = 0;  // 0, 1, 2, ... in the order of submit()
   int32_t priority = 0;
   int32_t tokens = 0;
-  int32_t cached_tokens = 0;  // of them that the cache had when it was queued, if the rules ask
+  // Tokens found in the cache when the request was queued. Only set if QueueRules::counts_cached.
+  int32_t cached_tokens = 0;
 };
 
-// What a policy wants of the queue beside its order. Rules hold among requests of the highest
-// priority that waits.
+// Extra rules of a policy's queue. They apply among the waiting requests of the highest priority.
 struct QueueRules {
-  // Who has waited for so long since its arrival comes first, the oldest before all others.
+  // A request that has waited this long since its arrival comes first; the oldest of several does.
   int64_t most_wait_ns = kNever;
-  // Else the oldest of those that share the longest prefix with a sequence that runs or with the
-  // one that joined last, found by the tokens of the prompts at 16, 32, 48, 64, 96, 128, ... of
-  // them.
+  // Otherwise, the oldest request that shares the longest prefix with a running sequence, or with
+  // the one that joined last, comes first. Prefixes are compared at 16, 32, 48, 64, 96, 128, ...
+  // tokens.
   bool follows_prefixes = false;
-  // WaitingRequest::cached_tokens is filled in, which costs a search of the cache for each request.
+  // Fills in WaitingRequest::cached_tokens, which costs a search of the cache per request.
   bool counts_cached = false;
 };
 
@@ -42,58 +42,60 @@ struct RunningSequence {
   int32_t priority = 0;
   int32_t prompt_tokens = 0;
   int32_t computed = 0;      // leading tokens in the cache
-  int32_t pending = 0;       // tokens to compute before the next one can be drawn, at least 1
-  bool is_decoding = false;  // it has drawn one since it was admitted
-  int32_t blocks = 0;        // that hold its tokens, shared ones included; filled in for victim()
+  int32_t pending = 0;       // tokens to compute before the next can be drawn; >= 1
+  bool is_decoding = false;  // has generated a token since its admission
+  // Blocks that hold its tokens, shared ones included. Only set for victim().
+  int32_t blocks = 0;
 };
 
 struct StepView {
   std::span<const RunningSequence> running;  // in the order of admission
-  int32_t step_tokens = 0;                   // prefill budget: tokens of a step
-  int32_t free_blocks = 0, num_blocks = 0;   // of the pool
+  int32_t step_tokens = 0;                   // prefill budget: tokens per step
+  int32_t free_blocks = 0, num_blocks = 0;   // blocks of the pool
 };
 
-// Knows requests, tokens and blocks, no method by name. The engine keeps to what it decides as far
-// as blocks allow, and never lets a policy take more sequences than the batch holds.
+// Knows requests, tokens and blocks, but no method. The engine follows its decisions as far as
+// blocks allow, and never exceeds the largest batch.
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  // Order of the queue: whether `a` is admitted before `b`. A strict weak order.
+  // Whether `a` is admitted before `b`. Must be a strict weak order.
   [[nodiscard]] virtual bool comes_before(const WaitingRequest& a,
                                           const WaitingRequest& b) const = 0;
   // Asked once, before the first request.
   [[nodiscard]] virtual QueueRules rules() const { return {}; }
-  // Whether the head of the queue joins now, if the method finds room for it. It must where nobody
+  // Whether the head of the queue joins now if the method has room for it. Must be true if nothing
   // runs.
   [[nodiscard]] virtual bool admits(const WaitingRequest& head, const StepView& view) = 0;
-  // Rows of this step for each running sequence, at most its pending tokens; some get one at least.
+  // Sets the rows of this step for each running sequence, at most its pending tokens. At least one
+  // sequence must get rows.
   virtual void share(const StepView& view, std::span<int32_t> rows) = 0;
-  // Index in view.running, which has two at least, of the sequence that gives back its cache and
-  // computes it again later. Must spare one that the others do not wait for, so that it ends.
+  // Returns the index in view.running (two or more) of the sequence to preempt. It must spare the
+  // same sequence each time until that one ends.
   [[nodiscard]] virtual size_t victim(const StepView& view) = 0;
 };
 
-// Highest priority first, among equals first come, first served; whoever must give way is the
-// lowest priority's latest.
+// Highest priority first; among equals first come, first served. The victim is the latest sequence
+// of the lowest priority.
 class FirstComeScheduler : public Scheduler {
  public:
   [[nodiscard]] bool comes_before(const WaitingRequest& a, const WaitingRequest& b) const override;
   [[nodiscard]] bool admits(const WaitingRequest& head, const StepView& view) override;
-  // Prompts and generated tokens in one step: a row for each sequence that decodes, then prompts in
-  // the order of admission, as many rows as these leave of the prefill budget, at least one.
+  // Mixes prefill and decoding in one step: one row for each decoding sequence, then prompts in the
+  // order of admission with the rest of the prefill budget, at least one row.
   void share(const StepView& view, std::span<int32_t> rows) override;
   [[nodiscard]] size_t victim(const StepView& view) override;
 };
 
-// The same with steps of prompts alone while there are any, then steps in which all decode:
-// latencies of the two phases measured apart.
+// Like FirstComeScheduler, but a step holds only prompts while there are any, otherwise only
+// decoding sequences. This measures the latencies of the two phases apart.
 class PrefillFirstScheduler final : public FirstComeScheduler {
  public:
   void share(const StepView& view, std::span<int32_t> rows) override;
 };
 
-// The fewest tokens to compute first: mean latency falls where prompts differ, and who has waited
-// for most_wait_ns is not passed any more.
+// Admits the request with the fewest tokens to compute first, which lowers the mean latency if
+// prompts differ. A request that has waited for most_wait_ns is not passed any more.
 class ShortestPromptScheduler final : public FirstComeScheduler {
  public:
   explicit ShortestPromptScheduler(int64_t most_wait_ns) : most_wait_ns_(most_wait_ns) {}
@@ -106,9 +108,8 @@ class ShortestPromptScheduler final : public FirstComeScheduler {
   int64_t most_wait_ns_;
 };
 
-// Requests that share a prefix run together, so that methods that read it once have more to read it
-// for, and those that keep it find it. First come, first served where nobody shares any, and for
-// who has waited for most_wait_ns.
+// Runs requests together that share a prefix, so that methods read or find it more often. Without
+// shared prefixes, and for requests that have waited for most_wait_ns: first come, first served.
 class PrefixAffineScheduler final : public FirstComeScheduler {
  public:
   explicit PrefixAffineScheduler(int64_t most_wait_ns) : most_wait_ns_(most_wait_ns) {}
@@ -121,15 +122,15 @@ class PrefixAffineScheduler final : public FirstComeScheduler {
 };
 
 struct SchedulerOptions {
-  // Of policies that let a request be passed by others: who has waited for so long comes first. 0:
-  // all policies are first come, first served.
+  // For policies that let requests pass others: a request that has waited this long comes first. 0:
+  // every policy is first come, first served.
   double most_wait_s = 10;
 };
 
 // "first_come", "prefill_first", "shortest_prompt", "prefix_affine".
 [[nodiscard]] std::vector<std::string> known_schedulers();
-// Throws Error for an unknown name, with the nearest known one, and for a bound that is below 0 or
-// no number.
+// Throws Error for an unknown name, with the nearest known one, and for a most_wait_s that is
+// negative or NaN.
 [[nodiscard]] std::shared_ptr<Scheduler> make_scheduler(const std::string& name,
                                                         const SchedulerOptions& options = {});
 

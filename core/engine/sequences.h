@@ -1,4 +1,4 @@
-// The requests that an engine has: who waits, who runs, in which order.
+// The requests that an engine has, waiting and running.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,27 @@
 namespace reprise::engine {
 
 struct Sequence {
-  Request request;                 // its prompt and positions have moved to:
-  std::vector<int32_t> tokens;     // prompt, then generated
-  std::vector<int32_t> positions;  // of tokens
-  // What methods compare: `tokens`, of which those beyond Request::shareable_tokens are
-  // reuse::kPrivateToken. Empty: `tokens` themselves.
+  // The prompt and positions of the request are moved into `tokens` and `positions`.
+  Request request;
+  std::vector<int32_t> tokens;     // prompt, then generated tokens
+  std::vector<int32_t> positions;  // [tokens]
+  // The tokens that methods compare: `tokens` with those beyond Request::shareable_tokens replaced
+  // by reuse::kPrivateToken. Empty: equal to `tokens`.
   std::vector<int32_t> compared;
   int32_t prompt_tokens = 0;
   int32_t length = 0;           // largest position + 1
   int32_t computed = 0;         // leading tokens whose keys and values the next row may read
   int32_t shown = 0;            // leading tokens whose logits were shown
-  bool is_consecutive = false;  // of positions
+  bool is_consecutive = false;  // positions are consecutive
   bool is_running = false, is_decoding = false;
   int64_t submission = 0;
-  // Where the scheduler's rules ask for them:
-  std::vector<uint64_t> prefix_keys;  // of the prompt
-  int32_t expected_tokens = 0;        // that the cache had of it when it was queued
+  // Set if the scheduler's rules ask for them.
+  std::vector<uint64_t> prefix_keys;  // prefix_keys() of the prompt
+  int32_t expected_tokens = 0;        // tokens found in the cache when it was queued
   RequestTimes times;
-  int32_t cached_tokens = 0, preemptions = 0;  // as TokenEvent tells them
+  int32_t cached_tokens = 0, preemptions = 0;  // see TokenEvent
 
-  // The event of the request's end, at times.done.
+  // Returns the event of the request's end, at times.done.
   [[nodiscard]] TokenEvent last_event(FinishReason finish) const;
   [[nodiscard]] int32_t pending() const { return static_cast<int32_t>(tokens.size()) - computed; }
   [[nodiscard]] int32_t generated() const {
@@ -43,40 +44,43 @@ struct Sequence {
   [[nodiscard]] std::span<const int32_t> compared_tokens() const {
     return compared.empty() ? tokens : compared;
   }
-  // Appends a generated token, behind the largest position.
+  // Appends a generated token after the largest position.
   void append(int32_t token);
   [[nodiscard]] bool is_prefix() const { return request.id < 0; }
   [[nodiscard]] WaitingRequest waiting() const;
   [[nodiscard]] RunningSequence running() const;
 };
 
-// Adding, joining the queue and leaving it cost O(log waiting), leaving the batch O(running).
+// Adding a request and moving it into or out of the queue cost O(log waiting); leaving the batch
+// costs O(running).
 class Sequences {
  public:
-  // Leading tokens of a sequence that would not be computed if it were admitted now.
+  // Returns the number of leading tokens that would be reused if the sequence were admitted now.
   using Expect = std::function<int32_t(const Sequence&)>;
 
-  // The scheduler must outlive them.
+  // `scheduler` must outlive this object.
   Sequences(const Scheduler& scheduler, Expect expect)
       : rules_(scheduler.rules()), expect_(std::move(expect)), queue_(scheduler) {}
 
   [[nodiscard]] bool contains(RequestId id) const { return all_.contains(id); }
   [[nodiscard]] Sequence& at(RequestId id) { return *all_.at(id); }
-  // Queues a request. Its id must be new.
+  // Queues a request, whose id must be new.
   Sequence& add(Request request, int64_t now_ns);
-  // From the queue to the end of the batch.
+  // Moves a sequence from the queue to the end of the batch.
   void start(Sequence& sequence);
-  // From the batch back to the queue; nothing of it is computed any more.
+  // Moves a sequence from the batch back to the queue with none of its tokens computed.
   void preempt(Sequence& sequence);
-  // Out of the queue or the batch, and forgotten.
+  // Removes a sequence from the queue or the batch and forgets it.
   void remove(RequestId id);
-  // Forgets several that run at once, O(running) for all of them.
+  // Forgets several running sequences in one pass, O(running).
   void remove_running(const std::vector<RequestId>& ids);
 
   [[nodiscard]] bool has_waiting() const { return !queue_.empty(); }
   [[nodiscard]] size_t waiting() const { return queue_.size(); }
   [[nodiscard]] Sequence& head(int64_t now_ns) const { return queue_.head(now_ns); }
-  [[nodiscard]] const std::vector<Sequence*>& running() const { return running_; }  // as admitted
+  [[nodiscard]] const std::vector<Sequence*>& running() const {
+    return running_;
+  }  // in the order of admission
   [[nodiscard]] std::vector<RequestId> expired(int64_t now_ns) const {
     return queue_.expired(now_ns);
   }

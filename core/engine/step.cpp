@@ -45,7 +45,7 @@ int64_t Step::read_before(const kv::WorkItem& item) {
   for (int32_t block = segment.first_block, left = segment.tokens; left > 0; ++block) {
     const int32_t tokens = std::min(left, segment.block_tokens - skipped);
     const int64_t offset = plan_.block_offsets[static_cast<size_t>(block)];
-    // A run that begins within a block of the pool is one sequence's own.
+    // A run that does not start at a block's beginning belongs to one sequence alone.
     if (offset % stride == 0) {
       uint32_t& last = last_read_[static_cast<size_t>(offset / stride)];
       repeated += last == reads_ ? tokens : 0;
@@ -58,7 +58,8 @@ int64_t Step::read_before(const kv::WorkItem& item) {
 }
 
 SharedReads Step::shared_reads(const std::vector<bool>& counts) {
-  std::vector<int32_t> before(counts.size() + 1, 0);  // that count, of the parts before each
+  // before[i]: number of counted parts among the first i.
+  std::vector<int32_t> before(counts.size() + 1, 0);
   for (size_t i = 0; i < counts.size(); ++i) before[i + 1] = before[i] + (counts[i] ? 1 : 0);
   last_read_.resize(static_cast<size_t>(pool_.options().num_blocks), 0);
   ++reads_;

@@ -1,5 +1,5 @@
-// One step of a method over its pool, for whoever executes plans: the engine with a model, the
-// attention kind with kernels alone.
+// One step of a method over its pool. The engine uses it with a model; experiments of kind
+// attention use it with kernels alone.
 #pragma once
 
 #include <cstdint>
@@ -13,50 +13,52 @@
 namespace reprise::engine {
 
 struct SharedReads {
-  // Tokens that some sequences need not read, because an item reads them for several: the sum over
-  // items of tokens * (sequences - 1).
+  // Tokens that sequences were spared from reading because one item reads them for several: the sum
+  // over items of tokens * (sequences - 1).
   int64_t spared_tokens = 0;
-  // Tokens in the pool that items read although another of these items reads them too: a cache may
-  // hold them by then. The sum over (item, block) but for the first of each block.
+  // Tokens of the pool that an earlier item has already read (they may still be in a cache): for
+  // each block, every read but the first.
   int64_t repeated_tokens = 0;
 };
 
-// A step is composed (clear, add), arranged, given its cache (reserve) and its plan; whoever drives
-// it executes the plan and says so (computed). One that was not computed may be arranged, reserved
-// and planned again. What it points to outlives it; its memory is kept from step to step.
+// A step is composed (clear, add), arranged, given its cache (reserve) and planned; the caller
+// executes the plan and then calls computed(). A step that was not computed may be arranged,
+// reserved and planned again. Everything it points to must outlive it. Its memory is reused from
+// step to step.
 class Step {
  public:
   Step(reuse::ReuseMethod& method, kv::BlockPool& pool) : method_(method), pool_(pool) {}
 
-  // Appends to every plan from now on, after the method.
+  // Appends to every later plan, after the method.
   void add_contributor(reuse::PlanContributor& contributor) {
     contributors_.push_back(&contributor);
   }
 
   void clear() { parts_.clear(); }
-  // A sequence's part; its first_row is the step's to choose.
+  // Adds a sequence's part. Its first_row is set by arrange().
   void add(const reuse::StepSequence& part) { parts_.push_back(part); }
-  // Puts the rows in the method's order, those of equal rank in the order of add().
+  // Orders the parts by the method's row rank; equal ranks stay in the order of add().
   void arrange();
-  // False: blocks are missing; compose a smaller step.
+  // Returns false if blocks are missing; the caller then composes a smaller step.
   [[nodiscard]] bool reserve() { return method_.reserve(batch_, pool_); }
-  // Finished, and the step's until the next call.
+  // Returns the finished plan, valid until the next call.
   const kv::AttentionPlan& plan();
-  // How the plan reads the cache for the sequences that count.
-  //   counts  [batch]  whether a sequence is one of them
-  // O(batch + items * log batch + blocks that their items name).
+  // Counts shared and repeated reads for the sequences with counts[i] true, in O(batch + items *
+  // log batch + blocks named by the items).
+  //   counts  [batch]
   [[nodiscard]] SharedReads shared_reads(const std::vector<bool>& counts);
-  // The keys and values of all rows are in the cache.
+  // Tells the method that keys and values of all rows are in the cache.
   void computed() { method_.computed(batch_, pool_); }
 
   [[nodiscard]] reuse::StepBatch batch() const { return batch_; }
-  // [batch]  which call of add() each part comes from
+  // [batch]  the number of the add() call from which each part comes
   [[nodiscard]] std::span<const int32_t> order() const { return order_; }
   [[nodiscard]] int32_t rows() const { return rows_; }
 
  private:
-  [[nodiscard]] int64_t part_of(int32_t row) const;  // index in the batch
-  // Of the item's tokens in the pool, those that an item of this count of reads_ named before.
+  [[nodiscard]] int64_t part_of(int32_t row) const;  // index of the part in the batch
+  // Returns the tokens of this item that an earlier item in the step has already read, and marks
+  // its blocks as read. Blocks outside the pool are not counted.
   [[nodiscard]] int64_t read_before(const kv::WorkItem& item);
 
   reuse::ReuseMethod& method_;
@@ -67,7 +69,8 @@ class Step {
   std::vector<int32_t> order_;
   int32_t rows_ = 0;
   kv::AttentionPlan plan_;
-  std::vector<uint32_t> last_read_;  // [pool blocks]  the count of reads_ that last read each
+  // [pool blocks]  value of reads_ when each block was last read.
+  std::vector<uint32_t> last_read_;
   uint32_t reads_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// What computes a step that the engine has composed: a network, or a model of the time it takes.
+// Computes the steps that the engine composes: with a network, or with a model of the time it
+// takes.
 #pragma once
 
 #include <cstdint>
@@ -14,44 +15,44 @@
 
 namespace reprise::engine {
 
-// A token to be drawn, and from which logits.
+// A token to draw, and the logits to draw it from.
 struct TokenDraw {
   int32_t wanted = 0;  // index in StepWork::logit_rows
   const SamplingOptions* options = nullptr;
   RequestId request = 0;
-  int32_t index = 0;  // of the token, see sample()
+  int32_t index = 0;  // number of the token, see sample()
 };
 
-// Borrowed for the call.
+// One step's work. All references are valid during the call only.
 struct StepWork {
   std::span<const int32_t> ids;         // [rows]  token of each row
   const kv::AttentionPlan& plan;        // finished; plan.rows() == rows
-  std::span<const int32_t> logit_rows;  // rows whose logits are wanted, ascending
+  std::span<const int32_t> logit_rows;  // rows whose logits are needed, ascending
   std::span<const TokenDraw> draws;
 };
 
 class StepExecutor {
  public:
   virtual ~StepExecutor() = default;
-  // Of the model: what requests are checked against, and what the cache is shaped by.
+  // Requests are checked against this model, and it gives the cache its shape.
   [[nodiscard]] virtual const model::ModelConfig& config() const = 0;
-  // Whether it reads and writes keys and values; else the engine's cache has no memory.
+  // False if it reads and writes no keys and values; the engine's cache then has no memory.
   [[nodiscard]] virtual bool uses_cache() const = 0;
-  // Of the device whose memory the cache has to be in; null: the CPU.
+  // The device whose memory must hold the cache; null: the CPU.
   [[nodiscard]] virtual std::shared_ptr<DeviceRuntime> runtime() const { return nullptr; }
-  // Computes all rows, then draws tokens [work.draws]. Throws Error where that fails: the step is
-  // then tried again, or given up, as if nothing had happened.
+  // Computes all rows, then draws tokens [work.draws]. Throws Error if that fails; the engine then
+  // tries the step again or gives it up, and nothing may have changed.
   virtual void execute(const StepWork& work, std::span<int32_t> tokens) = 0;
-  // [vocab] of the n-th of the logit_rows of the latest execute(), valid until the next. Throws
-  // Error where there are none.
+  // Returns logits [vocab] of the n-th entry of the last execute()'s logit_rows, valid until the
+  // next execute(). Throws Error if the executor has no logits.
   [[nodiscard]] virtual std::span<const float> logits(int32_t n) const = 0;
 };
 
-// The network itself. Where it computes on another device than the CPU, tokens are drawn there too,
-// and logits are copied when somebody looks at them.
+// Runs the network. On a device other than the CPU, tokens are drawn there, and logits are copied
+// to the host only when somebody reads them.
 class DecoderExecutor final : public StepExecutor {
  public:
-  // `decoder` must outlive it. `policy` may be null: all layers compute.
+  // `decoder` must outlive this object. A null `policy` means that all layers compute.
   DecoderExecutor(const Context& context, model::Decoder& decoder,
                   std::shared_ptr<model::LayerPolicy> policy)
       : context_(context), decoder_(decoder), policy_(std::move(policy)) {}
@@ -61,7 +62,7 @@ class DecoderExecutor final : public StepExecutor {
   [[nodiscard]] std::shared_ptr<DeviceRuntime> runtime() const override {
     return decoder_.runtime();
   }
-  // Throws Error also for logits that are NaN.
+  // Throws Error also if logits are NaN.
   void execute(const StepWork& work, std::span<int32_t> tokens) override;
   [[nodiscard]] std::span<const float> logits(int32_t n) const override;
 
@@ -74,7 +75,7 @@ class DecoderExecutor final : public StepExecutor {
   [[noreturn]] void report_bad_logits(const TokenDraw& draw) const;
 
   mutable std::vector<float> logits_;       // [logit_rows, vocab]
-  mutable bool is_copied_ = true;           // logits_ are those of the latest step
+  mutable bool is_copied_ = true;           // logits_ belongs to the latest step
   std::vector<SampleRow> sampled_;          // [draws]
   std::vector<kernels::SampleRule> rules_;  // [draws]
 };

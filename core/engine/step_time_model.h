@@ -1,5 +1,5 @@
-// A model of a step's time in the network's place: the scheduler, the methods and their plans
-// alone, on a clock of their own.
+// A model of a step's time in place of the network. Scheduler, methods and plans run for real on a
+// simulated clock.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace reprise::engine {
 
-// Stands still between steps. EngineOptions::clock_ns reads it; whoever drives the engine moves it
-// to the next arrival where nothing is left to do.
+// A clock that moves only when told to. EngineOptions::clock_ns reads it; the caller of the engine
+// moves it to the next arrival when nothing is left to do.
 class VirtualClock {
  public:
   [[nodiscard]] int64_t now_ns() const { return now_ns_; }
@@ -22,21 +22,21 @@ class VirtualClock {
   int64_t now_ns_ = 0;
 };
 
-// seconds = step_s + row_s * rows + context_token_s * tokens that the plan's work items read. What
-// an item reads for several rows counts once, as attention reads it once where memory is the limit.
+// seconds = step_s + row_s * rows + context_token_s * tokens read by the plan's work items. A work
+// item counts its tokens once even if it reads them for several rows, as attention limited by
+// memory does.
 struct StepTimes {
-  double step_s = 0;           // of whatever a step holds: the weights are read once
-  double row_s = 0;            // of each token computed
-  double context_token_s = 0;  // of each cached token read, all layers
+  double step_s = 0;           // per step: reading the weights once
+  double row_s = 0;            // per token computed
+  double context_token_s = 0;  // per cached token read, all layers
 };
 
-// Computes nothing and writes no keys and values: each step moves the clock on, each token is a
-// random one of the vocabulary that depends on (seed of the request's sampling, request, index)
-// alone. There are no logits to look at.
+// Computes nothing and writes no keys and values. Each step advances the clock; each token is
+// random and depends only on (seed of the request's sampling, request, index). There are no logits.
 class StepTimeModel final : public StepExecutor {
  public:
-  // `config` gives vocabulary and shape of the cache. Throws Error for a time that is below 0 or no
-  // number.
+  // `config` gives the vocabulary and the cache's shape. Throws Error for a time that is negative
+  // or NaN.
   StepTimeModel(model::ModelConfig config, const StepTimes& times,
                 std::shared_ptr<VirtualClock> clock);
 

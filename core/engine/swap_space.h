@@ -1,4 +1,4 @@
-// States of preempted sequences, kept outside the cache until they run again.
+// Keeps the states of preempted sequences outside the cache until they run again.
 #pragma once
 
 #include <filesystem>
@@ -15,34 +15,35 @@
 
 namespace reprise::engine {
 
-// In memory, or each in a file that carries hashes of what it holds, in a folder of the space's own
-// which goes with it. Nothing here ends a step: what cannot be kept or read is counted, and the
-// sequence computes it again.
+// States lie in memory, or in files with checksums in a folder of this object's own, which it
+// removes at the end. Errors never end a step: what cannot be kept or read is counted and computed
+// again.
 class SwapSpace {
  public:
-  // Throws Error, with the remedy, for a budget below 0, and for kSwapDisk without a folder or with
-  // one that cannot be written to.
+  // Throws Error, with the remedy, for a negative budget, and for kSwapDisk without a folder or
+  // with one that cannot be written.
   explicit SwapSpace(const SwapOptions& options);
   ~SwapSpace();
   SwapSpace(const SwapSpace&) = delete;
   SwapSpace& operator=(const SwapSpace&) = delete;
 
   [[nodiscard]] bool keeps_any() const { return options_.preemption != Preemption::kRecompute; }
-  // Keeps the states of a sequence's tokens that the runs name, one behind the other. A cache
-  // without memory has none: then the books are kept alone.
+  // Keeps the states of the sequence's tokens in `runs`, one run after the other. A cache without
+  // memory has no states; then only the counts are kept.
   void keep(RequestId id, const kv::CacheView& cache, int64_t layers,
             std::span<const kv::TokenRun> runs, const Context& context);
-  // Tokens of the sequence that are kept: none where both are 0.
+  // Range of the sequence's tokens that are kept; both 0 if none are.
   struct Range {
     int32_t first_token = 0, end_token = 0;
   };
   [[nodiscard]] Range kept(RequestId id) const;
-  // Writes the runs' tokens, which are among those kept, to the cache. False: they cannot be read.
+  // Copies the states of `runs`, which must be kept, back into the cache. Returns false if they
+  // cannot be read.
   [[nodiscard]] bool restore(RequestId id, const kv::CacheView& cache,
                              std::span<const kv::TokenRun> runs, const Context& context);
-  // Forgets what is kept of the sequence, if there is any.
+  // Forgets the sequence's states, if there are any.
   void drop(RequestId id);
-  // The same, and counts it: the tokens before those that are kept have to be computed.
+  // Like drop(), and counts the states as lost because tokens before them must be computed.
   void lose(RequestId id);
 
   [[nodiscard]] const SwapStats& stats() const { return stats_; }
@@ -51,11 +52,11 @@ class SwapSpace {
   struct Kept {
     Range tokens;
     int64_t bytes = 0;
-    std::optional<kv::SegmentBuffer> states;  // in memory
-    std::filesystem::path file;               // else there
+    std::optional<kv::SegmentBuffer> states;  // if kept in memory
+    std::filesystem::path file;               // if kept in a file
   };
 
-  // Runs what may fail; whether it did not.
+  // Runs `action`. Returns false and counts the failure if it throws.
   bool attempt(const std::function<void()>& action);
   void keep_states(RequestId id, Kept& kept, kv::SegmentBuffer states) const;
 

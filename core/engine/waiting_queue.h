@@ -1,4 +1,4 @@
-// The requests that wait, and who of them is asked next.
+// The queue of waiting requests, and the choice of the next one.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,28 @@
 
 namespace reprise::engine {
 
-// Joining and leaving cost O(log waiting); what a policy's rules do not ask for is not kept.
+// Adding and removing cost O(log waiting). Indices that the policy's rules do not need are not
+// kept.
 class WaitingQueue {
  public:
-  // The scheduler must outlive the queue.
+  // `scheduler` must outlive the queue.
   explicit WaitingQueue(const Scheduler& scheduler);
 
-  // What it is ordered by must not change while it waits.
+  // The values by which a sequence is ordered must not change while it waits.
   void add(Sequence& sequence);
   void remove(Sequence& sequence);
-  // Sequences that run, which others that wait may begin like. The one that joined last counts on
-  // when it has ended, until another joins: where all end at once, their prefix goes on.
+  // Running sequences whose prefixes waiting ones may share. The sequence that joined last still
+  // counts after it ended, until another joins, so that its prefix is followed even if all end at
+  // once.
   void add_running(const Sequence& sequence);
   void remove_running(const Sequence& sequence);
 
   [[nodiscard]] bool empty() const { return ordered_.empty(); }
   [[nodiscard]] size_t size() const { return ordered_.size(); }
-  // Who joins next by the scheduler's order and rules. Somebody waits.
+  // Returns the sequence that joins next by the scheduler's order and rules. The queue must not be
+  // empty.
   [[nodiscard]] Sequence& head(int64_t now_ns) const;
-  // Those that wait at their deadline, the earliest first. O(1) where there are none.
+  // Returns the sequences whose deadline has passed, the earliest first. O(1) if there are none.
   [[nodiscard]] std::vector<RequestId> expired(int64_t now_ns) const;
 
  private:
@@ -40,9 +43,9 @@ class WaitingQueue {
 
   QueueRules rules_;
   std::set<Sequence*, Before> ordered_;
-  std::map<Age, Sequence*> by_age_;  // where waiting is bounded
-  PrefixGroups groups_;              // where prefixes are followed
-  std::vector<uint64_t> last_keys_;  // of the sequence that joined last
+  std::map<Age, Sequence*> by_age_;  // used if waiting is bounded
+  PrefixGroups groups_;              // used if prefixes are followed
+  std::vector<uint64_t> last_keys_;  // keys of the sequence that joined last
   std::set<std::pair<int64_t, RequestId>> deadlines_;
 };
 

@@ -1,4 +1,4 @@
-// Which of some answers a decoder finds likeliest behind a text, by one token each: MMLU's letters.
+// Scores answers of one token each behind a text, such as MMLU's letters, by the decoder's logits.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@ namespace reprise::sentence {
 
 class ChoiceReader final : public TextReader {
  public:
-  // `choices` as they stand behind a text (" A", " B"): of each, its last token is looked at. Texts
-  // are as they are, and none is cut: an answer follows its end. Model and tokenizer must outlive
-  // it. Throws Error for a model without a head, for a choice without tokens, and for two choices
-  // that end in the same one.
+  // `choices` are written as they follow a text (" A", " B"); the last token of each is scored.
+  // Texts are read unchanged and never cut, since an answer follows their end. Model and tokenizer
+  // must outlive this object. Throws Error for a model without a head, for a choice without tokens,
+  // and for two choices that end in the same token.
   ChoiceReader(model::Decoder& model, const Tokenizer& tokenizer,
                std::span<const std::string> choices);
 
-  // The choices' number; the numbers are their logits.
+  // Number of choices; the outputs are their logits.
   [[nodiscard]] int64_t width() const override { return static_cast<int64_t>(ids_.size()); }
 
  private:
   void read_step(std::span<const model::EncoderText> texts, model::LayerPolicy* policy,
                  std::span<float> out) override;
 
-  std::vector<int32_t> ids_;   // of the choices
-  std::vector<float> logits_;  // of a step
+  std::vector<int32_t> ids_;   // [choices]  token of each
+  std::vector<float> logits_;  // logits of one step
 };
 
 }  // namespace reprise::sentence

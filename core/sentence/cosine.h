@@ -1,4 +1,4 @@
-// How alike two sentence vectors are.
+// Similarity of two sentence vectors.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace reprise::sentence {
 
-// <a, b> / (|a| |b|), summed in double; 0 where either is 0. Of one length (CHECK).
+// <a, b> / (|a| |b|), summed in double; 0 if either vector is 0. The lengths must be equal (CHECK).
 inline double cosine(std::span<const float> a, std::span<const float> b) {
   REPRISE_CHECK(a.size() == b.size(), "{} and {} numbers", a.size(), b.size());
   double ab = 0, aa = 0, bb = 0;

@@ -1,4 +1,4 @@
-// Texts to sentence vectors: a tokenizer, a model and a pooling that belong together.
+// Turns texts into sentence vectors, with a tokenizer, a model and a pooling that belong together.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,26 @@ namespace reprise::sentence {
 struct EmbedSettings {
   TextForm form;
   Pooling pooling;
-  bool takes_prompt = true;  // false: pooling would have to leave a prompt's tokens out
+  bool takes_prompt = true;  // false: pooling would have to skip a prompt's tokens
 };
 
-// What a model's folder asks for: of a sentence-transformers folder what that says, without white
-// space around texts; of another one the mean of an encoder's states and a decoder's last one, not
-// normalized. No text is longer than the model has positions. Throws Error as
-// read_sentence_folder(); `config` is that of the folder's model.
+// Settings for a model's folder. A sentence-transformers folder states them; white space around
+// texts is removed. Other folders: the mean of an encoder's states, or a decoder's last state, not
+// normalized. A text has at most as many tokens as the model has positions. Throws Error as
+// read_sentence_folder() does; `config` is that of the folder's model.
 EmbedSettings settings_of(const std::string& folder, const model::ModelConfig& config);
 
-// Where a folder's model itself is: the folder, or one below it that its modules.json names.
+// Returns the folder of the model itself: `folder`, or the subfolder that its modules.json names.
 std::string model_folder_of(const std::string& folder);
 
 class Embedder final : public TextReader {
  public:
-  // Model and tokenizer must outlive it. Throws Error for a prompt where the settings take none.
+  // Model and tokenizer must outlive this object. Throws Error if a prompt is set and takes_prompt
+  // is false.
   Embedder(model::Decoder& model, const Tokenizer& tokenizer, EmbedSettings settings);
 
   [[nodiscard]] const EmbedSettings& settings() const { return settings_; }
-  // Of a vector.
+  // Numbers in a vector.
   [[nodiscard]] int64_t width() const override { return settings_.pooling.width(config().hidden); }
 
  private:

@@ -38,7 +38,7 @@ Scaled scaled(const ProbeData& data) {
   return out;
 }
 
-// The sum to be made small, and its slope. The bias, last, is not penalized.
+// The loss and its gradient. The bias, the last weight, is not penalized.
 class Loss {
  public:
   Loss(const Matrix& x, const Vector& sign, double penalty)
@@ -65,7 +65,7 @@ class Loss {
   double penalty_;
 };
 
-// The last steps and what they did to the slope. [Nocedal 1980]
+// The last steps and the changes of the gradient that they made. [Nocedal 1980]
 class Curvature {
  public:
   void add(const Vector& step, const Vector& turn) {
@@ -73,7 +73,7 @@ class Curvature {
     pairs_.push_back({step, turn});
     if (pairs_.size() > 10) pairs_.pop_front();
   }
-  // The inverse Hessian, as far as the pairs know it, times -slope.
+  // The inverse Hessian, as far as the stored pairs approximate it, times -slope.
   [[nodiscard]] Vector direction(const Vector& slope) const {
     Vector q = -slope;
     std::vector<double> alphas(pairs_.size());
@@ -104,7 +104,7 @@ Vector minimum_of(const Loss& loss, Eigen::Index size, int64_t most_steps) {
   Curvature curvature;
   for (int64_t step = 0; step < most_steps && slope.norm() > enough; ++step) {
     const Vector direction = curvature.direction(slope);
-    // The loss is convex and the direction leads down: halving finds a step that gains enough.
+    // The loss is convex and the direction descends, so halving finds a step that gains enough.
     double length = step == 0 ? 1.0 / std::max(1.0, slope.norm()) : 1.0;
     Vector next = w + length * direction;
     double next_value = loss.at(next, next_slope);
@@ -123,7 +123,7 @@ Vector minimum_of(const Loss& loss, Eigen::Index size, int64_t most_steps) {
   return w;
 }
 
-// Items of a fold, or all others.
+// Items inside a fold, or all others.
 std::vector<Eigen::Index> items_of(Eigen::Index items, int64_t folds, int64_t fold, bool inside) {
   std::vector<Eigen::Index> chosen;
   for (Eigen::Index i = 0; i < items; ++i)

@@ -18,11 +18,11 @@ bool is_there(const fs::path& path) {
 }
 
 struct Module {
-  std::string type;  // without the package
+  std::string type;  // without the package's name
   fs::path path;
 };
 
-// A folder below `folder`; "" is that itself.
+// Returns a folder below `folder`; the path "" means `folder` itself.
 fs::path place_of(JsonObject& json, const fs::path& folder) {
   const fs::path path = json.string("path", "");
   const bool leaves =
@@ -60,7 +60,7 @@ void check_order(const std::vector<Module>& modules, const fs::path& folder) {
   }
 }
 
-// The file's modes: flags of their own, or, in newer files, names under one key.
+// Reads the pooling modes: one flag per mode, or, in newer files, names under one key.
 std::vector<PoolingMode> read_modes(JsonObject& json) {
   constexpr std::array kFlags = {
       std::pair{PoolingMode::kCls, "pooling_mode_cls_token"},
@@ -95,7 +95,7 @@ void read_pooling(const fs::path& folder, SentenceFolder& out) {
   out.pools_prompt = object.boolean("include_prompt", true);
 }
 
-// sentence_bert_config.json has had the names of other models too.
+// sentence_bert_config.json was named after other models, too.
 void read_transformer(const fs::path& folder, SentenceFolder& out) {
   for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"}) {
     const fs::path path = folder / fmt::format("sentence_{}_config.json", name);

@@ -1,4 +1,4 @@
-// What a sentence-transformers folder says about making sentence vectors, beside the model itself.
+// Reads how a sentence-transformers folder makes sentence vectors, apart from the model itself.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,18 @@
 namespace reprise::sentence {
 
 struct SentenceFolder {
-  std::filesystem::path model;  // the folder of config.json, weights and tokenizer
+  std::filesystem::path model;  // folder of config.json, weights and tokenizer
   Pooling pooling;
-  std::optional<int64_t> most_tokens;  // max_seq_length: of a text with what is put around it
-  bool lowers_case = false;            // do_lower_case: before the tokenizer sees a text
-  bool pools_prompt = true;            // include_prompt: whether pooling sees a prompt's tokens
-  std::string prompt;                  // stands before each text: the default of its prompts
+  // max_seq_length: limit on a text's tokens, special tokens included.
+  std::optional<int64_t> most_tokens;
+  bool lowers_case = false;  // do_lower_case: lower-case texts before the tokenizer
+  bool pools_prompt = true;  // include_prompt: pooling includes a prompt's tokens
+  std::string prompt;        // put before each text: the default one of its prompts
 };
 
-// Reads modules.json and what it names: the transformer's sentence_bert_config.json (or an older
-// name of it), the pooling's config.json, and config_sentence_transformers.json; nothing where the
-// folder has no modules.json. Throws Error naming file and key for modules other than a
-// Transformer, a Pooling and perhaps a Normalize, in this order, for a path that leaves the folder,
-// and for no pooling mode.
+// Reads modules.json and the files it names; empty if there is no modules.json. Throws Error naming
+// file and key unless the modules are a Transformer, a Pooling and perhaps a Normalize in this
+// order, for a path that leaves the folder, and if no pooling mode is set.
 std::optional<SentenceFolder> read_sentence_folder(const std::filesystem::path& folder);
 
 }  // namespace reprise::sentence

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kPlace = "{text}";
 
-// Without the white space at both ends.
+// Returns the text without the white space at both ends.
 std::string_view stripped(std::string_view text) {
   while (!text.empty()) {
     const tokenizer::Utf8Char first = tokenizer::utf8_at(text, 0);
@@ -49,7 +49,7 @@ Prompt Prompt::parse(std::string_view given, const std::string& where) {
 
 TextTokenizer::TextTokenizer(const Tokenizer& tokenizer, TextForm form)
     : tokenizer_(tokenizer), form_(std::move(form)) {
-  // What is put around one text is put around all.
+  // The special tokens around one text are those around every text.
   const std::vector<int32_t> bare = tokenizer.encode("a", {.add_special = false});
   const std::vector<int32_t> whole = tokenizer.encode("a", {.add_special = true});
   const auto at = std::search(whole.begin(), whole.end(), bare.begin(), bare.end());

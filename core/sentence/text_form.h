@@ -1,5 +1,5 @@
-// How a text becomes what the model reads: the prompt around it, its case, its special tokens, and
-// what happens where it is too long.
+// How a text is prepared for the model: its prompt, its case, special tokens, and the limit on its
+// length.
 #pragma once
 
 #include <cstdint>
@@ -11,38 +11,36 @@
 
 namespace reprise::sentence {
 
-// What stands around each text: "before{text}after".
+// Text put around each text: "before{text}after".
 struct Prompt {
   std::string before, after;
-  // Throws Error where "{text}" is not in it exactly once; `where` names its place.
+  // Throws Error unless "{text}" occurs exactly once. `where` says where the prompt stands.
   static Prompt parse(std::string_view given, const std::string& where);
 };
 
 struct TextForm {
   Prompt prompt;
-  bool strips_space = false;  // white space around the text with its prompt is cut off
+  bool strips_space = false;  // remove white space around the text with its prompt
   bool lowers_case = false;
-  int64_t most_tokens = 0;  // with what the tokenizer puts around them; 0: any number
-  bool may_cut = true;      // a text that has more; else it is an error
+  int64_t most_tokens = 0;  // limit, special tokens included; 0: none
+  bool may_cut = true;      // cut a longer text; false: it is an error
 };
 
 struct TextTokens {
   std::vector<int32_t> ids;
-  int64_t given = 0;  // tokens that the whole text takes; more than ids: it was cut
+  int64_t given = 0;  // tokens of the whole text; more than ids.size() if it was cut
   [[nodiscard]] bool was_cut() const { return given > static_cast<int64_t>(ids.size()); }
 };
 
 class TextTokenizer {
  public:
-  // `tokenizer` must outlive it. Throws Error where most_tokens leaves no room for a text.
+  // `tokenizer` must outlive this object. Throws Error if most_tokens leaves no room for a text.
   TextTokenizer(const Tokenizer& tokenizer, TextForm form);
 
-  // Of a text that is too long, the first tokens are kept, and what the tokenizer puts around a
-  // text stays around them, as sentence-transformers does. Throws Error
-  //   - for bytes that are not UTF-8, with the offset of the first
-  //   - for a text that is empty or white space: it has no token of its own
-  //   - for one that is too long and may not be cut, or where a prompt follows the text: cutting
-  //     would lose the prompt
+  // Returns the tokens of a text. A text that is too long keeps its first tokens and the special
+  // tokens around them, as in sentence-transformers. Throws Error for bytes that are not UTF-8, for
+  // an empty or blank text, and for one too long if may_cut is false or a prompt follows it (which
+  // would be lost).
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
 
  private:

@@ -1,5 +1,5 @@
-// Texts through a model, many in a step, to some numbers each: what makes vectors of them and what
-// reads answers off them have in common.
+// Sends texts through a model, many in one step, and gets some numbers for each. Base of the
+// classes that make vectors and that score answers.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,29 @@ namespace reprise::sentence {
 
 class TextReader {
  public:
-  // Tokens of one step: enough that weights are read for many, and few enough that a step's values
+  // Tokens per step: many enough that reading the weights pays, few enough that a step's values
   // stay in the caches.
   static constexpr int64_t kStepTokens = 2048;
 
   virtual ~TextReader() = default;
-  // Numbers of each text.
+  // Numbers per text.
   [[nodiscard]] virtual int64_t width() const = 0;
-  // See TextTokenizer. Throws Error also for a token that the model does not have.
+  // Tokenizes as TextTokenizer does. Throws Error also for a token that the model does not have.
   [[nodiscard]] TextTokens tokens_of(std::string_view text) const;
-  // Of each; an Error names the text by its number, from 1.
+  // Tokenizes several texts. An Error names the text by its number, from 1.
   [[nodiscard]] std::vector<TextTokens> tokens_of(std::span<const std::string> texts) const;
   // out [texts, width()] f32, in order. Texts of about kStepTokens tokens go through the model
-  // together; `policy`, if any, sees each such step.
+  // together; a `policy` sees each such step.
   void read(std::span<const TextTokens> texts, std::span<float> out,
             model::LayerPolicy* policy = nullptr);
-  // The same of texts by themselves.
+  // As above, from texts that are not tokenized yet.
   std::vector<float> read(std::span<const std::string> texts, model::LayerPolicy* policy = nullptr);
 
  protected:
-  // Model and tokenizer must outlive it.
+  // Model and tokenizer must outlive this object.
   TextReader(model::Decoder& model, const Tokenizer& tokenizer, TextForm form)
       : model_(model), encoder_(model), tokenizer_(tokenizer, std::move(form)) {}
-  // out [texts, width()] of one step's texts, none of which is empty.
+  // out [texts, width()] for the texts of one step, none of which is empty.
   virtual void read_step(std::span<const model::EncoderText> texts, model::LayerPolicy* policy,
                          std::span<float> out) = 0;
 

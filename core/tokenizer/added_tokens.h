@@ -1,4 +1,4 @@
-// Tokens that are found in the text before anything else happens to it: <s>, <|im_start|>, runs of
+// Tokens that are found in the text before it is processed further: <s>, <|im_start|>, runs of
 // spaces.
 #pragma once
 
@@ -17,28 +17,32 @@ namespace reprise::tokenizer {
 
 struct AddedToken {
   std::string content;
-  std::string decoded;  // what decoding sees: the content, normalized if is_normalized
+  // The text that decoding sees: the content, normalized if is_normalized.
+  std::string decoded;
   int32_t id = 0;
-  bool is_special = false;      // dropped by decoding with skip_special
-  bool is_normalized = false;   // looked for in the normalized text, itself normalized
+  bool is_special = false;  // dropped by decoding with skip_special
+  // Found in the normalized text, by its normalized content.
+  bool is_normalized = false;
   bool strips_left = false;     // takes the white space before it
   bool strips_right = false;    // takes the white space after it
   bool is_single_word = false;  // not found inside a word
 };
 
-// A part of a text: an added token, or (id < 0) what lies between two.
+// A part of a text: an added token, or (id < 0) the text between two added tokens.
 struct TextPart {
   size_t begin = 0, end = 0;
   int32_t id = -1;
 };
 
-// The longest of a set of strings that starts at a place: a trie with a table for its first step.
+// Finds the longest of a set of strings that starts at a given place. A trie whose first step is a
+// table.
 class TokenMatcher {
  public:
   TokenMatcher() { root_.fill(-1); }
   void add(std::string_view pattern, size_t token);
   [[nodiscard]] bool empty() const { return nodes_.empty(); }
-  // Finds the leftmost, then longest pattern at or after `from`. False where there is none.
+  // Finds the leftmost pattern at or after `from`, and the longest if several start there. Returns
+  // false if there is none.
   bool find(std::string_view text, size_t from, size_t& begin, size_t& end, size_t& token) const;
 
  private:
@@ -52,12 +56,14 @@ class TokenMatcher {
 
 class AddedTokens {
  public:
-  // Reads the list. A token of the vocabulary keeps that id; others are numbered on from its end,
-  // as the library that writes these files does. `notes` receives ids that differ from the file's.
+  // Reads the list. A token that the vocabulary has keeps the vocabulary's id; other tokens are
+  // numbered from the vocabulary's end, as Hugging Face's library does. `notes` receives a sentence
+  // for each id that differs from the file's.
   AddedTokens(const JsonPlace& place, const Vocabulary& vocabulary, const Normalizer* normalizer,
               std::vector<std::string>& notes);
 
-  // Appends the parts of `text` in order: `raw` looks for tokens that are not normalized.
+  // Appends the parts of `text` in order. With `raw` it finds the tokens that are not normalized,
+  // otherwise the normalized ones.
   void split(std::string_view text, bool raw, std::vector<TextPart>& parts) const;
 
   [[nodiscard]] const AddedToken* find(int32_t id) const;

@@ -13,8 +13,8 @@ using Merge = ModelWorkspace::Merge;
 
 bool comes_later(const Merge& a, const Merge& b) { return a.order > b.order; }
 
-// "a b" in older files, ["a", "b"] in newer ones (where tokens may contain spaces). False for
-// anything else.
+// Reads "a b" (older files) or ["a", "b"] (newer files, in which tokens may contain spaces).
+// Returns false for anything else.
 bool read_pair(const Json& merge, std::string& left, std::string& right) {
   if (merge.is_array()) {
     if (merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string()) return false;
@@ -88,8 +88,8 @@ void Bpe::read_merges(const JsonPlace& place) {
   }
 }
 
-// The id of one character, with the prefix or suffix its place in the piece calls for; the text
-// looked up is left in `scratch` if it is not the character itself.
+// Returns the id of one character, with the prefix or suffix that its place in the piece needs. If
+// the text looked up differs from the character, it is left in `scratch`.
 std::optional<int32_t> Bpe::find_symbol(std::string_view character, bool is_first, bool is_last,
                                         std::string& scratch) const {
   const bool has_prefix = !is_first && !prefix_.empty();
@@ -117,7 +117,8 @@ void Bpe::start_symbols(std::string_view piece, ModelWorkspace& workspace) const
   auto& symbols = workspace.symbols;
   symbols.clear();
   bool is_unknown_pending =
-      false;  // an unknown run waits for its end, behind bytes if there are any
+      // A run of unknown characters is added at its end, after any bytes.
+      false;
   for (size_t at = 0; at < piece.size();) {
     const size_t bytes = utf8_at(piece, at).bytes;
     const std::string_view character = piece.substr(at, bytes);
@@ -171,7 +172,7 @@ void Bpe::merge_all(ModelWorkspace& workspace) const {
     Symbol& left = symbols[static_cast<size_t>(at)];
     if (left.id < 0 || left.next < 0) continue;
     Symbol& right = symbols[static_cast<size_t>(left.next)];
-    // One of the two may have been merged with somebody else since.
+    // This entry is stale if one of its two symbols has been merged since.
     const auto merge = pairs_.find(left.id, right.id);
     if (merge.rank < 0 || merge.id != top.id) continue;
     left.id = top.id;

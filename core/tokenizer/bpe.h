@@ -10,11 +10,9 @@
 namespace reprise::tokenizer {
 
 // Starts from characters and merges the neighbours of lowest rank, leftmost first, until no pair
-// has a rank. A heap over a linked list: O(n log n) for a piece of n characters, because a Llama-2
-// file makes one piece of a whole prompt.
-//
-// A character that is not in the vocabulary becomes its bytes <0xHH> (byte_fallback), or the
-// unknown token (one per character, or one per run with fuse_unk), or nothing if there is none.
+// has a rank. A heap over a linked list takes O(n log n) for n characters; Llama 2's file makes one
+// piece of a whole prompt. A character that is not in the vocabulary becomes its bytes <0xHH>
+// (byte_fallback), or the unknown token (one per character, or per run with fuse_unk), or nothing.
 class Bpe final : public Model {
  public:
   explicit Bpe(const JsonPlace& place);
@@ -39,9 +37,11 @@ class Bpe final : public Model {
   std::optional<int32_t> unknown_id_;
   bool fuse_unknown_ = false;
   bool byte_fallback_ = false;
-  bool ignore_merges_ = false;              // a piece that is a token is that token
-  std::array<int32_t, 256> byte_ids_{};     // of <0xHH>, -1 where missing
-  std::array<int32_t, 0x800> short_ids_{};  // of characters of one or two bytes, -1 where missing
+  // A piece that is itself a token is not merged from characters.
+  bool ignore_merges_ = false;
+  std::array<int32_t, 256> byte_ids_{};  // by byte: id of <0xHH>, -1 if missing
+  // By code point, for characters of one or two bytes; -1 if missing.
+  std::array<int32_t, 0x800> short_ids_{};
 };
 
 }  // namespace reprise::tokenizer

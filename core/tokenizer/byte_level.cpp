@@ -1,4 +1,4 @@
-// The table of the byte-level alphabet, both ways.
+// The table of the byte-level alphabet, in both directions.
 #include "core/tokenizer/byte_level.h"
 
 #include <array>

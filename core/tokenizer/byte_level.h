@@ -1,5 +1,5 @@
-// The alphabet of byte-level BPE: every byte as one printable character, so that vocabularies are
-// text.
+// The alphabet of byte-level BPE. It writes every byte as one printable character, so that
+// vocabularies are text.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace reprise::tokenizer {
 // Bytes that print in Latin-1 stand for themselves; the other 68 become U+0100, U+0101, ... in
 // order (so a space is U+0120).
 void append_byte_level(std::string& out, unsigned char byte);
-// The byte that `code` stands for, or -1.
+// Returns the byte that `code` stands for, or -1.
 int byte_of(char32_t code);
-// The bytes of a token, or the token's own UTF-8 if one of its characters is not of the alphabet.
+// Appends the bytes of a token, or its own UTF-8 if one of its characters is not in the alphabet.
 void append_bytes_of_token(std::string& out, std::string_view token);
 
 }  // namespace reprise::tokenizer

@@ -1,4 +1,4 @@
-// Which family's published Jinja a text is, told by words rather than by running it.
+// Recognizes a family's published Jinja template by words in it, without running it.
 #include <algorithm>
 
 #include "core/tokenizer/chat_template.h"
@@ -6,7 +6,7 @@
 namespace reprise::tokenizer {
 namespace {
 
-// Words that a family's published Jinja has, and words of later templates that write more.
+// Words that a family's published template contains, and words by which later templates differ.
 struct Signs {
   const char* name;
   std::vector<std::string_view> has, lacks;
@@ -48,8 +48,8 @@ const std::vector<Signs>& signs() {
   return kTable;
 }
 
-// Blanks between words say nothing: "eos_token }}" is "eos_token}}". Line breaks are published both
-// as such and as \n.
+// Removes blanks, which carry no meaning here: "eos_token }}" equals "eos_token}}". Line breaks are
+// published both as characters and as an escape sequence.
 std::string without_blanks(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -69,8 +69,8 @@ bool fits(const Signs& sign, const std::string& jinja) {
          std::none_of(sign.lacks.begin(), sign.lacks.end(), holds);
 }
 
-// Of templates that begin with a system turn of their own where the conversation has none: its
-// text. None: the template has such a turn, and it cannot be read.
+// Some templates add a system turn if the conversation has none. Returns the text of that turn, ""
+// for a template that adds none, and nothing if the text cannot be read.
 std::optional<std::string> default_system_of(std::string_view jinja) {
   if (without_blanks(jinja).find("!='system'") == std::string::npos) return "";
   constexpr std::string_view kOpen = "<|im_start|>system\\n", kClose = "<|im_end|>";

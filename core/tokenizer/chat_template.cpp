@@ -59,7 +59,7 @@ ChatTemplate zephyr() {
           .answer = {{"<|assistant|>\n"}}};
 }
 
-// Version 0.1 writes a space behind </s>, 0.2 none.
+// Version 0.1 writes a space after </s>, version 0.2 does not.
 ChatTemplate mistral(const char* name, const Marker& close) {
   return {.name = name,
           .begin = {kBos},
@@ -80,7 +80,7 @@ ChatTemplate gemma() {
           .strips = true};
 }
 
-// As the models' publishers write them.
+// The templates as the models' publishers wrote them.
 const std::vector<ChatTemplate>& templates() {
   static const std::vector<ChatTemplate> kTable = {llama_2(),
                                                    llama_3(),
@@ -93,7 +93,7 @@ const std::vector<ChatTemplate>& templates() {
   return kTable;
 }
 
-// What Python's str.strip() takes away, of which Jinja's trim makes use.
+// The characters that Python's str.strip() removes; Jinja's trim uses it.
 bool is_blank(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
          c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
@@ -152,17 +152,18 @@ void check_alternation(const ChatTemplate& chosen, std::span<const ChatMessage> 
           chosen.name, i + 1, turns[i].role);
 }
 
-// A message as it stands in its turn; `before`: text of the turn that comes first.
+// Returns a message as it stands in its turn. `before` is a system text to put in front of it.
 std::string content_of(const ChatTemplate& chosen, const ChatMessage& message,
                        const std::string& before) {
   std::string text = before + message.content;
   if (chosen.strips) text = stripped(text);
-  // The published text also names \r\n, of which Jinja makes \n before it reads the template.
+  // The published template also replaces carriage returns, but Jinja has turned those into line
+  // feeds already.
   if (chosen.joins_paragraphs && message.role != "system") replace_all(text, "\n\n", "\n");
   return text;
 }
 
-// The token that the template writes as a text may write it.
+// Returns the text of the token that the template writes for `special`.
 std::string token_text(Special special, const Tokenizer& tokenizer) {
   const std::optional<int32_t> id =
       special == Special::kBos ? tokenizer.bos_id() : tokenizer.eos_id();
@@ -195,7 +196,7 @@ const ChatTemplate& chat_template(std::string_view name) {
 Marker write_chat(const ChatTemplate& chosen, std::span<const ChatMessage> messages) {
   check_roles(chosen, messages);
   const bool has_system = messages[0].role == "system";
-  std::string before;  // of the first user's turn
+  std::string before;  // the system text that goes into the first user's turn
   Marker out = chosen.begin;
   if (!has_system && !chosen.default_system.empty()) {
     append(out, chosen.system.open);
@@ -227,7 +228,8 @@ std::string chat_text(const Marker& conversation, const Tokenizer& tokenizer) {
 }
 
 std::vector<int32_t> encode_chat(const Marker& conversation, const Tokenizer& tokenizer) {
-  const std::string whole = chat_text(conversation, tokenizer);  // throws what is missing
+  const std::string whole =
+      chat_text(conversation, tokenizer);  // throws Error for a missing special token
   const auto id_of = [&](const MarkerPart& part) {
     return part.special == Special::kBos ? *tokenizer.bos_id() : *tokenizer.eos_id();
   };

@@ -1,4 +1,4 @@
-// How families of models write a conversation as one text: one table, a row for each family.
+// How each family of models writes a conversation as one text: a table with one row per family.
 #pragma once
 
 #include <cstdint>
@@ -16,38 +16,43 @@ enum class Special : uint8_t {
   kNone,
   kBos,
   kEos,
-  kOpening  // what the tokenizer puts before a text by itself, if anything
+  // The token that the tokenizer itself puts before a text, if any.
+  kOpening
 };
 
-// A text, or a special token where `special` says so.
+// A text, or the special token that `special` names.
 struct MarkerPart {
   std::string text;
   Special special = Special::kNone;
 };
 using Marker = std::vector<MarkerPart>;
 
-// What stands around a message of one role.
+// The text that opens and closes a message of one role.
 struct ChatTurn {
   Marker open, close;
 };
 
 enum class SystemPlace : uint8_t {
-  kAnyTurn,      // a turn like any other
-  kFirst,        // the first message alone
-  kInFirstUser,  // the first message alone, written inside the user's turn that follows
+  kAnyTurn,  // anywhere, like any other turn
+  kFirst,    // only as the first message
+  // Only as the first message; written inside the user's turn that follows.
+  kInFirstUser,
   kRefused
 };
 
 struct ChatTemplate {
   std::string name;
-  Marker begin;  // of every conversation
+  Marker begin;  // written at the start of every conversation
   ChatTurn system, user, assistant;
   Marker answer;  // opens the turn that is to be generated
   SystemPlace system_place = SystemPlace::kAnyTurn;
-  bool alternates = false;          // user, assistant, user, ...; the user begins
-  bool strips = false;              // white space at both ends of each message
-  bool joins_paragraphs = false;    // of users and assistants: \n\n becomes \n
-  std::string default_system = {};  // of a conversation that begins without one; "": none
+  bool alternates = false;  // user, assistant, user, ...; the user begins
+  // White space at both ends of each message is removed.
+  bool strips = false;
+  // In messages of users and assistants, each "\n\n" becomes "\n".
+  bool joins_paragraphs = false;
+  // The system text of a conversation that begins without one; "" for none.
+  std::string default_system = {};
 };
 
 struct ChatMessage {
@@ -56,23 +61,24 @@ struct ChatMessage {
 };
 
 [[nodiscard]] std::vector<std::string> chat_template_names();
-// Throws Error for an unknown name, with the nearest.
+// Throws Error naming the nearest family for an unknown name.
 const ChatTemplate& chat_template(std::string_view name);
 
-// The family whose published template this text of Jinja is, or what a template says that differs
-// in its default system prompt alone; none where it is another, such as one that writes dates or
-// tools.
+// Returns the family whose published template `jinja` is; it may differ from the published one in
+// its default system prompt. Returns nothing for any other template, such as one that writes dates
+// or tools.
 std::optional<ChatTemplate> recognized_chat_template(std::string_view jinja);
 
-// The whole conversation and the opening of the answer. Throws Error for a role that is none of the
-// three, and for an order that the family's own template refuses.
+// Writes the whole conversation and the opening of the answer. Throws Error for an unknown role,
+// and for an order of messages that the family's own template refuses.
 Marker write_chat(const ChatTemplate& chosen, std::span<const ChatMessage> messages);
 
-// As one text, with the special tokens written as the vocabulary does. Throws Error where one is
-// needed and the tokenizer has none.
+// Returns the conversation as one text; special tokens are written as the vocabulary writes them.
+// Throws Error if the tokenizer lacks a special token that is needed.
 std::string chat_text(const Marker& conversation, const Tokenizer& tokenizer);
-// Its tokens. Special tokens that a message writes out are found where the tokenizer finds them in
-// any text (tokenizer.json), as elsewhere in this field. Throws Error as chat_text().
+// Returns the conversation's tokens. Special tokens that a message spells out are recognized
+// wherever the tokenizer recognizes them in any text (tokenizer.json). Throws Error as chat_text()
+// does.
 std::vector<int32_t> encode_chat(const Marker& conversation, const Tokenizer& tokenizer);
 
 }  // namespace reprise::tokenizer

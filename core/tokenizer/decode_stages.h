@@ -1,4 +1,5 @@
-// The stages that decoders are made of; each header comment says what one does to a list of tokens.
+// The stages that decoders are made of. Each class comment says what the stage does to a list of
+// tokens.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,8 @@
 
 namespace reprise::tokenizer {
 
-// A stage that looks at whole tokens: collects the fragments and calls token().
+// Base of the stages that need whole tokens: it collects a token's fragments and then calls
+// token().
 class TokenStage : public DecodeStage {
  public:
   using DecodeStage::DecodeStage;
@@ -33,7 +35,7 @@ class TokenStage : public DecodeStage {
   std::string token_;
 };
 
-// A space before every token but the first.
+// Puts a space before every token but the first.
 class JoinStage final : public DecodeStage {
  public:
   using DecodeStage::DecodeStage;
@@ -46,7 +48,7 @@ class JoinStage final : public DecodeStage {
   bool is_first_ = true, is_open_ = false;
 };
 
-// All tokens' bytes as one token of text; what is not UTF-8 becomes U+FFFD.
+// Joins the bytes of all tokens into one token of text. Ill-formed UTF-8 becomes U+FFFD.
 class ByteLevelStage final : public TokenStage {
  public:
   using TokenStage::TokenStage;
@@ -60,7 +62,8 @@ class ByteLevelStage final : public TokenStage {
   std::string bytes_, text_;
 };
 
-// Runs of tokens <0xHH> become the text of those bytes, or one U+FFFD a byte if they are not UTF-8.
+// Replaces runs of tokens <0xHH> by the text of those bytes, or by one U+FFFD per byte if they are
+// not UTF-8.
 class ByteFallbackStage final : public TokenStage {
  public:
   using TokenStage::TokenStage;
@@ -74,7 +77,7 @@ class ByteFallbackStage final : public TokenStage {
   std::string run_;
 };
 
-// All tokens as one.
+// Joins all tokens into one.
 class FuseStage final : public DecodeStage {
  public:
   using DecodeStage::DecodeStage;
@@ -99,8 +102,9 @@ class StripStage final : public DecodeStage {
  private:
   std::string character_;
   size_t start_, stop_;
-  size_t cut_ = 0;   // from this token's front so far
-  size_t held_ = 0;  // characters at its end that may have to go
+  size_t cut_ = 0;  // characters removed from this token's front so far
+  // Number of characters at the token's end that may have to be removed.
+  size_t held_ = 0;
   bool is_front_ = true;
 };
 
@@ -133,7 +137,7 @@ class ReplaceRegexStage final : public TokenStage {
   std::string content_;
 };
 
-// The mark becomes a space; in the first token it is dropped if encoding had put it there.
+// Replaces the space mark by a space. In the first token the mark is dropped if encoding added it.
 class MetaspaceStage final : public DecodeStage {
  public:
   MetaspaceStage(DecodeStage* next_stage, MetaspaceOptions options)
@@ -147,8 +151,8 @@ class MetaspaceStage final : public DecodeStage {
   bool is_first_ = true;
 };
 
-// Joins "##" pieces to the word before, puts spaces between words, and with `cleanup` takes the
-// spaces before punctuation and contractions away.
+// Joins "##" pieces to the word before them and puts spaces between words. With `cleanup`, removes
+// the spaces before punctuation and contractions.
 class WordPieceStage final : public TokenStage {
  public:
   WordPieceStage(DecodeStage* next_stage, std::string prefix, bool cleanup)

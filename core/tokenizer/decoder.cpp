@@ -19,7 +19,7 @@ size_t read_count(JsonObject& object, const std::string& key) {
 
 }  // namespace
 
-// Takes the finished text.
+// The last stage: appends the finished text to the output string.
 class Decoder::Stream::Collector final : public DecodeStage {
  public:
   Collector() : DecodeStage(nullptr) {}
@@ -64,7 +64,8 @@ void Decoder::read(const JsonPlace& place) {
   JsonObject object = place.object();
   object.allow({"type"});
   if (type == "ByteLevel") {
-    object.allow({"add_prefix_space", "trim_offsets", "use_regex"});  // encoding's alone
+    // These options only concern encoding.
+    object.allow({"add_prefix_space", "trim_offsets", "use_regex"});
     factories_.push_back(factory<ByteLevelStage>());
   } else if (type == "ByteFallback") {
     factories_.push_back(factory<ByteFallbackStage>());

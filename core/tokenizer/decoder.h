@@ -1,5 +1,5 @@
-// The decoders of tokenizer.json as stages of a stream: tokens in, text out as soon as it is
-// certain.
+// The decoders of tokenizer.json as stages of a stream: tokens go in, and text comes out as soon as
+// it is certain.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace reprise::tokenizer {
 
-// A stage receives a list of tokens: the text of each in one or more fragments of whole characters,
-// then end_token(); and finish() after the last. It hands a list on to `next` the same way.
+// A stage receives the text of each token in one or more fragments of whole characters, then
+// end_token(), and after the last token finish(). It passes a list to `next` in the same way.
 class DecodeStage {
  public:
   explicit DecodeStage(DecodeStage* next) : next_(next) {}
@@ -26,20 +26,20 @@ class DecodeStage {
   DecodeStage& next() { return *next_; }
 
  private:
-  DecodeStage* next_;  // null for the last stage alone
+  DecodeStage* next_;  // null only for the last stage
 };
 
-// What a file's decoder does, as a list of stages to make for each text. Default: tokens with a
-// space between them, as files without a decoder mean.
+// Makes the stages of a file's decoder for each text. By default tokens are joined by spaces, which
+// is what a file without a decoder means.
 class Decoder {
  public:
   Decoder();
-  // Supported: ByteLevel Sequence Replace ByteFallback Fuse Strip Metaspace WordPiece. Throws Error
-  // naming the component or option that is not.
+  // Supports ByteLevel Sequence Replace ByteFallback Fuse Strip Metaspace WordPiece. Throws Error
+  // naming a component or option that is not supported.
   explicit Decoder(const JsonPlace& place);
 
-  // One text being decoded. Feed whole tokens with token(); what is certain is appended to the
-  // string given, so that all appended parts together are the text.
+  // One text being decoded. token() takes a whole token and appends to `out` the text that is
+  // certain. All appended parts together are the text.
   class Stream {
    public:
     void token(std::string_view text, std::string& out);
@@ -48,7 +48,8 @@ class Decoder {
    private:
     friend class Decoder;
     class Collector;
-    std::vector<std::unique_ptr<DecodeStage>> stages_;  // last first; stages_[0] collects
+    // In reverse order: stages_[0] is the last one, which collects the text.
+    std::vector<std::unique_ptr<DecodeStage>> stages_;
   };
   [[nodiscard]] Stream stream() const;
 

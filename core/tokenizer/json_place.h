@@ -39,7 +39,8 @@ struct JsonPlace {
     if (!value.is_string()) fail("must be a string");
     return value.get<std::string>();
   }
-  // The component's name; throws unless it is one of `known`.
+  // Returns the component's name, the value of its key "type". Throws Error unless it is one of
+  // `known`.
   [[nodiscard]] std::string type(std::initializer_list<const char*> known) const {
     const JsonPlace place = child("type");
     const std::string name = place.string();
@@ -51,7 +52,7 @@ struct JsonPlace {
   }
 };
 
-// {"String": "..."} or {"Regex": "..."}: how these files write a pattern.
+// Reads a pattern as these files write it: {"String": "..."} or {"Regex": "..."}.
 class Regex;
 Regex read_pattern(const JsonPlace& place);
 

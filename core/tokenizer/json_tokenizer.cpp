@@ -1,4 +1,4 @@
-// Puts the components of a tokenizer.json together.
+// Assembles the components of a tokenizer.json into a tokenizer.
 #include "core/tokenizer/json_tokenizer.h"
 
 #include <algorithm>
@@ -46,8 +46,8 @@ JsonTokenizer::JsonTokenizer(const Json& json, const std::string& source,
   read_special_ids(config);
 }
 
-// Both belong to batches of a fixed shape. A benchmark that cut its prompts silently would measure
-// something else, and transformers applies them only where the caller asks, too.
+// Truncation and padding are for batches of a fixed shape. A benchmark that silently cut its
+// prompts would measure something else; transformers, too, applies them only if the caller asks.
 void JsonTokenizer::note_ignored(const JsonPlace& root) {
   for (const char* key : {"truncation", "padding"}) {
     if (!is_present(root, key)) continue;
@@ -91,7 +91,7 @@ std::vector<int32_t> JsonTokenizer::encode(std::string_view text, EncodeOptions 
   return post_processor_.apply(std::move(ids), options.add_special);
 }
 
-// Added tokens that are not normalized are found first, in the text as it came.
+// Added tokens that are not normalized are found first, in the raw text.
 Pieces JsonTokenizer::cut(std::string_view text) const {
   std::vector<TextPart> parts;
   added_tokens_->split(text, /*raw=*/true, parts);
@@ -107,7 +107,7 @@ Pieces JsonTokenizer::cut(std::string_view text) const {
   return pieces;
 }
 
-// The others are found in the normalized text.
+// Normalized added tokens are found in the normalized text.
 void JsonTokenizer::add_normalized(std::string_view text, bool is_start, Pieces& pieces) const {
   NormalizedText normal{std::string(text), is_start};
   if (normalizer_) normalizer_->apply(normal);
@@ -123,7 +123,7 @@ void JsonTokenizer::add_normalized(std::string_view text, bool is_start, Pieces&
 
 void JsonTokenizer::tokenize(const Pieces& pieces, std::vector<int32_t>& ids) const {
   ModelWorkspace workspace;
-  // Another thread at work has the cache: do without, the ids are the same.
+  // If another thread holds the cache, this call works without it; the ids are the same.
   const std::unique_lock lock(cache_mutex_, std::try_to_lock);
   for (const Piece& piece : pieces.list) {
     if (piece.id >= 0) {
@@ -138,7 +138,7 @@ void JsonTokenizer::tokenize(const Pieces& pieces, std::vector<int32_t>& ids) co
   }
 }
 
-// Streams tokens through the file's decoder.
+// Decodes tokens as a stream through the file's decoder.
 class JsonTokenizer::Stream final : public StreamDecoder {
  public:
   Stream(const JsonTokenizer& tokenizer, DecodeOptions options)

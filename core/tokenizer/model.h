@@ -1,4 +1,4 @@
-// The model inside a tokenizer.json: one pre-token in, ids out.
+// The model inside a tokenizer.json: it turns one piece of text into token ids.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace reprise::tokenizer {
 
-// Scratch of one encode call, reused from piece to piece so that encoding does not allocate.
+// Scratch memory of one encode call, reused from piece to piece so that encoding does not allocate.
 struct ModelWorkspace {
   struct Symbol {
-    int32_t id, previous, next;  // neighbours by index, -1 at the ends; id -1: merged away
+    // Neighbours are indices into `symbols`, -1 at the ends. An id of -1 means merged away.
+    int32_t id, previous, next;
   };
   struct Merge {
     uint64_t order;  // rank, then position: the smallest is merged first
@@ -34,7 +35,7 @@ class Model {
   [[nodiscard]] virtual const Vocabulary& vocabulary() const = 0;
 };
 
-// Supported: BPE and WordPiece. A file without "type" (as older ones are) is told by its keys.
+// Supports BPE and WordPiece. Older files have no "type"; there the keys tell which model it is.
 std::unique_ptr<Model> make_model(const JsonPlace& place);
 
 }  // namespace reprise::tokenizer

@@ -1,4 +1,4 @@
-// The normalizers, most of them one function of the text, and their factory.
+// The normalizers and their factory. Most normalizers are a single function of the text.
 #include "core/tokenizer/normalizer.h"
 
 #include <functional>
@@ -12,7 +12,8 @@
 namespace reprise::tokenizer {
 namespace {
 
-constexpr size_t kMaxNormalizedBytes = size_t{1} << 31;  // Replace and Prepend in a row can explode
+// A limit, since Replace and Prepend in a row can make a text explode.
+constexpr size_t kMaxNormalizedBytes = size_t{1} << 31;
 
 // Keeps the characters for which keep(code) holds.
 template <typename Keep>
@@ -48,7 +49,7 @@ void lowercase(NormalizedText& text) {
   map_characters(text, [](char32_t code, std::string& out) { append_lower(out, code); });
 }
 
-// Most normalizers are one function of the text.
+// A normalizer that is a single function of the text.
 class FunctionNormalizer final : public Normalizer {
  public:
   explicit FunctionNormalizer(std::function<void(NormalizedText&)> function)

@@ -1,4 +1,4 @@
-// The normalizers of tokenizer.json: what happens to the text before it is cut.
+// The normalizers of tokenizer.json, which change the text before it is cut into pieces.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@ namespace reprise::tokenizer {
 
 struct NormalizedText {
   std::string text;
-  bool is_start = false;  // its first character is (or was put before) the first of the input
+  // The first character of `text` begins the input, or was put before the input's first character.
+  bool is_start = false;
 };
 
 class Normalizer {
@@ -19,8 +20,8 @@ class Normalizer {
   virtual void apply(NormalizedText& text) const = 0;
 };
 
-// Supported: NFC NFD NFKC NFKD Lowercase StripAccents Replace Prepend Strip Sequence BertNormalizer
-// ByteLevel. Throws Error naming the component or option that is not.
+// Supports NFC NFD NFKC NFKD Lowercase StripAccents Replace Prepend Strip Sequence BertNormalizer
+// ByteLevel. Throws Error naming a component or option that is not supported.
 std::unique_ptr<Normalizer> make_normalizer(const JsonPlace& place);
 
 }  // namespace reprise::tokenizer

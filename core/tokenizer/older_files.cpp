@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostBytes = size_t{64} << 20;
 
-// Calls fn(line) for each line, without its line feed and, as Python reads text, a \r before it.
+// Calls fn(line) for each line without its line feed. As in Python, a carriage return before it is
+// removed too.
 template <typename Fn>
 void for_lines(std::string_view text, Fn&& fn) {
   while (!text.empty()) {
@@ -31,7 +32,7 @@ Json added_token(const std::string& text, const Json& id) {
           {"rstrip", false}, {"normalized", false}, {"special", true}};
 }
 
-// Those of `names` that the vocabulary has.
+// Returns entries for those of `names` that the vocabulary has.
 Json added_tokens(const Json& vocabulary, std::initializer_list<const char*> names) {
   Json added = Json::array();
   for (const char* name : names)
@@ -45,7 +46,7 @@ Json around(const Json& vocabulary, const char* first, const char* last) {
           {"sep", Json::array({last, vocabulary[last]})}};
 }
 
-// BERT's normalizer; a flag that the file does not have is as transformers has it.
+// Returns BERT's normalizer. A flag that the file lacks has transformers' default.
 Json bert_normalizer(const fs::path& folder) {
   Json normalizer = {{"type", "BertNormalizer"},
                      {"clean_text", true},
@@ -95,7 +96,7 @@ Json word_piece(const fs::path& folder) {
         {"vocab", vocabulary}}}};
 }
 
-// "#version: ..." may open the file; then a merge a line.
+// The file may begin with "#version: ..."; each further line is a merge.
 Json read_merges(const fs::path& file) {
   Json merges = Json::array();
   bool is_first = true;
@@ -129,7 +130,8 @@ Json byte_level_bpe(const fs::path& folder) {
       {"decoder", {{"type", "ByteLevel"}}},
       {"model",
        {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", read_merges(folder / "merges.txt")}}}};
-  for (Json& added : json["added_tokens"])  // a mask takes the space before it
+  // The mask token takes the space before it.
+  for (Json& added : json["added_tokens"])
     if (added["content"] == "<mask>" || added["content"] == "[MASK]") added["lstrip"] = true;
   return json;
 }

@@ -1,4 +1,5 @@
-// A hash table from a pair of token ids to its merge: read-mostly, one probe in the common case.
+// A hash table from a pair of token ids to the token they merge into. A lookup usually takes one
+// probe.
 #pragma once
 
 #include <bit>
@@ -11,15 +12,16 @@ namespace reprise::tokenizer {
 class PairTable {
  public:
   struct Merge {
-    int32_t rank = -1;  // -1: no such pair
+    // Rank -1: the table has no such pair.
+    int32_t rank = -1;
     int32_t id = -1;
   };
 
-  // Room for `pairs` pairs at a load of at most one half.
+  // Allocates room for `pairs` pairs at a load of at most one half.
   explicit PairTable(size_t pairs)
       : slots_(std::bit_ceil(pairs * 2 + 1)), shift_(64 - std::countr_zero(slots_.size())) {}
 
-  // A later rank replaces an earlier one.
+  // Inserting a pair again replaces its merge.
   void insert(int32_t left, int32_t right, Merge merge) {
     Slot& slot = slots_[position(key_of(left, right))];
     slot = {key_of(left, right), merge};

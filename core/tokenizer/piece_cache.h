@@ -1,4 +1,4 @@
-// Remembers the ids of short pieces: most words of a text come back.
+// A cache of the token ids of short pieces of text, since most words of a text occur again.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace reprise::tokenizer {
 
-// Direct mapped and of fixed size (2 MiB): a piece that lands on a taken slot replaces what was
-// there, so memory is bounded and nothing has to be cleared. Not thread-safe.
+// Direct mapped, 2 MiB: a piece whose slot is taken replaces the one that was there. Not
+// thread-safe.
 class PieceCache {
  public:
   static constexpr size_t kMaxBytes = 32;
   static constexpr size_t kMaxIds = 6;
 
-  // Appends the ids of `piece` if they are known.
+  // Appends the ids of `piece` and returns true if the cache has them.
   bool find(std::string_view piece, std::vector<int32_t>& ids) const {
     if (slots_.empty() || piece.size() > kMaxBytes) return false;
     const Slot& slot = slots_[index_of(piece)];
@@ -49,7 +49,7 @@ class PieceCache {
     return std::hash<std::string_view>{}(piece) & (kSlots - 1);
   }
 
-  std::vector<Slot> slots_;  // allocated when first used
+  std::vector<Slot> slots_;  // allocated by the first insert
 };
 
 }  // namespace reprise::tokenizer

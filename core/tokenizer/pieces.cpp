@@ -1,4 +1,4 @@
-// Joins matches to their neighbours as a split behavior says.
+// Joins matches to their neighbours as the split behavior requires.
 #include "core/tokenizer/pieces.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace reprise::tokenizer {
 namespace {
 
-// Joins neighbours where join(previous is a match, this is a match); the result keeps everything.
+// Joins neighbours for which join(previous.is_match, this.is_match) holds. No text is lost.
 template <typename Join>
 void fold(std::vector<Span>& spans, Join&& join) {
   size_t kept = 0;
@@ -38,7 +38,7 @@ void apply_behavior(std::vector<Span>& spans, SplitBehavior behavior) {
     case SplitBehavior::kMergedWithPrevious:
       return fold(spans, [](bool previous, bool now) { return now && !previous; });
     case SplitBehavior::kMergedWithNext:
-      // The same from the right: a match joins the text after it.
+      // The same from right to left, so that a match joins the text after it.
       std::reverse(spans.begin(), spans.end());
       fold(spans, [](bool previous, bool now) { return now && !previous; });
       std::reverse(spans.begin(), spans.end());

@@ -1,4 +1,4 @@
-// The text on its way through the pre-tokenizers: one buffer and the pieces it is cut into.
+// The text that the pre-tokenizers work on: one buffer, and the pieces into which it is cut.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace reprise::tokenizer {
 
-// What becomes of the matches of a split pattern.
+// Says where the matches of a split pattern go.
 enum class SplitBehavior : uint8_t {
   kRemoved,             // dropped
   kIsolated,            // each a piece of its own
@@ -20,11 +20,11 @@ enum class SplitBehavior : uint8_t {
   kContiguous,          // neighbouring matches form one piece
 };
 
-// Bytes [begin, end) of the buffer. A piece with an id is an added token, which nobody cuts.
+// Bytes [begin, end) of the buffer. A piece with an id is an added token and is never cut further.
 struct Piece {
   size_t begin = 0, end = 0;
   int32_t id = -1;
-  bool is_start = false;  // it begins where the input text begins
+  bool is_start = false;  // the piece begins where the input text begins
 };
 
 struct Pieces {
@@ -36,10 +36,11 @@ struct Pieces {
   }
 };
 
-// Turns spans that cover a text into those of the pieces to keep (is_match: drop it), in place.
+// Replaces the spans, which cover a text, by the spans to keep. A span whose is_match is still set
+// is to be dropped.
 void apply_behavior(std::vector<Span>& spans, SplitBehavior behavior);
 
-// Cuts every piece without an id; find(view, spans) appends spans that cover the piece.
+// Cuts every piece that has no id. find(view, spans) appends spans that cover the piece.
 template <typename Find>
 void split_pieces(Pieces& pieces, SplitBehavior behavior, Find&& find) {
   std::vector<Piece> cut;
@@ -61,7 +62,8 @@ void split_pieces(Pieces& pieces, SplitBehavior behavior, Find&& find) {
   pieces.list = std::move(cut);
 }
 
-// The spans of single characters for which is_delimiter(code) holds, and what lies between.
+// Appends one span for each character for which is_delimiter(code) holds, and one for each run of
+// text between them.
 template <typename Predicate>
 void find_characters(std::string_view text, std::vector<Span>& spans, Predicate&& is_delimiter) {
   size_t covered = 0;
@@ -78,7 +80,7 @@ void find_characters(std::string_view text, std::vector<Span>& spans, Predicate&
   if (covered < text.size()) spans.push_back({covered, text.size(), false});
 }
 
-// Rewrites the text of every piece without an id; rewrite(piece, view, out) appends the new text.
+// Rewrites the text of every piece that has no id. rewrite(piece, view, out) appends the new text.
 template <typename Rewrite>
 void rewrite_pieces(Pieces& pieces, Rewrite&& rewrite) {
   std::string out;

@@ -6,7 +6,8 @@
 namespace reprise::tokenizer {
 namespace {
 
-constexpr size_t kMaxTemplate = 64;  // parts; nested templates that repeat the text multiply
+// A limit on the parts of a template, since nested templates can repeat the text many times over.
+constexpr size_t kMaxTemplate = 64;
 
 int32_t read_id(const JsonPlace& place) {
   if (!place.value.is_number_integer() || place.value.get<int64_t>() < 0 ||
@@ -15,7 +16,7 @@ int32_t read_id(const JsonPlace& place) {
   return static_cast<int32_t>(place.value.get<int64_t>());
 }
 
-// {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}: the ids of one special token.
+// Reads the ids of one special token: {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}.
 std::vector<int32_t> read_special(const JsonPlace& special_tokens, const std::string& name) {
   const JsonPlace ids = special_tokens.child(name).child("ids");
   std::vector<int32_t> result;
@@ -57,7 +58,7 @@ void PostProcessor::read(const JsonPlace& place) {
   if (type == "TemplateProcessing") {
     read_template(place, object);
   } else if (type == "ByteLevel") {
-    object.allow({"add_prefix_space", "trim_offsets", "use_regex"});  // only about offsets
+    object.allow({"add_prefix_space", "trim_offsets", "use_regex"});  // they only concern offsets
   } else if (type == "Sequence") {
     object.allow({"processors"});
     const JsonPlace list = place.child("processors");

@@ -1,4 +1,4 @@
-// The post-processors of tokenizer.json: the special tokens that go around a text.
+// The post-processors of tokenizer.json, which put special tokens around a text.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,22 @@
 
 namespace reprise::tokenizer {
 
-// What is put around a single text, as lists of ids; kText stands for the text itself. Several
-// processors in a sequence nest, the last one outermost.
+// Holds templates: lists of ids in which kText stands for the text itself. Processors in a sequence
+// nest, the last one outermost.
 class PostProcessor {
  public:
   static constexpr int32_t kText = -1;
 
   PostProcessor() = default;  // adds nothing
-  // Supported: TemplateProcessing ByteLevel BertProcessing RobertaProcessing Sequence. Throws Error
-  // naming what is not. Templates for pairs are checked but not used: prompts are single texts.
+  // Supports TemplateProcessing ByteLevel BertProcessing RobertaProcessing Sequence. Throws Error
+  // naming anything else. Templates for pairs are checked but not used, since prompts are single
+  // texts.
   explicit PostProcessor(const JsonPlace& place);
 
   [[nodiscard]] std::vector<int32_t> apply(std::vector<int32_t> ids, bool add_special) const;
 
-  // As transformers does for Llama's family when tokenizer_config.json says add_bos_token or
-  // add_eos_token: `id` opens (closes) the text if `wanted`, and does not otherwise.
+  // Makes `id` open (close) the text if `wanted`, and removes it otherwise. transformers does this
+  // for Llama's family if tokenizer_config.json has add_bos_token (add_eos_token).
   void set_first(int32_t id, bool wanted);
   void set_last(int32_t id, bool wanted);
 

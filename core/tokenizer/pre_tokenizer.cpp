@@ -1,4 +1,4 @@
-// The pre-tokenizers, most of them one function of the pieces, and their factory.
+// The pre-tokenizers and their factory. Most of them are a single function of the pieces.
 #include "core/tokenizer/pre_tokenizer.h"
 
 #include <functional>
@@ -9,7 +9,7 @@
 namespace reprise::tokenizer {
 namespace {
 
-// GPT-2's rule for English contractions, words, numbers, symbols and white space.
+// GPT-2's pattern for English contractions, words, numbers, symbols and white space.
 constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
@@ -63,7 +63,7 @@ std::unique_ptr<PreTokenizer> make_split(const JsonPlace& place, JsonObject& obj
 }
 
 std::unique_ptr<PreTokenizer> make_byte_level(const JsonPlace& place, JsonObject& object) {
-  object.allow({"trim_offsets"});  // offsets into the text are not kept
+  object.allow({"trim_offsets"});  // offsets are not kept
   const bool add_prefix_space = object.boolean("add_prefix_space", true);
   const bool use_regex = object.boolean("use_regex", true);
   auto regex = std::make_shared<const Regex>(kGpt2Pattern, place.where());
@@ -106,7 +106,7 @@ std::unique_ptr<PreTokenizer> make_metaspace(const JsonPlace& place, JsonObject&
   });
 }
 
-// \w+ and [^\w\s]+ as pieces; white space is dropped. Here \w also has the zero-width joiners.
+// Makes pieces of \w+ and [^\w\s]+ and drops white space. \w here includes the zero-width joiners.
 std::unique_ptr<PreTokenizer> make_whitespace() {
   const auto kind = [](char32_t c) {
     return is_word(c) || c == 0x200c || c == 0x200d ? 0 : is_whitespace(c) ? 1 : 2;
@@ -206,7 +206,7 @@ MetaspaceOptions read_metaspace(const JsonPlace& place, JsonObject& object) {
   } else if (scheme != "always") {
     place.child("prepend_scheme").fail("must be always, first or never");
   }
-  // Files from before prepend_scheme say it with this flag.
+  // Files written before prepend_scheme existed use this flag instead.
   if (!object.boolean("add_prefix_space", true))
     options.prepend = MetaspaceOptions::Prepend::kNever;
   options.split = object.boolean("split", true);

@@ -1,4 +1,4 @@
-// The pre-tokenizers of tokenizer.json: how the normalized text is cut into pieces for the model.
+// The pre-tokenizers of tokenizer.json, which cut the normalized text into pieces for the model.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,12 @@ class PreTokenizer {
   virtual void apply(Pieces& pieces) const = 0;
 };
 
-// Supported: Split Digits Punctuation ByteLevel Metaspace Sequence BertPreTokenizer Whitespace
-// WhitespaceSplit CharDelimiterSplit. Throws Error naming the component or option that is not.
+// Supports Split Digits Punctuation ByteLevel Metaspace Sequence BertPreTokenizer Whitespace
+// WhitespaceSplit CharDelimiterSplit. Throws Error naming a component or option that is not
+// supported.
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonPlace& place);
 
-// Metaspace's options, which its decoder shares.
+// Options of Metaspace, used by its pre-tokenizer and its decoder.
 struct MetaspaceOptions {
   enum class Prepend : uint8_t { kAlways, kFirst, kNever };
   std::string replacement;  // one character

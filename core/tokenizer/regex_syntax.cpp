@@ -1,4 +1,4 @@
-// One pass over a pattern that rewrites what PCRE2 would read differently.
+// Rewrites, in one pass over a pattern, everything that PCRE2 would read differently.
 #include "core/tokenizer/regex_syntax.h"
 
 #include <cctype>
@@ -48,7 +48,7 @@ class Translator {
     }
   }
 
-  // {n}, {n,}, {n,m} or {,m}; anything else is a literal brace in both dialects.
+  // Reads {n}, {n,}, {n,m} or {,m}. Anything else is a literal brace in both dialects.
   void interval() {
     size_t end = at_ + 1;
     while (end < in_.size() &&
@@ -65,7 +65,8 @@ class Translator {
   }
 
   void group() {
-    if (peek(1) == '*') {  // a PCRE2 verb; in Oniguruma the '*' has nothing to repeat
+    // PCRE2 would read a verb here; in Oniguruma the '*' has nothing to repeat.
+    if (peek(1) == '*') {
       unsupported("\"(*\"");
     }
     copy();
@@ -76,7 +77,7 @@ class Translator {
       return;
     }
     copy();
-    // Options up to ':' or ')': m means "dot matches newlines".
+    // Reads options up to ':' or ')'; m means that a dot matches line breaks.
     size_t end = at_;
     while (end < in_.size() &&
            (in_[end] == '-' || std::isalpha(static_cast<unsigned char>(in_[end])) != 0))
@@ -148,7 +149,8 @@ class Translator {
       case 'Y':
         unsupported("\\y or \\Y");
       case 'Q':
-      case 'E':  // no quoting in this dialect: a plain letter
+      // This dialect has no quoting, so \E is a plain letter.
+      case 'E':
         out_.push_back(peek(1));
         at_ += 2;
         return;
@@ -169,7 +171,7 @@ class Translator {
     }
   }
 
-  // A set from its '['. Inner sets (depth > 0) are unions, so their brackets are dropped.
+  // Reads a set from its '['. Inner sets (depth > 0) are unions, so their brackets are dropped.
   void set(int depth) {
     if (depth > kMaxNesting) unsupported("sets nested too deep");
     ++at_;
@@ -178,7 +180,7 @@ class Translator {
       if (depth > 0) unsupported("a negated set inside a set");
       copy();
     }
-    if (peek() == ']') {  // first, so literal
+    if (peek() == ']') {  // a first ']' is literal
       out_ += "\\]";
       ++at_;
     }

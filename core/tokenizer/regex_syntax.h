@@ -1,5 +1,5 @@
-// Rewrites a pattern from the dialect tokenizer files are written in (Oniguruma's Ruby syntax) to
-// PCRE2's.
+// Rewrites a pattern from Oniguruma's Ruby syntax, in which tokenizer files are written, to PCRE2's
+// syntax.
 #pragma once
 
 #include <string>
@@ -7,12 +7,9 @@
 
 namespace reprise::tokenizer {
 
-// The same language in PCRE2's syntax, to be compiled with UTF, UCP and MULTILINE. What differs:
-//   \s \w \d \h \v \b   have Oniguruma's Unicode meaning (PCRE2's \s has U+180E, its \w lacks
-//   marks) [a[bc]]             nested sets are unions;  {,n} is {0,n};  (?m) lets '.' match
-//   newlines \uHHHH              a code point
-// Throws Error starting with `where` for what has no counterpart: [a&&b], [^..] inside a set, \W
-// inside a set, {n,m}+, (?~..), \y, \Y.
+// Returns an equivalent pattern for PCRE2 with UTF, UCP and MULTILINE. It rewrites \s \w \d \h \v
+// \b, nested sets such as [a[bc]], {,n}, (?m) and \uHHHH. Throws Error, beginning with `where`, for
+// what PCRE2 cannot express: [a&&b], [^..] or \W inside a set, {n,m}+, (?~..), \y, \Y.
 std::string pcre2_syntax(std::string_view pattern, std::string_view where);
 
 }  // namespace reprise::tokenizer

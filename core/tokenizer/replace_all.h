@@ -1,4 +1,4 @@
-// One text in the place of another, wherever it stands.
+// Replaces every occurrence of a text by another text.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace reprise::tokenizer {
 
-// Python's str.replace(): from the left, and what was put in is not looked at again. `from` is not
-// empty.
+// Works like Python's str.replace(): left to right, and inserted text is not searched again. `from`
+// must not be empty.
 inline void replace_all(std::string& text, std::string_view from, std::string_view to) {
   size_t at = text.find(from);
   if (at == std::string::npos) return;

@@ -1,4 +1,4 @@
-// Encoding through the SentencePiece library, decoding as a stream.
+// Encodes with the SentencePiece library and decodes as a stream.
 #include "core/tokenizer/sentence_piece.h"
 
 #include <sentencepiece_processor.h>
@@ -28,8 +28,8 @@ SentencePieceTokenizer::SentencePieceTokenizer(const std::string& bytes, const s
       processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
   std::string proto = bytes;
   if (model_.drops_spaces_by_default()) {
-    // A message that comes again is merged: normalizer_spec (3) { remove_extra_whitespaces (4): 0
-    // }.
+    // Appends a second normalizer_spec (field 3) with remove_extra_whitespaces (field 4) = 0.
+    // Protocol buffers merge it with the first.
     proto += std::string("\x1a\x02\x20\x00", 4);
     model_.removes_extra_spaces = false;
     notes_.push_back(source +
@@ -78,8 +78,8 @@ std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text,
   return ids;
 }
 
-// A space mark that opens the text is what encoding put there, and is dropped. Bytes are held until
-// their character is whole; a byte that belongs to none becomes U+FFFD.
+// Drops the space mark that encoding put before the text. Bytes are held until their character is
+// complete; a byte that belongs to no character becomes U+FFFD.
 class SentencePieceTokenizer::Stream final : public StreamDecoder {
  public:
   Stream(const SentencePieceModel& model, DecodeOptions options)
@@ -120,7 +120,7 @@ class SentencePieceTokenizer::Stream final : public StreamDecoder {
     if (is_front_ && (model_.adds_dummy_prefix || model_.removes_extra_spaces) &&
         text.starts_with(kSpaceMark)) {
       text.remove_prefix(kSpaceMark.size());
-      // A model that removes extra spaces drops every mark up to the first text.
+      // A model that removes extra spaces drops all space marks before the first text.
       was_mark_dropped_ = !model_.removes_extra_spaces;
     }
     std::string spaced;
@@ -143,7 +143,8 @@ class SentencePieceTokenizer::Stream final : public StreamDecoder {
       while (at + have < run_.size() && have < wanted &&
              (static_cast<unsigned char>(run_[at + have]) & 0xC0u) == 0x80u)
         ++have;
-      if (have < wanted && at + have == run_.size() && !is_end) break;  // may be completed yet
+      if (have < wanted && at + have == run_.size() && !is_end)
+        break;  // the next bytes may complete it
       LossyUtf8 character;
       std::string text;
       character.push(std::string_view(run_).substr(at, have), text);
@@ -157,7 +158,7 @@ class SentencePieceTokenizer::Stream final : public StreamDecoder {
 
   const SentencePieceModel& model_;
   DecodeOptions options_;
-  std::string run_;  // bytes whose character is not complete
+  std::string run_;  // bytes of an incomplete character
   bool is_front_ = true;
   bool was_mark_dropped_ = false;
 };

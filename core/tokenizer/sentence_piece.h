@@ -1,5 +1,5 @@
-// The tokenizer of a SentencePiece model (tokenizer.model): Llama 1 and 2, Mistral, Gemma, T5's
-// form.
+// The tokenizer of a SentencePiece model (tokenizer.model), as Llama 1 and 2, Mistral, Gemma and T5
+// have it.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,10 @@ class SentencePieceProcessor;
 
 namespace reprise::tokenizer {
 
-// Encoding is the library's; decoding is ours, so that it can stream, and equals the library's
-// (a test compares them). With skip_special off, control pieces such as </s> show as their text.
-// "</s>" written in a text is text. BOS is added as Hugging Face's Llama does (if the model has
-// one, EOS is not), unless tokenizer_config.json has add_bos_token or add_eos_token. Llama-like
-// models keep runs of spaces, see SentencePieceModel::drops_spaces_by_default.
+// Encodes with the library and decodes with our own streaming decoder; a test shows that both
+// decode alike. If skip_special is off, control pieces such as </s> decode to their text; "</s>"
+// written in a text is plain text. As in Hugging Face's Llama, BOS is added if the model has one,
+// and EOS is not; add_bos_token and add_eos_token of tokenizer_config.json override this.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   SentencePieceTokenizer(const std::string& bytes, const std::string& source,
@@ -38,7 +37,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string source_;
   SentencePieceModel model_;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
-  std::optional<int32_t> first_id_, last_id_;  // put around a text
+  std::optional<int32_t> first_id_, last_id_;  // special tokens put around a text
 };
 
 }  // namespace reprise::tokenizer

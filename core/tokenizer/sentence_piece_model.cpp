@@ -1,4 +1,4 @@
-// A reader of the protocol-buffer wire format and the checks on what it finds.
+// Reads the protocol-buffer wire format and checks the values.
 #include "core/tokenizer/sentence_piece_model.h"
 
 #include <bit>
@@ -12,9 +12,9 @@ namespace reprise::tokenizer {
 namespace {
 
 constexpr size_t kMaxPieces = size_t{1} << 22;
-constexpr size_t kMaxReplacementBytes = 256;  // Unicode's longest has 33
+constexpr size_t kMaxReplacementBytes = 256;  // the longest replacement in Unicode has 33
 
-// Protocol buffers' wire format: a message is a row of (field number, wire type, value).
+// A protocol-buffer message in wire format: a sequence of (field number, wire type, value).
 class Wire {
  public:
   Wire(std::string_view bytes, const std::string& source) : bytes_(bytes), source_(source) {}
@@ -153,9 +153,9 @@ void check_pieces(const SentencePieceModel& model, const std::string& source) {
       raise("{} has no byte piece <0x{:02X}>", source, byte);
 }
 
-// Four bytes with the trie's size; the trie, a double array of 32-bit units; strings that end in
-// zero. A unit (bit 31 clear) leads from node i over byte b to unit i ^ offset ^ b; with bit 8 set,
-// unit i ^ offset is a value: where in the strings the replacement starts.
+// A map is four bytes with the trie's size, the trie (a double array of 32-bit units) and strings
+// that end in zero. A unit with bit 31 clear leads from node i over byte b to unit i ^ offset ^ b.
+// If bit 8 is set, unit i ^ offset is a value: the replacement's position in the strings.
 void check_character_map(const std::string& map, const std::string& source) {
   if (map.empty()) return;
   const auto fail = [&](const char* what) {
@@ -175,7 +175,7 @@ void check_character_map(const std::string& map, const std::string& source) {
   if (strings.back() != '\0') fail("unfinished string");
   for (size_t i = 0; i < units; ++i) {
     const uint32_t unit = unit_at(4 + 4 * i);
-    if (unit >> 31 != 0) continue;  // a value: nothing leads on from it
+    if (unit >> 31 != 0) continue;  // a value, which leads to no further node
     const size_t base = i ^ (size_t{unit >> 10} << ((unit & 0x200u) >> 6));
     if ((base | 0xff) >= units) fail("a node outside the trie");
     if ((unit >> 8 & 1u) == 0) continue;

@@ -1,5 +1,5 @@
-// Reads and checks a SentencePiece model file before the library sees it, which trusts what it
-// loads.
+// Reads and checks a SentencePiece model file before the library loads it, since the library does
+// not check it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace reprise::tokenizer {
 
-// What the file says, as far as decoding and checking need it. Numbers are those of the format's
+// The parts of the file that decoding and checking need. The numbers are those of the format's
 // sentencepiece_model.proto.
 struct SentencePieceModel {
   enum PieceType : int64_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
@@ -28,18 +28,18 @@ struct SentencePieceModel {
   std::string normalizer_name;
   bool adds_dummy_prefix = true, removes_extra_spaces = true;
 
-  // A Llama-like model (BPE, bytes, identity rules) that would still drop extra spaces: the
-  // trainer's default, and not what Llama's runtimes do (llama2.c, llama.cpp, the tokenizer.json
-  // made from it).
+  // True for a Llama-like model (BPE, bytes, identity rules) that only by the trainer's default
+  // removes extra spaces. Such a model is loaded so that it keeps them, as llama2.c, llama.cpp and
+  // the tokenizer.json made from it do.
   [[nodiscard]] bool drops_spaces_by_default() const {
     return model_type == 2 && has_byte_fallback && normalizer_name == "identity" &&
            removes_extra_spaces;
   }
 };
 
-// Throws Error naming `source` for bytes that are not such a model, or one that the library would
-// crash on: bad wire format, unknown types, pieces that are empty, double or not UTF-8, scores that
-// are not finite, missing byte pieces, a character map that points outside itself.
+// Throws Error naming `source` if the bytes are no such model, or if the library would crash on it:
+// bad wire format, unknown types, pieces that are empty, duplicate or not UTF-8, scores that are
+// not finite, missing byte pieces, or a character map that points outside itself.
 SentencePieceModel parse_sentence_piece(std::string_view bytes, const std::string& source);
 
 }  // namespace reprise::tokenizer

@@ -29,7 +29,7 @@ std::string StopText::flush() {
   return std::exchange(pending_, "");
 }
 
-// The longest end of what is pending that a stop text begins with.
+// Returns the length of the longest end of the pending text with which a stop text begins.
 size_t StopText::held_back() const {
   size_t most = 0;
   for (const std::string& stop : stops_)

@@ -1,4 +1,4 @@
-// Texts that end a generation, found in text that comes in pieces.
+// Finds the texts that end a generation in text that arrives in pieces.
 #pragma once
 
 #include <string>
@@ -7,25 +7,26 @@
 
 namespace reprise::tokenizer {
 
-// What is shown does not depend on how the text was cut: the stop text that is whole first counts,
-// of several that are whole with the same byte the longest, and nothing of it is shown.
+// The shown text does not depend on how the text was cut. The stop text that is complete first ends
+// it; if several are complete at the same byte, the longest does. No part of it is shown.
 class StopText {
  public:
-  // None empty.
+  // No stop text may be empty.
   explicit StopText(std::vector<std::string> stops);
 
-  // The text that can be shown now: no stop text can begin in it any more. "" once one was found.
+  // Returns the text that can be shown now because no stop text can begin in it. Returns "" after a
+  // stop text was found.
   std::string push(std::string_view text);
-  // The rest, where the text ends without one.
+  // Returns the rest of the text if it ends without a stop text.
   std::string flush();
-  // The stop text that was found; "": none yet.
+  // The stop text that was found; "" if none has been yet.
   [[nodiscard]] const std::string& found() const { return found_; }
 
  private:
   [[nodiscard]] size_t held_back() const;
 
   std::vector<std::string> stops_;
-  std::string pending_;  // that may be the beginning of a stop text
+  std::string pending_;  // may be the beginning of a stop text
   std::string found_;
 };
 

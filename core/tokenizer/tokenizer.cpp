@@ -1,4 +1,4 @@
-// Finds out what kind of tokenizer a path holds and loads it.
+// Finds out which kind of tokenizer a path holds, and loads it.
 #include "core/tokenizer/tokenizer.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMaxFileBytes = size_t{256} << 20;
 
-// The first line of a rank file: base64, one space, a number.
+// True if the first line is that of a rank file: base64, one space, a number.
 bool is_rank_file(std::string_view bytes) {
   const std::string_view line = bytes.substr(0, bytes.find('\n'));
   const size_t space = line.find(' ');
@@ -31,7 +31,8 @@ bool is_rank_file(std::string_view bytes) {
          all(line.substr(space + 1), [](int c) { return std::isdigit(c) != 0 || c == '\r'; });
 }
 
-// A unigram model's tokenizer.json, with the SentencePiece model that it was made from beside it.
+// True for a unigram model's tokenizer.json if the SentencePiece model it was made from lies beside
+// it.
 bool is_of_sentence_piece(const Json& json, const std::filesystem::path& spm) {
   std::error_code error;
   return json.is_object() && json.contains("model") && json["model"].is_object() &&
@@ -54,7 +55,7 @@ std::unique_ptr<Tokenizer> load_file(const std::filesystem::path& path) {
         "{} is a list of tiktoken ranks (Llama 3's original release), which does not say how text "
         "is cut; use the tokenizer.json of the same checkpoint",
         path.string());
-  // DeBERTa's second and third version, whose tokens stand around a text as BERT's do.
+  // DeBERTa's second and third version put BERT's special tokens around a text.
   if (path.filename() == "spm.model") config.surrounding = {"[CLS]", "[SEP]"};
   return std::make_unique<tokenizer::SentencePieceTokenizer>(bytes, path.string(), config);
 }

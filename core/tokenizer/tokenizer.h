@@ -13,9 +13,9 @@
 namespace reprise {
 
 struct EncodeOptions {
-  // Put what the file's post-processor (or, for tokenizer.model, the Llama convention) puts around
-  // a text: <s>, [CLS] .. [SEP]. Special tokens written in the text are found either way by a
-  // tokenizer.json, and never by a tokenizer.model.
+  // Adds what the file's post-processor (for tokenizer.model, the Llama convention) puts around a
+  // text: <s>, [CLS] .. [SEP]. This option does not change how special tokens written in the text
+  // are read: a tokenizer.json recognizes them, a tokenizer.model does not.
   bool add_special = true;
 };
 
@@ -23,8 +23,8 @@ struct DecodeOptions {
   bool skip_special = true;  // leave special tokens such as </s> out of the text
 };
 
-// Decodes ids as they are generated. Each push returns the text that no later id can change: whole
-// UTF-8 characters, all of which together are decode() of the list.
+// Decodes ids as they are generated. Each push returns the text that no later id can change, in
+// whole UTF-8 characters. All parts together equal decode() of the list.
 class StreamDecoder {
  public:
   virtual ~StreamDecoder() = default;
@@ -38,34 +38,35 @@ class StreamDecoder {
     flush(out);
     return out;
   }
-  // The same, appended to `out`.
+  // As above, but appends to `out`.
   virtual void push(int32_t id, std::string& out) = 0;
-  // Ends the text; bytes of an unfinished character become U+FFFD. Nothing may be pushed after it.
+  // Ends the text. Bytes of an unfinished character become U+FFFD. Nothing may be pushed
+  // afterwards.
   virtual void flush(std::string& out) = 0;
 };
 
-// Thread-safe: encode, decode and streams may run side by side.
+// Thread-safe: several threads may encode, decode and stream at once.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Throws Error with the byte offset if `text` is not valid UTF-8: replacing the bytes silently
-  // would measure another prompt than the user's.
+  // Throws Error with the byte offset if `text` is not valid UTF-8. Replacing the bytes silently
+  // would measure a prompt other than the user's.
   [[nodiscard]] virtual std::vector<int32_t> encode(std::string_view text,
                                                     EncodeOptions options = {}) const = 0;
-  // An id that no token has decodes to nothing: models have padded output layers.
+  // An id without a token decodes to nothing, since models may have padded output layers.
   [[nodiscard]] std::string decode(std::span<const int32_t> ids, DecodeOptions options = {}) const;
-  // Must not outlive the tokenizer.
+  // The stream must not outlive the tokenizer.
   [[nodiscard]] virtual std::unique_ptr<StreamDecoder> stream(DecodeOptions options = {}) const = 0;
 
-  // The token as the vocabulary writes it ("\u0120the", "\u2581the"); "" where there is none.
+  // The token as the vocabulary writes it ("\u0120the", "\u2581the"); "" for an unknown id.
   [[nodiscard]] virtual std::string token_text(int32_t id) const = 0;
   [[nodiscard]] virtual std::optional<int32_t> token_id(std::string_view text) const = 0;
   // All ids are in [0, vocab_size()).
   [[nodiscard]] virtual int32_t vocab_size() const = 0;
   [[nodiscard]] std::optional<int32_t> bos_id() const { return bos_id_; }
   [[nodiscard]] std::optional<int32_t> eos_id() const { return eos_id_; }
-  // What a user should know about how the file was read, one sentence each; usually none.
+  // Remarks for the user on how the file was read, one sentence each; usually none.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  protected:
@@ -74,10 +75,10 @@ class Tokenizer {
   std::vector<std::string> notes_;
 };
 
-// `path` is a checkpoint's folder (tokenizer.json if it is there, else tokenizer.model, spm.model
-// of DeBERTa, or what older_files.h reads) or one such file. A tokenizer_config.json beside the
-// file tells the bos and eos tokens, and for the Llama family add_bos_token and add_eos_token.
-// Throws Error naming file, key and what is not supported.
+// `path` is one tokenizer file or a checkpoint's folder. In a folder tokenizer.json comes first,
+// then tokenizer.model, DeBERTa's spm.model, and the files of older_files.h. A
+// tokenizer_config.json beside the file names the bos and eos tokens and, for the Llama family,
+// add_bos_token and add_eos_token. Throws Error naming the file, the key and what is not supported.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// Reads the few keys of tokenizer_config.json that matter here.
+// Reads the few keys of tokenizer_config.json that are used here.
 #include "core/tokenizer/tokenizer_config.h"
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMostTemplateBytes = size_t{1} << 20;
 
-// "<s>" or {"content": "<s>", ...}.
+// Reads "<s>" or {"content": "<s>", ...}.
 std::optional<std::string> read_token(JsonObject& object, const std::string& key) {
   if (!object.has(key)) return std::nullopt;
   if (object.at(key).is_object()) return object.object(key).string("content");
@@ -22,7 +22,7 @@ std::optional<bool> read_flag(JsonObject& object, const std::string& key) {
   return object.boolean(key, false);
 }
 
-// A text, or a list of them with names.
+// Reads a template, or the one named "default" in a list of named templates.
 std::optional<std::string> read_chat_template(JsonObject& object) {
   const std::string key = "chat_template";
   if (!object.has(key)) return std::nullopt;

@@ -1,5 +1,5 @@
-// What tokenizer_config.json says beside a tokenizer: its bos and eos tokens, whether to add
-// them, and how it writes conversations.
+// The settings of tokenizer_config.json: bos and eos tokens, whether to add them, and the chat
+// template.
 #pragma once
 
 #include <filesystem>
@@ -14,13 +14,15 @@ struct TokenizerConfig {
   std::string tokenizer_class;
   std::optional<std::string> bos_token, eos_token;
   std::optional<bool> add_bos_token, add_eos_token;
-  // Tokens of a SentencePiece model that open and close each text; not in the file.
+  // Tokens that open and close each text of a SentencePiece model. Set by the loader, not by the
+  // file.
   std::optional<std::pair<std::string, std::string>> surrounding;
-  // Jinja: of chat_template.jinja beside it where there is one; of several, the one named default.
+  // A Jinja template: from chat_template.jinja if that file exists, else from
+  // tokenizer_config.json. If there are several, the one named "default".
   std::optional<std::string> chat_template;
 
-  // transformers' Llama, CodeLlama and Gemma classes follow the two flags whatever the
-  // post-processor.
+  // transformers' Llama, CodeLlama and Gemma classes obey the two add flags whatever the
+  // post-processor says.
   [[nodiscard]] bool is_llama_family() const {
     return tokenizer_class.starts_with("LlamaTokenizer") ||
            tokenizer_class.starts_with("CodeLlamaTokenizer") ||
@@ -28,8 +30,8 @@ struct TokenizerConfig {
   }
 };
 
-// Reads tokenizer_config.json in `folder`; what neither it nor chat_template.jinja says is not set.
-// Other keys are for other programs and not looked at.
+// Reads tokenizer_config.json and chat_template.jinja in `folder`. Settings that neither file has
+// stay unset; other keys are ignored.
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
 
 }  // namespace reprise::tokenizer

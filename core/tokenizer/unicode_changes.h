@@ -1,5 +1,4 @@
-// Characters whose kind has changed since the Unicode versions that the tokenizers' own tables
-// follow.
+// Characters whose class has changed since the Unicode versions that the tokenizers use.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +6,9 @@
 
 namespace reprise::tokenizer {
 
-// The library that tokenizer.json files come from classifies characters by Unicode 8 (punctuation,
-// nonspacing marks, other) and Unicode 9 (all marks). A vocabulary was trained on that cut, so it
-// is kept: in these ranges the answer is the opposite of today's.
+// Hugging Face's library classifies characters by Unicode 8 (punctuation, nonspacing marks, other)
+// and Unicode 9 (all marks). Vocabularies were trained with these classes, so they are kept: in the
+// ranges below the answer is the opposite of today's.
 struct CodeRange {
   char32_t first, last;
 };

@@ -1,4 +1,4 @@
-// UTF-8 as a state machine that knows the ill-formed sequences.
+// A state machine that recognizes the ill-formed sequences of UTF-8.
 #include "core/tokenizer/utf8.h"
 
 #include "core/base/error.h"
@@ -47,7 +47,7 @@ void append_utf8(std::string& out, char32_t code) {
   }
 }
 
-// kBrokenAgain: the held bytes are ill-formed and `byte` has not been looked at yet.
+// kBrokenAgain: the held bytes are ill-formed, and `byte` has not been examined yet.
 LossyUtf8::Step LossyUtf8::step(unsigned char byte) {
   if (wanted_ == 0) {
     held_ = 0;
@@ -55,7 +55,7 @@ LossyUtf8::Step LossyUtf8::step(unsigned char byte) {
     if (byte < 0x80) return Step::kWhole;
     if (byte < 0xC2 || byte > 0xF4) return Step::kBroken;
     wanted_ = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
-    // No overlong forms, no surrogates, nothing above U+10FFFF.
+    // Excludes overlong forms, surrogates, and code points above U+10FFFF.
     low_ = byte == 0xE0 ? 0xA0 : byte == 0xF0 ? 0x90 : 0x80;
     high_ = byte == 0xED ? 0x9F : byte == 0xF4 ? 0x8F : 0xBF;
     return Step::kMore;
@@ -97,7 +97,7 @@ void require_utf8(std::string_view text, std::string_view what) {
   const auto fail = [&](size_t offset) {
     raise("{} is not valid UTF-8 at byte {}; convert it to UTF-8 first", what, offset);
   };
-  size_t start = 0;  // of the character in hand
+  size_t start = 0;  // start of the current character
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (decoder.wanted_ == 0) {

@@ -1,4 +1,4 @@
-// UTF-8: checking text where it enters, walking its characters, and decoding bytes that may be cut
+// UTF-8: checks text at the boundary, walks its characters, and decodes bytes that may be cut
 // anywhere.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace reprise::tokenizer {
 
 inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// One character and the bytes it takes.
+// One character and the number of its bytes.
 struct Utf8Char {
   char32_t code = 0;
   size_t bytes = 1;
@@ -25,11 +25,12 @@ Utf8Char utf8_before(std::string_view text, size_t end);
 size_t utf8_length(std::string_view text);
 void append_utf8(std::string& out, char32_t code);
 
-// Throws Error with the byte offset of the first ill-formed sequence. `what` names the text.
+// Throws Error with the byte offset of the first ill-formed sequence. `what` names the text in the
+// error.
 void require_utf8(std::string_view text, std::string_view what);
 
-// Bytes to text: each maximal ill-formed subsequence becomes one U+FFFD (the Unicode standard's
-// recommendation, §3.9). Characters cut between two pushes are kept until they are whole.
+// Turns bytes into text. Each maximal ill-formed subsequence becomes one U+FFFD (the Unicode
+// standard, §3.9). A character that is cut between two pushes is kept until it is complete.
 class LossyUtf8 {
  public:
   void push(std::string_view bytes, std::string& out);

@@ -1,4 +1,4 @@
-// A model's tokens: text to id and back.
+// The tokens of a model: from text to id and back.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace reprise::tokenizer {
 
 class Vocabulary {
  public:
-  // From {"token": id, ...}. Throws Error for ids that are negative, used twice or absurdly large.
+  // Reads {"token": id, ...}. Throws Error for ids that are negative, duplicate, or 2^22 and above.
   explicit Vocabulary(const JsonPlace& place);
   Vocabulary(Vocabulary&&) = default;
-  Vocabulary(const Vocabulary&) = delete;  // ids_ looks into tokens_
+  Vocabulary(const Vocabulary&) = delete;  // the keys of ids_ point into tokens_
 
   [[nodiscard]] std::optional<int32_t> find(std::string_view token) const {
     const auto found = ids_.find(token);
     return found == ids_.end() ? std::nullopt : std::optional<int32_t>(found->second);
   }
-  // "" where no token has this id.
+  // Returns "" if no token has this id.
   [[nodiscard]] const std::string& text(int32_t id) const;
   [[nodiscard]] bool has(int32_t id) const;
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(ids_.size()); }
@@ -31,7 +31,7 @@ class Vocabulary {
   [[nodiscard]] size_t longest_bytes() const { return longest_bytes_; }
 
  private:
-  std::vector<std::string> tokens_;  // by id
+  std::vector<std::string> tokens_;  // indexed by id
   std::vector<bool> is_used_;
   std::unordered_map<std::string_view, int32_t> ids_;
   size_t longest_bytes_ = 0;

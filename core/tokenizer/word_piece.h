@@ -1,12 +1,12 @@
-// WordPiece, BERT's model: the longest token that starts the word, then the longest that continues
-// it.
+// WordPiece, BERT's model: it takes the longest token that starts the word, then the longest that
+// continues it.
 #pragma once
 
 #include "core/tokenizer/model.h"
 
 namespace reprise::tokenizer {
 
-// A word that cannot be covered, or has more than max_input_chars_per_word characters, is one
+// A word that no tokens cover, or with more than max_input_chars_per_word characters, becomes one
 // unknown token.
 class WordPiece final : public Model {
  public:

@@ -13,7 +13,7 @@ namespace {
 
 std::string shown(const Json& given) { return given.dump().substr(0, 100); }
 
-// A number without fraction: JSON writers of other languages print whole numbers as 1e9 or 32.0.
+// True for a number without fraction. Other languages' JSON writers print integers as 1e9 or 32.0.
 bool is_whole(const Json& given) {
   if (given.is_number_integer()) return true;
   return given.is_number_float() && std::trunc(given.get<double>()) == given.get<double>();
@@ -21,7 +21,7 @@ bool is_whole(const Json& given) {
 
 AxisValue read_integer(const Integers& range, const Json& given, const std::string& where) {
   if (!is_whole(given)) raise("{} must be a whole number, found {}", where, shown(given));
-  // In double precision first: every range ends far below what an int64_t holds.
+  // Compared as doubles first: every range ends far below the limit of an int64_t.
   const auto rounded = given.get<double>();
   if (rounded < static_cast<double>(range.low) || rounded > static_cast<double>(range.high))
     raise("{} is {}, it must be from {} to {}", where, shown(given), range.low, range.high);

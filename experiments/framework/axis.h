@@ -1,4 +1,4 @@
-// What an experiment sweeps: axes, and their values, each an integer, a real or a word.
+// The axes of an experiment and their values, each an integer, a real number or a word.
 #pragma once
 
 #include <concepts>
@@ -11,27 +11,27 @@
 
 namespace reprise::experiments {
 
-// A rate and a count are different values even where they are the same number: 4.0 is not 4.
+// The value of an axis. Integers and reals differ even if they are the same number: 4.0 is not 4.
 class AxisValue {
  public:
   AxisValue() : value_(int64_t{0}) {}
   // NOLINTBEGIN(google-explicit-constructor): a value is written as what it is
   template <std::integral T>
   requires(!std::same_as<T, bool>) AxisValue(T value) : value_(static_cast<int64_t>(value)) {}
-  // Finite (CHECK). -0.0 becomes 0.0, so that equal values have equal ids.
+  // The value must be finite (CHECK). -0.0 becomes 0.0, so that equal values have equal ids.
   AxisValue(double value);
   AxisValue(std::string word) : value_(std::move(word)) {}
   AxisValue(const char* word) : value_(std::string(word)) {}
   // NOLINTEND(google-explicit-constructor)
 
-  // Of the type that the value has (CHECK).
+  // The value must have this type (CHECK).
   [[nodiscard]] int64_t integer() const;
   [[nodiscard]] double real() const;
   [[nodiscard]] const std::string& word() const;
-  // Whether "more" and "less" mean something between values of the axis.
+  // True if values of the axis can be ordered.
   [[nodiscard]] bool is_number() const { return !std::holds_alternative<std::string>(value_); }
 
-  // As it stands in experiment files, records and hashes: 8, 0.5, "poisson".
+  // The value as in experiment files, records and hashes: 8, 0.5, "poisson".
   [[nodiscard]] Json json() const;
   [[nodiscard]] std::string text() const;  // without quotes
   bool operator==(const AxisValue&) const = default;
@@ -40,7 +40,7 @@ class AxisValue {
   std::variant<int64_t, double, std::string> value_;
 };
 
-// What an axis accepts; both ends included.
+// The values that an axis accepts; ranges include both ends.
 struct Integers {
   int64_t low = 0, high = 0;
 };
@@ -50,27 +50,28 @@ struct Reals {
 struct Words {
   std::vector<std::string> names;
 };
-// Of any text, such as a column's heading.
+// Accepts any text, e.g. a column's heading.
 struct AnyText {
   size_t most_bytes = 1000;
 };
 
-// What an experiment file may set or sweep.
+// A setting that an experiment file may fix or sweep.
 struct Axis {
   std::string name;
-  AxisValue fallback;  // where the file says nothing
+  // The value if the file does not set the axis.
+  AxisValue fallback;
   std::variant<Integers, Reals, Words, AnyText> accepted;
   std::string unit;
   std::string help;
-  // It came when there were records already: at its fallback points are not named after it, so that
-  // their ids stay what they are.
+  // True if records are older than the axis. Points at its fallback then omit it from their ids, so
+  // that these stay the same.
   bool came_later = false;
 
-  // The value that `given` stands for. A whole number serves as a real, and a real without fraction
-  // as an integer. Throws Error beginning with `where`, with what was found and what is accepted:
-  // the range, or the words and the nearest of them.
+  // Converts `given`. An integer is accepted as a real, and a real without fraction as an integer.
+  // Throws Error beginning with `where`, with the value found and those accepted: the range, or the
+  // words and the nearest one.
   [[nodiscard]] AxisValue read(const Json& given, const std::string& where) const;
-  // "1 to 4096", "poisson, constant".
+  // For messages: "1 to 4096", "poisson, constant".
   [[nodiscard]] std::string accepted_text() const;
   [[nodiscard]] bool takes_numbers() const {
     return std::holds_alternative<Integers>(accepted) || std::holds_alternative<Reals>(accepted);

@@ -7,8 +7,8 @@
 namespace reprise::experiments {
 
 void check_groups(const std::vector<Group>& groups, Kind& kind) {
-  std::vector<std::string> problems;                          // in the order they were found
-  std::map<std::string, std::vector<const Group*>> troubled;  // by problem
+  std::vector<std::string> problems;                          // in the order of discovery
+  std::map<std::string, std::vector<const Group*>> troubled;  // groups by problem
   for (const Group& group : groups) {
     Problems of_group;
     of_group.collect([&] { kind.check(group); });

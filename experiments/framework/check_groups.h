@@ -1,4 +1,4 @@
-// What is wrong with any point of an experiment, before the first is measured.
+// Finds everything that is wrong with an experiment's points before the first is measured.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace reprise::experiments {
 
-// Asks the kind about every group. Throws Error with all problems there are, each once, with the
-// first group that has it and how many others do.
+// Asks the kind about every group. Throws Error with all problems, each once, with the first group
+// that has it and the number of others.
 void check_groups(const std::vector<Group>& groups, Kind& kind);
 
 }  // namespace reprise::experiments

@@ -17,10 +17,10 @@
 namespace reprise::experiments {
 namespace {
 
-constexpr size_t kMostEntries = 1000;  // of one list
+constexpr size_t kMostEntries = 1000;  // entries of one list
 constexpr size_t kMostBytes = size_t{4} << 20;
 
-// The entry of that name, or an Error with the nearest.
+// Returns the entry of that name. Throws Error with the nearest if there is none.
 template <typename T>
 const T& find_named(const std::vector<T>& things, const std::string& what, const std::string& name,
                     const std::string& where) {
@@ -35,7 +35,7 @@ void require_name(const std::vector<std::string>& names, const std::string& what
     raise("{}: {}", where, unknown_name(what, name, names));
 }
 
-// A list with at least one entry.
+// Returns a list with at least one entry.
 const Json& list_at(JsonObject& object, const std::string& key) {
   const Json& list = object.at(key);
   if (!list.is_array()) raise("{} must be a list", object.where(key));
@@ -45,7 +45,7 @@ const Json& list_at(JsonObject& object, const std::string& key) {
   return list;
 }
 
-// An entry that is a name, or an object with that name and more.
+// Reads an entry that is a name, or an object with that name and other keys.
 JsonObject entry_object(const Json& entry, Json& storage, const char* name_key,
                         const std::string& source, const std::string& path) {
   if (entry.is_string()) {
@@ -70,13 +70,13 @@ class Parser {
 
   Experiment parse(const std::string& scale) {
     experiment_.scale = scale;
-    // First, so that a misspelt key is called unknown and not another one missing.
+    // Checked first, so that a misspelt key is reported as unknown, not as missing.
     file_.allow({"name",     "paper",      "figure", "title",         "note",
                  "kind",     "models",     "dtypes", "kv_dtype",      "methods",
                  "workload", "settings",   "sweep",  "metrics",       "repetitions",
                  "warmup",   "interleave", "seeds",  "paper_numbers", "plot"});
     file_.reject_unknown();
-    read_caption();  // the kind among it, without which nothing else can be judged
+    read_caption();  // also the kind, which all later checks need
     Problems problems;
     for (const auto read :
          {&Parser::read_models, &Parser::read_dtypes, &Parser::read_methods, &Parser::read_workload,
@@ -113,7 +113,7 @@ class Parser {
                                      [](const std::string&) { return std::string(); });
   }
 
-  // A name, or a list of them where several were published.
+  // Reads a name, or a list of names.
   void read_paper_numbers() {
     if (!file_.has("paper_numbers")) return;
     const Json& given = file_.at("paper_numbers");
@@ -156,7 +156,7 @@ class Parser {
     }
   }
 
-  // A key that would be read and then change nothing.
+  // Refuses a key that would be read but have no effect.
   void refuse_for_kind(const char* key) {
     if (file_.has(key))
       raise("{}: kind \"{}\" runs no model; leave this key out", file_.where(key),
@@ -199,7 +199,7 @@ class Parser {
     }
   }
 
-  // A method that other kinds have for their own.
+  // Refuses a method that only other kinds have.
   void refuse_others_method(const std::string& name, const std::string& where) const {
     std::vector<std::string> owners;
     for (const KindInfo& other : vocabulary_.kinds)
@@ -216,7 +216,7 @@ class Parser {
     require_name(known, "method", name, where);
   }
 
-  // Options of a method are checked here, so that none is found wrong after hours of measuring.
+  // Checks method options here, so that no error appears after hours of measuring.
   void read_options(JsonObject& entry, MethodChoice& choice) const {
     const JsonObject given =
         entry.has("options") ? entry.object("options") : JsonObject(choice.options, source_);
@@ -261,7 +261,7 @@ class Parser {
     const bool has_own = !experiment_.kind.own_workloads.empty();
     Json storage = "random_tokens";
     Json object;
-    // Without its own there is nothing that such a kind could run.
+    // A kind with workloads of its own must be given one.
     if (has_own || file_.has("workload")) storage = file_.at("workload");
     JsonObject entry = entry_object(storage, object, "name", source_, "workload");
     const auto& info = find_named(has_own ? experiment_.kind.own_workloads : vocabulary_.workloads,
@@ -301,7 +301,7 @@ class Parser {
     sweep.reject_unknown();
   }
 
-  // A metric of the kind, or a percentile of one that has them.
+  // Requires a metric of the kind, or a percentile of one that has percentiles.
   void require_shown_metric(const std::string& name, const std::string& where) const {
     const results::MetricName wanted = results::split_metric_name(name);
     const MetricInfo& metric = find_named(experiment_.kind.metrics, "metric", wanted.metric, where);
@@ -364,7 +364,7 @@ class Parser {
     return name;
   }
 
-  // The keys of a plot that one family alone has.
+  // Reads the keys that only one family of plots has.
   void read_family_keys(JsonObject& plot, PlotSpec& spec) const {
     if (spec.family == "stack") {
       std::set<std::string> seen;
@@ -439,7 +439,7 @@ class Parser {
   Experiment experiment_;
 };
 
-// All values that an experiment gives a setting.
+// Returns all values that an experiment gives a setting.
 std::vector<Json> values_planned(const Experiment& experiment, const std::string& setting) {
   std::vector<Json> values;
   for (size_t a = 0; a < experiment.kind.axes.size(); ++a)

@@ -1,5 +1,9 @@
-// An experiment file: what is measured, read strictly, so that a misspelt key is never measured as
-// its default.
+// Experiment files, read strictly so that a misspelt key is never measured as its default.
+//
+// Keys: name, title, kind and methods are required, and models if the kind takes any. Optional are
+// paper, figure, note, dtypes, kv_dtype, workload, settings (one value per axis), sweep (a list per
+// axis), metrics, repetitions, warmup, interleave ("points" or "methods"), seeds, paper_numbers,
+// plot (one or a list) and scales.
 #pragma once
 
 #include <filesystem>
@@ -13,14 +17,14 @@
 
 namespace reprise::experiments {
 
-// A method that every kind runs.
+// A method that every kind can run.
 struct KnownMethod {
   std::string name;
-  // All of its options where `given` is given. Throws Error naming the option.
+  // Returns all options with those of `given` set. Throws Error naming the option.
   std::function<Json(const JsonObject& given)> resolve_options;
 };
 
-// A model's "weight_format" where none is given: its matrices hold values of the dtype.
+// "weight_format" of a model without one: its matrices hold values of the dtype.
 inline constexpr const char* kPlainWeights = "plain";
 
 // The names an experiment file may use.
@@ -36,49 +40,51 @@ struct PlotSpec {
   std::string x;       // an axis of the kind
   std::string y;       // a metric of the kind, or a percentile of one ("ttft_ms.p99")
   std::string series;  // "method", "model", "dtype", "weight_format", or an axis
-  std::string name;    // of the files; the metric by default
-  std::string title;   // the experiment's by default
+  std::string name;    // name of the files; default: the metric
+  std::string title;   // default: the experiment's title
   bool log_x = false, log_y = false;
-  std::string panels;              // an axis: one panel for each of its values; "": one panel
-  std::string rows;                // map: the axis that runs upwards
-  std::string reference;           // lines: a metric drawn as theory, dashed; "": none
-  std::vector<std::string> stack;  // stack: the metrics that a bar is made of
+  // An axis with one panel per value; "": one panel.
+  std::string panels;
+  std::string rows;                // map: the vertical axis
+  std::string reference;           // lines: a metric drawn dashed as theory; "": none
+  std::vector<std::string> stack;  // stack: the metrics that make up a bar
 };
 
 struct Experiment {
-  std::string name;    // of the results folder: letters, digits, '_', '-'
-  std::string paper;   // "" where it is not from a paper
-  std::string figure;  // as the paper calls it
-  // With placeholders, {batch}, for settings of the points: see results/placeholders.h.
+  std::string name;    // name of the results folder: letters, digits, '_', '-'
+  std::string paper;   // "" if it is not from a paper
+  std::string figure;  // the paper's name for it
+  // May contain placeholders for settings, e.g. {batch}; see results/placeholders.h.
   std::string title;
-  std::string note;  // what a reader must know to read the figure; with placeholders too
+  std::string note;  // what a reader of the figure must know; may contain placeholders
   std::string scale;
   KindInfo kind;
   std::vector<ModelChoice> models;
   std::vector<DType> dtypes;
-  std::string kv_dtype;  // "same" as dtype, or a dtype's name
+  std::string kv_dtype;  // "same" (as dtype) or a dtype's name
   std::vector<MethodChoice> methods;
-  std::vector<MissingMethod> left_out;  // listed, but not measured: see leave_out_missing()
+  // Methods in the file that are not measured; see leave_out_missing().
+  std::vector<MissingMethod> left_out;
   Workload workload;
-  std::vector<std::vector<AxisValue>> axis_values;  // of each axis of the kind, none empty
-  std::vector<std::string> metrics;  // shown in the table, or percentiles; all metrics by default
+  std::vector<std::vector<AxisValue>> axis_values;  // values per axis of the kind, none empty
+  // Columns of the table, metrics or percentiles; default: all metrics.
+  std::vector<std::string> metrics;
   int64_t repetitions = 5, warmup = 1;
   bool interleaves_points =
-      false;  // and not only a point's methods; where the kind can, by default
+      // Measure several points in turn, not only the methods of one point. Default: true if the
+      // kind can.
+      false;
   Seeds seeds;
-  std::vector<std::string> paper_numbers;  // of results/papers/, to stand beside ours
+  std::vector<std::string> paper_numbers;  // files of results/papers/ shown beside our numbers
   std::vector<PlotSpec> plots;
 };
 
-// The title with the settings that the whole experiment has.
+// Fills the settings of the whole experiment into a title or note.
 [[nodiscard]] std::string filled(const std::string& text, const Experiment& experiment);
 
-// Keys of a file: name, title, kind, models (if the kind takes any), methods (these must be there),
-// paper, figure, note, dtypes, kv_dtype, workload, settings (one value for an axis), sweep (a list
-// for an axis), metrics, repetitions, warmup, interleave ("points" or "methods"), seeds,
-// paper_numbers, plot (one or a list), scales. `overrides` are texts of --set. Every scale of the
-// file is checked, not only the one that is asked for. Throws Error naming file and key; several
-// mistakes of one scale are told at once (ProblemsError).
+// Reads an experiment file; the top of this header lists its keys. `overrides` are texts of --set.
+// Every scale of the file is checked, not only `scale`. Throws Error naming file and key; several
+// mistakes of one scale are reported together (ProblemsError).
 Experiment parse_experiment(const Json& file, const std::string& source, const std::string& scale,
                             const std::vector<std::string>& overrides,
                             const Vocabulary& vocabulary);

@@ -28,14 +28,14 @@ Json value_of(const std::string& text, const std::string& assignment) {
   return parse_json(text, "--set \"" + assignment + "\"");
 }
 
-// Keys whose value is a list, whether or not the file has them.
+// True for keys whose value is a list, whether or not the file has them.
 bool is_list_key(const std::vector<std::string>& path) {
   constexpr std::array kLists = {"models", "dtypes", "methods", "metrics"};
   if (path.size() == 1) return std::find(kLists.begin(), kLists.end(), path[0]) != kLists.end();
   return path.size() == 2 && path[0] == "sweep";
 }
 
-// A list as JSON, a single value, or several with commas between them: a,b and 8,16.
+// Reads a JSON list, a single value, or values separated by commas: a,b and 8,16.
 Json list_of(const std::string& text, const std::string& assignment) {
   if (Json::accept(text)) {
     const Json value = parse_json(text, "--set \"" + assignment + "\"");
@@ -54,7 +54,7 @@ Json list_of(const std::string& text, const std::string& assignment) {
   return list;
 }
 
-// Records and hashes hold JSON, which takes nothing else.
+// Records and hashes hold JSON, which must be UTF-8.
 void require_utf8(const std::string& assignment) {
   try {
     (void)Json(assignment).dump();
@@ -63,7 +63,7 @@ void require_utf8(const std::string& assignment) {
   }
 }
 
-// The element of `list` that `name` points to.
+// Returns the element of `list` with the index `name`.
 Json& list_element(Json& list, const std::string& name, const std::string& assignment) {
   size_t index = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);

@@ -1,4 +1,4 @@
-// How one experiment file becomes several: the overrides of a scale, and of --set a.b=c.
+// Overrides by which one experiment file describes several: those of a scale, and --set a.b=c.
 #pragma once
 
 #include <string>
@@ -8,17 +8,16 @@
 
 namespace reprise::experiments {
 
-// "smoke", "desk", "paper".
+// Returns "smoke", "desk", "paper".
 const std::vector<std::string>& scale_names();
 
-// The file without its "scales", with the overrides of `scale` laid over it: objects merge key by
+// Returns the file without "scales" and with the overrides of `scale` applied: objects merge key by
 // key, everything else is replaced. Throws Error for an unknown scale, here or in the file.
 Json with_scale(const Json& file, const std::string& scale, const std::string& source);
 
-// Lays "a.b=value" over `experiment`. The value is JSON where it reads as JSON, else text. For a
-// list it is a list as JSON, or its entries with commas between them, each JSON or text: a single
-// one makes a list of one. A number as a path element is an index into a list. Throws Error for
-// text without '=', an empty path element, an empty entry, or a path through something that is no
+// Applies "a.b=value". The value is JSON if it parses as JSON, else text; for a list, a JSON list
+// or entries separated by commas. A number in the path is an index into a list. Throws Error for
+// text without '=', an empty path element or entry, or a path through something other than an
 // object or list.
 void apply_set(Json& experiment, const std::string& assignment);
 

@@ -14,7 +14,7 @@ namespace {
 
 const Json& requested_of(const Json& record) { return record["settings"]["requested"]; }
 
-// Different values in the order in which they are met.
+// Returns the distinct values in order of occurrence.
 std::vector<Json> values_of(const std::vector<Json>& records, const std::string& setting) {
   std::vector<Json> values;
   for (const Json& record : records)
@@ -24,7 +24,7 @@ std::vector<Json> values_of(const std::vector<Json>& records, const std::string&
   return values;
 }
 
-// The axis that takes the most values, one of numbers before one of words.
+// Returns the axis with the most values, preferring numbers to words.
 const Axis& swept_axis(const Experiment& experiment) {
   size_t best = 0;
   const auto rank = [&](size_t a) {

@@ -1,4 +1,4 @@
-// A manifest for records that have none: what they were measured for, as far as they tell.
+// Makes a manifest for records that have none, as far as the records tell.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,10 @@
 
 namespace reprise::experiments {
 
-// The settings that the records have make the sweep; words, metrics and figures are those of
-// `shipped`, the experiment they name where this program ships it. Without it, one figure: the
-// first metric that they have, of those of their kind, against the axis with the most values. The
-// records are sound and at least one. Throws Error, naming `source`, where they are of several
-// experiments or of a kind nobody knows.
+// The sweep is made of the records' settings. Words, metrics and figures come from `shipped`, the
+// experiment they name if this program ships it; otherwise there is one figure, the kind's first
+// metric in the records against the axis with most values. At least one valid record is needed.
+// Throws Error, naming `source`, for records of several experiments or of an unknown kind.
 [[nodiscard]] Json manifest_of_records(const std::vector<Json>& records, const std::string& source,
                                        const std::optional<Experiment>& shipped,
                                        const Vocabulary& vocabulary);

@@ -18,8 +18,8 @@
 namespace reprise::experiments {
 namespace {
 
-// Limits measured by the run that made the folder serve its continuation too, unless the folder
-// moved to another machine.
+// The limits measured by the run that made the folder are reused, unless the folder was moved to
+// another machine.
 Json machine_of(const RunOptions& options, const std::filesystem::path& path, const Json& facts,
                 RunObserver& observer) {
   if (std::filesystem::exists(path)) {
@@ -36,7 +36,7 @@ Json machine_of(const RunOptions& options, const std::filesystem::path& path, co
   return machine;
 }
 
-// What tells one machine from another, cheap enough to look up at each start.
+// Facts that distinguish machines and are cheap to read at each start.
 Json facts_of(const RunSettings& settings) {
   const CpuFacts& cpu = cpu_facts();
   return {{"cpu", cpu.model},
@@ -96,7 +96,7 @@ Json with_identity(Json plan, const RunOptions& options) {
   return plan;
 }
 
-// Of the sources, those that the group reads.
+// Returns those of the sources that the group reads.
 Json sources_of_group(const Json& sources, const Group& group) {
   Json own = Json::object();
   const Json models = sources.value("models", Json::object());
@@ -107,7 +107,7 @@ Json sources_of_group(const Json& sources, const Group& group) {
 
 double gib(double bytes) { return bytes / 0x1p30; }
 
-// One run under way.
+// A run in progress.
 class Run {
  public:
   Run(const Experiment& experiment, const RunOptions& options, Kind& kind, RunObserver& observer,
@@ -128,7 +128,8 @@ class Run {
     skip_what_lacks_memory(todo);
     while (!todo.empty() && !is_stopped()) {
       std::vector<size_t> elsewhere = measure_free(todo);
-      // Others have these in flight. They will be there, or free again if their process dies.
+      // Other processes are measuring these. They will finish, or the groups become free if the
+      // process dies.
       if (elsewhere.size() == todo.size()) wait_a_little();
       todo = std::move(elsewhere);
     }
@@ -137,7 +138,7 @@ class Run {
   }
 
  private:
-  // Whether each group fits, by the memory there is before anything is loaded.
+  // Finds the groups that do not fit, from the memory available before anything is loaded.
   std::map<size_t, MemoryLack> find_lacks() {
     check_groups(groups_, kind_);
     const auto available = static_cast<double>(options_.available_bytes());
@@ -196,7 +197,7 @@ class Run {
     observer_.skipped(group, lack);
   }
 
-  // Measures those of the groups that nobody else has now, and returns the rest.
+  // Measures the groups that no other process has claimed, and returns the rest.
   std::vector<size_t> measure_free(const std::vector<size_t>& todo) {
     std::vector<size_t> rest;
     for (size_t i = 0; i < todo.size(); ++i) {
@@ -206,7 +207,7 @@ class Run {
         rest.push_back(g);
         continue;
       }
-      if (is_measured(g)) {  // by another process, as the claim has found
+      if (is_measured(g)) {  // another process measured it before the claim
         store_.release(g);
         continue;
       }
@@ -218,9 +219,9 @@ class Run {
     return rest;
   }
 
-  // Group todo[i], which is claimed, and those after it that are measured with it, repetition by
-  // repetition, and are claimed too: neighbours of the sweep in one dtype, as many as half the
-  // memory holds at once. Ranks, who take groups as they come, take one at a time.
+  // Returns group todo[i], which is claimed, and those after it to measure in turn with it, which
+  // are claimed too: neighbours in the sweep with one dtype, as many as fit into half the memory at
+  // once. Ranks, which claim groups dynamically, take one at a time.
   [[nodiscard]] std::vector<size_t> in_turn_with(const std::vector<size_t>& todo, size_t i) {
     constexpr size_t kMost = 16;
     std::vector<size_t> turns = {todo[i]};
@@ -240,7 +241,7 @@ class Run {
     return turns;
   }
 
-  // False where the groups were given up.
+  // Returns false if the groups were abandoned.
   bool measure(const std::vector<size_t>& turns) {
     const Group& group = groups_[turns.front()];
     if (machine_.is_null())
@@ -294,7 +295,7 @@ class Run {
     observer_.finished(group, records);
   }
 
-  // A group that seemed to fit, and did not.
+  // Skips a group that seemed to fit but did not.
   void skip_refused(size_t g, double refused_bytes, const std::string& what) {
     const double need = kind_.memory_need(groups_[g]).bytes;
     skip(g, {.need_bytes = std::max(need, refused_bytes),
@@ -324,10 +325,10 @@ class Run {
   const std::atomic<bool>& stop_;
   std::vector<Group> groups_;
   Json plan_;
-  std::map<size_t, MemoryLack> lacks_;  // by group
+  std::map<size_t, MemoryLack> lacks_;  // key: group index
   results::RecordStore store_;
   Json machine_;
-  std::vector<Json> skipped_;  // by this process
+  std::vector<Json> skipped_;  // skipped by this process
   RunOutcome outcome_;
   bool gave_up_ = false;
 };

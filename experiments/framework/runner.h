@@ -1,5 +1,5 @@
-// Runs an experiment, or one process's part of it: plans its points, leaves out those a folder
-// holds already, measures the rest, and writes each group before the next begins.
+// Runs an experiment, or one process's part of it: plans its points, skips those that the folder
+// already holds, measures the rest, and writes each group before the next begins.
 #pragma once
 
 #include <atomic>
@@ -18,31 +18,32 @@ namespace reprise::experiments {
 
 struct RunOptions {
   std::filesystem::path out;
-  bool fresh = false;  // set older results aside instead of going on with them
-  bool mix = false;    // go on with results of other code, machines or weights, and mark the rest
+  bool fresh = false;  // set older results aside instead of continuing them
+  // Continue results of other code, machines or weights, and mark them as mixed.
+  bool mix = false;
   RunSettings settings;
-  std::function<Json()> measure_machine;  // facts and limits; asked once for a folder and machine
-  // Fingerprints of what is read, as results::identity_json() takes them.
+  std::function<Json()> measure_machine;  // facts and limits; called once per folder and machine
+  // Fingerprints of the files read, in the form of results::identity_json().
   Json sources = Json::object();
-  Shard shard;  // the part of this process
-  // Memory that the points may take, asked once before the first; 0: nobody knows, try them all.
+  Shard shard;  // this process's part
+  // Returns the memory that points may take; called once before the first. 0: unknown, so all are
+  // tried.
   std::function<int64_t()> available_bytes = reprise::available_bytes;
 };
 
-// Why a group is not measured on this machine, now.
+// Why a group is not measured on this machine now.
 struct MemoryLack {
   double need_bytes = 0, available_bytes = 0;
   std::string of_what;
 
-  [[nodiscard]] std::string text() const;  // "needs 3.10 GiB (...), 2.00 GiB are available"
+  [[nodiscard]] std::string text() const;  // e.g. "needs 3.10 GiB (...), 2.00 GiB are available"
 };
 
-// Told what happens, in the order it happens. Counts are points.
+// Is told the events of a run in order. Counts are points.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  // Of this process's part. `torn_bytes` of an interrupted write were dropped from the records
-  // found.
+  // Counts of this process's part. `torn_bytes` of an interrupted write were dropped.
   virtual void planned(int64_t points, int64_t present, int64_t torn_bytes) = 0;
   virtual void machine_wanted() = 0;
   virtual void started(const Group& group) = 0;
@@ -52,12 +53,13 @@ class RunObserver {
 
 struct RunOutcome {
   std::vector<Json>
-      records;  // of the plan, in its order, those of earlier runs and others included
-  // Points that did not fit into memory, here or where another process ran, and that nobody has
-  // measured: {point, group, label, method, need_bytes, available_bytes, reason}.
+      // Records of the plan in its order, including those of earlier runs and other processes.
+      records;
+  // Points that did not fit into memory, here or in another process, and that nobody has measured:
+  // {point, group, label, method, need_bytes, available_bytes, reason}.
   std::vector<Json> skipped;
-  int64_t points = 0;    // of the whole plan
-  int64_t measured = 0;  // by this run
+  int64_t points = 0;    // points in the whole plan
+  int64_t measured = 0;  // points measured by this run
   bool was_interrupted = false;
 
   [[nodiscard]] bool is_complete() const {
@@ -66,16 +68,14 @@ struct RunOutcome {
 };
 
 // Moves the methods that the kind cannot run in this program to experiment.left_out, so that the
-// rest can be measured without them; the manifest and the records name what is left out. Throws
-// Error, with the remedy, where the first method is missing: speedups are counted against it.
+// rest can be measured; manifest and records name them. Throws Error, with the remedy, if the first
+// method is missing, since speedups refer to it.
 void leave_out_missing(Experiment& experiment, const Kind& kind);
 
-// A group that does not fit into memory is skipped and listed with its need; a later run, on a
-// larger machine or with more memory free, measures it. Of several processes, each returns when its
-// part is done and no other has a group in flight that it might have to take over.
-//
-// Throws Error when a group cannot run on any machine or the folder cannot be used. What was
-// measured before is on disk then, and the same command goes on from there; the message says so.
+// Runs the experiment. A group that does not fit into memory is skipped and listed; a later run may
+// measure it. One of several processes returns when its part is done and no other process holds a
+// group that it might have to take over. Throws Error if a group cannot run on any machine or the
+// folder cannot be used; results so far are on disk, and the same command continues from there.
 RunOutcome run_experiment(const Experiment& experiment, const RunOptions& options, Kind& kind,
                           RunObserver& observer, const std::atomic<bool>& stop);
 

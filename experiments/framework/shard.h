@@ -1,4 +1,4 @@
-// How several processes divide one experiment.
+// Divides one experiment among several processes.
 #pragma once
 
 #include <cstddef>
@@ -8,33 +8,33 @@
 
 namespace reprise::experiments {
 
-// The part of one process. The whole experiment by default.
+// One process's part; by default the whole experiment.
 struct Shard {
-  int64_t index = 0, count = 1;  // index from 0
-  // Groups are taken as they come, by whoever is free; else they are dealt in turn, so that a
-  // process on a machine of its own needs to know of no other.
+  int64_t index = 0, count = 1;  // index counts from 0
+  // True: groups go to whichever process is free. False: they are dealt in turn, so that a process
+  // on another machine needs no contact with the others.
   bool is_dynamic = false;
 
   [[nodiscard]] bool is_whole() const { return count == 1; }
-  // Whether group `number` of the plan is this process's to measure.
+  // True if this process may measure group `number` of the plan.
   [[nodiscard]] bool takes(size_t number) const {
     return is_dynamic || static_cast<int64_t>(number) % count == index;
   }
-  // Of several, one tells the results: each shard those it finds, but of ranks the first alone,
-  // which waits for the others.
+  // True if this process reports the results: every shard reports those it finds; among ranks only
+  // the first does, after waiting for the others.
   [[nodiscard]] bool tells_results() const { return !is_dynamic || index == 0; }
-  // The name of its files in the results folder: "", "2of4", "rank2of4".
+  // Name of its files in the results folder: "", "2of4", "rank2of4".
   [[nodiscard]] std::string writer() const;
-  // For people: "shard 2/4", "rank 1 of 4".
+  // For messages: "shard 2/4", "rank 1 of 4".
   [[nodiscard]] std::string text() const;
 };
 
-// "2/4" is the second of four. Throws Error naming what is accepted.
+// Parses e.g. "2/4", the second of four. Throws Error naming the accepted form.
 Shard parse_shard(const std::string& text);
 
-// The part of a rank that mpirun or srun started, by the variables that Open MPI, MPICH and its
-// kin, and Slurm set; the whole where there is one rank, or none was started. `variable` is
-// std::getenv or, in tests, a made-up environment: null where one is not set.
+// Returns the part of a rank that mpirun or srun started, from the variables of Open MPI, of MPICH
+// and its kin, and of Slurm; the whole experiment if there is one rank or none. `variable` is
+// std::getenv, or a made-up environment in tests; it returns null for unset variables.
 Shard shard_of_rank(const std::function<const char*(const char*)>& variable);
 
 }  // namespace reprise::experiments

@@ -21,8 +21,8 @@ Json json_of(const Workload& workload) {
   return json;
 }
 
-// Those that points are named after. The seeds of arrivals and of the order came later than the
-// first records: at their defaults they are not named, so that their ids stay what they are.
+// The seeds by which points are named. Seeds of arrivals and order are newer than the first
+// records: at their defaults they are left out, so that ids stay the same.
 Json json_of(const Seeds& seeds) {
   Json json = {
       {"prompts", seeds.prompts}, {"weights", seeds.weights}, {"sampling", seeds.sampling}};
@@ -45,7 +45,7 @@ Json json_of(const ModelChoice& model) {
   return json;
 }
 
-// Settings of the group's points, all but the method.
+// Settings of the group's points except the method.
 Json shared_settings(const Group& group, const RunSettings& settings) {
   Json json = {{"dtype", name_of(group.dtype)},
                {"kv_dtype", name_of(group.kv_dtype)},
@@ -64,7 +64,7 @@ Json shared_settings(const Group& group, const RunSettings& settings) {
   return json;
 }
 
-// The model and every axis that takes several values.
+// The model, and every axis with several values.
 std::string label_of(const Group& group, const Experiment& experiment) {
   std::string label = group.model.model + (group.model.model.empty() ? "" : " ");
   label += name_of(group.dtype);
@@ -79,7 +79,7 @@ std::string label_of(const Group& group, const Experiment& experiment) {
 void add_points(Group& group, const Experiment& experiment, const RunSettings& settings) {
   group.methods = experiment.methods;
   Json requested = shared_settings(group, settings);
-  // Where all models are plain, nothing is said of it: older points keep their ids and columns.
+  // If no model has a weight format, it is left out: older points keep their ids and columns.
   if (std::any_of(experiment.models.begin(), experiment.models.end(),
                   [](const ModelChoice& model) { return model.weight_format.has_value(); }))
     requested["weight_format"] = weight_format_name(group.model);
@@ -98,7 +98,7 @@ void add_points(Group& group, const Experiment& experiment, const RunSettings& s
   group.label = label_of(group, experiment);
 }
 
-// Steps `at` to the next combination, the last axis fastest; false after the last.
+// Advances `at` to the next combination, the last axis fastest; false after the last.
 bool advance(std::vector<size_t>& at, const std::vector<std::vector<AxisValue>>& values) {
   for (size_t a = at.size(); a-- > 0;) {
     if (++at[a] < values[a].size()) return true;
@@ -107,7 +107,7 @@ bool advance(std::vector<size_t>& at, const std::vector<std::vector<AxisValue>>&
   return false;
 }
 
-// Of the kind's metrics on request, those that the table or a figure shows, in the kind's order.
+// Those of the kind's metrics on request that the table or a figure shows, in the kind's order.
 std::vector<std::string> asked_for(const Experiment& experiment) {
   std::vector<std::string> shown = experiment.metrics;
   for (const PlotSpec& plot : experiment.plots) {
@@ -176,8 +176,7 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
   }
   Json models = Json::array(), dtypes = Json::array(), methods = Json::array();
   for (const ModelChoice& model : experiment.models)
-    if (!model.model.empty())
-      models.push_back(json_of(model));
+    if (!model.model.empty()) models.push_back(json_of(model));
   for (const DType dtype : experiment.dtypes) dtypes.push_back(name_of(dtype));
   for (const MethodChoice& method : experiment.methods)
     methods.push_back({{"name", method.name}, {"options", method.options}});
@@ -197,7 +196,7 @@ Json manifest(const Experiment& experiment, const RunSettings& settings,
                  {"threads", settings.context.threads},
                  {"isa", name_of(settings.context.isa)},
                  {"device", settings.device == Device::kCpu ? "cpu" : "cuda"}};
-  // A folder whose points lack what is asked for now is not gone on with.
+  // A folder whose points lack a requested metric is not continued.
   if (const auto asked = asked_for(experiment); !asked.empty()) wanted["asked_for"] = asked;
   Json left_out = Json::array();
   for (const MissingMethod& method : experiment.left_out)

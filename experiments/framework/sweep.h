@@ -1,5 +1,5 @@
-// From an experiment to its points: every combination once, in an order that loads each model once,
-// with ids that do not change from run to run.
+// Expands an experiment into its points: every combination once, in an order that loads each model
+// once, with ids that are stable between runs.
 #pragma once
 
 #include <string>
@@ -19,14 +19,14 @@ struct RunSettings {
   Device device = Device::kCpu;
 };
 
-// Models outermost, then dtypes, then the kind's axes in their order; methods are a group's points.
-// Throws Error above kMostPoints.
+// Nests models outermost, then dtypes, then the kind's axes in their order; methods are the points
+// of a group. Throws Error for more than kMostPoints points.
 inline constexpr int64_t kMostPoints = results::kMostPlannedPoints;
 std::vector<Group> expand(const Experiment& experiment, const RunSettings& settings);
 
-// What is measured, as the manifest of a results folder keeps it: {config_hash, settings,
-// experiment, points}. The hash covers the settings, with the metrics on request that are taken:
-// not title, note, the other metrics shown and figures drawn.
+// Returns the manifest of a results folder without the identity (see results/manifest.h). The hash
+// covers the settings and the metrics on request that are measured, but not the title, the note,
+// other metrics shown or the figures.
 Json manifest(const Experiment& experiment, const RunSettings& settings,
               const std::vector<Group>& groups);
 

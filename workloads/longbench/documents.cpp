@@ -9,7 +9,7 @@ namespace {
 
 struct Line {
   size_t begin = 0;
-  std::string_view text;  // with its line break
+  std::string_view text;  // includes its line break
 };
 
 std::vector<Line> lines_of(std::string_view text) {
@@ -26,7 +26,7 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos;
 }
 
-// "Passage 7:", "Passage 7: text", or "Passage 7" alone on its line.
+// True for "Passage 7:", "Passage 7: text", or "Passage 7" alone on its line.
 bool is_heading(std::string_view line, std::string_view label, size_t number) {
   const std::string digits = std::to_string(number);
   if (!line.starts_with(label)) return false;

@@ -15,7 +15,8 @@ bool is_ascii_punctuation(char32_t code) {
          (code >= U'[' && code <= U'`') || (code >= U'{' && code <= U'~');
 }
 
-// The characters of the official list, in ranges. Not in it: U+201A, U+300A and U+3008, U+FF0E.
+// True for the characters of the official list, given as ranges. It lacks U+201A, U+300A, U+3008
+// and U+FF0E.
 bool is_chinese_punctuation(char32_t code) {
   struct CodeRange {
     char32_t first, last;
@@ -29,7 +30,8 @@ bool is_chinese_punctuation(char32_t code) {
   });
 }
 
-// Words a, an and the as spaces. A word ends where \w does: before a combining mark, too.
+// Replaces the words a, an and the by spaces. A word ends where \w does, so also before a combining
+// mark.
 std::u32string without_articles(std::u32string_view text) {
   std::u32string out;
   for (auto begin = text.begin(); begin != text.end();) {
@@ -65,7 +67,7 @@ std::vector<std::string> normalized_zh(std::span<const std::string> words) {
   return kept;
 }
 
-// The longest runs of digits.
+// Returns the longest runs of digits.
 std::vector<std::u32string> numbers_in(std::u32string_view text) {
   std::vector<std::u32string> numbers;
   for (auto begin = text.begin(); begin != text.end();) {
@@ -83,7 +85,7 @@ double share_equal(const std::vector<std::u32string>& numbers, std::u32string_vi
   return static_cast<double>(right) / static_cast<double>(numbers.size());
 }
 
-// The number behind the first `label` of the answer that has one.
+// Returns the number after the first `label` in the answer that is followed by one.
 std::u32string number_behind(std::u32string_view answer, std::u32string_view label) {
   for (size_t at = answer.find(label); at != std::u32string_view::npos;
        at = answer.find(label, at + 1)) {
@@ -125,8 +127,8 @@ double classification(std::string_view prediction, std::string_view answer,
   std::vector<std::string_view> found;
   for (const std::string& name : classes)
     if (prediction.find(name) != std::string_view::npos) found.push_back(name);
-  // The official loop takes elements out of the list that it walks along, which moves the next one
-  // to a place that it has passed.
+  // The official loop removes elements from the list it iterates over, which skips the element
+  // after each.
   for (size_t i = 0; i < found.size(); ++i) {
     const std::string_view name = found[i];
     if (name != answer && answer.find(name) != std::string_view::npos)

@@ -1,5 +1,5 @@
-// The scores of LongBench (Bai et al., 2023), one prediction against one answer, from 0 to 1: the
-// official scorers' values to the last bit, their oddities included. ROUGE-L is in rouge.h.
+// LongBench's scores (Bai et al., 2023) of one prediction against one answer, from 0 to 1. They
+// equal the official scorers' values to the last bit, oddities included. ROUGE-L is in rouge.h.
 #pragma once
 
 #include <span>
@@ -10,37 +10,39 @@
 
 namespace reprise::workloads::longbench {
 
-// F1 over words, counted as often as they occur in both. 0 where none is in common.
+// F1 over words, each counted as often as it occurs in both texts; 0 if they share none.
 double word_f1(std::span<const std::string> prediction, std::span<const std::string> answer);
 
-// F1 over the words between spaces, after lower case, without ASCII punctuation, and without the
-// words a, an and the. Punctuation goes first: "the-end" is the one word "theend".
+// F1 over words between spaces, in lower case, without ASCII punctuation and the articles a, an,
+// the. Punctuation is removed first, so "the-end" is the one word "theend".
 double qa_f1(std::string_view prediction, std::string_view answer);
 
-// The same for texts that are cut into words already (words.h): each word in lower case, without
-// ASCII and Chinese punctuation and spaces; what is then empty is left out. The official list of
-// Chinese punctuation lacks some, such as the opening U+300A of a book's title.
+// qa_f1() for texts that are already cut into words (words.h): lower case, without ASCII and
+// Chinese punctuation and spaces; empty words are dropped. The official list of Chinese punctuation
+// lacks some characters, such as U+300A, which opens a book's title.
 double qa_f1_zh(std::span<const std::string> prediction, std::span<const std::string> answer);
 
-// 1 / (classes that the prediction contains) where the answer is among them, else 0. A class that
-// is part of the answer's own name is not counted, with the official exception: the one listed
-// right behind one that was just struck out is not looked at.
+// Returns 1 / (classes that the prediction contains) if the answer is among them, else 0. A class
+// that is part of the answer's own name does not count. As in the official code, the class listed
+// right after one that was struck out is not checked.
 double classification(std::string_view prediction, std::string_view answer,
                       std::span<const std::string> classes);
 
-// The share of the prediction's numbers that are the one in the answer's first "Paragraph N", or
-// "段落N". Throws Error for an answer without. Numbers are compared as text: "07" is not "7".
+// Returns the share of the prediction's numbers that equal the one in the answer's first "Paragraph
+// N" or "段落N". Numbers are compared as text: "07" is not "7". Throws Error for an answer without
+// one.
 double retrieval(std::string_view prediction, std::string_view answer);
 double retrieval_zh(std::string_view prediction, std::string_view answer);
 
-// The share of the prediction's numbers that are the answer.
+// Returns the share of the prediction's numbers that equal the answer.
 double count(std::string_view prediction, std::string_view answer);
 
-// line_similarity() of the answer and the prediction's first line without a backtick, '#' or "//";
-// leading line breaks are passed over.
+// line_similarity() of the answer and the first line of the prediction that has no backtick, '#' or
+// "//". Leading line breaks are skipped.
 double code_similarity(std::string_view prediction, std::string_view answer, LineMatcher matcher);
 
-// What is scored of a few-shot prediction: the first line after leading line breaks.
+// Returns the first line after leading line breaks, the part of a few-shot prediction that is
+// scored.
 std::string first_line(std::string_view prediction);
 
 }  // namespace reprise::workloads::longbench

@@ -23,14 +23,14 @@ std::string first_characters(const std::string& text, size_t most) {
   return utf8(std::u32string_view(code_points(text)).substr(0, most));
 }
 
-// Of files that have several names, the usual one first.
+// Alternative names of a file, the usual one first.
 using Names = std::initializer_list<const char*>;
 constexpr Names kOfficialPrompts = {"dataset2prompt.json"};
 constexpr Names kOfficialLengths = {"dataset2maxlen.json"};
 constexpr Names kAuthorsPrompts = {"dataset_prompt.json", "config__dataset_prompt.json"};
 constexpr Names kAuthorsLengths = {"dataset_maxlen.json", "config__dataset_maxlen.json"};
 
-// The first of them that is there; "" where none is.
+// Returns the first of the names that exists; "" if none does.
 fs::path found(const fs::path& folder, Names names) {
   std::error_code error;
   for (const char* name : names)
@@ -64,7 +64,7 @@ PromptTemplate authors_template(JsonObject& prompts, const std::string& name) {
   return {.before = std::move(before),
           .behind = std::move(behind),
           .question = FieldText(entry.string("question"), entry.where("question")),
-          .cue = entry.string("answer", ""),  // one set has none
+          .cue = entry.string("answer", ""),  // one set has no cue
           .is_as_coded = true};
 }
 

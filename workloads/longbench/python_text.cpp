@@ -18,17 +18,18 @@ char32_t simple_lower(char32_t code) {
   return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
 }
 
-// Property Cased, but for modifier letters, which are passed over before it is asked.
+// Unicode property Cased, except for modifier letters, which callers skip first.
 bool is_cased(char32_t code) {
   const auto kind = category(code);
   if (kind == UTF8PROC_CATEGORY_LU || kind == UTF8PROC_CATEGORY_LL || kind == UTF8PROC_CATEGORY_LT)
     return true;
-  const auto number = static_cast<utf8proc_int32_t>(code);  // a circled letter has a case as well
+  // Circled letters have a case as well.
+  const auto number = static_cast<utf8proc_int32_t>(code);
   return code == 0xaa || code == 0xba || utf8proc_tolower(number) != number ||
          utf8proc_toupper(number) != number;
 }
 
-// Property Case_Ignorable: what may stand inside a word without ending it.
+// Unicode property Case_Ignorable: characters inside a word that do not end it.
 bool is_case_ignorable(char32_t code) {
   constexpr std::u32string_view kWithinWords =
       U"':.\u00b7\u0387\u055f\u05f4\u2018\u2019\u2024\u2027\ufe13\ufe52\ufe55\uff07\uff0e\uff1a";
@@ -44,8 +45,8 @@ bool is_case_ignorable(char32_t code) {
   }
 }
 
-// Whether the sigma text[at] follows a letter of its word and no letter follows it (the Unicode
-// standard's Final_Sigma).
+// True if the sigma text[at] follows a letter of its word and no letter follows it (Final_Sigma in
+// the Unicode standard).
 bool ends_word(std::u32string_view text, size_t at) {
   size_t before = at;
   while (before > 0 && is_case_ignorable(text[before - 1])) --before;

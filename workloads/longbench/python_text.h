@@ -1,6 +1,5 @@
-// Text as Python's str sees it: code points, and what str.split(), str.lower() and the regular
-// expressions \d and \w take for a space, a digit or a letter. LongBench's scores are defined in
-// these terms.
+// Text as Python's str treats it: code points, and the spaces, digits and letters of str.split(),
+// str.lower(), \d and \w. LongBench's scores are defined in these terms.
 #pragma once
 
 #include <string>
@@ -15,13 +14,13 @@ std::string utf8(std::u32string_view text);
 
 bool is_space(char32_t code);    // str.isspace(): White_Space, and U+001C to U+001F
 bool is_decimal(char32_t code);  // \d: category Nd
-bool is_word(char32_t code);     // \w: categories L* and N*, and the underscore; no marks
+bool is_word(char32_t code);     // \w: categories L* and N*, and the underscore; not marks
 
-// str.lower(): full mappings, a sigma that ends a word among them.
+// str.lower(): full case mappings, including the sigma at the end of a word.
 std::u32string lower(std::u32string_view text);
-// str.split(): the runs between spaces; none is empty.
+// str.split(): the runs between spaces, none empty.
 std::vector<std::u32string> split(std::u32string_view text);
-// str.split(separator): always one more than there are separators.
+// str.split(separator): one more part than there are separators.
 std::vector<std::u32string> split_at(std::u32string_view text, char32_t separator);
 // str.lstrip("\n")
 std::u32string_view without_leading_newlines(std::u32string_view text);

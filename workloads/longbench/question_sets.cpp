@@ -14,7 +14,7 @@ std::string passage(size_t number, const std::string& title, const std::string& 
   return fmt::format("Passage {}:\n{}\n{}\n", number, title, text);
 }
 
-// What all sets have in common, once the documents are known.
+// Completes a sample whose documents are known.
 Sample finished(Sample sample, std::string_view dataset) {
   sample.dataset = dataset;
   sample.language = "en";
@@ -34,7 +34,7 @@ const Json& filled_list_of(JsonObject& object, const std::string& key) {
   return list;
 }
 
-// [title, [sentence, ...]] or [title, sentence number]: the title, and what is behind it.
+// The title and the second entry of [title, [sentence, ...]] or [title, sentence number].
 struct Titled {
   std::string title;
   const Json& rest;

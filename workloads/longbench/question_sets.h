@@ -1,5 +1,5 @@
-// Question sets that are published with their documents apart, as samples of LongBench's form: the
-// sources of LongBench's hotpotqa, musique and qmsum.
+// Loads the sources of LongBench's hotpotqa, musique and qmsum, which have their documents apart,
+// as samples of LongBench's form.
 #pragma once
 
 #include <filesystem>
@@ -9,19 +9,19 @@
 
 namespace reprise::workloads::longbench {
 
-// Each document is a paragraph as LongBench writes it: "Passage 3:", title and text, a line each.
-// `length` counts words between spaces. Throws Error with the file and the entry's place in it for
-// what is missing or of another type.
+// Common to the loaders below: each paragraph becomes a document as LongBench writes it, with
+// "Passage 3:", title and text on a line each. `length` counts words between spaces. Throws Error
+// with the file and the entry's index for a value that is missing or of another type.
 
-// HotpotQA with distractors, its own JSON: question, answer, context, supporting_facts.
+// Loads HotpotQA with distractors from its own JSON: question, answer, context, supporting_facts.
 std::vector<Sample> load_hotpotqa(const std::filesystem::path& path);
 
-// MuSiQue as one JSON list: question, answer, answer_aliases, paragraphs. Questions marked as not
-// answerable are left out, as LongBench leaves them out.
+// Loads MuSiQue from one JSON list: question, answer, answer_aliases, paragraphs. Questions marked
+// as not answerable are left out, as in LongBench.
 std::vector<Sample> load_musique(const std::filesystem::path& path);
 
-// QMSum's JSON lines, a meeting each: a sample for each general and each specific query. The
-// transcript is one document, equal for all queries of a meeting, a line for each turn.
+// Loads QMSum's JSON lines, one meeting each: one sample per general or specific query. The
+// transcript is one document, the same for all queries, with a line per turn.
 std::vector<Sample> load_qmsum(const std::filesystem::path& path);
 
 }  // namespace reprise::workloads::longbench

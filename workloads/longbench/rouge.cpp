@@ -12,7 +12,7 @@
 namespace reprise::workloads::longbench {
 namespace {
 
-using Sentence = std::vector<int32_t>;  // of word numbers
+using Sentence = std::vector<int32_t>;  // word numbers
 using CommonWords = std::set<int32_t>;
 
 // Gives equal words the same number.
@@ -39,7 +39,7 @@ class Vocabulary {
   std::map<std::u32string, int32_t> numbers_;
 };
 
-// lengths[i, j]: of the longest common subsequence of the first i words of x and the first j of y.
+// lengths[i, j]: length of the longest common subsequence of x's first i and y's first j words.
 class Lengths {
  public:
   Lengths(const Sentence& x, const Sentence& y)
@@ -56,11 +56,11 @@ class Lengths {
   std::vector<int32_t> lengths_;  // [x.size() + 1, y.size() + 1]
 };
 
-// Adds the words of the subsequence that the package finds: from the ends backwards, and where two
-// are equally long the one that leaves out a word of y. False where that takes too many calls.
+// Adds the words of the subsequence that the package finds: it walks backwards and, if two choices
+// are equally long, leaves out a word of y. Returns false if that takes too many calls.
 bool add_common_words(const Sentence& x, const Sentence& y, int64_t most_calls,
                       CommonWords& words) {
-  // Each call takes a word off x, y or both, and the last one finds one of them empty.
+  // Each call drops a word of x, of y or of both; the last call finds one of them empty.
   const auto least_calls = static_cast<int64_t>(std::min(x.size(), y.size())) + 1;
   if (most_calls > 0 && least_calls > most_calls) return false;
   constexpr size_t kMostEntries = size_t{1} << 28;

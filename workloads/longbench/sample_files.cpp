@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A first line that is no JSON is the loaders' to complain of.
+// A first line that is not JSON is left for the loaders to report.
 bool first_line_has(std::string_view text, const char* key) {
   const std::string_view line = text.substr(0, text.find('\n'));
   const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -39,7 +39,7 @@ std::map<std::string, fs::path> dataset_files(const fs::path& folder) {
   std::map<std::string, fs::path> files;
   std::error_code error;
   for (const Dataset& dataset : datasets())
-    for (const char* suffix : {"_e.jsonl", ".jsonl"})  // the later one stays
+    for (const char* suffix : {"_e.jsonl", ".jsonl"})  // the later suffix wins
       if (const fs::path file = folder / (std::string(dataset.name) + suffix);
           fs::is_regular_file(file, error))
         files[std::string(dataset.name)] = file;

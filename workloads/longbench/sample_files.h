@@ -1,5 +1,5 @@
-// Samples from whatever a user has: an official file, a folder of them, or the files of the sets
-// that LongBench was made from.
+// Loads samples from any file a user has: an official file, a folder of them, or the files of the
+// sets from which LongBench was made.
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,12 @@
 
 namespace reprise::workloads::longbench {
 
-// The samples of one file in any of the forms of samples.h and question_sets.h; its first entry
-// tells which. Throws Error as their loaders do, and naming the file where there is none.
+// Loads one file in any of the forms of samples.h and question_sets.h; its first entry tells which.
+// Throws Error as their loaders do, and naming the file if it has no entry.
 std::vector<Sample> load_any(const std::filesystem::path& file);
 
-// The official files of a folder by their datasets: NAME.jsonl, or NAME_e.jsonl (LongBench-E) where
-// the first is not there. Throws Error for a folder without any.
+// Returns the official files of a folder by dataset: NAME.jsonl, or NAME_e.jsonl (LongBench-E) if
+// that is missing. Throws Error for a folder without any.
 std::map<std::string, std::filesystem::path> dataset_files(const std::filesystem::path& folder);
 
 }  // namespace reprise::workloads::longbench

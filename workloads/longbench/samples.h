@@ -1,4 +1,4 @@
-// A question over long documents, and the official files of LongBench that hold them.
+// A question over long documents, and the reader of LongBench's official files.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,31 @@ namespace reprise::workloads::longbench {
 
 struct Sample {
   std::string id;
-  std::string dataset;  // as datasets.h names it
+  std::string dataset;  // one of the names in datasets.h
   std::string language;
-  std::string input;  // the question, or the beginning of what is to be completed; may be empty
-  // The context, cut into the documents it consists of: their concatenation is the context. One
-  // document where it was not cut.
+  // The question, or the beginning of a text to complete; may be empty.
+  std::string input;
+  // The documents of the context; concatenated they are the context. One document if it was not
+  // cut.
   std::vector<std::string> documents;
   std::vector<std::string> answers;  // each is right; at least one
-  std::vector<std::string> classes;  // of a classification; else empty
-  int64_t length = 0;                // of the context, in the dataset's own measure: words, or
-                                     // characters in Chinese
-  // The documents that the answer rests on, ascending, where the source tells; else empty.
+  std::vector<std::string> classes;  // the classes of a classification set, else empty
+  // Length of the context as the dataset counts it: words, or characters for Chinese.
+  int64_t length = 0;
+  // Indices of the documents on which the answer rests, ascending; empty if the source does not
+  // say.
   std::vector<size_t> supporting;
 
   [[nodiscard]] std::string context() const;
 };
 
-// The lines of an official file, `context` as one document. Throws Error with file and line for a
-// line that is no JSON object, a key that is missing, unknown or of another type, an unknown
-// dataset, an empty context or list of answers, and for a file without a line.
+// Reads the lines of an official file, with `context` as one document. Throws Error with file and
+// line for a line that is no JSON object, a key that is missing, unknown or of another type, an
+// unknown dataset, an empty context or list of answers, and for an empty file.
 std::vector<Sample> load_samples(const std::filesystem::path& path);
 
-// Cuts the context anew by `rule`. Throws Error as cut_documents(), with dataset and id. What was
-// known of `supporting` documents is dropped.
+// Cuts the context again by `rule` and clears `supporting`. Throws Error as cut_documents() does,
+// with dataset and id.
 void recut(Sample& sample, const DocumentRule& rule);
 
 }  // namespace reprise::workloads::longbench

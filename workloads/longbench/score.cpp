@@ -21,7 +21,7 @@ std::string joined(const Words& words) {
 
 RougeOptions rouge_options(Metric metric, const ScoreOptions& options) {
   if (!options.is_rouge_limited) return {.most_calls = 0};
-  // rouge_zh_score is one call more on Python's stack.
+  // rouge_zh_score adds one call to Python's stack.
   return {.most_calls = RougeOptions{}.most_calls - (metric == Metric::kRougeZh ? 1 : 0)};
 }
 
@@ -56,13 +56,13 @@ double score_text(const Dataset& dataset, const Prediction& prediction, const st
       return code_similarity(text, answer, options.line_matcher);
     case Metric::kQaF1Zh:
     case Metric::kRougeZh:
-      break;  // score_words()
+      break;  // handled by score_words()
   }
   REPRISE_CHECK(false, "{}", metric_name(dataset.metric));
   return 0;
 }
 
-// All texts go to jieba at once: prediction, answers, prediction, ...
+// Sends all texts to jieba at once: prediction, its answers, prediction, ...
 std::vector<double> score_by_words(const Dataset& dataset, std::span<const Prediction> predictions,
                                    const ScoreOptions& options) {
   std::vector<std::string> texts;

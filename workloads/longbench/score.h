@@ -1,4 +1,4 @@
-// Predictions for a LongBench dataset and their scores, as the official eval.py computes them.
+// Scores predictions for a LongBench dataset as the official eval.py does.
 #pragma once
 
 #include <array>
@@ -16,34 +16,35 @@
 namespace reprise::workloads::longbench {
 
 struct Prediction {
-  std::string text;                  // the answer that a model gave
+  std::string text;                  // the model's answer
   std::vector<std::string> answers;  // at least one; the best match counts
-  std::vector<std::string> classes;  // of a classification
+  std::vector<std::string> classes;  // the classes of a classification set
   std::optional<int64_t> length;     // Sample::length
 };
 
-// The lines that the official pred.py writes: pred, answers, all_classes, length; an _id may be
-// there. Throws Error with file and line as load_samples().
+// Reads the lines that the official pred.py writes: pred, answers, all_classes, length, and
+// optionally _id. Throws Error with file and line as load_samples() does.
 std::vector<Prediction> load_predictions(const std::filesystem::path& path);
 
 struct ScoreOptions {
   LineMatcher line_matcher = LineMatcher::kDifflib;
-  // Whether ROUGE-L of texts too long for Python's recursion is 0, as it officially is (rouge.h).
+  // Score 0 for ROUGE-L of texts too long for Python's recursion, as officially (rouge.h).
   bool is_rouge_limited = true;
-  std::string jieba_python;  // empty: find_jieba_python(), for the Chinese datasets alone
+  // The Python that runs jieba, used only for Chinese datasets; empty: find_jieba_python().
+  std::string jieba_python;
 };
 
-// From 0 to 1 each: the best over the answers. Throws Error for a prediction that lacks what the
-// metric takes (classes, "Paragraph N" in an answer), naming its place from 1, and where jieba is
-// needed and absent.
+// Returns a score from 0 to 1 for each prediction, the best over its answers. Throws Error for a
+// prediction that lacks what the metric needs (classes, "Paragraph N" in an answer), with its
+// number from 1, and if jieba is needed and not installed.
 std::vector<double> score(const Dataset& dataset, std::span<const Prediction> predictions,
                           const ScoreOptions& options = {});
 
-// The mean in percent with two digits, as the official result files have it; "-" for no scores.
+// Returns the mean in percent with two digits, as in the official result files; "-" without scores.
 std::string mean_percent(std::span<const double> scores);
 
-// The scores of LongBench-E's three groups: lengths below 4,000, below 8,000, and longer ones.
-// Throws Error where a prediction has no length.
+// Splits the scores into LongBench-E's groups by length: below 4,000, below 8,000, and longer.
+// Throws Error if a prediction has no length.
 std::array<std::vector<double>, 3> by_length(std::span<const Prediction> predictions,
                                              std::span<const double> scores);
 

@@ -16,18 +16,19 @@ struct Range {
   size_t first_a, end_a, first_b, end_b;
 };
 
-// difflib.SequenceMatcher(None, a, b): its matching blocks.
+// The matching blocks of difflib.SequenceMatcher(None, a, b).
 class Difflib {
  public:
   Difflib(std::u32string_view a, std::u32string_view b) : a_(a), b_(b) {
     for (size_t j = 0; j < b.size(); ++j) places_[b[j]].push_back(j);
-    constexpr size_t kLong = 200;  // from there on difflib passes over what is in more than 1 %
+    // From this length on, difflib ignores characters that make up more than 1 % of the text.
+    constexpr size_t kLong = 200;
     if (b.size() < kLong) return;
     const size_t most = b.size() / 100 + 1;
     std::erase_if(places_, [&](const auto& entry) { return entry.second.size() > most; });
   }
 
-  // Characters in all blocks together.
+  // Sum of the characters in all blocks.
   size_t matches() {
     size_t sum = 0;
     std::vector<Range> open = {{0, a_.size(), 0, b_.size()}};
@@ -44,10 +45,10 @@ class Difflib {
   }
 
  private:
-  // The longest block of the range; of several the one that is first in a, then in b.
+  // Returns the longest block of the range; among equals the first in a, then in b.
   Block longest(const Range& range) {
     Block best{.a = range.first_a, .b = range.first_b};
-    std::unordered_map<size_t, size_t> sizes;  // of the blocks that end at a[i - 1] and b[j]
+    std::unordered_map<size_t, size_t> sizes;  // sizes of blocks ending at a[i - 1] and b[j]
     for (size_t i = range.first_a; i < range.end_a; ++i) {
       std::unordered_map<size_t, size_t> next;
       const auto places = places_.find(a_[i]);
@@ -64,7 +65,7 @@ class Difflib {
     return extended(best, range);
   }
 
-  // Frequent characters begin no block, but belong to one that they touch.
+  // Frequent characters begin no block but extend one that they touch.
   [[nodiscard]] Block extended(Block block, const Range& range) const {
     while (block.a > range.first_a && block.b > range.first_b &&
            a_[block.a - 1] == b_[block.b - 1]) {
@@ -79,7 +80,7 @@ class Difflib {
   }
 
   std::u32string_view a_, b_;
-  std::unordered_map<char32_t, std::vector<size_t>> places_;  // in b, ascending
+  std::unordered_map<char32_t, std::vector<size_t>> places_;  // positions in b, ascending
 };
 
 size_t longest_common_subsequence(std::u32string_view a, std::u32string_view b) {
@@ -95,7 +96,7 @@ size_t longest_common_subsequence(std::u32string_view a, std::u32string_view b) 
   return row[b.size()];
 }
 
-// The same operations in the same order as the packages, since a last bit decides a rounding.
+// The operations and their order are the packages', since the last bit can decide a rounding.
 double ratio(std::u32string_view a, std::u32string_view b, LineMatcher matcher) {
   const auto characters = static_cast<double>(a.size() + b.size());
   if (matcher == LineMatcher::kDifflib)

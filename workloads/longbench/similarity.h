@@ -1,21 +1,23 @@
-// How alike two lines are: fuzzywuzzy's `ratio`, by which LongBench scores code.
+// Similarity of two lines: fuzzywuzzy's `ratio`, by which LongBench scores code.
 #pragma once
 
 #include <string_view>
 
 namespace reprise::workloads::longbench {
 
-// fuzzywuzzy compares with Python's difflib, unless the package python-Levenshtein is installed
-// beside it; the two differ. LongBench's own list of requirements does not have that package.
+// fuzzywuzzy uses Python's difflib unless the package python-Levenshtein is installed; the two give
+// different values. LongBench's list of requirements does not have that package.
 enum class LineMatcher {
-  kDifflib,      // 2 M / (characters of both), M from the longest common block and then those left
-                 // and right of it; in an answer of 200 characters or more, those that are frequent
-                 // in it begin no block
-  kLevenshtein,  // 1 - d / (characters of both), d insertions and deletions that turn one to other
+  // 2 M / (characters of both). M counts the longest common block and, recursively, the blocks to
+  // its left and right. If the answer has 200 characters or more, its frequent characters begin no
+  // block.
+  kDifflib,
+  // 1 - d / (characters of both); d is the number of insertions and deletions between the lines.
+  kLevenshtein,
 };
 
-// 0 to 1, a whole number of hundredths: halves are rounded to the even one. Equal texts have 1,
-// an empty one and another 0. Characters are code points.
+// Returns a whole number of hundredths from 0 to 1; halves round to even. Equal texts give 1, an
+// empty and a non-empty one 0. Characters are code points.
 double line_similarity(std::u32string_view prediction, std::u32string_view answer,
                        LineMatcher matcher);
 

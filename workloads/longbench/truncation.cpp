@@ -8,7 +8,7 @@
 namespace reprise::workloads::longbench {
 namespace {
 
-// The first `head` ids and the last `tail` ones, or as many as there are of each.
+// Returns the first `head` ids and the last `tail` ids, or fewer if there are fewer.
 std::vector<int32_t> ends_of(std::span<const int32_t> ids, size_t head, size_t tail) {
   const std::span<const int32_t> first = ids.first(std::min(head, ids.size()));
   const std::span<const int32_t> last = ids.last(std::min(tail, ids.size()));
@@ -22,12 +22,12 @@ size_t checked(int64_t most_tokens) {
   return static_cast<size_t>(most_tokens);
 }
 
-// What is left of a text that is too long.
+// The two ends that remain of a text that is too long.
 struct Halves {
   std::string head, tail;
 };
 
-// None where the text fits.
+// Empty if the text fits.
 std::optional<Halves> halves_of(const Tokenizer& tokenizer, std::string_view text,
                                 int64_t most_tokens) {
   const size_t most = checked(most_tokens);
@@ -38,12 +38,12 @@ std::optional<Halves> halves_of(const Tokenizer& tokenizer, std::string_view tex
                 .tail = tokenizer.decode(all.last(most / 2))};
 }
 
-// How much of a text its halves begin and end with, byte for byte. What they have beyond that
-// stands for the pieces of a character that was cut.
+// How many bytes of a text its halves begin and end with. Further bytes of the halves replace the
+// pieces of a cut character.
 struct Kept {
-  size_t head_end = 0;    // bytes [0, head_end) of the text are those of the head
-  size_t tail_begin = 0;  // bytes [tail_begin, size) are those of the tail
-  size_t extra = 0;       // bytes of the tail ahead of those
+  size_t head_end = 0;    // the head equals bytes [0, head_end) of the text
+  size_t tail_begin = 0;  // the tail equals bytes [tail_begin, size)
+  size_t extra = 0;       // bytes of the tail before those
 };
 
 Kept kept_of(const Halves& halves, std::string_view text) {
@@ -54,7 +54,8 @@ Kept kept_of(const Halves& halves, std::string_view text) {
   const Kept kept{.head_end = static_cast<size_t>(head_end - head.begin()),
                   .tail_begin = text.size() - static_cast<size_t>(tail_end - tail.rbegin()),
                   .extra = static_cast<size_t>(tail.rend() - tail_end)};
-  // A character has four bytes at most, and each may be a token of its own: U+FFFD has three.
+  // A cut character has at most four bytes, each possibly a token of its own, and U+FFFD takes
+  // three bytes.
   constexpr size_t kMostReplaced = 4 * 3;
   if (head.size() - kept.head_end > kMostReplaced || kept.extra > kMostReplaced ||
       kept.head_end > kept.tail_begin)
@@ -84,11 +85,11 @@ std::vector<std::vector<int32_t>> middle_cut_documents(
   const size_t most = checked(most_tokens);
   size_t total = 0;
   for (const std::vector<int32_t>& ids : documents) total += ids.size();
-  // Tokens [first_lost, end_lost) of the concatenation are taken out.
+  // Tokens [first_lost, end_lost) of the concatenation are removed.
   const size_t first_lost = total <= most ? total : most / 2;
   const size_t end_lost = total <= most ? total : total - most / 2;
   std::vector<std::vector<int32_t>> kept;
-  size_t begin = 0;  // of the document in the concatenation
+  size_t begin = 0;  // the document's start in the concatenation
   for (const std::vector<int32_t>& ids : documents) {
     const size_t end = begin + ids.size();
     const size_t head = std::min(end, std::max(begin, first_lost)) - begin;
@@ -109,7 +110,7 @@ std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
                                           std::span<const std::string> parts, int64_t most_tokens) {
   REPRISE_CHECK(parts.size() >= 2, "{} parts", parts.size());
   std::string text;
-  std::vector<size_t> begins, ends;  // of each part in the text
+  std::vector<size_t> begins, ends;  // each part's bytes in the text
   for (const std::string& part : parts) {
     begins.push_back(text.size());
     text += part;
@@ -118,7 +119,8 @@ std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
   const std::optional<Halves> halves = halves_of(tokenizer, text, most_tokens);
   if (!halves) return {parts.begin(), parts.end()};
   const Kept kept = kept_of(*halves, text);
-  // The parts that the head ends in and the tail begins in; those between are lost.
+  // Finds the part in which the head ends and the one in which the tail begins. Parts between them
+  // are lost.
   const auto last_head =
       static_cast<size_t>(std::lower_bound(ends.begin(), ends.end(), kept.head_end) - ends.begin());
   const auto first_tail = static_cast<size_t>(

@@ -1,4 +1,4 @@
-// Prompts that are too long for a model, cut in the middle: their beginning and their end carry the
+// Cuts prompts that are too long for a model in the middle, since their beginning and end carry the
 // instructions.
 #pragma once
 
@@ -12,31 +12,28 @@
 
 namespace reprise::workloads::longbench {
 
-// LongBench: what is longer than `most_tokens` becomes its first and its last most_tokens / 2
-// tokens, an odd one being lost; the rest stays as it is. most_tokens >= 2.
+// LongBench's cut: a longer text becomes its first and last most_tokens / 2 tokens (rounded down);
+// a text that fits stays as it is. most_tokens >= 2.
 std::vector<int32_t> middle_cut(std::span<const int32_t> ids, int64_t most_tokens);
 
-// Prompt Cache's program: the first floor(most_tokens / 2) tokens and the last ceil(most_tokens /
-// 2) of *every* text, so that one that fits is repeated, wholly or in part: 3 tokens cut to 4
-// become [0 1 1 2], cut to 6 or more [0 1 2 0 1 2]. most_tokens >= 2.
+// The cut of Prompt Cache's program: the first floor(most_tokens / 2) and the last ceil(most_tokens
+// / 2) tokens of *every* text, so that a text that fits is partly or wholly repeated: 3 tokens cut
+// to 4 become [0 1 1 2], cut to 6 or more [0 1 2 0 1 2]. most_tokens >= 2.
 std::vector<int32_t> middle_cut_as_coded(std::span<const int32_t> ids, int64_t most_tokens);
 
-// middle_cut() of the documents' concatenation, kept apart: tokens are taken out of the middle, and
-// documents of which none is left are dropped.
+// middle_cut() of the documents' concatenation with the documents kept apart. Documents that lose
+// all tokens are dropped.
 std::vector<std::vector<int32_t>> middle_cut_documents(
     std::span<const std::vector<int32_t>> documents, int64_t most_tokens);
 
-// The official program's way with a prompt's text: a text of more than `most_tokens`, special
-// tokens included, becomes the decoded first half and the decoded last half without them.
-// Throws Error as Tokenizer::encode().
+// The official cut of a prompt's text: if it has more than `most_tokens` tokens, special ones
+// included, it becomes the decoded first half and the decoded last half without special tokens.
+// Throws Error as Tokenizer::encode() does.
 std::string middle_cut_text(const Tokenizer& tokenizer, std::string_view text, int64_t most_tokens);
 
-// The parts whose concatenation middle_cut_text() cuts, as it cuts them: together they are its
-// result, and those of a text that fits stay as they are. The first and the last keep their places,
-// empty or not; of those between, what nothing is left of is dropped. Where a token ends inside a
-// character, its replacement U+FFFD belongs to the part that the character is in. Throws Error
-// where the tokenizer's text is another one (one that normalizes), so that it could not be told
-// which part a token is of.
+// Cuts the concatenation of `parts` as middle_cut_text() does, with the parts kept apart. First and
+// last part stay, even if empty; other parts that lose everything are dropped. A U+FFFD from a cut
+// character goes to that character's part. Throws Error if the tokenizer normalizes text.
 std::vector<std::string> middle_cut_parts(const Tokenizer& tokenizer,
                                           std::span<const std::string> parts, int64_t most_tokens);
 

@@ -14,7 +14,7 @@
 namespace reprise::workloads::longbench {
 namespace {
 
-// Reads a JSON list of texts and prints one of lists of words, in ASCII whatever the locale is.
+// Reads a JSON list of texts and prints a list of word lists, in ASCII whatever the locale.
 constexpr const char* kScript = R"(
 import json, logging, sys
 import jieba

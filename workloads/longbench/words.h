@@ -1,5 +1,5 @@
-// Chinese text cut into words by jieba, a Python library: LongBench's Chinese scores are defined by
-// what it finds.
+// Cuts Chinese text into words with jieba, a Python library, by which LongBench's Chinese scores
+// are defined.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace reprise::workloads::longbench {
 
-// The Python that REPRISE_PYTHON names, where it is set, else the first of python3 on the PATH and
-// /usr/bin/python3 that can import jieba. Throws Error with the package to install where none can.
+// Returns the Python that REPRISE_PYTHON names, else the first of python3 on the PATH and
+// /usr/bin/python3 that can import jieba. Throws Error with the package to install if none can.
 std::string find_jieba_python();
 
-// The words of each text, in order; a text's words together are the text. One Python for all of
-// them: it takes a second to start. `python`: empty for find_jieba_python(). Throws Error naming
-// the command where it fails.
+// Returns the words of each text in order; concatenated they are the text. One Python handles all
+// texts, since it takes a second to start. An empty `python` means find_jieba_python(). Throws
+// Error naming the command if it fails.
 std::vector<std::vector<std::string>> cut_words(const std::vector<std::string>& texts,
                                                 const std::string& python = "");
 

@@ -1,4 +1,4 @@
-// Tables of comma-separated values, as RFC 4180 writes them.
+// Reads comma-separated values as defined by RFC 4180.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 namespace reprise::workloads::questions {
 
 struct CsvRow {
-  int64_t line = 1;  // of the file, where the row begins
+  int64_t line = 1;  // line of the file on which the row begins
   std::vector<std::string> fields;
 };
 
-// Fields stand between commas; one in double quotes may hold commas, line breaks and, doubled,
-// quotes. Rows end with LF or CRLF. Throws Error with file and line for a quote that is not closed,
-// for text behind a closing quote, and for a file without a row.
+// A field in double quotes may hold commas, line breaks and doubled quotes. Rows end with LF or
+// CRLF. Throws Error with file and line for an unclosed quote, text after a closing quote, and a
+// file without rows.
 std::vector<CsvRow> read_csv(const std::filesystem::path& path);
 
 }  // namespace reprise::workloads::questions

@@ -1,5 +1,5 @@
-// Items that are too long for a model, cut in the middle as LongBench's program cuts a prompt, or
-// as Prompt Cache's does.
+// Cuts items that are too long for a model in the middle, as LongBench's or as Prompt Cache's
+// program does.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,19 @@
 namespace reprise::workloads::questions {
 
 enum class Truncation : uint8_t {
-  // LongBench: of a prompt with more than `most_tokens`, what the tokenizer puts around it included
-  // and the cue not, the first and the last half stay. Documents in the middle are lost or cut,
-  // others are whole.
+  // LongBench: a prompt of more than `most_tokens` tokens (special tokens count, the cue does not)
+  // keeps its first and last half. Documents in the middle are lost or cut.
   kOfficial,
-  // Prompt Cache's released code (its table 1): of the cached text, preamble and documents, the
-  // first and the last half of `most_tokens` stay in one document, also where these overlap, so
-  // that what fits is repeated.
+  // Prompt Cache's released code (its table 1): preamble and documents become one document of their
+  // first and last most_tokens / 2 tokens, even if these overlap, so that a text that fits is
+  // repeated.
   kAsCoded
 };
 inline constexpr const char* kTruncationNames[] = {"official", "as_coded"};
 
-// Whether anything changed; most_tokens >= 2 (CHECK). The text that is left is what the program
-// names, decoded; its parts may have a few tokens more or less. Throws Error naming the item where
-// nothing of the documents or of the question would be left, and as middle_cut_parts().
+// Returns whether anything changed; most_tokens >= 2 (CHECK). The result is the program's text,
+// decoded; its parts may have a few tokens more or less. Throws Error naming the item if nothing of
+// the documents or the question would remain, and as middle_cut_parts() does.
 bool cut_middle(Item& item, const Tokenizer& tokenizer, int64_t most_tokens, Truncation truncation);
 
 }  // namespace reprise::workloads::questions

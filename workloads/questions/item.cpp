@@ -18,7 +18,7 @@ std::string first_line(std::string_view text) {
   return std::string(line.substr(first, line.find_last_not_of(kBlank) - first + 1));
 }
 
-// As a number reads: "007" and "7" are one.
+// Returns the last number without leading zeros, so that "007" and "7" are equal.
 std::string last_number(std::string_view text) {
   size_t end = text.size();
   while (end > 0 && !is_digit(text[end - 1])) --end;
@@ -28,7 +28,7 @@ std::string last_number(std::string_view text) {
   return std::string(text.substr(first, end - first));
 }
 
-// Letters of ASCII in lower case; bytes of other letters as they are.
+// Lower-cases ASCII letters; other bytes stay as they are.
 std::string words_of(std::string_view text) {
   std::string out;
   bool has_gap = false;

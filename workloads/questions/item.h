@@ -1,5 +1,5 @@
-// A question over documents, in the parts that can be cached one by one, and how its answer is
-// judged.
+// A question over documents, in parts that can be cached one by one, and the rule that judges its
+// answer.
 #pragma once
 
 #include <cstdint>
@@ -10,56 +10,66 @@
 
 namespace reprise::workloads::questions {
 
-// When a generated text is right.
+// The condition for a generated text to be right.
 enum class Judgement : uint8_t {
-  kFirstLine,   // its first line, without white space around it, is an answer, letter for letter
-  kLastNumber,  // the last run of digits in it is the answer's number (LongEval's lines)
-  kContains,    // an answer's words stand in it in a row, whatever their case and the punctuation
-  kLongBench    // it is scored, from 0 to 1, as LongBench scores the dataset that `task` names
+  // Its first line, without surrounding white space, equals an answer.
+  kFirstLine,
+  // Its last run of digits is the answer's number (LongEval's lines).
+  kLastNumber,
+  // An answer's words occur in it in a row, regardless of case and punctuation.
+  kContains,
+  // It is scored from 0 to 1 as LongBench scores the dataset named by `task`.
+  kLongBench
 };
 
 struct Item {
   std::string id;    // unique in its file
-  std::string task;  // "two_hop"
-  // The prompt is preamble + documents[0] + documents[1] + ... + question + cue, nothing put
+  std::string task;  // e.g. "two_hop"
+  // The prompt is preamble + documents[0] + documents[1] + ... + question + cue, with nothing
   // between.
   std::string preamble;                // may be empty
-  std::vector<std::string> documents;  // none empty
-  std::string question;                // not empty without a cue; the model answers behind it
-  std::vector<std::string> answers;    // each is right; at least one
+  std::vector<std::string> documents;  // none is empty
+  // Not empty unless there is a cue. The model answers after it.
+  std::string question;
+  std::vector<std::string> answers;  // each of them is right; at least one
   std::vector<std::string>
-      choices;             // to be told apart by likelihood, answers[0] among them; or none
-  std::string lead = " ";  // stands between the question and a choice
-  std::vector<std::string> classes = {};  // of LongBench's classifications, to be told apart
+      // Choices compared by likelihood, answers[0] among them; may be empty.
+      choices;
+  std::string lead = " ";  // text between the question and a choice
+  // The classes of LongBench's classification sets.
+  std::vector<std::string> classes = {};
   Judgement judgement = Judgement::kFirstLine;
   int64_t most_answer_tokens = 32;
-  bool stops_at_line_break = false;  // what is behind the answer's first line is not generated
-  std::string cue = {};  // what the model's turn begins with; of a chat, behind the user's
-  bool takes_chat_template = true;  // where one is asked for
+  // Generation stops after the answer's first line.
+  bool stops_at_line_break = false;
+  // The beginning of the model's turn; in a chat it follows the user's turn.
+  std::string cue = {};
+  bool takes_chat_template = true;  // false: asked without a chat template
 
-  [[nodiscard]] std::string text() const;  // of the whole prompt
+  [[nodiscard]] std::string text() const;  // the whole prompt
 };
 
-// What of a generated text counts: by kFirstLine its first line without white space around it, by
-// kLastNumber the number without leading zeros ("": none), by kContains all of it in lower case
-// with one space for what is between words, by kLongBench all of it.
+// Returns the part of a generated text that counts. kFirstLine: the first line without surrounding
+// white space. kLastNumber: the number without leading zeros, "" for none. kContains: all of it in
+// lower case, words separated by single spaces. kLongBench: all of it.
 [[nodiscard]] std::string judged_text(const Item& item, std::string_view generated);
-// Of items that are right or wrong: not of kLongBench's (CHECK), which judge.h scores.
+// For items that are right or wrong. kLongBench items are scored by judge.h instead (CHECK).
 [[nodiscard]] bool is_right(const Item& item, std::string_view generated);
 
-// Whether the choice with the largest log-likelihood, of equal ones the first, is answers[0]. One
-// number for each choice (CHECK).
+// True if the choice with the largest log-likelihood is answers[0]; of equal ones the first counts.
+// There must be one number per choice (CHECK).
 [[nodiscard]] bool is_right_choice(const Item& item, std::span<const double> log_likelihoods);
 
-// What becomes a module.
+// The texts that become modules.
 enum class Grouping : uint8_t {
   kDocuments,   // each document
-  kParagraphs,  // each of a document's paragraphs, cut behind blank lines
-  kWhole        // all documents in one, as in the Prompt Cache authors' experiments
+  kParagraphs,  // each paragraph of a document, cut after blank lines
+  // All documents together, as in the Prompt Cache authors' experiments.
+  kWhole
 };
 inline constexpr const char* kGroupingNames[] = {"documents", "paragraphs", "whole"};
 
-// The texts of the modules, in order; together they are the documents. None where there are no
+// Returns the modules' texts in order; concatenated they are the documents. Empty without
 // documents.
 [[nodiscard]] std::vector<std::string> modules_of(const Item& item, Grouping grouping);
 

@@ -1,5 +1,13 @@
-// The file of question items that the trained models ship: JSON Lines, an item a line, as
-// {"id", "task", "preamble", "documents", "question", "answers", "choices"}.
+// The file of question items that comes with the trained models: JSON Lines with one item {"id",
+// "task", "preamble", "documents", "question", "answers", "choices"} per line.
+//
+// load_items() refuses, with file and line:
+//   - what for_each_line() refuses, an unknown task, an id that occurred before
+//   - no documents; a document that is empty, begins with white space or lacks a final line feed
+//   - a question that is empty or has white space at either end
+//   - no answers; an answer with a line feed or surrounding white space, which no first line can be
+//   - for task "choice", fewer than two different choices or a first answer that is not among them;
+//     for other tasks, choices that are not null
 #pragma once
 
 #include <filesystem>
@@ -14,15 +22,8 @@ namespace reprise::workloads::questions {
 // The tasks a line may name, in the order of their tables.
 std::span<const std::string_view> item_tasks();
 
-// Throws Error with file and line for what cannot be an item, because its parts would not be the
-// whole prompt's tokens or no answer could be right:
-//   - JSON, keys and types: as for_each_line(); an unknown task; an id that an earlier line has
-//   - documents: none, or one that is empty, begins with white space or does not end with a line
-//     feed
-//   - question: empty, or with white space at either end
-//   - answers: none, or one with a line feed or white space around it, which no first line can be
-//   - choices: of task "choice" at least two different ones, the first answer among them; of the
-//     other tasks null
+// Throws Error for an item whose parts would not be the whole prompt's tokens, or to which no
+// answer could be right; see the top of this file.
 std::vector<Item> load_items(const std::filesystem::path& path);
 
 }  // namespace reprise::workloads::questions

@@ -8,7 +8,8 @@
 namespace reprise::workloads::questions {
 namespace {
 
-// Of one dataset, item by item: the error of several would name a place in the list, not the item.
+// Scores items of one dataset one by one, so that an error names the item and not a place in a
+// list.
 std::vector<double> scores_of_dataset(const longbench::Dataset& dataset,
                                       std::span<const Item* const> items,
                                       std::span<const longbench::Prediction> predictions) {
@@ -53,7 +54,8 @@ std::vector<double> scores_of(std::span<const Item> items, std::span<const std::
   return scores;
 }
 
-// The answers themselves: what cannot be scored does not depend on what is said.
+// Scores the answers themselves: whether an item can be scored does not depend on the generated
+// text.
 void check_scorable(std::span<const Item> items) {
   std::vector<std::string> answers;
   for (const Item& item : items) answers.push_back(item.answers.front());

@@ -1,4 +1,4 @@
-// Scores of generated answers, whatever their items' way to be judged.
+// Scores generated answers of any kind of item.
 #pragma once
 
 #include <span>
@@ -9,14 +9,13 @@
 
 namespace reprise::workloads::questions {
 
-// A score from 0 to 1 for each item: 1 or 0 where an answer is right or wrong, and LongBench's own
-// otherwise (longbench/score.h). `generated` are whole generated texts, one for each item (CHECK).
-// All texts of a Chinese dataset go to one Python. Throws Error naming the item that lacks what its
-// metric takes, and where jieba is needed and absent.
+// Returns a score from 0 to 1 for each item: 0 or 1 for answers that are wrong or right, else
+// LongBench's score (longbench/score.h). `generated` holds one whole text per item (CHECK). Throws
+// Error naming an item that lacks what its metric needs, and if jieba is needed and not installed.
 [[nodiscard]] std::vector<double> scores_of(std::span<const Item> items,
                                             std::span<const std::string> generated);
 
-// Throws the Errors that scores_of() would throw about these items, before anything is generated.
+// Throws the Errors that scores_of() would throw for these items, before anything is generated.
 void check_scorable(std::span<const Item> items);
 
 }  // namespace reprise::workloads::questions

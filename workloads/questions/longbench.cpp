@@ -44,7 +44,7 @@ std::vector<Sample> samples_at(const fs::path& path, const std::string& dataset)
   return longbench::load_any(path);
 }
 
-// U+FFFE and U+FFFF, the other characters that no XML can hold, are none that a text has.
+// XML also excludes U+FFFE and U+FFFF, but texts do not contain them.
 std::string without_controls(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
@@ -57,7 +57,7 @@ std::string without_controls(std::string text) {
 
 Item item_of(Sample sample, const longbench::PromptTemplate& prompt, bool cuts_documents) {
   const longbench::Dataset& dataset = longbench::find_dataset(sample.dataset);
-  // Sets that are published with their documents apart are cut already.
+  // Sets published with their documents apart are already cut.
   if (cuts_documents && sample.documents.size() == 1) longbench::recut(sample, dataset.documents);
   if (!cuts_documents) sample.documents = {sample.context()};
   for (std::string& document : sample.documents) document = without_controls(std::move(document));

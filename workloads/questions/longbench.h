@@ -1,5 +1,8 @@
-// LongBench (Bai et al., 2023) as items: its samples in the prompts of a configuration, cut into
-// documents.
+// LongBench (Bai et al., 2023) as question items: its samples in the prompts of a configuration,
+// cut into documents. The preamble is the template's text before the context, the question the text
+// after it, and the cue the beginning of the model's turn, if the template has one. Text that the
+// authors' templates put between context and question belongs to the last document. Control
+// characters, which PML cannot carry, become spaces. Nothing is shortened (see cut_middle()).
 #pragma once
 
 #include <filesystem>
@@ -11,23 +14,18 @@
 namespace reprise::workloads::questions {
 
 struct LongBenchOptions {
-  // dataset2prompt.json and dataset2maxlen.json, LongBench's, or the Prompt Cache authors' of
-  // similar names; which of them decides what a prompt says. Empty: the files' own folder.
+  // Folder with dataset2prompt.json and dataset2maxlen.json, LongBench's own or the Prompt Cache
+  // authors' similarly named files. Empty: the folder of the question files.
   std::filesystem::path templates = {};
-  std::string dataset = "all";  // of a folder, or all that it holds
-  // Whether a context becomes the documents it was put together from, or stays one.
+  std::string dataset = "all";  // one dataset of a folder, or all of them
+  // Cut a context into its documents, or keep it as one.
   bool cuts_documents = true;
 };
 
-// The samples of `path`: an official file, a folder of them, or a file of HotpotQA, MuSiQue or
-// QMSum in their own formats. An item's parts are those of the filled template: its preamble stands
-// ahead of the context, its question behind it, and its cue is the beginning of the model's turn,
-// where a template has one. Text that the authors' templates put behind the context, but before the
-// question, belongs to the last document. Control characters, which no PML can carry, become
-// spaces. Nothing is cut off (cut_middle()). The task is the dataset, and so many tokens are
-// generated at most as the configuration says. Throws Error naming file and sample for what the
-// loaders refuse, for a folder without the dataset, with those it has, for a context without the
-// headings it would be cut at, and for a template that asks nothing behind the context.
+// Loads an official file, a folder of them, or a file of HotpotQA, MuSiQue or QMSum in its own
+// format. An item's task is its dataset. Throws Error naming file and sample for what the loaders
+// refuse, for a folder without the dataset, for a context without the headings to cut at, and for a
+// template without text after the context.
 std::vector<Item> load_longbench(const std::filesystem::path& path,
                                  const LongBenchOptions& options = {});
 

@@ -15,13 +15,14 @@ constexpr std::string_view kNumber = ": REGISTER_CONTENT is <";
 constexpr std::string_view kTopic = "USER: I would like to discuss the topic of ";
 constexpr std::string_view kTopicsEnd = "Now the record ends.";
 
-// The end of the line at `begin`, its line feed included.
+// Returns the end of the line that starts at `begin`, including its line feed.
 size_t line_end(const std::string& text, size_t begin) {
   const size_t feed = text.find('\n', begin);
   return feed == std::string::npos ? text.size() : feed + 1;
 }
 
-// The name and the number of "line NAME: REGISTER_CONTENT is <NUMBER>\n".
+// Name and number in "line NAME: REGISTER_CONTENT is <NUMBER>
+// ".
 struct NumberedLine {
   std::string name, number;
 };
@@ -37,8 +38,8 @@ std::optional<NumberedLine> read_line(std::string_view line) {
                       std::string(number)};
 }
 
-// Cuts `prompt` into what stands before the lines, the lines, and the question. Blank lines behind
-// the last line belong to it.
+// Cuts `prompt` into the text before the lines, the lines, and the question. Blank lines after the
+// last line belong to it.
 void cut_lines(const std::string& prompt, int64_t num_lines, const std::string& where, Item& item) {
   const size_t blank = prompt.find("\n\nline ");
   if (blank == std::string::npos)
@@ -125,7 +126,7 @@ Item read_topics_case(JsonObject& line) {
 std::vector<Item> load_longeval(const std::filesystem::path& path) {
   std::vector<Item> items;
   for_each_line(path, [&](JsonObject& line) {
-    line.allow({"prompt_length", "token_size"});  // -1, or in tokens of a model we do not know
+    line.allow({"prompt_length", "token_size"});  // -1, or tokens of an unknown model
     items.push_back(line.has("topics") ? read_topics_case(line) : read_lines_case(line));
     items.back().id = fmt::format("{}-{}", items.back().task, items.size());
   });

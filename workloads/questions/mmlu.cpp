@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 constexpr size_t kChoices = 4;
 
 struct Question {
-  std::string text;  // with its choices, up to "Answer:"
+  std::string text;  // question and choices, up to "Answer:"
   size_t answer = 0;
 };
 
@@ -60,8 +60,7 @@ fs::path examples_of(const fs::path& test, const std::string& subject) {
   return folder / name;
 }
 
-// The official program joins the subject's words with a space before each, so that two stand
-// behind "about".
+// The official program puts a space before each word of the subject, so that two follow "about".
 std::string preamble_of(const std::string& subject) {
   std::string words = subject;
   std::replace(words.begin(), words.end(), '_', ' ');

@@ -1,5 +1,10 @@
-// MMLU (Hendrycks et al., 2021): questions with four choices, told apart by the likelihood of their
-// letters behind "Answer:".
+// MMLU (Hendrycks et al., 2021): questions with four choices, compared by the likelihood of their
+// letters after "Answer:". Prompts are the official program's: a sentence that names the subject,
+// `shots` worked examples, the question with its choices, "Answer:". Each example is a document, so
+// that all questions of a subject use the same modules.
+//
+// Rows of SUBJECT_test.csv and SUBJECT_dev.csv are question, four choices, answer: A to D without a
+// heading, as published, or 0 to 3 below "question,choice0,choice1,choice2,choice3,answer".
 #pragma once
 
 #include <cstdint>
@@ -10,16 +15,9 @@
 
 namespace reprise::workloads::questions {
 
-// The questions of a subject's file, each in the official program's prompt: a sentence that names
-// the subject, `shots` worked examples, the question with its choices, "Answer:". Each example is a
-// document, so that the same modules serve all questions of a subject.
-//
-// A file's rows are question, four choices and the answer: A to D without a heading, as published,
-// or 0 to 3 below the heading "question,choice0,choice1,choice2,choice3,answer". `test` is named
-// SUBJECT_test.csv. The first `shots` rows of SUBJECT_dev.csv are the examples, in the same folder
-// or in "dev" beside a folder "test". Items are named "SUBJECT-1" and so on by their rows.
-// Throws Error with file and line for a row that is none of these, for a name that names no
-// subject, and for fewer examples than `shots`.
+// Loads the questions of SUBJECT_test.csv, named "SUBJECT-1" and so on. The examples are the first
+// `shots` rows of SUBJECT_dev.csv in the same folder, or in "dev" beside a folder "test". Throws
+// Error with file and line for other rows, for another file name, and for too few examples.
 std::vector<Item> load_mmlu(const std::filesystem::path& test, int64_t shots = 5);
 
 }  // namespace reprise::workloads::questions

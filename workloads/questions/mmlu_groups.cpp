@@ -19,7 +19,7 @@ constexpr std::string_view kGroups[] = {
 struct Subject {
   std::string_view name, group;
 };
-// As the authors' evaluation groups them (categories.py of hendrycks/test), spaces written _.
+// The groups of the authors' evaluation (categories.py of hendrycks/test), with _ for spaces.
 constexpr Subject kSubjects[] = {{"abstract_algebra", "math"},
                                  {"anatomy", "health"},
                                  {"astronomy", "physics"},
@@ -78,7 +78,7 @@ constexpr Subject kSubjects[] = {{"abstract_algebra", "math"},
                                  {"virology", "health"},
                                  {"world_religions", "philosophy"}};
 
-// SUBJECT_test.csv files by name.
+// Returns the SUBJECT_test.csv files, sorted by name.
 std::vector<fs::path> test_files(const fs::path& folder) {
   std::error_code error;
   const fs::path below = folder / "test";

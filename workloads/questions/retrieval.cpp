@@ -1,5 +1,4 @@
-// Retrieval items of our own: as many lines or topics as wanted, the same for a seed on every
-// machine.
+// Makes retrieval items: any number of lines or topics, the same on every machine for a given seed.
 #include <array>
 #include <utility>
 
@@ -47,7 +46,7 @@ constexpr auto kReplies = std::to_array<const char*>(
      "That it is simple. Look closely, and each part has a reason.",
      "Nearly everywhere, once you have learned to look for it."});
 
-// The streams of an item's draws.
+// The random streams of an item.
 enum Stream : uint64_t { kOrder, kNumbers, kAsked, kTurns };
 
 class Draw {
@@ -61,7 +60,7 @@ class Draw {
   uint64_t seed_, item_, next_ = 0;
 };
 
-// `count` different numbers of [0, most), in drawn order.
+// Returns `count` different numbers of [0, most) in the order they were drawn.
 std::vector<size_t> draw_different(Draw draw, size_t count, size_t most) {
   std::vector<size_t> all(most);
   for (size_t i = 0; i < most; ++i) all[i] = i;

@@ -1,4 +1,4 @@
-// Sentences with one of two labels, such as SST-2's: for a probe of what their vectors know.
+// Sentences with one of two labels, such as SST-2, for probing what sentence vectors express.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace reprise::workloads::sentences {
 struct LabelledText {
   std::string text;  // not empty
   bool is_positive = false;
-  int64_t line = 1;  // of its file
+  int64_t line = 1;  // line in its file
 };
 
-// A table of a sentence and its label, 0 or 1, as UCI's "sentiment labelled sentences" have it, or
-// below a heading with "sentence" and "label" (SST-2 of GLUE). Throws Error with file and line for
-// fewer columns, an empty sentence and another label, and for a file in which all labels are one.
+// Loads a table of sentences and labels 0 or 1: without a heading as in UCI's "sentiment labelled
+// sentences", or below a heading with "sentence" and "label" (GLUE's SST-2). Throws Error with file
+// and line for too few columns, an empty sentence or another label, and if all labels are equal.
 std::vector<LabelledText> load_labelled(const std::filesystem::path& file);
 
 struct LabelledSet {
@@ -24,9 +24,9 @@ struct LabelledSet {
   std::vector<LabelledText> texts;
 };
 
-// The sets of a file, or of a folder, by name: every file in it whose name has a role (see
-// published.h: "train.tsv", "sentiment-dev") or ends in "_labelled.txt", but for tables whose
-// heading has "sentence" and no "label" (GLUE's tests). Throws Error for a folder without any.
+// Loads a file, or the files of a folder sorted by name: those whose name has a role (published.h,
+// e.g. "train.tsv", "sentiment-dev") or ends in "_labelled.txt". Tables with "sentence" but no
+// "label" (GLUE's tests) are skipped. Throws Error for a folder without any.
 std::vector<LabelledSet> load_labelled_sets(const std::filesystem::path& place);
 
 }  // namespace reprise::workloads::sentences

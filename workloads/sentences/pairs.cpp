@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 constexpr double kMostAlike = 5;
 constexpr std::string_view kInput = ".input.", kScores = ".gs.";
 
-// Where a table has what, and how many lines of heading.
+// The columns of a table and the number of its heading lines.
 struct Layout {
   size_t first = 0, second = 0, score = 0;
   size_t heading = 0;
@@ -46,7 +46,7 @@ Layout layout_of(const TableLine& line, const fs::path& file) {
       file.string(), line.number, line.columns.size());
 }
 
-// The pair with its score, or none where nobody scored it.
+// Adds the pair, or counts it as unscored if its score is empty.
 void add_pair(const TableLine& line, size_t first, size_t second, std::string_view score,
               const std::string& where, PairSet& set) {
   SentencePair pair{.first = trimmed(line.columns[first]),
@@ -76,7 +76,7 @@ void read_table(const fs::path& file, PairSet& set) {
   }
 }
 
-// Scores are of a file of their own, line by line; the last ones may be empty lines.
+// The scores are in a file of their own, line by line; the last ones may be empty lines.
 void read_official(const fs::path& input, PairSet& set) {
   const fs::path gold = scores_beside(input);
   const std::vector<TableLine> sentences = read_table_lines(input);
@@ -110,7 +110,7 @@ bool hides_scores(const fs::path& file) {
 
 }  // namespace
 
-// Of 2016 it is STS2016.input.NAME.txt.
+// The task of 2016 names its files STS2016.input.NAME.txt.
 fs::path scores_beside(const fs::path& file) {
   std::string name = file.filename().string();
   const size_t at = name.find(kInput);

@@ -1,4 +1,4 @@
-// The parts that a data set's own files make: what is asked is what was published to be asked.
+// Splits a data set as its own files do: the files published for testing are the queries.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,17 @@ namespace reprise::workloads::sentences {
 
 enum class FileRole : uint8_t { kAny, kTraining, kDevelopment, kTest };
 
-// As a word of the file's name says, whatever its case: "train"; "dev", "trial", "valid" or
-// "validation"; "test". kAny where none of them is in it. ("sts-dev.csv", "SICK_trial.txt")
+// Finds the role by a word in the file's name, in any case: "train"; "dev", "trial", "valid" or
+// "validation"; "test" ("sts-dev.csv", "SICK_trial.txt"). kAny if there is none of them.
 FileRole role_of(const std::filesystem::path& file);
 
-// Which of a data set's files are asked: those of tests, or where there is none those of
-// development. None where there is no file of training beside them: then the files say nothing
-// about parts.
+// Marks the files that are queries: the test files, or the development files if there are none.
+// Marks none if there is no training file, since then the files do not define parts.
 std::vector<bool> asked_files(std::span<const FileRole> files);
 
-// A part "queries" of the items that `is_asked` marks, as it came; and the others, cut into
-// `shares` by split_by_text(), but for those that have a text in common with a query, which are in
-// no part. Queries come last. `is_asked` has as many as there are items (CHECK).
+// Makes a part "queries", last, of the items marked by `is_asked`. split_by_text() cuts the others
+// into `shares`; those that share a text with a query are left out. `is_asked` has one entry per
+// item (CHECK).
 std::vector<Split> split_as_published(size_t items, const TextsOf& texts_of,
                                       const std::vector<bool>& is_asked,
                                       std::span<const SplitShare> shares, uint64_t seed);

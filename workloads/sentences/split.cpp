@@ -12,14 +12,14 @@
 namespace reprise::workloads::sentences {
 namespace {
 
-// The same on every machine.
+// A hash that is the same on every machine.
 uint64_t hash_of(std::string_view text) {
   uint64_t hash = text.size();
   for (const char c : text) hash = mix_bits(hash ^ static_cast<unsigned char>(c));
   return hash;
 }
 
-// Items that belong together find the same first item.
+// Union-find: items that belong together find the same first item.
 class Clusters {
  public:
   explicit Clusters(size_t items) : parents_(items) {
@@ -43,12 +43,13 @@ struct Cluster {
   std::vector<size_t> items;
 };
 
-// In the order that the seed draws.
+// Returns the clusters in the order drawn by the seed.
 std::vector<Cluster> clusters_of(size_t items, const TextsOf& texts_of, uint64_t seed) {
   Clusters joined(items);
   std::unordered_map<std::string, size_t> seen;
   std::vector<uint64_t> hashes(
-      items);  // the smallest of an item's texts: its order does not matter
+      // The smallest of the item's texts, so that their order does not matter.
+      items);
   for (size_t item = 0; item < items; ++item) {
     hashes[item] = UINT64_MAX;
     for (const std::string_view text : texts_of(item)) {
@@ -72,7 +73,7 @@ std::vector<Cluster> clusters_of(size_t items, const TextsOf& texts_of, uint64_t
   return clusters;
 }
 
-// Which part lacks most of its share of `items`.
+// Returns the part that lacks most of its share of `items`.
 size_t neediest(const std::vector<Split>& splits, std::span<const SplitShare> shares, double total,
                 size_t items) {
   size_t best = 0;

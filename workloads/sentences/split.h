@@ -1,5 +1,5 @@
-// Items cut into parts that have no text in common: what a method has stored or learned from must
-// not be what it is asked.
+// Splits items into parts without common texts, so that a method is never asked what it has stored
+// or learned.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,27 @@ namespace reprise::workloads::sentences {
 
 struct SplitShare {
   std::string name;  // "database", "training", "queries"
-  double share = 0;  // > 0; of the shares' sum
+  double share = 0;  // > 0; relative to the sum of all shares
 };
 
-// The texts of an item.
+// Returns the texts of an item.
 using TextsOf = std::function<std::vector<std::string_view>(size_t item)>;
 
 struct Split {
   std::string name;
   std::vector<size_t> items;  // ascending
-  // "database: 480 of 1000 items, no text of another part, seed 1": for a record.
+  // For a record, e.g. "database: 480 of 1000 items, no text of another part, seed 1".
   std::string description;
 };
 
-// The text without case (of ASCII's letters) and with each run of white space as one: two texts
-// with the same one are one text.
+// Returns the text in lower case (ASCII) with each run of white space as one space. Texts that are
+// equal in this form count as the same text.
 std::string compared_text(std::string_view text);
 
-// Items that have a text in common (one pair's sentence in another's) stay together, with those
-// that they have others in common with, and so on: a cluster. Clusters are taken in an order drawn
-// by (seed, texts), whatever their place in the list, and each goes where most is missing to the
-// share. So parts are disjoint by item and by text, the same for the same texts and seed, and as
-// large as the shares say but for the size of one cluster. Throws Error where a part would be
-// empty, with how many clusters there are. One or more shares, none of the same name (CHECK).
+// Items connected by common texts form a cluster, which stays together. Clusters are taken in an
+// order drawn from (seed, texts) and go to the part that lacks most of its share, so sizes are off
+// by one cluster at most. Throws Error, with the number of clusters, if a part would be empty.
+// There must be at least one share, and no name twice (CHECK).
 std::vector<Split> split_by_text(size_t items, const TextsOf& texts_of,
                                  std::span<const SplitShare> shares, uint64_t seed);
 

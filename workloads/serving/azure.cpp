@@ -12,7 +12,7 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// Takes a text apart from its front; anything that does not fit makes it fail for good.
+// Reads a text from its front. After the first mismatch it stays failed.
 class TimeReader {
  public:
   explicit TimeReader(std::string_view text) : rest_(text) {}
@@ -48,11 +48,11 @@ int64_t read_fraction_ns(TimeReader& reader) {
   if (!reader.starts_with(".")) return 0;
   reader.expect(".");
   for (int64_t unit = 100'000'000; reader.starts_with("0123456789"); unit /= 10)
-    ns += unit * reader.number(1);  // beyond nanoseconds the unit is 0
+    ns += unit * reader.number(1);  // below nanoseconds the unit is 0
   return ns;
 }
 
-// Minutes east of Greenwich: nothing, "Z", "+01:00".
+// Reads minutes east of Greenwich: nothing, "Z" or "+01:00".
 int64_t read_offset_minutes(TimeReader& reader) {
   if (reader.starts_with("Zz")) reader.expect("Zz");
   if (!reader.starts_with("+-")) return 0;
@@ -63,7 +63,7 @@ int64_t read_offset_minutes(TimeReader& reader) {
   return sign * (hours * 60 + reader.number(2));
 }
 
-// Nanoseconds since 1970: as a double in seconds, the trace's 100 ns would be lost.
+// Returns nanoseconds since 1970. A double of seconds would lose the trace's 100 ns.
 std::optional<int64_t> parse_time_ns(std::string_view text) {
   namespace ch = std::chrono;
   TimeReader reader(text);
@@ -82,7 +82,7 @@ std::optional<int64_t> parse_time_ns(std::string_view text) {
   const int64_t offset = read_offset_minutes(reader);
   const ch::year_month_day date{ch::year(year), ch::month(static_cast<unsigned>(month)),
                                 ch::day(static_cast<unsigned>(day))};
-  // Years of which nanoseconds fit into 64 bits.
+  // Nanoseconds of these years fit into 64 bits.
   if (!reader.succeeds() || !date.ok() || hour > 23 || minute > 59 || second > 59 || year < 1970 ||
       year > 2200)
     return {};

@@ -1,4 +1,4 @@
-// The traces of Azure's LLM inference service (2023 and 2024): times and lengths.
+// The traces of Azure's LLM inference service (2023 and 2024): arrival times and lengths.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace reprise::workloads::serving {
 
-// CSV with the heading TIMESTAMP,ContextTokens,GeneratedTokens; times as 2023-11-16
-// 18:15:46.6805900, with or without an offset. Prompts are made up and have nothing in common, but
-// for the `shared_tokens` more of a declared prefix before each.
+// Reads CSV with the heading TIMESTAMP,ContextTokens,GeneratedTokens; times look like 2023-11-16
+// 18:15:46.6805900, with or without an offset. Prompts are made up and share nothing, except a
+// declared prefix of `shared_tokens` additional tokens.
 SourceInfo azure_info();
 std::unique_ptr<Entries> make_azure(const SourceOptions& options);
 

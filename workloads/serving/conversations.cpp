@@ -11,18 +11,17 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// Places of the tokens of a user's text and of the answer: in what was read, or numbers of made-up
-// items.
+// Positions of the user's text and the answer in the tokens read, or the numbers of made-up items.
 struct Turn {
   int64_t user = 0, answer = 0;
   int64_t user_tokens = 0, answer_tokens = 0;
 };
 
-// Conversations one after another, in memory that all share.
+// All conversations, one after another, in shared memory.
 struct Script {
   std::vector<Turn> turns;
   std::vector<int64_t> first_turn = {0};  // [conversations + 1]  in `turns`
-  std::vector<int32_t> tokens;            // what was read; empty: made up
+  std::vector<int32_t> tokens;            // tokens read from a file; empty: made up
   RequestSource::Dropped left_out;
 
   [[nodiscard]] int64_t conversations() const { return std::ssize(first_turn) - 1; }
@@ -30,7 +29,7 @@ struct Script {
     const auto c = static_cast<size_t>(conversation);
     return first_turn[c + 1] - first_turn[c];
   }
-  // The turns since the last call are a conversation; false: there are none.
+  // Makes the turns since the last call a conversation. Returns false if there are none.
   bool end_conversation() {
     if (first_turn.back() == std::ssize(turns)) return false;
     first_turn.push_back(std::ssize(turns));
@@ -71,7 +70,7 @@ bool is_model(const Message& message) {
   return is_one_of(message.from, {"gpt", "chatgpt", "bing", "bard", "assistant"});
 }
 
-// A file's conversations as tokens.
+// Reads a file's conversations as tokens.
 class Reader {
  public:
   explicit Reader(const SourceOptions& options)
@@ -90,7 +89,7 @@ class Reader {
     auto at = std::find_if(messages.begin(), messages.end(), is_person);
     const auto first = at;
     for (; messages.end() - at >= 2 && is_person(at[0]) && is_model(at[1]); at += 2) {
-      // A declared prefix stands where the tokenizer's own beginning would.
+      // A declared prefix takes the place of the tokenizer's opening tokens.
       const bool begins_prompt = at == first && options_.shared_tokens == 0;
       if (!add_turn(at[0].text, at[1].text, begins_prompt)) break;
     }
@@ -122,7 +121,7 @@ struct Ask {
   uint32_t conversation = 0, turn = 0;
 };
 
-// Whose turn is next is drawn from those under way; where one ends, the next begins.
+// Draws whose turn is next among the conversations under way. When one ends, the next begins.
 std::vector<Ask> interleave(const Script& script, int64_t under_way, uint64_t seed) {
   const int64_t count = script.conversations();
   const std::vector<uint32_t> start_order = permuted(count, count, seed, Draw::kOrder);

@@ -1,4 +1,11 @@
-// Conversations of several turns, many at a time.
+// Conversations of several turns, many at a time. Turn t asks the whole history, answers included,
+// and a new user's text. Lengths are drawn and tokens made up, or both come from a file of
+// ShareGPT's form (sharegpt.h).
+//
+// In a file people ("human", "user") and models ("gpt", "chatgpt", "bing", "bard", "assistant")
+// take turns. Each text is encoded separately; the tokenizer's opening tokens stand only before the
+// first. Model texts before the first question are skipped. A conversation ends at a turn without
+// text or answer, or out of turn.
 #pragma once
 
 #include <memory>
@@ -8,16 +15,9 @@
 
 namespace reprise::workloads::serving {
 
-// Turn t asks the whole history, the answers before it included, and a new user's text. Lengths are
-// drawn and tokens made up, or both come from a file of ShareGPT's form (see sharegpt.h), in which
-// people ("human", "user") and models ("gpt", "chatgpt", "bing", "bard", "assistant") take turns;
-// each text is encoded by itself, what the tokenizer puts around a text before the first alone.
-// What a model says before the first question is left out, a turn without a text or an answer ends
-// its conversation, and so does one out of turn.
-// Turns of a conversation come in their order; whose turn is next is drawn by the order's seed.
-//
-// A server has computed the history's answers as it generated its own, other ones: shared with
-// earlier requests are the earlier turns' prompts.
+// Turns of a conversation keep their order; the order's seed draws which conversation continues
+// next. Only the prompts of earlier turns count as shared: a server has generated answers of its
+// own, not those in the history.
 SourceInfo conversations_info();
 std::unique_ptr<Entries> make_conversations(const SourceOptions& options);
 

@@ -14,8 +14,8 @@ double draw_unit(uint64_t seed, Draw what, int64_t number) {
   return random_unit(stream, static_cast<uint64_t>(number), 0);
 }
 
-// Fisher and Yates' shuffle, from the front, so that what is chosen first does not depend on how
-// many are.
+// Fisher and Yates' shuffle from the front, so that the first entries do not depend on how many are
+// chosen.
 std::vector<uint32_t> permuted(int64_t count, int64_t chosen, uint64_t seed, Draw what) {
   REPRISE_CHECK(0 <= chosen && chosen <= count && count <= kMostRequests, "{} of {}", chosen,
                 count);

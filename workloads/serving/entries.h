@@ -1,4 +1,4 @@
-// What a source can ask, before it is chosen, cut and put in order.
+// The requests a source could send, before they are chosen, cut and ordered.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,29 @@
 
 namespace reprise::workloads::serving {
 
-// Entries are in the file's order, or in that of their numbers. Constant: several threads may read.
+// Entries in the order of the file or of their numbers. Immutable, so several threads may read.
 class Entries {
  public:
   virtual ~Entries() = default;
   [[nodiscard]] virtual int64_t size() const = 0;
-  // Appends the parts of its prompt.
+  // Appends the parts of the entry's prompt.
   virtual void add_parts(int64_t entry, std::vector<PromptPart>& out) const = 0;
   [[nodiscard]] virtual RequestSource::Lengths lengths(int64_t entry) const = 0;
 
-  // A prefix is the first part of the prompts that begin with it, or the first parts.
+  // A declared prefix. Prompts that have it begin with its part or parts.
   struct Prefix {
     std::string name;
     std::vector<PromptPart> parts;
   };
   [[nodiscard]] virtual std::vector<Prefix> prefixes() const { return {}; }
-  // Of these, the entry's; -1: none.
+  // Index of the entry's prefix; -1: none.
   [[nodiscard]] virtual int32_t prefix(int64_t /*entry*/) const { return -1; }
 
-  // Seconds, by entry; empty: entries have no times.
+  // Arrival times in seconds, by entry; empty if entries have no times.
   [[nodiscard]] virtual std::span<const double> times_s() const { return {}; }
-  // Whether they can be asked in any order. Those with times cannot.
+  // False if entries must keep their order, as those with times must.
   [[nodiscard]] virtual bool order_is_free() const { return times_s().empty(); }
-  // What is no entry.
+  // Counts what was not made an entry.
   [[nodiscard]] virtual RequestSource::Dropped left_out() const { return {}; }
 };
 

@@ -29,7 +29,7 @@ EntrySource::EntrySource(std::string name, std::unique_ptr<Entries> entries,
   find_shared();
 }
 
-// Of equal times, the file's order.
+// Entries with equal times keep the file's order.
 void EntrySource::keep_window() {
   const std::span<const double> times = entries_->times_s();
   if (times.empty()) return;
@@ -61,7 +61,7 @@ void EntrySource::choose() {
       chosen_ = std::move(places);
     };
     pick(permuted(size(), wanted, options_.prompts_seed, Draw::kSample));
-    // From here on the sample is the same set whatever the order.
+    // From here on the sample is the same set, whatever the order.
     std::sort(chosen_.begin(), chosen_.end());
     if (options_.order == "shuffled")
       pick(permuted(wanted, wanted, options_.order_seed, Draw::kOrder));

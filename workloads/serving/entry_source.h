@@ -1,4 +1,4 @@
-// A source of requests: of its entries those that are wanted, cut and put in order.
+// A source of requests that chooses among entries, cuts them and orders them.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace reprise::workloads::serving {
 
-// Entries with times: those of the window, in the order of their times, the first `requests`.
-// Others: a sample of `requests`, drawn by the prompts' seed and put in order by that of the order;
-// where the order is not free, the first. What is too long is dropped before, or cut. Beside the
-// entries it keeps 8 bytes a request.
+// Entries with times: the first `requests` in the time window, by time. Other entries: a sample
+// drawn by the prompts' seed and shuffled by the order's seed, or the first ones if they must keep
+// their order. Entries that are too long are dropped first, or cut. Uses 8 bytes per request beside
+// the entries.
 class EntrySource final : public RequestSource {
  public:
-  // `name` is the source's, for messages. Throws Error where no request is left.
+  // `name` is the source's, for messages. Throws Error if no request remains.
   EntrySource(std::string name, std::unique_ptr<Entries> entries, const SourceOptions& options);
 
   [[nodiscard]] int64_t size() const override { return std::ssize(chosen_); }
@@ -32,7 +32,7 @@ class EntrySource final : public RequestSource {
   void find_shared();
   [[nodiscard]] Lengths cut(Lengths whole) const;
   [[nodiscard]] int64_t entry(int64_t index) const;
-  // Of the entry, where its prompt still begins with it.
+  // Returns the entry's prefix if the cut prompt still begins with it, else -1.
   [[nodiscard]] int32_t prefix_of(int64_t index) const;
   void add_parts(int64_t index, std::vector<PromptPart>& out) const;
   [[noreturn]] void raise_empty() const;
@@ -41,9 +41,9 @@ class EntrySource final : public RequestSource {
   std::unique_ptr<Entries> entries_;
   SourceOptions options_;
   TokenStream stream_;
-  std::vector<int64_t> prefix_tokens_;  // of each prefix
+  std::vector<int64_t> prefix_tokens_;  // length of each prefix
   Dropped dropped_;
-  std::vector<uint32_t> chosen_;  // [requests]  entries, in the order in which they are sent
+  std::vector<uint32_t> chosen_;  // [requests]  entries, in sending order
   std::vector<int32_t> shared_;   // [requests]
 };
 

@@ -1,4 +1,4 @@
-// Requests of one shape: the synthetic loads of the papers.
+// Requests of one shape, as in the papers' synthetic loads.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace reprise::workloads::serving {
 
-// n_p prompt tokens of which n_s are the same for all, and n_c to generate [ChunkAttention §4.2];
-// or a user's tokens behind a system prompt, as the synthetic loads of RelayAttention's authors.
-// Throws Error where the prompt is given in both ways or in none, and where it is shorter than what
-// is shared.
+// Either n_p prompt tokens of which n_s are the same for all, and n_c tokens to generate
+// [ChunkAttention §4.2], or a user's tokens after a system prompt, as in RelayAttention's synthetic
+// loads. Throws Error if both or neither are given, and if the prompt is shorter than its shared
+// part.
 SourceInfo grid_info();
 std::unique_ptr<Entries> make_grid(const SourceOptions& options);
 

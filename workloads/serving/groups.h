@@ -1,4 +1,4 @@
-// Requests of several groups, each with a prefix of its own.
+// Requests of several groups, each with its own prefix.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,7 @@
 
 namespace reprise::workloads::serving {
 
-// A request's group is drawn, and so are its lengths where a range is given; request i is drawn by
-// number i alone.
+// Group and lengths (if a range is given) of request i are drawn by the number i alone.
 SourceInfo groups_info();
 std::unique_ptr<Entries> make_groups(const SourceOptions& options);
 

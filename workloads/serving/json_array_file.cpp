@@ -13,7 +13,7 @@ std::string_view text_of(const MappedFile& file) {
 
 }  // namespace
 
-// Looks at brackets, quotes and commas alone; the parser judges the rest.
+// Looks only at brackets, quotes and commas; the parser checks the rest.
 class JsonArrayFile::Scanner {
  public:
   Scanner(const std::string& path, std::string_view text) : path_(path), text_(text) {}
@@ -36,7 +36,7 @@ class JsonArrayFile::Scanner {
   }
 
  private:
-  // '\0' at the end of the file.
+  // Returns '\0' at the end of the file.
   [[nodiscard]] char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
   void step() {
@@ -50,7 +50,7 @@ class JsonArrayFile::Scanner {
       step();
   }
 
-  // Steps over `more` or `end`, the two that can stand behind an entry; true: over `more`.
+  // Steps over `more` or `end`, one of which must follow an entry. Returns true for `more`.
   bool closes_with(char more, char end) {
     const char found = next();
     step();

@@ -1,4 +1,4 @@
-// Large files that hold one JSON list: each entry is found first and parsed when it is wanted.
+// Reads large files that hold one JSON list: entries are located first and parsed on demand.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@ namespace reprise::workloads::serving {
 
 class JsonArrayFile {
  public:
-  // Throws Error with file and line for a file that is no list, is cut off, or goes on behind it.
+  // Throws Error with file and line if the file is no list, is cut off, or continues after the
+  // list.
   explicit JsonArrayFile(const std::filesystem::path& path);
 
   [[nodiscard]] int64_t size() const { return std::ssize(entries_); }
-  // Throws Error with file and line for what is no JSON.
+  // Throws Error with file and line for invalid JSON.
   [[nodiscard]] Json entry(int64_t index) const;
-  [[nodiscard]] std::string where(int64_t index) const;  // "FILE:LINE" where it begins
+  [[nodiscard]] std::string where(int64_t index) const;  // "FILE:LINE" where the entry begins
 
  private:
   struct Extent {

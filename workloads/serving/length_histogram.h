@@ -1,4 +1,4 @@
-// Lengths drawn in proportion to how often they were recorded.
+// Draws lengths in proportion to recorded frequencies.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace reprise::workloads::serving {
 
-// Of a text as Python writes a dictionary, "{18: 0.25, 19: 0.75}": lengths in tokens with their
-// shares, which need not add up to 1.
+// Lengths in tokens with their shares, as Python writes a dictionary: "{18: 0.25, 19: 0.75}". The
+// shares need not add up to 1.
 class LengthHistogram {
  public:
   LengthHistogram() = default;
@@ -17,12 +17,12 @@ class LengthHistogram {
   LengthHistogram(std::string_view text, const std::string& where);
 
   [[nodiscard]] bool empty() const { return tokens_.empty(); }
-  // Of a uniform number in [0, 1); not of an empty one.
+  // Returns the length for a uniform number in [0, 1). The histogram must not be empty.
   [[nodiscard]] int64_t draw(double unit) const;
 
  private:
   std::vector<int32_t> tokens_;
-  std::vector<double> up_to_;  // sums of the shares
+  std::vector<double> up_to_;  // cumulative shares
 };
 
 }  // namespace reprise::workloads::serving

@@ -8,8 +8,9 @@
 
 namespace reprise::workloads::serving {
 
-// A CSV of whole numbers: a heading, or none, then a prompt's tokens and an output's in the two
-// columns. Prompts are made up; `shared_tokens` more of a declared prefix stand before each.
+// Reads a CSV of integers, with or without a heading: tokens of a prompt and of an output in two
+// columns. Prompts are made up; a declared prefix of `shared_tokens` additional tokens precedes
+// each.
 SourceInfo lengths_info();
 std::unique_ptr<Entries> make_lengths(const SourceOptions& options);
 

@@ -20,7 +20,7 @@ constexpr int64_t kOutputTokens = 32;  // [RelayAttention §4.1, table 1]
 struct Subject {
   std::string name;
   std::string prefix;                  // preamble and examples
-  std::vector<std::string> questions;  // with their cues
+  std::vector<std::string> questions;  // questions and their cues
 };
 
 Subject load_subject(const fs::path& file, int64_t shots) {
@@ -31,7 +31,7 @@ Subject load_subject(const fs::path& file, int64_t shots) {
   return subject;
 }
 
-// By name. The files of a folder, or one.
+// Returns one file or the files of a folder, by name.
 std::map<std::string, fs::path> find_files(const fs::path& place) {
   std::map<std::string, fs::path> files;
   const auto add = [&](const fs::path& file) {
@@ -66,7 +66,7 @@ std::vector<Subject> load_subjects(const SourceOptions& options) {
   return subjects;
 }
 
-// Questions as tokens, a prefix for each subject that is asked about.
+// Turns questions into tokens and keeps one prefix per subject.
 class Asker {
  public:
   explicit Asker(const SourceOptions& options)
@@ -93,7 +93,7 @@ class Asker {
   };
   struct Asked {
     int64_t place;
-    std::vector<int32_t> tokens;  // of the whole prompt
+    std::vector<int32_t> tokens;  // tokens of the whole prompt
   };
 
   bool take(int64_t place) {
@@ -108,7 +108,8 @@ class Asker {
     return true;
   }
 
-  // What the tokens of all its questions begin with, as far as the text of the prefix goes.
+  // The prefix is the tokens that all questions of the subject begin with, within the prefix's
+  // text.
   void add_subject(size_t subject) {
     std::vector<int32_t> prefix = tokenizer_->encode(subjects_[subject].prefix);
     for (const Asked& asked : asked_[subject]) {

@@ -1,4 +1,4 @@
-// Questions behind worked examples: MMLU with few-shot prompts.
+// MMLU questions with few-shot prompts.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace reprise::workloads::serving {
 
-// `file` is a folder of SUBJECT_test.csv files (see workloads/questions/mmlu.h) or one of them. A
-// subject's preamble and examples are a declared prefix, a question the rest of the prompt; the
-// tokens are those of the whole text. The prefix ends where a token reaches into the question.
-// To generate are 32 tokens [RelayAttention §4.1, table 1], or output_tokens.
+// `file` is one SUBJECT_test.csv (see workloads/questions/mmlu.h) or a folder of them. A subject's
+// preamble and examples are a declared prefix, which ends where a token reaches into the question.
+// Tokens are those of the whole text. Generates 32 tokens [RelayAttention §4.1, table 1] or
+// output_tokens.
 SourceInfo mmlu_info();
 std::unique_ptr<Entries> make_mmlu(const SourceOptions& options);
 

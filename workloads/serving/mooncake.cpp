@@ -78,7 +78,7 @@ class Mooncake final : public Entries {
   [[nodiscard]] RequestSource::Dropped left_out() const override { return left_out_; }
 
  private:
-  // A line, for messages.
+  // A line's place, for messages.
   struct Place {
     const JsonObject& line;
     [[nodiscard]] std::string where() const { return line.where("timestamp"); }
@@ -98,7 +98,7 @@ class Mooncake final : public Entries {
   [[nodiscard]] int32_t id(int64_t entry, int64_t block) const {
     return ids_[static_cast<size_t>(first_id_[static_cast<size_t>(entry)] + block)];
   }
-  // All but the last, where that is shorter.
+  // Number of blocks, without the last one if it is shorter.
   [[nodiscard]] int64_t full_blocks(int64_t entry) const {
     return lengths(entry).prompt / block_tokens_;
   }
@@ -107,8 +107,8 @@ class Mooncake final : public Entries {
   int64_t block_tokens_;
   RecordedTimes times_;
   int64_t declared_blocks_ = 0;
-  std::vector<int32_t> ids_;                          // of all requests, one after another
-  std::vector<int64_t> first_id_ = {0};               // [requests + 1]  in ids_
+  std::vector<int32_t> ids_;             // block ids of all requests, one after another
+  std::vector<int64_t> first_id_ = {0};  // [requests + 1]  in ids_
   std::vector<int32_t> last_tokens_, output_tokens_;  // [requests]  divided
   std::vector<double> times_s_;                       // [requests]
   RequestSource::Dropped left_out_;

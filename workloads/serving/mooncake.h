@@ -1,4 +1,7 @@
-// Mooncake's traces: times, lengths, and which blocks of a prompt are the same.
+// Mooncake's traces: arrival times, lengths, and which blocks of prompts are equal.
+//
+// Files are JSON Lines of {timestamp (ms), input_length, output_length, hash_ids} with an id for
+// each block of 512 tokens, the last one partly filled [Mooncake, FAST'25].
 #pragma once
 
 #include <memory>
@@ -8,11 +11,9 @@
 
 namespace reprise::workloads::serving {
 
-// JSON Lines of {timestamp (ms), input_length, output_length, hash_ids}: an id for each block of
-// 512 tokens, the last one filled in part [Mooncake, FAST'25]. Equal ids become equal tokens. A
-// divisor divides the block too, so that what was shared stays shared: prompts become whole blocks
-// of round(512 / divisor) tokens and a last one of at least 1. Declared is what all requests of the
-// file begin with, in whole blocks: the service's system prompt.
+// Equal ids become equal tokens. A length divisor also divides the block, so that sharing is kept:
+// a prompt has whole blocks of round(512 / divisor) tokens and a last one of at least 1. The blocks
+// with which all requests begin, the service's system prompt, are a declared prefix.
 SourceInfo mooncake_info();
 std::unique_ptr<Entries> make_mooncake(const SourceOptions& options);
 

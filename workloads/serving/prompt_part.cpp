@@ -7,7 +7,7 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// A part's tokens, one by one.
+// The tokens of one part, one by one.
 class PartTokens {
  public:
   PartTokens(const PromptPart& part, const TokenStream& stream)
@@ -25,7 +25,7 @@ bool are_same_text(const PromptPart& a, const PromptPart& b) {
   return a.text == b.text && (a.text != nullptr || a.item == b.item);
 }
 
-// A place in a prompt.
+// A position in a prompt.
 class Walk {
  public:
   explicit Walk(std::span<const PromptPart> parts) : parts_(parts) { skip_ended(); }
@@ -48,7 +48,7 @@ class Walk {
   }
 
   std::span<const PromptPart> parts_;
-  int64_t at_ = 0;  // in the first of them
+  int64_t at_ = 0;  // within the first part
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ bool is_name(std::string_view field) {
   return !field.empty() && (std::isalpha(static_cast<unsigned char>(field[0])) || field[0] == '_');
 }
 
-// Where the two lengths stand on a line.
+// Column numbers of the two lengths.
 struct Places {
   size_t prompt = 0, output = 1;
 };

@@ -1,4 +1,4 @@
-// Requests of which lengths were recorded, and perhaps times: compact columns, made-up prompts.
+// Requests with recorded lengths and perhaps times, in compact columns; their prompts are made up.
 #pragma once
 
 #include <algorithm>
@@ -17,17 +17,17 @@ namespace reprise::workloads::serving {
 
 class RecordedLengths final : public Entries {
  public:
-  // Takes shared_tokens, of a declared prefix before each prompt, and length_divisor, which divides
-  // what is added.
+  // Uses shared_tokens, the length of a declared prefix before each prompt, and length_divisor, by
+  // which added lengths are divided.
   explicit RecordedLengths(const SourceOptions& options);
-  // A length of 0 is left out.
+  // Adds a request; a length of 0 is left out and counted.
   void add(int64_t prompt_tokens, int64_t output_tokens);
   void add(int64_t prompt_tokens, int64_t output_tokens, double time_s);
   void leave_out() { ++left_out_.by_rule; }
   void leave_out_too_long() { ++left_out_.too_long; }
-  // Times count from here.
+  // Makes times count from `start_s`.
   void begin_at(double start_s);
-  // What a request of these lengths asks in all, prefix and division included.
+  // Total lengths of a request with these recorded lengths: divided, and with the prefix.
   [[nodiscard]] RequestSource::Lengths asked(int64_t prompt_tokens, int64_t output_tokens) const;
 
   [[nodiscard]] int64_t size() const override { return std::ssize(prompt_tokens_); }
@@ -43,17 +43,17 @@ class RecordedLengths final : public Entries {
  private:
   int64_t shared_tokens_;
   double divisor_;
-  std::vector<int32_t> prompt_tokens_, output_tokens_;  // divided
+  std::vector<int32_t> prompt_tokens_, output_tokens_;  // divided lengths
   std::vector<double> times_s_;
   RequestSource::Dropped left_out_;
 };
 
-// Times of a file, which ascend unless the options say that they are to be sorted.
+// Checks that a file's times ascend, unless the options ask for sorting them.
 class RecordedTimes {
  public:
   explicit RecordedTimes(const SourceOptions& options)
       : is_sorted_later_(options.unsorted_times == "sort") {}
-  // Throws Error with the line where the time goes back. `line` has where().
+  // Throws Error with the line if the time goes back. `line` must have where().
   template <typename Line>
   void next(double time_s, const Line& line) {
     if (times_ > 0 && time_s < last_s_ && !is_sorted_later_)
@@ -62,7 +62,7 @@ class RecordedTimes {
     last_s_ = time_s;
     ++times_;
   }
-  [[nodiscard]] double start_s() const { return start_s_; }  // the least of them
+  [[nodiscard]] double start_s() const { return start_s_; }  // the earliest time
 
  private:
   [[noreturn]] static void raise_goes_back(const std::string& where, double by_s);
@@ -72,12 +72,12 @@ class RecordedTimes {
   double start_s_ = 0, last_s_ = 0;
 };
 
-// Calls `read` with the prompt's and the output's length on each line, of the columns that the
-// headings name, or the first two. A line is a heading where both of its first fields begin with a
-// letter or "_". Throws Error with file and line.
+// The columns that hold a request's two lengths.
 struct LengthColumns {
-  std::string prompt, output;  // "": the first and the second
+  std::string prompt, output;  // heading names; "": the first and second column
 };
+// Calls `read` with both lengths of each line. The first line is a heading if both of its first
+// fields begin with a letter or "_". Throws Error with file and line.
 void for_each_length_pair(const std::filesystem::path& path, const LengthColumns& columns,
                           const std::function<void(int64_t prompt, int64_t output)>& read);
 

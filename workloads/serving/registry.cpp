@@ -22,7 +22,7 @@ struct Entry {
   std::unique_ptr<serving::Entries> (*make)(const SourceOptions& options);
 };
 
-// The single list of sources.
+// The list of all sources.
 constexpr Entry kSources[] = {
     {serving::grid_info, serving::make_grid},
     {serving::groups_info, serving::make_groups},

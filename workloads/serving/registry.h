@@ -1,4 +1,4 @@
-// The sources of requests that a serving run can name.
+// The sources of requests that an experiment of kind serving can name.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@ namespace reprise::workloads {
 // In the order `reprise list` shows them.
 std::vector<SourceInfo> known_request_sources();
 
-// Throws Error for an unknown name, with the nearest, as check_options(), for options that do not
-// go together, for a file that cannot be read or is not what the source reads, with file and line,
-// and where no request is left. A prompt's length in tokens is exact, and asserted as it is drawn.
+// Throws Error for an unknown name, with the nearest, as check_options() does, for options that
+// conflict, for a file that cannot be read or parsed (with file and line), and if no request
+// remains. A prompt always has exactly the stated number of tokens.
 std::unique_ptr<RequestSource> make_request_source(const std::string& name,
                                                    const SourceOptions& options);
 

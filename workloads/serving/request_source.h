@@ -1,4 +1,4 @@
-// What a server is asked: requests whose prompts and lengths are known before any is sent.
+// The requests for a server; prompts and lengths are known before any is sent.
 #pragma once
 
 #include <cstdint>
@@ -8,45 +8,46 @@
 namespace reprise::workloads {
 
 struct ServingRequest {
-  std::vector<int32_t> prompt;  // exactly as long as the source says; at least one token
-  int64_t output_tokens = 1;    // to generate, whatever is drawn; at least one
-  // Of the prefixes that the source declares, the one that the prompt begins with; -1: none.
+  std::vector<int32_t> prompt;  // as long as RequestSource::lengths() says; not empty
+  int64_t output_tokens = 1;    // number of tokens to generate, >= 1
+  // Index of the declared prefix with which the prompt begins; -1: none.
   int32_t prefix = -1;
-  // Leading tokens that a request before this one in the source's order has too, or its declared
-  // prefix: what a cache that forgets nothing can have of it.
+  // Leading tokens in common with an earlier request of the source or with the declared prefix. A
+  // cache that forgets nothing can reuse at most these.
   int64_t shared_tokens = 0;
   bool operator==(const ServingRequest&) const = default;
 };
 
-// A text that many requests begin with, which a user may announce to the server.
+// A text with which many requests begin. A user may announce it to the server.
 struct DeclaredPrefix {
   std::string name;
   std::vector<int32_t> tokens;
 };
 
-// Requests depend on the source's options and seeds and on their number alone, so that every method
-// and every server is asked the same, and none is kept: a million requests take no more memory than
-// the file they come from. Several threads may draw at once.
+// Requests depend only on the source's options, seeds and their number, so every method and server
+// gets the same ones. They are not stored: a million requests take no more memory than their file.
+// Several threads may draw at once.
 class RequestSource {
  public:
   virtual ~RequestSource() = default;
   [[nodiscard]] virtual int64_t size() const = 0;
-  // Of request 0, 1, ..., size() - 1, in the order in which they are sent.
+  // Returns request `index`; requests are numbered in sending order.
   [[nodiscard]] virtual ServingRequest request(int64_t index) const = 0;
-  // Tokens of its prompt and its output, without drawing them.
+  // Tokens of a request's prompt and output, found without drawing the tokens.
   struct Lengths {
     int64_t prompt = 0, output = 0;
   };
   [[nodiscard]] virtual Lengths lengths(int64_t index) const = 0;
   [[nodiscard]] virtual std::vector<DeclaredPrefix> prefixes() const { return {}; }
-  // Seconds from the start to each request, ascending, of sources that were recorded with their
-  // times; else empty: an arrival process says when.
+  // Seconds from the start to each request, ascending, for sources recorded with their times.
+  // Empty: an arrival process decides.
   [[nodiscard]] virtual std::vector<double> arrivals_s() const { return {}; }
-  // Of what was looked at of a file: requests that are not asked, and that are asked in part.
+  // Counts of recorded requests that are not sent, or sent only in part.
   struct Dropped {
-    int64_t by_rule = 0;   // the source's own: a length of 0, ShareGPT's sampling rule
-    int64_t too_long = 0;  // for the caps of its options
-    int64_t cut = 0;       // to the caps, and asked
+    // Dropped by the source's own rule: a length of 0, or ShareGPT's sampling rule.
+    int64_t by_rule = 0;
+    int64_t too_long = 0;  // dropped because they exceed the caps
+    int64_t cut = 0;       // cut to the caps and sent
   };
   [[nodiscard]] virtual Dropped dropped() const { return {}; }
 };

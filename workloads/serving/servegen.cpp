@@ -10,7 +10,7 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// A client's two weeks may hold a hundred million requests.
+// Requires an end, since two weeks of one client may hold a hundred million requests.
 void require_end(const SourceOptions& options, const ServeGenClient& client) {
   if (options.requests == 0 && options.window_s == 0)
     raise("source \"servegen\" needs requests or window_s: requests are drawn without end");

@@ -11,8 +11,8 @@
 namespace reprise::workloads::serving {
 namespace {
 
-constexpr double kLastWindow_s = 600;  // of a file with one window, whose length nothing tells
-constexpr double kMostShape = 1e6;     // gaps all but equal
+constexpr double kLastWindow_s = 600;  // length of the only window of a file
+constexpr double kMostShape = 1e6;     // gaps are then almost equal
 
 std::filesystem::path dataset_beside(const std::filesystem::path& trace) {
   constexpr std::string_view kEnd = "-trace.csv";
@@ -110,8 +110,8 @@ ServeGenClient::Arrivals::Arrivals(const ServeGenClient& client, double start_s)
   while (window_ < client_.windows_.size() && client_.windows_[window_].end_s <= start_s) ++window_;
 }
 
-// The gap is one of mean 1 by a clock that runs as fast as the rate. Its shape is that of the
-// window where it begins.
+// The gap has mean 1 on a clock that runs as fast as the rate. Its shape is that of the window in
+// which it begins.
 double ServeGenClient::Arrivals::next_s(GapDraws draws) {
   const std::vector<Window>& windows = client_.windows_;
   const auto leave = [&] { at_s_ = windows[window_++].end_s; };

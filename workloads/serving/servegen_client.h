@@ -1,4 +1,4 @@
-// What ServeGen tells of one client of a service: how its rate and its lengths change.
+// ServeGen's statistics of one client: how its rate and its lengths change over time.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@ namespace reprise::workloads::serving {
 
 class ServeGenClient {
  public:
-  // FILE-trace.csv, with FILE-dataset.json beside it: see servegen.h. Throws Error with file and
-  // line, or key.
+  // Reads FILE-trace.csv and FILE-dataset.json beside it; see servegen.h. Throws Error with file
+  // and line, or key.
   explicit ServeGenClient(const std::filesystem::path& trace);
 
-  // Seconds from the start of the first window to the end of the last one.
+  // Seconds from the start of the first window to the end of the last.
   [[nodiscard]] double length_s() const;
 
-  // Arrivals from a time on, one after another.
+  // Draws arrivals from a given time on, one after another.
   class Arrivals {
    public:
-    // 0 <= start_s. `client` must outlive it.
+    // start_s >= 0. `client` must outlive this object.
     Arrivals(const ServeGenClient& client, double start_s);
-    // The time of the next, by the gap that it draws; at or behind the end where there is none.
+    // Returns the time of the next arrival, using `draws` for its gap. A time at or after the end
+    // means that there is none.
     double next_s(GapDraws draws);
 
    private:
@@ -36,7 +37,7 @@ class ServeGenClient {
   struct Lengths {
     LengthHistogram input, output;
   };
-  // Those at a time of an arrival. Throws Error where none were recorded.
+  // Returns the lengths recorded for this arrival time. Throws Error if none were.
   [[nodiscard]] const Lengths& lengths_at(double time_s) const;
 
  private:

@@ -9,23 +9,23 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// Reads requests' prompts, into memory that it keeps.
+// Reads the parts of requests' prompts into reused memory.
 class PromptReader {
  public:
   PromptReader(const AddParts& add_parts, const TokenStream& stream)
       : add_parts_(add_parts), stream_(stream) {}
 
-  // The prompt that others are compared with.
+  // Reads the prompt with which others are compared.
   void hold(uint32_t request) { read(request, held_); }
-  // Of the held one with another, which is held then if `keep`.
+  // Compares the held prompt with another one, which is held afterwards if `keep`.
   PromptComparison compare(uint32_t request, bool keep = false) {
     read(request, other_);
     const PromptComparison found = compare_prompts(held_, other_, stream_);
     if (keep) held_.swap(other_);
     return found;
   }
-  // Two tokens from a place on, as a number that orders prompts that are the same before it. Its
-  // lower half is 0 where the prompt ends among them.
+  // Returns the two tokens at `place` as a number that orders prompts equal before it. The lower
+  // half is 0 if the prompt ends there.
   uint64_t key(uint32_t request, int64_t place) {
     read(request, other_);
     const auto half = [&](int64_t at) {
@@ -45,11 +45,10 @@ class PromptReader {
   std::vector<PromptPart> held_, other_;
 };
 
-// Sorts by token ids. Comparing a prompt is dear, and most begin as many others do: so a range
-// first finds how far all of it agrees, then sorts by the next two tokens alone, and goes on in the
-// ranges that agree there too. At a million requests (a grid, a tree, conversations) this took a
-// fifth to a third of the time of a sort that compares prompts, on two cores of an EPYC. The
-// deepest ranges are sorted so: those of a long conversation would lose one turn at a time.
+// Sorts prompts by token ids. Comparing whole prompts is slow and most begin alike, so a range
+// finds its common length, sorts by the next two tokens, and continues in the subranges that are
+// equal there. With a million requests (grid, tree, conversations) this took a fifth to a third of
+// the time of a comparison sort, on two cores of an EPYC. Very deep ranges use the comparison sort.
 class PromptSorter {
  public:
   explicit PromptSorter(PromptReader& reader) : reader_(reader) {}
@@ -103,9 +102,8 @@ class PromptSorter {
   PromptReader& reader_;
 };
 
-// In a sorted list neighbours have most in common, and what two have in common that are not
-// neighbours is the least of what lies between. So the requests leave the list one by one, the last
-// first: those that stand there still were before it, and its neighbours among them tell.
+// In a sorted list, neighbours have most in common. Requests leave the list one by one, the last
+// first, so that only earlier requests remain; a request's remaining neighbours give the answer.
 class SortedPrompts {
  public:
   SortedPrompts(const std::vector<uint32_t>& sorted, PromptReader& reader)
@@ -119,12 +117,12 @@ class SortedPrompts {
     for (size_t i = 0; i + 1 < requests_; ++i)
       common_[i + 1] = static_cast<int32_t>(reader.compare(sorted[i + 1], /*keep=*/true).common);
     for (size_t i = 0; i < before_.size(); ++i) {
-      before_[i] = static_cast<uint32_t>(i - 1);  // that of 0 is never read
+      before_[i] = static_cast<uint32_t>(i - 1);  // the value for 0 is never read
       after_[i] = static_cast<uint32_t>(i + 1);
     }
   }
 
-  // What it has in common with a neighbour at most.
+  // Removes a request and returns the most tokens it shares with a neighbour.
   int32_t remove(uint32_t request) {
     const uint32_t place = place_[request], left = before_[place], right = after_[place];
     const int32_t with_left = common_[left], with_right = common_[place];
@@ -136,9 +134,10 @@ class SortedPrompts {
 
  private:
   size_t requests_;
-  // Places count from 1; 0 and requests + 1 are the list's ends.
+  // Places count from 1. Places 0 and requests + 1 are the ends of the list.
   std::vector<uint32_t> place_, before_, after_;
-  std::vector<int32_t> common_;  // of a place and the one after it; 0 at the ends
+  // Tokens in common between a place and the next one; 0 at the ends.
+  std::vector<int32_t> common_;
 };
 
 }  // namespace

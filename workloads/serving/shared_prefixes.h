@@ -1,4 +1,4 @@
-// What each request's prompt has in common with those before it.
+// Finds how many leading tokens each prompt has in common with earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace reprise::workloads::serving {
 // Appends the parts of a request's prompt.
 using AddParts = std::function<void(int64_t request, std::vector<PromptPart>& out)>;
 
-// [requests]  the longest run of leading tokens that it has in common with any request before it;
-// exact, chance included. A few comparisons a request and 40 bytes.
+// Returns [requests]: the longest run of leading tokens in common with any earlier request, exact,
+// chance matches included. Takes a few comparisons and 40 bytes per request.
 std::vector<int32_t> leading_tokens_of_earlier(int64_t requests, const AddParts& add_parts,
                                                const TokenStream& stream);
 

@@ -27,7 +27,7 @@ std::unique_ptr<Entries> lengths_alone(const SourceOptions& options) {
   return entries;
 }
 
-// Tokens of conversations, one by one.
+// Turns conversations into tokens, one by one.
 class Sampler {
  public:
   explicit Sampler(const SourceOptions& options)

@@ -1,4 +1,8 @@
-// ShareGPT's conversations as RelayAttention's authors sample them.
+// ShareGPT's conversations, sampled as RelayAttention's authors do.
+//
+// `file` is a .json file of ShareGPT_V3's form, [{"id", "conversations": [{"from", "value"}, ...]},
+// ...]: the first text is the prompt, and the second gives the output's length. Or it is a .csv
+// file of prompt and response lengths, for which prompts are made up.
 #pragma once
 
 #include <memory>
@@ -8,12 +12,9 @@
 
 namespace reprise::workloads::serving {
 
-// A .json file of ShareGPT_V3's form, [{"id", "conversations": [{"from", "value"}, ...]}, ...]: the
-// first text is the prompt, the second one's length that of the output. Or a .csv file of the
-// lengths alone, prompt and response, for which prompts are made up.
-// Dropped, as there: fewer than two texts, fewer than 4 tokens of either, a prompt above 1024, both
-// together above 2048; what the tokenizer puts before a text counts. `shared_tokens` more of a
-// made-up declared prefix stand before each prompt, which then begins without that.
+// Drops, as the authors do, conversations with fewer than two texts, fewer than 4 tokens in either,
+// more than 1024 in the prompt (opening tokens included) or more than 2048 in both. A made-up
+// declared prefix of `shared_tokens` additional tokens replaces the opening tokens.
 SourceInfo sharegpt_info();
 std::unique_ptr<Entries> make_sharegpt(const SourceOptions& options);
 

@@ -15,10 +15,10 @@ struct Message {
   std::string text;
 };
 
-// [{"conversations": [{"from": ..., "value": ...}, ...], ...}, ...]; other keys are left alone.
+// Reads [{"conversations": [{"from": ..., "value": ...}, ...], ...}, ...] and ignores other keys.
 class ShareGptFile {
  public:
-  // Throws Error as JsonArrayFile.
+  // Throws Error as JsonArrayFile does.
   explicit ShareGptFile(const std::filesystem::path& path) : file_(path) {}
 
   [[nodiscard]] int64_t size() const { return file_.size(); }

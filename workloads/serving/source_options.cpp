@@ -30,7 +30,7 @@ SourceField word(Name name, std::string Options::*member, std::vector<std::strin
   return {.name = name, .member = member, .words = std::move(words), .help = help};
 }
 
-// The single list of fields.
+// The list of all fields.
 std::vector<SourceField> all_fields() {
   constexpr int64_t kMany = kMostRequests;
   constexpr double kSeconds = 1e9;

@@ -1,5 +1,5 @@
-// What a source of requests may be told: one plain struct for all of them, and which of it each
-// takes.
+// The options of request sources: one plain struct for all, and a list of which source takes which
+// field.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,22 @@ class Tokenizer;
 
 namespace reprise::workloads {
 
-// 0 and "" are "not given" unless the field says otherwise. Ranges and meanings stand in
-// source_fields(), once.
+// 0 and "" mean "not given" unless the field says otherwise. source_fields() has ranges and
+// meanings.
 struct SourceOptions {
-  // For every source.
-  std::filesystem::path file;  // where the source has one
-  int64_t vocab = 0;           // of the model: made-up tokens are from [0, vocab)
-  uint64_t prompts_seed = 1;   // Seeds.prompts: what is asked
-  uint64_t order_seed = 1;     // Seeds.order: in which order, where that is free
-  uint64_t arrivals_seed = 1;  // Seeds.arrivals: of sources that draw their times
-  // The model's tokenizer, loaded when it is first asked for, by sources that have text. Throws
-  // Error where there is none.
+  // Options of every source.
+  std::filesystem::path file;  // if the source reads one
+  int64_t vocab = 0;           // made-up tokens are in [0, vocab)
+  // Seeds.prompts: decides what is asked.
+  uint64_t prompts_seed = 1;
+  // Seeds.order: decides the order, for sources whose order is free.
+  uint64_t order_seed = 1;
+  // Seeds.arrivals: for sources that draw their own times.
+  uint64_t arrivals_seed = 1;
+  // Loads the model's tokenizer on first use, for sources with text. Throws Error if there is none.
   std::function<std::shared_ptr<const Tokenizer>()> tokenizer = {};
 
-  // For those that list it.
+  // Options of the sources that list them.
   int64_t requests = 0;
   std::string order = "shuffled";
   int64_t prompt_tokens = 0, shared_tokens = 0;
@@ -54,40 +56,40 @@ struct SourceOptions {
   std::string too_long = "drop";
 };
 
-// A field of the options that not every source takes.
+// An option that only some sources take.
 struct SourceField {
   std::string_view name;
   std::variant<int64_t SourceOptions::*, double SourceOptions::*, std::string SourceOptions::*>
       member;
-  double low = 0, high = 0;        // of numbers, both ends included
-  std::vector<std::string> words;  // that a text is one of; empty: any text
-  std::string_view unit;           // "" where it has none
+  double low = 0, high = 0;        // range of a number, both ends included
+  std::vector<std::string> words;  // accepted values of a text; empty: any
+  std::string_view unit;           // "" if it has none
   std::string_view help;
 };
 
-// In the order of the struct.
+// The fields in the order of the struct.
 std::span<const SourceField> source_fields();
 
 enum class FileUse : uint8_t { kNone, kOptional, kNeeded };
 
 struct SourceInfo {
-  std::string name;     // in experiment files and records
+  std::string name;     // name in experiment files and records
   std::string summary;  // one line for `reprise list`
   FileUse file = FileUse::kNone;
-  std::vector<std::string_view> fields;  // those it takes
-  bool is_timed = false;                 // its requests come with their times
+  std::vector<std::string_view> fields;  // the fields it takes
+  bool is_timed = false;                 // its requests have their own times
 
   [[nodiscard]] bool takes(std::string_view field) const;
 };
 
-// Throws Error for a field that is out of its range, for one that was set and that the source does
-// not take, with those that do, and for a file that is missing or superfluous. vocab > 0 (CHECK).
+// Throws Error for a field out of range, for a field that the source does not take (naming sources
+// that do), and for a file that is missing or superfluous. vocab > 0 (CHECK).
 void check_options(const SourceInfo& info, const SourceOptions& options,
                    std::span<const SourceInfo> all);
 
-// Lengths and counts of one request or file may not be above this.
+// Upper bound on lengths and counts of one request or file.
 inline constexpr int64_t kMostTokens = int64_t{1} << 24;
-inline constexpr int64_t kMostTurns = int64_t{1} << 20;  // of a made-up conversation
+inline constexpr int64_t kMostTurns = int64_t{1} << 20;  // bound on a made-up conversation
 inline constexpr int64_t kMostRequests = 100'000'000;
 
 }  // namespace reprise::workloads

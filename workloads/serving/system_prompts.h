@@ -1,4 +1,4 @@
-// Questions behind real system prompts.
+// Questions after real system prompts.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace reprise::workloads::serving {
 
-// `file` is a text, or a folder of texts (.txt, .md), in the order of their names. Each is a
-// declared prefix; a request draws one evenly or by Zipf's law and goes on with made-up tokens.
-// Texts are tokenized by themselves, as a server keeps them.
+// `file` is a text or a folder of texts (.txt, .md), sorted by name. Each text is a declared
+// prefix. A request draws one, uniformly or by Zipf's law, and continues with made-up tokens. Texts
+// are tokenized separately, as a server keeps them.
 SourceInfo system_prompts_info();
 std::unique_ptr<Entries> make_system_prompts(const SourceOptions& options);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kLongestShown = 80;
 
-// The whole text as a number.
+// Parses the whole text as a number.
 template <typename T>
 bool parse(std::string_view text, T& value) {
   const char* end = text.data() + text.size();

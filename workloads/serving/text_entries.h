@@ -1,4 +1,5 @@
-// Requests with real texts, kept as tokens: a prefix that several may have, and a text of its own.
+// Requests with real texts, stored as tokens: a prefix that several requests may have, and the
+// request's own text.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,10 @@ namespace reprise::workloads::serving {
 
 class TextEntries final : public Entries {
  public:
-  // Of made-up item -1.
+  // The tokens of made-up item -1.
   void add_made_up_prefix(std::string name, int64_t tokens);
   void add_prefix(std::string name, std::vector<int32_t> tokens);
-  // `place` is that in the file; `prefix` counts those that were added, -1: none.
+  // `place` is the position in the file. `prefix` is the index of an added prefix, -1 for none.
   struct Entry {
     int64_t place = 0;
     int32_t prefix = -1;
@@ -24,7 +25,7 @@ class TextEntries final : public Entries {
   void add(const Entry& entry, const std::vector<int32_t>& own_tokens);
   void leave_out() { ++left_out_.by_rule; }
   void leave_out_too_long() { ++left_out_.too_long; }
-  // In the order of their places.
+  // Sorts the entries by their places.
   void finish();
 
   [[nodiscard]] int64_t size() const override { return std::ssize(entries_); }
@@ -37,7 +38,7 @@ class TextEntries final : public Entries {
  private:
   struct Kept {
     Entry entry;
-    size_t first_token = 0;  // in tokens_
+    size_t first_token = 0;  // index in tokens_
     int64_t own_tokens = 0;
   };
   struct KeptPrefix {

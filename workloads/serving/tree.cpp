@@ -6,7 +6,7 @@
 namespace reprise::workloads::serving {
 namespace {
 
-// One level: how many nodes each of the level above has, and how long they are.
+// One level of the tree: children of each node above, and tokens per node.
 struct Level {
   int64_t branches = 1, tokens = 0;
   Draw draw = Draw::kGroup;
@@ -26,7 +26,7 @@ class Tree final : public Entries {
                              options.output_tokens_most)) {
     require_given("tree", "requests", requests_);
     require_given("tree", "shared_tokens", options.shared_tokens);
-    // Numbers of nodes stay far from overflow.
+    // Limits the number of nodes, so that it cannot overflow.
     double nodes = 1;
     for (const Level& each : levels_) nodes *= static_cast<double>(each.branches);
     if (nodes > static_cast<double>(kMostRequests))
@@ -41,7 +41,7 @@ class Tree final : public Entries {
     return {.prompt = tokens, .output = output_.draw(seed_, Draw::kOutputTokens, entry)};
   }
   void add_parts(int64_t entry, std::vector<PromptPart>& out) const override {
-    int64_t node = 0, first = 0, nodes = 1;  // of its level; nodes of the levels above it
+    int64_t node = 0, first = 0, nodes = 1;  // node within its level; nodes of the levels above
     for (const Level& each : levels_) {
       node = node * each.branches + each.choice.choose(draw_unit(seed_, each.draw, entry));
       out.push_back({.item = -1 - (first + node), .tokens = each.tokens});

@@ -1,4 +1,4 @@
-// Requests below a tree of prefixes: a system prompt, sets of examples, documents.
+// Requests below a tree of prefixes: system prompts, sets of examples, documents.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace reprise::workloads::serving {
 
-// Each group's system prompt has `few_shots` sets of examples below it, each of these `documents`;
-// a request's path is drawn level by level. Declared is the system prompt alone. A level of length
-// 0 is left out.
+// Each group's system prompt has `few_shots` sets of examples below it, and each set `documents`
+// documents. A request's path is drawn level by level. Only the system prompt is declared. Levels
+// of length 0 are left out.
 SourceInfo tree_info();
 std::unique_ptr<Entries> make_tree(const SourceOptions& options);
 

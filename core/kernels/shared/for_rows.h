@@ -8,6 +8,8 @@
 
 namespace reprise::kernels {
 
+inline constexpr int64_t kFloat = sizeof(float);  // bytes, of which rows are made
+
 // Calls fn(row) for each row. A group touches at least 64 KiB, which takes a core about as long as
 // forking does.
 template <typename Fn>

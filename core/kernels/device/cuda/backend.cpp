@@ -7,6 +7,7 @@
 #include "core/kernels/attention/cuda/step_attention_cuda.h"
 #include "core/kernels/attention/cuda/tiles.h"
 #include "core/kernels/attention_map/cuda/device_maps.h"
+#include "core/kernels/clip/cuda/clip.cuh"
 #include "core/kernels/device/cuda/timing.h"
 #include "core/kernels/device/device_kernels.h"
 #include "core/kernels/embedding/cuda/embedding.cuh"

@@ -1,4 +1,4 @@
-// Operations that move rows on the device: clipping, picking and adding rows, narrowing.
+// Operations that move rows on the device: picking, adding and narrowing rows.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -6,12 +6,8 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
-#include "core/kernels/clip/clip.h"
 
 namespace reprise::kernels::cuda {
-
-// ClipCall::run() on `stream`: its pointer is the device's.
-void clip(const ClipCall& call, cudaStream_t stream);
 
 // As kernels::GatherRowsCall, with pointers of the device; row_bytes is even.
 struct GatherRows {

@@ -1,4 +1,4 @@
-// What a device other than the CPU offers: its memory, copies to and from it, and its kernels.
+// What a device other than the CPU offers: its memory, copies to and from it, and its operations.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,21 @@
 
 namespace reprise {
 
-namespace kernels {
-class DeviceKernels;  // the operations themselves: core/kernels/device/device_kernels.h
-}
-
 // A step's work as it is recognized when it comes again: see run_repeatedly().
 using WorkKey = std::vector<uint64_t>;
 inline void append_address(WorkKey& key, const void* address) {
   key.push_back(reinterpret_cast<uint64_t>(address));
 }
+
+// The operations that a device computes. A runtime hands them on to code that knows them, which
+// derives its list of operations from this class.
+class DeviceOperations {
+ public:
+  DeviceOperations() = default;
+  virtual ~DeviceOperations() = default;
+  DeviceOperations(const DeviceOperations&) = delete;
+  DeviceOperations& operator=(const DeviceOperations&) = delete;
+};
 
 // One device. All work is done in the order in which it is given; calls return before it is done,
 // except where they say otherwise. Used by one thread at a time. Every call throws Error, naming
@@ -82,7 +88,7 @@ class DeviceRuntime {
   // long as this lives, and none that allocates, copies from or to the host, or waits.
   virtual void run_repeatedly(const WorkKey& key, const std::function<void()>& work) = 0;
 
-  [[nodiscard]] virtual kernels::DeviceKernels& kernels() = 0;
+  [[nodiscard]] virtual DeviceOperations& operations() = 0;
 };
 
 // Locks memory of the host for copies to a device, for as long as it lives. Move-only.

@@ -9,6 +9,7 @@
 #include "core/base/dtype.h"
 #include "core/device/cpu.h"
 #include "core/device/fetch_setting.h"
+#include "core/kernels/attention/tiling.h"
 
 namespace reprise::kernels::cpu {
 
@@ -21,18 +22,7 @@ namespace reprise::kernels::cpu {
 inline constexpr int kLaneTile = 64;
 inline constexpr int kTaskTiles = 4;
 inline constexpr int kTaskLanes = kLaneTile * kTaskTiles;
-// Keys are visited in tiles that start at multiples of kKeyTile, counted from the begin of the
-// first block, so that memory is read in whole blocks and a lane's rounding does not depend on how
-// lanes were put into tasks. Where an item's keys are split, the parts meet between two tiles.
-inline constexpr int kKeyTile = 128;
 inline constexpr int kMaxHeadDim = 256;
-// Rows are addressed in groups of this many that follow one another in memory; those of groups that
-// do not are copied.
-inline constexpr int kRowGroup = 8;
-// Up to this many lanes, scores are dot products along head_dim; above, keys are broadcast against
-// lanes in SIMD order, which pays once the lanes fill most of a vector. (Zen 5, d 128: 8 lanes cost
-// the same either way.)
-inline constexpr int kFewLanes = 8;
 // Of a task with few lanes, units whose rows lie side by side in each block are read together, at
 // most so many, where a block has less than kRunBytes of one unit.
 inline constexpr int kMostUnitsTogether = 16;

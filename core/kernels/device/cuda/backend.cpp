@@ -150,7 +150,7 @@ class CudaBackend final : public reprise::cuda::CudaDevice {
  public:
   explicit CudaBackend(const reprise::cuda::CudaOptions& options)
       : CudaDevice(options), kernels_(*this) {}
-  [[nodiscard]] DeviceKernels& kernels() override { return kernels_; }
+  [[nodiscard]] DeviceKernels& operations() override { return kernels_; }
 
  private:
   CudaKernels kernels_;

@@ -6,7 +6,7 @@
 
 #include "app/number_option.h"
 #include "app/output.h"
-#include "methods/prompt_cache/pml/chat_template.h"
+#include "methods/prompt_cache/pml/turn_template.h"
 
 namespace reprise::app {
 

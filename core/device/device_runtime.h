@@ -1,4 +1,4 @@
-// The interface of a device other than the CPU: its memory, copies to and from it, and its kernels.
+// The interface of a device other than the CPU: its memory, copies to and from it, and its operations.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,21 @@
 
 namespace reprise {
 
-namespace kernels {
-class DeviceKernels;  // the operations: core/kernels/device/device_kernels.h
-}
-
 // Identifies work that recurs, see DeviceRuntime::run_repeatedly().
 using WorkKey = std::vector<uint64_t>;
 inline void append_address(WorkKey& key, const void* address) {
   key.push_back(reinterpret_cast<uint64_t>(address));
 }
+
+// The operations that a device computes. A runtime hands them on to code that knows them, which
+// derives its list of operations from this class.
+class DeviceOperations {
+ public:
+  DeviceOperations() = default;
+  virtual ~DeviceOperations() = default;
+  DeviceOperations(const DeviceOperations&) = delete;
+  DeviceOperations& operator=(const DeviceOperations&) = delete;
+};
 
 // One device. Work is done in the order of the calls; calls return before it is done unless they
 // say otherwise. Used by one thread at a time. Every call throws Error with the device's words if
@@ -79,7 +85,7 @@ class DeviceRuntime {
   // with the same arguments every time, and must not allocate, copy from or to the host, or wait.
   virtual void run_repeatedly(const WorkKey& key, const std::function<void()>& work) = 0;
 
-  [[nodiscard]] virtual kernels::DeviceKernels& kernels() = 0;
+  [[nodiscard]] virtual DeviceOperations& operations() = 0;
 };
 
 // Keeps host memory page-locked for copies to a device while it lives. Move-only.

@@ -7,6 +7,7 @@ reprise_library(reprise_cuda_kernels ALONE
     attention/cuda/roofline.cpp attention/cuda/schedule.cpp attention/cuda/schedule_upload.cpp
     attention/cuda/step_attention_cuda.cpp attention/cuda/tiles.cpp
     attention_map/cuda/attention_map.cu attention_map/cuda/device_maps.cpp attention_map/cuda/map_tiles.cpp
+    clip/cuda/clip.cu
     device/cuda/backend.cpp device/cuda/probe_kernels.cu device/cuda/timing.cpp
     embedding/cuda/embedding.cu
     kv_write/cuda/kv_write.cu

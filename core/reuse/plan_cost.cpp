@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/device/cpu.h"
-#include "core/kernels/attention/cpu/attention_task.h"
+#include "core/kernels/attention/tiling.h"
 #include "core/kernels/device/device_kernels.h"
 
 namespace reprise::reuse {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/kernels/attention/cpu/attention_task.h"
+#include "core/kernels/attention/tiling.h"
 
 namespace reprise::reuse {
 namespace {

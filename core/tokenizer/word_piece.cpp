@@ -1,9 +1,7 @@
-// The greedy longest match, and the choice between the models.
 #include "core/tokenizer/word_piece.h"
 
 #include <algorithm>
 
-#include "core/tokenizer/bpe.h"
 #include "core/tokenizer/utf8.h"
 
 namespace reprise::tokenizer {
@@ -49,16 +47,6 @@ void WordPiece::tokenize(std::string_view piece, ModelWorkspace& workspace,
     if (end == start) return give_up();
     start = end;
   }
-}
-
-std::unique_ptr<Model> make_model(const JsonPlace& place) {
-  if (!place.value.is_object()) place.fail("must be an object");
-  if (!place.value.contains("type")) {
-    if (place.value.contains("merges")) return std::make_unique<Bpe>(place);
-    if (place.value.contains("max_input_chars_per_word")) return std::make_unique<WordPiece>(place);
-  }
-  if (place.type({"BPE", "WordPiece"}) == "BPE") return std::make_unique<Bpe>(place);
-  return std::make_unique<WordPiece>(place);
 }
 
 }  // namespace reprise::tokenizer

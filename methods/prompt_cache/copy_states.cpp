@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "core/kernels/attention/cpu/attention_task.h"
+#include "core/kernels/attention/tiling.h"
 #include "core/kv/token_run.h"
 
 namespace reprise::prompt_cache {

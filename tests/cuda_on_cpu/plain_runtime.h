@@ -39,7 +39,7 @@ class PlainRuntime final : public reprise::DeviceRuntime {
   [[nodiscard]] bool lock_host(const void*, size_t) override { unused(); }
   void unlock_host(const void*) noexcept override { std::abort(); }
   void run_repeatedly(const reprise::WorkKey&, const std::function<void()>&) override { unused(); }
-  [[nodiscard]] reprise::kernels::DeviceKernels& kernels() override { unused(); }
+  [[nodiscard]] reprise::DeviceOperations& operations() override { unused(); }
 
   bool is_full = false;
 

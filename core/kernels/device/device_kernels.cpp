@@ -9,7 +9,7 @@ DeviceKernels* device_kernels(const Context& context, std::string_view operation
   if (context.runtime == nullptr)
     raise("{} on device {}: no such device was opened; use --device cpu, or a build with CUDA",
           operation, name_of(context.device));
-  return &context.runtime->kernels();
+  return &static_cast<DeviceKernels&>(context.runtime->operations());
 }
 
 std::unique_ptr<WorkTimer> make_work_timer(const Context& context) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/device/context.h"
+#include "core/device/device_runtime.h"
 #include "core/kernels/activation/activation.h"
 #include "core/kernels/attention/run_reads.h"
 #include "core/kernels/attention/step_attention.h"
@@ -27,10 +28,9 @@ namespace reprise::kernels {
 
 // Each function keeps the contract of the operation with its name. Pointers are the device's; spans
 // are the host's and may be changed when the call returns. Arguments have been checked.
-class DeviceKernels {
+// Each runtime's operations() are of this class.
+class DeviceKernels : public DeviceOperations {
  public:
-  virtual ~DeviceKernels() = default;
-
   virtual void norm(const NormCall& call) = 0;
   virtual void activation(const ActivationCall& call) = 0;
   virtual void rotary(const RotaryCall& call) = 0;

@@ -8,6 +8,8 @@
 
 namespace reprise::kernels {
 
+inline constexpr int64_t kFloat = sizeof(float);  // bytes of an element
+
 // Calls fn(row) for each row, on the context's threads. A group of rows touches at least 64 KiB,
 // which takes a core about as long as forking.
 template <typename Fn>

@@ -1,6 +1,6 @@
 #include "experiments/kinds/accuracy/user_turn.h"
 
-#include "methods/prompt_cache/pml/chat_template.h"
+#include "methods/prompt_cache/pml/turn_template.h"
 
 namespace reprise::experiments {
 namespace {
@@ -14,7 +14,7 @@ std::string text_of(const pml::Marker& marker) {
 }  // namespace
 
 UserTurn user_turn_of(const model::ModelConfig& config, const Tokenizer& tokenizer) {
-  const pml::ChatTemplate& chosen = pml::chat_template(pml::template_of(config.family, tokenizer));
+  const pml::TurnTemplate& chosen = pml::turn_template(pml::template_of(config.family, tokenizer));
   const pml::Turn& user = chosen.turn(pml::Role::kUser);
   return {.open = text_of(chosen.turn(pml::Role::kSystem).empty) + text_of(user.open),
           .close = text_of(user.close)};

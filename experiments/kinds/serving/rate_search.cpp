@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "experiments/kinds/serving/service.h"
+#include "experiments/kinds/serving/method_run.h"
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/serving/metrics.h"
 #include "experiments/serving/search.h"
@@ -124,9 +124,9 @@ Measurement search_rate(const Group& group, const MethodChoice& method,
   const auto trial = [&](double rate_rps, int64_t number) {
     if (stop) throw Interrupted{};
     const Trial at(group, source, rate_rps, number);
-    Service service(at.group(), method, at.source(), bench);
-    const serving::RunResult result = service.run(stop);
-    runs[rate_rps] = service.measurement(result, machine);
+    MethodRun method_run(at.group(), method, at.source(), bench);
+    const serving::RunResult result = method_run.run(stop);
+    runs[rate_rps] = method_run.measurement(result, machine);
     return serving::trial_of(result.verdict);
   };
   const serving::SearchResult found =

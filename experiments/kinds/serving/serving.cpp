@@ -8,8 +8,8 @@
 #include "core/device/buffer.h"
 #include "core/device/memory.h"
 #include "experiments/framework/shared_info.h"
+#include "experiments/kinds/serving/method_run.h"
 #include "experiments/kinds/serving/rate_search.h"
-#include "experiments/kinds/serving/service.h"
 #include "experiments/kinds/serving/serving_agreement.h"
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/serving/serving_steps.h"
@@ -63,7 +63,7 @@ KindInfo ServingKind::info() {
   info.axes.push_back(judged_partings_axis());
   info.metrics.push_back(kThroughputSpeedup);
   for (const auto& part :
-       {agreement_metrics(), service_metrics(), step_metrics(), rate_search_metrics()})
+       {agreement_metrics(), method_run_metrics(), step_metrics(), rate_search_metrics()})
     info.metrics.insert(info.metrics.end(), part.begin(), part.end());
   return info;
 }
@@ -146,9 +146,9 @@ std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& m
       const size_t m = (turn + static_cast<size_t>(repetition)) % group.methods.size();
       if (stop) throw Interrupted{};
       AlignedBuffer::reset_peak();
-      Service service(group, group.methods[m], requests, bench_);
-      serving::RunResult result = service.run(stop);
-      Measurement measured = service.measurement(result, machine);
+      MethodRun method_run(group, group.methods[m], requests, bench_);
+      serving::RunResult result = method_run.run(stop);
+      Measurement measured = method_run.measurement(result, machine);
       rates[m].push_back(throughput_rps(measured));
       if (repetition > 0) continue;
       measurements.push_back(std::move(measured));

@@ -18,7 +18,7 @@ class Layout {
         encoder_(encoder),
         options_(options),
         report_(schema.file),
-        template_(chat_template(options.chat_template, options.rules)),
+        template_(turn_template(options.chat_template, options.rules)),
         run_(template_, encoder, options.rules) {
     require_special_tokens(template_, encoder);
   }
@@ -189,7 +189,7 @@ class Layout {
   const TextEncoder& encoder_;
   const LayoutOptions& options_;
   Report report_;
-  const ChatTemplate& template_;
+  const TurnTemplate& template_;
   TextRun run_;
   CompiledSchema out_;
   std::map<std::string, int32_t> module_of_path_;

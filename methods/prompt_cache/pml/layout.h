@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "methods/prompt_cache/pml/chat_template.h"
 #include "methods/prompt_cache/pml/encoder.h"
 #include "methods/prompt_cache/pml/tree.h"
+#include "methods/prompt_cache/pml/turn_template.h"
 
 namespace reprise::pml {
 

@@ -28,7 +28,7 @@ class Compiler {
         max_positions_(max_positions),
         report_(prompt.file),
         is_coded_(schema.rules == Rules::kAsCoded),
-        template_(chat_template(schema.chat_template, schema.rules)) {
+        template_(turn_template(schema.chat_template, schema.rules)) {
     require_special_tokens(template_, encoder);
   }
 
@@ -233,7 +233,7 @@ class Compiler {
   int64_t max_positions_;
   Report report_;
   bool is_coded_;
-  const ChatTemplate& template_;
+  const TurnTemplate& template_;
   ResolvedPrompt resolved_;
   CompiledPrompt out_;
   std::vector<Extent> taken_;          // outer imports and the schema's own texts, by position

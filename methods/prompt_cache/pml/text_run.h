@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "methods/prompt_cache/pml/chat_template.h"
+#include "methods/prompt_cache/pml/turn_template.h"
 
 namespace reprise::pml {
 
@@ -18,7 +18,7 @@ namespace reprise::pml {
 // one space, and a run of nothing else is one space.
 class TextRun {
  public:
-  TextRun(const ChatTemplate& chosen, const TextEncoder& encoder, Rules rules)
+  TextRun(const TurnTemplate& chosen, const TextEncoder& encoder, Rules rules)
       : template_(chosen), encoder_(encoder), rules_(rules) {}
 
   void add(const Text& text);
@@ -52,7 +52,7 @@ class TextRun {
   void trim_as_coded();
   [[nodiscard]] std::vector<int32_t> encode() const;
 
-  const ChatTemplate& template_;
+  const TurnTemplate& template_;
   const TextEncoder& encoder_;
   Rules rules_;
   std::vector<Item> items_;

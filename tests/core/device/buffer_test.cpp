@@ -146,7 +146,7 @@ class HostRuntime final : public DeviceRuntime {
   [[nodiscard]] bool lock_host(const void*, size_t) override { return ++locks > 0; }
   void unlock_host(const void*) noexcept override { --locks; }
   void run_repeatedly(const WorkKey&, const std::function<void()>& work) override { work(); }
-  [[nodiscard]] kernels::DeviceKernels& kernels() override { raise("it has no kernels"); }
+  [[nodiscard]] DeviceOperations& operations() override { raise("it has no operations"); }
 
   size_t used = 0;
   int locks = 0;

@@ -9,6 +9,7 @@
 #include "core/base/dtype.h"
 #include "core/device/cpu.h"
 #include "core/device/fetch_setting.h"
+#include "core/kernels/attention/tiling.h"
 
 namespace reprise::kernels::cpu {
 
@@ -21,18 +22,7 @@ namespace reprise::kernels::cpu {
 inline constexpr int kLaneTile = 64;
 inline constexpr int kTaskTiles = 4;
 inline constexpr int kTaskLanes = kLaneTile * kTaskTiles;
-// Keys are visited in tiles that start at multiples of kKeyTile, counted from the beginning of the
-// first block, so that whole blocks are read and a lane's rounding does not depend on how lanes are
-// divided into tasks. If an item's keys are split, the parts meet between two tiles.
-inline constexpr int kKeyTile = 128;
 inline constexpr int kMaxHeadDim = 256;
-// Rows are addressed in groups of this many that follow one another in memory. Rows that do not lie
-// in such groups are copied.
-inline constexpr int kRowGroup = 8;
-// Up to this many lanes, scores are dot products along head_dim. With more lanes, keys are
-// broadcast against vectors of lanes, which pays once the lanes fill most of a vector. (Zen 5,
-// head_dim 128: both ways cost the same at 8 lanes.)
-inline constexpr int kFewLanes = 8;
 // With few lanes, units whose rows lie side by side in each block are read together, at most this
 // many, if a block has less than kRunBytes of one unit.
 inline constexpr int kMostUnitsTogether = 16;

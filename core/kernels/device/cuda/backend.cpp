@@ -7,6 +7,7 @@
 #include "core/kernels/attention/cuda/step_attention_cuda.h"
 #include "core/kernels/attention/cuda/tiles.h"
 #include "core/kernels/attention_map/cuda/device_maps.h"
+#include "core/kernels/clip/cuda/clip.cuh"
 #include "core/kernels/device/cuda/timing.h"
 #include "core/kernels/device/device_kernels.h"
 #include "core/kernels/embedding/cuda/embedding.cuh"
@@ -149,7 +150,7 @@ class CudaBackend final : public reprise::cuda::CudaDevice {
  public:
   explicit CudaBackend(const reprise::cuda::CudaOptions& options)
       : CudaDevice(options), kernels_(*this) {}
-  [[nodiscard]] DeviceKernels& kernels() override { return kernels_; }
+  [[nodiscard]] DeviceKernels& operations() override { return kernels_; }
 
  private:
   CudaKernels kernels_;

@@ -1,12 +1,10 @@
-// The router and the combination of experts by their definitions, in double precision: the oracles
-// of those kernels.
+// The router by its definition, in double precision: the oracle of its kernels.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "core/kernels/routing/routing.h"
-#include "core/kernels/rows/combine_rows.h"
 
 namespace reprise::kernels::reference {
 
@@ -17,8 +15,5 @@ struct Routing {
 
 // The result that `call` promises; its `chosen` and `weights` are not written.
 Routing routing(const RoutingCall& call);
-
-// The content of call.out after the call, [rows, cols]; reads call.out and does not write it.
-std::vector<double> combine_rows(const CombineRowsCall& call);
 
 }  // namespace reprise::kernels::reference

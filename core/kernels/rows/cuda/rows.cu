@@ -1,4 +1,4 @@
-// Clips, selects, combines and rounds rows. Memory bandwidth is the limit of all.
+// Selects, combines and rounds rows. Memory bandwidth is the limit of all.
 #include "core/kernels/rows/cuda/rows.cuh"
 
 #include <cmath>
@@ -10,15 +10,6 @@ namespace reprise::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-
-// Grid: rows * cols elements, 256 a block. Comparisons with NaN are false, so NaN stays.
-__global__ void __launch_bounds__(kThreads) clip_elements(const ClipCall call) {
-  const int64_t index = item_index();
-  if (index >= call.rows * call.cols) return;
-  const float x = call.data[index];
-  if (x > call.limit) call.data[index] = call.limit;
-  if (x < -call.limit) call.data[index] = -call.limit;
-}
 
 // Grid: x for the words of a row, 256 a block; y for rows that move concurrently, each taking every
 // gridDim.y-th. In place y is 1: a thread moves its column row by row and has read what it
@@ -65,13 +56,6 @@ void move(const GatherRows& call, cudaStream_t stream) {
 }
 
 }  // namespace
-
-void clip(const ClipCall& call, cudaStream_t stream) {
-  launch({.name = "clip",
-          .grid = dim3(blocks_for(call.rows * call.cols, kThreads)),
-          .block = dim3(kThreads)},
-         stream, clip_elements, call);
-}
 
 void gather_rows(const GatherRows& call, cudaStream_t stream) {
   if (call.count == 0) return;

@@ -1,4 +1,4 @@
-// Operations that move rows on the device: clipping, selecting, combining and rounding.
+// Operations that move rows on the device: selecting, combining and rounding.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -6,12 +6,8 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
-#include "core/kernels/clip/clip.h"
 
 namespace reprise::kernels::cuda {
-
-// ClipCall::run() on `stream`, with a device pointer.
-void clip(const ClipCall& call, cudaStream_t stream);
 
 // kernels::GatherRowsCall with device pointers; row_bytes must be even.
 struct GatherRows {

@@ -30,7 +30,7 @@ class OnCpu : public ::testing::Test {
 class BareDevice final : public CudaDevice {
  public:
   explicit BareDevice(const CudaOptions& options = {}) : CudaDevice(options) {}
-  [[nodiscard]] kernels::DeviceKernels& kernels() override { raise("a device without kernels"); }
+  [[nodiscard]] DeviceOperations& operations() override { raise("a device without operations"); }
 };
 
 inline std::vector<int> counted(size_t count, int first = 0) {

@@ -9,6 +9,7 @@
 
 #include "core/kernels/routing/reference/routing.h"
 #include "core/kernels/rows/combine_rows.h"
+#include "core/kernels/rows/reference/combine_rows.h"
 #include "tests/support/kernels.h"
 
 namespace reprise::kernels {

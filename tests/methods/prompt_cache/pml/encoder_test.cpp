@@ -1,7 +1,7 @@
 // What PML takes from a real tokenizer, and the chat template that a model gets by default.
 #include "methods/prompt_cache/pml/encoder.h"
 
-#include "methods/prompt_cache/pml/chat_template.h"
+#include "methods/prompt_cache/pml/turn_template.h"
 #include "tests/core/tokenizer/tokenizer_testing.h"
 
 namespace reprise::pml {

@@ -1,11 +1,9 @@
-// Clipping, picking, adding and narrowing rows.
+// Picking, adding and narrowing rows.
 #include "core/kernels/rows/cuda/rows.cuh"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tests/cuda_on_cpu/device_array.h"
 #include "tests/support/kernels.h"
@@ -16,27 +14,6 @@ namespace {
 using cuda_on_cpu::DeviceArray;
 using cuda_on_cpu::DeviceNumbers;
 using reprise::testing::random_values;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-TEST(CudaClip, ValuesBeyondTheLimitBecomeIt) {
-  for (const int64_t count : {0, 1, 255, 257}) {
-    std::vector<float> values = random_values(count, 3, DType::kF32, 4.0f);
-    const DeviceArray<float> data(values);
-    cuda::clip({.data = data.data(), .rows = 1, .cols = count, .limit = 2.5f}, nullptr);
-    for (float& value : values) value = std::min(std::max(value, -2.5f), 2.5f);
-    EXPECT_EQ(data.values(), values) << count;
-  }
-}
-
-TEST(CudaClip, NanStaysAndInfinitiesBecomeTheLimit) {
-  const DeviceArray<float> data(std::vector<float>{kNan, kInf, -kInf, 2.0f});
-  cuda::clip({.data = data.data(), .rows = 2, .cols = 2, .limit = 2.0f}, nullptr);
-  const std::vector<float> got = data.values();
-  EXPECT_TRUE(std::isnan(got[0]));
-  EXPECT_EQ((std::vector<float>{got[1], got[2], got[3]}), (std::vector<float>{2.0f, -2.0f, 2.0f}));
-}
 
 std::vector<uint8_t> picked(const std::vector<uint8_t>& in, const std::vector<int32_t>& rows,
                             size_t row_bytes) {

@@ -1,6 +1,4 @@
-#include "core/kernels/rows/reference/rows.h"
-
-#include <algorithm>
+#include "core/kernels/embedding/reference/embedding.h"
 
 namespace reprise::kernels::reference {
 
@@ -9,12 +7,6 @@ std::vector<float> embedding(std::span<const float> table, int64_t cols,
   std::vector<float> out;
   for (int32_t id : ids)
     for (int64_t c = 0; c < cols; ++c) out.push_back(table[static_cast<size_t>(id * cols + c)]);
-  return out;
-}
-
-std::vector<float> clip(std::span<const float> data, float limit) {
-  std::vector<float> out;
-  for (float value : data) out.push_back(std::clamp(value, -limit, limit));
   return out;
 }
 

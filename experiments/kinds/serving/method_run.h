@@ -28,15 +28,15 @@ struct Extent {
                                                  const workloads::RequestSource& source,
                                                  const model::ModelConfig& config);
 
-[[nodiscard]] std::vector<MetricInfo> service_metrics();
+[[nodiscard]] std::vector<MetricInfo> method_run_metrics();
 
 // The network computes, in real time; or each step takes the time that the group's model of it
 // says, on a clock of its own, and no model is loaded (serving_axes.h).
-class Service {
+class MethodRun {
  public:
   // What it gets must outlive it.
-  Service(const Group& group, const MethodChoice& method, const workloads::RequestSource& source,
-          Bench& bench);
+  MethodRun(const Group& group, const MethodChoice& method, const workloads::RequestSource& source,
+            Bench& bench);
 
   [[nodiscard]] serving::RunResult run(const std::atomic<bool>& stop);
   [[nodiscard]] Measurement measurement(const serving::RunResult& result, const Json& machine);

@@ -1,4 +1,4 @@
-#include "experiments/kinds/serving/service.h"
+#include "experiments/kinds/serving/method_run.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -91,10 +91,10 @@ serving::RunOptions run_options_of(const Group& group, const RequestSource& sour
           .keeps_gaps = !step_times_of(group)};
 }
 
-std::vector<MetricInfo> service_metrics() { return {kPrimeMs, kWholeS, kReplayS, kReplayUs}; }
+std::vector<MetricInfo> method_run_metrics() { return {kPrimeMs, kWholeS, kReplayS, kReplayUs}; }
 
-Service::Service(const Group& group, const MethodChoice& method, const RequestSource& source,
-                 Bench& bench)
+MethodRun::MethodRun(const Group& group, const MethodChoice& method, const RequestSource& source,
+                     Bench& bench)
     : group_(group),
       source_(source),
       config_(Bench::config(group)),
@@ -105,8 +105,8 @@ Service::Service(const Group& group, const MethodChoice& method, const RequestSo
       engine_(make_engine(method, bench)),
       target_(*engine_, *clock_, virtual_clock_.get()) {}
 
-std::unique_ptr<engine::Engine> Service::make_engine(const MethodChoice& method,
-                                                     Bench& bench) const {
+std::unique_ptr<engine::Engine> MethodRun::make_engine(const MethodChoice& method,
+                                                       Bench& bench) const {
   const Extent extent = extent_of(source_);
   engine::EngineOptions options = engine_options_of(group_);
   options.swap.folder = *swap_folder_;
@@ -124,7 +124,7 @@ std::unique_ptr<engine::Engine> Service::make_engine(const MethodChoice& method,
       std::move(reuse), options);
 }
 
-serving::RunResult Service::run(const std::atomic<bool>& stop) {
+serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
   std::vector<workloads::DeclaredPrefix> announced;
   if (declares_prefixes(group_)) announced = source_.prefixes();
   const reuse::ReusePromise promise = engine_->method().promise();
@@ -142,7 +142,7 @@ serving::RunResult Service::run(const std::atomic<bool>& stop) {
   return result;
 }
 
-Measurement Service::measurement(const serving::RunResult& result, const Json& machine) {
+Measurement MethodRun::measurement(const serving::RunResult& result, const Json& machine) {
   serving::MetricOptions options{.slo = slo_of(group_),
                                  .is_open_loop = group_.word_axis("arrivals") != "closed"};
   // Of modelled steps a run may have a million requests, and its latencies are no measurements.

@@ -1,4 +1,4 @@
-#include "methods/prompt_cache/pml/chat_template.h"
+#include "methods/prompt_cache/pml/turn_template.h"
 
 #include <algorithm>
 
@@ -31,8 +31,8 @@ std::array<Turn, 3> pieces_of(const char* family) {
 }
 
 // As the models' publishers write them.
-const std::vector<ChatTemplate>& templates() {
-  static const std::vector<ChatTemplate> kTable = {
+const std::vector<TurnTemplate>& templates() {
+  static const std::vector<TurnTemplate> kTable = {
       {"llama-2", pieces_of("llama-2")},
       {"llama-3", pieces_of("llama-3")},
       {"falcon",
@@ -44,8 +44,8 @@ const std::vector<ChatTemplate>& templates() {
 }
 
 // As the paper's released code replaces the tags, before it parses the XML.
-const std::vector<ChatTemplate>& templates_as_coded() {
-  static const std::vector<ChatTemplate> kTable = {
+const std::vector<TurnTemplate>& templates_as_coded() {
+  static const std::vector<TurnTemplate> kTable = {
       {"llama-2",
        {Turn{{kBos, {"[INST] <<SYS>>\n"}}, {{"<</SYS>>\n\n"}}, {kBos, {"[INST]"}}},
         Turn{{}, {{"[/INST]"}}}, Turn{{}, {kEos, kBos, {"[INST]"}}}}},
@@ -61,9 +61,9 @@ const std::vector<ChatTemplate>& templates_as_coded() {
   return kTable;
 }
 
-std::vector<std::string> names_in(const std::vector<ChatTemplate>& table) {
+std::vector<std::string> names_in(const std::vector<TurnTemplate>& table) {
   std::vector<std::string> names;
-  for (const ChatTemplate& row : table) names.emplace_back(row.name);
+  for (const TurnTemplate& row : table) names.emplace_back(row.name);
   return names;
 }
 
@@ -71,16 +71,16 @@ std::vector<std::string> names_in(const std::vector<ChatTemplate>& table) {
 
 std::vector<std::string> template_names() { return names_in(templates()); }
 
-const ChatTemplate& chat_template(std::string_view name, Rules rules) {
+const TurnTemplate& turn_template(std::string_view name, Rules rules) {
   const bool is_coded = rules == Rules::kAsCoded;
-  const std::vector<ChatTemplate>& table = is_coded ? templates_as_coded() : templates();
-  for (const ChatTemplate& row : table)
+  const std::vector<TurnTemplate>& table = is_coded ? templates_as_coded() : templates();
+  for (const TurnTemplate& row : table)
     if (row.name == name) return row;
   raise("{}", unknown(is_coded ? "chat template of the released code" : "chat template", name,
                       names_in(table)));
 }
 
-void require_special_tokens(const ChatTemplate& chosen, const TextEncoder& encoder) {
+void require_special_tokens(const TurnTemplate& chosen, const TextEncoder& encoder) {
   for (const Turn& turn : chosen.turns)
     for (const Marker* marker : {&turn.open, &turn.close, &turn.empty})
       for (const MarkerPart& part : *marker)

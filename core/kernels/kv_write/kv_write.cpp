@@ -1,22 +1,15 @@
-// Runs row operations on several threads: norms, activations, rotary embedding, cache writes.
-#include "core/kernels/shared/cpu/pointwise.h"
+#include "core/kernels/kv_write/kv_write.h"
 
-#include <cmath>
 #include <cstring>
 #include <initializer_list>
 
 #include "core/base/error.h"
-#include "core/kernels/activation/activation.h"
 #include "core/kernels/device/device_kernels.h"
-#include "core/kernels/kv_write/kv_write.h"
-#include "core/kernels/norm/norm.h"
-#include "core/kernels/rotary/rotary.h"
+#include "core/kernels/shared/cpu/to_bf16.h"
 #include "core/kernels/shared/for_rows.h"
 
 namespace reprise::kernels {
 namespace {
-
-constexpr int64_t kFloat = sizeof(float);
 
 // A token's f32 keys or values, and their place in the cache, head 0 first.
 template <typename T>
@@ -66,45 +59,6 @@ void write_token(const kv::CacheView& cache, const float* keys, const float* val
 }
 
 }  // namespace
-
-void NormCall::run(const Context& context) const {
-  if (DeviceKernels* device = device_kernels(context, "a norm")) return device->norm(*this);
-  for_rows(context, rows, cols * kFloat,
-           [&](int64_t row) { cpu::norm_row(*this, row, context.isa); });
-}
-
-void ActivationCall::run(const Context& context) const {
-  if (DeviceKernels* device = device_kernels(context, "an activation"))
-    return device->activation(*this);
-  for_rows(context, rows, cols * kFloat,
-           [&](int64_t row) { cpu::activation_row(*this, row, context.isa); });
-}
-
-void RotaryCall::run(const Context& context) const {
-  REPRISE_CHECK(2 * half <= head_dim && heads * head_dim <= row_stride);
-  if (DeviceKernels* device = device_kernels(context, "rotary embedding"))
-    return device->rotary(*this);
-  for_rows(context, rows, row_stride * kFloat,
-           [&](int64_t row) { cpu::rotary_row(*this, row, context.isa); });
-}
-
-void rotary_angles(std::span<const int32_t> positions, std::span<const float> inverse_frequency,
-                   float* cos, float* sin, const Context& context) {
-  if (DeviceKernels* device = device_kernels(context, "rotary angles"))
-    return device->rotary_angles(positions, inverse_frequency, cos, sin);
-  const auto half = static_cast<int64_t>(inverse_frequency.size());
-  // A sine and cosine take about 40 ns, counted as the bytes that a core moves in that time.
-  constexpr int64_t kBytesPerAngle = 1024;
-  for_rows(context, static_cast<int64_t>(positions.size()), half * kBytesPerAngle,
-           [&](int64_t row) {
-             const auto position = static_cast<float>(positions[static_cast<size_t>(row)]);
-             for (int64_t c = 0; c < half; ++c) {
-               const float angle = position * inverse_frequency[static_cast<size_t>(c)];
-               cos[row * half + c] = static_cast<float>(std::cos(static_cast<double>(angle)));
-               sin[row * half + c] = static_cast<float>(std::sin(static_cast<double>(angle)));
-             }
-           });
-}
 
 void write_kv(const kv::AttentionPlan& plan, int64_t layer, const float* keys, const float* values,
               int64_t row_stride, const Context& context) {

@@ -29,7 +29,7 @@ struct Turn {
   Marker empty = {};  // <system/>
 };
 
-struct ChatTemplate {
+struct TurnTemplate {
   std::string_view name;
   std::array<Turn, 3> turns;  // by Role
   // The released code does so to the schema's text before anything else.
@@ -42,10 +42,10 @@ struct ChatTemplate {
 
 // Throws Error with the nearest name for one that is not known, or that the released code does not
 // have.
-const ChatTemplate& chat_template(std::string_view name, Rules rules = Rules::kPml);
+const TurnTemplate& turn_template(std::string_view name, Rules rules = Rules::kPml);
 
 // Throws Error where the template writes <s> or </s> and the tokenizer has none.
-void require_special_tokens(const ChatTemplate& chosen, const TextEncoder& encoder);
+void require_special_tokens(const TurnTemplate& chosen, const TextEncoder& encoder);
 
 // By the model's architecture; of Llamas, those whose vocabulary has <|start_header_id|> are
 // llama-3.

@@ -1,4 +1,4 @@
-// Embedding, clipping and selecting rows by their definitions: the oracles of those kernels.
+// Rows of a table by their definition: the oracle of embeddings and of picking rows.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,5 @@ namespace reprise::kernels::reference {
 // Row ids[r] of table [entries, cols] for each r, [rows, cols]. Also the oracle of gather_rows.
 std::vector<float> embedding(std::span<const float> table, int64_t cols,
                              std::span<const int32_t> ids);
-std::vector<float> clip(std::span<const float> data, float limit);
 
 }  // namespace reprise::kernels::reference

@@ -1,0 +1,13 @@
+// One row of an activation: the unit of work that is spread over threads.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device/cpu.h"
+#include "core/kernels/activation/activation.h"
+
+namespace reprise::kernels::cpu {
+
+void activation_row(const ActivationCall& call, int64_t row, Isa isa);
+
+}  // namespace reprise::kernels::cpu

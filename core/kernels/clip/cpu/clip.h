@@ -1,0 +1,13 @@
+// One row that is clipped: the unit of work that is spread over threads.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device/cpu.h"
+
+namespace reprise::kernels::cpu {
+
+// data [count] = min(max(data, -limit), limit); NaN stays.
+void clip(float* data, int64_t count, float limit, Isa isa);
+
+}  // namespace reprise::kernels::cpu

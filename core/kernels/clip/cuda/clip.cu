@@ -1,0 +1,30 @@
+// Numbers that are clipped: memory bandwidth is the limit.
+#include "core/kernels/clip/cuda/clip.cuh"
+
+#include "core/kernels/shared/cuda/elements.cuh"
+#include "core/kernels/shared/cuda/launch.cuh"
+
+namespace reprise::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// Grid: rows * cols elements, 256 a block. Comparisons with NaN are false: it stays.
+__global__ void __launch_bounds__(kThreads) clip_elements(const ClipCall call) {
+  const int64_t index = item_index();
+  if (index >= call.rows * call.cols) return;
+  const float x = call.data[index];
+  if (x > call.limit) call.data[index] = call.limit;
+  if (x < -call.limit) call.data[index] = -call.limit;
+}
+
+}  // namespace
+
+void clip(const ClipCall& call, cudaStream_t stream) {
+  launch({.name = "clip",
+          .grid = dim3(blocks_for(call.rows * call.cols, kThreads)),
+          .block = dim3(kThreads)},
+         stream, clip_elements, call);
+}
+
+}  // namespace reprise::kernels::cuda

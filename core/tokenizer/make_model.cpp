@@ -1,0 +1,18 @@
+// The choice between the models of a tokenizer.json.
+#include "core/tokenizer/bpe.h"
+#include "core/tokenizer/model.h"
+#include "core/tokenizer/word_piece.h"
+
+namespace reprise::tokenizer {
+
+std::unique_ptr<Model> make_model(const JsonPlace& place) {
+  if (!place.value.is_object()) place.fail("must be an object");
+  if (!place.value.contains("type")) {
+    if (place.value.contains("merges")) return std::make_unique<Bpe>(place);
+    if (place.value.contains("max_input_chars_per_word")) return std::make_unique<WordPiece>(place);
+  }
+  if (place.type({"BPE", "WordPiece"}) == "BPE") return std::make_unique<Bpe>(place);
+  return std::make_unique<WordPiece>(place);
+}
+
+}  // namespace reprise::tokenizer

@@ -28,7 +28,7 @@ packages=(
   libxxhash-dev                                                                 # checksums
   libsentencepiece-dev libpcre2-dev libutf8proc-dev                             # tokenizers
   libpugixml-dev                                                                # PML
-  libcpp-httplib-dev                                                            # serving: HTTP
+  libboost-dev libcpp-httplib-dev                                               # HTTP: the server; the load client
   libgtest-dev libgmock-dev libbenchmark-dev                                    # tests and benchmarks
   openmpi-bin                                                                   # ranks share a run: tests
   python3 python3-matplotlib python3-jinja2 python3-jieba                       # figures; pages; words of Chinese texts

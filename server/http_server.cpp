@@ -1,228 +1,525 @@
+// Boost.Asio accepts connections and Boost.Beast parses requests. Each connection has a thread of
+// its own, which reads and writes with deadlines. One more thread, the control thread, accepts
+// connections and owns the list of them.
 #include "server/http_server.h"
 
-#include <netdb.h>
-#include <netinet/in.h>
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <cctype>
 #include <cerrno>
-#include <cstring>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <limits>
 #include <list>
-#include <mutex>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "core/base/error.h"
-#include "server/http_front.h"
+#include "server/api_error.h"
 
 namespace reprise::server {
 namespace {
 
-constexpr int kBacklog = 1024;
-// Of an answer that the other end does not read: the system would keep megabytes by itself.
+namespace http = boost::beast::http;
+namespace net = boost::asio;
+using boost::beast::iequals;
+using boost::system::error_code;
+using net::ip::tcp;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using Request = http::request<http::string_body>;
+using Parser = http::request_parser<http::string_body>;
+
+// Bytes of an answer that the system keeps while the client does not read; its default is
+// megabytes.
 constexpr int kSendBufferBytes = 64 << 10;
+constexpr milliseconds kLinger{500};
+constexpr size_t kMostLingerBytes = size_t{1} << 20;
+constexpr milliseconds kAcceptPause{10};
 
-class Socket {
- public:
-  explicit Socket(int number) : number_(number) {}
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  ~Socket() {
-    if (number_ >= 0) ::close(number_);
-  }
-  [[nodiscard]] int number() const { return number_; }
-  [[nodiscard]] int release() { return std::exchange(number_, -1); }
+std::string text_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
- private:
-  int number_;
-};
-
-struct Addresses {
-  addrinfo* first = nullptr;
-  ~Addresses() {
-    if (first != nullptr) ::freeaddrinfo(first);
-  }
-};
-
-int listening_socket(const std::string& host, int port) {
-  const std::string where = fmt::format("{}:{}", host, port);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  Addresses found;
-  if (const int code =
-          ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found.first))
-    raise("cannot listen on {}: {}. Give an address of this machine, such as 127.0.0.1", where,
-          ::gai_strerror(code));
-  const addrinfo& address = *found.first;
-  Socket socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int yes = 1;
-  if (socket.number() < 0 ||
-      ::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) < 0 ||
-      ::bind(socket.number(), address.ai_addr, address.ai_addrlen) < 0 ||
-      ::listen(socket.number(), kBacklog) < 0)
-    raise("cannot listen on {}: {}. Choose another --port, or another --host", where,
-          std::strerror(errno));
-  return socket.release();
+// "Application/JSON; charset=utf-8" to "application/json".
+std::string media_type(std::string header) {
+  header.resize(std::min(header.find(';'), header.size()));
+  header.resize(header.find_last_not_of(' ') + 1);
+  for (char& c : header) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return header;
 }
 
-int port_of(int socket) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  REPRISE_CHECK(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  const in_port_t port = address.ss_family == AF_INET6
-                             ? reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port
-                             : reinterpret_cast<const sockaddr_in*>(&address)->sin_port;
-  return ntohs(port);
+// The path of a request's target, with "%2F" decoded and without the query.
+std::string path_of(std::string target) {
+  target.resize(std::min(target.find_first_of("?#"), target.size()));
+  std::string path;
+  for (size_t i = 0; i < target.size(); ++i) {
+    unsigned char byte = 0;
+    const char* digits = target.data() + i + 1;
+    if (target[i] == '%' && i + 2 < target.size() &&
+        std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      path += static_cast<char>(byte);
+      i += 2;
+    } else {
+      path += target[i];
+    }
+  }
+  return path;
+}
+
+// Bytes of the head at the front of `text`; 0 where its end is still to come. Throws ApiError for
+// lines that another reader of the same bytes might end elsewhere.
+size_t head_bytes(std::string_view text) {
+  for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n', end + 1)) {
+    if (end == 0 || text[end - 1] != '\r')
+      throw ApiError(400, "a line of the head ends with LF alone: end lines with CR LF");
+    const std::string_view next = text.substr(end + 1);
+    if (next.starts_with(' ') || next.starts_with('\t'))
+      throw ApiError(400, "a header line begins with a space: begin it with the header's name");
+    if (next.starts_with("\r\n")) return end + 3;
+  }
+  return 0;
+}
+
+// The parser reports a length of more than 64 bits as it does one that is no number.
+bool has_huge_number(std::string_view head) {
+  const auto is_digit = [](char c, char) { return std::isdigit(static_cast<unsigned char>(c)); };
+  return std::search_n(head.begin(), head.end(), 20, '0', is_digit) != head.end();
+}
+
+// Throws ApiError where the end of the request's body could be read differently.
+void require_one_length(const Request& request) {
+  const std::string length = text_of(request[http::field::content_length]);
+  const size_t codings = request.count(http::field::transfer_encoding);
+  if (request.count(http::field::content_length) + codings > 1 ||
+      length.find_first_not_of("0123456789") != length.npos ||
+      (codings > 0 && !iequals(request[http::field::transfer_encoding], "chunked")))
+    throw ApiError(400, "give one Content-Length, or Transfer-Encoding: chunked");
+}
+
+HttpAnswer error_answer(const ApiError& error) {
+  HttpAnswer answer{.status = error.status(), .body = error.json()};
+  if (error.status() == 429 || error.status() == 503) answer.headers = {{"Retry-After", "1"}};
+  return answer;
+}
+
+// How an answer is sent: its request's method and version, and what becomes of the connection.
+struct Sending {
+  bool is_head = false;
+  bool takes_chunks = true;
+  milliseconds keep_alive{0};  // 0: the connection ends with the answer
+};
+
+// An answer's status line and headers, with the empty line behind them.
+std::string head_of(const HttpAnswer& answer, const Sending& how) {
+  const auto reason =
+      http::obsolete_reason(http::int_to_status(static_cast<unsigned>(answer.status)));
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", answer.status,
+                                 text_of(reason), answer.content_type);
+  for (const auto& [name, value] : answer.headers) head += fmt::format("{}: {}\r\n", name, value);
+  if (!answer.stream)
+    head += fmt::format("Content-Length: {}\r\n", answer.body.size());
+  else if (how.takes_chunks)
+    head += "Transfer-Encoding: chunked\r\n";
+  if (how.keep_alive.count() == 0) return head + "Connection: close\r\n\r\n";
+  return head +
+         fmt::format("Connection: keep-alive\r\nKeep-Alive: timeout={}\r\n\r\n",
+                     std::chrono::duration_cast<std::chrono::seconds>(how.keep_alive).count());
+}
+
+// Used by its own thread, but for shutdown() of the socket.
+struct Connection {
+  explicit Connection(tcp::socket connected) : socket(std::move(connected)) {}
+
+  // Waits until the socket can be read (POLLIN) or written (POLLOUT). False: it cannot by then.
+  [[nodiscard]] bool wait(short event, Clock::time_point until) {
+    for (;;) {
+      const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
+      pollfd wanted{socket.native_handle(), event, 0};
+      const int ready = ::poll(&wanted, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 60'000)));
+      if (ready != 0 && (ready > 0 || errno != EINTR)) return ready > 0;
+      if (Clock::now() >= until) return false;
+    }
+  }
+
+  // Appends bytes to `received`. The time is checked before each read: a client that sends byte by
+  // byte does not gain time. Gives timed_out, eof, or what the system says.
+  error_code receive(Clock::time_point until) {
+    std::array<char, 16384> bytes;
+    do {
+      if (Clock::now() >= until) break;
+      error_code fault;
+      received.append(bytes.data(), socket.read_some(net::buffer(bytes), fault));
+      if (fault != net::error::would_block) return fault;
+    } while (wait(POLLIN, until));
+    return net::error::timed_out;
+  }
+
+  // False: the other end has gone, or did not take all of it in time.
+  bool send(std::string_view bytes, milliseconds timeout) {
+    const Clock::time_point until = Clock::now() + timeout;
+    while (!bytes.empty()) {
+      error_code fault;
+      bytes.remove_prefix(socket.write_some(net::buffer(bytes.data(), bytes.size()), fault));
+      if (fault && (fault != net::error::would_block || !wait(POLLOUT, until))) return false;
+      if (!bytes.empty() && Clock::now() >= until) return false;
+    }
+    return true;
+  }
+
+  void shut_down(tcp::socket::shutdown_type what) {
+    error_code ignored;  // the other end may have closed before
+    socket.shutdown(what, ignored);
+  }
+
+  // Ends the sending side and reads for a moment what still comes: closing a socket with unread
+  // bytes would destroy an answer on its way.
+  void linger() {
+    shut_down(tcp::socket::shutdown_send);
+    const Clock::time_point until = Clock::now() + kLinger;
+    for (size_t total = 0; total < kMostLingerBytes; total += received.size()) {
+      received.clear();
+      if (receive(until)) return;
+    }
+  }
+
+  tcp::socket socket;
+  std::string received;               // bytes that no request has used yet
+  std::atomic<bool> is_busy = false;  // with a request
+  std::thread thread;
+};
+
+// Bytes of bodies in memory, taken from a common budget and given back at the end.
+class Reservation {
+ public:
+  Reservation(std::atomic<size_t>& total, size_t bytes) : total_(total), bytes_(bytes) {
+    total_ += bytes;
+  }
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+  ~Reservation() { total_ -= bytes_; }
+  void shrink_to(size_t bytes) { total_ -= std::exchange(bytes_, bytes) - bytes; }
+
+ private:
+  std::atomic<size_t>& total_;
+  size_t bytes_;
+};
+
+// Reads requests, asks the handler and sends its answers. Used by the threads of all connections.
+class Front {
+ public:
+  Front(const HttpLimits& limits, HttpHandler handler, Metrics& metrics)
+      : limits_(limits), handler_(std::move(handler)), metrics_(metrics) {}
+
+  // Serves the requests of a connection, one after another, until it ends. Once `is_closing` holds
+  // it ends with the request under way.
+  void serve(Connection& connection, const std::atomic<bool>& is_closing) {
+    bool goes_on = true;
+    while (goes_on && (!connection.received.empty() ||
+                       !connection.receive(Clock::now() + limits_.idle_timeout))) {
+      connection.is_busy = true;
+      try {
+        goes_on = serve_request(connection, is_closing);
+      } catch (const ApiError& error) {
+        goes_on = false;  // what is left of the request would be read as the next one
+        if (respond(connection, error_answer(error), {})) connection.linger();
+      } catch (const PeerGone&) {
+        goes_on = false;
+        metrics_.answer(499);
+      } catch (const std::exception&) {  // no memory
+        goes_on = false;
+      }
+      connection.is_busy = false;
+      if (is_closing) return;
+    }
+  }
+
+ private:
+  [[nodiscard]] ApiError refusal(error_code fault) const {
+    if (fault == net::error::timed_out) return {408, "the request did not arrive in time"};
+    if (fault == http::error::header_limit)
+      return {431, fmt::format("the request's headers are too many or too long: at most {} of "
+                               "together {} bytes are read",
+                               limits_.most_headers, limits_.most_header_bytes)};
+    if (fault == http::error::body_limit)
+      return {413, fmt::format("the body is larger than the {} bytes that are read",
+                               limits_.most_body_bytes)};
+    return {400, "the request is no HTTP that is understood here: " + fault.message()};
+  }
+
+  // Reads a request's line and headers. Throws ApiError where they are refused.
+  void read_head(Connection& connection, Parser& parser) const {
+    const Clock::time_point until = Clock::now() + limits_.head_timeout;
+    std::string& received = connection.received;
+    error_code fault;
+    size_t size = 0;
+    while ((size = head_bytes(received)) == 0 && !fault)
+      fault = received.size() > limits_.most_header_bytes ? http::error::header_limit
+                                                          : connection.receive(until);
+    if (fault) throw refusal(fault);
+    parser.header_limit(static_cast<uint32_t>(limits_.most_header_bytes));
+    // Checked by admit_body(), after the handler has seen the head.
+    parser.body_limit(std::numeric_limits<uint64_t>::max());
+    parser.put(net::buffer(received.data(), size), fault);
+    if (fault == http::error::bad_content_length && has_huge_number({received.data(), size}))
+      fault = http::error::body_limit;
+    const Request& request = parser.get();
+    if (!fault && std::distance(request.begin(), request.end()) > limits_.most_headers)
+      fault = http::error::header_limit;
+    if (!fault && request.method() == http::verb::unknown) fault = http::error::bad_method;
+    if (fault) throw refusal(fault);
+    received.erase(0, size);
+  }
+
+  // Upper bound on the body's bytes. Throws ApiError where the body is refused unread.
+  [[nodiscard]] size_t admit_body(const Parser& parser) const {
+    const Request& request = parser.get();
+    if (request.count(http::field::content_encoding) > 0)
+      throw ApiError(415, "a compressed body is not read: send it as it is");
+    require_one_length(request);
+    const uint64_t length =
+        parser.chunked() ? limits_.most_body_bytes : parser.content_length().value_or(0);
+    if (length > limits_.most_body_bytes) throw refusal(http::error::body_limit);
+    if (length > 0 && request.method() != http::verb::post)
+      throw ApiError(400, fmt::format("a body with the method {}: leave it out, or POST it",
+                                      text_of(request.method_string())));
+    return length;
+  }
+
+  // Reads the body that was admitted. Throws ApiError where it does not come as it should.
+  void read_body(Connection& connection, Parser& parser) const {
+    const Clock::time_point until = Clock::now() + limits_.body_timeout;
+    if (!parser.is_done() && iequals(parser.get()[http::field::expect], "100-continue"))
+      connection.send("HTTP/1.1 100 Continue\r\n\r\n", limits_.write_timeout);
+    parser.body_limit(limits_.most_body_bytes);
+    parser.eager(true);
+    while (!parser.is_done()) {
+      error_code fault;
+      connection.received.erase(0, parser.put(net::buffer(connection.received), fault));
+      if (parser.is_done() && !fault) return;
+      // The parser takes everything but a line between chunks that is not complete.
+      if (connection.received.size() > limits_.most_header_bytes) fault = http::error::header_limit;
+      if (!fault || fault == http::error::need_more) fault = connection.receive(until);
+      if (fault) throw refusal(fault);
+    }
+  }
+
+  [[nodiscard]] HttpAnswer ask(const HttpCall& call) const {
+    try {
+      return handler_.answer(call);
+    } catch (const ApiError& error) {
+      return error_answer(error);
+    } catch (const std::exception& error) {
+      return error_answer(ApiError(500, error.what()));
+    }
+  }
+
+  // Sends an answer and counts it. False: not all of it was sent.
+  bool respond(Connection& connection, const HttpAnswer& answer, const Sending& how) const {
+    metrics_.answer(answer.status);
+    const std::string head = head_of(answer, how);
+    if (!answer.stream || how.is_head)
+      return connection.send(how.is_head ? head : head + answer.body, limits_.write_timeout);
+    bool is_sent = connection.send(head, limits_.write_timeout);
+    answer.stream([&](std::string_view piece) {
+      if (piece.empty() || !is_sent) return is_sent;
+      is_sent = how.takes_chunks
+                    ? connection.send(fmt::format("{:x}\r\n{}\r\n", piece.size(), piece),
+                                      limits_.write_timeout)
+                    : connection.send(piece, limits_.write_timeout);
+      return is_sent;
+    });
+    return is_sent && (!how.takes_chunks || connection.send("0\r\n\r\n", limits_.write_timeout));
+  }
+
+  // Reads a request and answers it. False: the connection is over. Throws ApiError for what is
+  // refused before its handler is asked, and PeerGone.
+  bool serve_request(Connection& connection, const std::atomic<bool>& is_closing) {
+    Parser parser;
+    read_head(connection, parser);
+    const Request& request = parser.get();
+    HttpCall call{.method = text_of(request.method_string()),
+                  .path = path_of(text_of(request.target())),
+                  .socket = connection.socket.native_handle()};
+    handler_.check({.method = call.method,
+                    .path = call.path,
+                    .authorization = text_of(request[http::field::authorization]),
+                    .content_type = media_type(text_of(request[http::field::content_type]))});
+    Reservation memory(body_bytes_, admit_body(parser));
+    if (body_bytes_ > limits_.all_body_bytes)
+      throw ApiError(
+          503,
+          "the server is reading as many requests as its memory is meant for: try again later");
+    read_body(connection, parser);
+    call.body = std::move(parser.get().body());
+    memory.shrink_to(call.body.size());
+    const HttpAnswer answer = ask(call);
+    const bool takes_chunks = request.version() == 11;
+    // Whoever stands in front of the server may have seen another end of a chunked body.
+    const bool goes_on =
+        parser.keep_alive() && !parser.chunked() && !is_closing && (takes_chunks || !answer.stream);
+    const bool is_sent = respond(connection, answer,
+                                 {.is_head = request.method() == http::verb::head,
+                                  .takes_chunks = takes_chunks,
+                                  .keep_alive = goes_on ? limits_.idle_timeout : milliseconds(0)});
+    if (is_sent && !goes_on) connection.linger();
+    return is_sent && goes_on;
+  }
+
+  const HttpLimits limits_;
+  const HttpHandler handler_;
+  Metrics& metrics_;
+  std::atomic<size_t> body_bytes_ = 0;  // reserved by all requests
+};
+
+tcp::acceptor listen_on(net::io_context& io, const std::string& host, int port) {
+  try {
+    const auto flags = tcp::resolver::passive | tcp::resolver::numeric_service;
+    const auto found = tcp::resolver(io).resolve(host, std::to_string(port), flags);
+    return tcp::acceptor(io, *found.begin());
+  } catch (const boost::system::system_error& error) {
+    raise(
+        "cannot listen on {}:{}: {}. Choose another --port, or a --host of this machine, such as "
+        "127.0.0.1",
+        host, port, error.code().message());
+  }
 }
 
 }  // namespace
 
 struct HttpServer::State {
-  struct Client {
-    Socket socket;
-    std::atomic<bool> is_busy = false, is_done = false;
-    std::thread thread;
-
-    explicit Client(int number) : socket(number) {}
-  };
-
-  const HttpLimits limits;
+  const int most_connections;
   Metrics& metrics;
-  HttpFront front;
-  const Socket listener;
-  const Socket wake{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};  // a client is done, or it is time
-  const int port;
+  Front front;
   std::atomic<bool> is_closing = false;
-  std::mutex mutex;
-  std::list<Client> clients;  // guarded by mutex
-  std::thread acceptor;
+  // All below is used by the control thread alone.
+  net::io_context io{1};
+  net::executor_work_guard<net::io_context::executor_type> runs{io.get_executor()};
+  tcp::acceptor acceptor;
+  const int port;
+  net::steady_timer cut_off{io};
+  std::list<Connection> connections;
+  std::thread thread;
 
-  State(const std::string& host, int wanted_port, const HttpLimits& l, HttpHandler handler,
+  State(const std::string& host, int wanted_port, const HttpLimits& limits, HttpHandler handler,
         Metrics& m)
-      : limits(l),
+      : most_connections(limits.most_connections),
         metrics(m),
-        front(l, std::move(handler), m),
-        listener(listening_socket(host, wanted_port)),
-        port(port_of(listener.number())) {
-    REPRISE_CHECK(wake.number() >= 0, "eventfd: {}", std::strerror(errno));
-    acceptor = std::thread([this] { accept_all(); });
+        front(limits, std::move(handler), m),
+        acceptor(listen_on(io, host, wanted_port)),
+        port(acceptor.local_endpoint().port()) {
+    ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
+    accept_next();
+    thread = std::thread([this] { io.run(); });
   }
 
-  void poke() const { (void)eventfd_write(wake.number(), 1); }
-
-  void accept_all() {
-    while (!is_closing) {
-      std::array<pollfd, 2> wanted = {{{listener.number(), POLLIN, 0}, {wake.number(), POLLIN, 0}}};
-      if (::poll(wanted.data(), wanted.size(), -1) < 0 && errno != EINTR) break;
-      eventfd_t count = 0;
-      (void)eventfd_read(wake.number(), &count);
-      drop_done();
-      if (wanted[0].revents != 0) (void)accept_one();
-    }
-    // Who came before the end is told of it. Who is told and comes again is not waited for: there
-    // may be always one more.
-    for (int waiting = waiting_connections(); waiting > 0 && accept_one(); --waiting) drop_done();
-    ::shutdown(listener.number(), SHUT_RDWR);
-  }
-
-  // Connections that the system has accepted and we have not.
-  [[nodiscard]] int waiting_connections() const {
-    tcp_info info{};
-    socklen_t size = sizeof info;
-    const bool is_known = ::getsockopt(listener.number(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
-    return is_known ? static_cast<int>(info.tcpi_unacked) : kBacklog;
-  }
-
-  // False: nobody waits.
-  bool accept_one() {
-    const int number = ::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC);
-    if (number < 0) {
+  void accept_next() {
+    acceptor.async_accept([this](error_code fault, tcp::socket socket) {
+      if (!fault) take(std::move(socket));
+      if (is_closing) return end_idle();
       // Out of descriptors or memory, for now: the connection stays in the queue.
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      return false;
-    }
-    const int yes = 1;
-    (void)::setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    (void)::setsockopt(number, SOL_SOCKET, SO_SNDBUF, &kSendBufferBytes, sizeof kSendBufferBytes);
-    const std::scoped_lock lock(mutex);
-    if (std::ssize(clients) >= limits.most_connections) {
-      const Socket refused(number);
-      metrics.answer(503);
-      HttpFront::turn_away(number);
-      return true;
-    }
-    Client& client = clients.emplace_back(number);
-    metrics.connections(std::ssize(clients));
-    start(client);
-    return true;
+      if (fault) std::this_thread::sleep_for(kAcceptPause);
+      accept_next();
+    });
   }
 
-  // Called with the lock.
-  void start(Client& client) {
+  void take(tcp::socket socket) {
+    error_code ignored;  // the other end may have closed already
+    ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+    socket.set_option(tcp::no_delay(true), ignored);
+    socket.set_option(net::socket_base::send_buffer_size(kSendBufferBytes), ignored);
+    socket.non_blocking(true, ignored);
+    if (std::ssize(connections) >= most_connections) return turn_away(socket);
+    const auto connection = connections.emplace(connections.end(), std::move(socket));
     try {
-      client.thread = std::thread([this, &client] {
-        front.serve(client.socket.number(), client.is_busy, is_closing);
-        // The other end learns of it now; the number is free once the thread was joined.
-        ::shutdown(client.socket.number(), SHUT_RDWR);
-        client.is_done = true;
-        poke();
+      connection->thread = std::thread([this, connection] {
+        front.serve(*connection, is_closing);
+        connection->shut_down(tcp::socket::shutdown_both);
+        net::post(io, [this, connection] { drop(connection); });
       });
     } catch (const std::system_error&) {  // no more threads
-      HttpFront::turn_away(client.socket.number());
-      client.is_done = true;
+      turn_away(connection->socket);
+      connections.erase(connection);
+      return;
     }
+    metrics.connections(std::ssize(connections));
   }
 
-  void drop_done() {
-    const std::scoped_lock lock(mutex);
-    for (auto client = clients.begin(); client != clients.end();) {
-      if (!client->is_done) {
-        ++client;
-        continue;
-      }
-      if (client->thread.joinable()) client->thread.join();
-      client = clients.erase(client);
-    }
-    metrics.connections(std::ssize(clients));
+  // Tells a connection that there are too many, without waiting for it.
+  void turn_away(tcp::socket& socket) const {
+    const HttpAnswer answer = error_answer(
+        ApiError(503, "the server has as many connections as it takes: try again later", "",
+                 "too_many_connections"));
+    metrics.answer(answer.status);
+    const std::string text = head_of(answer, {}) + answer.body;
+    error_code ignored;
+    socket.write_some(net::buffer(text), ignored);
   }
 
-  // Ends the connections that wait for a request, or all: a request that has arrived is answered
-  // first. False: none is left.
-  bool cut_off(bool busy_ones_too) {
-    drop_done();
-    const std::scoped_lock lock(mutex);
-    for (const Client& client : clients) {
-      if (busy_ones_too)
-        ::shutdown(client.socket.number(), SHUT_RDWR);
-      else if (!client.is_busy)
-        ::shutdown(client.socket.number(), SHUT_RD);
-    }
-    return !clients.empty();
+  void drop(std::list<Connection>::iterator connection) {
+    connection->thread.join();
+    connections.erase(connection);
+    metrics.connections(std::ssize(connections));
+    if (is_closing && connections.empty()) io.stop();
   }
 
-  void close(std::chrono::milliseconds most) {
-    if (is_closing.exchange(true)) return;
-    poke();
-    acceptor.join();
-    const auto until = std::chrono::steady_clock::now() + most;
-    constexpr std::chrono::milliseconds kLook{5};
-    while (cut_off(std::chrono::steady_clock::now() >= until)) std::this_thread::sleep_for(kLook);
+  // Ends the connections that wait for a request. One that has arrived can still be read.
+  void end_idle() {
+    for (Connection& connection : connections)
+      if (!connection.is_busy) connection.shut_down(tcp::socket::shutdown_receive);
+  }
+
+  void begin_close(milliseconds most) {
+    is_closing = true;
+    acceptor.cancel();
+    // Clients that wait to be accepted are served. Those that come again later are not: there may
+    // always be one more.
+    tcp_info queue{};
+    socklen_t size = sizeof queue;
+    (void)::getsockopt(acceptor.native_handle(), IPPROTO_TCP, TCP_INFO, &queue, &size);
+    acceptor.non_blocking(true);
+    for (uint32_t waiting = queue.tcpi_unacked; waiting > 0; --waiting) {
+      error_code fault;
+      tcp::socket socket = acceptor.accept(fault);
+      if (fault) break;
+      take(std::move(socket));
+    }
+    acceptor.close();
+    end_idle();
+    cut_off.expires_after(most);
+    cut_off.async_wait([this](error_code) {
+      for (Connection& connection : connections) connection.shut_down(tcp::socket::shutdown_both);
+    });
+    if (connections.empty()) io.stop();
+  }
+
+  void close(milliseconds most) {
+    if (!thread.joinable()) return;
+    net::post(io, [this, most] { begin_close(most); });
+    thread.join();
   }
 };
 
 HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limits,
                        HttpHandler handler, Metrics& metrics)
     : state_(std::make_unique<State>(host, port, limits, std::move(handler), metrics)) {}
-HttpServer::~HttpServer() { state_->close(std::chrono::milliseconds(0)); }
+HttpServer::~HttpServer() { state_->close(milliseconds(0)); }
 
 int HttpServer::port() const { return state_->port; }
-void HttpServer::close(std::chrono::milliseconds most) { state_->close(most); }
+void HttpServer::close(milliseconds most) { state_->close(most); }
 
 }  // namespace reprise::server

@@ -22,6 +22,7 @@ die() { echo "gpu_pack.sh: $*" >&2; exit 1; }
 libraries() {
   cat <<'END'
 benchmark      benchmark       include src
+boost          boost1.74       libs/asio/include libs/assert/include libs/beast/include libs/config/include libs/container_hash/include libs/core/include libs/intrusive/include libs/io/include libs/move/include libs/mp11/include libs/optional/include libs/preprocessor/include libs/smart_ptr/include libs/static_assert/include libs/system/include libs/throw_exception/include libs/type_traits/include libs/utility/include
 cli11          cli11           include
 eigen          eigen3          Eigen
 fmt            fmtlib          include src

@@ -141,7 +141,6 @@ TEST_F(HttpServerTest, ARequestWithoutABodyMaySaySo) {
   EXPECT_EQ(client.answer().status, 200);
 }
 
-// The library takes whatever follows a chunk for its end.
 TEST_F(HttpServerTest, NothingBehindChunksIsReadAsARequest) {
   RawClient client(port());
   client.send("POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n" +
@@ -270,6 +269,47 @@ TEST_F(HttpServerTest, PathsAreNoFiles) {
   RawClient client(port());
   client.send(get_text("/../../etc/passwd"));
   EXPECT_EQ(client.answer().body, "GET ");  // the handler's, as any path
+}
+
+TEST_F(HttpServerTest, PathsAreDecodedWithoutTheirQuery) {
+  RawClient client(port());
+  client.send(get_text("/stre%61m?stream=%"));
+  EXPECT_EQ(events_of(client.answer().body).size(), 3u);
+}
+
+TEST_F(HttpServerTest, AHeadIsAnsweredWithoutTheBody) {
+  RawClient client(port());
+  client.send("HEAD /a HTTP/1.1\r\n\r\n" + get_text("/a"));
+  const std::string head = client.receive();
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n")) << head;
+  const size_t end = head.find("\r\n\r\n") + 4;
+  EXPECT_NE(head.find("Content-Length: 5\r\n"), head.npos) << head;  // "HEAD "
+  const std::string next = end < head.size() ? head.substr(end) : client.receive();
+  EXPECT_TRUE(next.starts_with("HTTP/1.1 200 OK\r\n")) << next;
+}
+
+TEST_F(HttpServerTest, ABodyThatWaitsToBeWantedIsAskedFor) {
+  RawClient client(port());
+  client.send("POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+  EXPECT_EQ(client.answer().status, 100);
+  client.send("abc");
+  EXPECT_EQ(client.answer().body, "POST abc");
+}
+
+// HTTP/1.0 knows no chunks.
+TEST_F(HttpServerTest, AStreamToAnOldClientEndsWithTheConnection) {
+  RawClient client(port());
+  client.send("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  std::string all;
+  for (std::string more = client.receive(); !more.empty(); more = client.receive()) all += more;
+  EXPECT_EQ(all.find("chunked"), all.npos) << all;
+  EXPECT_TRUE(all.ends_with("\r\n\r\ndata: 0\n\ndata: 1\n\ndata: 2\n\n")) << all;
+}
+
+TEST_F(HttpServerTest, NothingIsWrittenToAClientThatHasGone) {
+  RawClient client(port());
+  client.send(get_text("/gone"));
+  EXPECT_EQ(client.receive(), "");
 }
 
 TEST_F(HttpServerTest, ClosingRefusesConnectionsAndEndsIdleOnes) {

@@ -382,16 +382,16 @@ TEST(ServerLimits, ARequestEndsInItsTime) {
 
 TEST(ServerLimits, TheKeyIsAskedForAndCompared) {
   ServerOptions options{.port = 0};
-  options.endpoints.api_key = "secret";
+  options.endpoints.api_key = "secret%41";
   QuickstartServer server({.server = options});
   const auto status = [&](const std::string& path, const std::string& header) {
     return get(server.port(), path, header).status;
   };
   EXPECT_EQ(status("/v1/models", ""), 401);
-  for (const char* key :
-       {"", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "secret", "Bearer tecret"})
+  for (const char* key : {"", "Bearer", "Bearer ", "Bearer secret%4", "Bearer secret%412",
+                          "secret%41", "Bearer tecret%41", "Bearer secretA"})
     EXPECT_EQ(status("/v1/models", fmt::format("Authorization: {}\r\n", key)), 401) << key;
-  EXPECT_EQ(status("/v1/models", "Authorization: Bearer secret\r\n"), 200);
+  EXPECT_EQ(status("/v1/models", "Authorization: Bearer secret%41\r\n"), 200);
   EXPECT_EQ(status("/health", ""), 200);
   EXPECT_EQ(status("/metrics", ""), Metrics::absence().empty() ? 200 : 501);
 }

@@ -27,6 +27,12 @@ inline constexpr int kMaxHeadDim = 256;
 // many, if a block has less than kRunBytes of one unit.
 inline constexpr int kMostUnitsTogether = 16;
 inline constexpr size_t kRunBytes = size_t{64} << 10;
+// Most units of `lanes` lanes each that are read together: a worker's scratch holds the scores and
+// weights of one lane tile.
+constexpr int most_units_together(int lanes) {
+  return std::min(kMostUnitsTogether, kLaneTile / lanes);
+}
+static_assert(most_units_together(kFewLanes) > 1, "grouped queries read several units together");
 // A part of a key tile that is computed separately has a multiple of this many tokens.
 inline constexpr int kPartTokens = 16;
 
@@ -107,7 +113,7 @@ struct AttentionTask {
       return 1;
     const size_t run = std::min(block_rows, static_cast<size_t>(kKeyTile)) * row_bytes;
     const auto most = static_cast<int>((kRunBytes + run - 1) / run);
-    return std::clamp(most, 1, std::min(units, kMostUnitsTogether));
+    return std::clamp(most, 1, std::min(units, most_units_together(unit_lanes())));
   }
   // The lane sees keys [low, high) of the segment.
   [[nodiscard]] int high(int lane) const {

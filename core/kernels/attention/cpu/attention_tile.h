@@ -205,8 +205,8 @@ struct TileScratch {
   void* k = nullptr;             // converted or padded keys [keys][padded_dim]
   void* v = nullptr;             // converted, padded or interleaved values [keys][padded_dim]
   // For the lane tile and the key tile.
-  float* scores = nullptr;  // many: [keys][64]; few: [lanes read together][128]
-  void* p = nullptr;        // bf16 weights in key pairs: many [pairs][64], few [lanes][64]
+  float* scores = nullptr;  // many: [keys][64]; few: [64][128], lanes of the units read together
+  void* p = nullptr;        // bf16 weights in key pairs: many [pairs][64], few [64][64 pairs]
   float* corr = nullptr;    // [64] exp2(m_old - m_new) of the lanes read together
 
   int padded_dim = 0;  // head_dim rounded up to 16

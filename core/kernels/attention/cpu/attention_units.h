@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/base/error.h"
 #include "core/kernels/attention/cpu/attention_tile.h"
 
 namespace reprise::kernels::cpu {
@@ -127,6 +128,8 @@ void visit_runs(const AttentionTask& task, TileScratch& scratch, size_t q_bytes,
   alignas(64) static constexpr float kOnes[kFewLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
   const TileParts parts = parts_of_tile(task, first, keys);
   const int lanes = task.unit_lanes(), most = task.units_together();
+  REPRISE_DCHECK(most * lanes <= kLaneTile, "{} units of {} lanes, the scratch holds {} lanes",
+                 most, lanes, kLaneTile);
   for (int first_unit = 0, gathered = 0; first_unit < task.units; first_unit += most) {
     const int units = std::min(most, task.units - first_unit);
     if (units != gathered) gather_runs(task, scratch, first, keys, parts, units);

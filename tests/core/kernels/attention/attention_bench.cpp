@@ -2,8 +2,12 @@
 // machine's limits.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "core/kernels/attention/attention.h"
 #include "tests/core/kernels/attention/attention_cases.h"
@@ -101,6 +105,42 @@ BENCHMARK(SharedDecode)
     ->Args({1, 32, 32, 128, 4096, 32})
     ->Args({1, 32, 4, 64, 4096, 40})  // what Prompt Cache's new tokens read of TinyLlama's modules
     ->Args({0, 32, 32, 128, 4096, 32})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// One new token of `batch` sequences in a paged cache, the blocks in no order: a prefix of n tokens
+// that all of them read at once, and n / 8 tokens of each one's own.
+void PrefixDecode(benchmark::State& state) {
+  const auto dtype = static_cast<DType>(state.range(0));
+  const int64_t heads = state.range(1), kv_heads = state.range(2), dim = state.range(3),
+                n = state.range(4), block_tokens = state.range(6);
+  const auto batch = static_cast<int32_t>(state.range(5));
+  Context context = Context::machine();
+  context.threads = static_cast<int>(state.range(7));
+  const int64_t own = n / 8, tokens = n + batch * own;
+  const int64_t blocks = tokens / block_tokens;
+  const testing::RandomCache cache(dtype, blocks, 1, kv_heads, block_tokens, dim, 1);
+  std::vector<int64_t> order(static_cast<size_t>(blocks));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
+  auto next = order.begin();
+  const kv::AttentionPlan plan = testing::prefix_plan(
+      cache, static_cast<int32_t>(n), static_cast<int32_t>(own), batch, [&] { return *next++; });
+  run(state, plan, heads, 4.0 * static_cast<double>(batch * heads * dim * (n + own)),
+      2.0 * static_cast<double>(tokens * kv_heads * dim) * static_cast<double>(size_of(dtype)),
+      context);
+}
+BENCHMARK(PrefixDecode)
+    ->ArgNames({"dtype", "h", "kv", "d", "n", "b", "block", "t"})
+    ->Args({1, 32, 32, 128, 2048, 4, 16, 1})
+    ->Args({1, 32, 32, 128, 2048, 8, 32, 1})
+    ->Args({1, 32, 32, 64, 2048, 4, 32, 1})
+    ->Args({1, 32, 32, 128, 2048, 5, 16, 1})
+    ->Args({1, 32, 32, 128, 2048, 8, 16, 1})
+    ->Args({1, 32, 32, 128, 2048, 8, 16, 2})
+    ->Args({1, 32, 32, 64, 2048, 6, 16, 1})
+    ->Args({1, 32, 32, 64, 2048, 8, 32, 2})
+    ->Args({0, 32, 32, 128, 2048, 8, 16, 1})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 

@@ -98,6 +98,25 @@ inline kv::AttentionPlan causal_plan(const RandomCache& cache, int32_t past, int
   return plan;
 }
 
+// One new token of `rows` sequences: `prefix` tokens that all of them read at once, and `own`
+// tokens of each one's own, over blocks chosen by `next_block`.
+template <typename NextBlock>
+kv::AttentionPlan prefix_plan(const RandomCache& cache, int32_t prefix, int32_t own, int32_t rows,
+                              NextBlock&& next_block) {
+  kv::AttentionPlan plan;
+  plan.caches = {cache.view};
+  for (int32_t row = 0; row < rows; ++row) add_row(plan, prefix + own);
+  plan.items.push_back({.segment = add_segment(plan, cache, prefix, 0, next_block),
+                        .first_row = 0,
+                        .end_row = rows});
+  for (int32_t row = 0; row < rows; ++row)
+    plan.items.push_back({.segment = add_segment(plan, cache, own, prefix, next_block),
+                          .first_row = row,
+                          .end_row = row + 1});
+  plan.finish();
+  return plan;
+}
+
 // Up to 40 rows, of which random ranges read segments of random caches, masked or not; some rows
 // may read nothing. pick(low, high) draws a number.
 template <typename Pick>

@@ -40,16 +40,19 @@ Case draw_case(std::mt19937_64& random) {
   return one;
 }
 
-// Sequences of one row that end anywhere and may begin within their first block.
-kv::AttentionPlan draw_plan(const RandomCache& cache, std::mt19937_64& random) {
+// Segments of one row, or of up to 9 that share them, which end anywhere and may begin within their
+// first block. Rows make one lane tile at most: of further ones, 8 lanes or fewer are computed as
+// few lanes where they are a task of their own, and round differently.
+kv::AttentionPlan draw_plan(const RandomCache& cache, int64_t group, std::mt19937_64& random) {
   const auto draw = [&](int64_t low, int64_t high) {
     return static_cast<int32_t>(std::uniform_int_distribution<int64_t>(low, high)(random));
   };
   kv::AttentionPlan plan;
   plan.caches = {cache.view};
-  const int32_t rows = draw(1, 3);
-  for (int32_t row = 0; row < rows; ++row) {
+  for (int32_t items = draw(1, 3); items > 0; --items) {
     const int32_t tokens = draw(1, 700);
+    const int64_t most_rows = std::min<int64_t>(9, cpu::kLaneTile / group);
+    const int32_t rows = draw(0, 1) == 0 ? 1 : draw(2, most_rows);
     const int32_t segment = testing::add_segment(plan, cache, tokens, draw(0, 9), [&] {
       return static_cast<int64_t>(draw(0, cache.blocks - 1));
     });
@@ -57,11 +60,12 @@ kv::AttentionPlan draw_plan(const RandomCache& cache, std::mt19937_64& random) {
     const int32_t skipped = draw(0, 2) == 0 ? draw(0, most) : draw(0, most) / 16 * 16;
     plan.segments.back().skipped = skipped;
     plan.segments.back().tokens -= skipped;
-    testing::add_row(plan, tokens + 9);
+    const auto first_row = static_cast<int32_t>(plan.row_positions.size());
+    for (int32_t row = 0; row < rows; ++row) testing::add_row(plan, tokens + 9 + row);
     const bool causal = draw(0, 3) == 0;
     plan.items.push_back({.segment = segment,
-                          .first_row = row,
-                          .end_row = row + 1,
+                          .first_row = first_row,
+                          .end_row = first_row + rows,
                           .mask = causal ? kv::Mask::kCausal : kv::Mask::kNone,
                           .visible = causal ? draw(-1, tokens) : 0});
   }
@@ -93,7 +97,7 @@ TEST(AttentionRuns, HeadsReadTogetherGiveTheBitsOfHeadsReadAlone) {
     const Case one = draw_case(random);
     const RandomCache cache(one.dtype, 12, 1, one.kv_heads, one.block_tokens, one.head_dim,
                             static_cast<uint64_t>(round));
-    const kv::AttentionPlan plan = draw_plan(cache, random);
+    const kv::AttentionPlan plan = draw_plan(cache, one.group, random);
     std::vector<float> slopes;
     for (int64_t head = 0; head < one.heads(); ++head)
       slopes.push_back(1.0f / static_cast<float>(head + 2));
@@ -132,6 +136,25 @@ TEST(AttentionRuns, AsManyHeadsAreReadTogetherAsMakeALongRun) {
   EXPECT_EQ(task_of(DType::kF32, 128, 32, 1).units_together(), 1);
   EXPECT_EQ(task_of(DType::kBF16, 16, 32, 1).units_together(), 16);
   EXPECT_EQ(task_of(DType::kBF16, 16, 6, 8).units_together(), 6);
+}
+
+// A worker's scratch holds the scores and weights of one lane tile.
+TEST(AttentionRuns, LanesThatAreReadTogetherFitALaneTile) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
+    for (int block_tokens : {16, 32, 48, 64, 80, 128, 256})
+      for (int head_dim : {16, 64, 80, 128, 256})
+        for (int lanes = 1; lanes <= cpu::kFewLanes; ++lanes)
+          for (int units = 1; units <= cpu::kTaskLanes / lanes; ++units) {
+            cpu::AttentionTask task = task_of(dtype, block_tokens, units, lanes);
+            task.head_dim = head_dim;
+            task.unit_bytes = static_cast<size_t>(block_tokens * head_dim) * size_of(dtype);
+            ASSERT_LE(task.units_together() * lanes, cpu::kLaneTile)
+                << name_of(dtype) << " blocks of " << block_tokens << " d " << head_dim << " units "
+                << units << " lanes " << lanes;
+          }
+  EXPECT_EQ(task_of(DType::kBF16, 16, 32, 4).units_together(), 16);
+  EXPECT_EQ(task_of(DType::kBF16, 16, 32, 5).units_together(), 12);
+  EXPECT_EQ(task_of(DType::kBF16, 16, 32, 8).units_together(), 8);
 }
 
 TEST(AttentionRuns, HeadsThatDoNotLieSideBySideAreReadAlone) {

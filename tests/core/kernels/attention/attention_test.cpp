@@ -1,5 +1,6 @@
 #include "core/kernels/attention/attention.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -165,6 +166,33 @@ TEST(Attention, RowThatSeesNoKeyIsZero) {
   check_all_isas(plan, {2, 1, 32}, plain(32), 2, "nothing visible");
 }
 
+// Short blocks, many kv heads and few rows: as many heads are read together as fit a worker's
+// scratch, which AddressSanitizer watches.
+TEST(Attention, PrefixOfAPagedCacheMatchesTheReferenceForFewRows) {
+  constexpr int64_t kHeads = 32;
+  constexpr int32_t kPrefix = 136, kOwn = 32;  // 2 threads then take 16 of the prefix's heads each
+  for (DType dtype : kAllDtypes)
+    for (int64_t block_tokens : {16, 32})
+      for (int64_t head_dim : {64, 128}) {
+        const RandomCache cache(dtype, 40, 1, kHeads, block_tokens, head_dim, 29);
+        for (int32_t rows : {5, 6, 7, 8}) {
+          int64_t block = 0;
+          const kv::AttentionPlan plan = testing::prefix_plan(
+              cache, kPrefix, kOwn, rows, [&] { return block++ * 7 % cache.blocks; });
+          const int64_t row = kHeads * head_dim;
+          const std::vector<float> q = testing::random_queries(rows * row, 31);
+          const QueryView view{.data = q.data(), .row_stride = row, .heads = kHeads};
+          const std::vector<double> want = reference::attention(plan, 0, view, plain(head_dim));
+          for (Isa isa : available_isas())
+            for (int threads : {1, 2})
+              expect_near(run(plan, 0, view, plain(head_dim), isa, DType::kF32, threads), want,
+                          tolerance(dtype, isa, DType::kF32),
+                          fmt::format("{} blocks of {} d {} rows {} {} threads {}", name_of(dtype),
+                                      block_tokens, head_dim, rows, name_of(isa), threads));
+        }
+      }
+}
+
 // Any cut of the keys into segments, shared or private, in blocks of any size, gives the same
 // output.
 TEST(Attention, RandomPlansMatchTheReference) {
@@ -174,10 +202,15 @@ TEST(Attention, RandomPlansMatchTheReference) {
     const auto pick = [&](int low, int high) {
       return std::uniform_int_distribution<int>(low, high)(random);
     };
-    const int64_t kv_heads = pick(1, 3), group = pick(1, 9), head_dim = 8 * pick(1, 17);
+    // Many kv heads have short blocks and few rows: those are read together.
+    const bool has_many_heads = pick(0, 3) == 0;
+    const int64_t kv_heads = has_many_heads ? pick(16, 40) : pick(1, 3);
+    const int64_t group = has_many_heads ? 1 : pick(1, 9), head_dim = 8 * pick(1, 17);
     const Heads heads{kv_heads * group, kv_heads, head_dim};
     const DType dtype = kAllDtypes[pick(0, 2)];
-    const int block_tokens = pick(0, 1) == 0 ? pick(1, 40) : 16 * pick(1, 12);
+    const int block_tokens = has_many_heads    ? 16 * pick(1, 3)
+                             : pick(0, 1) == 0 ? pick(1, 40)
+                                               : 16 * pick(1, 12);
     const RandomCache cache(dtype, 64, 1, kv_heads, block_tokens, head_dim, seed);
     const auto next_block = [&] { return static_cast<int64_t>(pick(0, 63)); };
     // The first tokens of some first blocks are left out, in whole groups or not.
@@ -189,7 +222,7 @@ TEST(Attention, RandomPlansMatchTheReference) {
     };
     kv::AttentionPlan plan;
     plan.caches = {cache.view};
-    const int rows = pick(1, 70);
+    const int rows = has_many_heads ? pick(1, 12) : pick(1, 70);
     for (int row = 0; row < rows; ++row) testing::add_row(plan, 500 + row);
     for (int segments = pick(1, 6); segments > 0; --segments) {  // shared by a random range of rows
       const int first = pick(0, rows - 1), end = pick(first + 1, rows);

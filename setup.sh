@@ -25,7 +25,7 @@ packages=(
   libdnnl-dev ocl-icd-opencl-dev             # arithmetic: oneDNN, whose CMake files ask for OpenCL (for its GPU part)
   libhwy-dev libeigen3-dev                                                      # arithmetic: SIMD; oracles
   nlohmann-json3-dev libcli11-dev libfmt-dev                                    # files, command line, messages
-  libxxhash-dev                                                                 # checksums
+  libxxhash-dev zlib1g-dev                                                      # checksums, packed records
   libsentencepiece-dev libpcre2-dev libutf8proc-dev                             # tokenizers
   libpugixml-dev                                                                # PML
   libcpp-httplib-dev                                                            # serving: HTTP

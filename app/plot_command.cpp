@@ -45,7 +45,7 @@ void add_plot_command(CLI::App& app) {
       "plot", "Print and draw (PDF, PNG) the results in a folder, or in a file of records, again");
   command
       ->add_option("results", options->results,
-                   "folder that `reprise run` wrote, or one of its records*.jsonl")
+                   "folder that `reprise run` wrote, or one of its records*.jsonl, packed (.gz) or not")
       ->required()
       ->check(not_empty());
   command

@@ -26,6 +26,7 @@ pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)             # li
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)             # libxxhash-dev
 find_package(Eigen3 REQUIRED NO_MODULE)  # libeigen3-dev
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)           # zlib1g-dev
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)                           # libcli11-dev
 # Not every system that the README names has these: what needs them says so.
 pkg_check_modules(PROMETHEUS QUIET IMPORTED_TARGET prometheus-cpp-core)  # prometheus-cpp-dev: not Ubuntu 22.04

@@ -9,11 +9,13 @@
 
 namespace reprise::results {
 
-// Raised whenever a reader of old records would misunderstand new ones.
-inline constexpr int kSchemaVersion = 1;
+// Raised whenever a reader of old records would misunderstand new ones. Since 2 a file may hold
+// what the records of a run share in one entry (results/run_entry.h).
+inline constexpr int kSchemaVersion = 2;
+inline constexpr int kOldestSchemaVersion = 1;  // that is still read
 
 // A record is an object with these keys:
-//   schema       kSchemaVersion
+//   schema       kOldestSchemaVersion ... kSchemaVersion
 //   experiment   {name, kind, paper, figure, scale, left_out: [{method, reason}] that the file
 //   lists
 //                and the program could not run}

@@ -4,19 +4,22 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "core/base/json.h"
+#include "results/run_entry.h"
 
 namespace reprise::results {
 
 // A folder of results holds
 //   run.json        the manifest: what is being measured, with its config hash
 //   machine.json    the machine's facts and limits, measured once
-//   records.jsonl   one record a line
+//   records.jsonl   one record a line, and one line for what the records of a run share
+//                   (results/run_entry.h)
 //   skipped.json    points that did not fit into memory, with their need
 //   lock            held while a run writes here
 //   claims          groups that are being measured, as locks on its bytes
@@ -24,7 +27,8 @@ namespace reprise::results {
 //   previous-*/     what --fresh set aside
 // Each of several writers has files of its own, machine-WRITER.json, records-WRITER.jsonl,
 // skipped-WRITER.json and lock-WRITER; whoever reads the folder sees the records of all, each point
-// once.
+// once. A file of records may have been packed (records.jsonl.gz): its records count as before, and
+// a run that goes on writes a new records.jsonl beside it.
 //
 // A group of records (points measured interleaved) is written with one write and reaches the disk
 // before append returns. What a kill can leave is a torn or incomplete last group; its writer's
@@ -78,6 +82,7 @@ class RecordStore {
   struct Progress {
     size_t bytes = 0;  // of whole groups
     int64_t lines = 0;
+    RunEntries runs;
   };
 
   void lock();
@@ -100,6 +105,7 @@ class RecordStore {
   int file_ = -1;
   int64_t size_ = 0;  // bytes of whole groups in the file
   int64_t dropped_bytes_ = 0;
+  std::set<std::string> written_runs_;  // IDs of the entries in the file
   std::map<std::filesystem::path, Progress> others_;
   std::vector<Json> records_;
   std::unordered_map<std::string, size_t> index_;  // point id -> place in records_

@@ -35,6 +35,7 @@ pugixml        pugixml         src
 sentencepiece  sentencepiece   src third_party
 utf8proc       utf8proc        utf8proc.c utf8proc.h utf8proc_data.c
 xxhash         xxhash          xxhash.c xxhash.h xxh3.h
+zlib           zlib            adler32.c crc32.c crc32.h deflate.c deflate.h gzguts.h inffast.c inffast.h inffixed.h inflate.c inflate.h inftrees.c inftrees.h trees.c trees.h zconf.h zlib.h zutil.c zutil.h
 END
 }
 

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "results/store.h"
 #include "tests/app/command_line.h"
@@ -217,7 +217,8 @@ TEST_F(PlotCommandLine, WordsThatATerminalWouldObeyAreRefusedBeforeAnythingIsMea
 TEST_F(PlotCommandLine, MissingPointsOfTheSweepAreNamed) {
   const fs::path records = dir_ / "out" / "records.jsonl";
   const std::string text = read_file(records);
-  std::ofstream(records, std::ios::binary) << text.substr(0, text.find('\n') + 1);
+  const size_t entry_end = text.find('\n') + 1;
+  std::ofstream(records, std::ios::binary) << text.substr(0, text.find('\n', entry_end) + 1);
   const Outcome outcome = reprise({"plot", out(), "--out", figures()});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("missing: "), std::string::npos) << outcome.out;

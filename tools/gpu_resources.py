@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles every CUDA kernel anew and prints what it takes of a thread, a block and an SM: a JSON object a line.
 
-    tools/gpu_resources.py BUILD [--arch sm_80 sm_90a] [--file NAME] [--no-spills] >results/measurements/cuda_resources.jsonl
+    tools/gpu_resources.py BUILD [--arch sm_80 sm_90a] [--file NAME] [--no-spills] >cuda_resources.jsonl
 
 BUILD is a build folder with REPRISE_CUDA; its compile_commands.json says how each .cu file is compiled. ptxas tells
 registers, bytes of stack, of registers that are stored there and loaded again (spills), and static shared memory; the

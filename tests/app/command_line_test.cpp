@@ -195,7 +195,7 @@ TEST_F(PlotCommandLine, RecordsAloneAreDrawnWithADefaultThatIsSaid) {
 }
 
 TEST_F(PlotCommandLine, RecordsAloneAreDrawnAsTheirShippedExperimentDrawsThem) {
-  const std::string records = REPRISE_SOURCE_DIR "/results/measurements/cpu_fig5_desk.jsonl";
+  const std::string records = REPRISE_SOURCE_DIR "/results/measurements/cpu_fig5_desk.jsonl.gz";
   const Outcome outcome = reprise({"plot", records, "--out", figures()});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("as the shipped experiment prompt_cache_fig5"), std::string::npos)

@@ -157,7 +157,7 @@ TEST(Axis, RecordedPointsAreFoundAgain) {
        expand(experiment, {.context = {.threads = 2, .isa = Isa::kAvx512Bf16}}))
     ids.insert(group.point_ids.begin(), group.point_ids.end());
   const auto recorded = results::read_record_files(
-      {root / "results/measurements/cpu_relay_attention_grid_desk.jsonl"});
+      {root / "results/measurements/cpu_relay_attention_grid_desk.jsonl.gz"});
   EXPECT_EQ(recorded.torn_bytes, 0);
   EXPECT_EQ(recorded.records.size(), ids.size());
   for (const Json& record : recorded.records)

@@ -26,6 +26,7 @@ pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)             # li
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)             # libxxhash-dev
 find_package(Eigen3 REQUIRED NO_MODULE)  # libeigen3-dev
 find_package(Threads REQUIRED)
+find_package(Boost 1.74 REQUIRED)     # libboost-dev: headers alone, of which Boost.Math is used
 find_package(ZLIB REQUIRED)           # zlib1g-dev
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)                           # libcli11-dev
 # Not every system that the README names has these: what needs them says so.

@@ -91,6 +91,7 @@ packed_library(prometheus ALIAS PkgConfig::PROMETHEUS
                PRIVATE_INCLUDE prometheus/core/src
                LINK Threads::Threads)
 packed_library(xxhash ALIAS PkgConfig::XXHASH SOURCES xxhash/xxhash.c INCLUDE xxhash)
+packed_library(boost ALIAS Boost::headers INCLUDE boost)
 packed_library(zlib ALIAS ZLIB::ZLIB SOURCES zlib/*.c INCLUDE zlib)
 set(CLI11_INCLUDE_DIR ${pack}/cli11/include)
 if(REPRISE_TESTS)

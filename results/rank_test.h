@@ -36,8 +36,4 @@ Shift unpaired_shift(std::span<const double> x, std::span<const double> y, doubl
 // rounded towards no difference.
 double rank_sum_p(std::span<const double> x, std::span<const double> y);
 
-// The z below which a standard normal variable lies with probability `share`, 0 < share < 1
-// (CHECK).
-double normal_quantile(double share);
-
 }  // namespace reprise::results

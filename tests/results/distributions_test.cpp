@@ -1,5 +1,5 @@
-// Binomial tails against direct sums, symmetry, and what is known of them.
-#include "results/binomial.h"
+// Binomial tails against direct sums, and the normal distribution against its table.
+#include "results/distributions.h"
 
 #include <gtest/gtest.h>
 
@@ -51,6 +51,19 @@ TEST(Binomial, AscendsFromNothingToAll) {
   // Median and a standard deviation of the normal limit; the continuity correction is 0.2 % here.
   EXPECT_NEAR(binomial_cdf(10000, kTrials, 0.01), 0.5, 5e-3);
   EXPECT_NEAR(binomial_cdf(10099, kTrials, 0.01), 0.8413, 5e-3);
+}
+
+TEST(NormalQuantile, AgreesWithTheTable) {
+  EXPECT_NEAR(normal_quantile(0.975), 1.959963984540054, 1e-9);
+  EXPECT_NEAR(normal_quantile(0.5), 0.0, 1e-9);
+  EXPECT_NEAR(normal_quantile(0.0005), -3.290526731491895, 1e-9);
+}
+
+TEST(NormalCdf, IsTheQuantilesInverse) {
+  EXPECT_NEAR(normal_cdf(1.959963984540054), 0.975, 1e-12);
+  for (const double share : {1e-300, 1e-9, 0.3, 0.5, 0.9, 1 - 1e-9}) {
+    EXPECT_NEAR(normal_cdf(normal_quantile(share)) / share, 1, 1e-9) << share;
+  }
 }
 
 }  // namespace

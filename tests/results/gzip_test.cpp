@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/error.h"
 #include "results/results_file.h"
 #include "tests/results/packed_file.h"

@@ -168,8 +168,10 @@ void add_check_command(CLI::App& app) {
       ->required()
       ->check(not_empty());
   command
-      ->add_option("--against", options->against,
-                   "the same of another build, or a baseline: results/baselines/NAME.json")
+      ->add_option(
+          "--against", options->against,
+          "the same of another build, or a baseline: results/baselines/NAME.json, packed (.gz) or "
+          "not")
       ->check(not_empty());
   command->add_option("--record", options->record, "write a baseline to this file instead")
       ->check(not_empty());

@@ -23,9 +23,9 @@ done
 packages=(
   build-essential cmake ninja-build pkg-config ccache git ca-certificates       # to build
   libdnnl-dev ocl-icd-opencl-dev             # arithmetic: oneDNN, whose CMake files ask for OpenCL (for its GPU part)
-  libhwy-dev libeigen3-dev                                                      # arithmetic: SIMD; oracles
+  libhwy-dev libeigen3-dev libboost-dev                                         # arithmetic: SIMD; oracles; Boost.Math
   nlohmann-json3-dev libcli11-dev libfmt-dev                                    # files, command line, messages
-  libxxhash-dev                                                                 # checksums
+  libxxhash-dev zlib1g-dev                                                      # checksums, packed records
   libsentencepiece-dev libpcre2-dev libutf8proc-dev                             # tokenizers
   libpugixml-dev                                                                # PML
   libboost-dev libcpp-httplib-dev                                               # HTTP: the server; the load client

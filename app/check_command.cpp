@@ -22,6 +22,7 @@
 #include "checks/record.h"
 #include "core/base/child_process.h"
 #include "core/base/error.h"
+#include "results/gzip.h"
 #include "results/provenance.h"
 #include "results/record.h"
 
@@ -45,13 +46,14 @@ std::vector<double> load_averages() {
 }
 
 bool is_baseline_file(const std::string& path) {
-  return std::filesystem::path(path).extension() == ".json";
+  return results::unpacked_name(path).extension() == ".json";
 }
 
 void refuse_wrong_use(const CheckCommand& command) {
   if (command.against.empty() == command.record.empty())
     raise("give either --against BASELINE, to compare, or --record FILE, to record a baseline");
-  if (!command.record.empty() && !is_baseline_file(command.record))
+  if (!command.record.empty() &&
+      (!is_baseline_file(command.record) || results::is_packed(command.record)))
     raise("--record {}: give a file that ends in .json", command.record);
   if (!command.json.empty() && !std::ofstream(command.json, std::ios::app))
     raise("--json {}: cannot write there. Is the folder there, may you write to it?", command.json);
@@ -166,8 +168,10 @@ void add_check_command(CLI::App& app) {
       ->required()
       ->check(not_empty());
   command
-      ->add_option("--against", options->against,
-                   "the same of another build, or a baseline: results/baselines/NAME.json")
+      ->add_option(
+          "--against", options->against,
+          "the same of another build, or a baseline: results/baselines/NAME.json, packed (.gz) or "
+          "not")
       ->check(not_empty());
   command->add_option("--record", options->record, "write a baseline to this file instead")
       ->check(not_empty());

@@ -44,8 +44,9 @@ void add_plot_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "plot", "Print and draw (PDF, PNG) the results in a folder, or in a file of records, again");
   command
-      ->add_option("results", options->results,
-                   "folder that `reprise run` wrote, or one of its records*.jsonl")
+      ->add_option(
+          "results", options->results,
+          "folder that `reprise run` wrote, or one of its records*.jsonl, packed (.gz) or not")
       ->required()
       ->check(not_empty());
   command

@@ -9,6 +9,7 @@
 #include "experiments/framework/record_manifest.h"
 #include "experiments/kinds/registry.h"
 #include "results/data_dir.h"
+#include "results/gzip.h"
 #include "results/manifest.h"
 #include "results/store.h"
 
@@ -69,7 +70,7 @@ results::ResultsFolder read_results(const fs::path& path) {
 
 fs::path place_of(const fs::path& results, const std::string& name) {
   if (!is_file(results)) return results / name;
-  return results.parent_path() / (results.stem().string() + "-" + name);
+  return results.parent_path() / (results::unpacked_name(results).stem().string() + "-" + name);
 }
 
 }  // namespace reprise::app

@@ -14,7 +14,7 @@ namespace reprise::app {
 [[nodiscard]] results::ResultsFolder read_results(const std::filesystem::path& path);
 
 // Where what is made of results stands by default: `name` in the folder, STEM-`name` beside a file
-// STEM.jsonl.
+// STEM.jsonl or STEM.jsonl.gz.
 [[nodiscard]] std::filesystem::path place_of(const std::filesystem::path& results,
                                              const std::string& name);
 

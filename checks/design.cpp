@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "results/distributions.h"
 #include "results/statistics.h"
 
 namespace reprise::checks {

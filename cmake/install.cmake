@@ -33,6 +33,7 @@ install(DIRECTORY experiments models plots DESTINATION share/reprise
         FILES_MATCHING PATTERN "*.json" PATTERN "items.jsonl" PATTERN "2wikimqa.jsonl" PATTERN "musique.jsonl" PATTERN "*.safetensors" PATTERN "*.model" PATTERN "*.txt" PATTERN "*.tsv" PATTERN "*.csv"
         PATTERN "*.py" PATTERN "templates/*" PATTERN "*.xml" PATTERN "CMakeLists.txt" EXCLUDE PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY results/papers DESTINATION share/reprise/results)
+install(FILES results/record_reader.py DESTINATION share/reprise/results)  # for the scripts of experiments/
 
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)

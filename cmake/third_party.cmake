@@ -86,10 +86,6 @@ packed_library(pcre2 ALIAS PkgConfig::PCRE2
                PRIVATE_DEFINES HAVE_CONFIG_H SUPPORT_UNICODE SUPPORT_JIT PCRE2_CODE_UNIT_WIDTH=8)
 packed_library(utf8proc ALIAS PkgConfig::UTF8PROC SOURCES utf8proc/utf8proc.c INCLUDE utf8proc DEFINES UTF8PROC_STATIC)
 packed_library(pugixml ALIAS PkgConfig::PUGIXML SOURCES pugixml/src/pugixml.cpp INCLUDE pugixml/src)
-# Headers alone. Asio would include Boost.DateTime for timers that are not used here.
-file(GLOB boost_folders ${pack}/boost/libs/*/include)
-packed_library(boost ALIAS Boost::headers INCLUDE boost/libs/beast/include ${boost_folders}
-               DEFINES BOOST_ASIO_DISABLE_BOOST_DATE_TIME LINK Threads::Threads)
 packed_library(httplib ALIAS PkgConfig::HTTPLIB INCLUDE httplib LINK Threads::Threads)
 packed_library(prometheus ALIAS PkgConfig::PROMETHEUS
                SOURCES prometheus/core/src/*.cc prometheus/core/src/detail/*.cc
@@ -97,6 +93,9 @@ packed_library(prometheus ALIAS PkgConfig::PROMETHEUS
                PRIVATE_INCLUDE prometheus/core/src
                LINK Threads::Threads)
 packed_library(xxhash ALIAS PkgConfig::XXHASH SOURCES xxhash/xxhash.c INCLUDE xxhash)
+# Asio would include Boost.DateTime for timers that are not used here.
+packed_library(boost ALIAS Boost::headers INCLUDE boost DEFINES BOOST_ASIO_DISABLE_BOOST_DATE_TIME LINK Threads::Threads)
+packed_library(zlib ALIAS ZLIB::ZLIB SOURCES zlib/*.c INCLUDE zlib)
 set(CLI11_INCLUDE_DIR ${pack}/cli11/include)
 if(REPRISE_TESTS)
   packed_library(eigen ALIAS Eigen3::Eigen INCLUDE eigen)

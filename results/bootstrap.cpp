@@ -6,13 +6,11 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "results/rank_test.h"
+#include "results/distributions.h"
 #include "results/statistics.h"
 
 namespace reprise::results {
 namespace {
-
-double normal_share_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
 
 // Returns the means of samples drawn with replacement, ascending. They are summed as differences
 // from the mean, so that equal resamples more often have equal means to the last bit.
@@ -77,7 +75,7 @@ Interval bca_interval(std::span<const double> resampled, double estimate, double
   const double z0 = bias(resampled, estimate);
   const auto end = [&](double share) {
     const double z = z0 + normal_quantile(share);
-    return quantile(resampled, normal_share_below(z0 + z / (1 - acceleration * z)));
+    return quantile(resampled, normal_cdf(z0 + z / (1 - acceleration * z)));
   };
   return {end(0.5 - confidence / 2), end(0.5 + confidence / 2)};
 }

@@ -5,8 +5,7 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
-#include "results/binomial.h"
-#include "results/rank_test.h"
+#include "results/distributions.h"
 
 namespace reprise::results {
 

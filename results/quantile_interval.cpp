@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "results/binomial.h"
+#include "results/distributions.h"
 #include "results/statistics.h"
 
 namespace reprise::results {

@@ -146,14 +146,4 @@ double rank_sum_p(std::span<const double> x, std::span<const double> y) {
                    std::ceil(std::min(above, pairs - above)));
 }
 
-double normal_quantile(double share) {
-  REPRISE_CHECK(share > 0 && share < 1, "share {}", share);
-  double low = -40.0, high = 40.0;
-  for (int step = 0; step < 100; ++step) {
-    const double middle = 0.5 * (low + high);
-    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < share ? low : high) = middle;
-  }
-  return 0.5 * (low + high);
-}
-
 }  // namespace reprise::results

@@ -30,8 +30,4 @@ Shift unpaired_shift(std::span<const double> x, std::span<const double> y, doubl
 // half, rounded towards no difference.
 double rank_sum_p(std::span<const double> x, std::span<const double> y);
 
-// Returns the z below which a standard normal variable lies with probability `share`, 0 < share < 1
-// (CHECK).
-double normal_quantile(double share);
-
 }  // namespace reprise::results

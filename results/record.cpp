@@ -286,8 +286,9 @@ std::string machine_fault(const Json& machine) {
 
 std::string record_fault(const Json& record) {
   if (!record.is_object()) return "it is no JSON object";
-  if (!record.contains("schema") || record["schema"] != kSchemaVersion)
-    return fmt::format("its schema is not {}", kSchemaVersion);
+  const Json schema = record.value("schema", Json());
+  if (!schema.is_number_integer() || schema < kOldestSchemaVersion || schema > kSchemaVersion)
+    return fmt::format("its schema is not {} to {}", kOldestSchemaVersion, kSchemaVersion);
   for (const char* key : kObjects)
     if (!record.contains(key) || !record[key].is_object())
       return fmt::format("\"{}\" is missing or no object", key);

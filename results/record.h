@@ -37,8 +37,10 @@
 
 namespace reprise::results {
 
-// Raised whenever a reader of old records would misunderstand new ones.
-inline constexpr int kSchemaVersion = 1;
+// Raised whenever a reader of old records would misunderstand new ones. Since 2 a file may hold
+// what the records of a run share in one entry (results/run_entry.h).
+inline constexpr int kSchemaVersion = 2;
+inline constexpr int kOldestSchemaVersion = 1;  // that is still read
 
 // Bounds of a valid file, so that tables and figures need not handle more: bytes of a name, bytes
 // of a sentence, magnitude of a number.

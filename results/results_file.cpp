@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "results/gzip.h"
 
 namespace reprise::results {
 
@@ -10,7 +11,8 @@ std::string read_results_file(const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
     raise("{} is no regular file: results are read from files alone", path.string());
-  return read_file(path);
+  std::string bytes = read_file(path, kMostResultsBytes);
+  return is_packed(path) ? unpacked(bytes, path, kMostResultsBytes) : bytes;
 }
 
 Json read_results_json(const std::filesystem::path& path) {

@@ -8,8 +8,12 @@
 
 namespace reprise::results {
 
-// Reads the whole file. Throws Error naming it if it cannot be read or is not a regular file or a
-// link to one (reading a pipe would wait forever).
+// The largest text of a file, and of all its records when each has what its run shares with it.
+inline constexpr size_t kMostResultsBytes = size_t{1} << 30;
+
+// Reads the whole file, unpacked if its name ends in ".gz". Throws Error naming it if it is not a
+// regular file or a link to one (reading a pipe would wait forever), cannot be read, is larger than
+// kMostResultsBytes or is damaged.
 [[nodiscard]] std::string read_results_file(const std::filesystem::path& path);
 // Reads a JSON document. Throws Error also if it is not one.
 [[nodiscard]] Json read_results_json(const std::filesystem::path& path);

@@ -17,9 +17,11 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/write_all.h"
+#include "results/gzip.h"
 #include "results/identity.h"
 #include "results/record.h"
 #include "results/results_file.h"
+#include "results/run_entry.h"
 
 namespace reprise::results {
 namespace {
@@ -44,6 +46,7 @@ struct Contents {
   // Ends after the last whole group.
   size_t sound_bytes = 0;
   int64_t sound_lines = 0;
+  std::set<std::string> runs;  // IDs of the entries there
 };
 
 constexpr int64_t kMostGroupRecords = 10000;
@@ -63,10 +66,13 @@ GroupPlace group_of(const Json& record, const std::string& where) {
   return {group.string("id"), group.integer_in("index", 0, of - 1), of};
 }
 
-// Reads groups one after another, each with its records in order. `first_line` is the file's line
-// number of the text's first line.
-Contents parse_records(const std::string& text, const fs::path& path, int64_t first_line = 1) {
+// Reads groups one after another, each with its records in order; entries of runs stand between.
+// `runs` holds the entries of earlier lines and gets those of the text. `first_line` is the file's
+// line number of the text's first line.
+Contents parse_records(const std::string& text, const fs::path& path, RunEntries& runs,
+                       int64_t first_line = 1) {
   Contents contents;
+  std::set<std::string> pending_runs;
   size_t whole_records = 0;
   size_t begin = 0;
   GroupPlace last;
@@ -83,6 +89,12 @@ Contents parse_records(const std::string& text, const fs::path& path, int64_t fi
       raise("{}. Delete that line, or run with --fresh to set the old results aside.",
             error.what());
     }
+    if (RunEntries::is_entry(record)) {
+      pending_runs.insert(runs.add(record, where));
+      begin = end + 1;
+      continue;
+    }
+    record = runs.whole(std::move(record), where);
     const GroupPlace place = group_of(record, where);
     const bool continues = whole_records != contents.records.size();
     const int64_t expected = continues ? last.index + 1 : 0;
@@ -99,28 +111,38 @@ Contents parse_records(const std::string& text, const fs::path& path, int64_t fi
       whole_records = contents.records.size();
       contents.sound_bytes = begin;
       contents.sound_lines = line - first_line + 1;
+      contents.runs.merge(pending_runs);
     }
   }
   contents.records.resize(whole_records);
   return contents;
 }
 
-// Returns the files "<stem>.<extension>" and "<stem>-<writer>.<extension>" of the folder, sorted, a
-// sole writer's first.
+// Returns the files "<stem>.<extension>" and "<stem>-<writer>.<extension>" of the folder, packed ones
+// (with ".gz" behind) too, sorted, a sole writer's first.
 std::vector<fs::path> files_of(const fs::path& dir, const std::string& stem,
                                const std::string& extension) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
-    const std::string name = entry.path().stem().string();
-    if (entry.path().extension() == "." + extension &&
-        (name == stem || name.starts_with(stem + "-")))
+    const fs::path file = unpacked_name(entry.path());
+    const std::string name = file.stem().string();
+    if (file.extension() == "." + extension && (name == stem || name.starts_with(stem + "-")))
       files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
-    return a.stem().string() < b.stem().string();
-  });
+  const auto key = [](const fs::path& file) {
+    return std::pair(unpacked_name(file).stem().string(), is_packed(file));
+  };
+  std::sort(files.begin(), files.end(),
+            [&](const fs::path& a, const fs::path& b) { return key(a) < key(b); });
   return files;
+}
+
+// Returns a sole writer's file of records, packed or not; empty if there is none.
+fs::path file_of_only_writer(const fs::path& dir) {
+  for (const char* name : {"records.jsonl", "records.jsonl.gz"})
+    if (fs::exists(dir / name)) return dir / name;
+  return {};
 }
 
 // Checks an entry of a file of skipped points.
@@ -204,7 +226,8 @@ WholeRecords read_record_files(const std::vector<fs::path>& files) {
   std::set<std::string> points;
   for (const fs::path& file : files) {
     const std::string text = read_results_file(file);
-    Contents contents = parse_records(text, file);
+    RunEntries runs;
+    Contents contents = parse_records(text, file, runs);
     whole.torn_bytes += static_cast<int64_t>(text.size() - contents.sound_bytes);
     for (Json& record : contents.records)
       if (points.insert(record["point"].get<std::string>()).second)
@@ -364,11 +387,11 @@ void RecordStore::open_manifest(const Json& manifest, bool mix) {
   const fs::path path = dir_ / "run.json";
   if (fs::exists(path)) {
     write_file(path, continued(read_results_json(path), manifest, mix).dump(2) + "\n");
-  } else if (fs::exists(dir_ / "records.jsonl")) {
+  } else if (const auto alone = file_of_only_writer(dir_); !alone.empty()) {
     raise(
-        "{} has records.jsonl but no run.json, so nobody knows what they measured. Choose another "
-        "--out, or add --fresh to set them aside.",
-        dir_.string());
+        "{} has {} but no run.json, so nobody knows what they measured. Choose another --out, or "
+        "add --fresh to set them aside.",
+        dir_.string(), alone.filename().string());
   } else {
     write_file(path, manifest.dump(2) + "\n");
   }
@@ -379,8 +402,10 @@ void RecordStore::open_records() {
   file_ = open_file(path, O_RDWR | O_APPEND);
   flush_folder(dir_);
   const std::string text = read_results_file(path);
-  const Contents contents = parse_records(text, path);
+  RunEntries runs;
+  const Contents contents = parse_records(text, path, runs);
   keep(contents.records);
+  written_runs_ = contents.runs;
   size_ = static_cast<int64_t>(contents.sound_bytes);
   dropped_bytes_ = static_cast<int64_t>(text.size()) - size_;
   if (dropped_bytes_ > 0 && ::ftruncate(file_, size_) != 0) raise_errno("shortening", path);
@@ -418,8 +443,11 @@ void RecordStore::release(size_t number) {
 void RecordStore::refresh() {
   for (const fs::path& file : files_of(dir_, "records", "jsonl")) {
     if (file == own_file("records", "jsonl")) continue;
+    if (is_packed(file) && others_.contains(file)) continue;  // nobody adds to it
     Progress& read = others_[file];
-    const Contents added = parse_records(read_tail(file, read.bytes), file, read.lines + 1);
+    const std::string text =
+        is_packed(file) ? read_results_file(file) : read_tail(file, read.bytes);
+    const Contents added = parse_records(text, file, read.runs, read.lines + 1);
     keep(added.records);
     read.bytes += added.sound_bytes;
     read.lines += added.sound_lines;
@@ -427,12 +455,12 @@ void RecordStore::refresh() {
 }
 
 void RecordStore::append(std::span<const Json> group) {
-  std::string lines;
   for (const Json& record : group) {
     const std::string fault = record_fault(record);
     REPRISE_CHECK(fault.empty(), "record refused: {}", fault);
-    lines += record.dump() + "\n";
   }
+  std::set<std::string> runs = written_runs_;
+  const std::string lines = run_lines(group, runs);
   if (!write_all(file_, lines) || ::fsync(file_) != 0) {
     const int error = errno;
     const bool is_restored = ::ftruncate(file_, size_) == 0;
@@ -441,6 +469,7 @@ void RecordStore::append(std::span<const Json> group) {
           is_restored ? "The records before it are safe." : "The next run cuts off what is torn.");
   }
   size_ += static_cast<int64_t>(lines.size());
+  written_runs_ = std::move(runs);
   keep(group);
 }
 

@@ -14,12 +14,14 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "core/base/json.h"
+#include "results/run_entry.h"
 
 namespace reprise::results {
 
@@ -72,6 +74,7 @@ class RecordStore {
   struct Progress {
     size_t bytes = 0;  // bytes of whole groups
     int64_t lines = 0;
+    RunEntries runs;
   };
 
   void lock();
@@ -94,6 +97,7 @@ class RecordStore {
   int file_ = -1;
   int64_t size_ = 0;  // bytes of whole groups in the file
   int64_t dropped_bytes_ = 0;
+  std::set<std::string> written_runs_;  // IDs of the entries in the file
   std::map<std::filesystem::path, Progress> others_;
   std::vector<Json> records_;
   std::unordered_map<std::string, size_t> index_;  // point id -> place in records_

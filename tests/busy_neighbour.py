@@ -15,6 +15,9 @@ import sys
 import tempfile
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TREE / "results"))
+import record_reader  # noqa: E402  (the reader of the store's files)
+
 METRICS = ("ttft_ms", "tpot_ms")
 BENT = 1.25  # frequency and caches shared with a neighbour make less
 
@@ -22,9 +25,8 @@ BENT = 1.25  # frequency and caches shared with a neighbour make less
 def records_of(program, folder):
     subprocess.run([program, "run", str(TREE / "experiments" / "quickstart.json"), "--out", str(folder)],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    records = [json.loads(line) for line in lines]
-    return {json.dumps(record["settings"]["requested"], sort_keys=True): record for record in records}
+    return {json.dumps(record["settings"]["requested"], sort_keys=True): record
+            for record in record_reader.read_folder(folder)}
 
 
 class BusyLoops:

@@ -10,7 +10,7 @@
 #   --limit-mib  refuse a larger pack (default: 40)
 #   --list       print what is packed, a line each: folder in the pack, Debian's source package, its parts
 #
-# The libraries are those of Debian or Ubuntu as this machine's apt knows them, their patches included. oneDNN is not
+# The libraries are those of Debian or Ubuntu as this machine's apt knows them, their patches included (Boost: as installed). oneDNN is not
 # among them: the build there does without. Also packed: MANIFEST (folder, package, version), each library's copyright,
 # and the tree's revision with a checksum of each of its files, since the tree travels without its git history.
 set -euo pipefail
@@ -22,7 +22,7 @@ die() { echo "gpu_pack.sh: $*" >&2; exit 1; }
 libraries() {
   cat <<'END'
 benchmark      benchmark       include src
-boost          boost1.74       libs/asio/include libs/assert/include libs/beast/include libs/config/include libs/container_hash/include libs/core/include libs/intrusive/include libs/io/include libs/move/include libs/mp11/include libs/optional/include libs/preprocessor/include libs/smart_ptr/include libs/static_assert/include libs/system/include libs/throw_exception/include libs/type_traits/include libs/utility/include
+boost          boost           boost
 cli11          cli11           include
 eigen          eigen3          Eigen
 fmt            fmtlib          include src
@@ -36,6 +36,7 @@ pugixml        pugixml         src
 sentencepiece  sentencepiece   src third_party
 utf8proc       utf8proc        utf8proc.c utf8proc.h utf8proc_data.c
 xxhash         xxhash          xxhash.c xxhash.h xxh3.h
+zlib           zlib            adler32.c crc32.c crc32.h deflate.c deflate.h gzguts.h inffast.c inffast.h inffixed.h inflate.c inflate.h inftrees.c inftrees.h trees.c trees.h zconf.h zlib.h zutil.c zutil.h
 END
 }
 
@@ -88,6 +89,23 @@ prepare_apt() {
   apt apt-get update -qq
 }
 
+# The headers of Boost that sources include, with what these include, as installed: Boost's source package has 100 MB. Those of config and
+# predef that are included depend on the compiler, so all are taken.
+fetch_boost() {
+  local folder
+  [ -e /usr/include/boost/math ] || die "Boost's headers are not installed: run setup.sh, or apt-get install libboost-dev"
+  folder=$(mktemp -d "$sources/.fetch.XXXXXX")
+  mkdir "$folder/debian"
+  echo "boost ($(sed -n 's/^#define BOOST_LIB_VERSION "\(.*\)"/\1/p' /usr/include/boost/version.hpp | tr _ .))" >"$folder/debian/changelog"
+  head -qc 65536 /usr/share/doc/libboost[0-9]*-dev/copyright >"$folder/debian/copyright"
+  {
+    grep -rhoE '<boost/[^>]*>' "$tree/core" "$tree/methods" "$tree/results" "$tree/server" --include=*.cpp --include=*.h | sort -u | sed 's/^/#include /' | g++ -std=c++20 -M -x c++ - |
+      grep -o '/usr/include/boost/[^ ]*'
+    find /usr/include/boost/config /usr/include/boost/predef -type f
+  } | sort -u | sed 's|^/usr/include/||' | tar -C /usr/include -T - -cf - | tar -C "$folder" -xf -
+  mv "$folder" "$sources/boost"
+}
+
 # Fetches one source package with its patches: the newest, or that of a suite whose mirror still has its files.
 fetch() {
   local package=$1 folder wanted
@@ -112,7 +130,7 @@ version_of() {   # of an unpacked source package, "unknown" without Debian's cha
 pack_library() {   # folder, package, parts...
   local folder=$1 package=$2 part
   shift 2
-  [ -d "$sources/$package" ] || fetch "$package"
+  [ -d "$sources/$package" ] || if [ "$package" = boost ]; then fetch_boost; else fetch "$package"; fi
   for part in "$@"; do
     if [ ! -e "$sources/$package/$part" ]; then
       [ "$part" != xxh3.h ] || continue   # older versions have it beside xxhash.h

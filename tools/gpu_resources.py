@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles every CUDA kernel and prints its use of registers, memory and SMs: one JSON object per line.
 
-    tools/gpu_resources.py BUILD [--arch sm_80 sm_90a] [--file NAME] [--no-spills] >results/measurements/cuda_resources.jsonl
+    tools/gpu_resources.py BUILD [--arch sm_80 sm_90a] [--file NAME] [--no-spills] >cuda_resources.jsonl
 
 BUILD is a build folder with REPRISE_CUDA; its compile_commands.json has the command for each .cu file. ptxas reports
 registers, stack bytes, spilled bytes and static shared memory. The kernel's PTX gives its largest block

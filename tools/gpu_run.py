@@ -23,6 +23,9 @@ import time
 import gpu_stages
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TREE / "results"))
+import record_reader  # noqa: E402  (the reader of the store's files)
+
 MOST_LOG_BYTES = 256 << 10   # of a step: its beginning and its end
 
 
@@ -60,10 +63,10 @@ def shortened(data):
 
 
 def records_of(path):
-    """Returns the records in a file: one per line in .jsonl, else one for the whole file. Raises ValueError."""
+    """Returns the records in a file, whole: one per line in .jsonl, else one for the whole file. Raises ValueError."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".jsonl":
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return record_reader.whole_records(record_reader.lines_of(text), path)
     return [json.loads(text)]
 
 

@@ -18,6 +18,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "results"))
+import record_reader  # noqa: E402  (the reader of the store's files)
+
 # Shape of the shipped tinyllama-1.1b.
 SHAPE = dict(vocab_size=32000, hidden_size=2048, intermediate_size=5632, num_hidden_layers=22, num_attention_heads=32,
              num_key_value_heads=4, max_position_embeddings=8192, rms_norm_eps=1e-5, rope_theta=10000.0,
@@ -85,10 +88,10 @@ def ours(build, cached, fresh, repetitions, threads):
                         "--set", f"settings.fresh_tokens={fresh}", "--set", "settings.modules=1",
                         "--set", f"sweep.prompt_tokens={cached + fresh}",
                         "--set", f"repetitions={repetitions}"], check=True, capture_output=True)
-        records = [json.loads(line) for line in (pathlib.Path(folder) / "records.jsonl").open()]
-    samples = {record["settings"]["requested"]["method"]: record["samples"]["ttft_ms"] for record in records}
+        found = record_reader.read_folder(folder)
+    samples = {record["settings"]["requested"]["method"]: record["samples"]["ttft_ms"] for record in found}
     return {"whole_ms": statistics.median(samples["contiguous"]), "cached_ms": samples["prompt_cache"],
-            "revision": records[0]["provenance"]["revision"], "cpu": records[0]["machine"]["cpu"]}
+            "revision": found[0]["provenance"]["revision"], "cpu": found[0]["machine"]["cpu"]}
 
 
 def main():

@@ -20,6 +20,9 @@ import time
 import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "results"))
+import record_reader  # noqa: E402  (the reader of the store's files)
+
 METRICS = {"throughput_rps": "value", "output_tokens_per_s": "value", "ttft_ms": "p95", "tpot_ms": "value"}
 PORT = 8137
 
@@ -70,8 +73,8 @@ def a_turn(name, command, options):
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        records = [json.loads(line) for line in open(os.path.join(folder, "load", "records.jsonl"), encoding="utf-8")]
-    return {str(record["settings"]["requested"]["shared_tokens"]): figures_of(record) for record in records}
+        found = record_reader.read_folder(os.path.join(folder, "load"))
+    return {str(record["settings"]["requested"]["shared_tokens"]): figures_of(record) for record in found}
 
 
 def figures_of(record):

@@ -1,7 +1,7 @@
 #include "experiments/serving/early_stopping.h"
 
 #include "core/base/error.h"
-#include "results/binomial.h"
+#include "results/distributions.h"
 
 namespace reprise::experiments::serving {
 namespace {

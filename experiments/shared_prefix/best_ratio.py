@@ -8,27 +8,23 @@ memory, which moves two methods of one plan by some percent; each run of the pro
 counts by the median over the runs. Prints the points below --least. Exit status: 0 none, 1 some, 2 an error.
 """
 import argparse
-import glob
 import json
-import os
+import pathlib
 import statistics
 import sys
 
-
-def read_lines(path):
-    with open(path, encoding="utf-8") as lines:
-        return lines.readlines()
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "results"))
+import record_reader  # noqa: E402  (the reader of the store's files)
 
 
 def read_run(folder, method):
     """best_ratio of the method at each point, named by its settings, and what the machine and the code were."""
     ratios, origin = {}, {}
-    files = sorted(glob.glob(os.path.join(glob.escape(folder), "records*.jsonl")))
+    files = record_reader.record_files(folder)
     if not files:
         raise ValueError(f"{folder} holds no records.jsonl; give the folder that `reprise run --out` wrote")
     for file in files:
-        for line in read_lines(file):
-            record = json.loads(line)
+        for record in record_reader.read_records(file):
             requested = record["settings"]["requested"]
             if requested["method"] != method or "best_ratio" not in record["metrics"]:
                 continue

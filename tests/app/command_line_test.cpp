@@ -3,8 +3,8 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "results/store.h"
 #include "tests/app/command_line.h"
@@ -195,7 +195,7 @@ TEST_F(PlotCommandLine, RecordsAloneAreDrawnWithADefaultThatIsSaid) {
 }
 
 TEST_F(PlotCommandLine, RecordsAloneAreDrawnAsTheirShippedExperimentDrawsThem) {
-  const std::string records = REPRISE_SOURCE_DIR "/results/measurements/cpu_fig5_desk.jsonl";
+  const std::string records = REPRISE_SOURCE_DIR "/results/measurements/cpu_fig5_desk.jsonl.gz";
   const Outcome outcome = reprise({"plot", records, "--out", figures()});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("as the shipped experiment prompt_cache_fig5"), std::string::npos)
@@ -217,7 +217,8 @@ TEST_F(PlotCommandLine, WordsThatATerminalWouldObeyAreRefusedBeforeAnythingIsMea
 TEST_F(PlotCommandLine, MissingPointsOfTheSweepAreNamed) {
   const fs::path records = dir_ / "out" / "records.jsonl";
   const std::string text = read_file(records);
-  std::ofstream(records, std::ios::binary) << text.substr(0, text.find('\n') + 1);
+  const size_t entry_end = text.find('\n') + 1;
+  std::ofstream(records, std::ios::binary) << text.substr(0, text.find('\n', entry_end) + 1);
   const Outcome outcome = reprise({"plot", out(), "--out", figures()});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("missing: "), std::string::npos) << outcome.out;

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "results/store.h"
 #include "tests/app/command_line.h"
 
 namespace reprise::app {
@@ -57,9 +58,7 @@ TEST_F(CommandLine, ExperimentsRunOnADevice) {
     const Outcome outcome =
         reprise({"run", path.string(), "--device", "cuda", "--out", out.string()});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
-    std::vector<Json> records;
-    std::ifstream lines(out / "records.jsonl");
-    for (std::string line; std::getline(lines, line);) records.push_back(Json::parse(line));
+    std::vector<Json> records = results::read_records(out);
     for (const Json& record : records) {
       EXPECT_EQ(record["settings"]["resolved"].value("device", "cuda"), "cuda");
       EXPECT_EQ(record["machine"]["device"]["name"], "emulated on the CPU");
@@ -105,11 +104,9 @@ TEST_F(CommandLine, PointsThatADeviceHasNoRoomForAreLeftOut) {
   EXPECT_EQ(outcome.status, 3) << outcome.err;
   EXPECT_NE((outcome.out + outcome.err).find("GiB are available"), std::string::npos)
       << outcome.out << outcome.err;
-  std::ifstream lines(out / "records.jsonl");
-  int records = 0;
-  for (std::string line; std::getline(lines, line); ++records)
-    EXPECT_EQ(Json::parse(line)["settings"]["requested"]["batch"], 1);
-  EXPECT_EQ(records, 2);
+  const std::vector<Json> records = results::read_records(out);
+  EXPECT_EQ(records.size(), 2u);
+  for (const Json& record : records) EXPECT_EQ(record["settings"]["requested"]["batch"], 1);
 }
 
 }  // namespace

@@ -292,8 +292,10 @@ TEST_F(MutatedResults, RecordsAloneAreToldOrRefusedInASentenceThatNamesTheFile) 
   int refused = 0, told = 0;
   for (int f = 0; f < kFiles; ++f) {
     std::string what;
-    const size_t end = good.find('\n');
-    write(file, mutator.mutate(good.substr(0, end), what) + good.substr(end));
+    // The run's entry, or its first record.
+    const size_t begin = f % 2 == 0 ? 0 : good.find('\n') + 1, end = good.find('\n', begin);
+    write(file, good.substr(0, begin) + mutator.mutate(good.substr(begin, end - begin), what) +
+                    good.substr(end));
     Subprocess plot({REPRISE_PROGRAM, "plot", file}, dir_);
     EXPECT_EQ(plot.wait(), 1) << what;
     const std::string err = plot.err();

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "tests/results/packed_file.h"
 
 namespace reprise::checks {
 namespace {
@@ -51,6 +52,15 @@ TEST_F(BaselineTest, ComesBackAsItWasWritten) {
   EXPECT_EQ(baseline_json(read), baseline_json(sample()));
   EXPECT_EQ(read.entries[0].limit, Limit::kL3Read);
   EXPECT_FALSE(fs::exists(file.string() + ".part"));
+}
+
+TEST_F(BaselineTest, IsReadPacked) {
+  const fs::path file = dir_ / "sample.json.gz";
+  const std::string bytes = results::gzip_bytes(baseline_json(sample()).dump());
+  results::write_bytes(file, bytes);
+  EXPECT_EQ(baseline_json(read_baseline(file)), baseline_json(sample()));
+  results::write_bytes(file, bytes.substr(0, bytes.size() - 3));
+  EXPECT_THROW((void)read_baseline(file), Error);
 }
 
 TEST_F(BaselineTest, OfProgramsWhoseNamesAreNoTextIsWritten) {

@@ -20,6 +20,8 @@ moved/bin/reprise run only_here --scale smoke --set repetitions=1 --out "$folder
 test -s "$folder/out/records.jsonl"
 moved/bin/reprise report "$folder/out"
 grep -q '</html>' "$folder/out/report.html"
+! python3 "$data/experiments/shared_prefix/best_ratio.py" "$folder/out" 2>"$folder/best_ratio"   # it reads them
+grep -q 'no record has a best_ratio' "$folder/best_ratio"
 
 echo "== a project that embeds the runtime"
 cmake -S "$consumer" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/moved" -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)"

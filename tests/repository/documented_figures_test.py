@@ -9,7 +9,7 @@ comes from. The line is filled from the records and has to stand in the page as 
 
 A figure is one number, or an "op" (min, max, median, sum, count, ratio) over those "of" several, of which "equal" and
 "at_least" leave out the others:
-    record   a file of results/measurements
+    record   a file of results/measurements, by its name without the .gz of a packed one
     where    of a .jsonl: requested settings that the records have; "metric" and its "key" (value by default)
     path     of a .json: keys, places, {"key": "beginning of its value"} for one of a list, "*" for all of them
     scale    (optional) a factor; complement (optional) the number is this minus it; as (optional) a format of Python's, or "s3": three significant digits, the default
@@ -28,6 +28,9 @@ import unittest
 
 TREE = pathlib.Path(sys.argv.pop(1)).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(TREE / "results"))
+import record_reader  # noqa: E402  (the folder is an argument)
+
 BOUND = json.loads((HERE / "documented_figures.json").read_text(encoding="utf-8"))
 OPERATIONS = {"min": min, "max": max, "median": statistics.median, "sum": sum, "count": len, "ratio": lambda v: v[0] / v[1]}
 
@@ -41,8 +44,9 @@ def significant(value, digits):
 def loaded(record):
     """A list of a .jsonl's records, or what a .json holds."""
     path = TREE / "results" / "measurements" / record
-    text = path.read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else json.loads(text)
+    packed = path.with_name(record + ".gz")
+    path = packed if packed.exists() else path
+    return record_reader.read_records(path) if ".jsonl" in record else json.loads(record_reader.read_text(path))
 
 
 def record_values(spec):

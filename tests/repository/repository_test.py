@@ -7,6 +7,8 @@ import sys
 import unittest
 
 TREE = pathlib.Path(sys.argv.pop(1)).resolve()
+MOST_RESULTS_BYTES = 6_000_000
+MOST_PLAIN_BYTES = 20_000
 
 
 def pages():
@@ -30,6 +32,19 @@ class Repository(unittest.TestCase):
                 self.assertTrue(target.exists(), f"{page.relative_to(TREE)}: {link}")
                 if anchor:
                     self.assertIn(anchor, anchors(target), f"{page.relative_to(TREE)}: {link}")
+
+    def test_records_are_packed_and_small(self):
+        files = [path for path in (TREE / "results").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+        total = sum(path.stat().st_size for path in files)
+        self.assertLessEqual(total, MOST_RESULTS_BYTES, "pack records with tools/pack_record.py")
+        for path in (TREE / "results/measurements").iterdir():
+            name = path.relative_to(TREE)
+            self.assertNotEqual(path.suffix, ".jsonl", f"{name}: pack it with tools/pack_record.py")
+            if path.suffix == ".gz":
+                self.assertEqual(path.read_bytes()[3:8], bytes(5), f"{name} holds a name or a time: tools/pack_record.py packs "
+                                                                   "it without")
+            else:
+                self.assertLess(path.stat().st_size, MOST_PLAIN_BYTES, f"{name}: pack it with tools/pack_record.py")
 
     def test_headers_guard_themselves(self):
         for folder in ("core", "methods", "workloads", "results", "experiments", "checks", "server", "app", "tests"):

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "results/rank_test.h"
+#include "results/distributions.h"
 #include "results/statistics.h"
 
 namespace reprise::results {

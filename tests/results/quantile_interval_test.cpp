@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "results/binomial.h"
+#include "results/distributions.h"
 #include "results/record.h"
 #include "results/statistics.h"
 #include "tests/results/sample_record.h"

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 
 #include "core/base/error.h"
 #include "results/identity.h"
+#include "tests/results/packed_file.h"
 #include "tests/results/sample_record.h"
 
 namespace reprise::results {
@@ -105,6 +107,92 @@ TEST_F(StoreTest, LastLineOfZerosIsATornTail) {
   EXPECT_EQ(RecordStore(dir_, manifest(), false).records().size(), 1u);
 }
 
+// As a run killed within its first write to a file leaves it: the entry whole, its group not.
+TEST_F(StoreTest, EntryOfARunIsCutOffWithItsTornGroupAndWrittenAgain) {
+  {
+    RecordStore store(dir_, manifest(), false);
+    store.append(group("g0", 2));
+  }
+  const std::string whole = read_file(dir_ / "records.jsonl");
+  for (size_t cut = 1; cut < whole.size(); cut += 11) {
+    write_bytes(dir_ / "records.jsonl", whole.substr(0, cut));
+    RecordStore store(dir_, manifest(), false);
+    EXPECT_TRUE(store.records().empty());
+    EXPECT_EQ(fs::file_size(dir_ / "records.jsonl"), 0u);
+    store.append(group("g0", 2));
+    EXPECT_EQ(read_records(dir_), store.records());
+  }
+}
+
+TEST_F(StoreTest, RunThatGoesOnWritesItsEntryNoSecondTime) {
+  for (const char* id : {"g0", "g1", "g2"}) {
+    RecordStore store(dir_, manifest(), false);
+    store.append(group(id, 2));
+  }
+  const std::string text = read_file(dir_ / "records.jsonl");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 3 * 2);
+  ASSERT_EQ(read_records(dir_).size(), 6u);
+  for (const Json& record : read_records(dir_)) EXPECT_EQ(record["machine"]["cpu"], "made up");
+}
+
+// A folder that an older program began.
+TEST_F(StoreTest, GoesOnAfterWholeRecordsOfSchemaOne) {
+  { RecordStore store(dir_, manifest(), false); }
+  std::vector<Json> old = group("g0", 2);
+  for (Json& record : old) {
+    record["schema"] = kOldestSchemaVersion;
+    add_bytes(record.dump() + "\n");
+  }
+  RecordStore store(dir_, manifest(), false);
+  EXPECT_EQ(store.records(), old);
+  store.append(group("g1", 1));
+  EXPECT_EQ(read_records(dir_), store.records());
+  EXPECT_EQ(read_records(dir_).size(), 3u);
+}
+
+TEST_F(StoreTest, PackedRecordsAreReadAndARunGoesOnBesideThem) {
+  {
+    RecordStore store(dir_, manifest(), false);
+    store.append(group("g0", 2));
+  }
+  const fs::path packed = dir_ / "records.jsonl.gz";
+  write_bytes(packed, gzip_bytes(read_file(dir_ / "records.jsonl")));
+  fs::remove(dir_ / "records.jsonl");
+  EXPECT_EQ(read_records(dir_).size(), 2u);
+  const std::string bytes = read_file(packed);
+  {
+    RecordStore store(dir_, manifest(), false);
+    EXPECT_TRUE(store.has("g0-1"));
+    store.append(group("g1", 1));
+    store.refresh();
+    EXPECT_EQ(store.records().size(), 3u);
+  }
+  EXPECT_EQ(read_file(packed), bytes);
+  EXPECT_EQ(read_records(dir_).size(), 3u);
+  EXPECT_EQ(RecordStore(dir_, manifest(), false).records().size(), 3u);
+  EXPECT_NE(message(manifest(4)).find("threads 4, was 2"), std::string::npos);
+  { RecordStore store(dir_, manifest(), /*fresh=*/true); }
+  EXPECT_FALSE(fs::exists(packed)) << "it was not set aside";
+}
+
+TEST_F(StoreTest, DamagedPackedRecordsAreAnErrorThatNamesThem) {
+  {
+    RecordStore store(dir_, manifest(), false);
+    store.append(group("g0", 2));
+  }
+  const std::string bytes = gzip_bytes(read_file(dir_ / "records.jsonl"));
+  fs::remove(dir_ / "records.jsonl");
+  write_bytes(dir_ / "records.jsonl.gz", bytes.substr(0, bytes.size() / 2));
+  EXPECT_NE(message(manifest()).find("records.jsonl.gz is cut short"), std::string::npos);
+  EXPECT_THROW((void)read_records(dir_), Error);
+}
+
+TEST_F(StoreTest, PackedRecordsWithoutManifestAreRefused) {
+  fs::create_directories(dir_);
+  write_bytes(dir_ / "records.jsonl.gz", gzip_bytes(group("g0", 1)[0].dump() + "\n"));
+  EXPECT_NE(message(manifest()).find("has records.jsonl.gz but no run.json"), std::string::npos);
+}
+
 // Runs of milliseconds, whose folders would have one name.
 TEST_F(StoreTest, WhatIsSetAsideInOneSecondIsAllKept) {
   constexpr int kRuns = 4;
@@ -132,7 +220,7 @@ TEST_F(StoreTest, DamageBeforeTheTailIsAnErrorThatNamesTheLineAndChangesNothing)
   }
   add_bytes("{ damaged }\n" + group("g1", 1)[0].dump() + "\n");
   const auto size = fs::file_size(dir_ / "records.jsonl");
-  EXPECT_NE(message(manifest()).find("line 2"), std::string::npos) << message(manifest());
+  EXPECT_NE(message(manifest()).find("line 3"), std::string::npos) << message(manifest());
   EXPECT_NE(message(manifest()).find("--fresh"), std::string::npos);
   EXPECT_EQ(fs::file_size(dir_ / "records.jsonl"), size);
 }

@@ -1,7 +1,12 @@
 """Results folders with made-up numbers, for what no quick run has: request rates, verdicts, hostile names."""
 import json
 import os
+import pathlib
 import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "results"))
+import record_reader  # noqa: E402  (the reader of the store's files)
 
 SEED = 20261122
 
@@ -37,20 +42,19 @@ def manifest(axes, methods, metrics, **more):
             "caption": {"title": "Made up"}, "axis_units": {"rate_rps": "1/s"}} | more
 
 
-def write_folder(path, run, records):
+def write_folder(path, run, those):
     os.makedirs(path, exist_ok=True)
     with open(os.path.join(path, "run.json"), "w", encoding="utf-8") as file:
         json.dump(run, file)
     with open(os.path.join(path, "records.jsonl"), "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(one) + "\n" for one in records)
+        file.writelines(json.dumps(one) + "\n" for one in those)
     return path
 
 
 def read_folder(path):
     with open(os.path.join(path, "run.json"), encoding="utf-8") as file:
         run = json.load(file)
-    with open(os.path.join(path, "records.jsonl"), encoding="utf-8") as file:
-        return run, [json.loads(line) for line in file]
+    return run, record_reader.read_folder(path)
 
 
 RATES = [1.0, 2.0, 4.0, 8.0]
@@ -82,7 +86,7 @@ def serving_point(rate, index, method, draw, slower):
 def serving_folder(path, slower=1.0, rates=RATES, seed=SEED):
     """Two methods at several rates; `slower` multiplies every time."""
     draw = random.Random(seed)
-    records = [serving_point(rate, index, method, draw, slower) for rate in rates
-               for index, method in enumerate(SERVERS)]
+    points = [serving_point(rate, index, method, draw, slower) for rate in rates
+              for index, method in enumerate(SERVERS)]
     run = manifest({"rate_rps": RATES}, list(SERVERS), ["ttft_ms", "ttft_ms.p99", "throughput_rps", "peak_kv_mb"])
-    return write_folder(path, run, records)
+    return write_folder(path, run, points)

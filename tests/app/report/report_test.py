@@ -105,8 +105,8 @@ class Contents(Folders):
         with open(os.path.join(folder, "records.jsonl"), encoding="utf-8") as file:
             lines = file.readlines()
         with open(os.path.join(folder, "records.jsonl"), "w", encoding="utf-8") as file:
-            file.writelines(lines[:2])
-            file.write(lines[2][:100])
+            file.writelines(lines[:3])  # the run's entry and two points
+            file.write(lines[3][:100])
         words = self.page(folder).words()
         self.assertIn("2 missing", words)
         self.assertIn("missing: models/quickstart f32 prompt_tokens=64: recompute, contiguous", words)

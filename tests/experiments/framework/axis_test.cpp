@@ -7,6 +7,7 @@
 #include <set>
 
 #include "experiments/framework/sweep.h"
+#include "results/store.h"
 #include "tests/experiments/framework/sample_experiment.h"
 
 namespace reprise::experiments {
@@ -155,15 +156,12 @@ TEST(Axis, RecordedPointsAreFoundAgain) {
   for (const Group& group :
        expand(experiment, {.context = {.threads = 2, .isa = Isa::kAvx512Bf16}}))
     ids.insert(group.point_ids.begin(), group.point_ids.end());
-  const std::string text =
-      read_file(root / "results/measurements/cpu_relay_attention_grid_desk.jsonl");
-  size_t records = 0;
-  for (size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1, ++records) {
-    const Json record =
-        parse_json(std::string_view(text).substr(begin, text.find('\n', begin) - begin), "record");
-    EXPECT_TRUE(ids.contains(record["point"].get<std::string>())) << "record " << records;
-  }
-  EXPECT_EQ(records, ids.size());
+  const auto recorded = results::read_record_files(
+      {root / "results/measurements/cpu_relay_attention_grid_desk.jsonl.gz"});
+  EXPECT_EQ(recorded.torn_bytes, 0);
+  EXPECT_EQ(recorded.records.size(), ids.size());
+  for (const Json& record : recorded.records)
+    EXPECT_TRUE(ids.contains(record["point"].get<std::string>())) << record["point"];
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
-#include "results/binomial.h"
+#include "results/distributions.h"
 
 namespace reprise::experiments::serving {
 namespace {

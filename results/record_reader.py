@@ -1,0 +1,87 @@
+"""Reads files of records as the program does (results/store.h, results/run_entry.h, results/gzip.h): packed or not, each
+record with all its keys."""
+import json
+import pathlib
+import zlib
+
+# Keys that all records of a run share, and that stand once in a file, in the run's entry.
+SHARED = ("experiment", "config_hash", "machine", "provenance")
+SCHEMA = 2
+MOST_BYTES = 1 << 30
+REMEDY = "Copy it again from where it comes from (in a git checkout: git restore)"
+
+
+def unpacked(data, path, most_bytes=MOST_BYTES):
+    """The bytes that a gzip file's contents unpack to. Raises ValueError naming the file and the remedy."""
+    text = bytearray()
+    while True:
+        member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        try:
+            text += member.decompress(data, most_bytes - len(text) + 1)
+        except zlib.error as error:
+            raise ValueError(f"{path} is damaged or no gzip file: {error}. {REMEDY}.") from None
+        if len(text) > most_bytes:
+            raise ValueError(f"{path} unpacks to more than the {most_bytes} bytes allowed here. It is no file of results "
+                             "that this program wrote; unpack it with gunzip and look at it before you use it.")
+        if not member.eof:
+            raise ValueError(f"{path} is cut short: its gzip data end too early. {REMEDY}.")
+        data = member.unused_data
+        if not data:
+            return bytes(text)
+
+
+def read_text(path):
+    """A file's text, unpacked where its name ends in .gz. Raises OSError, ValueError."""
+    data = pathlib.Path(path).read_bytes()
+    return (unpacked(data, path) if str(path).endswith(".gz") else data).decode("utf-8")
+
+
+def lines_of(text):
+    """The lines, which "\n" alone ends: a text in a record may hold other characters that Python ends lines at."""
+    return [line for line in text.split("\n") if line]
+
+
+def is_entry(line):
+    return isinstance(line, dict) and "run" in line and "point" not in line
+
+
+def whole_records(lines, source):
+    """The records of a file's lines, each with its run's keys instead of "run". Raises ValueError naming the line."""
+    runs, records = {}, []
+    for number, text in enumerate(lines, 1):
+        try:
+            line = json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"{source} line {number} is not valid JSON: {error}") from None
+        if is_entry(line):
+            if missing := [key for key in SHARED if key not in line]:
+                raise ValueError(f"{source} line {number} is a run's entry without \"{missing[0]}\"")
+            runs[line["run"]] = {key: line[key] for key in SHARED}
+        elif isinstance(line, dict) and "run" in line:
+            if line["run"] not in runs:
+                raise ValueError(f"{source} line {number} is of run \"{line['run']}\", of which no line before it is the entry")
+            records.append({key: value for key, value in line.items() if key != "run"} | runs[line["run"]])
+        else:
+            records.append(line)
+    return records
+
+
+def read_records(path):
+    """The records of a file NAME.jsonl or NAME.jsonl.gz. Raises OSError, ValueError."""
+    return whole_records(lines_of(read_text(path)), path)
+
+
+def record_files(folder):
+    """The files of records of a run's folder, that of the only writer first."""
+    files = [file for file in pathlib.Path(folder).iterdir()
+             if file.name.startswith("records") and file.name.endswith((".jsonl", ".jsonl.gz"))]
+    return sorted(files, key=lambda file: (file.name.split(".")[0], file.name))
+
+
+def read_folder(folder):
+    """The records of a run's folder, each point once. Raises OSError, ValueError."""
+    points = {}
+    for file in record_files(folder):
+        for record in read_records(file):
+            points.setdefault(record["point"], record)
+    return list(points.values())

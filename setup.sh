@@ -23,12 +23,13 @@ done
 packages=(
   build-essential cmake ninja-build pkg-config ccache git ca-certificates       # to build
   libdnnl-dev ocl-icd-opencl-dev             # arithmetic: oneDNN, whose CMake files ask for OpenCL (for its GPU part)
-  libhwy-dev libeigen3-dev libboost-dev                                         # arithmetic: SIMD; oracles; Boost.Math
+  libhwy-dev libeigen3-dev                                                      # arithmetic: SIMD; oracles
+  libboost-dev                                                                  # headers: HTTP server, Boost.Math
   nlohmann-json3-dev libcli11-dev libfmt-dev                                    # files, command line, messages
   libxxhash-dev zlib1g-dev                                                      # checksums, packed records
   libsentencepiece-dev libpcre2-dev libutf8proc-dev                             # tokenizers
   libpugixml-dev                                                                # PML
-  libboost-dev libcpp-httplib-dev                                               # HTTP: the server; the load client
+  libcpp-httplib-dev                                                            # HTTP: the load client
   libgtest-dev libgmock-dev libbenchmark-dev                                    # tests and benchmarks
   openmpi-bin                                                                   # ranks share a run: tests
   python3 python3-matplotlib python3-jinja2 python3-jieba                       # figures; pages; words of Chinese texts

@@ -24,11 +24,10 @@ pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)            # li
 pkg_check_modules(PUGIXML REQUIRED IMPORTED_TARGET pugixml)                  # libpugixml-dev
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)             # libcpp-httplib-dev
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)             # libxxhash-dev
-find_package(Boost 1.74 REQUIRED CONFIG)  # libboost-dev: its headers alone
 find_package(Eigen3 REQUIRED NO_MODULE)  # libeigen3-dev
 find_package(Threads REQUIRED)
-find_package(Boost 1.74 REQUIRED)     # libboost-dev: headers alone, of which Boost.Math is used
-find_package(ZLIB REQUIRED)           # zlib1g-dev
+find_package(Boost 1.74 REQUIRED CONFIG)                                    # libboost-dev: headers alone
+find_package(ZLIB REQUIRED)                                                 # zlib1g-dev
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)                           # libcli11-dev
 # Some systems named in the README lack these. Targets that need one report that it is missing.
 # prometheus-cpp-dev; not in Ubuntu 22.04

@@ -32,7 +32,9 @@ bool draws_figures(const experiments::Experiment& experiment,
 bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem::path& out,
                      const std::atomic<bool>& stop) {
   try {
-    draw_figures(results::figures_document(folder), out);
+    Json document = results::figures_document(folder);
+    document["looks"] = experiments::method_looks();
+    draw_figures(document, out);
     return true;
   } catch (const OutputError&) {
     throw;

@@ -77,7 +77,7 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   check(command);
   const Context context = make_context(common);
   const ChosenModel chosen = choose_model(command.model, context.device);
-  auto method = make_chosen_method(command.model, chosen.config);
+  auto cache = make_chosen_cache(command.model);
   std::unique_ptr<Tokenizer> tokenizer;
   if (!has_ids(command.ids)) tokenizer = load_tokenizer(chosen.place);
   engine::Request request = request_of(command, tokenizer.get(), chosen.config);
@@ -90,7 +90,7 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   options.kv_dtype = chosen.kv_dtype;
   options.step_tokens = command.generation.prefill_chunk;
   options.clock_ns = experiments::now_ns;
-  engine::Engine engine(context, *decoder, std::move(method), options);
+  engine::Engine engine(context, *decoder, std::move(cache), options);
   TokenPrinter printer = output_printer(tokenizer == nullptr ? nullptr : tokenizer->stream(),
                                         tokenizer::StopText(command.stops));
   const std::atomic<bool>& stop = watch_interrupts();

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
@@ -39,10 +40,65 @@ void list_methods() {
   Table table;
   for (const char* heading : {"method", "exactness", "paper", "what it does"})
     table.column(heading);
-  for (const reuse::MethodInfo& info : methods::known_methods())
-    table.row({info.name, info.exactness == reuse::Exactness::kExact ? "exact" : "approximate",
+  for (const auto& [info, resolve, make, list] : methods::known_methods())
+    table.row({info.name, info.exactness == methods::Exactness::kExact ? "exact" : "approximate",
                info.paper.empty() ? "-" : info.paper, info.summary});
   show("Methods", table);
+}
+
+// Which kinds and commands run which methods, and why the others do not. Places that run the same
+// methods share a column.
+void list_method_matrix() {
+  std::map<std::string, std::vector<std::string>> refusals;  // place -> by method
+  std::vector<std::string> methods, places;
+  for (const experiments::MethodCell& cell : experiments::method_matrix()) {
+    if (methods.empty() || methods.back() != cell.method) methods.push_back(cell.method);
+    if (methods.size() == 1) places.push_back(cell.place);
+    refusals[cell.place].push_back(cell.refusal);
+  }
+  std::vector<std::vector<std::string>> columns;  // places of each
+  for (const std::string& place : places) {
+    const auto same = std::find_if(columns.begin(), columns.end(), [&](const auto& column) {
+      return refusals[column.front()] == refusals[place];
+    });
+    if (same == columns.end())
+      columns.push_back({place});
+    else
+      same->push_back(place);
+  }
+  Table table;
+  table.column("method");
+  for (const auto& column : columns)
+    table.column(column.size() == 1 ? column.front() : column.front() + " ...");
+  std::vector<std::string> reasons;
+  for (size_t m = 0; m < methods.size(); ++m) {
+    std::vector<std::string> row = {methods[m]};
+    for (const auto& column : columns) {
+      const std::string& refusal = refusals[column.front()][m];
+      if (refusal.empty()) {
+        row.emplace_back("yes");
+        continue;
+      }
+      auto known = std::find(reasons.begin(), reasons.end(), refusal);
+      if (known == reasons.end()) known = reasons.insert(known, refusal);
+      row.push_back(fmt::format("({})", known - reasons.begin() + 1));
+    }
+    table.row(row);
+  }
+  show("Where they run", table);
+  const size_t width = terminal_columns(stdout);
+  for (const auto& column : columns)
+    if (column.size() > 1)
+      print("{}\n", results::wrapped(
+                        fmt::format("{} ...: {}", column.front(), fmt::join(column, ", ")), width));
+  for (size_t i = 0; i < reasons.size(); ++i)
+    print("{}\n", results::wrapped(fmt::format("({}) {}", i + 1, reasons[i]), width));
+  print("\n");
+}
+
+void list_all_of_methods() {
+  list_methods();
+  list_method_matrix();
 }
 
 // "6.74 B", "15.2 M", "260 k".
@@ -160,7 +216,7 @@ void list_method(const std::string& name, const std::string& summary,
 
 // With the percentiles that a table's "metrics" and a figure's "y" take beside the metric itself,
 // and when it is taken at all.
-std::string metric_help(const experiments::MetricInfo& metric) {
+std::string metric_help(const MetricInfo& metric) {
   if (metric.is_on_request)
     return metric.help + "; taken where the \"metrics\" or a figure of the experiment name it";
   if (!metric.has_percentiles) return metric.help;
@@ -176,7 +232,7 @@ void list_kind(const experiments::KindInfo& kind) {
   for (const experiments::Axis& axis : kind.axes)
     table.row(
         {"  axis " + axis.name, axis.fallback.text(), axis.accepted_text(), axis.unit, axis.help});
-  for (const experiments::MetricInfo& metric : kind.metrics)
+  for (const MetricInfo& metric : kind.metrics)
     table.row({"  metric " + metric.name, "", "", metric.unit, metric_help(metric)});
   for (const experiments::OwnMethod& method : kind.own_methods)
     table.row({"  method " + method.name, "", "", "", method.help});
@@ -199,7 +255,7 @@ void list_libraries() {
 }
 
 void list(const std::string& what) {
-  const std::vector<std::pair<std::string, void (*)()>> lists = {{"methods", list_methods},
+  const std::vector<std::pair<std::string, void (*)()>> lists = {{"methods", list_all_of_methods},
                                                                  {"models", list_models},
                                                                  {"experiments", list_experiments},
                                                                  {"workloads", list_workloads},
@@ -209,10 +265,10 @@ void list(const std::string& what) {
                                                                  {"libraries", list_libraries}};
   std::vector<std::string> names;
   bool is_known = what.empty();
-  for (const reuse::MethodInfo& method : methods::known_methods()) {
-    names.push_back(method.name);
-    if (method.name == what)
-      return list_method(method.name, method.summary, methods::options_of(method.name));
+  for (const methods::MethodEntry& entry : methods::known_methods()) {
+    names.push_back(entry.info.name);
+    if (entry.info.name == what)
+      return list_method(entry.info.name, entry.info.summary, entry.list_options());
   }
   for (const experiments::KindInfo& kind : experiments::known_kinds()) {
     names.push_back(kind.name);

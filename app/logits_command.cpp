@@ -94,13 +94,13 @@ void run(const LogitsCommand& command, const CommonOptions& common) {
   const ChosenModel chosen = choose_model(command.model, context.device);
   engine::Request request = request_of(command, chosen.config);
   const size_t rows = command.last ? 1 : request.prompt.size();
-  auto method = make_chosen_method(command.model, chosen.config);
+  auto cache = make_chosen_cache(command.model);
   const auto decoder = load_chosen(chosen, command.model, context);
   engine::EngineOptions options;
   options.limits.max_sequence_tokens = static_cast<int32_t>(request.prompt.size()) + 1;
   options.kv_dtype = chosen.kv_dtype;
   options.step_tokens = command.chunk;
-  engine::Engine engine(context, *decoder, std::move(method), options);
+  engine::Engine engine(context, *decoder, std::move(cache), options);
   write_logits(command, std::move(request), engine);
   note("wrote f32 [{}, {}] to {}, {}; {}\n", rows, chosen.config.vocab, command.out,
        chosen.dtype_text(), weight_memory_text(*decoder));

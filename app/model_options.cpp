@@ -102,15 +102,17 @@ std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const Mod
                              context);
 }
 
-std::unique_ptr<reuse::ReuseMethod> make_chosen_method(const ModelOptions& options,
-                                                       const model::ModelConfig& config) {
+std::unique_ptr<reuse::SequenceCache> make_chosen_cache(const ModelOptions& options) {
   const Json given = options.method_options.empty()
                          ? Json()
                          : parse_json(options.method_options, "--method-options");
   if (!given.is_null() && !given.is_object())
     raise("--method-options takes a JSON object, such as '{{\"block_tokens\": 16}}', found {}",
           results::shown(given));
-  return methods::make_method(options.method, given, {.config = &config});
+  const methods::MethodInfo& info = methods::method_named(options.method).info;
+  if (!info.cannot_generate.empty())
+    raise("method \"{}\" does not run here: {}", info.name, info.cannot_generate);
+  return methods::make_cache(options.method, given);
 }
 
 void add_id_options(CLI::App& command, const char* help, IdOptions& options) {

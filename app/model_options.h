@@ -12,7 +12,7 @@
 #include "core/device/context.h"
 #include "core/model/config/config.h"
 #include "core/model/network/decoder.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;
@@ -56,8 +56,9 @@ ChosenModel choose_model(const ModelOptions& options, Device device);
 
 std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const ModelOptions& options,
                                             const Context& context);
-std::unique_ptr<reuse::ReuseMethod> make_chosen_method(const ModelOptions& options,
-                                                       const model::ModelConfig& config);
+// The cache of the method that --method names. Throws Error, with the reason, for a method that
+// generates nothing.
+std::unique_ptr<reuse::SequenceCache> make_chosen_cache(const ModelOptions& options);
 
 // --ids or --ids-file.
 struct IdOptions {

@@ -9,6 +9,7 @@
 #include "app/record_table.h"
 #include "app/results_source.h"
 #include "app/terminal.h"
+#include "experiments/kinds/registry.h"
 #include "results/drawing.h"
 
 namespace reprise::app {
@@ -34,7 +35,9 @@ void plot(PlotCommand command) {
   if (command.out.empty() && std::filesystem::is_symlink(out, error))
     raise("{} is a link, which drawing would follow: give --out FOLDER, or remove it",
           out.string());
-  draw_figures(results::figures_document(folder), out);
+  Json document = results::figures_document(folder);
+  document["looks"] = experiments::method_looks();
+  draw_figures(document, out);
 }
 
 }  // namespace

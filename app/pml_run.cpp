@@ -108,7 +108,7 @@ void note_ttft(const cache::PreparedPrompt& prompt, const Generation& outcome) {
 void run(const PmlRunCommand& command, const CommonOptions& common) {
   const Context context = make_context(common);
   const ChosenModel chosen = choose_model(command.model, context.device);
-  auto method = make_chosen_method(command.model, chosen.config);
+  auto cache = make_chosen_cache(command.model);
   PmlFiles files = command.files;
   files.model = command.model.model;
   const CompiledPml compiled = compile(files);
@@ -145,7 +145,7 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
   options.contributors = {imports};
   options.policy = std::make_shared<cache::ReadyLayers>(imports);
   options.clock_ns = experiments::now_ns;
-  engine::Engine engine(context, *decoder, std::move(method), options);
+  engine::Engine engine(context, *decoder, std::move(cache), options);
   TokenPrinter printer = output_printer(compiled.tokenizer->stream(), tokenizer::StopText({}));
   const std::atomic<bool>& stop = watch_interrupts();
   const Generation outcome = generate(engine, std::move(request), printer, stop);

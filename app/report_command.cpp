@@ -1,4 +1,6 @@
 // `reprise report`: one HTML page of one folder of results, or of several.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
@@ -32,7 +34,7 @@ std::map<std::string, std::string> help_of_kind(const std::string& name) {
   std::map<std::string, std::string> help;
   for (const experiments::KindInfo& kind : experiments::known_kinds())
     if (kind.name == name)
-      for (const experiments::MetricInfo& metric : kind.metrics) help[metric.name] = metric.help;
+      for (const MetricInfo& metric : kind.metrics) help[metric.name] = metric.help;
   return help;
 }
 

@@ -102,7 +102,7 @@ std::vector<NamedPrefix> prefixes_of(const ServeOptions& options,
 
 // But for what becomes of requests that give back their cache.
 engine::EngineOptions engine_options(const ServeOptions& options, const ChosenModel& chosen,
-                                     const reuse::ReuseMethod& method, int32_t max_tokens,
+                                     const reuse::SequenceCache& cache, int32_t max_tokens,
                                      const std::vector<NamedPrefix>& prefixes) {
   engine::EngineOptions made;
   made.limits = {.max_batch = options.max_batch,
@@ -113,7 +113,7 @@ engine::EngineOptions engine_options(const ServeOptions& options, const ChosenMo
   made.kv_dtype = chosen.kv_dtype;
   made.step_tokens = options.prefill_chunk;
   made.scheduler = engine::make_scheduler(options.scheduler);
-  made.kv_budget_bytes = kv_budget_of(options, bytes_needed(method.pool_need(made.limits), chosen));
+  made.kv_budget_bytes = kv_budget_of(options, bytes_needed(cache.pool_need(made.limits), chosen));
   return made;
 }
 
@@ -199,7 +199,7 @@ void run(ServeOptions options, const CommonOptions& common) {
   const Context context = make_context(common);
   const ChosenModel chosen = choose_model(options.model, context.device);
   default_method(chosen.config, options);
-  auto method = make_chosen_method(options.model, chosen.config);
+  auto cache = make_chosen_cache(options.model);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(chosen.place);
   server::ServedModel model =
       server::served_model(chosen.config, *tokenizer, chosen.place, options.chat_template);
@@ -208,9 +208,9 @@ void run(ServeOptions options, const CommonOptions& common) {
   const std::vector<NamedPrefix> prefixes = prefixes_of(options, model);
   const auto decoder = load_chosen(chosen, options.model, context);
   engine::EngineOptions made =
-      engine_options(options, chosen, *method, model.max_sequence_tokens, prefixes);
+      engine_options(options, chosen, *cache, model.max_sequence_tokens, prefixes);
   made.swap = swap;
-  engine::Engine engine(context, *decoder, std::move(method), made);
+  engine::Engine engine(context, *decoder, std::move(cache), made);
   compute_prefixes(engine, prefixes);
   note("{}\n", weight_memory_text(*decoder));
   serve(options, serving, model, chosen, engine);

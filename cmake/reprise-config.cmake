@@ -4,7 +4,9 @@ include(CMakeFindDependencyMacro)
 find_dependency(OpenMP COMPONENTS CXX)
 find_dependency(fmt)
 find_dependency(nlohmann_json)
-find_package(dnnl QUIET)  # needed only if reprise was built with oneDNN; its targets then link it
+# Needed only if reprise was built with them; its targets then link them.
+find_package(dnnl QUIET)
+find_package(faiss QUIET)
 find_dependency(Threads)
 find_dependency(PkgConfig)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)

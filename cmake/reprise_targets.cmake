@@ -57,6 +57,17 @@ function(reprise_compile_lightly)
   endforeach()
 endfunction()
 
+# reprise_method(name SOURCES ... [LINK ...]): puts a method on the list that the build generates (methods/registry.h). One
+# of the sources defines `reprise::methods::MethodEntry NAME_method()`. The sources are compiled with those of the other
+# methods; paths are relative to the folder.
+function(reprise_method name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  target_sources(reprise_methods PRIVATE ${ARG_SOURCES})
+  target_link_libraries(reprise_methods PUBLIC ${ARG_LINK})
+  set_property(GLOBAL APPEND PROPERTY REPRISE_METHODS ${name})
+endfunction()
+
 # reprise_test(name SOURCES ... LINK ... [LABELS ...]): one GoogleTest program, which is one ctest
 # entry. The tests find the real data through the environment variable REPRISE_DATA; without it,
 # they are skipped.

@@ -1,94 +1,64 @@
 #include "methods/registry.h"
 
-#include <concepts>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "methods/auto/auto.h"
-#include "methods/chunk_attention/chunk_attention.h"
-#include "methods/contiguous/contiguous.h"
-#include "methods/paged/paged.h"
-#include "methods/paged_shared/paged_shared.h"
-#include "methods/recompute/recompute.h"
-#include "methods/relay_attention/relay_attention.h"
+#include "core/model/network/policy_chain.h"
+#include "core/reuse/block_per_sequence.h"
 
 namespace reprise::methods {
-namespace {
 
-using reuse::MethodResources;
-using reuse::ReuseMethod;
+// Generated from the folders: one entry for each reprise_method() of the build.
+std::vector<MethodEntry> listed_methods();
 
-struct Entry {
-  std::unique_ptr<ReuseMethod> (*make)(const JsonObject& given, const MethodResources& resources);
-  reuse::OptionList (*list_options)();
-  Json (*resolve_options)(const JsonObject& given);
-};
-
-// A method is made from its options and the resources, or from what it takes of them.
-template <typename Method, reuse::Options Options>
-std::unique_ptr<ReuseMethod> make(const JsonObject& given, const MethodResources& resources) {
-  const auto options = reuse::read_options<Options>(given);
-  if constexpr (std::constructible_from<Method, const Options&, const MethodResources&>)
-    return std::make_unique<Method>(options, resources);
-  else if constexpr (std::constructible_from<Method, const Options&>)
-    return std::make_unique<Method>(options);
-  else
-    return std::make_unique<Method>();
+const std::vector<MethodEntry>& known_methods() {
+  static const std::vector<MethodEntry> all = [] {
+    std::vector<MethodEntry> listed = listed_methods();
+    std::sort(listed.begin(), listed.end(), [](const MethodEntry& a, const MethodEntry& b) {
+      return std::pair(!a.info.paper.empty(), a.info.name) <
+             std::pair(!b.info.paper.empty(), b.info.name);
+    });
+    return listed;
+  }();
+  return all;
 }
 
-template <typename Method, reuse::Options Options = reuse::NoOptions>
-constexpr Entry method() {
-  return {.make = make<Method, Options>,
-          .list_options = reuse::list_options<Options>,
-          .resolve_options = [](const JsonObject& given) {
-            return reuse::options_json(reuse::read_options<Options>(given));
-          }};
-}
-
-// The single list of methods.
-constexpr Entry kMethods[] = {
-    method<Recompute>(),
-    method<Contiguous>(),
-    method<Paged, reuse::PagedOptions>(),
-    method<PagedShared, PagedSharedOptions>(),
-    method<ChunkAttention, ChunkAttentionOptions>(),
-    method<RelayAttention, RelayAttentionOptions>(),
-    method<Auto, reuse::TreeOptions>(),
-};
-
-reuse::MethodInfo info_of(const Entry& entry) {
-  const Json none = Json::object();
-  return entry.make(JsonObject(none, "defaults"), {})->info();
-}
-
-const Entry& entry_of(const std::string& name) {
+const MethodEntry& method_named(const std::string& name) {
   std::vector<std::string> names;
-  for (const Entry& entry : kMethods) {
-    names.push_back(info_of(entry).name);
-    if (names.back() == name) return entry;
+  for (const MethodEntry& entry : known_methods()) {
+    if (entry.info.name == name) return entry;
+    names.push_back(entry.info.name);
   }
   raise("{}", unknown_name("method", name, names));
 }
 
-}  // namespace
-
-std::vector<reuse::MethodInfo> known_methods() {
-  std::vector<reuse::MethodInfo> infos;
-  for (const Entry& entry : kMethods) infos.push_back(info_of(entry));
-  return infos;
-}
-
-reuse::OptionList options_of(const std::string& name) { return entry_of(name).list_options(); }
-
 Json resolve_options(const std::string& name, const JsonObject& given) {
-  return entry_of(name).resolve_options(given);
+  return method_named(name).resolve_options(given);
 }
 
-std::unique_ptr<ReuseMethod> make_method(const std::string& name, const Json& options,
-                                         const MethodResources& resources) {
-  const Entry& entry = entry_of(name);
+std::unique_ptr<Method> make_method(const std::string& name, const Json& options) {
+  const MethodEntry& entry = method_named(name);
   const Json given = options.is_null() ? Json::object() : options;
-  return entry.make(JsonObject(given, "options of method \"" + name + "\""), resources);
+  return entry.make(JsonObject(given, "options of method \"" + name + "\""));
+}
+
+std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const Json& options) {
+  if (!method_named(name).info.is_cache)
+    raise("method \"{}\" is more than a cache: it decides what layers compute, or imports states",
+          name);
+  return make_method(name, options)->parts().cache;
+}
+
+std::unique_ptr<reuse::SequenceCache> join(Parts parts, engine::EngineOptions& options) {
+  for (auto& contributor : parts.contributors)
+    options.contributors.push_back(std::move(contributor));
+  if (parts.policy != nullptr)
+    options.policy = options.policy == nullptr ? parts.policy
+                                               : std::make_shared<model::PolicyChain>(std::vector{
+                                                     options.policy, std::move(parts.policy)});
+  if (parts.cache == nullptr) parts.cache = std::make_unique<reuse::ContiguousCache>();
+  return std::move(parts.cache);
 }
 
 }  // namespace reprise::methods

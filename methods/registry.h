@@ -1,32 +1,34 @@
-// The methods this program knows, by name.
+// The methods this program knows, by name: those whose folder the build found.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/base/json.h"
-#include "core/reuse/options.h"
-#include "core/reuse/resources.h"
-#include "core/reuse/reuse_method.h"
+#include "core/engine/engine.h"
+#include "methods/method.h"
 
 namespace reprise::methods {
 
-// In the order `reprise list` shows them.
-std::vector<reuse::MethodInfo> known_methods();
+// Baselines first, then by name.
+const std::vector<MethodEntry>& known_methods();
 
 // The functions below throw Error for an unknown method, with the nearest known one.
 
-// What can be chosen about a method.
-reuse::OptionList options_of(const std::string& name);
+const MethodEntry& method_named(const std::string& name);
 
-// Every option of a method as it turns out where `given` is given. Throws Error naming the option,
-// what was found and what is accepted; for an unknown option, the nearest.
+// Every option of a method as it turns out where `given` is given. Throws Error as
+// MethodEntry::resolve_options.
 Json resolve_options(const std::string& name, const JsonObject& given);
 
-// A method with its options, a JSON object (or null for the defaults), and what it may use. Throws
-// Error as resolve_options().
-std::unique_ptr<reuse::ReuseMethod> make_method(const std::string& name, const Json& options,
-                                                const reuse::MethodResources& resources = {});
+// A method with its options, a JSON object, or null for the defaults. Throws Error as
+// resolve_options().
+std::unique_ptr<Method> make_method(const std::string& name, const Json& options);
+
+// The cache of a method that is nothing else (MethodInfo::is_cache). Throws Error for another.
+std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const Json& options);
+
+// Adds a method's parts to the options of an engine, and returns the cache to make it with.
+std::unique_ptr<reuse::SequenceCache> join(Parts parts, engine::EngineOptions& options);
 
 }  // namespace reprise::methods

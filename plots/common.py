@@ -13,9 +13,13 @@ INK = "#010101"
 STYLES = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"),
           (INK, "X"), ("#7F7F7F", "<"), ("#8C564B", ">"), ("#7B5CB8", "h")]
 
-# A method has the same style in every figure.
-METHODS = ["paged", "relay_attention", "chunk_attention", "paged_shared", "auto", "contiguous", "recompute", "torch_naive",
-           "torch_memory_efficient", "torch_sdpa"]
+# A method has the same style in every figure: {name: (color, marker)}, as the program gives them with the document.
+LOOKS = {}
+
+
+def take_looks(document):
+    LOOKS.update({name: tuple(look) for name, look in document.get("looks", {}).items()})
+
 
 LABELS = {
     "ttft_ms": "time to first token",
@@ -127,6 +131,7 @@ def read_document(path):
              "with: reprise plot FOLDER")
     if not document["records"]:
         fail(f"{document['source']} holds no record")
+    take_looks(document)
     return document
 
 
@@ -192,10 +197,10 @@ def styles_of(names):
     def method_of(name):
         return name.split(",")[0].split(" (")[0]
     styles = {}
-    for is_mine in (lambda name: name in METHODS, lambda name: method_of(name) in METHODS):
+    for is_mine in (lambda name: name in LOOKS, lambda name: method_of(name) in LOOKS):
         for name in names:
             if name not in styles and is_mine(name):
-                style = STYLES[METHODS.index(method_of(name))] + ("-",)
+                style = LOOKS[method_of(name)] + ("-",)
                 if style not in styles.values():
                     styles[name] = style
     free = [style + (dash,) for dash in ("-", "--", "-.") for style in STYLES]

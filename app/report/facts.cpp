@@ -9,6 +9,7 @@
 #include "app/record_columns.h"
 #include "app/record_table.h"
 #include "app/report/changes.h"
+#include "experiments/kinds/registry.h"
 #include "results/drawing.h"
 #include "results/identity.h"
 #include "results/metric_name.h"
@@ -159,6 +160,7 @@ Json facts_of(const Json& record, const Json& columns, const Json& papers) {
 Json folder_document(const Reported& report, size_t number) {
   const ResultsFolder& folder = report.folder;
   Json document = results::figures_document(folder);
+  document["looks"] = experiments::method_looks();
   document["id"] = fmt::format("r{}", number);
   document["prefix"] = fmt::format("r{}-", number);
   document["caption"] = results::filled_caption(folder);

@@ -31,27 +31,27 @@ void check(const EngineOptions& options) {
 }  // namespace
 
 Engine::Engine(const Context& context, model::Decoder& decoder,
-               std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options)
+               std::unique_ptr<reuse::SequenceCache> cache, const EngineOptions& options)
     : Engine(context, std::make_unique<DecoderExecutor>(context, decoder, options.policy),
-             std::move(method), options) {}
+             std::move(cache), options) {}
 
 Engine::Engine(const Context& context, std::unique_ptr<StepExecutor> executor,
-               std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options) {
+               std::unique_ptr<reuse::SequenceCache> cache, const EngineOptions& options) {
   check(options);
   const model::ModelConfig& config = executor->config();
-  method->tune({.heads = config.heads,
-                .kv_heads = config.kv_heads,
-                .head_dim = config.head_dim,
-                .kv_dtype = options.kv_dtype,
-                .context = context});
+  cache->tune({.heads = config.heads,
+               .kv_heads = config.kv_heads,
+               .head_dim = config.head_dim,
+               .kv_dtype = options.kv_dtype,
+               .context = context});
   EngineOptions resolved = options;
   if (!resolved.scheduler) resolved.scheduler = std::make_shared<FirstComeScheduler>();
-  state_ = std::make_unique<State>(context, std::move(executor), std::move(method), resolved);
+  state_ = std::make_unique<State>(context, std::move(executor), std::move(cache), resolved);
 }
 
 Engine::~Engine() {
   for (const Sequence* sequence : state_->sequences.running())
-    state_->method->retire(sequence->request.id, state_->pool);
+    state_->cache->retire(sequence->request.id, state_->pool);
 }
 
 void Engine::submit(Request request) {
@@ -99,7 +99,7 @@ void Engine::declare_prefix(const std::string& name, std::vector<int32_t> tokens
       refusal_of(request, s.executor->config(), s.options.limits.max_sequence_tokens);
   if (!refusal.empty()) raise("prefix \"{}\": {}", name, refusal);
   const RequestId id = request.id;
-  const bool is_kept = s.method->declare_prefix(id, tokens);
+  const bool is_kept = s.cache->declare_prefix(id, tokens);
   s.prefixes.add(id, {.tokens = std::move(tokens), .is_kept = is_kept, .is_ready = !is_kept});
   s.prefixes.name(name, id);
   if (is_kept) s.sequences.add(std::move(request), s.now());
@@ -111,7 +111,7 @@ void Engine::drop_prefix(const std::string& name) {
   const RequestId id = s.prefixes.unname(name);
   if (s.prefixes.at(id).names > 0) return;
   if (s.sequences.contains(id)) s.end(s.sequences.at(id), FinishReason::kCancelled, "", s.now());
-  if (s.prefixes.at(id).is_kept) s.method->drop_prefix(id, s.pool);
+  if (s.prefixes.at(id).is_kept) s.cache->drop_prefix(id, s.pool);
   s.prefixes.erase(id);
 }
 
@@ -120,7 +120,7 @@ std::vector<PrefixInfo> Engine::prefixes() const {
   for (const auto& [name, id] : state_->prefixes.names()) {
     const NamedPrefixes::Prefix& prefix = state_->prefixes.at(id);
     const reuse::PrefixUse use =
-        prefix.is_kept ? state_->method->prefix_use(id) : reuse::PrefixUse{};
+        prefix.is_kept ? state_->cache->prefix_use(id) : reuse::PrefixUse{};
     infos.push_back({.name = name,
                      .tokens = static_cast<int64_t>(prefix.tokens.size()),
                      .bytes = use.blocks * state_->pool.block_bytes(),
@@ -178,7 +178,7 @@ std::vector<TokenEvent> Engine::run() {
 
 const kv::BlockPool& Engine::pool() const { return state_->pool; }
 const SwapStats& Engine::swap_stats() const { return state_->swap.stats(); }
-reuse::ReuseMethod& Engine::method() { return *state_->method; }
+reuse::SequenceCache& Engine::cache() { return *state_->cache; }
 const EngineOptions& Engine::options() const { return state_->options; }
 int64_t Engine::now_ns() const { return state_->now(); }
 

@@ -17,7 +17,7 @@
 #include "core/engine/step_executor.h"
 #include "core/model/network/decoder.h"
 #include "core/model/network/layer_policy.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 
 namespace reprise::engine {
 
@@ -79,10 +79,10 @@ class Engine {
   // `decoder` must outlive the engine. Throws Error, with the bytes needed, if the cache does not
   // fit into memory or one sequence of the limits does not fit into the budget.
   Engine(const Context& context, model::Decoder& decoder,
-         std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options);
+         std::unique_ptr<reuse::SequenceCache> cache, const EngineOptions& options);
   // As above, with any executor in place of the network. EngineOptions::policy has no effect here.
   Engine(const Context& context, std::unique_ptr<StepExecutor> executor,
-         std::unique_ptr<reuse::ReuseMethod> method, const EngineOptions& options);
+         std::unique_ptr<reuse::SequenceCache> cache, const EngineOptions& options);
   ~Engine();
 
   // Queues a request. A request that can never run (empty or too long prompt, an id outside the
@@ -119,7 +119,7 @@ class Engine {
 
   [[nodiscard]] const kv::BlockPool& pool() const;
   [[nodiscard]] const SwapStats& swap_stats() const;
-  [[nodiscard]] reuse::ReuseMethod& method();
+  [[nodiscard]] reuse::SequenceCache& cache();
   [[nodiscard]] const EngineOptions& options() const;
   // Time of the engine's clock, with which arrivals and deadlines are compared.
   [[nodiscard]] int64_t now_ns() const;

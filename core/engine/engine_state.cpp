@@ -24,16 +24,16 @@ std::string cache_left(const kv::BlockPool& pool) {
 }  // namespace
 
 Engine::State::State(const Context& c, std::unique_ptr<StepExecutor> e,
-                     std::unique_ptr<reuse::ReuseMethod> m, const EngineOptions& o)
+                     std::unique_ptr<reuse::SequenceCache> m, const EngineOptions& o)
     : context(c),
       executor(std::move(e)),
-      method(std::move(m)),
+      cache(std::move(m)),
       options(o),
-      need(method->pool_need(o.limits)),
-      pool(pool_options(*method, need, *executor, o)),
+      need(cache->pool_need(o.limits)),
+      pool(pool_options(*cache, need, *executor, o)),
       sequences(*options.scheduler,
                 [this](const Sequence& sequence) { return expected_tokens(sequence); }),
-      step(*method, pool),
+      step(*cache, pool),
       swap(o.swap) {
   if (pool.options().num_blocks < need.num_blocks)
     spare_blocks =
@@ -86,13 +86,13 @@ void Engine::State::admit(StepReport& report) {
 
 reuse::Admission Engine::State::ask_for_cache(const Sequence& head, std::string& refusal) {
   try {
-    return method->admit({.id = head.request.id,
-                          .tokens = head.compared_tokens(),
-                          .positions = head.positions,
-                          .max_new_tokens = head.request.max_new_tokens - head.generated(),
-                          .spare_blocks = views.empty() ? 0 : spare_blocks,
-                          .most_reused_tokens = most_reused(head)},
-                         pool);
+    return cache->admit({.id = head.request.id,
+                         .tokens = head.compared_tokens(),
+                         .positions = head.positions,
+                         .max_new_tokens = head.request.max_new_tokens - head.generated(),
+                         .spare_blocks = views.empty() ? 0 : spare_blocks,
+                         .most_reused_tokens = most_reused(head)},
+                        pool);
   } catch (const Error& error) {
     refusal = error.what();
     return {};
@@ -116,7 +116,7 @@ void Engine::State::join(Sequence& sequence, const reuse::Admission& admission,
 void Engine::State::end(Sequence& sequence, FinishReason finish, std::string reason,
                         int64_t now_ns) {
   const RequestId id = sequence.request.id;
-  if (sequence.is_running) method->retire(id, pool);
+  if (sequence.is_running) cache->retire(id, pool);
   swap.drop(id);
   sequence.times.done = now_ns;
   if (!sequence.is_prefix() || finish == FinishReason::kRefused) {
@@ -126,7 +126,7 @@ void Engine::State::end(Sequence& sequence, FinishReason finish, std::string rea
   const bool is_refused_prefix = sequence.is_prefix() && finish == FinishReason::kRefused;
   sequences.remove(id);
   if (!is_refused_prefix) return;
-  method->drop_prefix(id, pool);
+  cache->drop_prefix(id, pool);
   prefixes.erase(id);
 }
 
@@ -189,11 +189,11 @@ void Engine::State::make_room(StepReport& report) {
         "{} stopped after {} of {} new tokens: the next step does not fit into the KV cache with "
         "nothing else running: it holds {} blocks, and {}",
         described(last, prefixes), last.generated(), last.request.max_new_tokens,
-        method->held_blocks(last.request.id), cache_left(pool));
+        cache->held_blocks(last.request.id), cache_left(pool));
     end(last, FinishReason::kRefused, std::move(reason), report.start_ns);
     return;
   }
-  for (RunningSequence& running : views) running.blocks = method->held_blocks(running.id);
+  for (RunningSequence& running : views) running.blocks = cache->held_blocks(running.id);
   const size_t victim = options.scheduler->victim(view());
   REPRISE_CHECK(victim < views.size(), "victim {} of {}", victim, views.size());
   preempt(*sequences.running()[victim]);
@@ -308,16 +308,16 @@ void Engine::State::advance(Sequence& sequence, int32_t rows, int32_t token, Ste
       {.request = request.id, .token = token, .index = index, .time_ns = report.end_ns});
   sequence.append(token);
   sequence.is_decoding = true;
-  sequence.computed = method->cached_tokens(request.id, sequence.computed);
+  sequence.computed = cache->cached_tokens(request.id, sequence.computed);
 }
 
 void Engine::State::forget_finished() {
   for (RequestId id : finished) {
     if (id < 0) {
-      method->keep_prefix(id, pool);
+      cache->keep_prefix(id, pool);
       prefixes.at(id).is_ready = true;
     } else {
-      method->retire(id, pool);
+      cache->retire(id, pool);
     }
   }
   sequences.remove_running(finished);

@@ -16,7 +16,7 @@ namespace reprise::engine {
 struct Engine::State {
   Context context;
   std::unique_ptr<StepExecutor> executor;
-  std::unique_ptr<reuse::ReuseMethod> method;
+  std::unique_ptr<reuse::SequenceCache> cache;
   EngineOptions options;
   reuse::PoolNeed need;
   int32_t spare_blocks = 0;  // left free by an admission while others run
@@ -42,7 +42,7 @@ struct Engine::State {
   std::vector<RequestId> finished;
   std::vector<kv::TokenRun> runs;
 
-  State(const Context& c, std::unique_ptr<StepExecutor> e, std::unique_ptr<reuse::ReuseMethod> m,
+  State(const Context& c, std::unique_ptr<StepExecutor> e, std::unique_ptr<reuse::SequenceCache> m,
         const EngineOptions& o);
 
   [[nodiscard]] int64_t now() const;

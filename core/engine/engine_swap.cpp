@@ -25,7 +25,7 @@ class Timed {
 
 void Engine::State::preempt(Sequence& sequence) {
   swap_out(sequence);
-  method->retire(sequence.request.id, pool);
+  cache->retire(sequence.request.id, pool);
   sequences.preempt(sequence);
 }
 
@@ -34,9 +34,9 @@ void Engine::State::swap_out(const Sequence& sequence) {
   const RequestId id = sequence.request.id;
   if (!swap.keeps_any()) return;
   const Timed timed(swapping_ns);
-  const int32_t first = method->lasting_tokens(id);
+  const int32_t first = cache->lasting_tokens(id);
   runs.clear();
-  if (first < sequence.computed && method->locate(id, first, sequence.computed, pool, runs))
+  if (first < sequence.computed && cache->locate(id, first, sequence.computed, pool, runs))
     swap.keep(id, pool.view(), pool.options().layers, runs,
               on_device(context, pool.options().runtime));
 }
@@ -51,10 +51,10 @@ void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
   const int32_t end = std::min(
       {kept.end_token, most_reused(sequence), static_cast<int32_t>(sequence.tokens.size()) - 1});
   runs.clear();
-  if (first < end && method->locate(id, first, end, pool, runs)) {
+  if (first < end && cache->locate(id, first, end, pool, runs)) {
     std::erase_if(runs, [](const kv::TokenRun& run) { return run.is_computed; });
     if (swap.restore(id, pool.view(), runs, on_device(context, pool.options().runtime))) {
-      method->restored(id, first, end);
+      cache->restored(id, first, end);
       sequence.computed = end;
       report.restored_tokens += end - first;
     }
@@ -63,10 +63,10 @@ void Engine::State::swap_in(Sequence& sequence, StepReport& report) {
 }
 
 int32_t Engine::State::expected_tokens(const Sequence& sequence) const {
-  const int32_t in_cache = method->tokens_in_cache({.id = sequence.request.id,
-                                                    .tokens = sequence.compared_tokens(),
-                                                    .positions = sequence.positions,
-                                                    .most_reused_tokens = most_reused(sequence)});
+  const int32_t in_cache = cache->tokens_in_cache({.id = sequence.request.id,
+                                                   .tokens = sequence.compared_tokens(),
+                                                   .positions = sequence.positions,
+                                                   .most_reused_tokens = most_reused(sequence)});
   const SwapSpace::Range kept = swap.kept(sequence.request.id);
   return in_cache < kept.first_token ? in_cache : std::max(in_cache, kept.end_token);
 }

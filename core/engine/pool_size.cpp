@@ -9,13 +9,13 @@ namespace reprise::engine {
 namespace {
 
 // Returns how many blocks the budget holds. Throws Error if one sequence does not fit.
-int32_t blocks_in_budget(const reuse::ReuseMethod& method, const kv::BlockPoolOptions& pool,
+int32_t blocks_in_budget(const reuse::SequenceCache& cache, const kv::BlockPoolOptions& pool,
                          const EngineOptions& options) {
   const int64_t block_bytes = kv::block_bytes(pool);
   const int64_t blocks = options.kv_budget_bytes / block_bytes;
   reuse::EngineLimits one = options.limits;
   one.max_batch = 1;
-  const int64_t needed = method.pool_need(one).num_blocks;
+  const int64_t needed = cache.pool_need(one).num_blocks;
   if (blocks < needed)
     raise(
         "kv_budget_bytes is {}, which holds {} blocks of {} tokens: one sequence of "
@@ -32,7 +32,7 @@ int32_t blocks_in_budget(const reuse::ReuseMethod& method, const kv::BlockPoolOp
 
 }  // namespace
 
-kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method, const reuse::PoolNeed& need,
+kv::BlockPoolOptions pool_options(const reuse::SequenceCache& cache, const reuse::PoolNeed& need,
                                   const StepExecutor& executor, const EngineOptions& options) {
   const model::ModelConfig& config = executor.config();
   kv::BlockPoolOptions pool{
@@ -45,7 +45,7 @@ kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method, const reuse:
       .has_memory = executor.uses_cache(),
       .runtime = executor.runtime()};
   if (options.kv_budget_bytes == 0) return pool;
-  const int32_t most = blocks_in_budget(method, pool, options);
+  const int32_t most = blocks_in_budget(cache, pool, options);
   pool.num_blocks = options.num_blocks > 0 ? std::min(options.num_blocks, most) : most;
   return pool;
 }

@@ -4,7 +4,7 @@
 
 #include "core/engine/engine.h"
 #include "core/kv/block_pool.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 
 namespace reprise::engine {
 
@@ -12,7 +12,7 @@ namespace reprise::engine {
 // set, else as many as fit into options.kv_budget_bytes, else need.num_blocks; a budget also limits
 // num_blocks. Throws Error, with the bytes needed, if the longest sequence of the limits does not
 // fit into the budget together with the declared prefixes.
-[[nodiscard]] kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method,
+[[nodiscard]] kv::BlockPoolOptions pool_options(const reuse::SequenceCache& cache,
                                                 const reuse::PoolNeed& need,
                                                 const StepExecutor& executor,
                                                 const EngineOptions& options);

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 
 namespace reprise::engine {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 
 namespace reprise::engine {
 

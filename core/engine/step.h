@@ -8,7 +8,7 @@
 
 #include "core/kv/block_pool.h"
 #include "core/kv/plan.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 
 namespace reprise::engine {
 
@@ -27,7 +27,7 @@ struct SharedReads {
 // step to step.
 class Step {
  public:
-  Step(reuse::ReuseMethod& method, kv::BlockPool& pool) : method_(method), pool_(pool) {}
+  Step(reuse::SequenceCache& method, kv::BlockPool& pool) : method_(method), pool_(pool) {}
 
   // Appends to every later plan, after the method.
   void add_contributor(reuse::PlanContributor& contributor) {
@@ -61,7 +61,7 @@ class Step {
   // its blocks as read. Blocks outside the pool are not counted.
   [[nodiscard]] int64_t read_before(const kv::WorkItem& item);
 
-  reuse::ReuseMethod& method_;
+  reuse::SequenceCache& method_;
   kv::BlockPool& pool_;
   std::vector<reuse::PlanContributor*> contributors_;
   std::vector<reuse::StepSequence> parts_, batch_;

@@ -1,16 +1,15 @@
-// Base of methods that keep each sequence in one private block, large enough for the whole
-// sequence.
+// Caches that keep each sequence in one private block, large enough for the whole sequence.
 #pragma once
 
 #include <unordered_map>
 
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 
 namespace reprise::reuse {
 
-// The plan of a contiguous KV cache. Derived classes say their name and how many tokens the cache
-// keeps between steps.
-class BlockPerSequence : public ReuseMethod {
+// The plan of a contiguous KV cache. Derived classes say how many tokens the cache keeps between
+// steps.
+class BlockPerSequence : public SequenceCache {
  public:
   [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;
   Admission admit(const NewSequence& sequence, kv::BlockPool& pool) override;
@@ -24,6 +23,12 @@ class BlockPerSequence : public ReuseMethod {
 
  private:
   std::unordered_map<RequestId, int32_t> block_of_;
+};
+
+// The plain KV cache, which keeps every token.
+class ContiguousCache final : public BlockPerSequence {
+ public:
+  [[nodiscard]] int32_t cached_tokens(RequestId, int32_t tokens) const override { return tokens; }
 };
 
 }  // namespace reprise::reuse

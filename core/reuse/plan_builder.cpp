@@ -4,7 +4,7 @@
 
 namespace reprise::reuse {
 
-void write_plan(ReuseMethod& method, std::span<PlanContributor* const> contributors,
+void write_plan(SequenceCache& method, std::span<PlanContributor* const> contributors,
                 StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) {
   const bool goes_on = std::all_of(contributors.begin(), contributors.end(),
                                    [&](const PlanContributor* c) { return c->goes_on(batch); });

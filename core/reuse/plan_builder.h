@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/kv/plan.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 
 namespace reprise::reuse {
 
@@ -13,7 +13,7 @@ namespace reprise::reuse {
 // the method agree that the last plan goes on, it is advanced in place. Otherwise it is built anew:
 // rows with positions and lengths, then the method's row slots, segments and items, then the
 // contributors' in their order.
-void write_plan(ReuseMethod& method, std::span<PlanContributor* const> contributors,
+void write_plan(SequenceCache& method, std::span<PlanContributor* const> contributors,
                 StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan);
 
 // Appends the sequence's query rows with positions and lengths; their row slots are kNoSlot.

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "core/device/machine_probe.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 
 namespace reprise::reuse {
 

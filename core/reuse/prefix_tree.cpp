@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 
 namespace reprise::reuse {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "core/kv/plan.h"
 #include "core/reuse/prefix_tree.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 
 namespace reprise::reuse {
 

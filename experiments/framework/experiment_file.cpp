@@ -210,9 +210,20 @@ class Parser {
   }
 
   void require_method(const std::string& name, const std::string& where) const {
-    std::vector<std::string> known = names_of(vocabulary_.methods);
-    for (const std::string& own : experiment_.kind.own_method_names()) known.push_back(own);
-    if (!experiment_.kind.has_own_method(name)) refuse_others_method(name, where);
+    const KindInfo& kind = experiment_.kind;
+    std::vector<std::string> known = kind.own_method_names();
+    if (kind.has_own_method(name)) return;
+    std::string refusal;
+    for (const KnownMethod& method : vocabulary_.methods) {
+      const std::string reason = kind.method_use ? method.refusal(*kind.method_use)
+                                                 : "the kind compares series of its own alone";
+      if (reason.empty()) known.push_back(method.name);
+      if (method.name == name) refusal = reason;
+    }
+    if (!refusal.empty())
+      raise("{}: method \"{}\" does not run in kind \"{}\": {}. Choose from: {}", where, name,
+            kind.name, refusal, fmt::join(known, ", "));
+    refuse_others_method(name, where);
     require_name(known, "method", name, where);
   }
 

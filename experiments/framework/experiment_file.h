@@ -17,9 +17,11 @@
 
 namespace reprise::experiments {
 
-// A method that every kind can run.
+// A method of the registry.
 struct KnownMethod {
   std::string name;
+  // Says why it does not run where methods are used so; "" if it does.
+  std::function<std::string(MethodUse)> refusal;
   // Returns all options with those of `given` set. Throws Error naming the option.
   std::function<Json(const JsonObject& given)> resolve_options;
 };

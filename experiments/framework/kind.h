@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/base/look.h"
+#include "core/base/metric_info.h"
 #include "core/base/weight_format.h"
 #include "core/reuse/options.h"
 #include "experiments/framework/axis.h"
@@ -27,19 +29,11 @@ std::vector<std::string> names_of(const std::vector<T>& things) {
   return names;
 }
 
-// The only place for a metric's name, unit and help; the code that measures it refers to this.
-struct MetricInfo {
-  std::string name;
-  std::string unit;
-  std::string help;
-  // Its samples have tails that matter, so the results::kPercentiles that have enough samples are
-  // stored beside the median.
-  bool has_percentiles = false;
-  // It takes extra time, so it is measured only if an experiment names it in "metrics" or in a
-  // figure.
-  bool is_on_request = false;
-  // It may be negative (a correlation, a loss). For other metrics a negative value is an error.
-  bool is_signed = false;
+// What a kind does with methods, and so which of them run in it.
+enum class MethodUse : uint8_t {
+  kPlans,       // compares how their caches' plans read: methods that are a cache alone
+  kGeneration,  // generates
+  kPrefill      // computes prompts layer by layer; nothing is generated
 };
 
 // A method outside the registry, which the kind runs by itself.
@@ -50,6 +44,7 @@ struct OwnMethod {
   // Empty: none.
   std::function<Json(const JsonObject& given)> resolve_options = {};
   std::function<reuse::OptionList()> list_options = {};
+  Look look = {};  // in figures
 };
 
 struct KindInfo {
@@ -58,6 +53,8 @@ struct KindInfo {
   std::vector<Axis> axes;  // in the order in which a sweep nests them, outermost first
   std::vector<MetricInfo> metrics;
   std::vector<OwnMethod> own_methods = {};
+  // Empty: only its own methods run in it.
+  std::optional<MethodUse> method_use = MethodUse::kGeneration;
   // Workloads outside the registry that the kind reads itself. A kind with such workloads takes no
   // others.
   std::vector<workloads::WorkloadInfo> own_workloads = {};

@@ -1,5 +1,7 @@
 #include "experiments/kinds/registry.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/error.h"
 #include "experiments/kinds/accuracy/accuracy.h"
 #include "experiments/kinds/accuracy/exactness.h"
@@ -31,6 +33,19 @@ constexpr Entry kind() {
           }};
 }
 
+// Why a method does not run where methods are used so; "" where it does.
+std::string refusal(const methods::MethodInfo& info, MethodUse use) {
+  switch (use) {
+    case MethodUse::kPlans:
+      return info.is_cache ? "" : "it decides what layers compute, and has no plan to compare";
+    case MethodUse::kGeneration:
+      return info.cannot_generate;
+    case MethodUse::kPrefill:
+      return info.cannot_prefill;
+  }
+  return "";
+}
+
 // The single list of kinds.
 constexpr Entry kKinds[] = {
     kind<TtftKind>(),          kind<DecodeKind>(),
@@ -56,11 +71,36 @@ const std::vector<KindInfo>& known_kinds() {
 Vocabulary known_vocabulary() {
   Vocabulary vocabulary{
       .kinds = known_kinds(), .methods = {}, .workloads = workloads::known_workloads()};
-  for (const reuse::MethodInfo& info : methods::known_methods())
-    vocabulary.methods.push_back({info.name, [name = info.name](const JsonObject& given) {
-                                    return methods::resolve_options(name, given);
-                                  }});
+  for (const methods::MethodEntry& entry : methods::known_methods())
+    vocabulary.methods.push_back(
+        {.name = entry.info.name,
+         .refusal = [&info = entry.info](MethodUse use) { return refusal(info, use); },
+         .resolve_options = entry.resolve_options});
   return vocabulary;
+}
+
+std::vector<MethodCell> method_matrix() {
+  std::vector<MethodCell> cells;
+  for (const methods::MethodEntry& entry : methods::known_methods()) {
+    for (const KindInfo& kind : known_kinds())
+      if (kind.method_use)
+        cells.push_back({entry.info.name, kind.name, refusal(entry.info, *kind.method_use)});
+    for (const char* command : {"generate", "serve", "logits"})
+      cells.push_back({entry.info.name, command, refusal(entry.info, MethodUse::kGeneration)});
+  }
+  return cells;
+}
+
+Json method_looks() {
+  Json looks = Json::object();
+  const auto add = [&](const std::string& name, const Look& look) {
+    if (!look.color.empty()) looks[name] = {look.color, look.marker};
+  };
+  for (const methods::MethodEntry& entry : methods::known_methods())
+    add(entry.info.name, entry.info.look);
+  for (const KindInfo& kind : known_kinds())
+    for (const OwnMethod& own : kind.own_methods) add(own.name, own.look);
+  return looks;
 }
 
 std::unique_ptr<Kind> make_kind(const std::string& name, const Context& context) {

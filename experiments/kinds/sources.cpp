@@ -36,8 +36,8 @@ Json weights_of(const fs::path& dir) {
   for (const auto& entry : fs::directory_iterator(dir, error)) {
     std::error_code unknown;
     const auto bytes = entry.file_size(unknown);
-    if (entry.path().extension() != ".safetensors" || unknown) continue;
-    weights[entry.path().filename().string()] = {{"bytes", bytes},
+    if (entry.path().extension() != ".safetensors") continue;
+    weights[entry.path().filename().string()] = {{"bytes", unknown ? 0 : bytes},
                                                  {"content", hash_of_content(entry.path())}};
   }
   return weights;

@@ -6,14 +6,14 @@ Auto::Auto(const reuse::TreeOptions& options)
     : Auto(options, std::make_shared<reuse::PlanCosts>()) {}
 
 Auto::Auto(const reuse::TreeOptions& options, std::shared_ptr<reuse::PlanCosts> costs)
-    : PrefixTreeMethod({.tree = {.chunk_tokens = options.chunk_tokens,
-                                 .matching = reuse::Matching::kPinnedAndChunks,
-                                 .retain = options.retain},
-                        .reuse_prefill = options.reuse_prefill},
-                       [costs](const reuse::TreeNode& node) {
-                         return costs->sharing_pays(node.tokens, node.sequences, node.rows,
-                                                    node.cuts_reading);
-                       }),
+    : PrefixTreeCache({.tree = {.chunk_tokens = options.chunk_tokens,
+                                .matching = reuse::Matching::kPinnedAndChunks,
+                                .retain = options.retain},
+                       .reuse_prefill = options.reuse_prefill},
+                      [costs](const reuse::TreeNode& node) {
+                        return costs->sharing_pays(node.tokens, node.sequences, node.rows,
+                                                   node.cuts_reading);
+                      }),
       costs_(std::move(costs)) {}
 
 void Auto::tune(const reuse::PlanSetting& setting) { *costs_ = reuse::plan_costs(setting); }

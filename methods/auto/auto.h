@@ -5,23 +5,16 @@
 #include <memory>
 
 #include "core/reuse/plan_cost.h"
-#include "core/reuse/prefix_tree_method.h"
+#include "core/reuse/prefix_tree_cache.h"
 #include "core/reuse/tree_options.h"
 
 namespace reprise::methods {
 
 // ChunkAttention's tree [§3.1] with the decision of each node left to reuse::PlanCosts, which
 // tune() provides with the model's heads and the machine's limits.
-class Auto final : public reuse::PrefixTreeMethod {
+class Auto final : public reuse::PrefixTreeCache {
  public:
   explicit Auto(const reuse::TreeOptions& options);
-
-  [[nodiscard]] reuse::MethodInfo info() const override {
-    return {.name = "auto",
-            .summary = "prefix tree; each node is shared where the machine's limits say it pays",
-            .paper = "",
-            .exactness = reuse::Exactness::kExact};
-  }
   void tune(const reuse::PlanSetting& setting) override;
 
  private:

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/model/network/layer_rules.h"
+#include "methods/layer_policies/layer_rules.h"
 
 namespace reprise::block_drop {
 

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "core/model/network/layer_policy.h"
-#include "core/model/network/layer_similarity.h"
 #include "core/reuse/options.h"
+#include "methods/layer_policies/layer_similarity.h"
 
 namespace reprise::block_drop {
 

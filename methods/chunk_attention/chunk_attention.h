@@ -1,17 +1,17 @@
 // ChunkAttention: the prefix-aware KV cache read in two phases, shared chunks first.
 #pragma once
 
-#include "core/reuse/prefix_tree_method.h"
+#include "core/reuse/prefix_tree_cache.h"
 #include "methods/chunk_attention/options.h"
 
 namespace reprise::methods {
 
 // [ChunkAttention §3.1] is the tree, [§3.2] the plan: items over shared chunks and the rows of all
 // sequences they cover, then an item for what each sequence reads alone.
-class ChunkAttention final : public reuse::PrefixTreeMethod {
+class ChunkAttention final : public reuse::PrefixTreeCache {
  public:
   explicit ChunkAttention(const ChunkAttentionOptions& options)
-      : PrefixTreeMethod(
+      : PrefixTreeCache(
             {.tree = {.chunk_tokens = options.tree.chunk_tokens,
                       .matching = reuse::Matching::kChunks,
                       .retain = options.tree.retain},
@@ -23,13 +23,6 @@ class ChunkAttention final : public reuse::PrefixTreeMethod {
             [threshold = options.share_threshold](const reuse::TreeNode& node) {
               return node.sequences > threshold;
             }) {}
-
-  [[nodiscard]] reuse::MethodInfo info() const override {
-    return {.name = "chunk_attention",
-            .summary = "prefix tree of chunks; shared ones are read once for all their sequences",
-            .paper = "ChunkAttention",
-            .exactness = reuse::Exactness::kExact};
-  }
 };
 
 }  // namespace reprise::methods

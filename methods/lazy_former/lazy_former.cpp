@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/model/network/layer_rules.h"
+#include "methods/layer_policies/layer_rules.h"
 
 namespace reprise::lazy_former {
 

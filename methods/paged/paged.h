@@ -2,24 +2,17 @@
 #pragma once
 
 #include "core/reuse/paged_options.h"
-#include "core/reuse/prefix_tree_method.h"
+#include "core/reuse/prefix_tree_cache.h"
 
 namespace reprise::methods {
 
-class Paged final : public reuse::PrefixTreeMethod {
+class Paged final : public reuse::PrefixTreeCache {
  public:
   explicit Paged(const reuse::PagedOptions& options)
-      : PrefixTreeMethod(
+      : PrefixTreeCache(
             {.tree = {.chunk_tokens = options.block_tokens, .matching = reuse::Matching::kNone},
              .plan = options.plan()},
             [](const reuse::TreeNode&) { return false; }) {}
-
-  [[nodiscard]] reuse::MethodInfo info() const override {
-    return {.name = "paged",
-            .summary = "fixed-size blocks for each sequence, taken as it grows; nothing is shared",
-            .paper = "PagedAttention",
-            .exactness = reuse::Exactness::kExact};
-  }
 };
 
 }  // namespace reprise::methods

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/reuse/paged_options.h"
-#include "core/reuse/prefix_tree_method.h"
+#include "core/reuse/prefix_tree_cache.h"
 
 namespace reprise::methods {
 
@@ -26,22 +26,15 @@ struct PagedSharedOptions {
   void check(const JsonObject& given) const { paged.check(given); }
 };
 
-class PagedShared final : public reuse::PrefixTreeMethod {
+class PagedShared final : public reuse::PrefixTreeCache {
  public:
   explicit PagedShared(const PagedSharedOptions& options)
-      : PrefixTreeMethod({.tree = {.chunk_tokens = options.paged.block_tokens,
-                                   .matching = options.declared ? reuse::Matching::kPinned
-                                                                : reuse::Matching::kChunks},
-                          .reuse_prefill = options.reuse_prefill || options.declared,
-                          .plan = options.paged.plan()},
-                         [](const reuse::TreeNode&) { return false; }) {}
-
-  [[nodiscard]] reuse::MethodInfo info() const override {
-    return {.name = "paged_shared",
-            .summary = "paged, but full blocks of an equal prefix are the same memory",
-            .paper = "ChunkAttention (PagedAttn*)",
-            .exactness = reuse::Exactness::kExact};
-  }
+      : PrefixTreeCache({.tree = {.chunk_tokens = options.paged.block_tokens,
+                                  .matching = options.declared ? reuse::Matching::kPinned
+                                                               : reuse::Matching::kChunks},
+                         .reuse_prefill = options.reuse_prefill || options.declared,
+                         .plan = options.paged.plan()},
+                        [](const reuse::TreeNode&) { return false; }) {}
 };
 
 }  // namespace reprise::methods

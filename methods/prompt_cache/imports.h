@@ -10,7 +10,7 @@
 
 #include "core/kv/plan.h"
 #include "core/model/network/layer_policy.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 #include "core/store/device_segment.h"
 #include "core/store/segment_store.h"
 

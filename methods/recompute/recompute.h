@@ -9,12 +9,6 @@ namespace reprise::methods {
 // pass makes.
 class Recompute final : public reuse::BlockPerSequence {
  public:
-  [[nodiscard]] reuse::MethodInfo info() const override {
-    return {.name = "recompute",
-            .summary = "no cache: each new token computes all tokens before it again",
-            .paper = "",
-            .exactness = reuse::Exactness::kExact};
-  }
   [[nodiscard]] int32_t cached_tokens(reuse::RequestId, int32_t) const override { return 0; }
 };
 

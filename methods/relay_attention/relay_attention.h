@@ -1,7 +1,7 @@
 // RelayAttention: declared system prompts computed once and read once for all requests.
 #pragma once
 
-#include "core/reuse/prefix_tree_method.h"
+#include "core/reuse/prefix_tree_cache.h"
 #include "methods/relay_attention/options.h"
 
 namespace reprise::methods {
@@ -9,22 +9,16 @@ namespace reprise::methods {
 // A request belongs to the longest declared prefix of its tokens. System attention is one item of
 // all rows of a prefix's requests, context attention one item for each request, and the merge of
 // partials is the relay fusion.   [RelayAttention §3.3, eq. 7]
-class RelayAttention final : public reuse::PrefixTreeMethod {
+class RelayAttention final : public reuse::PrefixTreeCache {
  public:
   explicit RelayAttention(const RelayAttentionOptions& options)
-      : PrefixTreeMethod(
+      : PrefixTreeCache(
             {.tree = {.chunk_tokens = options.block_tokens, .matching = reuse::Matching::kPinned},
              .reuse_prefill = true,
              .most_prefixes = options.most_prefixes,
+             .method = "relay_attention",
              .prefix_buffer_tokens = options.prefix_buffer_tokens},
             [](const reuse::TreeNode& node) { return node.is_pinned; }) {}
-
-  [[nodiscard]] reuse::MethodInfo info() const override {
-    return {.name = "relay_attention",
-            .summary = "declared system prompts kept apart, computed once, read once for all",
-            .paper = "RelayAttention",
-            .exactness = reuse::Exactness::kExact};
-  }
 };
 
 }  // namespace reprise::methods

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/model/network/layer_rules.h"
+#include "methods/layer_policies/layer_rules.h"
 
 namespace reprise::san {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/model/network/layer_rules.h"
 #include "methods/attn_drop/attn_drop.h"
 #include "methods/block_drop/block_drop.h"
+#include "methods/layer_policies/layer_rules.h"
 #include "methods/lazy_former/lazy_former.h"
 #include "methods/san/san.h"
 #include "tests/core/model/checkpoint/model_files.h"

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/run_model.h"
 #include "tests/support/run_requests.h"
 
 namespace reprise::testing {
@@ -12,8 +13,7 @@ namespace reprise::testing {
 // Every exact method with its defaults, and options that change its plans.
 inline std::vector<MethodUnderTest> exact_method_cases() {
   std::vector<MethodUnderTest> all;
-  for (const reuse::MethodInfo& info : methods::known_methods())
-    if (info.exactness == reuse::Exactness::kExact) all.push_back({info.name});
+  for (const std::string& name : exact_methods()) all.push_back({name});
   const std::vector<std::pair<const char*, const char*>> variants = {
       {"paged", R"({"block_tokens": 8})"},
       {"paged", R"({"version": 2, "block_tokens": 8, "partition_tokens": 16})"},

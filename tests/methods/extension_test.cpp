@@ -105,7 +105,7 @@ kv::SegmentBuffer states_of(model::Decoder& decoder, const std::vector<int32_t>&
 std::map<engine::RequestId, std::vector<int32_t>> generate(
     model::Decoder& decoder, const std::string& method, const engine::EngineOptions& options,
     const std::vector<engine::Request>& requests) {
-  engine::Engine engine(Context::machine(), decoder, methods::make_method(method, {}), options);
+  engine::Engine engine(Context::machine(), decoder, methods::make_cache(method, {}), options);
   for (const engine::Request& request : requests) engine.submit(request);
   std::map<engine::RequestId, std::vector<int32_t>> tokens;
   const auto events = engine.run();

@@ -251,10 +251,15 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(heat_map.fastest_of(grids, list(grids), (0, 0)), ["a"])
 
     def test_a_method_looks_the_same_in_every_figure(self):
-        from common import METHODS, styles_of
-        alone = {name: styles_of([name])[name] for name in METHODS}
-        self.assertEqual(len(set(alone.values())), len(METHODS))
-        self.assertEqual(styles_of(list(reversed(METHODS))), alone)
+        import common
+        from common import styles_of
+        names = ["paged", "auto", "torch_sdpa"]
+        common.take_looks({"looks": {"paged": ["#0072B2", "o"], "auto": ["#E69F00", "v"], "torch_sdpa": ["#7B5CB8", "h"]}})
+        self.addCleanup(common.LOOKS.clear)
+        alone = {name: styles_of([name])[name] for name in names}
+        self.assertEqual(alone["paged"], ("#0072B2", "o", "-"))
+        self.assertEqual(len(set(alone.values())), len(names))
+        self.assertEqual(styles_of(list(reversed(names))), alone)
         with_options = "paged (partition_tokens 64)"
         styles = styles_of([with_options, "paged", "models/a", "torch_sdpa"])
         self.assertEqual(styles["paged"], alone["paged"])

@@ -32,7 +32,7 @@ class QuickstartServer {
         model_(served_model(decoder_->config(), *tokenizer_, quickstart_folder(),
                             options.chat_template)),
         engine_(context_, *decoder_,
-                methods::make_method(options.method, Json::parse(options.method_options)),
+                methods::make_cache(options.method, Json::parse(options.method_options)),
                 {.limits = {.max_batch = options.max_batch,
                             .max_sequence_tokens = options.max_sequence_tokens}}) {
     model_.max_sequence_tokens = options.max_sequence_tokens;

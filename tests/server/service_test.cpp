@@ -51,7 +51,7 @@ class ServiceTest : public ::testing::Test {
   void make(const ServiceOptions& options, const std::string& method = "chunk_attention",
             int32_t max_batch = 4) {
     engine_ = std::make_unique<engine::Engine>(
-        kContext, *decoder_, methods::make_method(method, {}),
+        kContext, *decoder_, methods::make_cache(method, {}),
         engine::EngineOptions{.limits = {.max_batch = max_batch, .max_sequence_tokens = 4096}});
     service_ = std::make_unique<Service>(*engine_, options, metrics_);
   }

@@ -94,6 +94,9 @@ def folder_of(path):
     return max(found, key=len) if found else None
 
 
+SHARED_ISLAND = "methods/layer_policies"   # no method: rules for layers that methods are made of
+
+
 def island_of(path):
     """methods/<one> and baselines/<one>: their own folder each, but for the registry."""
     parts = path.split("/")
@@ -123,7 +126,8 @@ def allows(folder, target):
 def may_know(path, target_path):
     """Why the file at `path` may not know the one at `target_path`, or None."""
     folder, target = folder_of(path), folder_of(target_path)
-    if island_of(path) and island_of(target_path) and island_of(path) != island_of(target_path):
+    islands = island_of(path), island_of(target_path)
+    if all(islands) and islands[0] != islands[1] and islands[1] != SHARED_ISLAND:
         return "methods compose through plans, not through each other"
     part, target_part = part_of(path), part_of(target_path)
     asks_device = part == "front" and target == "core/kernels/device" and target_part == "promise"

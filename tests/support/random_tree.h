@@ -9,7 +9,7 @@
 
 #include "core/reuse/plan_builder.h"
 #include "core/reuse/prefix_tree.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 #include "core/reuse/tree_plan.h"
 
 namespace reprise::testing {

@@ -113,8 +113,8 @@ inline engine::Engine replay_engine(const ReplayTrace& trace,
           std::make_unique<engine::StepTimeModel>(
               replay_config(),
               engine::StepTimes{.step_s = 2e-3, .row_s = 8e-6, .context_token_s = 1e-7}, clock),
-          methods::make_method("chunk_attention",
-                               Json::parse(R"({"reuse_prefill": true, "retain": true})")),
+          methods::make_cache("chunk_attention",
+                              Json::parse(R"({"reuse_prefill": true, "retain": true})")),
           replay_options(trace, clock, policy)};
 }
 

@@ -74,7 +74,7 @@ inline std::vector<float> all_logits(model::Decoder& decoder, std::span<const in
                                      int32_t chunk, DType kv_dtype = DType::kF32,
                                      std::vector<int32_t> positions = {},
                                      const std::string& method = "contiguous") {
-  engine::Engine engine(Context::machine(), decoder, methods::make_method(method, {}),
+  engine::Engine engine(Context::machine(), decoder, methods::make_cache(method, {}),
                         {.limits = {.max_sequence_tokens = static_cast<int32_t>(ids.size())},
                          .kv_dtype = kv_dtype,
                          .step_tokens = chunk});
@@ -91,11 +91,20 @@ inline std::vector<float> all_logits(model::Decoder& decoder, std::span<const in
   return logits;
 }
 
-// Names of the methods that must all generate the same.
-inline std::vector<std::string> exact_methods() {
+// Names of the methods that are a cache alone.
+inline std::vector<std::string> cache_methods() {
   std::vector<std::string> names;
-  for (const reuse::MethodInfo& info : methods::known_methods())
-    if (info.exactness == reuse::Exactness::kExact) names.push_back(info.name);
+  for (const methods::MethodEntry& entry : methods::known_methods())
+    if (entry.info.is_cache) names.push_back(entry.info.name);
+  return names;
+}
+
+// Names of those that must all generate the same.
+inline std::vector<std::string> exact_methods() {
+  std::vector<std::string> names = cache_methods();
+  std::erase_if(names, [](const std::string& name) {
+    return methods::method_named(name).info.exactness != methods::Exactness::kExact;
+  });
   return names;
 }
 
@@ -105,7 +114,7 @@ inline std::vector<int32_t> generate(model::Decoder& decoder, const std::vector<
                                      int32_t prefill_chunk, const Context& context,
                                      DType kv_dtype = DType::kF32) {
   engine::Engine engine(
-      context, decoder, methods::make_method(method, {}),
+      context, decoder, methods::make_cache(method, {}),
       {.limits = {.max_batch = 1,
                   .max_sequence_tokens = static_cast<int32_t>(prompt.size()) + new_tokens},
        .kv_dtype = kv_dtype,

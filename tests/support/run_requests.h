@@ -43,7 +43,7 @@ inline engine::Engine make_engine(model::Decoder& decoder, const MethodUnderTest
   for (const std::vector<int32_t>& prefix : prefixes)
     options.limits.prefix_tokens += static_cast<int32_t>(prefix.size());
   options.limits.prefixes = std::max(1, static_cast<int32_t>(prefixes.size()));
-  return {context, decoder, methods::make_method(method.name, method.options), options};
+  return {context, decoder, methods::make_cache(method.name, method.options), options};
 }
 
 // Declares the prefixes, then runs until every request is done. `arrivals` in order of their steps.
@@ -63,7 +63,7 @@ inline BatchRun run_requests(engine::Engine& engine, const std::vector<Arrival>&
     for (const engine::TokenEvent& event : report.events)
       run.tokens[event.request].push_back(event.token);
   }
-  engine.method().report([&](std::string_view name, double value, std::string_view) {
+  engine.cache().report([&](std::string_view name, double value, std::string_view) {
     run.metrics[std::string(name)] = value;
   });
   run.used_blocks = engine.pool().used_blocks();

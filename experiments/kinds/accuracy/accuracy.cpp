@@ -180,6 +180,7 @@ KindInfo AccuracyKind::info() {
           .axes = axes(),
           .metrics = outcome_metrics(),
           .own_methods = modes(),
+          .method_use = std::nullopt,
           .own_workloads = question_workloads()};
 }
 

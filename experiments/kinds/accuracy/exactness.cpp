@@ -116,7 +116,8 @@ Outcome run_method(Bench& bench, const Group& group, size_t method, const Reques
   }
   outcome.measured.metrics =
       method_metrics(*engine, group, static_cast<int64_t>(requests.prompts.size()));
-  outcome.measured.resolved = resolved_settings(*engine, bench.decoder(group));
+  outcome.measured.resolved =
+      resolved_settings(*engine, bench.decoder(group), exactness_of(group.methods[method]));
   outcome.measured.resolved["warmup"] = 0;
   outcome.measured.memory = memory_of(*engine);
   return outcome;

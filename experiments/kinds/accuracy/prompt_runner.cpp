@@ -43,7 +43,7 @@ PromptRunner::PromptRunner(const Context& context, model::Decoder& decoder,
                            const RunnerOptions& options)
     : imports_(std::make_shared<prompt_cache::ModuleImports>()),
       stop_ids_(options.stop_ids),
-      engine_(context, decoder, methods::make_method("contiguous", Json::object()),
+      engine_(context, decoder, methods::make_cache("contiguous", {}),
               engine_options(options, imports_)) {}
 
 engine::Request PromptRunner::request(const prompt_cache::PreparedPrompt& prompt, int64_t most) {

@@ -1,4 +1,6 @@
 // What kind "attention" can sweep and what it measures.
+#include <map>
+
 #include "baselines/torch/torch_attention.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/attention/attention_kind.h"
@@ -80,9 +82,13 @@ std::vector<Axis> all_axes() {
 }
 
 std::vector<OwnMethod> torch_baselines() {
+  static const std::map<std::string, Look> looks = {{"torch_naive", {"#7F7F7F", "<"}},
+                                                    {"torch_memory_efficient", {"#8C564B", ">"}},
+                                                    {"torch_sdpa", {"#7B5CB8", "h"}}};
   std::vector<OwnMethod> baselines;
   for (const baselines::TorchMethod& method : baselines::torch_methods())
-    baselines.push_back({method.name, method.summary});
+    baselines.push_back(
+        {.name = method.name, .help = method.summary, .look = looks.at(method.name)});
   return baselines;
 }
 
@@ -131,6 +137,7 @@ KindInfo AttentionKind::info() {
           .axes = all_axes(),
           .metrics = attention_metrics(),
           .own_methods = torch_baselines(),
+          .method_use = MethodUse::kPlans,
           .takes_model = false,
           .interleaves_points = true};
 }

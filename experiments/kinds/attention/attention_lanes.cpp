@@ -40,7 +40,7 @@ void AttentionLanes::validate() {
 }
 
 void AttentionLanes::require_right(size_t method, const Deviation& deviation) const {
-  const bool is_exact = operators_[method]->exactness() == reuse::Exactness::kExact;
+  const bool is_exact = operators_[method]->exactness() == methods::Exactness::kExact;
   if (is_exact ? deviation.bound_share <= 1 : std::isfinite(deviation.bound_share)) return;
   raise(
       "{}: {} is off the definition of attention: sequence {}, head {} by {:.2f} times what "

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "core/device/context.h"
-#include "core/reuse/reuse_method.h"
+#include "core/reuse/sequence_cache.h"
 #include "experiments/kinds/attention/attention_problem.h"
 #include "experiments/kinds/attention/exact_attention.h"
 #include "experiments/kinds/attention/token_values.h"
+#include "methods/method.h"
 
 namespace reprise::experiments {
 
@@ -47,7 +48,7 @@ class AttentionOperator {
   // Bytes of keys and values that attend() reads.
   [[nodiscard]] virtual double kv_bytes_read() const = 0;
   [[nodiscard]] virtual int64_t kv_peak_bytes() const = 0;
-  [[nodiscard]] virtual reuse::Exactness exactness() const { return reuse::Exactness::kExact; }
+  [[nodiscard]] virtual methods::Exactness exactness() const { return methods::Exactness::kExact; }
   // What its arithmetic rounds, to judge its outputs by.
   [[nodiscard]] virtual Rounding rounding() const = 0;
   // What it counts itself, and how its cache is laid out.

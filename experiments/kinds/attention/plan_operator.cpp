@@ -25,7 +25,8 @@ reuse::EngineLimits limits_of(const AttentionProblem& problem) {
           .prefix_tokens = static_cast<int32_t>(problem.shared_tokens)};
 }
 
-kv::BlockPoolOptions pool_options(const reuse::ReuseMethod& method, const AttentionProblem& problem,
+kv::BlockPoolOptions pool_options(const reuse::SequenceCache& method,
+                                  const AttentionProblem& problem,
                                   std::shared_ptr<DeviceRuntime> runtime) {
   const reuse::PoolNeed need = method.pool_need(limits_of(problem));
   return {.layers = 1,
@@ -82,7 +83,8 @@ PlanOperator::PlanOperator(const MethodChoice& method, const AttentionProblem& p
     : problem_(problem),
       values_(values),
       context_(context),
-      method_(methods::make_method(method.name, method.options)),
+      info_(methods::method_named(method.name).info),
+      method_(methods::make_cache(method.name, method.options)),
       pool_(pool_options(*method_, problem, context.runtime)),
       step_(*method_, pool_) {
   if (context.runtime != nullptr) on_device_.emplace(problem, context);
@@ -106,8 +108,7 @@ void PlanOperator::declare_prefix() {
   const reuse::Admission admission = method_->admit(new_sequence(kPrefixId, tokens, 0), pool_);
   if (!admission.admitted)
     raise("{} has no room for the shared prefix of {} tokens in a cache of {} blocks of {}",
-          method_->info().name, tokens.size(), pool_.options().num_blocks,
-          pool_.options().block_tokens);
+          info_.name, tokens.size(), pool_.options().num_blocks, pool_.options().block_tokens);
   prefill(kPrefixId, {.sequence = 0, .rows = static_cast<int32_t>(tokens.size())}, tokens);
   method_->keep_prefix(kPrefixId, pool_);
 }
@@ -125,9 +126,8 @@ void PlanOperator::admit_some() {
     reused.push_back(admission.reused_tokens);
   }
   if (reused.empty())
-    raise("{} has no room for sequence {} of {} in a cache of {} blocks of {} tokens",
-          method_->info().name, first + 1, problem_.batch, pool_.options().num_blocks,
-          pool_.options().block_tokens);
+    raise("{} has no room for sequence {} of {} in a cache of {} blocks of {} tokens", info_.name,
+          first + 1, problem_.batch, pool_.options().num_blocks, pool_.options().block_tokens);
   const auto prompt_tokens = static_cast<int32_t>(problem_.prompt_tokens);
   for (int64_t sequence = first; sequence < std::ssize(tokens_); ++sequence) {
     const int32_t computed =
@@ -337,7 +337,7 @@ void PlanOperator::report(const reuse::MetricSink& sink) const {
 }
 
 Json PlanOperator::resolved() const {
-  return {{"exactness", exactness() == reuse::Exactness::kExact ? "exact" : "approximate"},
+  return {{"exactness", exactness() == methods::Exactness::kExact ? "exact" : "approximate"},
           {"block_tokens", pool_.options().block_tokens},
           {"num_blocks", pool_.options().num_blocks},
           {"work_items", plan_->items.size()},
@@ -346,7 +346,7 @@ Json PlanOperator::resolved() const {
 
 double pool_bytes(const MethodChoice& method, const AttentionProblem& problem) {
   const reuse::PoolNeed need =
-      methods::make_method(method.name, method.options)->pool_need(limits_of(problem));
+      methods::make_cache(method.name, method.options)->pool_need(limits_of(problem));
   return static_cast<double>(need.num_blocks) * static_cast<double>(need.block_tokens) *
          static_cast<double>(kv_token_bytes(problem));
 }

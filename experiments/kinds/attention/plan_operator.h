@@ -32,7 +32,7 @@ class PlanOperator final : public AttentionOperator {
   [[nodiscard]] std::function<void()> stream() override;
   [[nodiscard]] double kv_bytes_read() const override { return plan_kv_bytes(*plan_); }
   [[nodiscard]] int64_t kv_peak_bytes() const override { return pool_.peak_bytes(); }
-  [[nodiscard]] reuse::Exactness exactness() const override { return method_->info().exactness; }
+  [[nodiscard]] methods::Exactness exactness() const override { return info_.exactness; }
   // In f32 (and with f16 keys, which are widened) sums of thousands of terms stay below 1e-4.
   // Beside bf16 keys outputs are rounded to bf16, and with its dot products queries and weights
   // too.
@@ -80,7 +80,8 @@ class PlanOperator final : public AttentionOperator {
   AttentionProblem problem_;
   const TokenValues& values_;
   Context context_;
-  std::unique_ptr<reuse::ReuseMethod> method_;
+  const methods::MethodInfo& info_;
+  std::unique_ptr<reuse::SequenceCache> method_;
   kv::BlockPool pool_;
   std::vector<std::vector<int32_t>> tokens_;  // ids of each sequence admitted
   std::vector<int32_t> positions_;  // 0, 1, 2, ... of all tokens so far; sequences are in step

@@ -48,6 +48,7 @@ KindInfo RequestLengthsKind::info() {
                       {kOutputs, "tokens to generate"},
                       {kShared, "leading tokens that an earlier prompt or a declared prefix has"},
                       {kPrefixes, "tokens of the declared prefixes"}},
+      .method_use = std::nullopt,
       .own_workloads = serving_workloads()};
 }
 

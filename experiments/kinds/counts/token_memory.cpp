@@ -45,7 +45,8 @@ KindInfo TokenMemoryKind::info() {
                                "formula, 2 x layers x hidden x bytes"},
                       {.name = kKvHeads,
                        .help = "the heads that the model has (grouped and multi-query attention "
-                               "share them): what is held"}}};
+                               "share them): what is held"}},
+      .method_use = std::nullopt};
 }
 
 void TokenMemoryKind::check(const Group& group) { (void)Bench::config(group); }

@@ -140,11 +140,12 @@ void add_agreement(Measurement& out, const RequestSamples& first, const RequestS
 }
 
 Json resolved_of(const UseCaseLane& lane, const UseCaseRun& run, const model::Decoder& decoder) {
-  Json out = resolved_settings(*lane.engine, decoder);
+  Json out = resolved_settings(
+      *lane.engine, decoder,
+      lane.modules == nullptr ? methods::Exactness::kExact : methods::Exactness::kApproximate);
   out["modules"] = std::ssize(run.use_case().schema.modules) - 1;
   out["imported_modules"] = std::ssize(run.prompt().modules) - 1;
   out["chat_template"] = run.use_case().schema.chat_template;
-  if (lane.modules != nullptr) out["exactness"] = "approximate";
   return out;
 }
 
@@ -185,6 +186,7 @@ KindInfo PmlKind::info() {
                       kComputeMs, kCopiedMb, kDiskGbS, kModuleMb, kPrefixMs, kImportedTokens,
                       kComputedTokens, kPositions, kSameTokens, kFirstDivergence},
           .own_methods = {baseline_method(), prompt_cache_method()},
+          .method_use = std::nullopt,
           .own_workloads = use_case_workloads()};
 }
 

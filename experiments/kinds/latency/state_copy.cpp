@@ -103,7 +103,8 @@ KindInfo StateCopyKind::info() {
           .summary = "copying the keys and values of cached tokens, by layer [Prompt Cache 5.4]",
           .axes = {kTokensAxis, kLayersAxis, kCopiedModulesAxis},
           .metrics = {kLayerMs, kLayerMb, kCopiedGbS, kMemoryLimitRatio},
-          .own_methods = state_routes()};
+          .own_methods = state_routes(),
+          .method_use = std::nullopt};
 }
 
 void StateCopyKind::check(const Group& group) {

@@ -7,10 +7,10 @@
 #include "core/base/error.h"
 #include "core/base/page_cache.h"
 #include "core/base/random.h"
+#include "core/base/temporary_folder.h"
 #include "core/kv/token_run.h"
 #include "core/store/segment_file.h"
 #include "experiments/kinds/shared/bench.h"
-#include "experiments/kinds/shared/module_folder.h"
 
 namespace reprise::experiments {
 namespace {
@@ -190,7 +190,7 @@ void StateRoutes::make_modules(int64_t count) {
 }
 
 void StateRoutes::write_file() {
-  folder_ = make_module_folder();
+  folder_ = make_temporary_folder("modules");
   file_ = *folder_ / "states.segment";
   kv::write_segment(file_, "states", source_);
 }

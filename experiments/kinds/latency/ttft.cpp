@@ -140,12 +140,9 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
   add_limit(out, group, decoder.config(),
             static_cast<int64_t>(reused_total / static_cast<double>(requests)), machine, samples,
             beside);
-  out.resolved = resolved_settings(engine, decoder);
+  out.resolved = resolved_settings(engine, decoder, lane.exactness);
   add_lengths(group, out.resolved);
   if (lane.modules != nullptr) add_parts(samples, *lane.modules, out);
-  // One module that stands first is a prefix; several do not see each other.
-  if (lane.modules != nullptr && group.axis("modules") > 1)
-    out.resolved["exactness"] = "approximate";
   out.memory = memory_of(engine);
   return out;
 }

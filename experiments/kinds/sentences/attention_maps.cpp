@@ -210,6 +210,7 @@ KindInfo AttentionMapsKind::info() {
                           {.name = kUniform,
                            .help = "each text and a map that sees all keys alike: how far from "
                                    "saying nothing maps are"}},
+          .method_use = std::nullopt,
           .own_workloads = sentence_workloads()};
 }
 

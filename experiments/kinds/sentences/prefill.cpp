@@ -13,6 +13,7 @@
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/shared/costs.h"
+#include "methods/registry.h"
 
 namespace reprise::experiments {
 namespace {
@@ -73,7 +74,7 @@ class PrefillRun {
   }
 
   void prepare(const Context& context, const std::atomic<bool>& stop) {
-    const PrefillSetup setup = {
+    const methods::Setup setup = {
         .context = on_cpu(context),
         .runtime = decoder_.runtime(),
         .config = decoder_.config(),
@@ -131,8 +132,7 @@ class PrefillRun {
 
   void add_lane(PrefillLane turns) {
     TurnLane lane{.turns = std::move(turns), .queries = {}, .hidden = {}};
-    for (const std::vector<int32_t>& ids : queries_)
-      lane.queries.push_back(lane.turns.method().formed(ids));
+    for (const std::vector<int32_t>& ids : queries_) lane.queries.push_back(lane.turns.formed(ids));
     lanes_.push_back(std::move(lane));
   }
 
@@ -156,8 +156,7 @@ class PrefillRun {
 
 KindInfo PrefillKind::info() {
   std::vector<MetricInfo> metrics = {kMaxDifference, kParameters, kWeightMb};
-  for (const auto& more : {prefill_lane_metrics(), prefill_method_metrics()})
-    metrics.insert(metrics.end(), more.begin(), more.end());
+  for (const MetricInfo& more : prefill_lane_metrics()) metrics.push_back(more);
   return {.name = "prefill",
           .summary =
               "time of prompts that nothing is generated behind, and where it goes, by what "
@@ -185,7 +184,7 @@ KindInfo PrefillKind::info() {
                     .unit = "ratio",
                     .help = "of the texts, those that are in the database: hits by construction"}},
           .metrics = std::move(metrics),
-          .own_methods = prefill_methods()};
+          .method_use = MethodUse::kPrefill};
 }
 
 std::string PrefillKind::missing(const MethodChoice& method) const { return missing_for(method); }
@@ -193,7 +192,7 @@ std::string PrefillKind::missing(const MethodChoice& method) const { return miss
 void PrefillKind::check(const Group& group) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
-    problems.collect([&] { (void)make_prefill_method(method); });
+    problems.collect([&] { (void)methods::make_method(method.name, method.options); });
   problems.collect([&] { check_items(group); });
   problems.collect([&] {
     Bench::check_loadable(group, bench_.context());

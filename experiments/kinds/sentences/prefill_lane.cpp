@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "experiments/kinds/sentences/reuse_bound.h"
 #include "experiments/kinds/shared/bench.h"
+#include "methods/registry.h"
 
 namespace reprise::experiments {
 namespace {
@@ -52,16 +53,48 @@ std::vector<double> scaled(std::vector<double> values, double factor) {
 }  // namespace
 
 std::vector<MetricInfo> prefill_lane_metrics() {
-  return {kTextMs,           kTokensPerS,           kTextSpeedup,    kSpeedupHits, kTexts,
-          kHitRate,          kRetrievalMs,          kLoadingMs,      kAttentionMs, kFeedForwardMs,
-          kAttentionSpeedup, kAttentionSpeedupHits, kAttentionBound, kTextBound};
+  std::vector<MetricInfo> all = {
+      kTextMs,           kTokensPerS,           kTextSpeedup,    kSpeedupHits, kTexts,
+      kHitRate,          kRetrievalMs,          kLoadingMs,      kAttentionMs, kFeedForwardMs,
+      kAttentionSpeedup, kAttentionSpeedupHits, kAttentionBound, kTextBound};
+  for (const methods::MethodEntry& entry : methods::known_methods())
+    if (entry.info.cannot_prefill.empty())
+      all.insert(all.end(), entry.info.metrics.begin(), entry.info.metrics.end());
+  return all;
 }
 
-PrefillLane::PrefillLane(const MethodChoice& method, const PrefillSetup& setup, int64_t repetitions)
-    : method_(make_prefill_method(method)), taking_(repetitions) {
+std::string missing_for(const MethodChoice& method) {
+  return methods::make_method(method.name, method.options)->missing();
+}
+
+namespace {
+
+// Takes a method's report into a measurement.
+class MeasurementSink final : public methods::ReportSink {
+ public:
+  explicit MeasurementSink(Measurement& out) : out_(out) {}
+  void metric(const MetricInfo& metric, double value) override { out_.set(metric, value); }
+  void setting(const std::string& name, const Json& value) override { out_.resolved[name] = value; }
+
+ private:
+  Measurement& out_;
+};
+
+}  // namespace
+
+PrefillLane::PrefillLane(const MethodChoice& method, const methods::Setup& setup,
+                         int64_t repetitions)
+    : method_(methods::make_method(method.name, method.options)), taking_(repetitions) {
   method_->prepare(setup);
-  times_ = std::make_unique<model::LayerTimes>(setup.config.layers, method_->policy(),
+  policy_ = method_->parts().policy;
+  times_ = std::make_unique<model::LayerTimes>(setup.config.layers, policy_.get(),
                                                model::device_clock(setup.runtime));
+}
+
+std::vector<int32_t> PrefillLane::formed(std::vector<int32_t> ids) const {
+  engine::Request request{.prompt = std::move(ids)};
+  method_->shape(request);
+  return std::move(request.prompt);
 }
 
 void PrefillLane::take(int64_t steps, bool is_warmup, const RunStep& run) {
@@ -80,7 +113,7 @@ void PrefillLane::take(int64_t steps, bool is_warmup, const RunStep& run) {
 
 PrefillLane::Step PrefillLane::take_step(int64_t index, const RunStep& run) {
   times_->reset();
-  const int64_t reused_before = method_->counts().layers;
+  const int64_t reused_before = method_->counts().reused_layers;
   const int64_t begin_ns = now_ns();
   run(index, times_.get());
   Step step{.ms = static_cast<double>(now_ns() - begin_ns) * 1e-6};
@@ -88,7 +121,7 @@ PrefillLane::Step PrefillLane::take_step(int64_t index, const RunStep& run) {
     step.attention_ms += static_cast<double>(layer.choosing_ns + layer.attention_ns) * 1e-6;
     step.feed_forward_ms += static_cast<double>(layer.feed_forward_ns) * 1e-6;
   }
-  step.reused_layers = method_->counts().layers - reused_before;
+  step.reused_layers = method_->counts().reused_layers - reused_before;
   return step;
 }
 
@@ -137,7 +170,8 @@ void PrefillLane::report(const PrefillLane& first, const Prompts& prompts, Measu
       taking_.mark_comparison(first.taking_, metric, out);
   }
   if (method_->looks_up()) report_hits(first, prompts, out);
-  method_->report(out);
+  MeasurementSink sink(out);
+  method_->report(sink);
 }
 
 void PrefillLane::report_hits(const PrefillLane& first, const Prompts& prompts,
@@ -151,7 +185,7 @@ void PrefillLane::report_hits(const PrefillLane& first, const Prompts& prompts,
   out.sample(kRetrievalMs, retrieval);
   out.sample(kLoadingMs, loading);
   const Turn& last = turns_.back();
-  out.set(kHitRate, static_cast<double>(last.counts.layers) * per_text /
+  out.set(kHitRate, static_cast<double>(last.counts.reused_layers) * per_text /
                         static_cast<double>(prompts.config.layers));
   PrefillProducts products;
   for (const int64_t tokens : prompts.tokens)

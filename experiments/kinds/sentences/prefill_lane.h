@@ -5,23 +5,30 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/model/network/layer_times.h"
+#include "experiments/framework/kind.h"
 #include "experiments/framework/undisturbed.h"
-#include "experiments/kinds/sentences/prefill_methods.h"
+#include "methods/method.h"
 
 namespace reprise::experiments {
 
-// Metrics that report() sets, most of them wherever a method does what they are about.
+// Metrics that report() sets, most of them wherever a method does what they are about; those that
+// methods report by themselves are among them.
 [[nodiscard]] std::vector<MetricInfo> prefill_lane_metrics();
+
+// For Kind::missing().
+[[nodiscard]] std::string missing_for(const MethodChoice& method);
 
 class PrefillLane {
  public:
   // Makes and prepares the method. Throws Error as both do.
-  PrefillLane(const MethodChoice& method, const PrefillSetup& setup, int64_t repetitions);
+  PrefillLane(const MethodChoice& method, const methods::Setup& setup, int64_t repetitions);
 
-  [[nodiscard]] const PrefillMethod& method() const { return *method_; }
+  // A prompt as the method wants it.
+  [[nodiscard]] std::vector<int32_t> formed(std::vector<int32_t> ids) const;
 
   // Takes steps [0, steps), each by run(step, policy).
   using RunStep = std::function<void(int64_t step, model::LayerPolicy* policy)>;
@@ -46,7 +53,7 @@ class PrefillLane {
   };
   struct Turn {
     std::vector<Step> steps;
-    ReuseCounts counts;
+    methods::TurnCounts counts;
   };
 
   Step take_step(int64_t index, const RunStep& run);
@@ -55,7 +62,8 @@ class PrefillLane {
   [[nodiscard]] std::vector<double> sums(double Step::*part) const;
   [[nodiscard]] std::vector<double> sums_of_hits(double Step::*part, const Turn& hits) const;
 
-  std::unique_ptr<PrefillMethod> method_;
+  std::unique_ptr<methods::Method> method_;
+  std::shared_ptr<model::LayerPolicy> policy_;  // null: every layer computes
   std::unique_ptr<model::LayerTimes> times_;
   std::vector<Turn> turns_;
   Undisturbed taking_;

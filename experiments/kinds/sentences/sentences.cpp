@@ -10,9 +10,9 @@
 #include "core/device/memory.h"
 #include "core/sentence/choice_reader.h"
 #include "core/sentence/cosine.h"
-#include "experiments/kinds/sentences/attn_cache_method.h"
 #include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/sentences/text_model.h"
+#include "methods/registry.h"
 #include "workloads/questions/mmlu_groups.h"
 
 namespace reprise::experiments {
@@ -77,11 +77,11 @@ struct SentenceLane {
   std::vector<float> vectors;  // [texts, width]
 };
 
-// The method with what the place of the sweep says of it.
+// The method with the option that the place of the sweep sets.
 MethodChoice placed(const MethodChoice& method, const Group& group) {
   MethodChoice here = method;
   const double threshold = group.real_axis("threshold");
-  if (method.name == kAttnCache && threshold > 0) here.options["threshold"] = threshold;
+  if (threshold > 0 && method.resolved.contains("threshold")) here.options["threshold"] = threshold;
   return here;
 }
 
@@ -104,7 +104,7 @@ class SentenceRun {
   // Methods store and learn from what is set apart.
   void prepare(const Context& context, const std::atomic<bool>& stop) {
     const auto database = ids_of(set_.database), training = ids_of(set_.training);
-    const PrefillSetup setup = {
+    const methods::Setup setup = {
         .context = on_cpu(context),
         .runtime = decoder_.runtime(),
         .config = decoder_.config(),
@@ -184,7 +184,7 @@ class SentenceRun {
 
   void add_lane(PrefillLane turns) {
     SentenceLane lane{.turns = std::move(turns), .texts = tokens_, .vectors = {}};
-    for (sentence::TextTokens& text : lane.texts) text.ids = lane.turns.method().formed(text.ids);
+    for (sentence::TextTokens& text : lane.texts) text.ids = lane.turns.formed(text.ids);
     lane.vectors.resize(tokens_.size() * static_cast<size_t>(reader_->width()));
     lanes_.push_back(std::move(lane));
   }
@@ -236,8 +236,7 @@ class SentenceRun {
 
 KindInfo SentencesKind::info() {
   std::vector<MetricInfo> metrics = {kScore, kScoreLow, kScoreHigh, kLoss, kAgreement, kGamma};
-  for (const auto& more : {prefill_lane_metrics(), prefill_method_metrics()})
-    metrics.insert(metrics.end(), more.begin(), more.end());
+  for (const MetricInfo& more : prefill_lane_metrics()) metrics.push_back(more);
   return {.name = "sentences",
           .summary =
               "texts that nothing is generated behind: how well their vectors or likeliest answers "
@@ -283,9 +282,9 @@ KindInfo SentencesKind::info() {
                     .fallback = 0.0,
                     .accepted = Reals{0, 2},
                     .unit = "ratio",
-                    .help = "of attn_cache, instead of its option; 0: its option"}},
+                    .help = "of methods that have this option, in its place; 0: the option"}},
           .metrics = std::move(metrics),
-          .own_methods = prefill_methods(),
+          .method_use = MethodUse::kPrefill,
           .own_workloads = sentence_workloads()};
 }
 
@@ -294,7 +293,11 @@ std::string SentencesKind::missing(const MethodChoice& method) const { return mi
 void SentencesKind::check(const Group& group) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
-    problems.collect([&] { (void)make_prefill_method(placed(method, group)); });
+    problems.collect([&] {
+      const MethodChoice chosen = placed(method, group);
+      (void)methods::make_method(chosen.name, chosen.options);
+      ;
+    });
   problems.collect([&] { (void)set_of(group); });
   problems.collect([&] {
     check_text_model(group, bench_.context());

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/base/temporary_folder.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/serving/serving_steps.h"
-#include "experiments/kinds/shared/module_folder.h"
 #include "experiments/serving/metrics.h"
 #include "methods/registry.h"
 
@@ -97,11 +97,12 @@ MethodRun::MethodRun(const Group& group, const MethodChoice& method, const Reque
                      Bench& bench)
     : group_(group),
       source_(source),
+      exactness_(exactness_of(method)),
       config_(Bench::config(group)),
       virtual_clock_(step_times_of(group) ? std::make_shared<engine::VirtualClock>() : nullptr),
       clock_(clock_of(virtual_clock_)),
       decoder_(virtual_clock_ != nullptr ? nullptr : &bench.decoder(group)),
-      swap_folder_(make_module_folder()),
+      swap_folder_(make_temporary_folder("swapped")),
       engine_(make_engine(method, bench)),
       target_(*engine_, *clock_, virtual_clock_.get()) {}
 
@@ -113,21 +114,21 @@ std::unique_ptr<engine::Engine> MethodRun::make_engine(const MethodChoice& metho
   options.limits.max_sequence_tokens = static_cast<int32_t>(extent.longest);
   options.limits.prefix_tokens = static_cast<int32_t>(extent.prefix_tokens);
   options.limits.prefixes = static_cast<int32_t>(std::max<int64_t>(1, extent.prefixes));
-  auto reuse = methods::make_method(method.name, method.options, {.config = &config_});
+  auto cache = methods::join(methods::make_method(method.name, method.options)->parts(), options);
   if (virtual_clock_ == nullptr)
     return std::make_unique<engine::Engine>(bench.context(), bench.decoder(group_),
-                                            std::move(reuse), options);
+                                            std::move(cache), options);
   options.clock_ns = [clock = virtual_clock_] { return clock->now_ns(); };
   return std::make_unique<engine::Engine>(
       bench.context(),
       std::make_unique<engine::StepTimeModel>(config_, *step_times_of(group_), virtual_clock_),
-      std::move(reuse), options);
+      std::move(cache), options);
 }
 
 serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
   std::vector<workloads::DeclaredPrefix> announced;
   if (declares_prefixes(group_)) announced = source_.prefixes();
-  const reuse::ReusePromise promise = engine_->method().promise();
+  const reuse::ReusePromise promise = engine_->cache().promise();
   serving::RunOptions options = run_options_of(group_, source_, config_);
   // The engine takes requests between two steps: a late one tells of its load, not of ours.
   options.rules.most_late_share = 1;
@@ -157,8 +158,8 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Json&
     out.set(kReplayUs,
             run_s_ * 1e6 / static_cast<double>(std::max<size_t>(1, result.log.requests.size())));
   }
-  out.resolved.update(decoder_ != nullptr ? resolved_settings(*engine_, *decoder_)
-                                          : resolved_settings(*engine_, config_, 0));
+  out.resolved.update(decoder_ != nullptr ? resolved_settings(*engine_, *decoder_, exactness_)
+                                          : resolved_settings(*engine_, config_, 0, exactness_));
   out.resolved["repetitions"] = 1;
   out.memory = memory_of(*engine_);
   return out;

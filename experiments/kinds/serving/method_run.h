@@ -47,6 +47,7 @@ class MethodRun {
 
   const Group& group_;
   const workloads::RequestSource& source_;
+  const methods::Exactness exactness_;
   const model::ModelConfig config_;
   const std::shared_ptr<engine::VirtualClock> virtual_clock_;  // null: real time
   const std::unique_ptr<const serving::Clock> clock_;

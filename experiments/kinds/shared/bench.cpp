@@ -71,9 +71,12 @@ std::vector<Bench::Lane> Bench::make_lanes(const Group& group, int64_t max_batch
       lane.engine = make_engine(group, m, max_batch, tokens - group.axis("shared_tokens"),
                                 lane.modules.get());
       lane.prefix_ms = lane.modules->encode_ms();
+      // One module that stands first is a prefix; several do not see each other.
+      if (group.axis("modules") > 1) lane.exactness = methods::Exactness::kApproximate;
     } else {
       lane.engine = make_engine(group, m, max_batch, tokens);
       lane.prefix_ms = declare_prefix(*lane.engine, group);
+      lane.exactness = exactness_of(group.methods[m]);
     }
     lanes.push_back(std::move(lane));
   }
@@ -103,10 +106,8 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, const Met
   options.scheduler = engine::make_scheduler("prefill_first");
   options.clock_ns = now_ns;
   if (modules != nullptr) modules->join(options);
-  model::Decoder& model = decoder(group);
-  return std::make_unique<engine::Engine>(
-      context_, model,
-      methods::make_method(method.name, method.options, {.config = &model.config()}), options);
+  auto cache = methods::join(methods::make_method(method.name, method.options)->parts(), options);
+  return std::make_unique<engine::Engine>(context_, decoder(group), std::move(cache), options);
 }
 
 std::vector<int32_t> Bench::prefix(const Group& group) {
@@ -246,7 +247,7 @@ Json answers_of(const Group& group, size_t index,
 
 Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests) {
   Json metrics = Json::object();
-  engine.method().report([&](std::string_view name, double value, std::string_view unit) {
+  engine.cache().report([&](std::string_view name, double value, std::string_view unit) {
     metrics[std::string(name)] = {{"value", value}, {"unit", std::string(unit)}};
   });
   metrics[kKvMb.name] =
@@ -256,16 +257,17 @@ Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests
   return metrics;
 }
 
-Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder) {
-  Json settings = resolved_settings(engine, decoder.config(), decoder.weight_bytes());
+Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
+                       methods::Exactness exactness) {
+  Json settings = resolved_settings(engine, decoder.config(), decoder.weight_bytes(), exactness);
   settings["weight_format"] = name_of(decoder.weight_format());
   return settings;
 }
 
 Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
-                       int64_t weight_bytes) {
+                       int64_t weight_bytes, methods::Exactness exactness) {
   const kv::BlockPoolOptions& pool = engine.pool().options();
-  const bool is_exact = engine.method().info().exactness == reuse::Exactness::kExact;
+  const bool is_exact = exactness == methods::Exactness::kExact;
   return {{"model_shape",
            {{"type", config.model_type},
             {"parameters", config.parameters()},
@@ -279,6 +281,10 @@ Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
           {"exactness", is_exact ? "exact" : "approximate"},
           {"block_tokens", pool.block_tokens},
           {"num_blocks", pool.num_blocks}};
+}
+
+methods::Exactness exactness_of(const MethodChoice& method) {
+  return methods::method_named(method.name).info.exactness;
 }
 
 Json memory_of(const engine::Engine& engine) {

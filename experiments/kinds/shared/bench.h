@@ -15,6 +15,7 @@
 #include "experiments/framework/kind.h"
 #include "experiments/kinds/shared/module_lane.h"
 #include "experiments/kinds/shared/places.h"
+#include "methods/method.h"
 #include "workloads/workload.h"
 
 namespace reprise::experiments {
@@ -49,6 +50,7 @@ class Bench {
     std::unique_ptr<ModuleLane> modules = {};  // of prompt_cache; null: of methods of the registry
     std::unique_ptr<engine::Engine> engine = {};
     double prefix_ms = 0;  // that declaring the prefix took, or encoding it as modules
+    methods::Exactness exactness = methods::Exactness::kExact;
   };
   std::vector<Lane> make_lanes(const Group& group, int64_t max_batch,
                                const std::atomic<bool>& stop);
@@ -120,10 +122,13 @@ std::vector<Measurement> measurements_of(const Group& group, const std::vector<S
 Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests);
 
 // Settings as the engine resolved them, with the model's shape.
-Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder);
+Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
+                       methods::Exactness exactness);
 // The same of a model that may not have been loaded.
 Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
-                       int64_t weight_bytes);
+                       int64_t weight_bytes, methods::Exactness exactness);
+// Of a method of the registry.
+[[nodiscard]] methods::Exactness exactness_of(const MethodChoice& method);
 
 // Peak bytes of the engine's cache, of the program's buffers and of the process.
 Json memory_of(const engine::Engine& engine);

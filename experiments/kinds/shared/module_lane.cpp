@@ -5,9 +5,9 @@
 
 #include "core/base/error.h"
 #include "core/base/page_cache.h"
+#include "core/base/temporary_folder.h"
 #include "core/reuse/options.h"
 #include "experiments/kinds/shared/bench.h"
-#include "experiments/kinds/shared/module_folder.h"
 
 namespace reprise::experiments {
 namespace {
@@ -58,7 +58,7 @@ ModuleLane::ModuleLane(const Json& options, model::Decoder& decoder, const Conte
                                                        decoder.config(), encode.kv_dtype));
     if (options_.tier == "device") encode.device_bytes = of_store.host_bytes;
   } else {
-    folder_ = make_module_folder();
+    folder_ = make_temporary_folder("modules");
     of_store.directory = *folder_;
     of_store.verify = kv::Verify::kHeader;
   }

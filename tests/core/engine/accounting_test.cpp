@@ -27,7 +27,7 @@ class Accounting : public ::testing::Test {
     if (options.limits.max_batch == 1) options.limits.max_batch = 4;
     options.limits.max_sequence_tokens = 100;
     options.limits.prefix_tokens = 40;
-    return {context_, decoder_, methods::make_method(method, Json::parse(method_options)), options};
+    return {context_, decoder_, methods::make_cache(method, Json::parse(method_options)), options};
   }
   // Of each request that ends until all have, by its id.
   static std::map<RequestId, int32_t> cached_of(Engine& engine) {

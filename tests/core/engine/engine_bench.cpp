@@ -39,7 +39,7 @@ void DecodeStep(benchmark::State& state, const char* method) {
   constexpr int32_t kNew = 2100, kPrompt = 200;
   const auto batch = static_cast<int32_t>(state.range(0));
   FreeDecoder decoder;
-  Engine engine({.threads = 1, .isa = best_isa()}, decoder, methods::make_method(method, {}),
+  Engine engine({.threads = 1, .isa = best_isa()}, decoder, methods::make_cache(method, {}),
                 {.limits = {.max_batch = batch, .max_sequence_tokens = kPrompt + kNew},
                  .step_tokens = 1 << 20});
   for (int64_t id = 0; id < batch + state.range(1); ++id) {
@@ -90,7 +90,7 @@ void ServingStep(benchmark::State& state, const std::string& policy, const char*
   Engine engine(
       {.threads = 1},
       std::make_unique<StepTimeModel>(testing::replay_config(), StepTimes{.step_s = 60e-3}, clock),
-      methods::make_method(method, Json::parse(method_options)), options);
+      methods::make_cache(method, Json::parse(method_options)), options);
   int64_t next = 0, submitted_ns = 0, submitted = 0;
   const auto fill = [&](int64_t waiting) {
     for (; waiting < state.range(0); ++waiting, ++submitted) {

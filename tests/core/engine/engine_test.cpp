@@ -34,7 +34,6 @@ class TestMethod final : public reuse::BlockPerSequence {
   TestMethod(Log* log, int32_t blocks, std::set<RequestId> never = {})
       : log_(log), blocks_(blocks), never_(std::move(never)) {}
 
-  [[nodiscard]] reuse::MethodInfo info() const override { return {.name = "test"}; }
   [[nodiscard]] reuse::PoolNeed pool_need(const reuse::EngineLimits& limits) const override {
     return {.block_tokens = limits.max_sequence_tokens, .num_blocks = blocks_};
   }
@@ -60,7 +59,7 @@ class TestMethod final : public reuse::BlockPerSequence {
   std::set<RequestId> never_;
 };
 
-std::unique_ptr<reuse::ReuseMethod> contiguous() { return methods::make_method("contiguous", {}); }
+std::unique_ptr<reuse::SequenceCache> contiguous() { return methods::make_cache("contiguous", {}); }
 
 class EngineTest : public ::testing::Test {
  protected:
@@ -355,7 +354,7 @@ std::vector<Request> mixed_requests() {
 Tokens run_together(model::Decoder& decoder, const std::vector<Request>& requests,
                     int32_t max_batch, int32_t chunk, const char* method, const Context& context) {
   Engine engine(
-      context, decoder, methods::make_method(method, {}),
+      context, decoder, methods::make_cache(method, {}),
       {.limits = {.max_batch = max_batch, .max_sequence_tokens = 40}, .step_tokens = chunk});
   for (const Request& request : requests) engine.submit(request);
   Tokens tokens = tokens_of(engine.run());
@@ -439,7 +438,6 @@ TEST(Engine, TwoEnginesOnOneDecoderDoNotDisturbEachOther) {
 class TellingMethod final : public reuse::BlockPerSequence {
  public:
   explicit TellingMethod(std::string* told) : told_(told) {}
-  [[nodiscard]] reuse::MethodInfo info() const override { return {.name = "telling"}; }
   [[nodiscard]] int32_t cached_tokens(RequestId, int32_t tokens) const override { return tokens; }
   [[nodiscard]] reuse::PoolNeed pool_need(const reuse::EngineLimits& limits) const override {
     *told_ += fmt::format("need {};", limits.max_batch);

@@ -36,7 +36,7 @@ class Logits : public ::testing::Test {
               const Json& method_options = {{"block_tokens", 16}}) {
     return {context_,
             decoder_,
-            methods::make_method(method, method_options),
+            methods::make_cache(method, method_options),
             {.limits = {.max_batch = 4, .max_sequence_tokens = 100, .prefix_tokens = 40},
              .step_tokens = step_tokens,
              .num_blocks = num_blocks}};

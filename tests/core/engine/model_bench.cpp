@@ -81,7 +81,7 @@ std::vector<int32_t> prompt_of(const model::Decoder& decoder, int64_t tokens) {
 engine::Engine make_engine(model::Decoder& decoder, int64_t tokens, int32_t chunk) {
   return {kContext,
           decoder,
-          methods::make_method("contiguous", {}),
+          methods::make_cache("contiguous", {}),
           {.limits = {.max_batch = 1, .max_sequence_tokens = static_cast<int32_t>(tokens)},
            .kv_dtype = DType::kBF16,
            .step_tokens = chunk}};

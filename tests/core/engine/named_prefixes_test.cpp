@@ -26,7 +26,7 @@ class Prefixes : public ::testing::Test {
     return {
         context_,
         decoder_,
-        methods::make_method(method, method_options),
+        methods::make_cache(method, method_options),
         {.limits = {.max_batch = 3, .max_sequence_tokens = 60, .prefix_tokens = 60, .prefixes = 3},
          .step_tokens = 16,
          .num_blocks = num_blocks}};

@@ -199,7 +199,7 @@ class Served : public ::testing::Test {
               const char* method = "paged", const Json& method_options = {{"block_tokens", 16}}) {
     return {context_,
             decoder_,
-            methods::make_method(method, method_options),
+            methods::make_cache(method, method_options),
             {.limits = {.max_batch = max_batch, .max_sequence_tokens = 300},
              .scheduler = make_scheduler(policy, {.most_wait_s = most_wait_s}),
              .clock_ns = [this] { return now_ns_; }}};

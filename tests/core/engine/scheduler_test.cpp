@@ -89,7 +89,7 @@ class Scheduled : public ::testing::Test {
     options.limits.max_sequence_tokens = 200;
     options.num_blocks = num_blocks;
     options.clock_ns = [this] { return now_; };
-    return {context_, decoder_, methods::make_method("paged", {{"block_tokens", 16}}), options};
+    return {context_, decoder_, methods::make_cache("paged", {{"block_tokens", 16}}), options};
   }
   Context context_{.threads = 1, .isa = best_isa()};
   CountingDecoder decoder_;
@@ -185,7 +185,7 @@ TEST_F(Scheduled, ABudgetHoldsTheDeclaredPrefixesToo) {
                         .kv_budget_bytes = 256 * 16};
   const auto make = [&] {
     Engine engine(context_, decoder_,
-                  methods::make_method("relay_attention", {{"block_tokens", 16}}), options);
+                  methods::make_cache("relay_attention", {{"block_tokens", 16}}), options);
     return engine.pool().options().num_blocks;
   };
   expect_error([&] { make(); }, {"with 64 tokens of declared prefixes", "17 blocks"});

@@ -18,7 +18,7 @@ namespace {
 // a module that requests import.
 class Module final : public reuse::PlanContributor {
  public:
-  Module(const reuse::PrefixTreeMethod& method, const kv::BlockPool& pool, RequestId from,
+  Module(const reuse::PrefixTreeCache& method, const kv::BlockPool& pool, RequestId from,
          int32_t first_token, int32_t tokens)
       : method_(method), pool_(pool), from_(from), first_token_(first_token), tokens_(tokens) {}
 
@@ -44,7 +44,7 @@ class Module final : public reuse::PlanContributor {
   }
 
  private:
-  const reuse::PrefixTreeMethod& method_;
+  const reuse::PrefixTreeCache& method_;
   const kv::BlockPool& pool_;
   RequestId from_;
   int32_t first_token_, tokens_;

@@ -30,7 +30,7 @@ class Modelled : public ::testing::Test {
     options.clock_ns = [clock = clock_] { return clock->now_ns(); };
     return {Context{.threads = 1},
             std::make_unique<StepTimeModel>(testing::replay_config(), times, clock_),
-            methods::make_method(method, Json::parse(method_options)), options};
+            methods::make_cache(method, Json::parse(method_options)), options};
   }
   static double seconds_of(const StepReport& report) {
     return static_cast<double>(report.end_ns - report.start_ns) * 1e-9;

@@ -61,7 +61,7 @@ class Stress {
          uint64_t seed, const Context& context)
       : texts_(texts),
         random_(seed),
-        engine_(context, decoder, methods::make_method(method.name, method.options),
+        engine_(context, decoder, methods::make_cache(method.name, method.options),
                 options(method, seed, decoder.config())) {
     engine_.observe_logits([this](const engine::LogitsRow& row) {
       EXPECT_EQ(row.token, shown_[row.request]++) << "request " << row.request;
@@ -83,7 +83,7 @@ class Stress {
     EXPECT_TRUE(open_.empty());
     while (!names_.empty()) drop_prefix(*names_.begin());
     double retained = 0;
-    engine_.method().report([&](std::string_view name, double value, std::string_view) {
+    engine_.cache().report([&](std::string_view name, double value, std::string_view) {
       if (name == "retained_kv_bytes") retained = value;
     });
     EXPECT_EQ(static_cast<double>(engine_.pool().used_bytes()), retained);
@@ -115,7 +115,7 @@ class Stress {
                       .prefix_tokens = 3 * StressTexts::kMostPrefix,
                       .prefixes = 3};
     options.num_blocks =
-        methods::make_method(method.name, method.options)->pool_need(options.limits).num_blocks;
+        methods::make_cache(method.name, method.options)->pool_need(options.limits).num_blocks;
     options.limits.max_batch = 6;
     const std::vector<std::string> schedulers = engine::known_schedulers();
     // A bound that some reach: the clock counts steps.

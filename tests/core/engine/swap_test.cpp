@@ -49,10 +49,10 @@ class Swapped : public ::testing::Test {
       const std::function<void(Engine&)>& meanwhile = [](Engine&) {}) {
     EngineOptions options{.limits = {.max_batch = 4, .max_sequence_tokens = kPrompt + kNew},
                           .swap = swap};
-    const auto made = methods::make_method(method.name, method.options);
+    const auto made = methods::make_cache(method.name, method.options);
     options.num_blocks =
         2 * made->pool_need({.max_batch = 1, .max_sequence_tokens = kPrompt + kNew}).num_blocks;
-    Engine engine(context_, decoder, methods::make_method(method.name, method.options), options);
+    Engine engine(context_, decoder, methods::make_cache(method.name, method.options), options);
     for (RequestId id : {1, 2, 3, 4})
       engine.submit({.id = id,
                      .prompt = counting_from(static_cast<int32_t>(id) * 3, kPrompt),
@@ -204,8 +204,7 @@ TEST_F(Swapped, WhoIsCancelledMeanwhileLeavesNothing) {
 // it has gone meanwhile what was copied is of no use.
 TEST_F(Swapped, WhatOthersKeepIsNotCopied) {
   for (const bool is_dropped : {false, true}) {
-    Engine engine(context_, decoder_,
-                  methods::make_method("relay_attention", {{"block_tokens", 8}}),
+    Engine engine(context_, decoder_, methods::make_cache("relay_attention", {{"block_tokens", 8}}),
                   {.limits = {.max_batch = 3, .max_sequence_tokens = 100, .prefix_tokens = 32},
                    .num_blocks = 24,
                    .swap = host_});

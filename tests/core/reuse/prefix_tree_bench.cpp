@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/reuse/prefix_tree_method.h"
+#include "core/reuse/prefix_tree_cache.h"
 #include "core/reuse/tree_plan.h"
 #include "tests/support/random_tree.h"
 
@@ -181,10 +181,9 @@ BENCHMARK(AdvancePlan)
     ->Iterations(1900)
     ->Unit(benchmark::kMicrosecond);
 
-class SharingMethod final : public PrefixTreeMethod {
+class SharingMethod final : public PrefixTreeCache {
  public:
-  SharingMethod() : PrefixTreeMethod({.tree = {.chunk_tokens = kChunkTokens}}, more_than_one()) {}
-  [[nodiscard]] MethodInfo info() const override { return {.name = "sharing"}; }
+  SharingMethod() : PrefixTreeCache({.tree = {.chunk_tokens = kChunkTokens}}, more_than_one()) {}
 };
 
 // All that the engine asks of a method in a step: ranks, blocks, plan, books.

@@ -205,5 +205,40 @@ TEST_F(KindRegistry, WhatIsListedIsMeasuredInItsUnit) {
   }
 }
 
+// Each method runs in each kind that takes methods, or an experiment file is refused with the
+// reason that `reprise list methods` gives.
+TEST(MethodMatrix, EachCellRunsOrIsRefusedWithItsReason) {
+  const Vocabulary vocabulary = known_vocabulary();
+  int refused = 0, accepted = 0;
+  for (const MethodCell& cell : method_matrix()) {
+    const auto kind = std::find_if(vocabulary.kinds.begin(), vocabulary.kinds.end(),
+                                   [&](const KindInfo& info) { return info.name == cell.place; });
+    if (kind == vocabulary.kinds.end()) continue;  // a command
+    Json file = {{"name", "t"}, {"title", "t"}, {"kind", cell.place}, {"methods", {cell.method}}};
+    if (kind->takes_model) file["models"] = {"models/quickstart"};
+    if (!kind->own_workloads.empty())
+      file["workload"] = {{"name", kind->own_workloads.front().name}, {"file", "items"}};
+    std::string error;
+    try {
+      (void)parse_experiment(file, "t.json", "desk", {}, vocabulary);
+    } catch (const Error& thrown) {
+      error = thrown.what();
+    }
+    EXPECT_EQ(error.find("method") != std::string::npos, !cell.refusal.empty())
+        << cell.method << " in " << cell.place << ": " << error;
+    if (cell.refusal.empty()) {
+      ++accepted;
+      continue;
+    }
+    ++refused;
+    EXPECT_NE(error.find(fmt::format("method \"{}\" does not run in kind \"{}\": {}", cell.method,
+                                     cell.place, cell.refusal)),
+              std::string::npos)
+        << error;
+  }
+  EXPECT_GT(accepted, 40);
+  EXPECT_GT(refused, 20);
+}
+
 }  // namespace
 }  // namespace reprise::experiments

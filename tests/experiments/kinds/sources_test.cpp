@@ -163,9 +163,9 @@ TEST_F(SourcesTest, ShippedShapesAndDamagedFilesHaveFingerprintsToo) {
   const Json shape = sources_of(parse_experiment(file, "t.json", "desk", {}, known_vocabulary()));
   EXPECT_TRUE(shape["models"]["tinyllama-1.1b"].contains("config.json")) << shape.dump();
   std::ofstream(dir_ / "model.safetensors", std::ios::binary) << "\xff\xff\xff\xff\xff\xff\xff\x7f";
-  EXPECT_NE(sources("checkpoint").dump().find("unreadable"), std::string::npos);
+  const Json damaged = sources("checkpoint");
   std::ofstream(dir_ / "model.safetensors", std::ios::binary) << "short";
-  EXPECT_NE(sources("checkpoint").dump().find("unreadable"), std::string::npos);
+  EXPECT_NE(sources("checkpoint"), damaged);
   fs::remove(dir_ / "model.safetensors");
   fs::create_directory(dir_ / "model.safetensors");
   EXPECT_NE(sources("checkpoint").dump().find("unreadable"), std::string::npos);

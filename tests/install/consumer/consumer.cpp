@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   reprise::engine::EngineOptions options;
   options.limits.max_sequence_tokens = 64;
   options.contributors = {std::make_shared<reprise::prompt_cache::ModuleImports>()};
-  reprise::engine::Engine engine(context, *decoder, reprise::methods::make_method("paged", nullptr),
+  reprise::engine::Engine engine(context, *decoder, reprise::methods::make_cache("paged", nullptr),
                                  options);
   reprise::engine::Request request;
   request.prompt = tokenizer->encode("Once upon a time");

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/model/network/layer_rules.h"
 #include "core/model/network/layer_times.h"
 #include "core/model/network/policy_chain.h"
 #include "methods/attn_cache/padding.h"
+#include "methods/layer_policies/layer_rules.h"
 #include "tests/methods/attn_cache/database_testing.h"
 #include "tests/support/max_difference.h"
 #include "tests/support/needs_faiss.h"
@@ -252,7 +252,7 @@ TEST(Batches, ChunksOfAPromptNeverReuse) {
 // The tokens that a request generates, or why it was refused.
 std::string generated(Fixture& fixture, std::shared_ptr<model::LayerPolicy> policy,
                       const std::vector<int32_t>& prompt, int32_t new_tokens, int32_t step_tokens) {
-  engine::Engine engine(fixture.context, *fixture.decoder, methods::make_method("contiguous", {}),
+  engine::Engine engine(fixture.context, *fixture.decoder, methods::make_cache("contiguous", {}),
                         {.limits = {.max_sequence_tokens = 64},
                          .step_tokens = step_tokens,
                          .policy = std::move(policy)});

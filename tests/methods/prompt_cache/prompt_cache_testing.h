@@ -81,7 +81,7 @@ inline std::vector<Outcome> run_prompts(model::Decoder& decoder,
                            .max_sequence_tokens = 512,
                            .prefix_tokens = prefix_tokens};
   engine::Engine engine(Context::machine(), decoder,
-                        methods::make_method(options.method, options.method_options),
+                        methods::make_cache(options.method, options.method_options),
                         engine_options);
   if (prefix_tokens > 0) {
     engine.declare_prefix("system", options.prefix);

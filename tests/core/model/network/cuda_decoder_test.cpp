@@ -212,7 +212,7 @@ TEST_F(CudaModel, DecodeStepsOfOneShapeAreReplayed) {
 std::vector<float> logits_in_blocks(Decoder& decoder, int64_t block_tokens,
                                     const Context& context) {
   engine::Engine engine(context, decoder,
-                        methods::make_method("paged", {{"block_tokens", block_tokens}}),
+                        methods::make_cache("paged", {{"block_tokens", block_tokens}}),
                         {.limits = {.max_batch = 1, .max_sequence_tokens = 48},
                          .kv_dtype = DType::kBF16,
                          .step_tokens = 1});
@@ -257,7 +257,7 @@ TEST_F(CudaModel, RecordedStepsAreOfOneDecoder) {
 TEST_F(CudaModel, SampledTokensAreThoseOfTheSameLogitsOnTheCpu) {
   Decoder& decoder = load(small_model("llama-2-7b", 32), DType::kBF16);
   const engine::SamplingOptions sampling{.temperature = 0.8, .top_p = 0.9, .top_k = 20, .seed = 5};
-  engine::Engine engine(context_, decoder, methods::make_method("paged", {}),
+  engine::Engine engine(context_, decoder, methods::make_cache("paged", {}),
                         {.limits = {.max_batch = 2, .max_sequence_tokens = 40},
                          .kv_dtype = DType::kBF16,
                          .step_tokens = 32});
@@ -285,7 +285,7 @@ Drawn crowded(Decoder& decoder, const Context& context, int32_t blocks, engine::
                                 .step_tokens = 32,
                                 .num_blocks = blocks,
                                 .swap = {.preemption = engine::Preemption::kSwapHost}};
-  engine::Engine engine(context, decoder, methods::make_method("paged", {{"block_tokens", 8}}),
+  engine::Engine engine(context, decoder, methods::make_cache("paged", {{"block_tokens", 8}}),
                         options);
   Drawn drawn;
   engine.observe_logits([&](const engine::LogitsRow& row) {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "experiments/kinds/sentences/prefill_methods.h"
+#include "experiments/kinds/sentences/prefill_lane.h"
 #include "experiments/kinds/sentences/sentences.h"
 #include "methods/attn_cache/train.h"
 #include "methods/attn_cache/vector_index.h"

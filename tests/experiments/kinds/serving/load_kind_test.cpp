@@ -72,7 +72,9 @@ class LoadKindTest : public ::testing::Test {
   experiments::RunOutcome run(const std::string& url) {
     const experiments::Vocabulary vocabulary{
         .kinds = {EvenPlans::info()},
-        .methods = {{"contiguous", [](const JsonObject&) { return Json::object(); }}},
+        .methods = {{.name = "contiguous",
+                     .refusal = [](experiments::MethodUse) { return std::string(); },
+                     .resolve_options = [](const JsonObject&) { return Json::object(); }}},
         .workloads = workloads::known_workloads()};
     const experiments::Experiment experiment =
         for_server(experiments::parse_experiment(

@@ -71,13 +71,13 @@ TEST(LogLikelihood, AddsTheRowsOfAnAnswer) {
 }
 
 TEST(FirstDivergence, NamesTheFirstTokenThatDiffers) {
-  using Tokens = std::vector<int32_t>;
-  EXPECT_EQ(first_divergence(Tokens{1, 2, 3}, Tokens{1, 2, 3}), std::nullopt);
-  EXPECT_EQ(first_divergence(Tokens{1, 2, 3}, Tokens{1, 5, 3}), 1);
-  EXPECT_EQ(first_divergence(Tokens{1, 2, 3}, Tokens{1, 2}), 2);
-  EXPECT_EQ(first_divergence(Tokens{1, 2}, Tokens{1, 2, 9}), 2);
-  EXPECT_EQ(first_divergence(Tokens{}, Tokens{4}), 0);
-  EXPECT_EQ(first_divergence(Tokens{}, Tokens{}), std::nullopt);
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(first_divergence(Ids{1, 2, 3}, Ids{1, 2, 3}), std::nullopt);
+  EXPECT_EQ(first_divergence(Ids{1, 2, 3}, Ids{1, 5, 3}), 1);
+  EXPECT_EQ(first_divergence(Ids{1, 2, 3}, Ids{1, 2}), 2);
+  EXPECT_EQ(first_divergence(Ids{1, 2}, Ids{1, 2, 9}), 2);
+  EXPECT_EQ(first_divergence(Ids{}, Ids{4}), 0);
+  EXPECT_EQ(first_divergence(Ids{}, Ids{}), std::nullopt);
 }
 
 TEST(CompareRows, TellsTheFirstRowFromTheMean) {

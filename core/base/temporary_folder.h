@@ -1,0 +1,15 @@
+// A folder for files that nobody needs once they have been used.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace reprise {
+
+// Makes a folder in the system's folder for temporary files; its name begins with "reprise-" and
+// `content`. Its last user removes it. Throws Error naming it where it cannot be made.
+[[nodiscard]] std::shared_ptr<const std::filesystem::path> make_temporary_folder(
+    const std::string& content);
+
+}  // namespace reprise

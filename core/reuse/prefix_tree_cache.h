@@ -1,0 +1,82 @@
+// Base of methods that keep their sequences in a prefix tree. They differ in the prefixes they
+// match and in the tree nodes they read once for several sequences.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/reuse/prefix_tree.h"
+#include "core/reuse/sequence_cache.h"
+#include "core/reuse/tree_plan.h"
+
+namespace reprise::reuse {
+
+struct PrefixTreeCacheOptions {
+  PrefixTreeOptions tree;
+  // If true, tokens found in the tree are not computed again, and a request waits while another one
+  // computes its prefix. If false, every sequence computes its whole prompt; states that the tree
+  // holds already are not stored again, so only memory and reads are shared.
+  bool reuse_prefill = false;
+  // Used if pinned prefixes are matched.
+  int32_t most_prefixes = 0;         // 0: no limit
+  const char* method = "";           // that declares them, for messages
+  int32_t prefix_buffer_tokens = 0;  // least memory that each prefix takes
+  TreePlanOptions plan;
+};
+
+class PrefixTreeCache : public SequenceCache {
+ public:
+  PrefixTreeCache(const PrefixTreeCacheOptions& options, ShareDecision shares);
+
+  [[nodiscard]] PoolNeed pool_need(const EngineLimits& limits) const override;
+  [[nodiscard]] ReusePromise promise() const override {
+    return {.declared = options_.reuse_prefill && matches_pinned(options_.tree.matching),
+            .found = options_.reuse_prefill && matches_chunks(options_.tree.matching)};
+  }
+  Admission admit(const NewSequence& sequence, kv::BlockPool& pool) override;
+  [[nodiscard]] int32_t tokens_in_cache(const NewSequence& sequence) const override;
+  void retire(RequestId id, kv::BlockPool& pool) override;
+  [[nodiscard]] int32_t held_blocks(RequestId id) const override {
+    return static_cast<int32_t>(tree_.sequence(id).path.size());
+  }
+  [[nodiscard]] bool locate(RequestId id, int32_t first_token, int32_t end_token,
+                            const kv::BlockPool& pool,
+                            std::vector<kv::TokenRun>& runs) const override;
+  [[nodiscard]] int32_t lasting_tokens(RequestId id) const override;
+  void restored(RequestId id, int32_t first_token, int32_t end_token) override {
+    tree_.mark_computed(id, first_token, end_token);
+  }
+  // Throws Error if most_prefixes are declared already.
+  bool declare_prefix(RequestId id, std::span<const int32_t> tokens) override;
+  void keep_prefix(RequestId id, kv::BlockPool& pool) override;
+  void drop_prefix(RequestId id, kv::BlockPool& pool) override;
+  [[nodiscard]] PrefixUse prefix_use(RequestId id) const override;
+  [[nodiscard]] int64_t row_rank(RequestId id) const override { return tree_.sequence(id).rank; }
+  [[nodiscard]] int32_t cached_tokens(RequestId, int32_t tokens) const override { return tokens; }
+  [[nodiscard]] bool reserve(StepBatch batch, kv::BlockPool& pool) override;
+  [[nodiscard]] bool advance(StepBatch batch, const kv::BlockPool& pool,
+                             kv::AttentionPlan& plan) override {
+    return planner_.advance(tree_, batch, pool, plan);
+  }
+  void plan(StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) override {
+    planner_.write(tree_, batch, pool, plan);
+  }
+  void computed(StepBatch batch, kv::BlockPool& pool) override;
+  void report(const MetricSink& sink) const override;
+
+  [[nodiscard]] const PrefixTree& tree() const { return tree_; }
+
+ private:
+  [[nodiscard]] int32_t blocks_for(int32_t tokens) const;
+  void release_buffer(RequestId prefix, kv::BlockPool& pool);
+
+  PrefixTreeCacheOptions options_;
+  PrefixTree tree_;
+  TreePlanner planner_;
+  // Declared prefixes, each with the blocks that fill up its buffer.
+  std::unordered_map<RequestId, std::vector<int32_t>> prefixes_;
+  int64_t matched_tokens_ = 0, reused_tokens_ = 0, block_bytes_ = 0;
+};
+
+}  // namespace reprise::reuse

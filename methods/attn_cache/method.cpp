@@ -1,0 +1,253 @@
+// AttnCache as a method: it stores the setup's database prompts, and learns from its training
+// prompts.
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/steady_now.h"
+#include "core/base/temporary_folder.h"
+#include "core/model/network/policy_chain.h"
+#include "core/sentence/cosine.h"
+#include "methods/attn_cache/attn_cache.h"
+#include "methods/attn_cache/calibrate.h"
+#include "methods/attn_cache/collect.h"
+#include "methods/attn_cache/method_options.h"
+#include "methods/attn_cache/padding.h"
+#include "methods/attn_cache/train.h"
+#include "methods/registry.h"
+
+namespace reprise::methods {
+namespace {
+
+const MetricInfo kStoreMb = {"store_mb", "MB", "of attn_cache: the file of stored attention maps"};
+const MetricInfo kStoredTexts = {"stored_texts", "texts", "of attn_cache: whose maps are stored"};
+const MetricInfo kThreshold = {.name = "threshold_used",
+                               .unit = "ratio",
+                               .help = "of attn_cache: the similarity that maps are reused from",
+                               .is_signed = true};
+
+using Prompts = std::vector<std::vector<int32_t>>;
+
+attn_cache::ModelFacts facts_of(const Setup& setup) {
+  return {.fingerprint = setup.model,
+          .layers = setup.config.layers,
+          .heads = setup.config.heads,
+          .hidden = setup.config.hidden,
+          .is_causal = setup.config.is_causal};
+}
+
+// Borrows a policy for a chain.
+std::shared_ptr<model::LayerPolicy> borrowed(model::LayerPolicy& policy) {
+  return {std::shared_ptr<void>(), &policy};
+}
+
+class AttnCacheMethod final : public Method {
+ public:
+  AttnCacheMethod(MethodInfo info, AttnCacheMethodOptions options)
+      : info_(std::move(info)), options_(std::move(options)) {}
+  [[nodiscard]] const MethodInfo& info() const override { return info_; }
+  [[nodiscard]] std::string missing() const override { return attn_cache_absence(options_); }
+
+  void prepare(const Setup& setup) override {
+    if (setup.database.empty())
+      raise(
+          "attn_cache has no texts to store: set some apart (database_share of kind \"sentences\", "
+          "database_texts of kind \"prefill\")");
+    if (options_.learns() && setup.training.empty())
+      raise(
+          "attn_cache has no texts to learn from: set some apart (training_share of kind "
+          "\"sentences\", training_texts of kind \"prefill\"), or take a projector that is not "
+          "trained (preset \"raw\", projector_from) and no loss_bound");
+    pad_id_ = setup.config.eos_ids.empty() ? 0 : static_cast<int32_t>(setup.config.eos_ids.front());
+    if (!options_.beside.empty()) {
+      beside_ = make_method(options_.beside, options_.beside_options);
+      beside_->prepare(setup);
+      beside_policy_ = beside_->parts().policy;
+    }
+    const Prompts stored = all_formed(setup.database), learned = all_formed(setup.training);
+    folder_ = make_temporary_folder("maps");
+    const attn_cache::ModelFacts facts = facts_of(setup);
+    store(setup, facts, stored, learned);
+    database_ = std::make_shared<attn_cache::Database>(*folder_, facts, setup.context);
+    if (options_.loss_bound > 0) calibrate(setup, facts, learned);
+    policy_ = std::make_shared<attn_cache::AttnCachePolicy>(database_, options_, facts,
+                                                            setup.context, steady_now_ns);
+    joined_ = joined(policy_);
+  }
+
+  [[nodiscard]] Parts parts() override { return {.policy = joined_}; }
+  void shape(engine::Request& request) override { request.prompt = formed(request.prompt); }
+  [[nodiscard]] bool looks_up() const override { return true; }
+  void begin_turn() override {
+    policy_->reset();
+    if (!options_.begins_cold()) return;
+    for (int64_t group = 0; group < std::ssize(database_->maps().groups()); ++group)
+      database_->maps().release(group);
+  }
+
+  [[nodiscard]] TurnCounts counts() const override {
+    TurnCounts counts{.reused_layers = policy_->counts().reused_layers};
+    for (const attn_cache::AttnCacheTimes& times : policy_->times()) {
+      counts.retrieval_ms += static_cast<double>(times.embedding_ns + times.searching_ns) * 1e-6;
+      counts.loading_ms += static_cast<double>(times.loading_ns) * 1e-6;
+    }
+    return counts;
+  }
+
+  void report(ReportSink& sink) const override {
+    const attn_cache::AttnCacheCounts& counts = policy_->counts();
+    sink.metric(kStoreMb, static_cast<double>(database_->maps().bytes()) * 1e-6);
+    sink.metric(kStoredTexts, static_cast<double>(database_->maps().groups().size()));
+    sink.metric(kThreshold, options_.threshold);
+    Json settings = {{"projector", database_->projector().origin().how},
+                     {"projector_fingerprint", database_->projector().fingerprint()},
+                     {"learning_texts", learning_texts_},
+                     {"lookups", counts.lookups},
+                     {"hits", counts.hits},
+                     {"no_text_of_that_length", counts.empty + counts.other_length},
+                     {"nearest_is_another_layer", counts.other_layer},
+                     {"below_threshold", counts.below_threshold},
+                     {"hits_beside_misses", counts.unused_hits},
+                     {"loaded_bytes", counts.loaded_bytes}};
+    if (!training_.is_null()) settings["training"] = training_;
+    sink.setting(info_.name, settings);
+    if (beside_ != nullptr) beside_->report(sink);
+  }
+
+ private:
+  [[nodiscard]] std::vector<int32_t> formed(std::span<const int32_t> ids) const {
+    if (options_.padded_tokens == 0) return {ids.begin(), ids.end()};
+    return attn_cache::pad_prompt(ids, options_.padded_tokens, pad_id_);
+  }
+  // Whether the method beside leaves layers out, and so goes before AttnCache.
+  [[nodiscard]] bool skips_layers_beside() const {
+    return beside_ != nullptr && beside_->info().skips_layers;
+  }
+  [[nodiscard]] Prompts all_formed(std::span<const std::vector<int32_t>> prompts) const {
+    Prompts all;
+    for (const std::vector<int32_t>& ids : prompts) all.push_back(formed(ids));
+    return all;
+  }
+
+  // Layers that are left out beside AttnCache are left out while maps are collected, too: of a
+  // model without them, the others have other maps.
+  [[nodiscard]] attn_cache::RunPrompt runner(const Setup& setup) const {
+    return [this, &setup](std::span<const int32_t> ids, model::LayerPolicy& policy) {
+      if (!skips_layers_beside()) {
+        (void)setup.run(ids, &policy);
+        return;
+      }
+      model::PolicyChain chain({beside_policy_, borrowed(policy)});
+      (void)setup.run(ids, &chain);
+    };
+  }
+
+  void store(const Setup& setup, const attn_cache::ModelFacts& facts, const Prompts& stored,
+             const Prompts& learned) {
+    const attn_cache::SampleSet samples =
+        attn_cache::collect(*folder_, facts, options_, stored, runner(setup));
+    attn_cache::Projector projector = make_projector(setup, facts, learned);
+    attn_cache::write_index(*folder_, options_, attn_cache::project_all(samples, projector),
+                            projector);
+  }
+
+  attn_cache::Projector make_projector(const Setup& setup, const attn_cache::ModelFacts& facts,
+                                       const Prompts& learned) {
+    learning_texts_ = options_.learns() ? std::ssize(learned) : 0;
+    const attn_cache::ProjectorShape shape = options_.projector_shape(facts.hidden);
+    if (!options_.projector_file.empty()) return read_projector(shape, setup.context);
+    if (!options_.trains())
+      return attn_cache::Projector::random(shape, setup.seed, facts.fingerprint, setup.context);
+    const auto folder = make_temporary_folder("training-maps");
+    // It learns from each layer's states and maps [AttnCache §5.4], whichever are looked up.
+    attn_cache::AttnCacheOptions of_all_layers = options_;
+    of_all_layers.indexed_layers = "all";
+    const attn_cache::SampleSet samples =
+        attn_cache::collect(*folder, facts, of_all_layers, learned, runner(setup));
+    attn_cache::TrainedProjector trained =
+        attn_cache::train_projector(samples, attn_cache::MapStore(*folder / attn_cache::kMapsFile),
+                                    options_, setup.seed, setup.context);
+    training_ = {{"samples", samples.entries.size()},
+                 {"first_loss", trained.losses.front()},
+                 {"last_loss", trained.losses.back()},
+                 {"loss_over_flat", trained.loss_over_flat()}};
+    return std::move(trained.projector);
+  }
+
+  // One that fits the options; that it is of this model its maker must know.
+  [[nodiscard]] attn_cache::Projector read_projector(const attn_cache::ProjectorShape& shape,
+                                                     const Context& context) const {
+    attn_cache::Projector projector = attn_cache::Projector::load(options_.projector_file, context);
+    if (projector.shape() != shape)
+      raise_shape(
+          "{} is a projector \"{}\" of {} hidden values to {} features, these options and this "
+          "model take \"{}\" of {} to {}",
+          options_.projector_file, attn_cache::name_of(projector.shape().kind),
+          projector.shape().hidden, projector.shape().features, attn_cache::name_of(shape.kind),
+          shape.hidden, shape.features);
+    return projector;
+  }
+
+  // What is left out stays out where AttnCache hits; maps are shared where it misses.
+  [[nodiscard]] std::shared_ptr<model::LayerPolicy> joined(
+      std::shared_ptr<model::LayerPolicy> policy) const {
+    if (options_.beside.empty()) return policy;
+    std::vector<std::shared_ptr<model::LayerPolicy>> both = {std::move(policy), beside_policy_};
+    if (skips_layers_beside()) std::swap(both[0], both[1]);
+    return std::make_shared<model::PolicyChain>(std::move(both));
+  }
+
+  // Sets the threshold by what reuse at any similarity does to prompts that are not stored.
+  void calibrate(const Setup& setup, const attn_cache::ModelFacts& facts, const Prompts& learned) {
+    attn_cache::AttnCacheOptions always = options_;
+    always.threshold = std::numeric_limits<double>::lowest();
+    const auto reusing = std::make_shared<attn_cache::AttnCachePolicy>(
+        database_, always, facts, setup.context, steady_now_ns);
+    const auto with_reuse = joined(reusing);
+    std::vector<attn_cache::CalibrationPoint> points;
+    for (const std::vector<int32_t>& ids : learned) {
+      const std::vector<float> full = setup.run(ids, nullptr);
+      const std::vector<float> reused = setup.run(ids, with_reuse.get());
+      const double cosine = sentence::cosine(full, reused);
+      points.push_back({.similarity = reusing->similarities()[0],
+                        .loss = std::clamp(0.5 * (1.0 - cosine), 0.0, 1.0)});
+    }
+    options_.threshold = attn_cache::calibrate_threshold(points, options_.loss_bound).threshold;
+  }
+
+  MethodInfo info_;
+  AttnCacheMethodOptions options_;
+  int32_t pad_id_ = 0;
+  int64_t learning_texts_ = 0;
+  Json training_;                   // null where nothing was trained
+  std::unique_ptr<Method> beside_;  // null: none
+  std::shared_ptr<model::LayerPolicy> beside_policy_;
+  std::shared_ptr<const std::filesystem::path> folder_;
+  std::shared_ptr<attn_cache::Database> database_;
+  std::shared_ptr<attn_cache::AttnCachePolicy> policy_;
+  std::shared_ptr<model::LayerPolicy> joined_;
+};
+
+}  // namespace
+
+MethodEntry attn_cache_method() {
+  MethodEntry entry{
+      .info = {.name = "attn_cache",
+               .summary = "stored attention maps of the nearest database text",
+               .paper = "AttnCache",
+               .exactness = Exactness::kApproximate,
+               .look = {},
+               .cannot_generate = "a layer that takes a stored map leaves no keys to decode with",
+               .metrics = {kStoreMb, kStoredTexts, kThreshold}}};
+  entry.resolve_options = resolve_attn_cache_options;
+  entry.make = [info = entry.info](const JsonObject& given) -> std::unique_ptr<Method> {
+    return std::make_unique<AttnCacheMethod>(info, read_attn_cache_options(given));
+  };
+  entry.list_options = list_attn_cache_options;
+  return entry;
+}
+
+}  // namespace reprise::methods

@@ -1,0 +1,33 @@
+#include <nlohmann/json.hpp>
+
+#include "methods/block_drop/block_drop.h"
+#include "methods/layer_policies/calibrate.h"
+#include "methods/policy_method.h"
+
+namespace reprise::methods {
+namespace {
+
+MadePolicy make(const MethodInfo& info, const block_drop::BlockDropOptions& options,
+                const Setup& setup) {
+  const auto cosines = cosines_of_layers(info, setup);
+  std::vector<double> values;
+  for (const model::LayerCosine& layer : cosines) values.push_back(layer.block);
+  return {.policy = block_drop::make_block_drop(options, cosines),
+          .chosen = {{"dropped_layers", model::most_similar_layers(values, options.dropped)}}};
+}
+
+}  // namespace
+
+MethodEntry block_drop_method() {
+  return policy_method<block_drop::BlockDropOptions>(
+      {.name = "block_drop",
+       .summary = "layers that change calibration texts least are left out",
+       .paper = "BlockDrop",
+       .exactness = Exactness::kApproximate,
+       .look = {.color = "", .marker = ""},
+       .skips_layers = true,
+       .cannot_generate = kNeedsCalibrationTexts},
+      make);
+}
+
+}  // namespace reprise::methods

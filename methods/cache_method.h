@@ -1,0 +1,45 @@
+// Methods that are a cache and nothing else.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <utility>
+
+#include "methods/method.h"
+
+namespace reprise::methods {
+
+// Cache(const Options&), or Cache() where there are no options.
+template <std::derived_from<reuse::SequenceCache> Cache, reuse::Options Options>
+class CacheMethod final : public Method {
+ public:
+  CacheMethod(MethodInfo info, const Options& options)
+      : info_(std::move(info)), options_(options) {}
+  [[nodiscard]] const MethodInfo& info() const override { return info_; }
+  [[nodiscard]] Parts parts() override {
+    Parts parts;
+    if constexpr (std::constructible_from<Cache, const Options&>)
+      parts.cache = std::make_unique<Cache>(options_);
+    else
+      parts.cache = std::make_unique<Cache>();
+    return parts;
+  }
+
+ private:
+  MethodInfo info_;
+  Options options_;
+};
+
+// The entry of such a method.
+template <std::derived_from<reuse::SequenceCache> Cache, reuse::Options Options = reuse::NoOptions>
+MethodEntry cache_method(MethodInfo info) {
+  info.is_cache = true;
+  info.cannot_prefill =
+      "it decides where keys and values lie, and prompts that nothing is generated behind keep "
+      "none";
+  return method_entry<Options>(std::move(info), [](MethodInfo of, const Options& options) {
+    return std::make_unique<CacheMethod<Cache, Options>>(std::move(of), options);
+  });
+}
+
+}  // namespace reprise::methods

@@ -1,0 +1,49 @@
+// Methods that are a layer policy and nothing else, made when it is known which layers it is for.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "methods/method.h"
+
+namespace reprise::methods {
+
+struct MadePolicy {
+  std::shared_ptr<model::LayerPolicy> policy;
+  Json chosen = Json::object();  // settings as they turned out, for the record
+};
+
+// Makes the policy of a model. Throws Error where the setup lacks what it needs.
+template <reuse::Options Options>
+using MakePolicy = MadePolicy (*)(const MethodInfo& info, const Options& options,
+                                  const Setup& setup);
+
+template <reuse::Options Options>
+class PolicyMethod final : public Method {
+ public:
+  PolicyMethod(MethodInfo info, const Options& options, MakePolicy<Options> make)
+      : info_(std::move(info)), options_(options), make_(make) {}
+  [[nodiscard]] const MethodInfo& info() const override { return info_; }
+  void prepare(const Setup& setup) override { made_ = make_(info_, options_, setup); }
+  [[nodiscard]] Parts parts() override { return {.policy = made_.policy}; }
+  void report(ReportSink& sink) const override {
+    for (const auto& [name, value] : made_.chosen.items()) sink.setting(name, value);
+  }
+
+ private:
+  MethodInfo info_;
+  Options options_;
+  MakePolicy<Options> make_;
+  MadePolicy made_;
+};
+
+// The entry of such a method.
+template <reuse::Options Options>
+MethodEntry policy_method(MethodInfo info, MakePolicy<Options> make) {
+  info.is_policy = true;
+  return method_entry<Options>(std::move(info), [make](MethodInfo of, const Options& options) {
+    return std::make_unique<PolicyMethod<Options>>(std::move(of), options, make);
+  });
+}
+
+}  // namespace reprise::methods

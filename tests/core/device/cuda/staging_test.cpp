@@ -28,8 +28,19 @@ TEST_F(StagingTest, PiecesAreNotOverwrittenBeforeTheyAreRead) {
 TEST_F(StagingTest, NothingIsCopiedOfNothing) {
   const Stream stream;
   Staging staging;
+  int* device = nullptr;
+  ASSERT_EQ(cudaMalloc(&device, sizeof(int)), cudaSuccess);
+  const int three = 3, five = 5;
+  staging.copy_in(device, &three, sizeof three, stream.get());
+  staging.copy_in(device, &five, 0, stream.get());
+  int host = 7;
+  staging.copy_out(&host, device, 0, stream.get());
+  EXPECT_EQ(host, 7);
+  staging.copy_out(&host, device, sizeof host, stream.get());
+  EXPECT_EQ(host, 3);
   staging.copy_in(nullptr, nullptr, 0, stream.get());
   staging.copy_out(nullptr, nullptr, 0, stream.get());
+  ASSERT_EQ(cudaFree(device), cudaSuccess);
 }
 
 }  // namespace

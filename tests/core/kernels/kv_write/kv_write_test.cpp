@@ -160,9 +160,19 @@ TEST(KvWrite, RowsWithoutASlotAreNotStored) {
 }
 
 TEST(KvWrite, NoRowsWriteNothing) {
+  const std::vector<float> untouched(64, 3.0f);
+  std::vector<float> keys = untouched, values = untouched;
   kv::AttentionPlan plan;
+  plan.begin({.keys = keys.data(),
+              .values = values.data(),
+              .layer_stride = 64,
+              .head_stride = 64,
+              .kv_heads = 1,
+              .head_dim = 16});
   plan.finish();
   write_kv(plan, 0, nullptr, nullptr, 0, {.threads = 2, .isa = best_isa()});
+  EXPECT_EQ(keys, untouched);
+  EXPECT_EQ(values, untouched);
 }
 
 }  // namespace

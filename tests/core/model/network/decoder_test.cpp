@@ -269,12 +269,23 @@ TEST(Decoder, IdsOutsideTheVocabularyAreNamed) {
         {std::to_string(id), "vocabulary of 97"});
 }
 
-TEST(Decoder, EmptyStepDoesNothing) {
+TEST(Decoder, EmptyStepWritesNothing) {
   auto decoder = random_decoder(scaled_down("tinyllama-1.1b"), Context::machine());
+  const model::ModelConfig& config = decoder->config();
+  const std::vector<float> untouched(
+      static_cast<size_t>(config.layers * config.kv_heads * config.head_dim), 3.0f);
+  std::vector<float> keys = untouched, values = untouched;
   kv::AttentionPlan plan;
-  plan.caches = {{.kv_heads = decoder->config().kv_heads, .head_dim = decoder->config().head_dim}};
+  plan.begin({.keys = keys.data(),
+              .values = values.data(),
+              .layer_stride = config.kv_heads * config.head_dim,
+              .head_stride = config.head_dim,
+              .kv_heads = config.kv_heads,
+              .head_dim = config.head_dim});
   plan.finish();
   decoder->forward({.ids = {}, .plan = plan}, {});
+  EXPECT_EQ(keys, untouched);
+  EXPECT_EQ(values, untouched);
 }
 
 TEST(Decoder, ShapesWithoutWeightsAndUnsupportedDtypesAreErrors) {

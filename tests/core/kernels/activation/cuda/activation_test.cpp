@@ -117,8 +117,11 @@ TEST(CudaActivation, PlainOutputMayReplaceTheInput) {
 }
 
 TEST(CudaActivation, NoElementsWriteNothing) {
-  cuda::activation({.rows = 0, .cols = 7}, nullptr);
-  cuda::activation({.rows = 7, .cols = 0}, nullptr);
+  const std::vector<float> ones(7, 1.0f), untouched(7, 3.0f);
+  const DeviceNumbers x(ones, DType::kF32), out(untouched, DType::kF32);
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{0, 7}, {7, 0}})
+    cuda::activation({.x = x.data(), .out = out.data(), .rows = rows, .cols = cols}, nullptr);
+  EXPECT_EQ(out.values(), untouched);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ namespace reprise::methods {
 
 enum class Exactness : uint8_t { kExact, kApproximate };
 
-// What a method is called and what it can do. Tables, figures, `reprise list` and refusals take
+// A method's name, and the uses that it fits. Tables, figures, `reprise list` and refusals take
 // their words from here.
 struct MethodInfo {
   std::string name;     // in experiment files and records
@@ -35,21 +35,23 @@ struct MethodInfo {
   std::string paper;    // "" for baselines
   Exactness exactness = Exactness::kExact;
   Look look;
-  // Whether its cache is all of it, so that its plans can be compared without a model.
+  // True if the method is a cache and nothing else, so that its plans can be compared without a
+  // model.
   bool is_cache = false;
-  // Whether its layer policy is all of it, so that another policy may run beside it.
+  // True if the method is a layer policy and nothing else, so that another policy may run beside
+  // it.
   bool is_policy = false;
-  // Whether that policy leaves layers out, so that a policy beside it has no say in these.
+  // True if that policy leaves layers out; a policy beside it is not asked about these.
   bool skips_layers = false;
-  // Why nothing can be generated with it, and why it cannot be compared where prompts are computed
-  // layer by layer and nothing is generated (kinds "prefill" and "sentences"): the end of a
-  // sentence that begins "method NAME does not run here: ". "" where it can.
+  // Reasons why the method cannot generate, and why it cannot run in kinds "prefill" and
+  // "sentences", which compute prompts and generate nothing. Each ends a sentence that begins
+  // "method NAME does not run here: "; "" if the method can.
   std::string cannot_generate;
   std::string cannot_prefill;
-  std::vector<MetricInfo> metrics;  // that report() may give
+  std::vector<MetricInfo> metrics;  // metrics that report() may give
 };
 
-// What prepare() gets.
+// The model that a method prepares itself for, and the prompts that it may store or learn from.
 struct Setup {
   // Computes one prompt, whole, in a step of its own, and returns what comes out: a vector, or the
   // logits of choices. `policy` decides its layers; null: all compute.
@@ -62,25 +64,25 @@ struct Setup {
   std::string model;  // tells apart models and the ways their weights are held
   uint64_t seed = 1;
   Run run;
-  // Prompts that no query has: to be stored; and others to learn from before that.
+  // Prompts to store, and other prompts to learn from before. No prompt that is measured is among
+  // them, except where an experiment stores some on purpose.
   std::span<const std::vector<int32_t>> database, training;
 
-  // Prompts to choose layers by: those for training, or else the database's.
+  // Prompts to choose layers by: the training prompts, or the database's if there are none.
   [[nodiscard]] std::span<const std::vector<int32_t>> calibration() const {
     return training.empty() ? database : training;
   }
 };
 
-// What an engine takes of a method. Parts keep alive what they need of it.
+// The parts of a method that an engine uses. They keep alive what they need of the method.
 struct Parts {
-  // Where keys and values lie and who reads which; null: they lie as without any reuse, in the
-  // contiguous cache.
+  // Decides where keys and values lie and who reads which. Null: the contiguous cache is used.
   std::unique_ptr<reuse::SequenceCache> cache;
   std::vector<std::shared_ptr<reuse::PlanContributor>> contributors;
   std::shared_ptr<model::LayerPolicy> policy;  // null: every layer computes
 };
 
-// What came of the prompts since begin_turn().
+// Reuse of stored maps since begin_turn().
 struct TurnCounts {
   int64_t reused_layers = 0;  // (prompt, layer) pairs that were computed with stored maps
   double retrieval_ms = 0, loading_ms = 0;
@@ -98,21 +100,21 @@ class Method {
  public:
   virtual ~Method() = default;
   [[nodiscard]] virtual const MethodInfo& info() const = 0;
-  // Why this program cannot run it with its options, with the remedy; "" where it can.
+  // The reason why this program cannot run the method with its options, and the remedy; "" if it
+  // can.
   [[nodiscard]] virtual std::string missing() const { return ""; }
-  // Once, before parts(): encodes modules, trains, stores maps. Throws Error where the setup lacks
-  // what the method needs, with the remedy.
+  // Encodes modules, trains, stores maps. Called once, before parts(). Throws Error, with the
+  // remedy, if the setup lacks what the method needs.
   virtual void prepare(const Setup& /*setup*/) {}
-  // Once for each engine.
+  // Called once for each engine.
   [[nodiscard]] virtual Parts parts() = 0;
-  // Makes a request what this method wants it to be: pads its prompt, attaches what it imports.
-  // Called before the request is submitted.
+  // Changes a request before it is submitted: pads its prompt, attaches the states that it imports.
   virtual void shape(engine::Request& /*request*/) {}
   // The request has ended, and its id may be used again.
   virtual void done(engine::RequestId /*id*/) {}
-  // Whether it looks prompts up, so that some hit and others do not.
+  // True if it looks prompts up, so that some hit and others do not.
   [[nodiscard]] virtual bool looks_up() const { return false; }
-  // Counts begin anew.
+  // Sets counts() to zero.
   virtual void begin_turn() {}
   [[nodiscard]] virtual TurnCounts counts() const { return {}; }
   virtual void report(ReportSink& /*sink*/) const {}

@@ -88,6 +88,7 @@ ModuleStates::ModuleStates(model::Decoder& decoder, kv::SegmentStore& store,
                       ? fmt::format(" with weights in {}", name_of(decoder.weight_format()))
                       : "",
                   name_of(options.kv_dtype));
+  for (const StateUnit& unit : encoding_.units) notes_.push_back(note_of(schema, unit));
   pass_of_unit_.resize(encoding_.units.size());
   in_use_.resize(encoding_.units.size());
   for (size_t pass = 0; pass < encoding_.passes.size(); ++pass)
@@ -128,7 +129,7 @@ void ModuleStates::compute(int32_t pass, EncodeReport& report) {
   for (const int32_t piece : of.pieces)
     tokens += static_cast<int64_t>(schema_.pieces[static_cast<size_t>(piece)].tokens.size());
   for (size_t i = 0; i < segments.size(); ++i) {
-    segments[i].note = note_of(schema_, encoding_.units[static_cast<size_t>(of.units[i])]);
+    segments[i].note = notes_[static_cast<size_t>(of.units[i])];
     const auto share = static_cast<double>(segments[i].shape.tokens) / static_cast<double>(tokens);
     store_.put(key_of(of.units[i]), std::move(segments[i]), seconds * share);
   }
@@ -164,7 +165,7 @@ std::shared_ptr<const SharedStates> ModuleStates::find(int32_t unit) {
 bool ModuleStates::is_of(int32_t index, const kv::SegmentHandle& handle) const {
   const StateUnit& unit = encoding_.units[static_cast<size_t>(index)];
   return handle.shape() == state_shape(decoder_.config(), unit.tokens, options_.kv_dtype) &&
-         handle.note() == note_of(schema_, unit);
+         handle.note() == notes_[static_cast<size_t>(index)];
 }
 
 std::shared_ptr<const SharedStates> ModuleStates::states_of(kv::SegmentHandle handle) const {

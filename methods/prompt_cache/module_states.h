@@ -68,6 +68,7 @@ class ModuleStates {
   Encoding encoding_;
   kv::StoreIdentity identity_;
   EncodeOptions options_;
+  std::vector<std::string> notes_;                         // [units]  kept beside their states
   std::vector<int32_t> pass_of_unit_;                      // [units]
   std::vector<std::weak_ptr<const SharedStates>> in_use_;  // [units]
   // Of options_.device_bytes; the latest used last.

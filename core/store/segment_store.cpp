@@ -77,16 +77,6 @@ void make_folder(const fs::path& folder) {
     raise("cannot make the segment store's folder {}: {}", folder.string(), error.message());
 }
 
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-// True if a further change of the file would change its stamp: file systems keep times to some
-// milliseconds only.
-bool is_settled(const FileStamp& stamp) { return now_ns() - stamp.change_ns > 1'000'000'000; }
-
 // The result of opening a segment's file: its mapping, or its states in memory.
 struct Opened {
   std::optional<SegmentFile> file;

@@ -106,13 +106,6 @@ void remove_unfinished(const StoreListing& listing) {
   for (const StoreFile& file : listing.unfinished) fs::remove(file.path, ignored);
 }
 
-std::optional<FileStamp> stamp_of(const fs::path& file) {
-  struct stat facts {};
-  if (::stat(file.c_str(), &facts) != 0) return std::nullopt;
-  return FileStamp{
-      .inode = facts.st_ino, .bytes = facts.st_size, .change_ns = nanoseconds(facts.st_ctim)};
-}
-
 std::optional<SegmentFile> open_if_there(const fs::path& file) {
   while (const std::optional<FileStamp> before = stamp_of(file)) {
     try {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/file_stamp.h"
 #include "core/store/segment_file.h"
 
 namespace reprise::kv {
@@ -53,15 +54,6 @@ StoreListing list_store(const std::filesystem::path& folder);
 
 // Removes the files of writers that died. Needs the lock.
 void remove_unfinished(const StoreListing& listing);
-
-// Identifies the state of a file: equal stamps mean that the file has not changed.
-struct FileStamp {
-  uint64_t inode = 0;
-  int64_t bytes = 0, change_ns = 0;
-
-  friend bool operator==(const FileStamp&, const FileStamp&) = default;
-};
-std::optional<FileStamp> stamp_of(const std::filesystem::path& file);  // nothing: there is no file
 
 // Opens a segment's file and checks its header, while other processes may replace or remove it.
 // Nothing if there is no file. Throws Error as SegmentFile does.

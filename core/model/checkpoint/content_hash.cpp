@@ -1,11 +1,9 @@
 #include "core/model/checkpoint/content_hash.h"
 
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -22,10 +20,6 @@ namespace {
 
 constexpr size_t kSampleBytes = 4096;
 constexpr size_t kSamples = 8;  // per tensor
-
-int64_t nanoseconds(const timespec& time) {
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 // Hashes bytes piece by piece and counts them.
 class Hasher {
@@ -72,17 +66,6 @@ void add_samples(std::span<const std::byte> tensor, Hasher& hasher) {
 
 }  // namespace
 
-FileChange change_of(const std::filesystem::path& path) {
-  struct stat found {};
-  if (::stat(path.c_str(), &found) != 0)
-    raise("cannot read {}: {}", path.string(), std::strerror(errno));
-  return {.device = found.st_dev,
-          .inode = found.st_ino,
-          .bytes = found.st_size,
-          .modified_ns = nanoseconds(found.st_mtim),
-          .changed_ns = nanoseconds(found.st_ctim)};
-}
-
 KeptHashes::KeptHashes(std::filesystem::path path) : path_(std::move(path)) {
   try {
     const Json kept = read_json(path_);
@@ -90,25 +73,22 @@ KeptHashes::KeptHashes(std::filesystem::path path) : path_(std::move(path)) {
       entries_.push_back({.file = {.device = entry.at("device"),
                                    .inode = entry.at("inode"),
                                    .bytes = entry.at("bytes"),
-                                   .modified_ns = entry.at("modified_ns"),
-                                   .changed_ns = entry.at("changed_ns")},
+                                   .change_ns = entry.at("change_ns")},
                           .hash = entry.at("hash")});
   } catch (const std::exception&) {
     entries_.clear();
   }
 }
 
-std::optional<uint64_t> KeptHashes::find(const FileChange& file) const {
+std::optional<uint64_t> KeptHashes::find(const FileStamp& file) const {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const Entry& entry) { return entry.file == file; });
   if (found == entries_.end()) return std::nullopt;
   return found->hash;
 }
 
-void KeptHashes::add(const FileChange& file, uint64_t hash) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const int64_t now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-  if (now_ns - file.changed_ns <= 1'000'000'000) return;
+void KeptHashes::add(const FileStamp& file, uint64_t hash) {
+  if (!is_settled(file)) return;
   std::erase_if(entries_, [&](const Entry& entry) {
     return entry.file.device == file.device && entry.file.inode == file.inode;
   });
@@ -118,8 +98,7 @@ void KeptHashes::add(const FileChange& file, uint64_t hash) {
     list.push_back({{"device", entry.file.device},
                     {"inode", entry.file.inode},
                     {"bytes", entry.file.bytes},
-                    {"modified_ns", entry.file.modified_ns},
-                    {"changed_ns", entry.file.changed_ns},
+                    {"change_ns", entry.file.change_ns},
                     {"hash", entry.hash}});
   try {
     AtomicFile written(path_);
@@ -131,22 +110,23 @@ void KeptHashes::add(const FileChange& file, uint64_t hash) {
 
 ContentHash content_hash_of(const std::filesystem::path& path, Coverage coverage,
                             KeptHashes* kept) {
-  const FileChange change = change_of(path);
-  if (coverage == Coverage::kSamples && change.bytes > kWholeFileBytes) {
+  const std::optional<FileStamp> stamp = stamp_of(path);
+  if (!stamp) raise("cannot read {}: {}", path.string(), std::strerror(errno));
+  if (coverage == Coverage::kSamples && stamp->bytes > kWholeFileBytes) {
     const SafetensorsFile file(path);
     Hasher hasher;
     const std::string header = safetensors_header_of(path).value_or("");
     hasher.add(std::as_bytes(std::span(header)));
     for (const auto& [name, tensor] : file.entries()) add_samples(file.bytes(tensor), hasher);
-    return {.hash = hasher.hash(), .hashed_bytes = hasher.bytes(), .file_bytes = change.bytes};
+    return {.hash = hasher.hash(), .hashed_bytes = hasher.bytes(), .file_bytes = stamp->bytes};
   }
-  const bool is_kept = kept != nullptr && change.bytes > kWholeFileBytes;
-  std::optional<uint64_t> hash = is_kept ? kept->find(change) : std::nullopt;
+  const bool is_kept = kept != nullptr && stamp->bytes > kWholeFileBytes;
+  std::optional<uint64_t> hash = is_kept ? kept->find(*stamp) : std::nullopt;
   if (!hash) {
     hash = hash_of_all(path);
-    if (is_kept && change_of(path) == change) kept->add(change, *hash);
+    if (is_kept && stamp_of(path) == stamp) kept->add(*stamp, *hash);
   }
-  return {.hash = *hash, .hashed_bytes = change.bytes, .file_bytes = change.bytes};
+  return {.hash = *hash, .hashed_bytes = stamp->bytes, .file_bytes = stamp->bytes};
 }
 
 }  // namespace reprise::model

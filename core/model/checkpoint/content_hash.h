@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/file_stamp.h"
+
 namespace reprise::model {
 
 enum class Coverage : uint8_t {
@@ -22,31 +24,20 @@ struct ContentHash {
   int64_t file_bytes = 0;
 };
 
-// The system's record of a file's state. A program cannot set the time of change (ctime), so equal
-// records mean the same content, even if the modification time was set.
-struct FileChange {
-  uint64_t device = 0, inode = 0;
-  int64_t bytes = 0, modified_ns = 0, changed_ns = 0;
-
-  friend bool operator==(const FileChange&, const FileChange&) = default;
-};
-// Reads the record. Throws Error naming the path if the file cannot be read.
-FileChange change_of(const std::filesystem::path& path);
-
-// Keeps the hashes of whole files by FileChange in a JSON file, so that a checkpoint is read whole
+// Keeps the hashes of whole files by FileStamp in a JSON file, so that a checkpoint is read whole
 // only once. A JSON file that cannot be read or written, or that is damaged, is not an error: a
 // later run then reads the checkpoint again.
 class KeptHashes {
  public:
   explicit KeptHashes(std::filesystem::path path);
-  [[nodiscard]] std::optional<uint64_t> find(const FileChange& file) const;
+  [[nodiscard]] std::optional<uint64_t> find(const FileStamp& file) const;
   // Keeps the hash and writes the JSON file, unless the file changed so recently (within 1 s) that
   // a further change might get the same time.
-  void add(const FileChange& file, uint64_t hash);
+  void add(const FileStamp& file, uint64_t hash);
 
  private:
   struct Entry {
-    FileChange file;
+    FileStamp file;
     uint64_t hash = 0;
   };
   std::filesystem::path path_;

@@ -77,7 +77,7 @@ TEST_F(LargeFile, TheWholeFileIsCoveredWhereThatIsAskedFor) {
 
 TEST_F(LargeFile, AKeptHashStandsForTheFileUntilItChanges) {
   const fs::path list = folder_.path() / "weights.json";
-  FileChange file = change_of(path_);
+  FileStamp file = *stamp_of(path_);
   {
     KeptHashes kept(list);
     EXPECT_EQ(kept.find(file), std::nullopt);
@@ -85,10 +85,12 @@ TEST_F(LargeFile, AKeptHashStandsForTheFileUntilItChanges) {
     EXPECT_EQ(kept.find(file), std::nullopt) << "changed a moment ago";
   }
   // As if the file had been like this for an hour.
-  const auto write_list = [&](const FileChange& of) {
-    const Json entry = {{"device", of.device},         {"inode", of.inode},
-                        {"bytes", of.bytes},           {"modified_ns", of.modified_ns},
-                        {"changed_ns", of.changed_ns}, {"hash", 41}};
+  const auto write_list = [&](const FileStamp& of) {
+    const Json entry = {{"device", of.device},
+                        {"inode", of.inode},
+                        {"bytes", of.bytes},
+                        {"change_ns", of.change_ns},
+                        {"hash", 41}};
     std::ofstream(list) << Json{{"whole_files", Json::array({entry})}};
   };
   write_list(file);
@@ -100,20 +102,20 @@ TEST_F(LargeFile, AKeptHashStandsForTheFileUntilItChanges) {
   fs::last_write_time(path_, time);
   EXPECT_NE(hash(Coverage::kWhole, &kept), 41u) << "changed, with its time set back";
 
-  file.changed_ns -= 3'600'000'000'000;
+  file.change_ns -= 3'600'000'000'000;
   kept.add(file, 42);
   EXPECT_EQ(KeptHashes(list).find(file), 42u);
-  EXPECT_EQ(KeptHashes(list).find(change_of(path_)), std::nullopt);
+  EXPECT_EQ(KeptHashes(list).find(*stamp_of(path_)), std::nullopt);
 }
 
 TEST_F(LargeFile, ADamagedListOrAFolderThatIsOnlyReadKeepsNothing) {
   for (const char* text : {"", "{", "[]", "{\"whole_files\":3}", "{\"whole_files\":[{}]}"}) {
     const fs::path list = folder_.write("weights.json", text);
-    EXPECT_EQ(KeptHashes(list).find(change_of(path_)), std::nullopt) << text;
+    EXPECT_EQ(KeptHashes(list).find(*stamp_of(path_)), std::nullopt) << text;
   }
   KeptHashes nowhere(folder_.path() / "none" / "weights.json");
-  FileChange file = change_of(path_);
-  file.changed_ns -= 3'600'000'000'000;
+  FileStamp file = *stamp_of(path_);
+  file.change_ns -= 3'600'000'000'000;
   EXPECT_NO_THROW(nowhere.add(file, 1));
   EXPECT_EQ(nowhere.find(file), 1u);
 }

@@ -1,0 +1,24 @@
+// Tells whether a file has changed, whatever its modification time was set to.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace reprise {
+
+// Identifies the state of a file: equal stamps mean that the file has not changed. No program can
+// set the time of change.
+struct FileStamp {
+  uint64_t device = 0, inode = 0;
+  int64_t bytes = 0, change_ns = 0;
+
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+std::optional<FileStamp> stamp_of(const std::filesystem::path& file);  // nothing: there is no file
+
+// True if a further change of the file would change its stamp: file systems keep times to some
+// milliseconds only.
+[[nodiscard]] bool is_settled(const FileStamp& stamp);
+
+}  // namespace reprise

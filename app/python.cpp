@@ -48,7 +48,7 @@ std::string wanted_plot_python(const std::string& command, const Json& document)
       command, document["source"].get<std::string>());
 }
 
-// What the script prints, as JSON, when it is called with the document's file.
+// Calls the script with the document's file and returns the JSON that it prints.
 Json answer_of(const std::string& python, const std::filesystem::path& script, const Json& document,
                const std::vector<std::string>& options) {
   const TemporaryFile file("reprise-document", document.dump());

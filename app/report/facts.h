@@ -1,4 +1,4 @@
-// What a page tells of folders of results, as one document for the templates of plots/.
+// Collects the content of a page on folders of results in one document for the templates of plots/.
 #pragma once
 
 #include <map>

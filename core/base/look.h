@@ -5,7 +5,7 @@
 
 namespace reprise {
 
-// The same in every figure, whoever else is in it.
+// A series has one look in every figure.
 struct Look {
   std::string color;   // "#0072B2"; "": one that is free
   std::string marker;  // Matplotlib's: "o"; "": one that is free

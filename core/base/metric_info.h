@@ -1,4 +1,4 @@
-// What a number that is measured is called.
+// The name, unit and help of a metric.
 #pragma once
 
 #include <string>

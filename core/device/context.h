@@ -33,7 +33,7 @@ struct Context {
   static Context machine();
 };
 
-// The same context for work on the CPU.
+// Returns the context with the CPU as its device.
 inline Context on_cpu(Context context) {
   context.device = Device::kCpu;
   context.runtime = nullptr;

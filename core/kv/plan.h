@@ -88,7 +88,7 @@ struct AttentionPlan {
   uint64_t revision = 0;
 
   [[nodiscard]] int32_t rows() const { return static_cast<int32_t>(row_positions.size()); }
-  // The same for every cache; 0 if there is none.
+  // KV heads and head size, which all caches share; 0 if there is no cache.
   [[nodiscard]] int64_t kv_heads() const { return caches.empty() ? 0 : caches[0].kv_heads; }
   [[nodiscard]] int64_t head_dim() const { return caches.empty() ? 0 : caches[0].head_dim; }
   [[nodiscard]] const Segment& segment_of(const WorkItem& item) const {

@@ -38,7 +38,7 @@ void apply_behavior(std::vector<Span>& spans, SplitBehavior behavior) {
     case SplitBehavior::kMergedWithPrevious:
       return fold(spans, [](bool previous, bool now) { return now && !previous; });
     case SplitBehavior::kMergedWithNext:
-      // The same from right to left, so that a match joins the text after it.
+      // Goes from right to left, so that a match joins the text after it.
       std::reverse(spans.begin(), spans.end());
       fold(spans, [](bool previous, bool now) { return now && !previous; });
       std::reverse(spans.begin(), spans.end());

@@ -29,7 +29,7 @@ std::vector<std::string> names_of(const std::vector<T>& things) {
   return names;
 }
 
-// What a kind does with methods, and so which of them run in it.
+// The use that a kind makes of methods. It decides which of them run in the kind.
 enum class MethodUse : uint8_t {
   kPlans,       // compares how their caches' plans read: methods that are a cache alone
   kGeneration,  // generates

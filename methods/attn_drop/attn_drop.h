@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 
-#include "core/model/network/layer_policy.h"
 #include "core/reuse/options.h"
-#include "methods/layer_policies/layer_similarity.h"
+#include "methods/layer_policies/calibrate.h"
 
 namespace reprise::attn_drop {
 
@@ -20,9 +18,9 @@ struct AttnDropOptions {
   }
 };
 
-// By what calibration prompts have shown (model::LayerSimilarity), one for each layer of the model.
-// Throws Error where more layers shall go than there are.
-std::unique_ptr<model::LayerPolicy> make_attn_drop(const AttnDropOptions& options,
-                                                   std::span<const model::LayerCosine> layers);
+// Makes the policy from what calibration prompts have shown, one entry for each layer of the model.
+// Throws Error if more layers are to be dropped than there are.
+methods::MadePolicy make_attn_drop(const AttnDropOptions& options,
+                                   std::span<const model::LayerCosine> layers);
 
 }  // namespace reprise::attn_drop

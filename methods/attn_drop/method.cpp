@@ -1,7 +1,4 @@
-#include <nlohmann/json.hpp>
-
 #include "methods/attn_drop/attn_drop.h"
-#include "methods/layer_policies/calibrate.h"
 #include "methods/policy_method.h"
 
 namespace reprise::methods {
@@ -9,11 +6,7 @@ namespace {
 
 MadePolicy make(const MethodInfo& info, const attn_drop::AttnDropOptions& options,
                 const Setup& setup) {
-  const auto cosines = cosines_of_layers(info, setup);
-  std::vector<double> values;
-  for (const model::LayerCosine& layer : cosines) values.push_back(layer.attention);
-  return {.policy = attn_drop::make_attn_drop(options, cosines),
-          .chosen = {{"dropped_layers", model::most_similar_layers(values, options.dropped)}}};
+  return attn_drop::make_attn_drop(options, cosines_of_layers(info, setup));
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "methods/layer_policies/calibrate.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "methods/layer_policies/layer_rules.h"
 
 namespace reprise::methods {
 namespace {
@@ -29,6 +31,17 @@ std::vector<model::LayerCosine> cosines_of_layers(const MethodInfo& info, const 
   model::LayerSimilarity similarity(setup.config.layers);
   show_calibration(info, setup, similarity);
   return similarity.layers();
+}
+
+MadePolicy drop_most_similar(std::span<const model::LayerCosine> layers,
+                             double model::LayerCosine::*part, int64_t dropped,
+                             model::LayerAction action) {
+  std::vector<double> cosines;
+  for (const model::LayerCosine& layer : layers) cosines.push_back(layer.*part);
+  const std::vector<int64_t> most_similar = model::most_similar_layers(cosines, dropped);
+  return {
+      .policy = std::make_shared<model::LayerSkipping>(most_similar, std::ssize(layers), action),
+      .chosen = {{"dropped_layers", most_similar}}};
 }
 
 }  // namespace reprise::methods

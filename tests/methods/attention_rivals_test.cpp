@@ -115,12 +115,12 @@ TEST(Dropping, LayersThatChangeLeastAreLeftOut) {
   Fixture fixture(tiny_llama(5));
   const std::vector<int32_t> ids = some_prompt(9);
   model::LayerSkipping attention({0, 1}, 5, model::LayerAction::kSkipAttention);
-  EXPECT_EQ(fixture.run(ids, attn_drop::make_attn_drop({.dropped = 2}, cosines).get()),
+  EXPECT_EQ(fixture.run(ids, attn_drop::make_attn_drop({.dropped = 2}, cosines).policy.get()),
             fixture.run(ids, &attention));
   model::LayerSkipping blocks({2, 3}, 5, model::LayerAction::kSkipBlock);
-  EXPECT_EQ(fixture.run(ids, block_drop::make_block_drop({.dropped = 2}, cosines).get()),
+  EXPECT_EQ(fixture.run(ids, block_drop::make_block_drop({.dropped = 2}, cosines).policy.get()),
             fixture.run(ids, &blocks));
-  EXPECT_EQ(fixture.run(ids, attn_drop::make_attn_drop({.dropped = 0}, cosines).get()),
+  EXPECT_EQ(fixture.run(ids, attn_drop::make_attn_drop({.dropped = 0}, cosines).policy.get()),
             fixture.run(ids));
   expect_error([&] { (void)attn_drop::make_attn_drop({.dropped = 6}, cosines); },
                {"6 layers of 5"});
@@ -133,7 +133,7 @@ TEST(Dropping, IsCalibratedOnDecodersAndEncoders) {
     model::LayerSimilarity similarity(fixture.facts.layers);
     for (int32_t salt = 0; salt < 3; ++salt) (void)fixture.run(some_prompt(9, salt), &similarity);
     const std::vector<model::LayerCosine> cosines = similarity.layers();
-    const auto dropping = block_drop::make_block_drop({.dropped = 1}, cosines);
+    const auto dropping = block_drop::make_block_drop({.dropped = 1}, cosines).policy;
     const std::vector<int32_t> ids = some_prompt(9, 7);
     EXPECT_NE(fixture.run(ids, dropping.get()), fixture.run(ids));
   }

@@ -52,6 +52,7 @@ Engine::Engine(const Context& context, std::unique_ptr<StepExecutor> executor,
 Engine::~Engine() {
   for (const Sequence* sequence : state_->sequences.running())
     state_->cache->retire(sequence->request.id, state_->pool);
+  for (const RequestId id : state_->sequences.ids()) state_->tell_shaper(id);
 }
 
 void Engine::submit(Request request) {
@@ -60,6 +61,7 @@ void Engine::submit(Request request) {
   if (s.sequences.contains(request.id))
     raise("request id {} is in use already: give each request its own", request.id);
   const int64_t now_ns = s.now();
+  if (s.options.shaper != nullptr) s.options.shaper->shape(request);
   const bool is_of_prefill_alone =
       s.options.policy != nullptr && s.options.policy->is_of_prefill_alone();
   std::string refusal = refusal_of(request, s.executor->config(),
@@ -68,6 +70,7 @@ void Engine::submit(Request request) {
     s.sequences.add(std::move(request), now_ns);
     return;
   }
+  s.tell_shaper(request.id);
   const int64_t intended = request.arrival_ns == kNotYet ? now_ns : request.arrival_ns;
   s.untold.push_back({.request = request.id,
                       .time_ns = now_ns,
@@ -92,6 +95,12 @@ void Engine::declare_prefix(const std::string& name, std::vector<int32_t> tokens
   s.prefixes.check_new(name);
   if (const RequestId same = s.prefixes.find(tokens); same != 0) {
     s.prefixes.name(name, same);
+    return;
+  }
+  if (s.options.shaper != nullptr && s.options.shaper->imports_prefixes()) {
+    const RequestId id = s.prefixes.next_id();
+    s.prefixes.add(id, {.tokens = std::move(tokens), .is_kept = false, .is_ready = true});
+    s.prefixes.name(name, id);
     return;
   }
   Request request{.id = s.prefixes.next_id(), .prompt = tokens, .max_new_tokens = 0};

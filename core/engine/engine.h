@@ -13,6 +13,7 @@
 #include "core/engine/named_prefixes.h"
 #include "core/engine/preemption.h"
 #include "core/engine/request.h"
+#include "core/engine/request_shaper.h"
 #include "core/engine/scheduler.h"
 #include "core/engine/step_executor.h"
 #include "core/model/network/decoder.h"
@@ -40,6 +41,8 @@ struct EngineOptions {
   // Chooses what each layer computes in every step; empty: all layers compute. It cannot be changed
   // later, so no step reads keys that an earlier step left out.
   std::shared_ptr<model::LayerPolicy> policy = {};
+  // Changes each request that is submitted; empty: they stay as they are.
+  std::shared_ptr<RequestShaper> shaper = {};
   // How a preempted sequence gets its states back.
   SwapOptions swap = {};
   std::function<int64_t()> clock_ns = {};  // empty: the steady clock
@@ -87,14 +90,15 @@ class Engine {
 
   // Queues a request. A request that can never run (empty or too long prompt, an id outside the
   // vocabulary, ...) is refused by an event of the next step. Throws Error for a request id that is
-  // in use or negative.
+  // in use or negative, and as RequestShaper::shape(); the request is then not taken.
   void submit(Request request);
   // Ends a request wherever it is and returns its cache; the next step reports the end. Called by
   // an observer, it takes effect at the end of the step. Returns false if there is no such request.
   bool cancel(RequestId id);
 
   // Announces a prefix with which many requests will start. A method that keeps prefixes
-  // (RelayAttention) computes it in the next steps; others only record the name. Throws Error for a
+  // (RelayAttention) computes it in the next steps; others, and any method where the shaper imports
+  // prefixes, only record the name. Throws Error for a
   // name in use and for tokens that submit() would refuse. A prefix that does not fit is refused by
   // an event with a negative request id, and its names are free again.
   void declare_prefix(const std::string& name, std::vector<int32_t> tokens);

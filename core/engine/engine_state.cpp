@@ -106,7 +106,7 @@ void Engine::State::join(Sequence& sequence, const reuse::Admission& admission,
       std::min(admission.reused_tokens, static_cast<int32_t>(sequence.tokens.size()) - 1);
   if (sequence.times.admitted == kNotYet) {
     sequence.times.admitted = report.start_ns;
-    sequence.cached_tokens = sequence.computed;
+    sequence.cached_tokens = sequence.computed + sequence.request.imported_tokens;
   }
   swap_in(sequence, report);
   sequences.start(sequence);
@@ -125,6 +125,7 @@ void Engine::State::end(Sequence& sequence, FinishReason finish, std::string rea
   }
   const bool is_refused_prefix = sequence.is_prefix() && finish == FinishReason::kRefused;
   sequences.remove(id);
+  tell_shaper(id);
   if (!is_refused_prefix) return;
   cache->drop_prefix(id, pool);
   prefixes.erase(id);
@@ -321,6 +322,11 @@ void Engine::State::forget_finished() {
     }
   }
   sequences.remove_running(finished);
+  for (const RequestId id : finished) tell_shaper(id);
+}
+
+void Engine::State::tell_shaper(RequestId id) const {
+  if (options.shaper != nullptr && id >= 0) options.shaper->done(id);
 }
 
 }  // namespace reprise::engine

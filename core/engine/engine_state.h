@@ -59,6 +59,8 @@ struct Engine::State {
   [[nodiscard]] int32_t expected_tokens(const Sequence& sequence) const;
   // Ends a request outside a step: returns its cache and leaves its event for the next report.
   void end(Sequence& sequence, FinishReason finish, std::string reason, int64_t now_ns);
+  // Tells the shaper, if there is one, that a request has ended. Prefixes are never shaped.
+  void tell_shaper(RequestId id) const;
 
   // ---- Composing a step ----
   // Returns false if no sequence runs.

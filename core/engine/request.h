@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,14 @@ enum class LogitsMode : uint8_t {
   kAll
 };
 
+// A prompt as a method read it from a text in its own markup. Only that method knows what it holds.
+class PromptMarkup {
+ public:
+  virtual ~PromptMarkup() = default;
+  // Tokens of the prompt that are computed and kept in the cache, because nothing imports them.
+  [[nodiscard]] virtual int64_t computed_tokens() const = 0;
+};
+
 struct Request {
   RequestId id = 0;             // at least 0
   std::vector<int32_t> prompt;  // at least one token
@@ -49,6 +58,11 @@ struct Request {
   // tokens also depend on something else, such as imported modules, so other requests must not
   // reuse them.
   int32_t shareable_tokens = std::numeric_limits<int32_t>::max();
+  // Null for a prompt of plain tokens. Until a RequestShaper has seen the request, `prompt` and
+  // `positions` hold all tokens that the markup stands for, the imported ones too.
+  std::shared_ptr<const PromptMarkup> markup = {};
+  // Tokens that a RequestShaper took out of `prompt`, because their states are imported.
+  int32_t imported_tokens = 0;
 
   // Nanoseconds of the engine's clock.
   int64_t arrival_ns = kNotYet;  // intended arrival; kNotYet: the time of submission
@@ -86,7 +100,8 @@ struct TokenEvent {
   FinishReason finish = FinishReason::kNone;
   // Complete in a request's last event.
   RequestTimes times = {};
-  // Leading prompt tokens whose states the method already had when the request was first admitted.
+  // Prompt tokens whose states the method already had when the request was first admitted: leading
+  // ones, and those that were imported.
   int32_t cached_tokens = 0;
   int32_t preemptions = 0;  // how often it was preempted
   std::string reason = {};  // set for kRefused

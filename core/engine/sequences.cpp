@@ -98,6 +98,12 @@ void Sequences::preempt(Sequence& sequence) {
   queue(sequence);
 }
 
+std::vector<RequestId> Sequences::ids() const {
+  std::vector<RequestId> ids;
+  for (const auto& [id, sequence] : all_) ids.push_back(id);
+  return ids;
+}
+
 void Sequences::remove(RequestId id) {
   Sequence& sequence = at(id);
   if (sequence.is_running) {

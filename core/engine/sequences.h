@@ -85,6 +85,8 @@ class Sequences {
     return queue_.expired(now_ns);
   }
   [[nodiscard]] bool empty() const { return all_.empty(); }
+  // Ids of all requests, waiting and running, in no order.
+  [[nodiscard]] std::vector<RequestId> ids() const;
 
  private:
   void queue(Sequence& sequence);

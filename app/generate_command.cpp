@@ -16,6 +16,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/utf8.h"
 #include "experiments/kinds/shared/bench.h"
+#include "methods/registry.h"
 #include "results/table.h"
 
 namespace reprise::app {
@@ -36,6 +37,8 @@ void check(const GenerateCommand& command) {
     raise(
         "give one of --prompt TEXT, --prompt-file FILE, --ids 1,2,3 and --ids-file FILE (- is "
         "standard input)");
+  if (has_ids(command.ids) && !command.model.schema.empty())
+    raise("--schema is of prompts that are text: give --prompt or --prompt-file, or leave it out");
   if (has_ids(command.ids) && !command.stops.empty())
     raise("--stop ends text, and --ids prints none; give --prompt TEXT, or leave --stop out");
   for (const std::string& stop : command.stops) tokenizer::require_utf8(stop, "--stop");
@@ -45,8 +48,10 @@ void print_summary(const Generation& outcome, size_t prompt_tokens, const std::s
                    const ChosenModel& chosen, const model::Decoder& decoder,
                    const engine::Engine& engine) {
   constexpr double kMiB = 1 << 20;
-  note("\n{} prompt tokens, {} generated, stopped by {}\n", prompt_tokens, outcome.tokens,
-       reason_text(outcome, stop_found));
+  const std::string imported =
+      outcome.cached_tokens == 0 ? "" : fmt::format(" ({} of them cached)", outcome.cached_tokens);
+  note("\n{} prompt tokens{}, {} generated, stopped by {}\n", prompt_tokens, imported,
+       outcome.tokens, reason_text(outcome, stop_found));
   print_times(outcome, prompt_tokens);
   note("{}\n", chosen.dtype_text());
   note("{}, keys and values {} MiB, process peak {} MiB\n", weight_memory_text(decoder),
@@ -54,22 +59,20 @@ void print_summary(const Generation& outcome, size_t prompt_tokens, const std::s
        results::short_number(static_cast<double>(peak_resident_bytes()) / kMiB));
 }
 
-std::vector<int32_t> prompt_of(const GenerateCommand& command, const Tokenizer* tokenizer,
-                               const model::ModelConfig& config) {
-  if (tokenizer == nullptr) return read_ids(command.ids, config);
-  const std::string text =
-      command.prompt_file.empty() ? command.prompt : read_text(command.prompt_file);
-  std::vector<int32_t> ids = tokenizer->encode(text);
-  // An empty text may still become the token that begins every text.
-  if (text.empty() || ids.empty()) raise("the prompt holds no token; give at least one character");
-  return ids;
-}
-
-engine::Request request_of(const GenerateCommand& command, const Tokenizer* tokenizer,
-                           const model::ModelConfig& config) {
+engine::Request request_of(const GenerateCommand& command, const methods::Method& method,
+                           const Tokenizer* tokenizer, const model::ModelConfig& config) {
   engine::Request request;
-  request.prompt = prompt_of(command, tokenizer, config);
-  complete(request, command.generation, config, std::ssize(request.prompt));
+  if (tokenizer == nullptr) {
+    request.prompt = read_ids(command.ids, config);
+  } else {
+    const bool is_file = !command.prompt_file.empty();
+    const std::string text = is_file ? read_text(command.prompt_file) : command.prompt;
+    request = read_prompt(method, *tokenizer, text, is_file ? command.prompt_file : "--prompt");
+    // An empty text may still become the token that begins every text.
+    if (text.empty() || request.prompt.empty())
+      raise("the prompt holds no token; give at least one character");
+  }
+  complete(request, command.generation, config, prompt_end(request));
   return request;
 }
 
@@ -77,19 +80,34 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   check(command);
   const Context context = make_context(common);
   const ChosenModel chosen = choose_model(command.model, context.device);
-  auto cache = make_chosen_cache(command.model);
+  const auto method = make_chosen_method(command.model, context.device);
   std::unique_ptr<Tokenizer> tokenizer;
   if (!has_ids(command.ids)) tokenizer = load_tokenizer(chosen.place);
-  engine::Request request = request_of(command, tokenizer.get(), chosen.config);
-  const size_t prompt_tokens = request.prompt.size();
+  // A plain prompt is checked before the weights are loaded; one with markup is read by a method
+  // that has encoded its modules.
+  engine::Request request;
+  const bool has_schema = !command.model.schema.empty();
+  if (!has_schema) request = request_of(command, *method, tokenizer.get(), chosen.config);
   const auto decoder = load_chosen(chosen, command.model, context);
+  methods::Markup markup;
+  methods::Use use{.device = context.device};
+  if (has_schema) {
+    markup = chosen_markup(command.model, chosen, *tokenizer);
+    use.markup = &markup;
+  }
+  method->prepare(chosen_setup(chosen, *decoder, context, command.generation.prefill_chunk, use));
+  if (has_schema) request = request_of(command, *method, tokenizer.get(), chosen.config);
+  const size_t prompt_tokens = request.prompt.size();
 
   engine::EngineOptions options;
-  options.limits.max_sequence_tokens = static_cast<int32_t>(
-      std::min<int64_t>(static_cast<int64_t>(prompt_tokens) + request.max_new_tokens, INT32_MAX));
+  const int64_t computed = request.markup == nullptr ? static_cast<int64_t>(prompt_tokens)
+                                                     : request.markup->computed_tokens();
+  options.limits.max_sequence_tokens =
+      static_cast<int32_t>(std::min<int64_t>(computed + request.max_new_tokens, INT32_MAX));
   options.kv_dtype = chosen.kv_dtype;
   options.step_tokens = command.generation.prefill_chunk;
   options.clock_ns = experiments::now_ns;
+  auto cache = methods::join(method->parts(), options);
   engine::Engine engine(context, *decoder, std::move(cache), options);
   TokenPrinter printer = output_printer(tokenizer == nullptr ? nullptr : tokenizer->stream(),
                                         tokenizer::StopText(command.stops));
@@ -121,6 +139,7 @@ void add_generate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "generate", "Generate from one prompt, streaming, with a summary of the times");
   add_model_options(*command, "--weights-seed", options->model);
+  add_schema_option(*command, options->model);
   add_prompt_options(*command, *options);
   add_generation_options(*command, options->generation);
   const auto common = add_common_options(*command);

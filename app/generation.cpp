@@ -121,6 +121,7 @@ Generation generate(engine::Engine& engine, engine::Request request, TokenPrinte
       }
       outcome.times = event.times;  // complete with the last one
       outcome.finish = event.finish;
+      outcome.cached_tokens = event.cached_tokens;
     }
   }
   printer.end();

@@ -41,6 +41,7 @@ struct Generation {
   int64_t last_token_ns = 0;
   int64_t tokens = 0;
   int32_t last_token = -1;
+  int32_t cached_tokens = 0;  // see engine::TokenEvent
 
   // From submitting to the first token; with at least one.
   [[nodiscard]] double ttft_ms() const;

@@ -14,6 +14,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/engine/engine.h"
+#include "methods/registry.h"
 
 namespace reprise::app {
 namespace {
@@ -94,12 +95,15 @@ void run(const LogitsCommand& command, const CommonOptions& common) {
   const ChosenModel chosen = choose_model(command.model, context.device);
   engine::Request request = request_of(command, chosen.config);
   const size_t rows = command.last ? 1 : request.prompt.size();
-  auto cache = make_chosen_cache(command.model);
+  const auto method = make_chosen_method(command.model, context.device);
   const auto decoder = load_chosen(chosen, command.model, context);
   engine::EngineOptions options;
   options.limits.max_sequence_tokens = static_cast<int32_t>(request.prompt.size()) + 1;
   options.kv_dtype = chosen.kv_dtype;
   options.step_tokens = command.chunk;
+  method->prepare(
+      chosen_setup(chosen, *decoder, context, command.chunk, {.device = context.device}));
+  auto cache = methods::join(method->parts(), options);
   engine::Engine engine(context, *decoder, std::move(cache), options);
   write_logits(command, std::move(request), engine);
   note("wrote f32 [{}, {}] to {}, {}; {}\n", rows, chosen.config.vocab, command.out,

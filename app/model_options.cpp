@@ -1,6 +1,9 @@
 #include "app/model_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +23,14 @@ constexpr size_t kMostTextBytes = size_t{64} << 20;
 
 bool has_end(const model::ModelConfig& config) {
   return config.position == model::PositionScheme::kRotary && config.max_positions > 0;
+}
+
+// Names of the methods that take --schema.
+std::vector<std::string> markup_methods() {
+  std::vector<std::string> names;
+  for (const methods::MethodEntry& entry : methods::known_methods())
+    if (entry.info.reads_markup) names.push_back(entry.info.name);
+  return names;
 }
 
 }  // namespace
@@ -57,6 +68,15 @@ void add_model_options(CLI::App& command, const char* seed_option, ModelOptions&
       .add_option("--kv-dtype", options.kv_dtype,
                   "of cached keys and values: f32, bf16 or f16 (default: as --dtype)")
       ->check(dtype_name());
+}
+
+void add_schema_option(CLI::App& command, ModelOptions& options) {
+  command
+      .add_option("--schema", options.schema,
+                  fmt::format("file of a schema whose modules prompts import, written in its "
+                              "markup (docs/pml.md); other prompts are plain text (--method {})",
+                              fmt::join(markup_methods(), ", ")))
+      ->check(not_empty());
 }
 
 std::string ChosenModel::dtype_text() const {
@@ -102,17 +122,54 @@ std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const Mod
                              context);
 }
 
-std::unique_ptr<reuse::SequenceCache> make_chosen_cache(const ModelOptions& options) {
+std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options, Device device) {
   const Json given = options.method_options.empty()
-                         ? Json()
+                         ? Json::object()
                          : parse_json(options.method_options, "--method-options");
-  if (!given.is_null() && !given.is_object())
+  if (!given.is_object())
     raise("--method-options takes a JSON object, such as '{{\"block_tokens\": 16}}', found {}",
           results::shown(given));
   const methods::MethodInfo& info = methods::method_named(options.method).info;
   if (!info.cannot_generate.empty())
     raise("method \"{}\" does not run here: {}", info.name, info.cannot_generate);
-  return methods::make_cache(options.method, given);
+  if (!options.schema.empty() && !info.reads_markup)
+    raise("--schema {}: method \"{}\" reads no schemas; leave --schema out, or take one of {}",
+          options.schema, info.name, fmt::join(markup_methods(), ", "));
+  auto method = methods::make_method(options.method, given);
+  method->check({.device = device});
+  return method;
+}
+
+methods::Markup chosen_markup(const ModelOptions& options, const ChosenModel& chosen,
+                              const Tokenizer& tokenizer) {
+  return {.schema = options.schema,
+          .model = chosen.place,
+          .chat_template = "",
+          .has_random_weights = options.random_weights,
+          .tokenizer = &tokenizer};
+}
+
+methods::Setup chosen_setup(const ChosenModel& chosen, model::Decoder& decoder,
+                            const Context& context, int32_t step_tokens, const methods::Use& use) {
+  methods::Setup setup{.context = context, .runtime = decoder.runtime(), .config = chosen.config};
+  setup.decoder = &decoder;
+  setup.kv_dtype = chosen.kv_dtype;
+  setup.step_tokens = step_tokens;
+  setup.use = use;
+  return setup;
+}
+
+engine::Request read_prompt(const methods::Method& method, const Tokenizer& tokenizer,
+                            const std::string& text, const std::string& source) {
+  if (std::optional<engine::Request> marked = method.read(text, source)) return *marked;
+  engine::Request request;
+  request.prompt = tokenizer.encode(text);
+  return request;
+}
+
+int64_t prompt_end(const engine::Request& request) {
+  if (request.positions.empty()) return std::ssize(request.prompt);
+  return int64_t{1} + *std::max_element(request.positions.begin(), request.positions.end());
 }
 
 void add_id_options(CLI::App& command, const char* help, IdOptions& options) {

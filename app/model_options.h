@@ -12,7 +12,8 @@
 #include "core/device/context.h"
 #include "core/model/config/config.h"
 #include "core/model/network/decoder.h"
-#include "core/reuse/sequence_cache.h"
+#include "core/tokenizer/tokenizer.h"
+#include "methods/method.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;
@@ -24,6 +25,7 @@ namespace reprise::app {
 struct ModelOptions {
   std::string model;
   std::string method = "contiguous", method_options;
+  std::string schema;  // file whose modules prompts import; "": prompts are plain
   std::string dtype, kv_dtype, weight_format;  // "": see ChosenModel
   bool random_weights = false;
   uint64_t weights_seed = 1;
@@ -33,6 +35,9 @@ struct ModelOptions {
 void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options);
 // The same, and what a model that generates takes besides: --method with its options, --kv-dtype.
 void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options);
+
+// --schema, for commands whose prompts are text.
+void add_schema_option(CLI::App& command, ModelOptions& options);
 
 // A model whose config.json was read, before its weights are.
 struct ChosenModel {
@@ -56,9 +61,23 @@ ChosenModel choose_model(const ModelOptions& options, Device device);
 
 std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const ModelOptions& options,
                                             const Context& context);
-// The cache of the method that --method names. Throws Error, with the reason, for a method that
-// generates nothing.
-std::unique_ptr<reuse::SequenceCache> make_chosen_cache(const ModelOptions& options);
+// The method that --method names, for a model on `device`. Throws Error, with the reason, for one
+// that generates nothing, for one that cannot run so, and for --schema with one that reads none.
+std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options, Device device);
+
+// What --schema names, for Setup::use. `tokenizer` must outlive it.
+methods::Markup chosen_markup(const ModelOptions& options, const ChosenModel& chosen,
+                              const Tokenizer& tokenizer);
+
+// What a method prepares itself by for the commands. What `use` points at must outlive it.
+methods::Setup chosen_setup(const ChosenModel& chosen, model::Decoder& decoder,
+                            const Context& context, int32_t step_tokens, const methods::Use& use);
+
+// The prompt as the method reads its markup, or as the plain tokens of `text`.
+engine::Request read_prompt(const methods::Method& method, const Tokenizer& tokenizer,
+                            const std::string& text, const std::string& source);
+// The largest position of a request's prompt, and one.
+[[nodiscard]] int64_t prompt_end(const engine::Request& request);
 
 // --ids or --ids-file.
 struct IdOptions {

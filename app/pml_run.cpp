@@ -108,7 +108,11 @@ void note_ttft(const cache::PreparedPrompt& prompt, const Generation& outcome) {
 void run(const PmlRunCommand& command, const CommonOptions& common) {
   const Context context = make_context(common);
   const ChosenModel chosen = choose_model(command.model, context.device);
-  auto cache = make_chosen_cache(command.model);
+  const auto method = make_chosen_method(command.model, context.device);
+  if (!method->info().is_cache)
+    raise("--method {} is no cache, and pml run needs one for what is not imported: take another",
+          command.model.method);
+  auto cache = method->parts().cache;
   PmlFiles files = command.files;
   files.model = command.model.model;
   const CompiledPml compiled = compile(files);

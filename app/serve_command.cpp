@@ -15,6 +15,7 @@
 #include "core/device/memory.h"
 #include "core/engine/engine.h"
 #include "core/kv/block_pool.h"
+#include "methods/registry.h"
 #include "server/served_model.h"
 
 namespace reprise::app {
@@ -100,10 +101,16 @@ std::vector<NamedPrefix> prefixes_of(const ServeOptions& options,
   return prefixes;
 }
 
-// But for what becomes of requests that give back their cache.
+// Each prefix in one piece, for methods that compute them by themselves.
+std::vector<methods::Prefix> shared_by_prompts(const std::vector<NamedPrefix>& prefixes) {
+  std::vector<methods::Prefix> shared;
+  for (const NamedPrefix& prefix : prefixes) shared.push_back({prefix.tokens});
+  return shared;
+}
+
+// Without what becomes of requests that give back their cache, and without a budget of bytes.
 engine::EngineOptions engine_options(const ServeOptions& options, const ChosenModel& chosen,
-                                     const reuse::SequenceCache& cache, int32_t max_tokens,
-                                     const std::vector<NamedPrefix>& prefixes) {
+                                     int32_t max_tokens, const std::vector<NamedPrefix>& prefixes) {
   engine::EngineOptions made;
   made.limits = {.max_batch = options.max_batch,
                  .max_sequence_tokens = max_tokens,
@@ -113,7 +120,6 @@ engine::EngineOptions engine_options(const ServeOptions& options, const ChosenMo
   made.kv_dtype = chosen.kv_dtype;
   made.step_tokens = options.prefill_chunk;
   made.scheduler = engine::make_scheduler(options.scheduler);
-  made.kv_budget_bytes = kv_budget_of(options, bytes_needed(cache.pool_need(made.limits), chosen));
   return made;
 }
 
@@ -194,12 +200,13 @@ void default_method(const model::ModelConfig& config, ServeOptions& options) {
 void run(ServeOptions options, const CommonOptions& common) {
   // What is wrong with them is told before the model is loaded.
   server::ServerOptions serving = server_options(options);
+  if (!options.kv_budget.empty()) (void)parse_bytes(options.kv_budget, "--kv-budget");
   const engine::SwapOptions swap = swap_options(options);
   fit_connections(serving.http);
   const Context context = make_context(common);
   const ChosenModel chosen = choose_model(options.model, context.device);
   default_method(chosen.config, options);
-  auto cache = make_chosen_cache(options.model);
+  const auto method = make_chosen_method(options.model, context.device);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(chosen.place);
   server::ServedModel model =
       server::served_model(chosen.config, *tokenizer, chosen.place, options.chat_template);
@@ -207,8 +214,19 @@ void run(ServeOptions options, const CommonOptions& common) {
   model.max_sequence_tokens = sequence_tokens(options, chosen.config);
   const std::vector<NamedPrefix> prefixes = prefixes_of(options, model);
   const auto decoder = load_chosen(chosen, options.model, context);
-  engine::EngineOptions made =
-      engine_options(options, chosen, *cache, model.max_sequence_tokens, prefixes);
+  const std::vector<methods::Prefix> shared = shared_by_prompts(prefixes);
+  methods::Use use{.device = context.device, .prefixes = shared};
+  methods::Markup markup;
+  if (!options.model.schema.empty()) {
+    markup = chosen_markup(options.model, chosen, *tokenizer);
+    use.markup = &markup;
+  }
+  method->prepare(chosen_setup(chosen, *decoder, context, options.prefill_chunk, use));
+  if (use.markup != nullptr)
+    model.read_markup = [&](const std::string& text) { return method->read(text, "the prompt"); };
+  engine::EngineOptions made = engine_options(options, chosen, model.max_sequence_tokens, prefixes);
+  auto cache = methods::join(method->parts(), made);
+  made.kv_budget_bytes = kv_budget_of(options, bytes_needed(cache->pool_need(made.limits), chosen));
   made.swap = swap;
   engine::Engine engine(context, *decoder, std::move(cache), made);
   compute_prefixes(engine, prefixes);

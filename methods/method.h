@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 #include "core/base/look.h"
 #include "core/base/metric_info.h"
 #include "core/device/context.h"
-#include "core/engine/request.h"
+#include "core/engine/request_shaper.h"
 #include "core/model/config/config.h"
 #include "core/model/network/layer_policy.h"
 #include "core/reuse/options.h"
@@ -21,6 +22,11 @@
 
 namespace reprise {
 class DeviceRuntime;
+class Tokenizer;
+}  // namespace reprise
+
+namespace reprise::model {
+class Decoder;
 }
 
 namespace reprise::methods {
@@ -48,7 +54,33 @@ struct MethodInfo {
   // "method NAME does not run here: "; "" if the method can.
   std::string cannot_generate;
   std::string cannot_prefill;
-  std::vector<MetricInfo> metrics;  // metrics that report() may give
+  // Metrics that report() may give, and the parts of a turn's time in TurnCounts.
+  std::vector<MetricInfo> metrics;
+  // True if read() knows prompts in a markup of its own, derived from a schema (Markup).
+  bool reads_markup = false;
+};
+
+// Tokens that many prompts begin with, in pieces side by side; none of them is empty. A method may
+// keep each piece by itself.
+using Prefix = std::vector<std::vector<int32_t>>;
+
+// Prompts that are derived from a schema's file, for methods that read its markup.
+struct Markup {
+  std::string schema;  // the file
+  std::string model;   // folder or shipped shape, whose family and positions it is laid out by
+  std::string chat_template;  // "": the one of the model's family
+  // Random weights know no position better than another, so the schema may be of any length.
+  bool has_random_weights = false;
+  const Tokenizer* tokenizer = nullptr;  // not null; outlives the method
+};
+
+// What a method will be used for, as far as it is known before weights are loaded.
+struct Use {
+  Device device = Device::kCpu;
+  std::span<const Prefix> prefixes;  // that prompts may begin with
+  bool always_has_prefix = false;    // every prompt begins with one of them
+  const Markup* markup = nullptr;    // null: all prompts are plain tokens
+  bool has_model = true;             // false: steps are modelled, and nothing can be computed
 };
 
 // The model that a method prepares itself for, and the prompts that it may store or learn from.
@@ -67,6 +99,15 @@ struct Setup {
   // Prompts to store, and other prompts to learn from before. No prompt that is measured is among
   // them, except where an experiment stores some on purpose.
   std::span<const std::vector<int32_t>> database, training;
+  // The engine's decoder, for methods that compute keys and values before the first request, and
+  // how the engine computes. Null where nothing is generated, or `use` has no model.
+  model::Decoder* decoder = nullptr;
+  DType kv_dtype = DType::kF32;
+  int32_t step_tokens = 512;
+  Use use = {};
+  // A folder that keeps for later programs what prepare() computes, and the fingerprint of the
+  // tokenizer whose tokens it is of; `model` then must be the model's. "": nothing is kept.
+  std::string store = {}, tokenizer_id = {};
 
   // Prompts to choose layers by: the training prompts, or the database's if there are none.
   [[nodiscard]] std::span<const std::vector<int32_t>> calibration() const {
@@ -79,13 +120,31 @@ struct Parts {
   // Decides where keys and values lie and who reads which. Null: the contiguous cache is used.
   std::unique_ptr<reuse::SequenceCache> cache;
   std::vector<std::shared_ptr<reuse::PlanContributor>> contributors;
-  std::shared_ptr<model::LayerPolicy> policy;  // null: every layer computes
+  std::shared_ptr<model::LayerPolicy> policy;     // null: every layer computes
+  std::shared_ptr<engine::RequestShaper> shaper;  // null: requests stay as they are
+  // The cache that join() takes where `cache` is null: the name of a method that is one; "": the
+  // contiguous cache.
+  std::string cache_name;
+  // Tokens that every sequence leaves out of the cache, because it imports them.
+  int32_t spared_tokens = 0;
 };
 
-// Reuse of stored maps since begin_turn().
+// A part of a turn's time that the method took for itself, e.g. for finding what it reuses.
+struct TurnPart {
+  const MetricInfo* metric;  // in ms; one of MethodInfo::metrics
+  double ms = 0;
+};
+
+// What happened since begin_turn().
 struct TurnCounts {
   int64_t reused_layers = 0;  // (prompt, layer) pairs that were computed with stored maps
-  double retrieval_ms = 0, loading_ms = 0;
+  std::vector<TurnPart> parts;
+
+  [[nodiscard]] double parts_ms() const {
+    double sum = 0;
+    for (const TurnPart& part : parts) sum += part.ms;
+    return sum;
+  }
 };
 
 // Takes what a method reports: metrics of its info, and settings as they turned out.
@@ -103,18 +162,27 @@ class Method {
   // The reason why this program cannot run the method with its options, and the remedy; "" if it
   // can.
   [[nodiscard]] virtual std::string missing() const { return ""; }
+  // Throws Error, with the remedy, if the method cannot be used so. Loads nothing.
+  virtual void check(const Use& /*use*/) const {}
+  // Tokens whose keys and values the method holds in memory beside the engine's cache.
+  [[nodiscard]] virtual int64_t held_tokens(const Use& /*use*/) const { return 0; }
   // Encodes modules, trains, stores maps. Called once, before parts(). Throws Error, with the
   // remedy, if the setup lacks what the method needs.
   virtual void prepare(const Setup& /*setup*/) {}
   // Called once for each engine.
   [[nodiscard]] virtual Parts parts() = 0;
-  // Changes a request before it is submitted: pads its prompt, attaches the states that it imports.
-  virtual void shape(engine::Request& /*request*/) {}
-  // The request has ended, and its id may be used again.
-  virtual void done(engine::RequestId /*id*/) {}
+  // Info's exactness, unless this setup makes the method exact.
+  [[nodiscard]] virtual Exactness exactness() const { return info().exactness; }
+  // Reads a prompt in the method's markup: all its tokens with their positions, and the markup that
+  // shape() imports by. nullopt: the text is plain. `source` names the text in errors. Throws Error
+  // for markup that is wrong. May be called by several threads at once.
+  [[nodiscard]] virtual std::optional<engine::Request> read(const std::string& /*text*/,
+                                                            const std::string& /*source*/) const {
+    return std::nullopt;
+  }
   // True if it looks prompts up, so that some hit and others do not.
   [[nodiscard]] virtual bool looks_up() const { return false; }
-  // Sets counts() to zero.
+  // Sets counts() to zero, and makes caches as cold as the options say. Not timed.
   virtual void begin_turn() {}
   [[nodiscard]] virtual TurnCounts counts() const { return {}; }
   virtual void report(ReportSink& /*sink*/) const {}

@@ -57,8 +57,14 @@ std::unique_ptr<reuse::SequenceCache> join(Parts parts, engine::EngineOptions& o
     options.policy = options.policy == nullptr ? parts.policy
                                                : std::make_shared<model::PolicyChain>(std::vector{
                                                      options.policy, std::move(parts.policy)});
-  if (parts.cache == nullptr) parts.cache = std::make_unique<reuse::ContiguousCache>();
-  return std::move(parts.cache);
+  if (parts.shaper != nullptr) {
+    REPRISE_CHECK(options.shaper == nullptr, "two methods shape the requests of one engine");
+    options.shaper = std::move(parts.shaper);
+  }
+  options.limits.max_sequence_tokens -= parts.spared_tokens;
+  if (parts.cache != nullptr) return std::move(parts.cache);
+  if (parts.cache_name.empty()) return std::make_unique<reuse::ContiguousCache>();
+  return make_cache(parts.cache_name, {});
 }
 
 }  // namespace reprise::methods

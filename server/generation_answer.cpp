@@ -30,10 +30,13 @@ AnswerHead head_of(const GenerationRequest& request, const ServedModel& model) {
 std::vector<engine::Request> requests_of(GenerationRequest& asked, const ServedModel& model) {
   if (!asked.has_seed) asked.sampling.seed = fresh_bits();
   std::vector<engine::Request> requests;
-  for (const std::vector<int32_t>& prompt : asked.prompts)
+  for (size_t prompt = 0; prompt < asked.prompts.size(); ++prompt)
     for (int32_t i = 0; i < asked.n; ++i) {
       engine::Request request;
-      request.prompt = prompt;
+      if (const auto marked = asked.marked.find(prompt); marked != asked.marked.end())
+        request = marked->second;
+      else
+        request.prompt = asked.prompts[prompt];
       request.max_new_tokens = asked.max_tokens;
       request.sampling = asked.sampling;
       request.sampling.stream = std::ssize(requests);

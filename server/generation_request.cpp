@@ -29,29 +29,39 @@ std::vector<int32_t> token_ids(const Json& list, const ServedModel& model) {
   return ids;
 }
 
-std::vector<int32_t> encoded(const Json& text, const ServedModel& model) {
-  return field("prompt", [&] { return model.tokenizer.encode(text.get<std::string>()); });
+void add_text(const Json& text, const ServedModel& model, GenerationRequest& request) {
+  field("prompt", [&] {
+    const auto& plain = text.get_ref<const std::string&>();
+    std::optional<engine::Request> marked;
+    if (model.read_markup) marked = model.read_markup(plain);
+    request.prompts.push_back(marked ? marked->prompt : model.tokenizer.encode(plain));
+    if (marked) request.marked.emplace(request.prompts.size() - 1, std::move(*marked));
+  });
 }
 
 // A text, a list of texts, a list of ids, or a list of lists of ids.
-std::vector<std::vector<int32_t>> read_prompts(JsonObject& object, const ServedModel& model) {
+void read_prompts(JsonObject& object, const ServedModel& model, GenerationRequest& request) {
   const Json& prompt = field("prompt", [&]() -> const Json& { return object.at("prompt"); });
-  if (prompt.is_string()) return {encoded(prompt, model)};
+  if (prompt.is_string()) return add_text(prompt, model, request);
   constexpr const char* kAccepted =
       "prompt must be a text, a list of texts, a list of token ids, or a list of such lists";
   if (!prompt.is_array() || prompt.empty()) refuse(400, "prompt", "{}", kAccepted);
   const Json& first = prompt.front();
-  if (first.is_number()) return {token_ids(prompt, model)};
+  if (first.is_number()) {
+    request.prompts = {token_ids(prompt, model)};
+    return;
+  }
   if (std::ssize(prompt) > model.most_choices)
     refuse(400, "prompt", "{} prompts, at most {} are taken at once", prompt.size(),
            model.most_choices);
-  std::vector<std::vector<int32_t>> prompts;
   for (const Json& item : prompt) {
     if (item.type() != first.type() || !(item.is_string() || item.is_array()))
       refuse(400, "prompt", "{}", kAccepted);
-    prompts.push_back(item.is_string() ? encoded(item, model) : token_ids(item, model));
+    if (item.is_string())
+      add_text(item, model, request);
+    else
+      request.prompts.push_back(token_ids(item, model));
   }
-  return prompts;
 }
 
 // A text, or a list of parts of which all are text.
@@ -138,7 +148,7 @@ GenerationRequest read_completion(const std::string& body, const ServedModel& mo
   GenerationRequest request;
   read_common(object, model, request);
   read_completion_extras(object, request);
-  request.prompts = read_prompts(object, model);
+  read_prompts(object, model, request);
   check_lengths(request, model, "prompt");
   check_logprobs(request, "logprobs");
   tell_unknown(object, model);

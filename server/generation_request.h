@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/engine/request.h"
 #include "core/engine/sampling.h"
 #include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/tokenizer.h"
@@ -26,12 +28,16 @@ struct ServedModel {
   std::vector<int32_t> eos_ids;       // end a completion
   std::vector<int32_t> chat_eos_ids;  // end an answer of a chat
   int32_t most_choices = 128;         // of one request: prompts times n
+  // Reads a prompt's text where it is in the method's markup; nullopt: it is plain. Throws Error
+  // for markup that is wrong. Called by several threads. Empty: all texts are plain.
+  std::function<std::optional<engine::Request>(const std::string& text)> read_markup = {};
   // Told once for each field that requests name and nothing here knows.
   std::function<void(const std::string&)> on_unknown_field = {};
 };
 
 struct GenerationRequest {
   std::vector<std::vector<int32_t>> prompts;  // tokens of each, one at least
+  std::map<size_t, engine::Request> marked;   // prompts with markup, by their index in `prompts`
   int32_t n = 1;                              // choices for each prompt
   int32_t max_tokens = 16;
   engine::SamplingOptions sampling = {.temperature = 1.0};

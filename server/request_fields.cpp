@@ -106,6 +106,14 @@ void refuse_unsupported(JsonObject& object) {
   }
 }
 
+// Positions that a prompt takes: its tokens and, where it has markup, the gaps between them.
+int64_t length_of(const GenerationRequest& request, size_t prompt) {
+  const auto marked = request.marked.find(prompt);
+  if (marked == request.marked.end()) return std::ssize(request.prompts[prompt]);
+  const std::vector<int32_t>& positions = marked->second.positions;
+  return int64_t{1} + *std::max_element(positions.begin(), positions.end());
+}
+
 }  // namespace
 
 Json read_body(const std::string& body) {
@@ -142,15 +150,17 @@ void check_lengths(const GenerationRequest& request, const ServedModel& model,
     refuse(400, "n", "{} prompts with n = {} are {} choices, at most {} are made at once",
            request.prompts.size(), request.n, std::ssize(request.prompts) * request.n,
            model.most_choices);
-  for (const std::vector<int32_t>& prompt : request.prompts) {
-    if (prompt.empty()) refuse(400, prompt_field, "a prompt of no tokens: give one at least");
-    if (std::ssize(prompt) + request.max_tokens <= model.max_sequence_tokens) continue;
+  for (size_t i = 0; i < request.prompts.size(); ++i) {
+    if (request.prompts[i].empty())
+      refuse(400, prompt_field, "a prompt of no tokens: give one at least");
+    const int64_t length = length_of(request, i);
+    if (length + request.max_tokens <= model.max_sequence_tokens) continue;
     throw ApiError(400,
                    fmt::format("the request asks for {} tokens ({} in the prompt, {} for the "
                                "answer), the server takes at most {}: shorten the prompt, or ask "
                                "for fewer tokens",
-                               std::ssize(prompt) + request.max_tokens, prompt.size(),
-                               request.max_tokens, model.max_sequence_tokens),
+                               length + request.max_tokens, length, request.max_tokens,
+                               model.max_sequence_tokens),
                    prompt_field, "context_length_exceeded");
   }
 }

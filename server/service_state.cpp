@@ -48,7 +48,25 @@ bool Service::State::take_orders() {
 void Service::State::start(Incoming one) {
   const engine::RequestId id = one.request.id;
   flights.emplace(id, std::move(one.flight));
-  engine.submit(std::move(one.request));
+  try {
+    engine.submit(std::move(one.request));
+  } catch (const std::exception& error) {  // what it imports cannot be had
+    end_unstarted(id, error.what());
+  }
+}
+
+void Service::State::end_unstarted(engine::RequestId id, const std::string& reason) {
+  const Flight& flight = flights.at(id);
+  const int64_t now_ns = engine.now_ns();
+  (void)flight.reply->push({.choice = flight.choice,
+                            .finish = engine::FinishReason::kRefused,
+                            .error_status = 500,
+                            .error = reason});
+  metrics.request("error", {.request = id, .time_ns = now_ns, .times = {.done = now_ns}},
+                  flight.prompt_tokens, 0);
+  flights.erase(id);
+  const std::scoped_lock lock(mutex);
+  if (--in_flight == 0) idle.notify_all();
 }
 
 void Service::State::cancel(const Cancel& one) {

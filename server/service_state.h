@@ -66,6 +66,8 @@ struct Service::State {
   // False: it is time to stop.
   bool take_orders();
   void start(Incoming one);
+  // Ends a request that the engine did not take.
+  void end_unstarted(engine::RequestId id, const std::string& reason);
   void cancel(const Cancel& one);
   void step();
   void tell(const engine::TokenEvent& event);

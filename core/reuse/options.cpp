@@ -36,6 +36,9 @@ class FieldReader final : public OptionVisitor {
     if (std::find(accepted.begin(), accepted.end(), value) == accepted.end())
       raise("{}: {}", given_.where(text.name), unknown_name(text.name, value, accepted));
   }
+  void text(const OptionText& text, const char*, std::string& value) override {
+    value = given_.string(text.name, value);
+  }
 
  private:
   JsonObject& given_;
@@ -52,6 +55,9 @@ class FieldWriter final : public OptionVisitor {
   }
   void boolean(const OptionText& text, bool& value) override { json_[text.name] = value; }
   void word(const OptionText& text, const std::vector<std::string>&, std::string& value) override {
+    json_[text.name] = value;
+  }
+  void text(const OptionText& text, const char*, std::string& value) override {
     json_[text.name] = value;
   }
 
@@ -76,6 +82,9 @@ class FieldLister final : public OptionVisitor {
   void word(const OptionText& text, const std::vector<std::string>& accepted,
             std::string& value) override {
     add(text, value, fmt::format("{}", fmt::join(accepted, ", ")));
+  }
+  void text(const OptionText& text, const char* accepted, std::string& value) override {
+    add(text, value, accepted);
   }
 
  private:

@@ -49,6 +49,8 @@ class OptionVisitor {
   virtual void boolean(const OptionText& text, bool& value) = 0;
   virtual void word(const OptionText& text, const std::vector<std::string>& accepted,
                     std::string& value) = 0;
+  // Any text; `accepted` describes it for help.
+  virtual void text(const OptionText& text, const char* accepted, std::string& value) = 0;
 };
 
 template <typename T>

@@ -33,7 +33,8 @@ std::vector<std::string> names_of(const std::vector<T>& things) {
 enum class MethodUse : uint8_t {
   kPlans,       // compares how their caches' plans read: methods that are a cache alone
   kGeneration,  // generates
-  kPrefill      // computes prompts layer by layer; nothing is generated
+  kPrefill,     // computes prompts layer by layer; nothing is generated
+  kMarkup       // answers prompts in a method's own markup
 };
 
 // A method outside the registry, which the kind runs by itself.

@@ -37,11 +37,13 @@ constexpr Entry kind() {
 std::string refusal(const methods::MethodInfo& info, MethodUse use) {
   switch (use) {
     case MethodUse::kPlans:
-      return info.is_cache ? "" : "it decides what layers compute, and has no plan to compare";
+      return info.is_cache ? "" : "it is more than a cache, and has no plans without a model";
     case MethodUse::kGeneration:
       return info.cannot_generate;
     case MethodUse::kPrefill:
       return info.cannot_prefill;
+    case MethodUse::kMarkup:
+      return info.reads_markup ? "" : "it reads no prompts that import modules of a schema";
   }
   return "";
 }
@@ -87,6 +89,7 @@ std::vector<MethodCell> method_matrix() {
         cells.push_back({entry.info.name, kind.name, refusal(entry.info, *kind.method_use)});
     for (const char* command : {"generate", "serve", "logits"})
       cells.push_back({entry.info.name, command, refusal(entry.info, MethodUse::kGeneration)});
+    cells.push_back({entry.info.name, "pml run", refusal(entry.info, MethodUse::kMarkup)});
   }
   return cells;
 }

@@ -24,6 +24,9 @@ namespace {
 
 const MetricInfo kStoreMb = {"store_mb", "MB", "of attn_cache: the file of stored attention maps"};
 const MetricInfo kStoredTexts = {"stored_texts", "texts", "of attn_cache: whose maps are stored"};
+const MetricInfo kRetrievalMs = {"retrieval_ms", "ms", "per text: feature vector and search"};
+const MetricInfo kLoadingMs = {"loading_ms", "ms",
+                               "per text: checking stored maps, which reads them the first time"};
 const MetricInfo kThreshold = {.name = "threshold_used",
                                .unit = "ratio",
                                .help = "of attn_cache: the similarity that maps are reused from",
@@ -43,6 +46,18 @@ attn_cache::ModelFacts facts_of(const Setup& setup) {
 std::shared_ptr<model::LayerPolicy> borrowed(model::LayerPolicy& policy) {
   return {std::shared_ptr<void>(), &policy};
 }
+
+// Pads each prompt to one length.
+class Padding final : public engine::RequestShaper {
+ public:
+  Padding(int32_t tokens, int32_t pad_id) : tokens_(tokens), pad_id_(pad_id) {}
+  void shape(engine::Request& request) override {
+    request.prompt = attn_cache::pad_prompt(request.prompt, tokens_, pad_id_);
+  }
+
+ private:
+  int32_t tokens_, pad_id_;
+};
 
 class AttnCacheMethod final : public Method {
  public:
@@ -78,8 +93,12 @@ class AttnCacheMethod final : public Method {
     joined_ = joined(policy_);
   }
 
-  [[nodiscard]] Parts parts() override { return {.policy = joined_}; }
-  void shape(engine::Request& request) override { request.prompt = formed(request.prompt); }
+  [[nodiscard]] Parts parts() override {
+    Parts parts{.policy = joined_};
+    if (options_.padded_tokens > 0)
+      parts.shaper = std::make_shared<Padding>(options_.padded_tokens, pad_id_);
+    return parts;
+  }
   [[nodiscard]] bool looks_up() const override { return true; }
   void begin_turn() override {
     policy_->reset();
@@ -90,10 +109,12 @@ class AttnCacheMethod final : public Method {
 
   [[nodiscard]] TurnCounts counts() const override {
     TurnCounts counts{.reused_layers = policy_->counts().reused_layers};
+    double retrieval_ms = 0, loading_ms = 0;
     for (const attn_cache::AttnCacheTimes& times : policy_->times()) {
-      counts.retrieval_ms += static_cast<double>(times.embedding_ns + times.searching_ns) * 1e-6;
-      counts.loading_ms += static_cast<double>(times.loading_ns) * 1e-6;
+      retrieval_ms += static_cast<double>(times.embedding_ns + times.searching_ns) * 1e-6;
+      loading_ms += static_cast<double>(times.loading_ns) * 1e-6;
     }
+    counts.parts = {{&kRetrievalMs, retrieval_ms}, {&kLoadingMs, loading_ms}};
     return counts;
   }
 
@@ -241,7 +262,7 @@ MethodEntry attn_cache_method() {
                .exactness = Exactness::kApproximate,
                .look = {},
                .cannot_generate = "a layer that takes a stored map leaves no keys to decode with",
-               .metrics = {kStoreMb, kStoredTexts, kThreshold}}};
+               .metrics = {kRetrievalMs, kLoadingMs, kStoreMb, kStoredTexts, kThreshold}}};
   entry.resolve_options = resolve_attn_cache_options;
   entry.make = [info = entry.info](const JsonObject& given) -> std::unique_ptr<Method> {
     return std::make_unique<AttnCacheMethod>(info, read_attn_cache_options(given));

@@ -11,6 +11,17 @@ void PromptCacheOptions::visit(reuse::OptionVisitor& visitor) {
                {0, 1}, repair_ratio);
   visitor.boolean({"copies", "", "imported states are gathered in one buffer before they are used"},
                   copies);
+  visitor.word({"tier", "",
+                "where the modules lie when a request comes: in memory, in files that the system "
+                "has in memory, in files that it has not, in the memory of the device that "
+                "computes (with --device cuda, which copies them there from the others)"},
+               {"host", "disk", "cold_disk", "device"}, tier);
+  visitor.word({"rules", "",
+                "by which schemas and prompts are read: as docs/pml.md says, or as the released "
+                "code does"},
+               {"pml", "as_coded"}, rules);
+  visitor.text({"cache", "", "method that caches what is computed behind the imports"},
+               "a method that is a cache", cache);
 }
 
 std::vector<reuse::Preset<PromptCacheOptions>> PromptCacheOptions::presets() {
@@ -23,7 +34,7 @@ std::vector<reuse::Preset<PromptCacheOptions>> PromptCacheOptions::presets() {
           // The released code runs the schema as one text and slices the states, and copies them.
           {"as_coded",
            "the released code: one pass over the whole schema, states gathered in a buffer",
-           {.mode = "joint", .copies = true}}};
+           {.mode = "joint", .copies = true, .rules = "as_coded"}}};
 }
 
 }  // namespace reprise::prompt_cache

@@ -13,7 +13,15 @@ struct PromptCacheOptions {
   std::string mode = "isolated";
   double repair_ratio = 0.15;  // what CacheBlend recommends
   bool copies = false;
+  // Where the modules' states lie when a request comes: in memory; in files that the system has in
+  // memory; in files that it has not; in the memory of the device that computes.
+  std::string tier = "host";  // "host", "disk", "cold_disk", "device"
+  // By which rules schemas and prompts are read: those of docs/pml.md, or the released code's.
+  std::string rules = "pml";  // "pml", "as_coded"
+  // The method that caches what is computed behind the imports.
+  std::string cache = "contiguous";
 
+  [[nodiscard]] bool is_in_files() const { return tier == "disk" || tier == "cold_disk"; }
   void visit(reuse::OptionVisitor& visitor);
   static std::vector<reuse::Preset<PromptCacheOptions>> presets();
 };

@@ -64,13 +64,18 @@ PreparedPrompt prepare(ModuleStates& states, model::Decoder& decoder,
   return out;
 }
 
+void place(const PreparedPrompt& prompt, engine::Request& request) {
+  request.prompt = prompt.fresh.tokens;
+  request.positions = prompt.fresh.positions;
+  if (prompt.runs.empty()) return;
+  request.shareable_tokens = 0;
+  request.imported_tokens = static_cast<int32_t>(prompt.imported_tokens);
+}
+
 engine::Request request_of(const PreparedPrompt& prompt, engine::RequestId id,
                            int32_t max_new_tokens) {
-  engine::Request request{.id = id,
-                          .prompt = prompt.fresh.tokens,
-                          .positions = prompt.fresh.positions,
-                          .max_new_tokens = max_new_tokens};
-  if (!prompt.runs.empty()) request.shareable_tokens = 0;
+  engine::Request request{.id = id, .max_new_tokens = max_new_tokens};
+  place(prompt, request);
   return request;
 }
 

@@ -43,6 +43,9 @@ PreparedPrompt prepare(ModuleStates& states, model::Decoder& decoder,
                        const pml::CompiledPrompt& prompt, const PrepareOptions& options,
                        const Context& context);
 
+// Leaves of a request's prompt the tokens to be computed, at their positions.
+void place(const PreparedPrompt& prompt, engine::Request& request);
+
 // The request that computes the fresh tokens. Whoever submits it attaches `runs` to a ModuleImports
 // of the engine under the same id before, and detaches them when it has ended.
 engine::Request request_of(const PreparedPrompt& prompt, engine::RequestId id,

@@ -83,6 +83,39 @@ TEST_F(ServeCommand, GeneratesWhatGenerateDoes) {
   EXPECT_NE(running.err().find("no chats"), std::string::npos) << running.err();
 }
 
+// A prompt in the schema's markup imports its modules; other prompts are plain.
+TEST_F(ServeCommand, PromptsImportModulesOfASchema) {
+  const std::string pml = std::string(REPRISE_SOURCE_DIR) + "/experiments/prompt_cache/pml/travel";
+  const std::string wanted =
+      reprise({"generate", "--model", "quickstart", "--dtype", "f32", "--method", "prompt_cache",
+               "--schema", pml + ".schema.xml", "--prompt-file", pml + ".prompt.xml",
+               "--max-new-tokens", "12", "--ignore-eos"})
+          .out;
+  std::filesystem::create_directories(dir_ / "server");
+  Running running(dir_ / "server", {"--method", "prompt_cache", "--method-options",
+                                    R"({"cache": "paged"})", "--schema", pml + ".schema.xml"});
+  Json body = greedy(12, false);
+  const auto posted = [&](const Json& prompt) {
+    body["prompt"] = prompt;
+    return server::post(running.port(), "/v1/completions", body);
+  };
+  const std::string markup = read_file(pml + ".prompt.xml");
+  const Json both = posted({markup, markup}).json();
+  for (const Json& choice : both["choices"]) {
+    std::string text = choice["text"];
+    if (text.starts_with(' ')) text.erase(0, 1);
+    EXPECT_EQ(text + "\n", wanted);
+  }
+  EXPECT_EQ(both["usage"]["prompt_tokens"], 2 * 289);
+  EXPECT_EQ(both["usage"]["prompt_tokens_details"]["cached_tokens"], 2 * 247);
+  const Json plain = posted("Once upon").json();
+  EXPECT_EQ(plain["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
+  const RawAnswer wrong = posted("<prompt schema=\"travel\"><mars/>x</prompt>");
+  EXPECT_EQ(wrong.status, 400) << wrong.body;
+  EXPECT_NE(wrong.body.find("mars"), std::string::npos) << wrong.body;
+  EXPECT_EQ(running.end(SIGTERM), 0);
+}
+
 TEST_F(ServeCommand, APrefixOfAFileIsComputedOnce) {
   const std::string prefix(300, 'a');
   std::ofstream(dir_ / "prefix") << prefix;

@@ -34,6 +34,9 @@ const MetricInfo kMaxLogitDifference = {"max_logit_difference", "logit",
 const MetricInfo kLogitScale = {"logit_scale", "logit",
                                 "largest logit of the reference, in absolute value"};
 
+// What all are compared with, one request at a time.
+const MethodChoice kReference = {.name = "contiguous", .options = Json::object()};
+
 using Prompts = std::vector<std::vector<int32_t>>;
 
 // All requests of a group, request r of repetition r / batch.
@@ -73,26 +76,15 @@ std::vector<Generation> generate(engine::Engine& engine, const Group& group, con
   return generations;
 }
 
-int64_t sequence_tokens(const Group& group) {
-  return group.axis("prompt_tokens") + group.axis("new_tokens");
-}
-
-// The group with the reference as its only method.
-Group reference_group(const Group& group) {
-  Group reference = group;
-  reference.methods = {{.name = "contiguous", .options = Json::object()}};
-  return reference;
-}
-
 Requests make_requests(Bench& bench, const Group& group, const std::atomic<bool>& stop) {
   Requests requests;
   for (int64_t r = 0; r < group.repetitions * group.axis("batch"); ++r)
     requests.prompts.push_back(bench.prompt(group, r));
-  const auto engine = bench.make_engine(reference_group(group), 0, 1, sequence_tokens(group));
+  const Bench::Lane lane = bench.make_lane(group, kReference, 1);
   for (size_t r = 0; r < requests.prompts.size(); ++r) {
     if (stop) throw Interrupted{};
     requests.reference.push_back(
-        std::move(generate(*engine, group, requests.prompts, r, 1).front()));
+        std::move(generate(*lane.engine, group, requests.prompts, r, 1).front()));
   }
   return requests;
 }
@@ -101,12 +93,12 @@ Outcome run_method(Bench& bench, const Group& group, size_t method, const Reques
                    const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
   const auto batch = static_cast<size_t>(group.axis("batch"));
-  const auto engine = bench.make_engine(group, method, group.axis("batch"), sequence_tokens(group));
-  bench.declare_prefix(*engine, group);
+  const Bench::Lane lane = bench.make_lane(group, group.methods[method], group.axis("batch"));
+  engine::Engine& engine = *lane.engine;
   Outcome outcome;
   for (size_t first = 0; first < requests.prompts.size(); first += batch) {
     if (stop) throw Interrupted{};
-    const auto generations = generate(*engine, group, requests.prompts, first, batch);
+    const auto generations = generate(engine, group, requests.prompts, first, batch);
     for (size_t b = 0; b < batch; ++b) {
       outcome.agreement.add(static_cast<int64_t>(first + b), requests.reference[first + b],
                             generations[b]);
@@ -115,11 +107,12 @@ Outcome run_method(Bench& bench, const Group& group, size_t method, const Reques
     }
   }
   outcome.measured.metrics =
-      method_metrics(*engine, group, static_cast<int64_t>(requests.prompts.size()));
-  outcome.measured.resolved =
-      resolved_settings(*engine, bench.decoder(group), exactness_of(group.methods[method]));
+      method_metrics(engine, group, static_cast<int64_t>(requests.prompts.size()));
+  add_report(*lane.method, outcome.measured);
+  outcome.measured.resolved.update(
+      resolved_settings(engine, bench.decoder(group), lane.method->exactness()));
   outcome.measured.resolved["warmup"] = 0;
-  outcome.measured.memory = memory_of(*engine);
+  outcome.measured.memory = memory_of(engine);
   return outcome;
 }
 
@@ -231,8 +224,8 @@ std::vector<Measurement> ExactnessKind::measure(const Group& group, const Json& 
                                                 const std::atomic<bool>& stop) {
   const Requests requests = make_requests(bench_, group, stop);
   Judgement judgement(bench_, group);
-  Group compared = reference_group(group);
-  compared.methods.emplace_back();
+  Group compared = group;
+  compared.methods = {kReference, {}};
   std::vector<Measurement> measurements;
   for (size_t m = 0; m < group.methods.size(); ++m) {
     Outcome outcome = run_method(bench_, group, m, requests, stop);

@@ -138,7 +138,8 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
   if (const double most = gflop_limit(machine, group.dtype); most > 0)
     out.derive(kComputeLimitRatio, kStepMs,
                [&](double step_ms) { return flop / (step_ms * 1e6) / most; });
-  out.resolved = resolved_settings(engine, decoder, lane.exactness);
+  add_report(*lane.method, out);
+  out.resolved.update(resolved_settings(engine, decoder, lane.method->exactness()));
   out.resolved["memory_limit_level"] = limit.level;
   out.memory = memory_of(engine);
   return out;

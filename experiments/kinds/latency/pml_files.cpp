@@ -1,46 +1,18 @@
 #include "experiments/kinds/latency/pml_files.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <filesystem>
-
-#include "core/base/error.h"
-#include "core/model/config/config.h"
 #include "experiments/kinds/shared/places.h"
 #include "methods/prompt_cache/pml/parse.h"
+#include "methods/prompt_cache/schema_file.h"
 
 namespace reprise::experiments {
-namespace {
 
-bool has_config(const std::string& place) {
-  const std::vector<std::string> shapes = model::shipped_shapes();
-  std::error_code error;
-  return std::filesystem::exists(std::filesystem::path(place) / "config.json", error) ||
-         std::find(shapes.begin(), shapes.end(), place) != shapes.end();
+methods::Markup markup_of(const PmlFiles& files, const Tokenizer& tokenizer) {
+  return {.schema = files.schema,
+          .model = resolve_model(files.model),
+          .chat_template = files.chat_template,
+          .has_random_weights = files.has_random_weights,
+          .tokenizer = &tokenizer};
 }
-
-// By the model's config.json where it is there: its chat template and the end of its positions.
-pml::LayoutOptions layout_options(const PmlFiles& files, const std::string& place,
-                                  const Tokenizer& tokenizer) {
-  pml::LayoutOptions options;
-  options.rules = files.is_as_coded ? pml::Rules::kAsCoded : pml::Rules::kPml;
-  options.chat_template = files.chat_template;
-  if (has_config(place)) {
-    const model::ModelConfig config = model::load_config(place);
-    const bool has_end = config.position == model::PositionScheme::kRotary;
-    if (has_end && !files.has_random_weights)
-      options.max_positions = std::max<int64_t>(0, config.max_positions);
-    if (files.chat_template.empty())
-      options.chat_template = pml::template_of(config.family, tokenizer);
-  } else if (files.chat_template.empty()) {
-    raise("{} has no config.json to choose a chat template by; name one: --template {}", place,
-          fmt::join(pml::template_names(), ", "));
-  }
-  return options;
-}
-
-}  // namespace
 
 CompiledPml compile_pml(const PmlFiles& files) {
   const pml::Schema schema = pml::parse_schema(pml::Source::read(files.schema));
@@ -51,7 +23,12 @@ CompiledPml compile_pml(const PmlFiles& files) {
       .tokenizer = load_tokenizer(files.tokenizer.empty() ? place : resolve_model(files.tokenizer)),
       .schema = {},
       .prompt = {}};
-  const pml::LayoutOptions options = layout_options(files, place, *out.tokenizer);
+  const pml::LayoutOptions options =
+      prompt_cache::layout_options({.model = place,
+                                    .chat_template = files.chat_template,
+                                    .is_as_coded = files.is_as_coded,
+                                    .has_random_weights = files.has_random_weights},
+                                   *out.tokenizer);
   const pml::TextEncoder encoder = pml::encoder_of(*out.tokenizer);
   out.schema = pml::compile_schema(schema, encoder, options);
   if (prompt) out.prompt = pml::compile_prompt(*prompt, out.schema, encoder, options.max_positions);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/tokenizer/tokenizer.h"
+#include "methods/method.h"
 #include "methods/prompt_cache/pml/prompt.h"
 
 namespace reprise::experiments {
@@ -25,6 +26,9 @@ struct CompiledPml {
   pml::CompiledSchema schema;
   std::optional<pml::CompiledPrompt> prompt;  // where a file was given
 };
+
+// The schema's file as methods take it. `tokenizer` must outlive it.
+[[nodiscard]] methods::Markup markup_of(const PmlFiles& files, const Tokenizer& tokenizer);
 
 // Throws Error, or ProblemsError, for what is wrong with the files, and where the model's folder
 // has no tokenizer or leaves the chat template open.

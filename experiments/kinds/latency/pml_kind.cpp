@@ -12,6 +12,8 @@
 #include "experiments/kinds/latency/use_case.h"
 #include "experiments/kinds/shared/answer_comparison.h"
 #include "experiments/kinds/shared/costs.h"
+#include "methods/prompt_cache/prompt_cache.h"
+#include "methods/registry.h"
 
 namespace reprise::experiments {
 namespace {
@@ -63,10 +65,22 @@ OwnMethod baseline_method() {
           .list_options = reuse::list_options<BaselineOptions>};
 }
 
+// The whole prompt is computed.
+class Baseline final : public methods::Method {
+ public:
+  [[nodiscard]] const methods::MethodInfo& info() const override { return info_; }
+  [[nodiscard]] methods::Parts parts() override { return {}; }
+
+ private:
+  methods::MethodInfo info_{.name = kBaseline};
+};
+
 // One method, ready to take turns.
 struct UseCaseLane {
-  std::unique_ptr<ModuleLane> modules = {};  // null: the baseline
-  cache::PreparedPrompt whole = {};          // of the baseline
+  std::unique_ptr<methods::Method> method = {};
+  engine::Request request = {};
+  bool imports = false;
+  double prefix_ms = 0;  // of encoding the modules
   std::unique_ptr<engine::Engine> engine = {};
 };
 
@@ -82,29 +96,37 @@ class UseCaseRun {
     UseCaseLane lane;
     int64_t computed = prompt().new_tokens;
     if (method.name == kBaseline) {
-      lane.whole.fresh = cache::whole_prompt(case_.schema, prompt(), positions_of(method));
+      lane.method = std::make_unique<Baseline>();
+      const cache::PreparedPrompt whole{
+          .fresh = cache::whole_prompt(case_.schema, prompt(), positions_of(method))};
+      cache::place(whole, lane.request);
       computed += prompt().cached_tokens;
     } else {
-      lane.modules = std::make_unique<ModuleLane>(
-          method.options, bench_.decoder(group_), bench_.context(), case_.schema,
-          cache::EncodeOptions{.kv_dtype = group_.kv_dtype,
-                               .step_tokens = static_cast<int32_t>(group_.axis("prefill_chunk"))});
+      lane.method = methods::make_method(method.name, method.options);
+      const PmlFiles files = use_case_files(group_);
+      const methods::Markup markup = markup_of(files, *case_.tokenizer);
+      const int64_t begin_ns = now_ns();
+      lane.method->prepare(bench_.setup_of(group_, bench_.decoder(group_).config(),
+                                           {.device = bench_.context().device, .markup = &markup}));
+      lane.prefix_ms = static_cast<double>(now_ns() - begin_ns) * 1e-6;
+      std::optional<engine::Request> request =
+          lane.method->read(read_file(files.prompt), files.prompt);
+      if (!request) raise("{} is no prompt: its root element must be <prompt>", files.prompt);
+      lane.request = std::move(*request);
+      lane.imports = true;
     }
+    lane.request.max_new_tokens = static_cast<int32_t>(group_.axis("new_tokens"));
+    lane.request.sampling.seed = group_.seeds.sampling;
     lane.engine = bench_.make_engine(
-        group_, {.name = "contiguous", .options = Json::object()},
-        {.max_sequence_tokens = static_cast<int32_t>(computed + group_.axis("new_tokens"))},
-        lane.modules.get());
+        group_, *lane.method,
+        {.max_sequence_tokens = static_cast<int32_t>(computed + group_.axis("new_tokens"))});
     return lane;
   }
 
   TimedRequest run(const UseCaseLane& lane, int64_t id) const {
-    const int64_t new_tokens = group_.axis("new_tokens");
-    if (lane.modules != nullptr)
-      return run_timed(*lane.engine, *lane.modules, id, prompt(), new_tokens,
-                       group_.seeds.sampling);
-    engine::Request request = cache::request_of(lane.whole, id, static_cast<int32_t>(new_tokens));
-    request.sampling.seed = group_.seeds.sampling;
-    return run_timed(*lane.engine, std::move(request));
+    engine::Request request = lane.request;
+    request.id = id;
+    return run_timed(*lane.method, *lane.engine, std::move(request));
   }
 
  private:
@@ -140,9 +162,7 @@ void add_agreement(Measurement& out, const RequestSamples& first, const RequestS
 }
 
 Json resolved_of(const UseCaseLane& lane, const UseCaseRun& run, const model::Decoder& decoder) {
-  Json out = resolved_settings(
-      *lane.engine, decoder,
-      lane.modules == nullptr ? methods::Exactness::kExact : methods::Exactness::kApproximate);
+  Json out = resolved_settings(*lane.engine, decoder, lane.method->exactness());
   out["modules"] = std::ssize(run.use_case().schema.modules) - 1;
   out["imported_modules"] = std::ssize(run.prompt().modules) - 1;
   out["chat_template"] = run.use_case().schema.chat_template;
@@ -152,17 +172,17 @@ Json resolved_of(const UseCaseLane& lane, const UseCaseRun& run, const model::De
 Measurement measurement_of(const RequestSamples& samples, const UseCaseLane& lane,
                            const UseCaseRun& run, const model::Decoder& decoder) {
   const pml::CompiledPrompt& prompt = run.prompt();
-  const bool imports = lane.modules != nullptr;
+  const bool imports = lane.imports;
   Measurement out;
   samples.taking.add_to(out);
   add_times(samples, out);
-  if (imports) add_parts(samples, *lane.modules, out);
-  if (imports) out.set(kPrefixMs, lane.modules->encode_ms());
+  add_report(*lane.method, out);
+  if (imports) out.set(kPrefixMs, lane.prefix_ms);
   out.set(kImportedTokens, imports ? static_cast<double>(prompt.cached_tokens) : 0);
   out.set(kComputedTokens,
           static_cast<double>(prompt.new_tokens + (imports ? 0 : prompt.cached_tokens)));
   out.set(kPositions, static_cast<double>(prompt.end));
-  out.resolved = resolved_of(lane, run, decoder);
+  out.resolved.update(resolved_of(lane, run, decoder));
   out.memory = memory_of(*lane.engine);
   return out;
 }
@@ -170,34 +190,37 @@ Measurement measurement_of(const RequestSamples& samples, const UseCaseLane& lan
 }  // namespace
 
 KindInfo PmlKind::info() {
-  return {.name = "pml",
-          .summary =
-              "a prompt derived from a schema: time to first token with its modules imported "
-              "and with all of it computed, and whether the texts agree",
-          .axes = {use_case_axis(),
-                   {.name = "new_tokens",
-                    .fallback = 32,
-                    .accepted = Integers{1, kMostNewTokens},
-                    .unit = "tokens",
-                    .help = "tokens to generate, the first included; none ends the text"},
-                   kPrefillChunkAxis,
-                   tokenizer_axis()},
-          .metrics = {kTtftMs, kTpotMs, kE2eMs, kTtftSpeedup, kLookupMs, kCopyMs, kRepairMs,
-                      kComputeMs, kCopiedMb, kDiskGbS, kModuleMb, kPrefixMs, kImportedTokens,
-                      kComputedTokens, kPositions, kSameTokens, kFirstDivergence},
-          .own_methods = {baseline_method(), prompt_cache_method()},
-          .method_use = std::nullopt,
-          .own_workloads = use_case_workloads()};
+  KindInfo info{
+      .name = "pml",
+      .summary =
+          "a prompt derived from a schema: time to first token with its modules imported "
+          "and with all of it computed, and whether the texts agree",
+      .axes = {use_case_axis(),
+               {.name = "new_tokens",
+                .fallback = 32,
+                .accepted = Integers{1, kMostNewTokens},
+                .unit = "tokens",
+                .help = "tokens to generate, the first included; none ends the text"},
+               kPrefillChunkAxis,
+               tokenizer_axis()},
+      .metrics = {kTtftMs, kTpotMs, kE2eMs, kTtftSpeedup, kComputeMs, kPrefixMs, kImportedTokens,
+                  kComputedTokens, kPositions, kSameTokens, kFirstDivergence},
+      .own_methods = {baseline_method()},
+      .method_use = MethodUse::kMarkup,
+      .own_workloads = use_case_workloads()};
+  for (MetricInfo& metric : method_metrics_of(MethodUse::kMarkup))
+    info.metrics.push_back(std::move(metric));
+  return info;
 }
 
 void PmlKind::check(const Group& group) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
-    if (method.name != kBaseline && method.name != kPromptCache)
-      problems.add(fmt::format("kind pml runs {} and {}, and {} is neither", kBaseline,
-                               kPromptCache, method.name));
-    else if (method.name == kPromptCache)
-      problems.collect([&] { ModuleLane::check(method.options, bench_.context().device); });
+    if (method.name != kBaseline)
+      problems.collect([&] {
+        methods::make_method(method.name, method.options)
+            ->check({.device = bench_.context().device});
+      });
   problems.collect([&] {
     const model::ModelConfig config = Bench::config(group);
     bench_.check_model(group);
@@ -215,9 +238,10 @@ MemoryNeed PmlKind::memory_need(const Group& group) {
   const CompiledPml use_case = load_use_case(group);
   // A cache of the prompt for each method, and what those with modules hold of the schema.
   int64_t tokens = (use_case.prompt->end + group.axis("new_tokens")) * std::ssize(group.methods);
+  const methods::Markup markup = markup_of(use_case_files(group), *use_case.tokenizer);
   for (const MethodChoice& method : group.methods)
-    if (method.name == kPromptCache)
-      tokens += ModuleLane::held_tokens(method.options, use_case.schema);
+    if (method.name != kBaseline)
+      tokens += methods::make_method(method.name, method.options)->held_tokens({.markup = &markup});
   return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype, tokens);
 }
 
@@ -236,7 +260,7 @@ std::vector<Measurement> PmlKind::measure(const Group& group, const Json& machin
     const int64_t request = r < 0 ? group.repetitions - r : r;
     for (size_t m = 0; m < lanes.size(); ++m) {
       if (stop) throw Interrupted{};
-      take_turn(/*is_warmup=*/r < 0, lanes[m].modules.get(), samples[m],
+      take_turn(/*is_warmup=*/r < 0, *lanes[m].method, samples[m],
                 [&] { return run.run(lanes[m], request); });
     }
   }

@@ -13,28 +13,14 @@ double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
 }  // namespace
 
-TimedRequest run_timed(engine::Engine& engine, engine::Request request) {
+TimedRequest run_timed(const methods::Method& method, engine::Engine& engine,
+                       engine::Request request) {
   TimedRequest timed{.begin_ns = now_ns(), .events = {}};
   engine.submit(std::move(request));
   timed.events = engine.run();
   engine::require_served(timed.events);
   REPRISE_CHECK(!timed.events.empty());
-  return timed;
-}
-
-TimedRequest run_timed(engine::Engine& engine, ModuleLane& modules, int64_t id,
-                       const pml::CompiledPrompt& prompt, int64_t new_tokens,
-                       uint64_t sampling_seed) {
-  prompt_cache::PreparedPrompt prepared;
-  const int64_t begin_ns = now_ns();
-  engine::Request request = modules.prepare(id, prompt, new_tokens, prepared);
-  request.sampling.seed = sampling_seed;
-  TimedRequest timed = run_timed(engine, std::move(request));
-  modules.done(id);
-  prepared.runs.clear();  // so that the next prompt may be gathered where this one was
-  timed.begin_ns = begin_ns;
-  timed.prepared = std::move(prepared);
-  timed.is_prepared = true;
+  timed.counts = method.counts();
   return timed;
 }
 
@@ -43,15 +29,7 @@ void RequestSamples::add(const TimedRequest& timed) {
   const int64_t first_ns = events.front().time_ns, last_ns = events.back().time_ns;
   ttft_ms.push_back(ms(first_ns - timed.begin_ns));
   e2e_ms.push_back(ms(last_ns - timed.begin_ns));
-  if (timed.is_prepared) {
-    const prompt_cache::PrepareTimes& times = timed.prepared.times;
-    lookup_ms.push_back(times.lookup_s * 1e3);
-    copy_ms.push_back(times.copy_s * 1e3);
-    repair_ms.push_back(times.repair_s * 1e3);
-    compute_ms.push_back(ttft_ms.back() -
-                         (times.lookup_s + times.encode_s + times.copy_s + times.repair_s) * 1e3);
-    copied_bytes = timed.prepared.copied_bytes;
-  }
+  parts.add(timed.counts);
   if (events.size() > 1)
     tpot_ms.push_back(ms(last_ns - first_ns) / static_cast<double>(events.size() - 1));
   for (const engine::TokenEvent& event : events) tokens.push_back(event.token);
@@ -68,16 +46,11 @@ void add_times(const RequestSamples& samples, Measurement& out) {
   out.sample(kTtftMs, samples.ttft_ms);
   out.sample(kTpotMs, samples.tpot_ms);
   out.sample(kE2eMs, samples.e2e_ms);
-}
-
-void add_parts(const RequestSamples& samples, const ModuleLane& modules, Measurement& out) {
-  out.sample(kLookupMs, samples.lookup_ms);
-  out.sample(kCopyMs, samples.copy_ms);
-  out.sample(kRepairMs, samples.repair_ms);
-  out.sample(kComputeMs, samples.compute_ms);
-  out.set(kCopiedMb, static_cast<double>(samples.copied_bytes) * 1e-6);
-  out.set(kModuleMb, static_cast<double>(modules.module_bytes()) * 1e-6);
-  if (const double gb_s = modules.disk_gb_s(); gb_s > 0) out.set(kDiskGbS, gb_s);
+  samples.parts.add_to(out);
+  std::vector<double> compute_ms;
+  for (size_t r = 0; r < samples.parts.sums_ms().size(); ++r)
+    compute_ms.push_back(samples.ttft_ms[r] - samples.parts.sums_ms()[r]);
+  out.sample(kComputeMs, compute_ms);
 }
 
 void add_speedup(const RequestSamples& first, const RequestSamples& samples, Measurement& out) {

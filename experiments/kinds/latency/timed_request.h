@@ -1,5 +1,5 @@
-// One request at a time, timed to the token and, where it imports modules, split into its parts:
-// what the kinds "ttft" and "pml" have in common.
+// One request at a time, timed to the token, and split into the parts that its method reports: what
+// the kinds "ttft" and "pml" have in common.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 #include "core/engine/engine.h"
 #include "experiments/framework/kind.h"
 #include "experiments/framework/undisturbed.h"
-#include "experiments/kinds/shared/module_lane.h"
+#include "experiments/kinds/shared/method_report.h"
+#include "methods/method.h"
 
 namespace reprise::experiments {
 
@@ -23,45 +24,24 @@ inline const MetricInfo kE2eMs = {"e2e_ms", "ms", "from submitting the request t
 inline const MetricInfo kTtftSpeedup = {
     "ttft_speedup", "ratio",
     "the first method's time to first token over this one's, repetition by repetition"};
-// Of prompt_cache: the parts of its time to first token.
-inline const MetricInfo kLookupMs = {"lookup_ms", "ms",
-                                     "finding the modules' states, planning apart",
-                                     /*has_percentiles=*/true};
-inline const MetricInfo kCopyMs = {"copy_ms", "ms",
-                                   "gathering them in one buffer, where that is asked for",
-                                   /*has_percentiles=*/true};
-inline const MetricInfo kRepairMs = {
-    "repair_ms", "ms", "computing tokens of modules anew (mode repair)", /*has_percentiles=*/true};
-inline const MetricInfo kComputeMs = {"compute_ms", "ms", "from there to the first token",
-                                      /*has_percentiles=*/true};
-inline const MetricInfo kCopiedMb = {"copied_mb", "MB", "keys and values copied for each request"};
-inline const MetricInfo kDiskGbS = {"disk_gb_s", "GB/s",
-                                    "plain reading of the modules' files from the cold disk (tier "
-                                    "cold_disk)"};
-inline const MetricInfo kModuleMb = {"module_mb", "MB", "states of all modules held"};
+inline const MetricInfo kComputeMs = {
+    "compute_ms", "ms", "time to first token without the parts that the method took for itself",
+    /*has_percentiles=*/true};
 
-// Of one request.
 struct TimedRequest {
-  int64_t begin_ns = 0;                    // submitted, or begun to be prepared
+  int64_t begin_ns = 0;                    // before it was submitted
   std::vector<engine::TokenEvent> events;  // at least one
-  prompt_cache::PreparedPrompt prepared = {};
-  bool is_prepared = false;
+  methods::TurnCounts counts = {};         // what the method did for it
 };
 
 // Runs one request to its end. Throws Error where the engine refuses it.
-TimedRequest run_timed(engine::Engine& engine, engine::Request request);
+TimedRequest run_timed(const methods::Method& method, engine::Engine& engine,
+                       engine::Request request);
 
-// The same of a prompt whose modules `modules` holds, which the engine has joined: prepared, run,
-// and given up again.
-TimedRequest run_timed(engine::Engine& engine, ModuleLane& modules, int64_t id,
-                       const pml::CompiledPrompt& prompt, int64_t new_tokens,
-                       uint64_t sampling_seed);
-
-// Of one method's repetitions, in the order they were taken.
+// One method's repetitions, in the order they were taken.
 struct RequestSamples {
   std::vector<double> ttft_ms, tpot_ms, e2e_ms;
-  std::vector<double> lookup_ms, copy_ms, repair_ms, compute_ms;  // of prepared requests
-  int64_t copied_bytes = 0;                                       // of one request
+  TurnPartSamples parts;        // of the TTFT
   std::vector<int32_t> tokens;  // of all repetitions, one after another
   Undisturbed taking;
 
@@ -72,25 +52,18 @@ struct RequestSamples {
 [[nodiscard]] std::vector<RequestSamples> samples_for(const Group& group, const Context& context);
 
 // One method's turn: a sample of run(), which returns a TimedRequest, taken again where other
-// programs took its core, and with its modules' files as cold as their tier says (`modules` null:
-// there are none). A warm-up is run and dropped.
+// programs took its core. Before each, the method begins a turn, with its caches as cold as its
+// options say. A warm-up is run and dropped.
 template <typename Run>
-void take_turn(bool is_warmup, const ModuleLane* modules, RequestSamples& samples, Run&& run) {
-  if (is_warmup) {
+void take_turn(bool is_warmup, methods::Method& method, RequestSamples& samples, Run&& run) {
+  if (is_warmup)
     run();
-    return;
-  }
-  const auto prepare = [&] {
-    if (modules != nullptr) modules->make_cold();
-  };
-  samples.add(samples.taking.take(prepare, run));
+  else
+    samples.add(samples.taking.take([&] { method.begin_turn(); }, run));
 }
 
-// The times as metrics: TTFT, TPOT and end to end.
+// The times as metrics: TTFT with its parts, TPOT and end to end.
 void add_times(const RequestSamples& samples, Measurement& out);
-
-// The parts of the TTFT, and what the modules take.
-void add_parts(const RequestSamples& samples, const ModuleLane& modules, Measurement& out);
 
 // ttft_speedup: the first method's times over those of `samples`, whose repetitions took turns.
 void add_speedup(const RequestSamples& first, const RequestSamples& samples, Measurement& out);

@@ -11,7 +11,6 @@
 #include "experiments/kinds/latency/prompt_lengths.h"
 #include "experiments/kinds/latency/timed_request.h"
 #include "experiments/kinds/shared/costs.h"
-#include "methods/prompt_cache/plain_schema.h"
 
 namespace reprise::experiments {
 namespace {
@@ -36,21 +35,10 @@ const Axis kModulesAxis = {.name = "modules",
                            .fallback = 1,
                            .accepted = Integers{1, 1 << 16},
                            .unit = "modules",
-                           .help = "that prompt_cache makes of the shared tokens, of equal length",
+                           .help =
+                               "pieces of equal length that the shared tokens are cut into, for "
+                               "methods that keep each by itself",
                            .came_later = true};
-
-// One method's request with prompt `prompt`; with modules, what is behind the shared tokens is the
-// request's own.
-TimedRequest run_request(const Bench::Lane& lane, const Group& group, int64_t id,
-                         const std::vector<int32_t>& prompt) {
-  const int64_t new_tokens = group.axis("new_tokens");
-  if (lane.modules == nullptr)
-    return run_timed(*lane.engine, make_request(group, id, prompt, new_tokens));
-  const std::vector<int32_t> own(prompt.begin() + group.axis("shared_tokens"), prompt.end());
-  return run_timed(*lane.engine, *lane.modules, id,
-                   prompt_cache::plain_prompt(lane.modules->schema(), own), new_tokens,
-                   group.seeds.sampling);
-}
 
 struct Rates {
   double gflop_s = 0, gb_s = 0;
@@ -129,8 +117,7 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
   Measurement out;
   const int64_t requests = group.repetitions + group.warmup + samples.taking.retaken();
   out.metrics = method_metrics(engine, group, requests);
-  if (lane.modules != nullptr)
-    out.set(kReusedTokens, static_cast<double>(requests * group.axis("shared_tokens")));
+  add_report(*lane.method, out);
   out.set(kPrefixMs, lane.prefix_ms);
   samples.taking.add_to(out);
   add_times(samples, out);
@@ -140,9 +127,8 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
   add_limit(out, group, decoder.config(),
             static_cast<int64_t>(reused_total / static_cast<double>(requests)), machine, samples,
             beside);
-  out.resolved = resolved_settings(engine, decoder, lane.exactness);
+  out.resolved.update(resolved_settings(engine, decoder, lane.method->exactness()));
   add_lengths(group, out.resolved);
-  if (lane.modules != nullptr) add_parts(samples, *lane.modules, out);
   out.memory = memory_of(engine);
   return out;
 }
@@ -150,7 +136,7 @@ Measurement measurement_of(const RequestSamples& samples, const Bench::Lane& lan
 }  // namespace
 
 KindInfo TtftKind::info() {
-  return {
+  KindInfo info{
       .name = "ttft",
       .summary = "one request at a time: time to first token, then time per further token",
       .axes = {kPromptTokensAxis,
@@ -167,38 +153,23 @@ KindInfo TtftKind::info() {
                context_limit_axis()},
       .metrics = {kTtftMs, kTpotMs, kE2eMs, kPrefixMs, kPrefillTokensPerS, kPrefillGflopS,
                   kComputeLimitRatio, kTtftSpeedup, kTtftLimitMs, kOverLimit, kOverBeside,
-                  kLookupMs, kCopyMs, kRepairMs, kComputeMs, kCopiedMb, kDiskGbS, kModuleMb, kKvMb},
-      .own_methods = {prompt_cache_method()}};
+                  kComputeMs, kKvMb}};
+  for (MetricInfo& metric : method_metrics_of(MethodUse::kGeneration))
+    info.metrics.push_back(std::move(metric));
+  return info;
 }
 
 void TtftKind::check(const Group& given) {
   const Group group = with_lengths(given);
   bench_.check(group);
-  const int64_t shared = group.axis("shared_tokens");
-  for (const MethodChoice& method : group.methods) {
-    if (method.name != kPromptCache) continue;
-    ModuleLane::check(method.options, bench_.context().device);
-    if (shared == 0 || shared == group.axis("prompt_tokens"))
-      raise(
-          "prompt_cache imports the shared tokens and computes the others: of {} tokens, {} are "
-          "shared; set fresh_tokens to at least 1 and less than prompt_tokens",
-          group.axis("prompt_tokens"), shared);
-    if (group.axis("modules") > shared)
-      raise("modules is {}, but there are {} shared tokens: a module has at least one",
-            group.axis("modules"), shared);
-  }
+  const int64_t shared = group.axis("shared_tokens"), modules = group.axis("modules");
+  if (modules > std::max<int64_t>(1, shared))
+    raise("modules is {}, but there are {} shared tokens: a module has at least one", modules,
+          shared);
 }
 
 MemoryNeed TtftKind::memory_need(const Group& given) {
-  const Group group = with_lengths(given);
-  const std::vector<int32_t> shared(static_cast<size_t>(group.axis("shared_tokens")));
-  int64_t module_tokens = 0;  // all lanes are there at once
-  for (const MethodChoice& method : group.methods)
-    if (method.name == kPromptCache)
-      module_tokens += ModuleLane::held_tokens(
-          method.options, prompt_cache::plain_schema(
-                              {}, prompt_cache::split_evenly(shared, group.axis("modules"))));
-  return memory_of_prompts(group, 1, module_tokens);
+  return memory_of_prompts(with_lengths(given), 1);
 }
 
 std::vector<Measurement> TtftKind::measure(const Group& given, const Json& machine,
@@ -214,8 +185,10 @@ std::vector<Measurement> TtftKind::measure(const Group& given, const Json& machi
     const std::vector<int32_t> prompt = bench_.prompt(group, request);
     for (size_t m = 0; m < lanes.size(); ++m) {
       if (stop) throw Interrupted{};
-      take_turn(/*is_warmup=*/r < 0, lanes[m].modules.get(), samples[m],
-                [&] { return run_request(lanes[m], group, request, prompt); });
+      take_turn(/*is_warmup=*/r < 0, *lanes[m].method, samples[m], [&] {
+        return run_timed(*lanes[m].method, *lanes[m].engine,
+                         make_request(group, request, prompt, group.axis("new_tokens")));
+      });
       if (r >= 0) beside.take(m);
     }
   }

@@ -40,7 +40,9 @@ std::string require_file(const std::string& path, std::string_view what) {
   return path;
 }
 
-PmlFiles files_of(const Group& group) {
+}  // namespace
+
+PmlFiles use_case_files(const Group& group) {
   const std::string schema = require_file(schema_of(group), "schema");
   const std::string prompt = prompt_beside(schema);
   if (prompt.empty())
@@ -55,6 +57,8 @@ PmlFiles files_of(const Group& group) {
           .is_as_coded = false,
           .has_random_weights = group.model.random_weights};
 }
+
+namespace {
 
 // A shape that comes with the program is no folder.
 void require_tokenizer(const PmlFiles& files) {
@@ -102,7 +106,7 @@ std::string prompt_beside(const std::string& schema) {
 }
 
 CompiledPml load_use_case(const Group& group) {
-  const PmlFiles files = files_of(group);
+  const PmlFiles files = use_case_files(group);
   require_tokenizer(files);
   CompiledPml out = compile_pml(files);
   const model::ModelConfig config = model::load_config(resolve_model(files.model));

@@ -19,6 +19,10 @@ namespace reprise::experiments {
 // The prompt's file that belongs to a schema's, "" for a name that is no schema's.
 [[nodiscard]] std::string prompt_beside(const std::string& schema);
 
+// The files of the group's schema and prompt, and what they are laid out for. Throws Error where
+// workload and axis do not fit, or a file is missing.
+[[nodiscard]] PmlFiles use_case_files(const Group& group);
+
 // The group's schema and prompt by its model's tokenizer, or by the one that its axis tokenizer
 // names. Throws Error as compile_pml(), where workload and axis do not fit, a file is missing, the
 // model has no tokenizer, or one that makes tokens beyond its vocabulary.

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "experiments/kinds/sentences/reuse_bound.h"
 #include "experiments/kinds/shared/bench.h"
+#include "experiments/kinds/shared/method_report.h"
 #include "methods/registry.h"
 
 namespace reprise::experiments {
@@ -22,9 +23,6 @@ const MetricInfo kSpeedupHits = {"text_speedup_hits", "ratio",
 const MetricInfo kTexts = {"texts", "texts", "that were computed in each repetition"};
 const MetricInfo kHitRate = {"hit_rate", "ratio",
                              "of texts x layers, those computed with stored maps"};
-const MetricInfo kRetrievalMs = {"retrieval_ms", "ms", "per text: feature vector and search"};
-const MetricInfo kLoadingMs = {"loading_ms", "ms",
-                               "per text: checking stored maps, which reads them the first time"};
 const MetricInfo kAttentionMs = {
     "attention_ms", "ms",
     "per text: from the input norm to the output projection, without retrieval and loading"};
@@ -54,12 +52,11 @@ std::vector<double> scaled(std::vector<double> values, double factor) {
 
 std::vector<MetricInfo> prefill_lane_metrics() {
   std::vector<MetricInfo> all = {
-      kTextMs,           kTokensPerS,           kTextSpeedup,    kSpeedupHits, kTexts,
-      kHitRate,          kRetrievalMs,          kLoadingMs,      kAttentionMs, kFeedForwardMs,
-      kAttentionSpeedup, kAttentionSpeedupHits, kAttentionBound, kTextBound};
-  for (const methods::MethodEntry& entry : methods::known_methods())
-    if (entry.info.cannot_prefill.empty())
-      all.insert(all.end(), entry.info.metrics.begin(), entry.info.metrics.end());
+      kTextMs,         kTokensPerS,  kTextSpeedup,   kSpeedupHits,      kTexts,
+      kHitRate,        kAttentionMs, kFeedForwardMs, kAttentionSpeedup, kAttentionSpeedupHits,
+      kAttentionBound, kTextBound};
+  for (MetricInfo& metric : method_metrics_of(MethodUse::kPrefill))
+    all.push_back(std::move(metric));
   return all;
 }
 
@@ -67,33 +64,21 @@ std::string missing_for(const MethodChoice& method) {
   return methods::make_method(method.name, method.options)->missing();
 }
 
-namespace {
-
-// Takes a method's report into a measurement.
-class MeasurementSink final : public methods::ReportSink {
- public:
-  explicit MeasurementSink(Measurement& out) : out_(out) {}
-  void metric(const MetricInfo& metric, double value) override { out_.set(metric, value); }
-  void setting(const std::string& name, const Json& value) override { out_.resolved[name] = value; }
-
- private:
-  Measurement& out_;
-};
-
-}  // namespace
-
 PrefillLane::PrefillLane(const MethodChoice& method, const methods::Setup& setup,
                          int64_t repetitions)
     : method_(methods::make_method(method.name, method.options)), taking_(repetitions) {
   method_->prepare(setup);
-  policy_ = method_->parts().policy;
+  methods::Parts parts = method_->parts();
+  policy_ = std::move(parts.policy);
+  shaper_ = std::move(parts.shaper);
   times_ = std::make_unique<model::LayerTimes>(setup.config.layers, policy_.get(),
                                                model::device_clock(setup.runtime));
 }
 
 std::vector<int32_t> PrefillLane::formed(std::vector<int32_t> ids) const {
+  if (shaper_ == nullptr) return ids;
   engine::Request request{.prompt = std::move(ids)};
-  method_->shape(request);
+  shaper_->shape(request);
   return std::move(request.prompt);
 }
 
@@ -159,7 +144,7 @@ void PrefillLane::report(const PrefillLane& first, const Prompts& prompts, Measu
   out.set(kTexts, static_cast<double>(prompts.tokens.size()));
   std::vector<double> attention = sums(&Step::attention_ms);
   for (size_t turn = 0; turn < attention.size(); ++turn)
-    attention[turn] -= turns_[turn].counts.retrieval_ms + turns_[turn].counts.loading_ms;
+    attention[turn] -= turns_[turn].counts.parts_ms();
   out.sample(kAttentionMs, scaled(std::move(attention), per_text));
   out.sample(kFeedForwardMs, scaled(sums(&Step::feed_forward_ms), per_text));
   if (&first != this) {
@@ -169,6 +154,9 @@ void PrefillLane::report(const PrefillLane& first, const Prompts& prompts, Measu
     for (const MetricInfo& metric : {kTextSpeedup, kAttentionSpeedup})
       taking_.mark_comparison(first.taking_, metric, out);
   }
+  TurnPartSamples parts;
+  for (const Turn& turn : turns_) parts.add(turn.counts, per_text);
+  parts.add_to(out);
   if (method_->looks_up()) report_hits(first, prompts, out);
   MeasurementSink sink(out);
   method_->report(sink);
@@ -177,13 +165,6 @@ void PrefillLane::report(const PrefillLane& first, const Prompts& prompts, Measu
 void PrefillLane::report_hits(const PrefillLane& first, const Prompts& prompts,
                               Measurement& out) const {
   const double per_text = 1.0 / static_cast<double>(prompts.tokens.size());
-  std::vector<double> retrieval, loading;
-  for (const Turn& turn : turns_) {
-    retrieval.push_back(turn.counts.retrieval_ms * per_text);
-    loading.push_back(turn.counts.loading_ms * per_text);
-  }
-  out.sample(kRetrievalMs, retrieval);
-  out.sample(kLoadingMs, loading);
   const Turn& last = turns_.back();
   out.set(kHitRate, static_cast<double>(last.counts.reused_layers) * per_text /
                         static_cast<double>(prompts.config.layers));

@@ -63,7 +63,8 @@ class PrefillLane {
   [[nodiscard]] std::vector<double> sums_of_hits(double Step::*part, const Turn& hits) const;
 
   std::unique_ptr<methods::Method> method_;
-  std::shared_ptr<model::LayerPolicy> policy_;  // null: every layer computes
+  std::shared_ptr<model::LayerPolicy> policy_;     // null: every layer computes
+  std::shared_ptr<engine::RequestShaper> shaper_;  // null: prompts stay as they are
   std::unique_ptr<model::LayerTimes> times_;
   std::vector<Turn> turns_;
   Undisturbed taking_;

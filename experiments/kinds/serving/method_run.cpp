@@ -80,6 +80,14 @@ Extent extent_of(const RequestSource& source) {
   return extent;
 }
 
+std::vector<methods::Prefix> announced_prefixes(const Group& group, const RequestSource& source) {
+  std::vector<methods::Prefix> prefixes;
+  if (declares_prefixes(group))
+    for (const workloads::DeclaredPrefix& prefix : source.prefixes())
+      prefixes.push_back({prefix.tokens});
+  return prefixes;
+}
+
 serving::RunOptions run_options_of(const Group& group, const RequestSource& source,
                                    const model::ModelConfig& config) {
   return {.warmup = serving::unrelated_requests(
@@ -97,24 +105,30 @@ MethodRun::MethodRun(const Group& group, const MethodChoice& method, const Reque
                      Bench& bench)
     : group_(group),
       source_(source),
-      exactness_(exactness_of(method)),
+      method_(methods::make_method(method.name, method.options)),
       config_(Bench::config(group)),
       virtual_clock_(step_times_of(group) ? std::make_shared<engine::VirtualClock>() : nullptr),
       clock_(clock_of(virtual_clock_)),
       decoder_(virtual_clock_ != nullptr ? nullptr : &bench.decoder(group)),
       swap_folder_(make_temporary_folder("swapped")),
-      engine_(make_engine(method, bench)),
+      engine_(make_engine(bench)),
       target_(*engine_, *clock_, virtual_clock_.get()) {}
 
-std::unique_ptr<engine::Engine> MethodRun::make_engine(const MethodChoice& method,
-                                                       Bench& bench) const {
+std::unique_ptr<engine::Engine> MethodRun::make_engine(Bench& bench) {
   const Extent extent = extent_of(source_);
   engine::EngineOptions options = engine_options_of(group_);
   options.swap.folder = *swap_folder_;
   options.limits.max_sequence_tokens = static_cast<int32_t>(extent.longest);
   options.limits.prefix_tokens = static_cast<int32_t>(extent.prefix_tokens);
   options.limits.prefixes = static_cast<int32_t>(std::max<int64_t>(1, extent.prefixes));
-  auto cache = methods::join(methods::make_method(method.name, method.options)->parts(), options);
+  const std::vector<methods::Prefix> prefixes = announced_prefixes(group_, source_);
+  if (virtual_clock_ == nullptr) {
+    const double begin_s = clock_->now_s();
+    method_->prepare(
+        bench.setup_of(group_, config_, {.device = bench.context().device, .prefixes = prefixes}));
+    prepare_s_ = clock_->now_s() - begin_s;
+  }
+  auto cache = methods::join(method_->parts(), options);
   if (virtual_clock_ == nullptr)
     return std::make_unique<engine::Engine>(bench.context(), bench.decoder(group_),
                                             std::move(cache), options);
@@ -128,7 +142,8 @@ std::unique_ptr<engine::Engine> MethodRun::make_engine(const MethodChoice& metho
 serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
   std::vector<workloads::DeclaredPrefix> announced;
   if (declares_prefixes(group_)) announced = source_.prefixes();
-  const reuse::ReusePromise promise = engine_->cache().promise();
+  reuse::ReusePromise promise = engine_->cache().promise();
+  promise.declared = promise.declared || imports_prefixes(*engine_);
   serving::RunOptions options = run_options_of(group_, source_, config_);
   // The engine takes requests between two steps: a late one tells of its load, not of ours.
   options.rules.most_late_share = 1;
@@ -149,8 +164,9 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Json&
   // Of modelled steps a run may have a million requests, and its latencies are no measurements.
   if (decoder_ == nullptr) options.most_samples = 0;
   Measurement out = serving::measure(result, options);
-  out.set(kPrimeMs, result.prime_s * 1e3);
-  out.set(kWholeS, result.prime_s + serving::duration_s(result.log));
+  const double prime_s = result.prime_s + (imports_prefixes(*engine_) ? prepare_s_ : 0);
+  out.set(kPrimeMs, prime_s * 1e3);
+  out.set(kWholeS, prime_s + serving::duration_s(result.log));
   // What this machine could do says nothing of modelled steps.
   add_step_times(config_, group_, decoder_ != nullptr ? machine : Json::object(), result.log, out);
   if (decoder_ == nullptr) {
@@ -158,8 +174,16 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Json&
     out.set(kReplayUs,
             run_s_ * 1e6 / static_cast<double>(std::max<size_t>(1, result.log.requests.size())));
   }
-  out.resolved.update(decoder_ != nullptr ? resolved_settings(*engine_, *decoder_, exactness_)
-                                          : resolved_settings(*engine_, config_, 0, exactness_));
+  if (decoder_ != nullptr) {
+    Measurement reported;
+    add_report(*method_, reported);
+    reported.metrics.update(out.metrics);  // of what both know, the run counts its own requests
+    out.metrics = std::move(reported.metrics);
+    out.resolved.update(reported.resolved);
+  }
+  const methods::Exactness exactness = method_->exactness();
+  out.resolved.update(decoder_ != nullptr ? resolved_settings(*engine_, *decoder_, exactness)
+                                          : resolved_settings(*engine_, config_, 0, exactness));
   out.resolved["repetitions"] = 1;
   out.memory = memory_of(*engine_);
   return out;

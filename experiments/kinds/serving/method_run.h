@@ -23,6 +23,10 @@ struct Extent {
 };
 [[nodiscard]] Extent extent_of(const workloads::RequestSource& source);
 
+// The prefixes that the group announces to a method, each in one piece; empty: it announces none.
+[[nodiscard]] std::vector<methods::Prefix> announced_prefixes(
+    const Group& group, const workloads::RequestSource& source);
+
 // What of a run does not depend on who serves.
 [[nodiscard]] serving::RunOptions run_options_of(const Group& group,
                                                  const workloads::RequestSource& source,
@@ -42,17 +46,17 @@ class MethodRun {
   [[nodiscard]] Measurement measurement(const serving::RunResult& result, const Json& machine);
 
  private:
-  [[nodiscard]] std::unique_ptr<engine::Engine> make_engine(const MethodChoice& method,
-                                                            Bench& bench) const;
+  [[nodiscard]] std::unique_ptr<engine::Engine> make_engine(Bench& bench);
 
   const Group& group_;
   const workloads::RequestSource& source_;
-  const methods::Exactness exactness_;
+  const std::unique_ptr<methods::Method> method_;
   const model::ModelConfig config_;
   const std::shared_ptr<engine::VirtualClock> virtual_clock_;  // null: real time
   const std::unique_ptr<const serving::Clock> clock_;
   const model::Decoder* decoder_ = nullptr;  // null: steps are modelled
   std::shared_ptr<const std::filesystem::path> swap_folder_;
+  double prepare_s_ = 0;  // that the method took to compute prefixes before there was an engine
   std::unique_ptr<engine::Engine> engine_;
   EngineTarget target_;
   double run_s_ = 0;  // in real time

@@ -42,10 +42,13 @@ void add_rates(const std::vector<double>& rates, const std::vector<double>& firs
   out.sample(kThroughputSpeedup, speedups);
 }
 
-void check_methods(const Group& group) {
+void check_methods(const Group& group, Device device) {
   Problems problems;
   for (const MethodChoice& method : group.methods)
-    problems.collect([&] { (void)methods::make_method(method.name, method.options); });
+    problems.collect([&] {
+      methods::make_method(method.name, method.options)
+          ->check({.device = device, .has_model = !step_times_of(group)});
+    });
   problems.raise_if_any();
 }
 
@@ -74,7 +77,7 @@ void ServingKind::check(const Group& group) {
   if (!step_times_of(group)) problems.collect([&] { bench_.check_model(group); });
   problems.collect([&] { check_step_times(group); });
   problems.collect([&] { check_rate_search(group); });
-  problems.collect([&] { check_methods(group); });
+  problems.collect([&] { check_methods(group, bench_.context().device); });
   problems.collect([&] {
     const RequestSource& requests = source(group);
     (void)schedule_of(group, requests);
@@ -91,6 +94,13 @@ MemoryNeed ServingKind::memory_need(const Group& group) {
   int64_t tokens = group.axis("max_batch") * extent.longest + extent.prefix_tokens;
   if (const int64_t budget = kv_budget_bytes(group); budget > 0)
     tokens = std::min(tokens, budget / kv_bytes_per_token(config, group.kv_dtype));
+  const std::vector<methods::Prefix> prefixes = announced_prefixes(group, source(group));
+  int64_t held = 0;  // methods run one after another
+  for (const MethodChoice& method : group.methods)
+    held = std::max(
+        held,
+        methods::make_method(method.name, method.options)->held_tokens({.prefixes = prefixes}));
+  tokens += held;
   return memory_of_model(config, group.weight_type(), group.kv_dtype, tokens);
 }
 

@@ -12,7 +12,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/shared/costs.h"
-#include "methods/prompt_cache/plain_schema.h"
+#include "experiments/kinds/shared/method_report.h"
 #include "methods/registry.h"
 #include "results/hash.h"
 #include "results/statistics.h"
@@ -26,6 +26,44 @@ model::LoadOptions load_options(const Group& group) {
           .weight_format = group.model.weight_format,
           .random_weights = group.model.random_weights,
           .seed = group.seeds.weights};
+}
+
+// `count` pieces of equal length, the first ones a token longer where that cannot be.
+methods::Prefix split_evenly(const std::vector<int32_t>& tokens, int64_t count) {
+  methods::Prefix pieces;
+  auto at = tokens.begin();
+  for (int64_t left = count; left > 0; --left) {
+    const int64_t size = (tokens.end() - at + left - 1) / left;
+    pieces.emplace_back(at, at + size);
+    at += size;
+  }
+  return pieces;
+}
+
+// Pieces that the shared tokens are cut into, for kinds that have such an axis.
+int64_t modules_of(const Group& group) {
+  return group.axes.contains("modules") ? group.axis("modules") : 1;
+}
+
+// No prefix for no tokens.
+std::vector<methods::Prefix> pieces_of(const std::vector<int32_t>& tokens, int64_t count) {
+  if (tokens.empty()) return {};
+  return {split_evenly(tokens, count)};
+}
+
+methods::Use use_of(const std::vector<methods::Prefix>& prefixes, Device device) {
+  return {.device = device, .prefixes = prefixes, .always_has_prefix = !prefixes.empty()};
+}
+
+// Of all methods, since their lanes are there at once.
+int64_t held_tokens(const Group& group) {
+  const std::vector<int32_t> shared(static_cast<size_t>(group.axis("shared_tokens")));
+  const std::vector<methods::Prefix> prefixes = pieces_of(shared, modules_of(group));
+  int64_t tokens = 0;
+  for (const MethodChoice& method : group.methods)
+    tokens += methods::make_method(method.name, method.options)
+                  ->held_tokens(use_of(prefixes, Device::kCpu));
+  return tokens;
 }
 
 }  // namespace
@@ -56,48 +94,40 @@ std::vector<Bench::Lane> Bench::make_lanes(const Group& group, int64_t max_batch
                                            const std::atomic<bool>& stop) {
   AlignedBuffer::reset_peak();
   std::vector<Lane> lanes;
-  for (size_t m = 0; m < group.methods.size(); ++m) {
+  for (const MethodChoice& method : group.methods) {
     if (stop) throw Interrupted{};
-    Lane lane;
-    const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
-    if (group.methods[m].name == kPromptCache) {
-      lane.modules = std::make_unique<ModuleLane>(
-          group.methods[m].options, decoder(group), context_,
-          prompt_cache::plain_schema(
-              {}, prompt_cache::split_evenly(prefix(group), group.axis("modules"))),
-          prompt_cache::EncodeOptions{
-              .kv_dtype = group.kv_dtype,
-              .step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"))});
-      lane.engine = make_engine(group, m, max_batch, tokens - group.axis("shared_tokens"),
-                                lane.modules.get());
-      lane.prefix_ms = lane.modules->encode_ms();
-      // One module that stands first is a prefix; several do not see each other.
-      if (group.axis("modules") > 1) lane.exactness = methods::Exactness::kApproximate;
-    } else {
-      lane.engine = make_engine(group, m, max_batch, tokens);
-      lane.prefix_ms = declare_prefix(*lane.engine, group);
-      lane.exactness = exactness_of(group.methods[m]);
-    }
-    lanes.push_back(std::move(lane));
+    lanes.push_back(make_lane(group, method, max_batch));
   }
   return lanes;
 }
 
-std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, size_t index,
-                                                   int64_t max_batch, int64_t tokens,
-                                                   const ModuleLane* modules) {
-  MethodChoice method = group.methods[index];
-  if (method.name == kPromptCache) method = {.name = "contiguous", .options = Json::object()};
-  return make_engine(group, method,
-                     {.max_batch = static_cast<int32_t>(max_batch),
-                      .max_sequence_tokens = static_cast<int32_t>(tokens),
-                      .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))},
-                     modules);
+Bench::Lane Bench::make_lane(const Group& group, const MethodChoice& method, int64_t max_batch) {
+  Lane lane{.method = methods::make_method(method.name, method.options)};
+  const std::vector<methods::Prefix> prefixes = pieces_of(prefix(group), modules_of(group));
+  const methods::Use use = use_of(prefixes, context_.device);
+  const model::ModelConfig& config = decoder(group).config();
+  const methods::Setup setup = setup_of(group, config, use);
+  const int64_t begin_ns = now_ns();
+  lane.method->prepare(setup);
+  const int64_t end_ns = now_ns();
+  const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
+  lane.engine = make_engine(group, *lane.method,
+                            {.max_batch = static_cast<int32_t>(max_batch),
+                             .max_sequence_tokens = static_cast<int32_t>(tokens),
+                             .prefix_tokens = static_cast<int32_t>(group.axis("shared_tokens"))});
+  lane.prefix_ms = declare_prefix(*lane.engine, group);
+  if (imports_prefixes(*lane.engine))
+    lane.prefix_ms += static_cast<double>(end_ns - begin_ns) * 1e-6;
+  return lane;
 }
 
-std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, const MethodChoice& method,
-                                                   const reuse::EngineLimits& limits,
-                                                   const ModuleLane* modules) {
+bool imports_prefixes(const engine::Engine& engine) {
+  const auto& shaper = engine.options().shaper;
+  return shaper != nullptr && shaper->imports_prefixes();
+}
+
+std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, methods::Method& method,
+                                                   const reuse::EngineLimits& limits) {
   engine::EngineOptions options;
   options.limits = limits;
   options.kv_dtype = group.kv_dtype;
@@ -105,9 +135,21 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, const Met
   // Decode steps are measured by themselves.
   options.scheduler = engine::make_scheduler("prefill_first");
   options.clock_ns = now_ns;
-  if (modules != nullptr) modules->join(options);
-  auto cache = methods::join(methods::make_method(method.name, method.options)->parts(), options);
+  auto cache = methods::join(method.parts(), options);
   return std::make_unique<engine::Engine>(context_, decoder(group), std::move(cache), options);
+}
+
+methods::Setup Bench::setup_of(const Group& group, const model::ModelConfig& config,
+                               const methods::Use& use) {
+  methods::Setup setup{.context = context_,
+                       .runtime = decoder(group).runtime(),
+                       .config = config,
+                       .seed = group.seeds.weights};
+  setup.decoder = &decoder(group);
+  setup.kv_dtype = group.kv_dtype;
+  setup.step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"));
+  setup.use = use;
+  return setup;
 }
 
 std::vector<int32_t> Bench::prefix(const Group& group) {
@@ -197,8 +239,9 @@ void Bench::check(const Group& group) {
     });
   });
   for (const MethodChoice& method : group.methods)
-    if (method.name != kPromptCache)
-      problems.collect([&] { (void)methods::make_method(method.name, method.options); });
+    problems.collect([&] {
+      methods::make_method(method.name, method.options)->check({.device = context_.device});
+    });
   problems.raise_if_any();
 }
 
@@ -215,10 +258,10 @@ void check_prompts(const Group& group) {
   if (!group.model.random_weights) check_positions(config, prompt + group.axis("new_tokens"));
 }
 
-MemoryNeed memory_of_prompts(const Group& group, int64_t sequences, int64_t module_tokens) {
+MemoryNeed memory_of_prompts(const Group& group, int64_t sequences) {
   const int64_t tokens = group.axis("prompt_tokens") + group.axis("new_tokens");
   return memory_of_model(Bench::config(group), group.weight_type(), group.kv_dtype,
-                         tokens * sequences + module_tokens);
+                         tokens * sequences + held_tokens(group));
 }
 
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
@@ -257,6 +300,11 @@ Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests
   return metrics;
 }
 
+void add_report(const methods::Method& method, Measurement& out) {
+  MeasurementSink sink(out);
+  method.report(sink);
+}
+
 Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
                        methods::Exactness exactness) {
   Json settings = resolved_settings(engine, decoder.config(), decoder.weight_bytes(), exactness);
@@ -281,10 +329,6 @@ Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
           {"exactness", is_exact ? "exact" : "approximate"},
           {"block_tokens", pool.block_tokens},
           {"num_blocks", pool.num_blocks}};
-}
-
-methods::Exactness exactness_of(const MethodChoice& method) {
-  return methods::method_named(method.name).info.exactness;
 }
 
 Json memory_of(const engine::Engine& engine) {

@@ -13,7 +13,6 @@
 #include "core/engine/engine.h"
 #include "core/model/network/decoder.h"
 #include "experiments/framework/kind.h"
-#include "experiments/kinds/shared/module_lane.h"
 #include "experiments/kinds/shared/places.h"
 #include "methods/method.h"
 #include "workloads/workload.h"
@@ -43,25 +42,27 @@ class Bench {
   [[nodiscard]] static model::ModelConfig config(const Group& group);
   // The group's decoder; the one before is freed first when it is another.
   model::Decoder& decoder(const Group& group);
+  // One method, ready for requests. The method outlives the engine.
+  struct Lane {
+    std::unique_ptr<methods::Method> method = {};
+    std::unique_ptr<engine::Engine> engine = {};
+    double prefix_ms = 0;  // that preparing the method and declaring the prefix took
+  };
   // The group's methods, ready to take turns at requests with the group's prompts: an engine each,
   // with room for `max_batch` sequences, which knows the group's prefix. Begins the count of peak
   // memory. Throws Interrupted when `stop` is raised.
-  struct Lane {
-    std::unique_ptr<ModuleLane> modules = {};  // of prompt_cache; null: of methods of the registry
-    std::unique_ptr<engine::Engine> engine = {};
-    double prefix_ms = 0;  // that declaring the prefix took, or encoding it as modules
-    methods::Exactness exactness = methods::Exactness::kExact;
-  };
   std::vector<Lane> make_lanes(const Group& group, int64_t max_batch,
                                const std::atomic<bool>& stop);
-  // An engine of the group's method `index`, with room for `max_batch` sequences of `tokens`. What
-  // prompt_cache does not import is computed as by "contiguous".
-  std::unique_ptr<engine::Engine> make_engine(const Group& group, size_t index, int64_t max_batch,
-                                              int64_t tokens, const ModuleLane* modules = nullptr);
-  // The same of any method and limits.
-  std::unique_ptr<engine::Engine> make_engine(const Group& group, const MethodChoice& method,
-                                              const reuse::EngineLimits& limits,
-                                              const ModuleLane* modules);
+  // One of them, or another method for the group's prompts.
+  Lane make_lane(const Group& group, const MethodChoice& method, int64_t max_batch);
+  // A prepared method's engine, which decodes in steps of their own. `limits` are those of whole
+  // sequences.
+  std::unique_ptr<engine::Engine> make_engine(const Group& group, methods::Method& method,
+                                              const reuse::EngineLimits& limits);
+  // What a method needs to prepare itself for the group. `use` must outlive the setup, and `config`
+  // too.
+  methods::Setup setup_of(const Group& group, const model::ModelConfig& config,
+                          const methods::Use& use);
   // What every prompt of the group begins with: "shared_tokens" tokens, drawn once for a seed.
   std::vector<int32_t> prefix(const Group& group);
   // Prompt of request `request`, "prompt_tokens" long and the same for every method: the prefix,
@@ -90,8 +91,8 @@ class Bench {
 // than a trained model can place.
 void check_prompts(const Group& group);
 
-// The model and one cache of `sequences` sequences, and of `module_tokens` tokens besides.
-MemoryNeed memory_of_prompts(const Group& group, int64_t sequences, int64_t module_tokens = 0);
+// The model, one cache of `sequences` sequences, and what the group's methods hold besides.
+MemoryNeed memory_of_prompts(const Group& group, int64_t sequences);
 
 // A request with the group's sampling: greedy, never stopped early.
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
@@ -120,6 +121,10 @@ std::vector<Measurement> measurements_of(const Group& group, const std::vector<S
 // What the method and its cache count, as metrics: {"reused_tokens": {value, unit}, ...}, the peak
 // of the cache, and all prompt tokens that were submitted, of `requests` requests.
 Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests);
+// True if the engine's method computed the prefixes that it knows before the engine was made.
+[[nodiscard]] bool imports_prefixes(const engine::Engine& engine);
+// Adds what the method itself reports, settings among it.
+void add_report(const methods::Method& method, Measurement& out);
 
 // Settings as the engine resolved them, with the model's shape.
 Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
@@ -127,9 +132,6 @@ Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
 // The same of a model that may not have been loaded.
 Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
                        int64_t weight_bytes, methods::Exactness exactness);
-// Of a method of the registry.
-[[nodiscard]] methods::Exactness exactness_of(const MethodChoice& method);
-
 // Peak bytes of the engine's cache, of the program's buffers and of the process.
 Json memory_of(const engine::Engine& engine);
 

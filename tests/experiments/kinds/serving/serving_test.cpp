@@ -96,6 +96,36 @@ TEST_F(Serving, MethodsFindWhatTheyPromise) {
   EXPECT_GT(value_of(runs[0], "peak_kv_mb"), value_of(runs[4], "peak_kv_mb"));
 }
 
+// One module that stands first is a prefix: the tokens are those of the other methods.
+TEST_F(Serving, ModulesAreHeldOnceForABatchAndChangeNoToken) {
+  Json changes = {{"methods",
+                   {"paged",
+                    {{"name", "prompt_cache"}, {"options", {{"cache", "paged"}}}},
+                    {{"name", "prompt_cache"}, {"options", {{"cache", "chunk_attention"}}}}}}};
+  const std::vector<Measurement> runs = measured(changes);
+  for (size_t m = 1; m < 3; ++m) {
+    EXPECT_EQ(value_of(runs[m], "equal_requests_ratio"), 1);
+    EXPECT_EQ(value_of(runs[m], "is_valid"), 1);
+    EXPECT_EQ(value_of(runs[m], "reused_tokens"), 24 * 64);
+    EXPECT_EQ(runs[m].resolved["exactness"], "exact");
+    EXPECT_GT(value_of(runs[m], "module_mb"), 0);
+    EXPECT_LT(value_of(runs[m], "peak_kv_mb") + value_of(runs[m], "module_mb"),
+              value_of(runs[0], "peak_kv_mb"));
+    EXPECT_GT(value_of(runs[m], "prime_ms"), 0);
+  }
+  // With too little room sequences are preempted, and what they import stays theirs.
+  changes["settings"] = {{"output_tokens", 30}, {"output_tokens_most", 58}};
+  const std::vector<Measurement> roomy = measured(changes);
+  changes["settings"]["kv_budget_mb"] = 0.2;
+  const std::vector<Measurement> tight = measured(changes);
+  EXPECT_GT(value_of(tight[1], "preemptions"), 0);
+  for (size_t m = 0; m < 3; ++m)
+    EXPECT_EQ(tight[m].answers["tokens_hash"], roomy[0].answers["tokens_hash"]);
+  EXPECT_NE(refusal({{"methods", {"prompt_cache"}}, {"settings", {{"modelled_step_ms", 1.0}}}})
+                .find("steps are modelled"),
+            std::string::npos);
+}
+
 TEST_F(Serving, ATightBudgetPreemptsAndChangesNoToken) {
   // Eight blocks of 64 tokens, 512 bytes a token: three sequences join with two blocks each, and
   // grow.

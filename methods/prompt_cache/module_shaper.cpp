@@ -1,0 +1,141 @@
+#include "methods/prompt_cache/module_shaper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/page_cache.h"
+#include "core/base/steady_now.h"
+#include "core/base/temporary_folder.h"
+#include "methods/prompt_cache/plain_schema.h"
+
+namespace reprise::prompt_cache {
+namespace {
+
+bool begins_with(const std::vector<int32_t>& prompt, const std::vector<int32_t>& tokens) {
+  return prompt.size() >= tokens.size() && std::equal(tokens.begin(), tokens.end(), prompt.begin());
+}
+
+// Takes the last imported token out of what is imported.
+void drop_last(PreparedPrompt& prepared) {
+  --prepared.imported_tokens;
+  if (--prepared.runs.back().tokens == 0) prepared.runs.pop_back();
+}
+
+}  // namespace
+
+ModuleShaper::ModuleShaper(const PromptCacheOptions& options, std::vector<SharedSchema> schemas,
+                           model::Decoder& decoder, const Context& context, EncodeOptions encode,
+                           const std::string& folder, const kv::StoreIdentity& whose)
+    : options_(options),
+      decoder_(decoder),
+      context_(context),
+      store_(std::make_unique<kv::SegmentStore>(store_options(schemas, encode, folder))),
+      imports_(std::make_shared<ModuleImports>()) {
+  for (SharedSchema& shared : schemas) {
+    Known known{.schema = std::make_unique<const pml::CompiledSchema>(std::move(shared.schema)),
+                .tokens = std::move(shared.tokens),
+                .states = nullptr};
+    known.states = std::make_unique<ModuleStates>(decoder_, *store_, *known.schema,
+                                                  mode_named(options_.mode), whose, encode);
+    encoded_.push_back(known.states->encode());
+    known_.push_back(std::move(known));
+  }
+}
+
+kv::SegmentStoreOptions ModuleShaper::store_options(const std::vector<SharedSchema>& schemas,
+                                                    EncodeOptions& encode,
+                                                    const std::string& folder) {
+  if (!folder.empty()) return {.directory = folder, .verify = kv::Verify::kHeader};
+  if (options_.is_in_files()) {
+    folder_ = make_temporary_folder("modules");
+    return {.directory = *folder_, .verify = kv::Verify::kHeader, .runtime = decoder_.runtime()};
+  }
+  int64_t bytes = 0;
+  for (const SharedSchema& shared : schemas)
+    bytes += state_bytes(encoding_of(shared.schema, mode_named(options_.mode)), decoder_.config(),
+                         encode.kv_dtype);
+  bytes = std::max<int64_t>(bytes, 1);  // a schema may have nothing to keep
+  if (options_.tier == "device") encode.device_bytes = bytes;
+  return {.host_bytes = bytes, .runtime = decoder_.runtime()};
+}
+
+ModuleShaper::Known* ModuleShaper::known_prefix(const std::vector<int32_t>& prompt) {
+  Known* longest = nullptr;
+  for (Known& known : known_)
+    if (!known.tokens.empty() && begins_with(prompt, known.tokens) &&
+        (longest == nullptr || known.tokens.size() > longest->tokens.size()))
+      longest = &known;
+  return longest;
+}
+
+void ModuleShaper::shape(engine::Request& request) {
+  if (const auto* derived = dynamic_cast<const DerivedPrompt*>(request.markup.get())) {
+    const auto known = std::find_if(known_.begin(), known_.end(),
+                                    [](const Known& one) { return one.tokens.empty(); });
+    REPRISE_CHECK(known != known_.end(), "a prompt with markup, and no schema");
+    import(*known, derived->prompt(), /*keeps_last=*/true, request);
+    return;
+  }
+  // Who wants the logits of all tokens has all of them computed.
+  if (!request.positions.empty() || request.logits == engine::LogitsMode::kAll) return;
+  Known* known = known_prefix(request.prompt);
+  if (known == nullptr) return;
+  const auto count = static_cast<std::ptrdiff_t>(known->tokens.size());
+  std::vector<int32_t> own(request.prompt.begin() + count, request.prompt.end());
+  // The logits of the first answer come of a computed token: the prefix's last, where none follows.
+  const bool is_prefix_alone = own.empty();
+  if (is_prefix_alone) own.push_back(request.prompt.back());
+  pml::CompiledPrompt prompt = plain_prompt(*known->schema, std::move(own));
+  if (is_prefix_alone) --prompt.new_runs.front().first;
+  import(*known, prompt, !is_prefix_alone, request);
+}
+
+void ModuleShaper::import(Known& known, const pml::CompiledPrompt& prompt, bool keeps_last,
+                          engine::Request& request) {
+  PreparedPrompt prepared = prepare(*known.states, decoder_, prompt,
+                                    {.repair_ratio = options_.repair_ratio,
+                                     .copies = options_.copies,
+                                     .copy_buffer = &copy_buffer_},
+                                    context_);
+  if (!keeps_last) drop_last(prepared);
+  place(prepared, request);
+  use_.imported_tokens += prepared.imported_tokens;
+  use_.copied_bytes = prepared.copied_bytes;
+  use_.times = prepared.times;
+  imports_->attach(request.id, std::move(prepared.runs));
+}
+
+void ModuleShaper::done(engine::RequestId id) { imports_->detach(id); }
+
+int64_t ModuleShaper::module_bytes() const {
+  return store_->stats().host_bytes + store_->stats().disk_bytes;
+}
+
+std::vector<std::filesystem::path> ModuleShaper::files() const {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(*folder_))
+    if (entry.path().extension() == ".segment") found.push_back(entry.path());
+  return found;
+}
+
+void ModuleShaper::make_cold() const {
+  if (options_.tier != "cold_disk" || folder_ == nullptr) return;
+  for (const std::filesystem::path& file : files())
+    if (const int64_t kept = drop_from_page_cache(file); kept > 0)
+      raise(
+          "{} keeps {} bytes in memory, so that reading it does not tell the disk's rate: set "
+          "TMPDIR to a folder on a disk",
+          file.string(), kept);
+}
+
+double ModuleShaper::disk_gb_s() const {
+  if (options_.tier != "cold_disk" || folder_ == nullptr) return 0;
+  make_cold();
+  int64_t bytes = 0;
+  const int64_t begin_ns = steady_now_ns();
+  for (const std::filesystem::path& file : files()) bytes += read_through(file);
+  return static_cast<double>(bytes) / static_cast<double>(steady_now_ns() - begin_ns);
+}
+
+}  // namespace reprise::prompt_cache

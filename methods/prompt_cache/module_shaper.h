@@ -1,0 +1,96 @@
+// Turns requests into what their engine computes: finds the modules that a prompt imports, attaches
+// their states, and leaves the other tokens. [Prompt Cache §3.4]
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine/request_shaper.h"
+#include "core/model/network/decoder.h"
+#include "core/store/segment_store.h"
+#include "methods/prompt_cache/options.h"
+#include "methods/prompt_cache/prompt_cache.h"
+
+namespace reprise::prompt_cache {
+
+// A prompt that was derived from the shaper's schema.
+class DerivedPrompt final : public engine::PromptMarkup {
+ public:
+  explicit DerivedPrompt(pml::CompiledPrompt prompt) : prompt_(std::move(prompt)) {}
+  [[nodiscard]] const pml::CompiledPrompt& prompt() const { return prompt_; }
+  [[nodiscard]] int64_t computed_tokens() const override { return prompt_.new_tokens; }
+
+ private:
+  pml::CompiledPrompt prompt_;
+};
+
+// A schema whose modules prompts import: those with its markup, or all plain ones that begin with
+// `tokens`.
+struct SharedSchema {
+  pml::CompiledSchema schema;
+  std::vector<int32_t> tokens;  // empty: for prompts with markup
+};
+
+// What was kept and imported since the shaper was made.
+struct ModuleUse {
+  int64_t imported_tokens = 0;  // summed over requests
+  int64_t copied_bytes = 0;     // for the latest request
+  PrepareTimes times;           // of the latest request
+};
+
+class ModuleShaper final : public engine::RequestShaper {
+ public:
+  // Encodes the modules of all schemas, or finds them in `folder` ("": states are kept where the
+  // options' tier says). `decoder` must outlive the shaper. Throws Error where memory or the disk
+  // have no room.
+  ModuleShaper(const PromptCacheOptions& options, std::vector<SharedSchema> schemas,
+               model::Decoder& decoder, const Context& context, EncodeOptions encode,
+               const std::string& folder, const kv::StoreIdentity& whose);
+
+  // Computes states that are not there. Throws as prepare().
+  void shape(engine::Request& request) override;
+  void done(engine::RequestId id) override;
+  [[nodiscard]] bool imports_prefixes() const override { return true; }
+
+  [[nodiscard]] const std::shared_ptr<ModuleImports>& imports() const { return imports_; }
+  [[nodiscard]] const std::vector<EncodeReport>& encoded() const { return encoded_; }
+  [[nodiscard]] const ModuleUse& use() const { return use_; }
+  [[nodiscard]] int64_t module_bytes() const;
+  // Drops the modules' files from memory where the tier says so. Throws Error where the system
+  // keeps them (a folder in memory).
+  void make_cold() const;
+  // Rate of a plain read of the modules' files from the cold disk, in GB/s; 0 for other tiers.
+  [[nodiscard]] double disk_gb_s() const;
+
+ private:
+  struct Known {
+    std::unique_ptr<const pml::CompiledSchema> schema;
+    std::vector<int32_t> tokens;
+    std::unique_ptr<ModuleStates> states;
+  };
+
+  [[nodiscard]] kv::SegmentStoreOptions store_options(const std::vector<SharedSchema>& schemas,
+                                                      EncodeOptions& encode,
+                                                      const std::string& folder);
+  // The longest one that a plain prompt begins with; null if there is none.
+  [[nodiscard]] Known* known_prefix(const std::vector<int32_t>& prompt);
+  void import(Known& known, const pml::CompiledPrompt& prompt, bool keeps_last,
+              engine::Request& request);
+  [[nodiscard]] std::vector<std::filesystem::path> files() const;
+
+  PromptCacheOptions options_;
+  std::shared_ptr<const std::filesystem::path> folder_;  // removed with this; null: none of our own
+  model::Decoder& decoder_;
+  Context context_;
+  std::unique_ptr<kv::SegmentStore> store_;
+  std::vector<Known> known_;
+  std::vector<EncodeReport> encoded_;  // [known_]
+  std::shared_ptr<ModuleImports> imports_;
+  CopyBuffer copy_buffer_;
+  ModuleUse use_;
+};
+
+}  // namespace reprise::prompt_cache

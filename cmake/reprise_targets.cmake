@@ -49,8 +49,8 @@ function(reprise_compile_in_batches)
   endforeach()
 endfunction()
 
-# reprise_compile_lightly(targets...): uses -O1, for the tests and for code that runs once before or
-# after what is timed. GCC spends a third of the compile time of these sources between -O1 and -O3.
+# reprise_compile_lightly(targets...): uses -O1, for the tests and for code that runs before or after
+# what is timed, and never between two times. GCC spends a third of the compile time of these sources between -O1 and -O3.
 function(reprise_compile_lightly)
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)

@@ -41,20 +41,7 @@ Products products(std::span<const float> a, std::span<const float> b) {
 
 double squared(double x) { return x * x; }
 
-// Root of the mean of || o - o' ||^2 by the roundings that are spread evenly.
-double mean_error(const ExactHead& head, const Rounding& rounding) {
-  return std::sqrt((squared(rounding.weights) * head.weight_spread +
-                    squared(rounding.queries) * head.query_spread +
-                    squared(rounding.outputs * head.norm)) /
-                   3.0);
-}
-
 }  // namespace
-
-double rounding_bound(const ExactHead& head, const Rounding& rounding, int64_t head_dim) {
-  const double squares = std::min(head.weight_keys, static_cast<double>(head_dim));
-  return rounding.sums * head.norm + (1 + 5 / std::sqrt(squares)) * mean_error(head, rounding);
-}
 
 ExactAttention::ExactAttention(const AttentionProblem& problem, const TokenValues& values,
                                int64_t keys, const Context& context)
@@ -89,30 +76,17 @@ void ExactAttention::compute(const TokenValues& values, int64_t keys, int64_t se
   for (double& weight : weights) n += weight = std::exp(weight - highest);
 
   double* o = outputs_.data() + sequence * problem_.q_dim() + head * problem_.head_dim;
-  // Sums of p_j^2 || v_j ||^i, i = 0, 1, 2; alone, and times what queries move.
-  std::array<double, 3> by_weight{}, by_query{};
+  kernels::ExactHeadSums sums;
   for (size_t j = 0; j < weights.size(); ++j) {
     const auto v = values.cached_value(sequence, static_cast<int64_t>(j)).subspan(kv_at, dim);
     const double p = weights[j] / n;
     for (size_t c = 0; c < dim; ++c) o[c] += p * static_cast<double>(v[c]);
-    const double v_squared = products(v, v).sum;
-    const std::array<double, 3> powers = {1.0, std::sqrt(v_squared), v_squared};
-    for (size_t i = 0; i < powers.size(); ++i) {
-      by_weight[i] += squared(p) * powers[i];
-      by_query[i] += squared(p) * powers[i] * moved[j];
-    }
+    sums.add(p, products(v, v).sum, moved[j]);
   }
   double norm_squared = 0;
   for (size_t c = 0; c < dim; ++c) norm_squared += squared(o[c]);
-  const double norm = std::sqrt(norm_squared);
-  const auto spread = [&](const std::array<double, 3>& sums) {
-    return sums[2] + 2 * norm * sums[1] + norm_squared * sums[0];
-  };
-  heads_[static_cast<size_t>(sequence * problem_.heads + head)] = {
-      .norm = norm,
-      .weight_spread = spread(by_weight),
-      .query_spread = spread(by_query),
-      .weight_keys = 1 / by_weight[0]};
+  heads_[static_cast<size_t>(sequence * problem_.heads + head)] =
+      sums.head(std::sqrt(norm_squared));
 }
 
 void Deviation::include(const Deviation& other) {

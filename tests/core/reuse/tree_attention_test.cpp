@@ -9,6 +9,7 @@
 #include "core/kernels/kv_write/kv_write.h"
 #include "core/reuse/tree_plan.h"
 #include "tests/core/kernels/attention/attention_cases.h"
+#include "tests/core/kernels/attention/explained.h"
 #include "tests/support/kernels.h"
 #include "tests/support/random_tree.h"
 
@@ -21,12 +22,6 @@ struct Shape {
   int64_t heads, kv_heads, head_dim;
   bool has_alibi;
 };
-
-// As in tests/core/kernels/attention/attention_test.cpp: unit-normal values, f32 arithmetic or bf16
-// products.
-double tolerance(DType kv_dtype, Isa isa) {
-  return kv_dtype == DType::kBF16 && isa == Isa::kAvx512Bf16 ? 28 * 0x1p-9 : 0x1p-16;
-}
 
 // Keys and values are functions of the tokens up to theirs and their positions, as in a model:
 // equal prefixes have equal ones, and nothing else has.
@@ -49,9 +44,9 @@ class Attended {
   [[nodiscard]] int64_t row_size() const { return 2 * kv_size() + shape_.heads * shape_.head_dim; }
 
   // Attention of one row over its sequence, in a contiguous cache of f64-accumulated definition.
-  [[nodiscard]] std::vector<double> expected(const RandomTree::Sequence& sequence, int32_t token,
-                                             DType dtype,
-                                             const kernels::AttentionParams& params) const {
+  [[nodiscard]] kernels::reference::ExactRows expected(
+      const RandomTree::Sequence& sequence, int32_t token, DType dtype,
+      const kernels::AttentionParams& params) const {
     kernels::testing::RandomCache cache(dtype, token + 1, 1, shape_.kv_heads, 1, shape_.head_dim,
                                         1);
     kv::AttentionPlan plan;
@@ -83,7 +78,7 @@ class Attended {
       plan.items.push_back({.segment = t, .first_row = 0, .end_row = 1});
     plan.finish();
     const float* query = rows.data() + token * row_size() + 2 * kv_size();
-    return kernels::reference::attention(
+    return kernels::reference::attention_with_errors(
         plan, 0, {.data = query, .row_stride = row_size(), .heads = shape_.heads}, params);
   }
 
@@ -106,15 +101,16 @@ class Attended {
         {.data = rows.data() + 2 * kv_size(), .row_stride = row_size(), .heads = shape_.heads},
         params, {.data = out.data()}, workspace, context);
     const DType dtype = random_.pool().options().dtype;
+    const int64_t out_size = shape_.heads * shape_.head_dim;
     const float* got = out.data();
-    double worst = 0.0;
     for (const StepSequence& part : batch)
-      for (int32_t token = part.first_token; token < part.first_token + part.rows; ++token)
-        for (double want : expected(random_.sequences().at(part.id), token, dtype, params)) {
-          ASSERT_FALSE(std::isnan(*got));
-          worst = std::max(worst, std::abs(static_cast<double>(*got++) - want));
-        }
-    EXPECT_LE(worst, tolerance(dtype, isa)) << name_of(dtype) << " " << name_of(isa);
+      for (int32_t token = part.first_token; token < part.first_token + part.rows; ++token) {
+        ASSERT_NO_FATAL_FAILURE(kernels::testing::expect_explained(
+            {got, got + out_size}, expected(random_.sequences().at(part.id), token, dtype, params),
+            kernels::testing::cpu_rounding(plan, isa),
+            std::string(name_of(dtype)) + " " + std::string(name_of(isa))));
+        got += out_size;
+      }
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_map>
 
 namespace reprise::kernels::reference {
 namespace {
@@ -28,15 +29,19 @@ double alibi_bias(const AlibiView& alibi, int64_t head, int64_t key_position,
 
 }  // namespace
 
-std::vector<double> attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
-                              const AttentionParams& params) {
+ExactRows attention_with_errors(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+                                const AttentionParams& params) {
   const int64_t head_dim = plan.head_dim(), group = q.heads / plan.kv_heads();
-  std::vector<double> out(static_cast<size_t>(plan.rows() * q.heads * head_dim), 0.0);
+  ExactRows out{
+      .outputs = std::vector<double>(static_cast<size_t>(plan.rows() * q.heads * head_dim), 0.0),
+      .heads = std::vector<ExactHead>(static_cast<size_t>(plan.rows() * q.heads))};
   for (int64_t row = 0; row < plan.rows(); ++row) {
     const int64_t query_position = plan.row_positions[static_cast<size_t>(row)];
     for (int64_t head = 0; head < q.heads; ++head) {
       std::vector<double> scores;
-      std::vector<double> values;  // [seen, head_dim]
+      std::vector<double> values;       // [seen, head_dim]
+      std::vector<double> moved;        // scale^2 sum_c (q_c k_c)^2 of each seen key
+      std::vector<const void*> places;  // of each seen key
       for (const kv::WorkItem& item : plan.items) {
         if (row < item.first_row || row >= item.end_row) continue;
         const kv::Segment& segment = plan.segment_of(item);
@@ -51,12 +56,19 @@ std::vector<double> attention(const kv::AttentionPlan& plan, int64_t layer, cons
                   segment.first_block + (segment.skipped + t) / segment.block_tokens)] +
               layer * cache.layer_stride + head / group * cache.head_stride +
               (segment.skipped + t) % segment.block_tokens * head_dim;
-          double s = 0.0;
+          double s = 0.0, squares = 0.0;
           for (int64_t c = 0; c < head_dim; ++c) {
-            s += static_cast<double>(q.data[row * q.row_stride + head * head_dim + c]) *
-                 cache_element(cache.keys, cache.dtype, element + c);
+            const double product =
+                static_cast<double>(q.data[row * q.row_stride + head * head_dim + c]) *
+                cache_element(cache.keys, cache.dtype, element + c);
+            s += product;
+            squares += product * product;
             values.push_back(cache_element(cache.values, cache.dtype, element + c));
           }
+          const auto scale = static_cast<double>(params.scale);
+          moved.push_back(scale * scale * squares);
+          places.push_back(static_cast<const char*>(cache.keys) +
+                           element * static_cast<int64_t>(size_of(cache.dtype)));
           scores.push_back(s * static_cast<double>(params.scale) +
                            alibi_bias(params.alibi, head, key_position, query_position));
         }
@@ -65,14 +77,36 @@ std::vector<double> attention(const kv::AttentionPlan& plan, int64_t layer, cons
       const double m = *std::max_element(scores.begin(), scores.end());
       double n = 0.0;
       for (double& s : scores) n += s = std::exp(s - m);
-      double* o = out.data() + (row * q.heads + head) * head_dim;
-      for (size_t i = 0; i < scores.size(); ++i)
-        for (int64_t c = 0; c < head_dim; ++c)
-          o[c] +=
-              scores[i] / n * values[i * static_cast<size_t>(head_dim) + static_cast<size_t>(c)];
+      double* o = out.outputs.data() + (row * q.heads + head) * head_dim;
+      // A key that a row sees several times is rounded alike each time: its errors add up as those
+      // of one key with the sum of the weights.
+      struct Seen {
+        double weight = 0, v_squared = 0, moved = 0;
+      };
+      std::unordered_map<const void*, Seen> keys;
+      for (size_t i = 0; i < scores.size(); ++i) {
+        double v_squared = 0.0;
+        for (int64_t c = 0; c < head_dim; ++c) {
+          const double v = values[i * static_cast<size_t>(head_dim) + static_cast<size_t>(c)];
+          o[c] += scores[i] / n * v;
+          v_squared += v * v;
+        }
+        Seen& key = keys[places[i]];
+        key = {.weight = key.weight + scores[i] / n, .v_squared = v_squared, .moved = moved[i]};
+      }
+      ExactHeadSums sums;
+      for (const auto& [place, key] : keys) sums.add(key.weight, key.v_squared, key.moved);
+      double norm_squared = 0.0;
+      for (int64_t c = 0; c < head_dim; ++c) norm_squared += o[c] * o[c];
+      out.heads[static_cast<size_t>(row * q.heads + head)] = sums.head(std::sqrt(norm_squared));
     }
   }
   return out;
+}
+
+std::vector<double> attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+                              const AttentionParams& params) {
+  return attention_with_errors(plan, layer, q, params).outputs;
 }
 
 }  // namespace reprise::kernels::reference

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/kernels/attention/attention.h"
+#include "core/kernels/attention/rounding.h"
 
 namespace reprise::kernels::reference {
 
@@ -12,5 +13,13 @@ namespace reprise::kernels::reference {
 // kernels::attention().
 std::vector<double> attention(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                               const AttentionParams& params);
+
+struct ExactRows {
+  std::vector<double> outputs;   // [rows, heads * head_dim]
+  std::vector<ExactHead> heads;  // [rows, heads]; all 0 where a row sees no key
+};
+// The same outputs, and what their rounding errors are made of.
+ExactRows attention_with_errors(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
+                                const AttentionParams& params);
 
 }  // namespace reprise::kernels::reference

@@ -14,6 +14,7 @@
 #include "core/kernels/kv_write/kv_write.h"
 #include "core/kv/block_pool.h"
 #include "tests/core/kernels/attention/attention_cases.h"
+#include "tests/core/kernels/attention/explained.h"
 #include "tests/support/kernels.h"
 
 namespace reprise::kernels {
@@ -24,20 +25,6 @@ using reprise::testing::random_values;
 using testing::RandomCache;
 
 constexpr DType kAllDtypes[] = {DType::kF32, DType::kBF16, DType::kF16};
-
-// As in attention_test: unit-normal values, products in f32 or, where a cache is bf16, in bf16.
-double tolerance(const kv::AttentionPlan& plan, Isa isa) {
-  for (const kv::CacheView& cache : plan.caches)
-    if (cache.dtype == DType::kBF16 && isa == Isa::kAvx512Bf16) return 28 * 0x1p-9;
-  return 0x1p-16;
-}
-
-void expect_near(const std::vector<float>& got, const std::vector<double>& want, double bound,
-                 Isa isa) {
-  ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < got.size(); ++i)
-    ASSERT_NEAR(static_cast<double>(got[i]), want[i], bound) << name_of(isa) << " element " << i;
-}
 
 std::vector<float> run(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                        const AttentionParams& params, Isa isa) {
@@ -70,10 +57,11 @@ TEST(AttentionCaches, RandomPlansOverSeveralCachesMatchTheReference) {
     if (pick(0, 3) == 0) params.alibi = {.slopes = slopes};
     const std::vector<float> q = testing::random_queries(rows * heads * head_dim, seed);
     const QueryView view{.data = q.data(), .row_stride = heads * head_dim, .heads = heads};
-    const std::vector<double> want = reference::attention(plan, 1, view, params);
+    const auto want = reference::attention_with_errors(plan, 1, view, params);
     for (Isa isa : available_isas())
-      ASSERT_NO_FATAL_FAILURE(
-          expect_near(run(plan, 1, view, params, isa), want, tolerance(plan, isa), isa));
+      ASSERT_NO_FATAL_FAILURE(testing::expect_explained(run(plan, 1, view, params, isa), want,
+                                                        testing::cpu_rounding(plan, isa),
+                                                        std::string(name_of(isa))));
   }
 }
 
@@ -165,8 +153,8 @@ class ModuleFile {
 
 // What a sequence attends to, row by row, without plans: the runs of tokens one after another, of
 // which the last one holds the rows' own.
-std::vector<double> expected(const std::vector<const Tokens*>& runs, std::span<const float> q,
-                             const AttentionParams& params) {
+reference::ExactRows expected(const std::vector<const Tokens*>& runs, std::span<const float> q,
+                              const AttentionParams& params) {
   int32_t tokens = 0;
   for (const Tokens* run : runs) tokens += run->count;
   RandomCache cache(DType::kF32, 1, 1, kKvHeads, tokens, kDim, 1);
@@ -181,9 +169,9 @@ std::vector<double> expected(const std::vector<const Tokens*>& runs, std::span<c
           cache.values.as<float>()[to] = run->values[from];
         }
   const int32_t rows = runs.back()->count;
-  return reference::attention(testing::causal_plan(cache, tokens - rows, rows), 0,
-                              {.data = q.data(), .row_stride = kHeads * kDim, .heads = kHeads},
-                              params);
+  return reference::attention_with_errors(
+      testing::causal_plan(cache, tokens - rows, rows), 0,
+      {.data = q.data(), .row_stride = kHeads * kDim, .heads = kHeads}, params);
 }
 
 // Two contributors and the sequences' own tokens (one decoding, two prefilling) in one plan: every
@@ -236,19 +224,21 @@ TEST(AttentionCaches, ContributorsWriteOnePlanTogether) {
   const std::vector<float> slopes = {0.5f, 0.25f, 0.125f, 0.0625f};
   const AttentionParams params{.scale = 0.2f, .alibi = {.slopes = slopes}};
   const std::vector<float> q = testing::random_queries(plan.rows() * kHeads * kDim, 9);
-  std::vector<double> want;
+  reference::ExactRows want;
   for (size_t i = 0, row = 0; i < own.size(); row += static_cast<size_t>(own[i++].count)) {
     std::vector<const Tokens*> runs = {&system, &module, &own[i]};
     if (row >= kImporting) runs.erase(runs.begin() + 1);
-    const std::vector<double> rows =
+    const reference::ExactRows rows =
         expected(runs, std::span(q).subspan(row * kHeads * kDim), params);
-    want.insert(want.end(), rows.begin(), rows.end());
+    want.outputs.insert(want.outputs.end(), rows.outputs.begin(), rows.outputs.end());
+    want.heads.insert(want.heads.end(), rows.heads.begin(), rows.heads.end());
   }
   for (Isa isa : available_isas()) {
     write_kv(plan, kLayer, keys.data(), values.data(), kKvHeads * kDim, {.threads = 2, .isa = isa});
     const QueryView view{.data = q.data(), .row_stride = kHeads * kDim, .heads = kHeads};
-    ASSERT_NO_FATAL_FAILURE(
-        expect_near(run(plan, kLayer, view, params, isa), want, tolerance(plan, isa), isa));
+    ASSERT_NO_FATAL_FAILURE(testing::expect_explained(run(plan, kLayer, view, params, isa), want,
+                                                      testing::cpu_rounding(plan, isa),
+                                                      std::string(name_of(isa))));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "core/kernels/attention/cpu/attention_task.h"
 #include "core/kernels/attention/reference/attention.h"
 #include "tests/core/kernels/attention/attention_cases.h"
+#include "tests/core/kernels/attention/explained.h"
 #include "tests/support/kernels.h"
 
 namespace reprise::kernels {
@@ -23,11 +24,6 @@ using testing::RandomCache;
 constexpr DType kAllDtypes[] = {DType::kF32, DType::kBF16, DType::kF16};
 static_assert(std::is_trivially_copyable_v<SchedulePart> &&
               std::is_trivially_copyable_v<ScheduleTask>);
-
-// As in attention_test: unit-normal values, products in f32 or in bf16.
-double tolerance(DType dtype, Isa isa) {
-  return dtype == DType::kBF16 && isa == Isa::kAvx512Bf16 ? 28 * 0x1p-9 : 0x1p-16;
-}
 
 AttentionParams plain(int64_t head_dim) {
   return {.scale = 1.0f / std::sqrt(static_cast<float>(head_dim))};
@@ -275,16 +271,15 @@ void check_split(const kv::AttentionPlan& plan, const Shape& shape, const Attent
   const int64_t stride = shape.heads * shape.head_dim;
   const std::vector<float> q = testing::random_queries(plan.rows() * stride, 7);
   const QueryView view{.data = q.data(), .row_stride = stride, .heads = shape.heads};
-  const std::vector<double> want = reference::attention(plan, 0, view, params);
+  const auto want = reference::attention_with_errors(plan, 0, view, params);
   for (Isa isa : available_isas()) {
     const Context context{.threads = 2, .isa = isa};
     AttentionSchedule schedule;
     schedule.build(plan, shape.heads, params, context);
     const std::vector<float> got = run(plan, schedule, 0, view, params, context);
-    for (size_t i = 0; i < got.size(); ++i)
-      ASSERT_NEAR(static_cast<double>(got[i]), want[i], tolerance(plan.caches[0].dtype, isa))
-          << what << " " << name_of(isa) << " " << name_of(plan.caches[0].dtype) << " element "
-          << i;
+    testing::expect_explained(
+        got, want, testing::cpu_rounding(plan, isa),
+        what + " " + std::string(name_of(isa)) + " " + std::string(name_of(plan.caches[0].dtype)));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/kernels/attention/reference/attention.h"
 #include "tests/core/kernels/attention/attention_cases.h"
+#include "tests/core/kernels/attention/explained.h"
 #include "tests/support/kernels.h"
 
 namespace reprise::kernels {
@@ -15,18 +16,6 @@ namespace {
 
 using reprise::testing::available_isas;
 using testing::RandomCache;
-
-// Largest error allowed for unit-normal values. f32: q, scores and weights each carry a few
-// roundings of 2^-24 relative to sums of head_dim (scores up to ~sqrt(d)) terms; 2^-16 leaves an
-// order of magnitude. bf16 arithmetic: q and weights are rounded to 2^-9; a score of size s (<= 6
-// here after scaling) moves by s * 2^-9, so weights move by 6 * 2^-9 + 2^-9 relative, and an output
-// of values up to ~4 by at most 4 * 7 * 2^-9 = 0.055 when every error has one sign.
-double tolerance(DType kv_dtype, Isa isa, DType out) {
-  double bound = 0x1p-16;
-  if (kv_dtype == DType::kBF16 && isa == Isa::kAvx512Bf16) bound = 28 * 0x1p-9;
-  if (out == DType::kBF16) bound += 4 * 0x1p-8;
-  return bound;
-}
 
 struct Heads {
   int64_t heads, kv_heads, head_dim;
@@ -64,12 +53,12 @@ void check_all_isas(const kv::AttentionPlan& plan, const Heads& heads,
   const std::vector<float> q =
       testing::random_queries(std::max<int64_t>(1, plan.rows()) * stride, seed);
   const QueryView view{.data = q.data(), .row_stride = stride, .heads = heads.heads};
-  const std::vector<double> want = reference::attention(plan, layer, view, params);
+  const auto want = reference::attention_with_errors(plan, layer, view, params);
   for (Isa isa : available_isas())
-    expect_near(run(plan, layer, view, params, isa, out_dtype, 2), want,
-                tolerance(plan.caches[0].dtype, isa, out_dtype),
-                what + " isa " + std::string(name_of(isa)) + " kv " +
-                    std::string(name_of(plan.caches[0].dtype)));
+    testing::expect_explained(run(plan, layer, view, params, isa, out_dtype, 2), want,
+                              testing::cpu_rounding(plan, isa, out_dtype),
+                              what + " isa " + std::string(name_of(isa)) + " kv " +
+                                  std::string(name_of(plan.caches[0].dtype)));
 }
 
 AttentionParams plain(int64_t head_dim) {
@@ -182,13 +171,14 @@ TEST(Attention, PrefixOfAPagedCacheMatchesTheReferenceForFewRows) {
           const int64_t row = kHeads * head_dim;
           const std::vector<float> q = testing::random_queries(rows * row, 31);
           const QueryView view{.data = q.data(), .row_stride = row, .heads = kHeads};
-          const std::vector<double> want = reference::attention(plan, 0, view, plain(head_dim));
+          const auto want = reference::attention_with_errors(plan, 0, view, plain(head_dim));
           for (Isa isa : available_isas())
             for (int threads : {1, 2})
-              expect_near(run(plan, 0, view, plain(head_dim), isa, DType::kF32, threads), want,
-                          tolerance(dtype, isa, DType::kF32),
-                          fmt::format("{} blocks of {} d {} rows {} {} threads {}", name_of(dtype),
-                                      block_tokens, head_dim, rows, name_of(isa), threads));
+              testing::expect_explained(
+                  run(plan, 0, view, plain(head_dim), isa, DType::kF32, threads), want,
+                  testing::cpu_rounding(plan, isa),
+                  fmt::format("{} blocks of {} d {} rows {} {} threads {}", name_of(dtype),
+                              block_tokens, head_dim, rows, name_of(isa), threads));
         }
       }
 }

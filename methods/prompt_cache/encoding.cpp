@@ -61,7 +61,7 @@ class Builder {
     add_joint_pass(chosen, 0);
     for (const pml::CompiledUnion& group : schema_.unions)
       for (const int32_t member : group.members) {
-        if (member == group.default_member) continue;
+        if (pml::is_in_first_pass(schema_, member)) continue;
         std::vector<int32_t> with = chosen;
         for (int32_t at = member; at >= 0; at = schema_.modules[static_cast<size_t>(at)].parent)
           if (const int32_t around = schema_.modules[static_cast<size_t>(at)].group; around >= 0)
@@ -73,13 +73,13 @@ class Builder {
   [[nodiscard]] Encoding take() { return std::move(encoding_); }
 
  private:
-  // Keeps the modules present that are inside `kept_root` and that no earlier pass has kept.
+  // Keeps the modules present that are inside `kept_root`, but for members of its unions: they have
+  // passes of their own. Of the first pass, whose root is 0, all are kept.
   void add_joint_pass(const std::vector<int32_t>& chosen, int32_t kept_root) {
     std::vector<int32_t> present, kept;
     list_present(0, chosen, present);
     for (const int32_t module : present)
-      if (encoding_.unit_of_module[static_cast<size_t>(module)] < 0 && is_inside(module, kept_root))
-        kept.push_back(module);
+      if (kept_root == 0 || belongs_to(module, kept_root)) kept.push_back(module);
     add_pass(present, kept);
   }
 
@@ -93,10 +93,14 @@ class Builder {
     }
   }
 
-  [[nodiscard]] bool is_inside(int32_t module, int32_t root) const {
-    while (module >= 0 && module != root)
-      module = schema_.modules[static_cast<size_t>(module)].parent;
-    return module == root;
+  // True if a module is `root`, or inside it without a union between them.
+  [[nodiscard]] bool belongs_to(int32_t module, int32_t root) const {
+    while (module != root) {
+      const CompiledModule& at = schema_.modules[static_cast<size_t>(module)];
+      if (at.group >= 0 || at.parent < 0) return false;
+      module = at.parent;
+    }
+    return true;
   }
 
   void add_pass(const std::vector<int32_t>& modules, const std::vector<int32_t>& kept) {

@@ -143,12 +143,14 @@ class Layout {
     finish_run(parent);
     is_beginning_ = false;
     const CompiledModule& around = out_.modules[static_cast<size_t>(parent)];
-    const int32_t id = add_module({.name = module.name,
-                                   .path = path_below(parent == 0 ? "" : around.path, module.name),
-                                   .place = module.place,
-                                   .parent = parent,
-                                   .group = group,
-                                   .is_cached = module.is_cached});
+    const int32_t id =
+        add_module({.name = module.name,
+                    .path = path_below(parent == 0 ? "" : around.path, module.name),
+                    .place = module.place,
+                    .parent = parent,
+                    .group = group,
+                    // The released code reads the attribute and never uses it.
+                    .is_cached = module.is_cached || options_.rules == Rules::kAsCoded});
     out_.modules[static_cast<size_t>(parent)].children.push_back(id);
     children(module.children, id);
     finish_run(id);
@@ -219,8 +221,17 @@ CompiledSchema compile_schema(const Schema& schema, const TextEncoder& encoder,
 int64_t joint_passes(const CompiledSchema& schema) {
   int64_t passes = 1;
   for (const CompiledUnion& group : schema.unions)
-    passes += static_cast<int64_t>(group.members.size()) - (group.default_member >= 0 ? 1 : 0);
+    for (const int32_t member : group.members) passes += is_in_first_pass(schema, member) ? 0 : 1;
   return passes;
+}
+
+bool is_in_first_pass(const CompiledSchema& schema, int32_t module) {
+  for (; module >= 0; module = schema.modules[static_cast<size_t>(module)].parent) {
+    const int32_t group = schema.modules[static_cast<size_t>(module)].group;
+    if (group >= 0 && schema.unions[static_cast<size_t>(group)].default_member != module)
+      return false;
+  }
+  return true;
 }
 
 }  // namespace reprise::pml

@@ -109,5 +109,7 @@ CompiledSchema compile_schema(const Schema& schema, const TextEncoder& encoder,
 // Forward passes that encode the schema jointly, as the released code does: one, and one for each
 // member of a union that is not its default.
 [[nodiscard]] int64_t joint_passes(const CompiledSchema& schema);
+// True if a module and all modules around it that are members of unions are the default ones.
+[[nodiscard]] bool is_in_first_pass(const CompiledSchema& schema, int32_t module);
 
 }  // namespace reprise::pml

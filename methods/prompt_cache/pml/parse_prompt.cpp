@@ -1,6 +1,9 @@
 // <prompt>: references to modules with arguments, turns and texts.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "methods/prompt_cache/pml/parse.h"
 #include "methods/prompt_cache/pml/xml_file.h"
 
@@ -57,6 +60,10 @@ class PromptReader {
     Reference out{.place = file_.place_of(node), .name = node.name()};
     for (const auto& [name, attribute] : file_.attributes(node))
       out.arguments.push_back({attribute.place, name, attribute.value});
+    // In the order in which they stand, which the released code keeps.
+    std::sort(out.arguments.begin(), out.arguments.end(), [](const Argument& a, const Argument& b) {
+      return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+    });
     for (const pugi::xml_node child : node.children()) {
       const std::optional<Text> text = file_.text_of(child);
       if (text && (text->is_verbatim || !is_blank(text->text)))

@@ -199,8 +199,8 @@ class Compiler {
     });
     std::stable_sort(out_.new_runs.begin(), out_.new_runs.end(),
                      [&](const NewRun& a, const NewRun& b) {
-                       if (is_coded_ && a.kind != b.kind) return a.kind == NewKind::kArgument;
-                       return a.first < b.first;
+                       if (!is_coded_) return a.first < b.first;
+                       return a.kind == NewKind::kArgument && b.kind != NewKind::kArgument;
                      });
     for (const int32_t id : out_.pieces) {
       const Piece& piece = schema_.pieces[static_cast<size_t>(id)];

@@ -34,7 +34,8 @@ struct CompiledPrompt {
   std::vector<int32_t> pieces;     // imported texts, by position: indices in CompiledSchema::pieces
   std::vector<int32_t> scaffolds;  // whose states override those of their modules
   // By position, so that a causal mask in this order is one by position. Rules::kAsCoded: arguments
-  // first, then the text. Never empty.
+  // first, those of the last import before those of the imports beside it, then the text. Never
+  // empty.
   std::vector<NewRun> new_runs;
   int64_t cached_tokens = 0;  // of pieces
   int64_t new_tokens = 0;     // of new_runs

@@ -1,5 +1,7 @@
 #include "methods/prompt_cache/pml/references.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <array>
@@ -66,8 +68,21 @@ class Resolver {
   }
 
   void add(const Reference& reference) {
+    const size_t before = out_.arguments.size();
     if (const int32_t id = bring_in(reference, 0); id > 0)
       out_.sequence.emplace_back(TopImport{id});
+    put_in_front(0, before);
+  }
+
+  // The released code takes references from a stack: the last one of those side by side comes
+  // first. So its arguments, from `begin` on, go before those that its siblings left from `first`
+  // on.
+  void put_in_front(size_t first, size_t begin) {
+    if (schema_.rules != Rules::kAsCoded) return;
+    const auto at = [&](size_t index) {
+      return out_.arguments.begin() + static_cast<std::ptrdiff_t>(index);
+    };
+    std::rotate(at(first), at(begin), out_.arguments.end());
   }
 
   // The module's index, or -1 where there is none.
@@ -84,7 +99,12 @@ class Resolver {
     }
     exclude_others(reference, id);
     for (const Argument& argument : reference.arguments) give(argument, id);
-    for (const Reference& nested : reference.nested) bring_in(nested, id);
+    const size_t first_nested = out_.arguments.size();
+    for (const Reference& nested : reference.nested) {
+      const size_t before = out_.arguments.size();
+      bring_in(nested, id);
+      put_in_front(first_nested, before);
+    }
     return id;
   }
 

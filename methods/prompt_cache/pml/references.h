@@ -31,6 +31,7 @@ struct TopImport {
 
 struct ResolvedPrompt {
   std::map<int32_t, Place> modules;  // imported, the schema's own text (0) among them
+  // In the order in which they stand; Rules::kAsCoded: in that of the released code's stack.
   std::vector<GivenArgument> arguments;
   // The prompt's texts, markers and outer imports, in the order in which they stand.
   std::vector<std::variant<Text, TurnMarker, TopImport>> sequence;

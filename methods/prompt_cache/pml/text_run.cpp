@@ -21,11 +21,11 @@ void TextRun::add(const Text& text) {
 
 void TextRun::add_marker(Role role, Part part, Place place) {
   const Turn& turn = template_.turn(role);
-  // The released code drops the white space before <system>.
+  // The released code drops the spaces before <system>, and no line breaks.
   if (rules_ == Rules::kAsCoded && role == Role::kSystem && part != Part::kClose &&
       !items_.empty() && items_.back().kind == Kind::kText) {
     std::string& text = items_.back().text;
-    text.erase(text.find_last_not_of(kBlank) + 1);
+    text.erase(text.find_last_not_of(' ') + 1);
   }
   add_marker(part == Part::kOpen    ? turn.open
              : part == Part::kClose ? turn.close

@@ -75,6 +75,30 @@ TEST(Encoding, AUnionsDefaultStandsInTheFirstPass) {
   EXPECT_EQ(std::ssize(encoding.passes), pml::joint_passes(schema));
 }
 
+// The default of a union inside a member that is not the outer union's default is in no earlier
+// pass of the released code, and gets one of its own.
+TEST(Encoding, TheDefaultOfAnInnerUnionHasAPassOfItsOwn) {
+  const auto schema = pml::compiled(
+      R"(<schema name="s"><union scaffold="c"><module name="c">7</module><module name="d">9
+<union scaffold="f"><module name="f">11</module><module name="g">12</module></union></module></union></schema>)",
+      pml::word_encoder());
+  const Encoding encoding = encoding_of(schema, Mode::kJoint);
+  EXPECT_EQ(passes_of(schema, encoding),
+            (Lines{"7 | module c", "9 11 | module d", "9 11 | module d/f", "9 12 | module d/g"}));
+  EXPECT_EQ(pml::joint_passes(schema), 4);
+}
+
+TEST(Encoding, AsCodedAllModulesAreKept) {
+  const auto schema = pml::compiled(
+      R"(<schema name="s"><module name="a" cache="false">1<module name="b">2</module></module></schema>)",
+      pml::word_encoder(), {.rules = pml::Rules::kAsCoded});
+  const Encoding encoding = encoding_of(schema, Mode::kJoint);
+  EXPECT_EQ(passes_of(schema, encoding), (Lines{"1 2 | module a | module a/b"}));
+  const pml::CompiledPrompt prompt = pml::compile_prompt(
+      pml::prompt_of("<prompt schema=\"s\"><a/>3</prompt>"), schema, pml::word_encoder());
+  ASSERT_EQ(imported_runs(schema, encoding, prompt).size(), 1u);
+}
+
 TEST(Encoding, WhatIsNotCachedIsSeenAndNotKept) {
   const auto schema = pml::compiled(
       R"(<schema name="s"><module name="a" cache="false">1<module name="b">2</module></module></schema>)",

@@ -37,7 +37,7 @@ TEST(PmlLayout, MembersOfAUnionShareTheirStartAndItTakesTheLongest) {
   EXPECT_EQ(schema.unions[0].end, 4);
   EXPECT_EQ(schema.unions[0].default_member, -1);
   EXPECT_EQ(schema.modules[static_cast<size_t>(schema.unions[1].default_member)].path, "y/v");
-  EXPECT_EQ(joint_passes(schema), 1 + 2 + 1);
+  EXPECT_EQ(joint_passes(schema), 1 + 2 + 2) << "v is no default of the first pass";
 }
 
 TEST(PmlLayout, NestedModulesStandWhereTheirParentHasThem) {
@@ -125,6 +125,20 @@ TEST(PmlText, AsCodedBothEndsBecomeOneSpace) {
       (Lines{" first", " a \n b ", " ", " ", " "}));
 }
 
+// The authors' pattern takes spaces before <system> away, and leaves line breaks; one stands before
+// each of these texts.
+TEST(PmlText, AsCodedALineBreakBeforeSystemStays) {
+  const auto with = [](const std::string& before) {
+    return bytes_of(before + "<system>Be kind.</system><module name=\"m\">x</module>",
+                    {.chat_template = "plain", .rules = Rules::kAsCoded})
+        .front();
+  };
+  EXPECT_EQ(with(""), " Be kind.");
+  EXPECT_EQ(with("  "), " Be kind.");
+  EXPECT_EQ(with("x  "), " xBe kind.");
+  EXPECT_EQ(with("x\n  "), " x\nBe kind.");
+}
+
 constexpr const char* kConversation =
     "<system> You are kind. </system>\n<user> Hi <module name=\"m\"/> </user>\n<assistant> Hello "
     "</assistant>";
@@ -150,7 +164,7 @@ TEST(PmlChat, AsCodedTheTagsBecomeTextBeforeWhiteSpaceIsTrimmed) {
   const auto turns = [](const char* name) {
     return bytes_of(kConversation, {.chat_template = name, .rules = Rules::kAsCoded});
   };
-  EXPECT_EQ(turns("llama-2"), (Lines{"<s>[INST] <<SYS>>\n You are kind. <</SYS>>\n\n\n Hi ",
+  EXPECT_EQ(turns("llama-2"), (Lines{" <s>[INST] <<SYS>>\n You are kind. <</SYS>>\n\n\n Hi ",
                                      " [/INST]\n Hello </s><s>[INST] "}));
   EXPECT_EQ(turns("falcon"), (Lines{" You are kind. \n\n\nUser:  Hi ", " Assistant:\n  Hello "}));
   EXPECT_EQ(

@@ -306,5 +306,29 @@ TEST(PmlPromptAsCoded, ArgumentsComeFirstAndTextOnlyBehindTheImports) {
              "the last one, or lay the prompt out by PML's own rules"}));
 }
 
+// The released code takes references from a stack.
+TEST(PmlPromptAsCoded, ArgumentsComeInTheOrderOfItsStack) {
+  const TextEncoder encoder = byte_encoder();
+  const std::string parameters =
+      "<parameter name=\"p\" length=\"2\"/><parameter name=\"q\" length=\"2\"/>";
+  const auto module = [&](const std::string& name, const std::string& inner) {
+    return "<module name=\"" + name + "\">" + parameters + inner + "</module>";
+  };
+  const std::string text = "<schema name=\"s\">" + module("a", module("c", "") + module("d", "")) +
+                           module("b", "") + "</schema>";
+  const Prompt prompt = prompt_of(
+      "<prompt schema=\"s\"><a q=\"aq\" p=\"ap\"><c p=\"cp\"/><d p=\"dp\"/></a><b p=\"bp\" "
+      "q=\"bq\"/>?</prompt>");
+  const auto arguments = [&](Rules rules) {
+    const CompiledSchema schema = compiled(text, encoder, {.rules = rules});
+    Lines lines;
+    for (const NewRun& run : compile_prompt(prompt, schema, encoder).new_runs)
+      if (run.kind == NewKind::kArgument) lines.push_back(text_of(run.tokens));
+    return lines;
+  };
+  EXPECT_EQ(arguments(Rules::kAsCoded), (Lines{"bp", "bq", "aq", "ap", "dp", "cp"}));
+  EXPECT_EQ(arguments(Rules::kPml), (Lines{"ap", "aq", "cp", "dp", "bp", "bq"}));
+}
+
 }  // namespace
 }  // namespace reprise::pml

@@ -54,8 +54,8 @@ struct MethodInfo {
   // "method NAME does not run here: "; "" if the method can.
   std::string cannot_generate;
   std::string cannot_prefill;
-  // Metrics that report() may give, and the parts of a turn's time in TurnCounts.
-  std::vector<MetricInfo> metrics;
+  std::vector<MetricInfo> metrics;     // that report() may give
+  std::vector<MetricInfo> turn_parts;  // that TurnCounts may have
   // True if read() knows prompts in a markup of its own, derived from a schema (Markup).
   bool reads_markup = false;
 };
@@ -131,7 +131,7 @@ struct Parts {
 
 // A part of a turn's time that the method took for itself, e.g. for finding what it reuses.
 struct TurnPart {
-  const MetricInfo* metric;  // in ms; one of MethodInfo::metrics
+  const MetricInfo* metric;  // in ms; one of MethodInfo::turn_parts
   double ms = 0;
 };
 
@@ -166,6 +166,8 @@ class Method {
   virtual void check(const Use& /*use*/) const {}
   // Tokens whose keys and values the method holds in memory beside the engine's cache.
   [[nodiscard]] virtual int64_t held_tokens(const Use& /*use*/) const { return 0; }
+  // Bytes of the keys and values that it holds now beside the engine's cache.
+  [[nodiscard]] virtual int64_t held_bytes() const { return 0; }
   // Encodes modules, trains, stores maps. Called once, before parts(). Throws Error, with the
   // remedy, if the setup lacks what the method needs.
   virtual void prepare(const Setup& /*setup*/) {}

@@ -153,6 +153,7 @@ class PromptCacheMethod final : public Method {
     return request;
   }
 
+  [[nodiscard]] int64_t held_bytes() const override { return shaper_->module_bytes(); }
   void begin_turn() override { shaper_->make_cold(); }
   [[nodiscard]] TurnCounts counts() const override {
     const prompt_cache::PrepareTimes& times = shaper_->use().times;
@@ -219,7 +220,8 @@ MethodEntry prompt_cache_method() {
        .look = {},
        .cannot_prefill = "it imports keys and values, which prompts that nothing is generated "
                          "behind do not read",
-       .metrics = {kLookupMs, kCopyMs, kRepairMs, kCopiedMb, kModuleMb, kDiskGbS},
+       .metrics = {kCopiedMb, kModuleMb, kDiskGbS},
+       .turn_parts = {kLookupMs, kCopyMs, kRepairMs},
        .reads_markup = true},
       [](MethodInfo of, const PromptCacheOptions& options) {
         return std::make_unique<PromptCacheMethod>(std::move(of), options);

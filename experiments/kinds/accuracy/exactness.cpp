@@ -9,6 +9,7 @@
 #include "experiments/framework/shared_info.h"
 #include "experiments/kinds/accuracy/token_agreement.h"
 #include "experiments/kinds/shared/group_ties.h"
+#include "experiments/kinds/shared/method_report.h"
 
 namespace reprise::experiments {
 namespace {
@@ -192,7 +193,7 @@ std::vector<int32_t> tokens_of(const std::vector<Generation>& generations) {
 }  // namespace
 
 KindInfo ExactnessKind::info() {
-  return {
+  KindInfo info{
       .name = "exactness",
       .summary =
           "greedy tokens and logits of batches against the contiguous cache with one request at a "
@@ -212,6 +213,9 @@ KindInfo ExactnessKind::info() {
                kSharedTokensAxis},
       .metrics = {kGenerations, kComparedTokens, kDiverged, kLargestTieGap, kLargestTieGapRatio,
                   kUnexplained, kMaxLogitDifference, kLogitScale, kReusedTokens, kKvMb}};
+  for (MetricInfo& metric : method_metrics_of(MethodUse::kGeneration))
+    info.metrics.push_back(std::move(metric));
+  return info;
 }
 
 void ExactnessKind::check(const Group& group) { bench_.check(group); }

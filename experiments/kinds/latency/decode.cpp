@@ -13,6 +13,7 @@
 #include "experiments/framework/shared_info.h"
 #include "experiments/framework/undisturbed.h"
 #include "experiments/kinds/shared/costs.h"
+#include "experiments/kinds/shared/method_report.h"
 #include "results/statistics.h"
 
 namespace reprise::experiments {
@@ -180,24 +181,28 @@ TimedBatch split_steps(int64_t submitted_ns, const std::vector<engine::TokenEven
 }
 
 KindInfo DecodeKind::info() {
-  return {.name = "decode",
-          .summary = "a batch of sequences that generate together: time and rate of a decode step",
-          .axes = {{.name = "batch",
-                    .fallback = 1,
-                    .accepted = Integers{1, kMostSequences},
-                    .unit = "sequences",
-                    .help = "sequences that decode together"},
-                   kPromptTokensAxis,
-                   {.name = "new_tokens",
-                    .fallback = 32,
-                    .accepted = Integers{2, kMostNewTokens},
-                    .unit = "tokens",
-                    .help = "tokens each sequence generates"},
-                   kPrefillChunkAxis,
-                   kSharedTokensAxis},
-          .metrics = {kStepMs, kDecodeTokensPerS, kPrefillMs, kPrefixMs, kPrefillTokensPerS,
-                      kStreamedGbS, kReadBesideGbS, kMemoryLimitRatio, kMemoryBesideRatio,
-                      kComputeLimitRatio, kKvMb}};
+  KindInfo info{
+      .name = "decode",
+      .summary = "a batch of sequences that generate together: time and rate of a decode step",
+      .axes = {{.name = "batch",
+                .fallback = 1,
+                .accepted = Integers{1, kMostSequences},
+                .unit = "sequences",
+                .help = "sequences that decode together"},
+               kPromptTokensAxis,
+               {.name = "new_tokens",
+                .fallback = 32,
+                .accepted = Integers{2, kMostNewTokens},
+                .unit = "tokens",
+                .help = "tokens each sequence generates"},
+               kPrefillChunkAxis,
+               kSharedTokensAxis},
+      .metrics = {kStepMs, kDecodeTokensPerS, kPrefillMs, kPrefixMs, kPrefillTokensPerS,
+                  kStreamedGbS, kReadBesideGbS, kMemoryLimitRatio, kMemoryBesideRatio,
+                  kComputeLimitRatio, kKvMb}};
+  for (MetricInfo& metric : method_metrics_of(MethodUse::kGeneration))
+    info.metrics.push_back(std::move(metric));
+  return info;
 }
 
 void DecodeKind::check(const Group& group) { bench_.check(group); }

@@ -208,8 +208,9 @@ KindInfo PmlKind::info() {
       .own_methods = {baseline_method()},
       .method_use = MethodUse::kMarkup,
       .own_workloads = use_case_workloads()};
-  for (MetricInfo& metric : method_metrics_of(MethodUse::kMarkup))
-    info.metrics.push_back(std::move(metric));
+  for (const auto& part :
+       {turn_parts_of(MethodUse::kMarkup), method_metrics_of(MethodUse::kMarkup)})
+    info.metrics.insert(info.metrics.end(), part.begin(), part.end());
   return info;
 }
 

@@ -154,8 +154,9 @@ KindInfo TtftKind::info() {
       .metrics = {kTtftMs, kTpotMs, kE2eMs, kPrefixMs, kPrefillTokensPerS, kPrefillGflopS,
                   kComputeLimitRatio, kTtftSpeedup, kTtftLimitMs, kOverLimit, kOverBeside,
                   kComputeMs, kKvMb}};
-  for (MetricInfo& metric : method_metrics_of(MethodUse::kGeneration))
-    info.metrics.push_back(std::move(metric));
+  for (const auto& part :
+       {turn_parts_of(MethodUse::kGeneration), method_metrics_of(MethodUse::kGeneration)})
+    info.metrics.insert(info.metrics.end(), part.begin(), part.end());
   return info;
 }
 

@@ -55,8 +55,9 @@ std::vector<MetricInfo> prefill_lane_metrics() {
       kTextMs,         kTokensPerS,  kTextSpeedup,   kSpeedupHits,      kTexts,
       kHitRate,        kAttentionMs, kFeedForwardMs, kAttentionSpeedup, kAttentionSpeedupHits,
       kAttentionBound, kTextBound};
-  for (MetricInfo& metric : method_metrics_of(MethodUse::kPrefill))
-    all.push_back(std::move(metric));
+  for (const auto& part :
+       {turn_parts_of(MethodUse::kPrefill), method_metrics_of(MethodUse::kPrefill)})
+    all.insert(all.end(), part.begin(), part.end());
   return all;
 }
 

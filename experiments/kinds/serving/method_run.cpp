@@ -20,6 +20,9 @@ const MetricInfo kPrimeMs = {"prime_ms", "ms",
                              "computing the declared prefixes, once, before the first request"};
 const MetricInfo kWholeS = {"whole_s", "s",
                             "from the first prefix to the last token: prime_ms and duration_s"};
+const MetricInfo kPeakStatesMb = {
+    "peak_states_mb", "MB",
+    "keys and values at their peak: peak_kv_mb, and what the method holds beside the cache"};
 const MetricInfo kReplayS = {"replay_s", "s",
                              "of real time that a run of modelled steps took, drawing requests and "
                              "checks included"};
@@ -99,7 +102,9 @@ serving::RunOptions run_options_of(const Group& group, const RequestSource& sour
           .keeps_gaps = !step_times_of(group)};
 }
 
-std::vector<MetricInfo> method_run_metrics() { return {kPrimeMs, kWholeS, kReplayS, kReplayUs}; }
+std::vector<MetricInfo> method_run_metrics() {
+  return {kPrimeMs, kWholeS, kPeakStatesMb, kReplayS, kReplayUs};
+}
 
 MethodRun::MethodRun(const Group& group, const MethodChoice& method, const RequestSource& source,
                      Bench& bench)
@@ -167,6 +172,10 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Json&
   const double prime_s = result.prime_s + (imports_prefixes(*engine_) ? prepare_s_ : 0);
   out.set(kPrimeMs, prime_s * 1e3);
   out.set(kWholeS, prime_s + serving::duration_s(result.log));
+  const int64_t held_bytes = decoder_ != nullptr ? method_->held_bytes() : 0;
+  if (const auto peak = out.metrics.find(serving::kPeakKvMb.name); peak != out.metrics.end())
+    out.set(kPeakStatesMb,
+            peak->at("value").get<double>() + static_cast<double>(held_bytes) * 1e-6);
   // What this machine could do says nothing of modelled steps.
   add_step_times(config_, group_, decoder_ != nullptr ? machine : Json::object(), result.log, out);
   if (decoder_ == nullptr) {

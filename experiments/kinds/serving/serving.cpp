@@ -14,6 +14,7 @@
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/serving/serving_steps.h"
 #include "experiments/kinds/shared/costs.h"
+#include "experiments/kinds/shared/method_report.h"
 #include "experiments/serving/metrics.h"
 #include "experiments/serving/run.h"
 #include "methods/registry.h"
@@ -65,8 +66,8 @@ KindInfo ServingKind::info() {
   for (Axis& axis : rate_search_axes()) info.axes.push_back(std::move(axis));
   info.axes.push_back(judged_partings_axis());
   info.metrics.push_back(kThroughputSpeedup);
-  for (const auto& part :
-       {agreement_metrics(), method_run_metrics(), step_metrics(), rate_search_metrics()})
+  for (const auto& part : {agreement_metrics(), method_run_metrics(), step_metrics(),
+                           rate_search_metrics(), method_metrics_of(MethodUse::kGeneration)})
     info.metrics.insert(info.metrics.end(), part.begin(), part.end());
   return info;
 }

@@ -12,6 +12,20 @@ bool runs_in(const methods::MethodInfo& info, MethodUse use) {
   return use == MethodUse::kMarkup ? info.reads_markup : info.cannot_generate.empty();
 }
 
+// Each name once.
+std::vector<MetricInfo> metrics_of(std::vector<MetricInfo> methods::MethodInfo::*list,
+                                   MethodUse use) {
+  std::vector<MetricInfo> all;
+  for (const methods::MethodEntry& entry : methods::known_methods()) {
+    if (!runs_in(entry.info, use)) continue;
+    for (const MetricInfo& metric : entry.info.*list)
+      if (std::none_of(all.begin(), all.end(),
+                       [&](const MetricInfo& one) { return one.name == metric.name; }))
+        all.push_back(metric);
+  }
+  return all;
+}
+
 }  // namespace
 
 void TurnPartSamples::add(const methods::TurnCounts& counts, double factor) {
@@ -29,15 +43,11 @@ void TurnPartSamples::add_to(Measurement& out) const {
 }
 
 std::vector<MetricInfo> method_metrics_of(MethodUse use) {
-  std::vector<MetricInfo> all;
-  for (const methods::MethodEntry& entry : methods::known_methods()) {
-    if (!runs_in(entry.info, use)) continue;
-    for (const MetricInfo& metric : entry.info.metrics)
-      if (std::none_of(all.begin(), all.end(),
-                       [&](const MetricInfo& one) { return one.name == metric.name; }))
-        all.push_back(metric);
-  }
-  return all;
+  return metrics_of(&methods::MethodInfo::metrics, use);
+}
+
+std::vector<MetricInfo> turn_parts_of(MethodUse use) {
+  return metrics_of(&methods::MethodInfo::turn_parts, use);
 }
 
 }  // namespace reprise::experiments

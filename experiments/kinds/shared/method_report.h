@@ -37,7 +37,9 @@ class TurnPartSamples {
   std::vector<double> sums_ms_;
 };
 
-// Metrics that methods report where they are used so; each once.
+// Metrics that methods report where they are used so, and the parts of their turns for kinds that
+// take turns; each once.
 [[nodiscard]] std::vector<MetricInfo> method_metrics_of(MethodUse use);
+[[nodiscard]] std::vector<MetricInfo> turn_parts_of(MethodUse use);
 
 }  // namespace reprise::experiments

@@ -101,7 +101,11 @@ class KindRegistry : public KindOnTinyModel {
                        {"repetitions", 2}});
     if (kind == "serving")
       return group_of({{"kind", kind},
-                       {"methods", {"paged", "relay_attention"}},
+                       {"methods",
+                        {"paged",
+                         "relay_attention",
+                         {{"name", "prompt_cache"},
+                          {"options", {{"tier", has_cold_disk() ? "cold_disk" : "disk"}}}}}},
                        {"workload", "grid"},
                        {"settings",
                         {{"shared_tokens", 64},
@@ -120,9 +124,8 @@ class KindRegistry : public KindOnTinyModel {
             {{"shared_tokens", 64}, {"user_tokens", 6}, {"output_tokens", 6}, {"requests", 4}}}});
     Json methods = {"contiguous",
                     {{"name", "chunk_attention"}, {"options", {{"reuse_prefill", true}}}}};
-    if (kind == "ttft")
-      methods.push_back({{"name", "prompt_cache"},
-                         {"options", {{"tier", has_cold_disk() ? "cold_disk" : "disk"}}}});
+    methods.push_back({{"name", "prompt_cache"},
+                       {"options", {{"tier", has_cold_disk() ? "cold_disk" : "disk"}}}});
     return group_of(
         {{"kind", kind},
          {"methods", methods},

@@ -1,0 +1,46 @@
+// Every record that this repository holds is sound, and stays what it is when it is written again.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "results/data_dir.h"
+#include "results/results_file.h"
+#include "results/run_entry.h"
+#include "results/store.h"
+#include "tests/results/packed_file.h"
+
+namespace reprise::results {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> files_of_records() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(data_dir() / "results" / "measurements")) {
+    if (entry.path().string().find(".jsonl") == std::string::npos) continue;
+    const std::string text = read_results_file(entry.path());
+    // Some files hold lines of another form, such as the resources of CUDA kernels.
+    if (Json::parse(text.substr(0, text.find('\n'))).contains("schema"))
+      files.push_back(entry.path());
+  }
+  return files;
+}
+
+TEST(OwnRecords, AreReadAndWrittenAgainWithoutAChange) {
+  const fs::path copy = fs::path(::testing::TempDir()) / "reprise_own_records.jsonl";
+  size_t count = 0;
+  for (const fs::path& file : files_of_records()) {
+    const WholeRecords read = read_record_files({file});
+    EXPECT_EQ(read.torn_bytes, 0) << file;
+    std::set<std::string> written;
+    write_bytes(copy, run_lines(read.records, written));
+    EXPECT_EQ(read_record_files({copy}).records, read.records) << file;
+    count += read.records.size();
+  }
+  EXPECT_GT(count, 1000u) << "the files of records were not found";
+  fs::remove(copy);
+}
+
+}  // namespace
+}  // namespace reprise::results

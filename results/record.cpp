@@ -38,6 +38,34 @@ std::string name_fault(const std::string& what, const Json& value) {
                      what, kLongestName, shown(value));
 }
 
+// Checks that min, q1, the median, q3 and max, as far as they are there, ascend, and so do the
+// percentiles: numbers changed by hand often do not.
+std::string order_fault(const std::string& name, const Json& metric) {
+  std::vector<const char*> tails;
+  for (const Percentile& percentile : kPercentiles) tails.push_back(percentile.name);
+  for (const auto& keys : {std::vector<const char*>{"q1", "value", "q3"}, tails}) {
+    const char* last = nullptr;
+    for (const char* key : keys) {
+      if (!metric.contains(key)) continue;
+      if (last != nullptr && metric[last] > metric[key])
+        return fmt::format("{} of metric {} is {}, above its {}, {}", last, name,
+                           shown(metric[last]), key, shown(metric[key]));
+      last = key;
+    }
+  }
+  return "";
+}
+
+// Checks the unit of a metric whose name ends in one.
+std::string unit_fault(const std::string& name, const Json& unit) {
+  for (const auto& [ending, wanted] : {std::pair{"_ms", "ms"}, std::pair{"_us", "us"},
+                                       std::pair{"_mb", "MB"}, std::pair{"_bytes", "bytes"}})
+    if (name.ends_with(ending) && unit != wanted)
+      return fmt::format("metrics.{}.unit must be \"{}\", as the name says, found {}", name, wanted,
+                         shown(unit));
+  return "";
+}
+
 // Checks the numbers a metric may have beside its value, and their order.
 std::string spread_fault(const std::string& name, const Json& metric) {
   std::vector<std::string> keys = {"min", "max", "q1", "q3", "iqr", "count"};
@@ -51,11 +79,15 @@ std::string spread_fault(const std::string& name, const Json& metric) {
     return fmt::format("metric {} has one of its quartiles q1 and q3 alone", name);
   if (metric.contains("min") != metric.contains("max"))
     return fmt::format("metric {} has one of min and max alone", name);
-  if (!metric.contains("min")) return "";
+  if (std::string fault = order_fault(name, metric); !fault.empty() || !metric.contains("min"))
+    return fault;
   const auto is_inside = [&](const char* key) {
     return !metric.contains(key) || (metric["min"] <= metric[key] && metric[key] <= metric["max"]);
   };
   if (!is_inside("value")) return fmt::format("metric {} lies outside its own range", name);
+  for (const char* quartile : {"q1", "q3"})
+    if (!is_inside(quartile))
+      return fmt::format("{} of metric {} lies outside its range", quartile, name);
   for (const Percentile& percentile : kPercentiles)
     if (!is_inside(percentile.name))
       return fmt::format("{} of metric {} lies outside its range", percentile.name, name);
@@ -106,6 +138,7 @@ std::string metric_fault(const std::string& name, const Json& metric) {
     if (std::string fault = name_fault(fmt::format("metrics.{}.unit", name), metric["unit"]);
         !fault.empty())
       return fault;
+  if (std::string fault = unit_fault(name, metric["unit"]); !fault.empty()) return fault;
   // A correlation or a loss may be negative; such a metric is marked as signed.
   if (metric.contains("signed") && !metric["signed"].is_boolean())
     return fmt::format("metrics.{}.signed must be true or false", name);

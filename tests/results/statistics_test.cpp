@@ -87,6 +87,27 @@ TEST(Statistics, PercentileOutsideItsSamplesIsAFault) {
   EXPECT_NE(record_fault(record).find("p90 of metric ttft_ms"), std::string::npos);
 }
 
+// As a record is that somebody edited.
+TEST(Statistics, NumbersOutOfOrderAndForeignUnitsAreFaults) {
+  std::vector<double> samples;
+  for (int i = 1; i <= 100; ++i) samples.push_back(i);
+  Json metric = metric_json(summarize(samples), "ms");
+  add_percentiles(samples, metric);
+  const auto fault = [&](const char* key, const Json& value) {
+    Json record = sample_record("p", "g", 0, 1);
+    Json& changed = record["metrics"]["ttft_ms"] = metric;
+    if (key != nullptr) changed[key] = value;
+    return record_fault(record);
+  };
+  EXPECT_EQ(fault(nullptr, nullptr), "");
+  EXPECT_EQ(fault("q1", 60), "q1 of metric ttft_ms is 60, above its value, 50.5");
+  EXPECT_EQ(fault("q3", 40), "value of metric ttft_ms is 50.5, above its q3, 40");
+  EXPECT_EQ(fault("q3", 101), "q3 of metric ttft_ms lies outside its range");
+  EXPECT_NE(fault("p95", 50).find("p90 of metric ttft_ms is 90.1"), std::string::npos);
+  EXPECT_EQ(fault("unit", "s"),
+            "metrics.ttft_ms.unit must be \"ms\", as the name says, found \"s\"");
+}
+
 TEST(Statistics, MetricCarriesItsUnit) {
   const Json metric = metric_json(summarize(std::vector<double>{2, 1, 3}), "ms");
   EXPECT_EQ(metric["value"], 2.0);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kOpen = "<![CDATA[", kClose = "]]>";
 
-// What XML 1.0 calls Char.
+// True for the characters that the production Char of XML 1.0 allows.
 bool is_character(utf8proc_int32_t code) {
   if (code < 0x20) return code == '\t' || code == '\n' || code == '\r';
   return code != 0xFFFE && code != 0xFFFF;
@@ -64,7 +64,7 @@ void check(const TextSchema& schema) {
 std::string verbatim(std::string_view text, std::string_view what) {
   require_characters(text, what);
   std::string inside(text);
-  // The end of a section within the text is split between two.
+  // A "]]>" inside the text would end the section, so it is split between two sections.
   replace_all(inside, kClose, "]]]]><![CDATA[>");
   replace_all(inside, "\r", "]]>&#13;<![CDATA[");
   return fmt::format("{}{}{}", kOpen, inside, kClose);

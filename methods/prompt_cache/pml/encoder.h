@@ -1,4 +1,4 @@
-// What PML needs of a tokenizer, as functions, so that positions can be checked by counting words.
+// The part of a tokenizer that PML uses. Tests can replace it, for example to count words.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@
 namespace reprise::pml {
 
 struct TextEncoder {
-  // Ids of a text without anything added around it.
+  // Token ids of a text, without special tokens added around it.
   std::function<std::vector<int32_t>(std::string_view)> encode;
-  // Stands at each position of a parameter while its module is encoded: <unk> in the paper.
+  // Token that fills the positions of a parameter while its module is encoded: <unk> in the paper.
   int32_t placeholder = 0;
   std::optional<int32_t> bos, eos;
-  // What the tokenizer itself puts before a text: <s>, or nothing.
+  // Tokens that the tokenizer itself puts before a text: <s>, or none.
   std::vector<int32_t> opening;
 };
 
-// `tokenizer` must outlive the encoder. The placeholder is <unk> or [UNK]; a vocabulary of bytes
-// has neither, and a space takes its place (the paper's reason for <unk> is that white space does
-// not change what a prompt means). [Prompt Cache §3.3]
+// The encoder of a tokenizer, which must outlive it. The placeholder is <unk> or [UNK], or else the
+// first token of a space: a vocabulary of bytes has neither, and white space, the paper argues,
+// does not change a prompt's meaning. Throws Error if there is no such token. [Prompt Cache §3.3]
 TextEncoder encoder_of(const Tokenizer& tokenizer);
 
-// Makes no tokens: for what can be checked without a tokenizer, with the chat template "plain".
+// An encoder that returns no tokens, for checks that need no tokenizer. Use the chat template
+// "plain" with it.
 TextEncoder no_tokens();
 
 }  // namespace reprise::pml

@@ -48,7 +48,8 @@ class Layout {
     return out_.modules.back().id;
   }
 
-  // Moves on by `count` positions that the element at `place` takes.
+  // Advances by the `count` positions that the element at `place` takes. Reports a schema that
+  // exceeds the limits (and throws) or the model's positions (once).
   void take(int64_t count, Place place) {
     position_ += count;
     if (position_ > options_.limits.positions) {
@@ -69,7 +70,8 @@ class Layout {
       std::visit([&](const auto& value) { add(value, module); }, node.value);
   }
 
-  // Whether the run ended in white space, which an argument behind it begins with.
+  // Adds the pending text as a piece of `module`. Returns true if the text ended in white space;
+  // an argument that follows then begins with a space.
   bool finish_run(int32_t module) {
     TextRun::Tokens tokens = run_.finish(/*is_beginning=*/is_beginning_);
     if (!tokens.ids.empty()) {
@@ -120,7 +122,7 @@ class Layout {
     out.begins_with_space = finish_run(module);
     is_beginning_ = false;
     out.first = position_;
-    // Before the placeholder is made: lengths come from the file.
+    // Checks the length before the placeholder is allocated, because it comes from the file.
     take(parameter.length, parameter.place);
     position_ = out.first;
     std::vector<int32_t> tokens;
@@ -167,7 +169,7 @@ class Layout {
     for (const Module& member : group.members) {
       position_ = first;
       const int32_t placed = place_module(member, module, id);
-      CompiledUnion& out = out_.unions[static_cast<size_t>(id)];  // inner unions may move it
+      CompiledUnion& out = out_.unions[static_cast<size_t>(id)];  // inner unions may reallocate
       out.members.push_back(placed);
       if (member.name == group.default_member) out.default_member = placed;
       end = std::max(end, position_);
@@ -195,10 +197,10 @@ class Layout {
   TextRun run_;
   CompiledSchema out_;
   std::map<std::string, int32_t> module_of_path_;
-  std::vector<int32_t> runs_;  // texts of each module so far
+  std::vector<int32_t> runs_;  // number of texts of each module so far
   int64_t position_ = 0;
-  bool is_beginning_ = true;  // nothing of the schema is placed yet
-  bool is_beyond_ = false;    // told once
+  bool is_beginning_ = true;  // no element of the schema is placed yet
+  bool is_beyond_ = false;    // the model's positions are exceeded, and this was reported
 };
 
 }  // namespace

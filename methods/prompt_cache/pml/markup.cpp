@@ -13,7 +13,7 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// As pugixml counts them, so that both see the same tags.
+// True for the characters that may begin a name in pugixml, so that both see the same tags.
 bool begins_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':' ||
          static_cast<unsigned char>(c) >= 0x80;
@@ -22,7 +22,7 @@ bool continues_name(char c) {
   return begins_name(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
 }
 
-// Of a character reference's number: what XML 1.0 calls Char.
+// True for the numbers that a character reference may have: the production Char of XML 1.0.
 bool is_character(uint32_t code) {
   if (code < 0x20) return code == '\t' || code == '\n' || code == '\r';
   return code <= 0x10FFFF && !(code >= 0xD800 && code <= 0xDFFF) && code != 0xFFFE &&
@@ -71,7 +71,7 @@ class Scan {
   void problem(size_t offset, std::string_view sentence) {
     report_.add(source_.place_of(offset), sentence);
   }
-  // What follows cannot be understood any more.
+  // Reports a problem after which the rest of the text cannot be read.
   void lost(size_t offset, std::string_view sentence) {
     problem(offset, sentence);
     is_lost_ = true;
@@ -100,7 +100,7 @@ class Scan {
     ++at_;
   }
 
-  // "&" at at_, which ends before `end`.
+  // Reads the reference that begins with the "&" at at_ and must end before `end`.
   void reference(size_t end) {
     constexpr size_t kLongest = 12;
     const size_t from = at_ + 1;
@@ -240,7 +240,7 @@ class Scan {
     }
   }
 
-  // Whether an attribute was read; its value is checked too.
+  // Reads an attribute and checks its value. Returns false if there is none.
   bool attribute(std::string_view tag) {
     name();
     skip_space();

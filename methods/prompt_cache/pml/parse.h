@@ -1,4 +1,4 @@
-// Text to schemas and prompts. Both throw Error, or ProblemsError with all that is wrong, each
+// Parses PML texts into schemas and prompts. All functions throw Error, or ProblemsError with every
 // problem as "FILE:LINE:COLUMN: sentence". [Prompt Cache §3.2]
 #pragma once
 
@@ -6,14 +6,14 @@
 
 namespace reprise::pml {
 
-// The root must be <schema>. Reads the files that src names, which lie in the source's folder or
-// below it, links resolved.
+// Parses a schema; the root must be <schema>. Also reads the files that src= names. They must lie
+// in or below the source's folder after links are resolved.
 Schema parse_schema(const Source& source, const Limits& limits = {});
 
-// The root must be <prompt>. Whether its schema has what it imports is seen when it is compiled.
+// Parses a prompt; the root must be <prompt>. Imports are checked only by compile_prompt().
 Prompt parse_prompt(const Source& source, const Limits& limits = {});
 
-// Whether the root of a well-formed file is <prompt>; throws for one that is not well-formed.
+// True if the root is <prompt>. Throws for a text that is not well-formed.
 bool is_prompt(const Source& source, const Limits& limits = {});
 
 }  // namespace reprise::pml

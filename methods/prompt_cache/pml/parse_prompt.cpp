@@ -1,4 +1,4 @@
-// <prompt>: references to modules with arguments, turns and texts.
+// Parses <prompt>: references to modules with arguments, turns and texts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class PromptReader {
   }
 
  private:
-  // `chat` is the turn that `parent` is.
+  // `chat` is the tag of the turn if `parent` is one, otherwise null.
   std::vector<PromptNode> children(pugi::xml_node parent, const char* chat) {
     std::vector<PromptNode> out;
     for (const pugi::xml_node node : parent.children()) {

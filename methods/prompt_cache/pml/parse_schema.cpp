@@ -1,4 +1,4 @@
-// <schema>: modules, unions, parameters, gaps, scaffolds, turns and texts.
+// Parses <schema>: modules, unions, parameters, gaps, scaffolds, turns and texts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,19 +15,19 @@
 namespace reprise::pml {
 namespace {
 
-// The names taken inside one module, or in the schema itself. Unions and turns open no scope: their
-// modules and parameters are referred to as if they were not there.
+// The names taken inside one module, or in the schema itself. Unions and turns open no scope: the
+// path of a module or parameter does not name the union or turn around it.
 struct Scope {
   std::map<std::string, Place> modules, parameters;
-  size_t path_bytes = 0;  // of the module's path
+  size_t path_bytes = 0;  // length of the module's path
   bool is_schema = false;
 };
 
-// Where an element stands.
+// The surroundings of an element.
 struct Around {
   Scope& scope;
-  const char* chat = nullptr;  // the turn it is inside of, however deep
-  bool is_root = false;        // directly in <schema>
+  const char* chat = nullptr;  // tag of the turn around it, at any depth; null: none
+  bool is_root = false;        // it is a direct child of <schema>
 };
 
 bool is_name(const std::string& name) {
@@ -106,7 +106,7 @@ class SchemaReader {
     }
   }
 
-  // The name of a module or parameter, kept in `taken`.
+  // Returns the name of a module or parameter and adds it to `taken`.
   std::string name(pugi::xml_node node, const Attributes& given, const char* what,
                    std::map<std::string, Place>& taken) {
     std::string name = file_.required(node, given, "name");
@@ -202,7 +202,7 @@ class SchemaReader {
     return out;
   }
 
-  // len= or length=, the paper's name and the released code's.
+  // Reads len= (the paper's name) or length= (the released code's name).
   int64_t length(pugi::xml_node node, const Attributes& given) {
     const bool has_both = given.contains("len") && given.contains("length");
     const auto found = given.contains("len") ? given.find("len") : given.find("length");

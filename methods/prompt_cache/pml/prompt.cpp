@@ -63,7 +63,7 @@ class Compiler {
 
   void import_piece(int32_t index, Place place) {
     const Piece& piece = schema_.pieces[static_cast<size_t>(index)];
-    if (piece.parameter >= 0) return;  // its states are never imported
+    if (piece.parameter >= 0) return;  // the states of placeholders are never imported
     if (piece.module == 0) taken_.push_back({piece.first, piece.end()});
     if (module(piece.module).is_cached || is_coded_) {
       out_.pieces.push_back(index);
@@ -103,7 +103,7 @@ class Compiler {
            .tokens = std::move(tokens)});
   }
 
-  // The texts between the imports, each at its place.
+  // Places the prompt's texts between and behind the imports.
   void texts() {
     TextRun run(template_, encoder_, schema_.rules);
     const bool is_beginning = schema_.length == 0;  // nothing stands before the prompt's text
@@ -126,7 +126,7 @@ class Compiler {
 
   void place_between(TextRun::Tokens text, std::optional<int32_t> before, int32_t next) {
     if (text.ids.empty()) return;
-    if (is_coded_) {  // which drops white space there as well
+    if (is_coded_) {  // the released code drops white space there too, so that is no problem
       if (!text.is_blank)
         report_.add(text.place,
                     "the released code drops text before or between imports; put it "
@@ -150,14 +150,14 @@ class Compiler {
     add({.place = text.place, .first = room.first, .tokens = std::move(text.ids)});
   }
 
-  // From `first` to what comes next in position.
+  // The free positions from `first` to the next taken position or the schema's end.
   Extent room_behind(int64_t first) const {
     const auto next =
         std::lower_bound(taken_.begin(), taken_.end(), first,
                          [](const Extent& taken, int64_t at) { return taken.first < at; });
     return {first, next == taken_.end() ? schema_.length : next->first};
   }
-  // From the end of what comes before to `end`.
+  // The free positions from the last taken position before `end` up to `end`.
   Extent room_before(int64_t end) const {
     Extent room = {0, end};
     for (const Extent& taken : taken_)
@@ -165,7 +165,8 @@ class Compiler {
     return room;
   }
 
-  // Texts placed there already come first, and those placed further on bound it.
+  // Shrinks `room` so that it begins behind the texts already placed at its start and ends before
+  // the next placed text.
   void keep_off_placed(Extent& room) const {
     auto next = placed_.upper_bound(room.first);
     if (next != placed_.begin()) room.first = std::max(room.first, std::prev(next)->second);
@@ -237,7 +238,7 @@ class Compiler {
   ResolvedPrompt resolved_;
   CompiledPrompt out_;
   std::vector<Extent> taken_;          // outer imports and the schema's own texts, by position
-  std::map<int64_t, int64_t> placed_;  // texts between imports: first position and end
+  std::map<int64_t, int64_t> placed_;  // first position to end of the texts between imports
 };
 
 }  // namespace

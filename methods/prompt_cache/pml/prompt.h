@@ -1,5 +1,5 @@
-// A prompt that is derived from a schema: which cached tokens it imports, and which new tokens it
-// brings at which positions. [Prompt Cache §3.4]
+// A prompt derived from a schema, compiled to the cached tokens that it imports and the new tokens
+// with their positions. [Prompt Cache §3.4]
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 namespace reprise::pml {
 
 enum class NewKind : uint8_t {
-  kArgument,  // in the place of a parameter
-  kText,      // of the prompt
-  kUncached,  // text of an imported module with cache="false"
+  kArgument,  // an argument, at the positions of its parameter
+  kText,      // a text of the prompt itself
+  kUncached,  // a text of an imported module with cache="false"
 };
 
 // Tokens at consecutive positions that have to be computed.
 struct NewRun {
   NewKind kind = NewKind::kText;
-  int32_t parameter = -1;  // of kArgument: index in CompiledSchema::parameters
-  int32_t piece = -1;      // of kUncached: index in CompiledSchema::pieces
+  int32_t parameter = -1;  // index in CompiledSchema::parameters if kArgument, otherwise -1
+  int32_t piece = -1;      // index in CompiledSchema::pieces if kUncached, otherwise -1
   Place place;             // in the prompt
   int64_t first = 0;       // position of tokens[0]
   std::vector<int32_t> tokens;
@@ -30,41 +30,38 @@ struct NewRun {
 
 struct CompiledPrompt {
   std::string file;
-  std::vector<int32_t> modules;    // imported, sorted; 0, the schema's own text, is always there
-  std::vector<int32_t> pieces;     // imported texts, by position: indices in CompiledSchema::pieces
-  std::vector<int32_t> scaffolds;  // whose states override those of their modules
-  // By position, so that a causal mask in this order is one by position. Rules::kAsCoded: arguments
-  // first, those of the last import before those of the imports beside it, then the text. Never
-  // empty.
+  std::vector<int32_t> modules;    // indices of imported modules, ascending; always contains 0
+  std::vector<int32_t> pieces;     // indices in CompiledSchema::pieces, by position
+  std::vector<int32_t> scaffolds;  // indices of scaffolds that replace their modules' states
+  // Sorted by position, so that a causal mask in this order is causal in positions too. Under
+  // Rules::kAsCoded arguments come first, those of the last import before those of the imports
+  // beside it, and then the text. Never empty.
   std::vector<NewRun> new_runs;
-  int64_t cached_tokens = 0;  // of pieces
-  int64_t new_tokens = 0;     // of new_runs
-  int64_t end = 0;            // the largest position of all, and one: where the answer begins
+  int64_t cached_tokens = 0;  // tokens in `pieces`
+  int64_t new_tokens = 0;     // tokens in `new_runs`
+  int64_t end = 0;            // largest position plus 1; the answer begins here
 };
 
-// Every new token sees all imported ones, whatever their positions.
+// Compiles a prompt against its schema. Every new token attends to all imported tokens, whatever
+// their positions. Positions are assigned so:
+// An argument takes the first positions of its parameter; the rest of the parameter stays a gap.
+// Text behind an import begins where that module ends. Text before the first import begins where
+// the element before that module ends. Both must fit before the next taken position: an imported
+// module, the schema's own text, or the schema's end. Text behind the last import, or in a prompt
+// without imports, begins at the schema's end.
 //
-// - An argument takes the first positions of its parameter; the others stay a gap, and so do those
-// of
-//   a parameter without an argument.
-// - Text behind an import begins where that module ends, text before the first import where the
-// last
-//   thing ends that stands before that module; either has to fit before what comes next in
-//   position: a module that is imported, the schema's own text, or the schema's end.
-// - Text behind the last import, or without any, begins at the schema's end.
+// If several complete scaffolds share a module, the one with the most modules is used; among equals
+// the first in the schema.
 //
-// Of several complete scaffolds that share a module, the one with the most modules counts, among
-// equals the first in the schema.
-//
-// `max_positions`: of the model; 0: no end. Throws Error, or ProblemsError, each problem with its
-// place: another schema's prompt, an unknown module or parameter, a module imported twice, two
-// members of one union, an argument longer than its parameter, a text without room, a half turn
-// that nothing opens, positions beyond the model's, no new token. Rules::kAsCoded: text anywhere
-// but behind the last import is an error too.
+// `max_positions` is the model's number of positions; 0: no limit. Throws Error or ProblemsError,
+// each problem with its place, for a prompt of another schema, an unknown module or parameter, a
+// module imported twice, two members of one union, an argument longer than its parameter, a text
+// without room, a half turn that nothing opens, positions beyond the model's, and a prompt without
+// new tokens. Under Rules::kAsCoded, text before or between imports is an error too.
 CompiledPrompt compile_prompt(const Prompt& prompt, const CompiledSchema& schema,
                               const TextEncoder& encoder, int64_t max_positions = 0);
 
-// The part that needs no tokenizer: throws as compile_prompt() for what is wrong with references.
+// Checks the references of a prompt, which needs no tokenizer. Throws as compile_prompt().
 void check_references(const Prompt& prompt, const CompiledSchema& schema);
 
 }  // namespace reprise::pml

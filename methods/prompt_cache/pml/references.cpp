@@ -54,7 +54,7 @@ class Resolver {
     out_.sequence.emplace_back(TurnMarker{chat.role, Part::kClose, chat.place});
   }
 
-  // A half may close what the schema left open.
+  // Reports a closing half without an opening one. It may close a turn that the schema left open.
   void balance(const PromptChat& chat) {
     int32_t& open = open_[static_cast<size_t>(chat.role)];
     if (chat.part == Part::kOpen) ++open;
@@ -85,7 +85,7 @@ class Resolver {
     std::rotate(at(first), at(begin), out_.arguments.end());
   }
 
-  // The module's index, or -1 where there is none.
+  // Imports the module of a reference. Returns its index, or -1 if there is no such module.
   int32_t bring_in(const Reference& reference, int32_t parent) {
     const int32_t id = find(reference, parent);
     if (id < 0) return id;
@@ -161,8 +161,8 @@ class Resolver {
   const CompiledSchema& schema_;
   Report& report_;
   std::array<int32_t, 3> open_;
-  std::map<std::pair<int32_t, std::string>, int32_t> module_of_name_;  // by the module around it
-  std::map<int32_t, int32_t> members_;  // of each union: the one imported first
+  std::map<std::pair<int32_t, std::string>, int32_t> module_of_name_;  // key: parent, name
+  std::map<int32_t, int32_t> members_;  // union to its member that was imported first
   ResolvedPrompt out_;
 };
 

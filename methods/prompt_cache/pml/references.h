@@ -1,4 +1,4 @@
-// A prompt's references, found in its schema.
+// Resolves the references of a prompt to modules and parameters of its schema.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +24,20 @@ struct TurnMarker {
   Place place;
 };
 
-// An import that is not inside another.
+// An import that is not nested in another one.
 struct TopImport {
   int32_t module = 0;
 };
 
 struct ResolvedPrompt {
-  std::map<int32_t, Place> modules;  // imported, the schema's own text (0) among them
-  // In the order in which they stand; Rules::kAsCoded: in that of the released code's stack.
+  std::map<int32_t, Place> modules;  // imported modules, including the schema's own text (0)
+  // In document order. Under Rules::kAsCoded, in the order of the released code's stack.
   std::vector<GivenArgument> arguments;
-  // The prompt's texts, markers and outer imports, in the order in which they stand.
+  // The prompt's texts, markers and outermost imports, in document order.
   std::vector<std::variant<Text, TurnMarker, TopImport>> sequence;
 };
 
-// Reports what does not fit: see compile_prompt().
+// Resolves the references and reports the problems that compile_prompt() lists for them.
 ResolvedPrompt resolve(const Prompt& prompt, const CompiledSchema& schema, Report& report);
 
 }  // namespace reprise::pml

@@ -9,7 +9,7 @@
 namespace reprise::pml {
 namespace {
 
-// A module is imported together with one member of each of these unions.
+// The unions around a module, each with the member that contains the module.
 using Choices = std::map<const Union*, const Module*>;
 
 void collect(const std::vector<Node>& children, const std::string& path, const Choices& choices,

@@ -1,12 +1,12 @@
-// Whether the sets of <scaffold modules="..."> can be imported by any prompt.
+// Checks that a prompt can import the sets of <scaffold modules="...">.
 #pragma once
 
 #include "methods/prompt_cache/pml/tree.h"
 
 namespace reprise::pml {
 
-// Reports paths that no module has, modules named twice, two members of one union in one set (their
-// enclosing modules' unions count too), and sets that come twice.
+// Reports paths that no module has, modules named twice, sets that come twice, and sets with two
+// modules that lie in different members of one union.
 void check_scaffolds(const Schema& schema, Report& report);
 
 }  // namespace reprise::pml

@@ -1,5 +1,5 @@
-// A PML file in memory: where each of its bytes stands, how much of it is accepted, and the
-// problems found in it.
+// A PML file in memory, with the line and column of each byte, the limits of its size, and the list
+// of problems found in it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace reprise::pml {
 // White space of XML.
 inline constexpr std::string_view kBlank = " \t\n\r";
 
-// Both count from 1; a column is a character, not a byte.
+// A place in a file. Both numbers count from 1; columns count characters, not bytes.
 struct Place {
   int32_t line = 1, column = 1;
 };
@@ -23,28 +23,29 @@ struct Place {
 // "FILE:LINE:COLUMN"
 [[nodiscard]] std::string at(const std::string& file, Place place);
 
-// What a file may ask for. More is an error that names the limit, so that no input takes the
-// machine with it.
+// Limits of an input, so that none can exhaust the machine. Exceeding one is an error that names
+// it.
 struct Limits {
-  size_t file_bytes = size_t{16} << 20;  // of a schema or a prompt
-  size_t src_bytes = size_t{64} << 20;   // of all files that the src of one schema name
-  int32_t depth = 64;                    // of elements inside each other
-  int64_t elements = 50'000;             // of one file
-  size_t path_bytes = 1000;              // of a module's path
-  int64_t positions = int64_t{1} << 22;  // of one schema
+  size_t file_bytes = size_t{16} << 20;  // size of a schema or prompt file
+  size_t src_bytes = size_t{64} << 20;   // total size of the src= files of one schema
+  int32_t depth = 64;                    // nesting of elements
+  int64_t elements = 50'000;             // elements in one file
+  size_t path_bytes = 1000;              // length of a module's path
+  int64_t positions = int64_t{1} << 22;  // positions of one schema
 };
 
 class Source {
  public:
-  // `name` stands in messages; relative src are looked up in `folder` ("": src is refused).
+  // `name` is used in messages. Files named by src= are looked up in `folder`; if it is empty, src=
+  // is refused.
   Source(std::string name, std::string text, std::filesystem::path folder = {});
-  // Throws Error naming the path where it cannot be read or is too large.
+  // Reads a file. Throws Error naming the path if it cannot be read or is too large.
   static Source read(const std::filesystem::path& path, const Limits& limits = {});
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
-  // Of the byte at `offset`, which may be the end. Takes the same time wherever it is.
+  // Place of the byte at `offset`; offsets beyond the text give its end. Takes O(log lines).
   [[nodiscard]] Place place_of(size_t offset) const;
 
  private:
@@ -53,15 +54,15 @@ class Source {
   std::string name_, text_;
   std::filesystem::path folder_;
   std::vector<size_t> line_starts_;
-  std::vector<size_t> characters_;  // before each kilobyte, so that a column is not counted anew
+  std::vector<size_t> characters_;  // number of characters before each kStride bytes, and in all
 };
 
-// The problems of one file, each with its place. The hundredth ends the reading.
+// The problems of one file, each with its place.
 class Report {
  public:
   explicit Report(std::string file) : file_(std::move(file)) {}
 
-  // Keeps "FILE:LINE:COLUMN: sentence". Throws all of them once there are a hundred.
+  // Keeps "FILE:LINE:COLUMN: sentence". The hundredth problem throws all of them.
   void add(Place place, std::string_view sentence);
   [[nodiscard]] bool is_empty() const { return problems_.list().empty(); }
   [[nodiscard]] const std::string& file() const { return file_; }
@@ -72,7 +73,8 @@ class Report {
   Problems problems_;
 };
 
-// unknown_name() for names out of files: a long list of candidates is only counted.
+// The message of unknown_name(), for names read from files: a list of more than 40 candidates is
+// counted instead of printed.
 [[nodiscard]] std::string unknown(std::string_view what, std::string_view name,
                                   const std::vector<std::string>& candidates);
 

@@ -28,7 +28,8 @@ std::string read_src(const Source& source, const std::string& name, size_t& budg
   std::error_code error;
   const fs::path folder = fs::canonical(source.folder(), error);
   if (error) raise("the schema's folder {} cannot be read", source.folder().string());
-  // A name without a file is told as outside where it leads outside: nothing there is looked at.
+  // A name that leads outside of the folder gets the same error whether or not the file exists, so
+  // that nothing about files outside can be learnt.
   const fs::path named = (folder / name).lexically_normal();
   const fs::path path = fs::canonical(named, error);
   if (!is_below(named, folder) || (!error && !is_below(path, folder)))

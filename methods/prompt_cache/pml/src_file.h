@@ -1,4 +1,4 @@
-// The file that a module's src names.
+// Reads the file that src= of a module names.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace reprise::pml {
 
-// Its text. `name` is relative to `source`'s folder and must lie there or below once all links are
-// resolved. `budget_bytes` is what all src files of the schema may still take, and shrinks. Throws
-// Error with a sentence about src="name" that needs a place in front.
+// Returns the text of the file `name`, which must lie in or below `source`'s folder after links are
+// resolved. `budget_bytes` is the size left for src= files of the schema and is reduced. Throws
+// Error with a sentence about src="name"; the caller puts the place in front.
 std::string read_src(const Source& source, const std::string& name, size_t& budget_bytes);
 
 }  // namespace reprise::pml

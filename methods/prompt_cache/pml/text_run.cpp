@@ -34,7 +34,7 @@ void TextRun::add_marker(Role role, Part part, Place place) {
 }
 
 void TextRun::add_marker(const Marker& marker, Place place) {
-  // A marker of nothing still bounds the texts around it.
+  // An empty marker still separates the texts around it.
   items_.push_back({.kind = Kind::kMarker, .place = place});
   for (const MarkerPart& part : marker) {
     if (part.special == Special::kNone)
@@ -56,7 +56,7 @@ void TextRun::add_special(Special special, Place place) {
   items_.push_back(std::move(item));
 }
 
-// The texts of items [first, end), which stand beside each other, as one.
+// Joins the adjacent texts of items [first, end) and trims them by PML's rules for white space.
 std::string TextRun::trimmed(size_t first, size_t end, bool is_beginning,
                              bool& ends_in_space) const {
   std::string text;
@@ -100,7 +100,7 @@ void TextRun::trim(bool is_beginning, bool& ends_in_space) {
   items_ = std::move(out);
 }
 
-// The ends of the run alone, markers' texts among them.
+// Trims only the two ends of the run, including the texts of markers.
 void TextRun::trim_as_coded() {
   std::string all;
   for (const Item& item : items_) all += item.kind == Kind::kSpecial ? "\x01" : item.text;

@@ -1,5 +1,4 @@
-// A run of text: what stands between two elements that have positions of their own, and becomes
-// tokens as a whole.
+// A run of text between two elements that have positions of their own. It is tokenized as a whole.
 #pragma once
 
 #include <string>
@@ -9,13 +8,13 @@
 
 namespace reprise::pml {
 
-// Texts and markers of turns in the order in which they stand.
+// Collects texts and markers of turns in document order.
 //
-// White space [docs/pml.md]: it belongs to the text that follows it. Before a text it becomes one
-// space; where no text follows it is dropped, but an argument that follows begins with the space.
-// At the beginning of a schema and beside a turn's marker it is dropped, for the marker brings its
-// own. Inside a text, and in CDATA, it stays. Rules::kAsCoded: at either end of the run it becomes
-// one space, and a run of nothing else is one space.
+// White space [docs/pml.md] belongs to the text that follows it. Before a text it becomes one
+// space. If no text follows it is dropped, but an argument that follows begins with a space. It is
+// also dropped at the beginning of a schema and next to a turn's marker, which brings its own.
+// Inside a text and in CDATA it is kept. Under Rules::kAsCoded it becomes one space at either end
+// of the run, and a run of white space alone is one space.
 class TextRun {
  public:
   TextRun(const TurnTemplate& chosen, const TextEncoder& encoder, Rules rules)
@@ -27,11 +26,11 @@ class TextRun {
 
   struct Tokens {
     std::vector<int32_t> ids;
-    Place place;                 // of the first text or marker that brings any
-    bool is_blank = true;        // white space was all there was
+    Place place;                 // place of the first text or marker that yields tokens
+    bool is_blank = true;        // the run held nothing but white space
     bool ends_in_space = false;  // an argument that follows begins with a space
   };
-  // The run's tokens; afterwards it is empty. `is_beginning`: nothing stands before it.
+  // Returns the run's tokens and empties it. `is_beginning`: no element stands before the run.
   Tokens finish(bool is_beginning);
 
   [[nodiscard]] bool is_empty() const { return items_.empty(); }
@@ -41,7 +40,7 @@ class TextRun {
   struct Item {
     Kind kind = Kind::kText;
     std::string text;
-    std::vector<int32_t> ids;  // of kSpecial
+    std::vector<int32_t> ids;  // tokens of a kSpecial item
     Place place;
   };
 

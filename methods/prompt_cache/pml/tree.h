@@ -1,5 +1,5 @@
-// Schemas and prompts as they are written: what the elements of PML say, and where. docs/pml.md is
-// the language's reference. [Prompt Cache §3.2]
+// Syntax trees of schemas and prompts, each element with its place. docs/pml.md is the language's
+// reference. [Prompt Cache §3.2]
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ inline constexpr std::array<const char*, 3> kRoleNames = {"system", "user", "ass
   return kRoleNames[static_cast<size_t>(role)];
 }
 
-// Which part of a turn's template a chat tag stands for.
+// The part of a turn that a chat tag stands for.
 enum class Part : uint8_t {
   kWhole,  // <user> ... </user>
   kOpen,   // <user part="open"/>
@@ -27,21 +27,22 @@ enum class Part : uint8_t {
 };
 
 struct Text {
-  Place place;  // of the first character that is no white space
+  Place place;  // place of the first character that is not white space
   std::string text;
-  bool is_verbatim = false;  // CDATA: white space stays as it is
-  bool is_file = false;      // of src: a run of its own
+  bool is_verbatim = false;  // from CDATA: white space is kept
+  bool is_file = false;      // from a src= file: tokenized by itself
 };
 
-// <param name= len=> or <parameter name= length= scaffold=>: room for an argument. [§3.2.2]
+// <param name= len=> or <parameter name= length= scaffold=> reserves positions for an argument.
+// [§3.2.2]
 struct Parameter {
   Place place;
   std::string name;
-  int64_t length = 0;    // positions, > 0
+  int64_t length = 0;    // in positions, > 0
   std::string scaffold;  // text that stands for the argument while the module is encoded
 };
 
-// <gap len=>: positions that nothing of the schema takes; a prompt's text may. [§3.4]
+// <gap len=> leaves positions free, which a prompt's text may take. [§3.4]
 struct Gap {
   Place place;
   int64_t length = 0;
@@ -52,43 +53,42 @@ struct Node;
 struct Module {
   Place place;
   std::string name;
-  bool is_cached = true;  // cache="false": its states are computed anew for each prompt
+  bool is_cached = true;  // false (cache="false"): its states are computed for each prompt
   std::vector<Node> children;
 };
 
 // Modules that exclude each other and share their first position. [§3.2.3]
 struct Union {
   Place place;
-  std::string default_member;  // scaffold=: present while the rest is encoded jointly; "": none
+  std::string default_member;  // scaffold=, the member used in the joint encoding; "": none
   std::vector<Module> members;
 };
 
-// <system>, <user>, <assistant>: a turn's text between its template's markers. [§3.2.3]
+// <system>, <user> and <assistant> put the markers of the chat template around a turn. [§3.2.3]
 struct Chat {
   Place place;
   Role role = Role::kUser;
   Part part = Part::kWhole;
-  std::vector<Node> children;  // kWhole alone has any
+  std::vector<Node> children;  // empty unless kWhole
 };
 
 struct Node {
   std::variant<Text, Parameter, Gap, Module, Union, Chat> value;
 };
 
-// <scaffold modules="a b/c">: modules that are encoded together too. "." is the schema's own text.
-// [§3.3]
+// <scaffold modules="a b/c"> names modules that are also encoded together. [§3.3]
 struct Scaffold {
   Place place;
-  std::vector<std::string> paths;  // at least two, each of a module or "."
+  std::vector<std::string> paths;  // at least two; "." is the schema's own text
 };
 
 struct Schema {
-  std::string file;  // for messages
+  std::string file;  // name used in messages
   Place place;
   std::string name;
   std::vector<Node> children;
   std::vector<Scaffold> scaffolds;
-  // For each role how many turns part="open" leaves open at the end.
+  // Number of turns by role that part="open" leaves open at the end.
   std::array<int32_t, 3> open_turns = {0, 0, 0};
 };
 
@@ -97,7 +97,7 @@ struct Argument {
   std::string parameter, value;
 };
 
-// <module-name parameter="argument"> with the modules inside it that are imported too.
+// <module-name parameter="argument"> imports a module, and those nested inside it.
 struct Reference {
   Place place;
   std::string name;
@@ -121,12 +121,12 @@ struct PromptNode {
 struct Prompt {
   std::string file;
   Place place;
-  std::string schema;  // its name
+  std::string schema;  // name of its schema
   std::vector<PromptNode> children;
 };
 
-// Every module's path: the names of the modules around it and its own with "/" between them (names
-// have none). Unions and chat tags are no part of it.
+// The path of a module: the names of the modules around it and its own, joined by "/", which names
+// cannot contain. Unions and chat tags are not part of it.
 [[nodiscard]] inline std::string path_below(const std::string& parent, const std::string& name) {
   return parent.empty() ? name : parent + "/" + name;
 }

@@ -16,9 +16,9 @@ Marker joined(Marker first, const Marker& second) {
   return first;
 }
 
-// A family's turns as pieces that may stand alone: the end of a user's turn opens the answer, so
-// that a prompt may end with </user>, and the end of an answer opens a user's turn where that is
-// not what a message begins with.
+// A family's turns as pieces that may stand alone. The end of a user's turn also opens the answer,
+// so that a prompt may end with </user>. If the system text stands inside the first user's turn,
+// the end of an answer also opens the next user's turn.
 std::array<Turn, 3> pieces_of(const char* family) {
   const tokenizer::ChatTemplate& chat = tokenizer::chat_template(family);
   const bool is_inside = chat.system_place == tokenizer::SystemPlace::kInFirstUser;
@@ -30,7 +30,7 @@ std::array<Turn, 3> pieces_of(const char* family) {
           Turn{is_open ? Marker() : chat.assistant.open, joined(chat.assistant.close, next)}};
 }
 
-// As the models' publishers write them.
+// The templates as the models' publishers write them.
 const std::vector<TurnTemplate>& templates() {
   static const std::vector<TurnTemplate> kTable = {
       {"llama-2", pieces_of("llama-2")},
@@ -43,7 +43,7 @@ const std::vector<TurnTemplate>& templates() {
   return kTable;
 }
 
-// As the paper's released code replaces the tags, before it parses the XML.
+// The markers that the paper's released code puts in place of the tags before it parses the XML.
 const std::vector<TurnTemplate>& templates_as_coded() {
   static const std::vector<TurnTemplate> kTable = {
       {"llama-2",

@@ -1,5 +1,4 @@
-// How models write the turns of a conversation that is laid out piece by piece: one table, a row
-// for each template.
+// The chat templates: for each, the markers that open and close the turns of a conversation.
 #pragma once
 
 #include <array>
@@ -14,10 +13,10 @@
 
 namespace reprise::pml {
 
-// Whose rules hold where the paper leaves them open.
+// The rules for what the paper leaves open: white space, markers, the order of new tokens.
 enum class Rules : uint8_t {
-  kPml,      // this program's, see docs/pml.md
-  kAsCoded,  // of the paper's released code: white space, markers, order of new tokens
+  kPml,      // the rules of this program, see docs/pml.md
+  kAsCoded,  // the rules of the paper's released code
 };
 
 using tokenizer::Marker;
@@ -26,13 +25,13 @@ using tokenizer::Special;
 
 struct Turn {
   Marker open, close;
-  Marker empty = {};  // <system/>
+  Marker empty = {};  // stands for <system/>
 };
 
 struct TurnTemplate {
   std::string_view name;
-  std::array<Turn, 3> turns;  // by Role
-  // The released code does so to the schema's text before anything else.
+  std::array<Turn, 3> turns;  // indexed by Role
+  // Double line feeds of a text become one. The released code does this for "falcon".
   bool merges_double_newlines = false;
 
   [[nodiscard]] const Turn& turn(Role role) const { return turns[static_cast<size_t>(role)]; }
@@ -40,15 +39,14 @@ struct TurnTemplate {
 
 [[nodiscard]] std::vector<std::string> template_names();
 
-// Throws Error with the nearest name for one that is not known, or that the released code does not
-// have.
+// Throws Error with the nearest name if `rules` have no template of this name.
 const TurnTemplate& turn_template(std::string_view name, Rules rules = Rules::kPml);
 
-// Throws Error where the template writes <s> or </s> and the tokenizer has none.
+// Throws Error if the template writes <s> or </s> and the tokenizer lacks that token.
 void require_special_tokens(const TurnTemplate& chosen, const TextEncoder& encoder);
 
-// By the model's architecture; of Llamas, those whose vocabulary has <|start_header_id|> are
-// llama-3.
+// The name of a model's template, chosen by its architecture. A Llama whose vocabulary has
+// <|start_header_id|> gets "llama-3".
 std::string template_of(model::Family family, const Tokenizer& tokenizer);
 
 }  // namespace reprise::pml

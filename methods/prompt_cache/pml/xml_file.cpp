@@ -10,7 +10,7 @@
 namespace reprise::pml {
 namespace {
 
-// Everything is kept that could otherwise be dropped in silence.
+// Keeps everything that pugixml would otherwise drop in silence.
 constexpr unsigned int kKeepAll = pugi::parse_cdata | pugi::parse_escapes | pugi::parse_eol |
                                   pugi::parse_wconv_attribute | pugi::parse_ws_pcdata |
                                   pugi::parse_comments | pugi::parse_pi | pugi::parse_declaration |

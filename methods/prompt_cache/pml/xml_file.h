@@ -1,4 +1,4 @@
-// A PML file parsed by pugixml, whose elements, texts and attributes know their places.
+// A PML file parsed by pugixml, with the places of its elements, texts and attributes.
 #pragma once
 
 #include <initializer_list>
@@ -17,34 +17,33 @@ struct AttributeValue {
 };
 using Attributes = std::map<std::string, AttributeValue>;
 
-// Reads what pugixml made of a text that check_markup() accepts. `source` and `report` must outlive
-// it.
+// The parsed document of a text that check_markup() accepts. `source` and `report` must outlive it.
 class XmlFile {
  public:
-  // Throws the problems of check_markup().
+  // Parses the source. Throws ProblemsError with the problems of check_markup().
   XmlFile(const Source& source, const Limits& limits, Report& report);
   XmlFile(const XmlFile&) = delete;
   XmlFile& operator=(const XmlFile&) = delete;
 
   [[nodiscard]] pugi::xml_node root() const { return root_; }
-  // Of an element its "<", of a text its first character that is no white space.
+  // Place of an element's "<", or of the first character of a text that is not white space.
   [[nodiscard]] Place place_of(pugi::xml_node node) const;
 
-  // Attributes of an element by name; one that comes twice is a problem.
+  // Attributes of an element by name. Reports one that comes twice.
   Attributes attributes(pugi::xml_node element);
-  // The same, where only `known` ones are accepted.
+  // Attributes of an element by name. Also reports those that are not `known`.
   Attributes attributes(pugi::xml_node element, std::initializer_list<const char*> known);
-  // The attribute's value, "" and a problem where it is missing or empty.
+  // Value of an attribute. Reports one that is missing or empty, and returns "".
   std::string required(pugi::xml_node element, const Attributes& attributes, const char* name);
 
-  // The text of a text node; an element, comment or declaration has none.
+  // Text of a text or CDATA node; nothing for other nodes.
   [[nodiscard]] std::optional<Text> text_of(pugi::xml_node node) const;
-  // Whether nothing but comments and white space is inside.
+  // True if the element holds nothing but comments and white space.
   [[nodiscard]] static bool is_empty(pugi::xml_node element);
   void require_empty(pugi::xml_node element);
 
-  // part= of a chat tag: its Part, checked against what is inside. `may_be_half`: the tag stands
-  // where a half may.
+  // The part of a turn that a chat tag stands for, from part= and its content. Reports a half where
+  // `may_be_half` is false, a half with content, and an empty tag other than <system/>.
   Part chat_part(pugi::xml_node element, Role role, bool may_be_half);
 
   Report& report() { return report_; }
@@ -60,7 +59,7 @@ class XmlFile {
 };
 
 [[nodiscard]] std::optional<Role> role_of(const std::string& tag);
-// Whether there is nothing but white space.
+// True if `text` is empty or white space only.
 [[nodiscard]] bool is_blank(const std::string& text);
 
 }  // namespace reprise::pml

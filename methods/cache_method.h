@@ -1,4 +1,4 @@
-// Methods that are a cache and nothing else.
+// Makes a Method of a cache, for methods that have no other part.
 #pragma once
 
 #include <concepts>
@@ -9,7 +9,7 @@
 
 namespace reprise::methods {
 
-// Cache(const Options&), or Cache() where there are no options.
+// A method whose only part is a Cache, made by Cache(const Options&) or else by Cache().
 template <std::derived_from<reuse::SequenceCache> Cache, reuse::Options Options>
 class CacheMethod final : public Method {
  public:
@@ -30,7 +30,7 @@ class CacheMethod final : public Method {
   Options options_;
 };
 
-// The entry of such a method.
+// The entry of a CacheMethod.
 template <std::derived_from<reuse::SequenceCache> Cache, reuse::Options Options = reuse::NoOptions>
 MethodEntry cache_method(MethodInfo info) {
   info.is_cache = true;

@@ -1,4 +1,5 @@
-// Methods that are a layer policy and nothing else, made when it is known which layers it is for.
+// Makes a Method of a layer policy, for methods that have no other part. The policy is made in
+// prepare(), because it depends on the model.
 #pragma once
 
 #include <memory>
@@ -10,10 +11,10 @@ namespace reprise::methods {
 
 struct MadePolicy {
   std::shared_ptr<model::LayerPolicy> policy;
-  Json chosen = Json::object();  // settings as they turned out, for the record
+  Json chosen = Json::object();  // resolved settings, such as the chosen layers, for the record
 };
 
-// Makes the policy of a model. Throws Error where the setup lacks what it needs.
+// Makes the policy for a model. Throws Error if the setup lacks what the policy needs.
 template <reuse::Options Options>
 using MakePolicy = MadePolicy (*)(const MethodInfo& info, const Options& options,
                                   const Setup& setup);
@@ -37,7 +38,7 @@ class PolicyMethod final : public Method {
   MadePolicy made_;
 };
 
-// The entry of such a method.
+// The entry of a PolicyMethod.
 template <reuse::Options Options>
 MethodEntry policy_method(MethodInfo info, MakePolicy<Options> make) {
   info.is_policy = true;

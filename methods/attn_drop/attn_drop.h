@@ -1,4 +1,4 @@
-// AttnDrop (He et al., 2024): the layers whose attention changes their input least do without it.
+// AttnDrop (He et al., 2024) skips the attention of the layers whose input it changes least.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace reprise::attn_drop {
 
 struct AttnDropOptions {
-  int32_t dropped = 4;  // layers, as many as a decoder layer in AttnCache's code that nothing uses
+  int32_t dropped = 4;  // number of layers; 4 as in an unused decoder layer of AttnCache's code
 
   void visit(reuse::OptionVisitor& visitor) {
     visitor.integer({"dropped", "layers", "layers that do without their attention"}, {0, 1 << 14},
@@ -18,8 +18,8 @@ struct AttnDropOptions {
   }
 };
 
-// Makes the policy from what calibration prompts have shown, one entry for each layer of the model.
-// Throws Error if more layers are to be dropped than there are.
+// Makes the policy from the cosines that calibration prompts gave: layers [layers of the model].
+// Throws Error if options.dropped exceeds the number of layers.
 methods::MadePolicy make_attn_drop(const AttnDropOptions& options,
                                    std::span<const model::LayerCosine> layers);
 

@@ -1,5 +1,5 @@
-// The auto planner: a prefix tree of any depth whose nodes are read once for all their sequences
-// where that costs less on this machine.
+// The auto planner: a prefix tree of any depth. A node is read once for all its sequences if that
+// is estimated to cost less on this machine than reading it once per sequence.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace reprise::methods {
 
-// ChunkAttention's tree [§3.1] with the decision of each node left to reuse::PlanCosts, which
-// tune() provides with the model's heads and the machine's limits.
+// ChunkAttention's tree [§3.1]. reuse::PlanCosts decides for each node whether it is read
+// chunk-first; tune() computes these costs from the model's heads and the machine's limits.
 class Auto final : public reuse::PrefixTreeCache {
  public:
   explicit Auto(const reuse::TreeOptions& options);
@@ -20,7 +20,7 @@ class Auto final : public reuse::PrefixTreeCache {
  private:
   Auto(const reuse::TreeOptions& options, std::shared_ptr<reuse::PlanCosts> costs);
 
-  std::shared_ptr<reuse::PlanCosts> costs_;  // shared with the decision
+  std::shared_ptr<reuse::PlanCosts> costs_;  // shared with the function that decides for a node
 };
 
 }  // namespace reprise::methods

@@ -1,4 +1,4 @@
-// BlockDrop (He et al., 2024): the layers that change their input least are left out.
+// BlockDrop (He et al., 2024) skips the layers that change their input least.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace reprise::block_drop {
 
 struct BlockDropOptions {
-  int32_t dropped = 4;  // layers
+  int32_t dropped = 4;  // number of layers
 
   void visit(reuse::OptionVisitor& visitor) {
     visitor.integer({"dropped", "layers", "layers that are left out, attention and MLP"},
@@ -18,8 +18,8 @@ struct BlockDropOptions {
   }
 };
 
-// Makes the policy from what calibration prompts have shown, one entry for each layer of the model.
-// Throws Error if more layers are to be dropped than there are.
+// Makes the policy from the cosines that calibration prompts gave: layers [layers of the model].
+// Throws Error if options.dropped exceeds the number of layers.
 methods::MadePolicy make_block_drop(const BlockDropOptions& options,
                                     std::span<const model::LayerCosine> layers);
 

@@ -1,4 +1,4 @@
-// ChunkAttention: the prefix-aware KV cache read in two phases, shared chunks first.
+// ChunkAttention: a prefix-aware KV cache that attention reads in two phases, shared chunks first.
 #pragma once
 
 #include "core/reuse/prefix_tree_cache.h"
@@ -6,8 +6,9 @@
 
 namespace reprise::methods {
 
-// [ChunkAttention §3.1] is the tree, [§3.2] the plan: items over shared chunks and the rows of all
-// sequences they cover, then an item for what each sequence reads alone.
+// Keeps the prefix tree of [ChunkAttention §3.1] and plans as in [§3.2]: first items over shared
+// chunks with the rows of all sequences that read them, then one item for the chunks that each
+// sequence reads alone.
 class ChunkAttention final : public reuse::PrefixTreeCache {
  public:
   explicit ChunkAttention(const ChunkAttentionOptions& options)

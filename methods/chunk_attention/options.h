@@ -1,4 +1,4 @@
-// What can be chosen about ChunkAttention.
+// Options of ChunkAttention.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace reprise::methods {
 
 struct ChunkAttentionOptions {
   reuse::TreeOptions tree;
-  int32_t share_threshold = 1;          // chunks of more sequences of the step are read chunk-first
-  bool item_per_shared_chunk = false;   // else neighbouring chunks of equal readers are one item
-  bool item_per_private_chunk = false;  // else what a sequence reads alone is one item
+  int32_t share_threshold = 1;          // chunks with more readers in a step go first
+  bool item_per_shared_chunk = false;   // false: an item per run of equal readers
+  bool item_per_private_chunk = false;  // false: one item per sequence
 
   void visit(reuse::OptionVisitor& visitor);
   void check(const JsonObject& given) const { tree.check(given); }

@@ -9,7 +9,7 @@
 namespace reprise::methods {
 namespace {
 
-// Maps of two layers are compared row by row, which takes longer than computing them.
+// Bounds the time of SAN, whose comparison of two layers' maps takes longer than computing them.
 constexpr size_t kMostCalibrationPrompts = 64;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Calibration texts shown to a policy that only looks.
+// Runs calibration texts to choose layers by what a policy observes.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,20 @@
 
 namespace reprise::methods {
 
-// Runs up to 64 of the setup's calibration prompts with `looking` as the policy. Throws Error,
-// naming the method and the axes that set texts apart, where there are none.
+// Runs up to 64 of the setup's calibration prompts with `looking` as the policy. If there are none,
+// throws Error naming the method and the axes that set texts apart.
 void show_calibration(const MethodInfo& info, const Setup& setup, model::LayerPolicy& looking);
 
-// How much each layer changes calibration texts: [layers]. Throws Error as show_calibration().
+// LayerSimilarity of the calibration prompts: [layers]. Throws Error as show_calibration().
 std::vector<model::LayerCosine> cosines_of_layers(const MethodInfo& info, const Setup& setup);
 
-// A policy that leaves out, by `action`, the `dropped` layers whose `part` changes calibration
-// texts least. `layers` has one entry for each layer of the model. Throws Error if there are fewer
-// layers.
+// A policy that applies `action` to the `dropped` layers with the largest cosines of `part`:
+// layers [layers of the model]. Throws Error if there are fewer layers.
 MadePolicy drop_most_similar(std::span<const model::LayerCosine> layers,
                              double model::LayerCosine::*part, int64_t dropped,
                              model::LayerAction action);
 
-// Why methods that choose layers by calibration texts generate nothing.
+// The reason why methods that choose layers by calibration texts do not generate.
 inline constexpr const char* kNeedsCalibrationTexts =
     "it chooses layers by calibration texts, which kinds \"prefill\" and \"sentences\" alone set "
     "apart";

@@ -22,7 +22,7 @@ LayerChoice MapSharing::choose(LayerInput& input) {
   const int64_t layer = input.layer();
   if (begins_block(layer)) source_ = -1;
   if (source_ >= 0) return {.action = LayerAction::kShareMap};
-  const bool keeps = has_followers(layer);  // a group of one layer needs no map
+  const bool keeps = has_followers(layer);  // without followers the map is not needed
   if (keeps) source_ = layer;
   return {.keep_map = keeps};
 }

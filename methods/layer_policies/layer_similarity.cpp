@@ -10,7 +10,7 @@
 namespace reprise::model {
 namespace {
 
-// Two rows of zeros count as equal.
+// The cosine of two vectors [cols]; 1 if both are zero.
 double cosine_of(const float* x, const float* y, int64_t cols) {
   double xy = 0.0, xx = 0.0, yy = 0.0;
   for (int64_t i = 0; i < cols; ++i) {

@@ -9,11 +9,11 @@
 
 namespace reprise::model {
 
-// Mean cosines over the rows of all steps so far; in the last layer, over the rows whose output was
-// wanted.
+// Mean cosines of one layer over the rows of all steps so far. In the last layer, only rows whose
+// output was wanted count.
 struct LayerCosine {
-  double attention = 1;  // of the block's input x and x + attention(norm(x))
-  double block = 1;      // of the block's input and output
+  double attention = 1;  // between the block's input x and x + attention(norm(x))
+  double block = 1;      // between the block's input and output
 };
 
 // Computes every layer and measures it. AttnDrop and BlockDrop skip the layers that change little.
@@ -26,7 +26,7 @@ class LayerSimilarity final : public LayerPolicy {
   [[nodiscard]] bool reads_residual() const override { return true; }
   void passed(int64_t layer, BlockPoint point, const TensorView& residual) override;
 
-  // [layers]. Throws Error naming the layer if no row of it was measured.
+  // The cosines, [layers]. Throws Error naming a layer of which no row was measured.
   [[nodiscard]] std::vector<LayerCosine> layers() const;
 
  private:
@@ -40,8 +40,8 @@ class LayerSimilarity final : public LayerPolicy {
   std::vector<int32_t> wanted_;
 };
 
-// The `count` layers with the largest cosines, ascending; the later ones among equals. Throws Error
-// if there are fewer layers.
+// The `count` layers with the largest cosines, in ascending order; among equal cosines the later
+// layers. Throws Error if there are fewer layers.
 std::vector<int64_t> most_similar_layers(std::span<const double> cosines, int64_t count);
 
 }  // namespace reprise::model

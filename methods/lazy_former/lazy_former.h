@@ -1,5 +1,5 @@
-// LazyFormer (Ying et al., 2021): of each block of neighbouring layers, the first computes its
-// attention map and the others use it.
+// LazyFormer (Ying et al., 2021) groups neighbouring layers into blocks. The first layer of a block
+// computes its attention map, and the others use it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace reprise::lazy_former {
 
 struct LazyFormerOptions {
-  int32_t block_layers = 2;  // as AttnCache's comparison has it [AttnCache §5.5]
+  int32_t block_layers = 2;  // layers in a block; 2 as in the comparison of [AttnCache §5.5]
 
   void visit(reuse::OptionVisitor& visitor) {
     visitor.integer({"block_layers", "layers", "neighbouring layers that share one attention map"},
@@ -19,7 +19,8 @@ struct LazyFormerOptions {
   }
 };
 
-// Of a model of `layers`; its last block may be shorter. Throws Error for options out of range.
+// Makes the policy for a model of `layers` layers; its last block may be shorter. Throws Error for
+// options out of range.
 std::unique_ptr<model::LayerPolicy> make_lazy_former(const LazyFormerOptions& options,
                                                      int64_t layers);
 

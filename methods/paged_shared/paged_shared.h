@@ -1,5 +1,5 @@
-// PagedAttention over shared memory: equal prefixes are the same blocks, and the kernel cannot
-// tell.
+// PagedAttention with shared memory: sequences with equal prefixes use the same blocks, but the
+// kernel reads a shared block once per sequence.
 #pragma once
 
 #include "core/reuse/paged_options.h"
@@ -10,7 +10,7 @@ namespace reprise::methods {
 struct PagedSharedOptions {
   reuse::PagedOptions paged;
   bool reuse_prefill = false;
-  bool declared = false;  // share declared prefixes, and those alone
+  bool declared = false;  // true: only declared prefixes are shared
 
   void visit(reuse::OptionVisitor& visitor) {
     paged.visit(visitor);

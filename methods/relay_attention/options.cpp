@@ -14,8 +14,8 @@ void RelayAttentionOptions::visit(reuse::OptionVisitor& visitor) {
 
 std::vector<reuse::Preset<RelayAttentionOptions>> RelayAttentionOptions::presets() {
   return {{"several_prefixes", "as many prefixes as are declared, each in blocks of its own", {}},
-          // vLLM's blocks of 16, one prefix for the engine, in a buffer of the model's longest
-          // length (4096 for Llama 2).
+          // The released code uses vLLM's blocks of 16 tokens and one prefix per engine, in a
+          // buffer of the model's maximal length (4096 for Llama 2).
           {"as_coded",
            "the released code: one prefix, in a buffer of the model's longest length",
            {.block_tokens = 16, .most_prefixes = 1, .prefix_buffer_tokens = 4096}}};

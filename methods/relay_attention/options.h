@@ -1,4 +1,4 @@
-// What can be chosen about RelayAttention.
+// Options of RelayAttention.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 namespace reprise::methods {
 
 struct RelayAttentionOptions {
-  int32_t block_tokens = 64;         // of contexts and prefixes
-  int32_t most_prefixes = 0;         // 0: as many as are declared
-  int32_t prefix_buffer_tokens = 0;  // memory that a prefix takes at least
+  int32_t block_tokens = 64;         // tokens in a block of contexts and prefixes
+  int32_t most_prefixes = 0;         // prefixes at once; 0: as many as are declared
+  int32_t prefix_buffer_tokens = 0;  // least memory of a prefix, in tokens
 
   void visit(reuse::OptionVisitor& visitor);
   static std::vector<reuse::Preset<RelayAttentionOptions>> presets();

@@ -1,4 +1,5 @@
-// RelayAttention: declared system prompts computed once and read once for all requests.
+// RelayAttention: declared system prompts are computed once and read once per step for all
+// requests.
 #pragma once
 
 #include "core/reuse/prefix_tree_cache.h"
@@ -6,9 +7,9 @@
 
 namespace reprise::methods {
 
-// A request belongs to the longest declared prefix of its tokens. System attention is one item of
-// all rows of a prefix's requests, context attention one item for each request, and the merge of
-// partials is the relay fusion.   [RelayAttention §3.3, eq. 7]
+// A request belongs to the longest declared prefix of its tokens. System attention is one item with
+// all rows of a prefix's requests, context attention is one item per request, and the merge of
+// partial results is the relay fusion.   [RelayAttention §3.3, eq. 7]
 class RelayAttention final : public reuse::PrefixTreeCache {
  public:
   explicit RelayAttention(const RelayAttentionOptions& options)

@@ -10,10 +10,10 @@
 namespace reprise::san {
 namespace {
 
-// p log2(p / m), 0 for p = 0.
+// p log2(p / m), or 0 if p is 0.
 double term(double p, double m) { return p > 0.0 ? p * std::log2(p / m) : 0.0; }
 
-// Of two rows of weights, each of which sums to 1.
+// Jensen-Shannon divergence in bits of two rows of weights [keys], each with sum 1.
 double jensen_shannon(const float* p, const float* q, int64_t keys) {
   double sum = 0.0;
   for (int64_t k = 0; k < keys; ++k) {

@@ -61,15 +61,4 @@ pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<
   return prompt;
 }
 
-std::vector<std::vector<int32_t>> split_evenly(const std::vector<int32_t>& tokens, int64_t count) {
-  std::vector<std::vector<int32_t>> parts;
-  auto at = tokens.begin();
-  for (int64_t left = count; left > 0; --left) {
-    const int64_t size = (tokens.end() - at + left - 1) / left;
-    parts.emplace_back(at, at + size);
-    at += size;
-  }
-  return parts;
-}
-
 }  // namespace reprise::prompt_cache

@@ -17,7 +17,4 @@ pml::CompiledSchema plain_schema(const std::vector<int32_t>& own,
 // Imports all modules, and brings `text` behind them. Not empty.
 pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> text);
 
-// `tokens` in `count` pieces of equal length, the first ones a token longer where that cannot be.
-std::vector<std::vector<int32_t>> split_evenly(const std::vector<int32_t>& tokens, int64_t count);
-
 }  // namespace reprise::prompt_cache

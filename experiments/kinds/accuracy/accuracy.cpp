@@ -43,15 +43,6 @@ std::vector<OwnMethod> modes() {
           {"repair", "isolated, and the tokens that deviate most computed again"}};
 }
 
-void check_methods(const Group& group) {
-  std::vector<std::string> known;
-  for (const OwnMethod& mode : modes()) known.push_back(mode.name);
-  for (const MethodChoice& method : group.methods)
-    if (std::find(known.begin(), known.end(), method.name) == known.end())
-      raise("kind accuracy compares ways to encode modules, and {} is none: {}", method.name,
-            unknown_name("mode", method.name, known));
-}
-
 // Asks one question in one way after another.
 class Interview {
  public:
@@ -186,7 +177,6 @@ KindInfo AccuracyKind::info() {
 
 void AccuracyKind::check(const Group& group) {
   Problems problems;
-  problems.collect([&] { check_methods(group); });
   problems.collect([&] {
     bench_.check_model(group);
     (void)questions_.longest(group);

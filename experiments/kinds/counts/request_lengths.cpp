@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/base/error.h"
 #include "experiments/kinds/serving/serving_axes.h"
 #include "experiments/kinds/shared/bench.h"
 
@@ -53,10 +52,6 @@ KindInfo RequestLengthsKind::info() {
 }
 
 void RequestLengthsKind::check(const Group& group) {
-  for (const MethodChoice& method : group.methods)
-    if (!info().has_own_method(method.name))
-      raise("kind request_lengths counts tokens, and {} is no part of a request: {}", method.name,
-            unknown_name("method", method.name, info().own_method_names()));
   (void)request_source_of(group, Bench::config(group).vocab);
 }
 

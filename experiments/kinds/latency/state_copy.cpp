@@ -109,12 +109,6 @@ KindInfo StateCopyKind::info() {
 
 void StateCopyKind::check(const Group& group) {
   Problems problems;
-  std::vector<std::string> known;
-  for (const OwnMethod& route : state_routes()) known.push_back(route.name);
-  for (const std::string& route : routes_of(group))
-    if (std::find(known.begin(), known.end(), route) == known.end())
-      problems.add(fmt::format("kind state_copy copies states, and {} is no way to: {}", route,
-                               unknown_name("route", route, known)));
   for (const std::string& route : routes_of(group))
     if (needs_device(route) && context_.device == Device::kCpu)
       problems.add(

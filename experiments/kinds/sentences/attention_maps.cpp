@@ -216,9 +216,6 @@ KindInfo AttentionMapsKind::info() {
 
 void AttentionMapsKind::check(const Group& group) {
   Problems problems;
-  for (const MethodChoice& method : group.methods)
-    if (!info().has_own_method(method.name))
-      problems.add(unknown_name("method", method.name, info().own_method_names()));
   problems.collect([&] { (void)pairs_of(group); });
   problems.collect([&] {
     check_text_model(group, bench_.context());

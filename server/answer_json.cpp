@@ -31,7 +31,7 @@ Json chunk_of(const AnswerHead& head, bool has_usage) {
 
 Json reason_or_null(const std::string& reason) { return reason.empty() ? Json() : Json(reason); }
 
-// The text's bytes, or null where the token is part of a character.
+// The bytes of a token's text, or null if the token is only part of a character.
 Json bytes_of(const std::string& text) {
   if (text.find(tokenizer::kReplacement) != text.npos) return nullptr;
   Json bytes = Json::array();
@@ -80,8 +80,8 @@ Json LogprobList::completion_form() {
     list["text_offset"].push_back(offset_);
     offset_ += static_cast<int64_t>(tokenizer::utf8_length(text));
     Json top = Json::object();
-    // Of several with the same text, the most probable stands for it; the drawn one is always
-    // there.
+    // If several tokens have the same text, the most probable one is kept. The drawn token is added
+    // if no other has its text.
     for (size_t i = 1; i < entry.size(); ++i)
       top.emplace(texts_.text_of(entry[i].token), entry[i].logprob);
     top.emplace(text, entry[0].logprob);

@@ -1,5 +1,4 @@
-// An error as the API tells it: {"error": {"message", "type", "param", "code"}} with an HTTP
-// status.
+// An error in the API's form: {"error": {"message", "type", "param", "code"}} and an HTTP status.
 #pragma once
 
 #include <string>
@@ -10,11 +9,11 @@ namespace reprise::server {
 
 class ApiError : public Error {
  public:
-  // `param`: the request's field that is wrong, "": none. `code`: a word for programs, "": none.
+  // `param` names the wrong field of the request, and `code` is a word for programs; "": none.
   ApiError(int status, const std::string& message, std::string param = "", std::string code = "");
 
   [[nodiscard]] int status() const { return status_; }
-  // The body of the answer, or the data of a stream's last event.
+  // The JSON for the body of the answer or for the last event of a stream.
   [[nodiscard]] std::string json() const;
 
  private:

@@ -9,7 +9,7 @@ namespace reprise::server {
 Choice::Choice(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
                const std::vector<std::string>& stops)
     : decoder_(tokenizer.stream()), stop_(stops) {
-  // Enough of it to be past special tokens, of which none is text.
+  // The last tokens suffice: more than one is needed because special tokens have no text.
   constexpr size_t kMostTokens = 64;
   for (const int32_t token : prompt.last(std::min(prompt.size(), kMostTokens)))
     (void)decoder_->push(token);
@@ -21,7 +21,7 @@ std::string Choice::push(const Piece& piece) {
   std::string text;
   if (piece.token >= 0) {
     ++tokens_;
-    // The token that ends a text is none of it, whether the vocabulary calls it special or not.
+    // The token that ends a text is not part of it, even if it is no special token.
     if (piece.finish != FinishReason::kStop) text = stop_.push(decoder_->push(piece.token));
   }
   if (piece.finish != FinishReason::kNone && !was_cut()) {

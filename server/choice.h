@@ -1,4 +1,4 @@
-// One of an answer's texts as its tokens come.
+// Turns the tokens of one choice of an answer into text as they arrive.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace reprise::server {
 
 class Choice {
  public:
-  // The text goes on from the prompt's: a first word keeps the space before it. `tokenizer` must
-  // outlive it.
+  // The text continues the prompt's, so a first word keeps the space before it. `tokenizer` must
+  // outlive this.
   Choice(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
          const std::vector<std::string>& stops);
 
-  // The text that can be shown now: whole characters, and nothing that a stop text may begin with.
-  // A choice that has ended takes no more.
+  // Takes a piece and returns the text that can be shown now. It has only whole characters, and
+  // text that may be the beginning of a stop text is held back. Must not be called after the end.
   std::string push(const Piece& piece);
 
   [[nodiscard]] bool has_ended() const { return !finish_reason_.empty(); }
-  // Whether a stop text ended it, so that its request need not go on.
+  // True if a stop text ended the choice, so that its request can be cancelled.
   [[nodiscard]] bool was_cut() const { return !stop_.found().empty(); }
   [[nodiscard]] const std::string& finish_reason() const { return finish_reason_; }  // "": none yet
-  [[nodiscard]] int64_t tokens() const { return tokens_; }  // those behind a stop text not counted
+  [[nodiscard]] int64_t tokens() const { return tokens_; }  // without those after a stop text
 
  private:
   std::unique_ptr<StreamDecoder> decoder_;

@@ -11,7 +11,7 @@
 namespace reprise::server {
 namespace {
 
-// Bodies read at once: JSON as objects takes tens of times the bytes of its text.
+// Number of bodies parsed at once. A parsed JSON object takes tens of times the bytes of its text.
 constexpr int kReadersAtOnce = 4;
 
 constexpr const char* kModels = "/v1/models";
@@ -126,8 +126,9 @@ void Endpoints::check(const HttpHead& head) const {
                        ? "this server asks for an API key: Authorization: Bearer KEY"
                        : "the API key is not the server's",
                    "", "invalid_api_key");
-  // Browsers let a page send this type to another server only where that server agrees, and this
-  // one never does; a body without a type they would bring to a server of the user's own machine.
+  // Protects servers on a user's own machine from web pages: browsers let a page send this type to
+  // another server only if that server agrees, which this one never does. A body without a type
+  // would be sent without asking.
   if (head.method == "POST" && head.content_type != "application/json")
     throw ApiError(415, fmt::format("a body {}: give Content-Type: application/json",
                                     head.content_type.empty()

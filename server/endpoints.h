@@ -1,4 +1,4 @@
-// What the server answers, by path.
+// The endpoints of the API: which path and method gets which answer.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 namespace reprise::server {
 
 struct EndpointOptions {
-  std::string api_key;  // that /v1/... asks for as "Authorization: Bearer KEY"; "": none
+  std::string api_key;  // /v1/... requires "Authorization: Bearer KEY"; "": no key is required
   std::chrono::milliseconds request_timeout{600'000};  // from the request's arrival to its end
 };
 
@@ -22,14 +22,14 @@ struct EndpointOptions {
 // Thread-safe.
 class Endpoints {
  public:
-  // All must outlive it.
+  // Service, model and metrics must outlive this.
   Endpoints(Service& service, const ServedModel& model, Metrics& metrics, EndpointOptions options);
   ~Endpoints();
 
-  // Throws ApiError: 404 for another path, 405 for another method of a path, 401 without the key,
-  // 415 for a body that does not say that it is JSON.
+  // Throws ApiError: 404 for an unknown path, 405 for a method that the path does not have, 401
+  // without the key, 415 for a POST whose content type is not application/json.
   void check(const HttpHead& head) const;
-  // Throws ApiError, and PeerGone.
+  // Answers a request. Throws ApiError, or PeerGone if the client has closed its connection.
   HttpAnswer answer(const HttpCall& call);
 
  private:
@@ -37,7 +37,7 @@ class Endpoints {
   std::unique_ptr<State> state_;
 };
 
-// Whether two texts are equal, in a time that does not depend on where they differ.
+// Compares two texts in a time that does not depend on where they differ.
 [[nodiscard]] bool equal_in_constant_time(const std::string& a, const std::string& b);
 
 }  // namespace reprise::server

@@ -25,8 +25,8 @@ AnswerHead head_of(const GenerationRequest& request, const ServedModel& model) {
           .is_chat = request.is_chat};
 }
 
-// A request for each choice. With a seed an answer is the same each time: the n-th choice draws
-// from the seed's n-th stream.
+// Makes one request per choice. The n-th choice draws from the n-th stream of the seed, so that a
+// given seed always gives the same answer.
 std::vector<engine::Request> requests_of(GenerationRequest& asked, const ServedModel& model) {
   if (!asked.has_seed) asked.sampling.seed = fresh_bits();
   std::vector<engine::Request> requests;
@@ -84,14 +84,14 @@ std::string GenerationAnswer::take(const Piece& piece) {
   Part& part = parts_[index];
   if (piece.finish != engine::FinishReason::kNone) {
     --left_;
-    // Of a prompt's choices the first tells what was cached: the others find what it left.
+    // Only a prompt's first choice counts: the others find in the cache what the first left there.
     if (piece.choice % request_.n == 0) cached_tokens_ += piece.cached_tokens;
   }
-  if (part.choice.has_ended()) return "";  // what came behind a stop text
+  if (part.choice.has_ended()) return "";  // the piece came after a stop text
   if (piece.error_status != 0) throw ApiError(piece.error_status, piece.error);
   std::string text = part.choice.push(piece);
   part.logprobs.add(piece);
-  if (part.choice.was_cut()) ticket_.stop(index);  // whose end tells what was cached
+  if (part.choice.was_cut()) ticket_.stop(index);  // its end still brings cached_tokens
   return text;
 }
 
@@ -137,7 +137,7 @@ void GenerationAnswer::stream(int socket, const HttpWrite& write) {
   try {
     (void)stream_all(socket, write);
   } catch (const PeerGone&) {
-    // Nobody listens; the ticket cancels the rest.
+    // The client has gone; the ticket cancels the rest.
   } catch (const ApiError& error) {
     (void)write(error_event(error.json()));
   } catch (const std::exception& error) {

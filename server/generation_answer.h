@@ -1,4 +1,4 @@
-// The answer to one request for text, whole or as a stream.
+// Generates the answer to one request for text, whole or as a stream.
 #pragma once
 
 #include <chrono>
@@ -15,18 +15,18 @@ namespace reprise::server {
 
 class GenerationAnswer {
  public:
-  // What it names must outlive it. `until`: when it must have ended. Throws ApiError as
-  // Service::submit().
+  // Submits the request. Service, model and texts must outlive this. `until` is the deadline of the
+  // answer. Throws ApiError as Service::submit().
   GenerationAnswer(Service& service, const ServedModel& model, const TokenTexts& texts,
                    GenerationRequest request, Reply::Clock::time_point until);
 
-  // Waits for the first token, so that what goes wrong before it has an HTTP status of its own.
-  // Throws ApiError, and PeerGone once `socket` is closed at its other end.
+  // Waits for the first token, so that errors before it can still be answered with an HTTP status.
+  // Throws ApiError, or PeerGone if the other end of `socket` closes.
   void begin(int socket);
-  // The rest, as JSON. Throws as begin().
+  // Waits for the rest and returns the whole answer as JSON. Throws as begin().
   std::string whole(int socket);
-  // The rest, as events: each token's as it comes, even where no text is certain yet. Ends with an
-  // error's event where something goes wrong.
+  // Writes the rest as events, one for each token as it arrives, even if its text is still held
+  // back. If something goes wrong, the last event is an error.
   void stream(int socket, const HttpWrite& write);
 
  private:
@@ -38,9 +38,9 @@ class GenerationAnswer {
 
   // Waits for pieces. Throws as begin().
   std::vector<Piece> next(int socket);
-  // The text to show for a piece. Throws ApiError for one that tells of an error.
+  // Takes a piece and returns the text to show for it. Throws ApiError if the piece is an error.
   std::string take(const Piece& piece);
-  // False: the connection takes no more.
+  // Returns false if the connection takes no more.
   bool write_piece(const Piece& piece, const HttpWrite& write);
   bool stream_all(int socket, const HttpWrite& write);
   [[nodiscard]] bool has_ended() const { return left_ == 0; }
@@ -49,9 +49,9 @@ class GenerationAnswer {
   GenerationRequest request_;
   AnswerHead head_;
   Reply::Clock::time_point until_;
-  std::vector<Part> parts_;  // [choices], those of one prompt side by side
+  std::vector<Part> parts_;  // [prompts * n], the choices of one prompt next to each other
   int64_t prompt_tokens_ = 0, cached_tokens_ = 0;
-  size_t left_ = 0;  // requests that have not ended
+  size_t left_ = 0;  // number of choices that have not ended
   std::vector<Piece> first_;
   Ticket ticket_;
 };

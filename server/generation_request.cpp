@@ -15,7 +15,7 @@ std::vector<int32_t> token_ids(const Json& list, const ServedModel& model) {
   std::vector<int32_t> ids;
   ids.reserve(list.size());
   for (const Json& item : list) {
-    // Beyond 2^63 get<int64_t>() would wrap.
+    // get<int64_t>() wraps for values of 2^63 and more.
     const bool is_id = item.is_number_integer() &&
                        !(item.is_number_unsigned() && item.get<uint64_t>() > INT32_MAX) &&
                        item.get<int64_t>() >= 0 && item.get<int64_t>() < model.vocab;
@@ -39,7 +39,7 @@ void add_text(const Json& text, const ServedModel& model, GenerationRequest& req
   });
 }
 
-// A text, a list of texts, a list of ids, or a list of lists of ids.
+// Reads "prompt": a text, a list of texts, a list of token ids, or a list of lists of token ids.
 void read_prompts(JsonObject& object, const ServedModel& model, GenerationRequest& request) {
   const Json& prompt = field("prompt", [&]() -> const Json& { return object.at("prompt"); });
   if (prompt.is_string()) return add_text(prompt, model, request);
@@ -64,7 +64,7 @@ void read_prompts(JsonObject& object, const ServedModel& model, GenerationReques
   }
 }
 
-// A text, or a list of parts of which all are text.
+// Reads the content of a message: a text, or a list of parts that are all text.
 std::string content_text(const Json& message, size_t index) {
   const auto wrong = [&] {
     refuse(400, "messages",
@@ -95,7 +95,7 @@ std::vector<tokenizer::ChatMessage> read_messages(JsonObject& object) {
       refuse(400, "messages", "message {} must be an object with a role and a content",
              messages.size() + 1);
     std::string role = message["role"].get<std::string>();
-    if (role == "developer") role = "system";  // the name that newer clients give it
+    if (role == "developer") role = "system";  // newer clients use this name
     messages.push_back({std::move(role), content_text(message, messages.size())});
   }
   return messages;
@@ -109,7 +109,7 @@ std::vector<int32_t> chat_prompt(JsonObject& object, const ServedModel& model) {
   });
 }
 
-// What the prompt leaves of the model's length, where the request says nothing.
+// Reads the length of a chat's answer. The default is the model's length less the prompt's.
 void read_chat_length(JsonObject& object, const ServedModel& model, GenerationRequest& request) {
   const int64_t left = model.max_sequence_tokens - std::ssize(request.prompts[0]);
   request.max_tokens = static_cast<int32_t>(std::max<int64_t>(left, 1));

@@ -1,4 +1,4 @@
-// What a client asks for, read from JSON that may hold anything.
+// Reads a client's request from JSON, which may hold anything.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,29 @@
 
 namespace reprise::server {
 
-// The model as requests are read for it.
+// The facts about a model that reading requests needs.
 struct ServedModel {
-  std::string name;  // that requests may say
+  std::string name;  // the name that requests give
   const Tokenizer& tokenizer;
-  // Of the tokenizer's folder, or what the user chose; none: `no_chat` says why.
+  // The template of the tokenizer's folder or the user's choice. If absent, `no_chat` says why.
   std::optional<tokenizer::ChatTemplate> chat;
   std::string no_chat;
   int32_t vocab = 0;
-  int32_t max_sequence_tokens = 0;    // prompt and answer
-  std::vector<int32_t> eos_ids;       // end a completion
-  std::vector<int32_t> chat_eos_ids;  // end an answer of a chat
-  int32_t most_choices = 128;         // of one request: prompts times n
-  // Reads a prompt's text where it is in the method's markup; nullopt: it is plain. Throws Error
-  // for markup that is wrong. Called by several threads. Empty: all texts are plain.
+  int32_t max_sequence_tokens = 0;    // prompt and answer together
+  std::vector<int32_t> eos_ids;       // tokens that end a completion
+  std::vector<int32_t> chat_eos_ids;  // tokens that end an answer of a chat
+  int32_t most_choices = 128;         // most choices of one request: prompts times n
+  // Reads a prompt's text if it is in the method's markup; returns nullopt for plain text. Throws
+  // Error for wrong markup. Called by several threads. Empty: all texts are plain.
   std::function<std::optional<engine::Request>(const std::string& text)> read_markup = {};
-  // Told once for each field that requests name and nothing here knows.
+  // Called once for each unknown field that requests name.
   std::function<void(const std::string&)> on_unknown_field = {};
 };
 
 struct GenerationRequest {
-  std::vector<std::vector<int32_t>> prompts;  // tokens of each, one at least
+  std::vector<std::vector<int32_t>> prompts;  // tokens of each prompt; at least one prompt
   std::map<size_t, engine::Request> marked;   // prompts with markup, by their index in `prompts`
-  int32_t n = 1;                              // choices for each prompt
+  int32_t n = 1;                              // number of choices for each prompt
   int32_t max_tokens = 16;
   engine::SamplingOptions sampling = {.temperature = 1.0};
   bool has_seed = false;
@@ -46,13 +46,13 @@ struct GenerationRequest {
   bool ignore_eos = false;
   bool is_stream = false, includes_usage = false;
   int32_t alternatives =
-      -1;  // tokens beside the drawn one whose log probabilities are told; -1: none
+      -1;  // number of most probable tokens reported beside the drawn one; -1: no log probabilities
   bool is_chat = false;
 };
 
-// Bodies of POST /v1/completions and /v1/chat/completions. Both throw ApiError with what was found
-// and what is accepted: 400, and 404 for another model. Fields that would change the answer and are
-// not supported are refused where they ask for something; those unknown are passed over.
+// Read the bodies of POST /v1/completions and /v1/chat/completions. Both throw ApiError (400, or
+// 404 for another model) with what was found and what is accepted. Unsupported fields that would
+// change the answer are refused unless they have their neutral value; unknown fields are ignored.
 GenerationRequest read_completion(const std::string& body, const ServedModel& model);
 GenerationRequest read_chat(const std::string& body, const ServedModel& model);
 

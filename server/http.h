@@ -1,4 +1,4 @@
-// A request and its answer as the endpoints see them, whatever the library that speaks HTTP.
+// A request and its answer as the endpoints see them, independent of the HTTP library.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace reprise::server {
 
-// What is known of a request before its body is read.
+// The part of a request that is known before its body is read.
 struct HttpHead {
   std::string method, path;
   std::string authorization;  // the header; "": none
@@ -18,10 +18,10 @@ struct HttpHead {
 
 struct HttpCall {
   std::string method, path, body;
-  int socket = -1;  // the connection's, to learn that the other end has gone
+  int socket = -1;  // socket of the connection, used to notice that the client has gone
 };
 
-// False: the other end has gone, or reads too slowly.
+// Writes to the client. Returns false if the client has gone or reads too slowly.
 using HttpWrite = std::function<bool(std::string_view)>;
 
 struct HttpAnswer {
@@ -29,17 +29,17 @@ struct HttpAnswer {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers = {};
-  // Writes the body piece by piece instead, once `status` is on its way.
+  // If set, it writes the body piece by piece after status and headers are sent; `body` is unused.
   std::function<void(const HttpWrite& write)> stream = {};
 };
 
-// Both are called from many threads at once; both throw ApiError for what they refuse.
+// The functions that a server calls. Both must be thread-safe and throw ApiError to refuse.
 struct HttpHandler {
   std::function<void(const HttpHead&)> check;  // before the body is read
   std::function<HttpAnswer(const HttpCall&)> answer;
 };
 
-// Thrown by `answer` where the other end has gone: nothing is written.
+// Thrown by `answer` if the client has gone. No answer is written then.
 struct PeerGone {};
 
 }  // namespace reprise::server

@@ -46,8 +46,8 @@ using std::chrono::milliseconds;
 using Request = http::request<http::string_body>;
 using Parser = http::request_parser<http::string_body>;
 
-// Bytes of an answer that the system keeps while the client does not read; its default is
-// megabytes.
+// Size of a socket's send buffer, which the system fills while the client does not read. The
+// system's default is megabytes.
 constexpr int kSendBufferBytes = 64 << 10;
 constexpr milliseconds kLinger{500};
 constexpr size_t kMostLingerBytes = size_t{1} << 20;
@@ -55,7 +55,7 @@ constexpr milliseconds kAcceptPause{10};
 
 std::string text_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-// "Application/JSON; charset=utf-8" to "application/json".
+// Returns "application/json" for "Application/JSON; charset=utf-8".
 std::string media_type(std::string header) {
   header.resize(std::min(header.find(';'), header.size()));
   header.resize(header.find_last_not_of(' ') + 1);
@@ -81,8 +81,8 @@ std::string path_of(std::string target) {
   return path;
 }
 
-// Bytes of the head at the front of `text`; 0 where its end is still to come. Throws ApiError for
-// lines that another reader of the same bytes might end elsewhere.
+// Size in bytes of the head at the front of `text`, or 0 if its end has not arrived. Throws
+// ApiError for line ends that another HTTP reader might interpret differently.
 size_t head_bytes(std::string_view text) {
   for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n', end + 1)) {
     if (end == 0 || text[end - 1] != '\r')
@@ -95,13 +95,14 @@ size_t head_bytes(std::string_view text) {
   return 0;
 }
 
-// The parser reports a length of more than 64 bits as it does one that is no number.
+// True if the head has a number of 20 digits or more. The parser reports such a length with the
+// same error as a length that is not a number.
 bool has_huge_number(std::string_view head) {
   const auto is_digit = [](char c, char) { return std::isdigit(static_cast<unsigned char>(c)); };
   return std::search_n(head.begin(), head.end(), 20, '0', is_digit) != head.end();
 }
 
-// Throws ApiError where the end of the request's body could be read differently.
+// Throws ApiError if another HTTP reader could find a different end of the request's body.
 void require_one_length(const Request& request) {
   const std::string length = text_of(request[http::field::content_length]);
   const size_t codings = request.count(http::field::transfer_encoding);
@@ -117,14 +118,14 @@ HttpAnswer error_answer(const ApiError& error) {
   return answer;
 }
 
-// How an answer is sent: its request's method and version, and what becomes of the connection.
+// How an answer is sent, which depends on its request's method and version.
 struct Sending {
   bool is_head = false;
   bool takes_chunks = true;
-  milliseconds keep_alive{0};  // 0: the connection ends with the answer
+  milliseconds keep_alive{0};  // idle time granted to the connection; 0: it ends with the answer
 };
 
-// An answer's status line and headers, with the empty line behind them.
+// An answer's status line, its headers and the empty line after them.
 std::string head_of(const HttpAnswer& answer, const Sending& how) {
   const auto reason =
       http::obsolete_reason(http::int_to_status(static_cast<unsigned>(answer.status)));
@@ -141,11 +142,12 @@ std::string head_of(const HttpAnswer& answer, const Sending& how) {
                      std::chrono::duration_cast<std::chrono::seconds>(how.keep_alive).count());
 }
 
-// Used by its own thread, but for shutdown() of the socket.
+// A client's connection. Only its own thread uses it, except that others may shut down the socket.
 struct Connection {
   explicit Connection(tcp::socket connected) : socket(std::move(connected)) {}
 
-  // Waits until the socket can be read (POLLIN) or written (POLLOUT). False: it cannot by then.
+  // Waits until the socket can be read (POLLIN) or written (POLLOUT). Returns false at the
+  // deadline.
   [[nodiscard]] bool wait(short event, Clock::time_point until) {
     for (;;) {
       const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
@@ -156,8 +158,8 @@ struct Connection {
     }
   }
 
-  // Appends bytes to `received`. The time is checked before each read: a client that sends byte by
-  // byte does not gain time. Gives timed_out, eof, or what the system says.
+  // Appends bytes to `received`. The time is checked before each read, so that a client that sends
+  // byte by byte does not gain time. Returns timed_out, eof, or the system's error.
   error_code receive(Clock::time_point until) {
     std::array<char, 16384> bytes;
     do {
@@ -169,7 +171,7 @@ struct Connection {
     return net::error::timed_out;
   }
 
-  // False: the other end has gone, or did not take all of it in time.
+  // Returns false if the other end has gone or did not take all bytes in time.
   bool send(std::string_view bytes, milliseconds timeout) {
     const Clock::time_point until = Clock::now() + timeout;
     while (!bytes.empty()) {
@@ -186,8 +188,8 @@ struct Connection {
     socket.shutdown(what, ignored);
   }
 
-  // Ends the sending side and reads for a moment what still comes: closing a socket with unread
-  // bytes would destroy an answer on its way.
+  // Ends the sending side and reads for up to kLinger what still arrives. Closing a socket with
+  // unread bytes would destroy an answer that is still on its way.
   void linger() {
     shut_down(tcp::socket::shutdown_send);
     const Clock::time_point until = Clock::now() + kLinger;
@@ -198,12 +200,12 @@ struct Connection {
   }
 
   tcp::socket socket;
-  std::string received;               // bytes that no request has used yet
-  std::atomic<bool> is_busy = false;  // with a request
+  std::string received;               // bytes not yet used by a request
+  std::atomic<bool> is_busy = false;  // true while it reads or answers a request
   std::thread thread;
 };
 
-// Bytes of bodies in memory, taken from a common budget and given back at the end.
+// Counts bytes of a body against the budget of all requests, and gives them back when destroyed.
 class Reservation {
  public:
   Reservation(std::atomic<size_t>& total, size_t bytes) : total_(total), bytes_(bytes) {
@@ -225,8 +227,8 @@ class Front {
   Front(const HttpLimits& limits, HttpHandler handler, Metrics& metrics)
       : limits_(limits), handler_(std::move(handler)), metrics_(metrics) {}
 
-  // Serves the requests of a connection, one after another, until it ends. Once `is_closing` holds
-  // it ends with the request under way.
+  // Serves the requests of a connection one after another until it ends. Once `is_closing` is true,
+  // it ends after the current request.
   void serve(Connection& connection, const std::atomic<bool>& is_closing) {
     bool goes_on = true;
     while (goes_on && (!connection.received.empty() ||
@@ -235,12 +237,12 @@ class Front {
       try {
         goes_on = serve_request(connection, is_closing);
       } catch (const ApiError& error) {
-        goes_on = false;  // what is left of the request would be read as the next one
+        goes_on = false;  // the unread rest of this request would be read as the next one
         if (respond(connection, error_answer(error), {})) connection.linger();
       } catch (const PeerGone&) {
         goes_on = false;
         metrics_.answer(499);
-      } catch (const std::exception&) {  // no memory
+      } catch (const std::exception&) {  // out of memory
         goes_on = false;
       }
       connection.is_busy = false;
@@ -261,7 +263,7 @@ class Front {
     return {400, "the request is no HTTP that is understood here: " + fault.message()};
   }
 
-  // Reads a request's line and headers. Throws ApiError where they are refused.
+  // Reads a request's line and headers. Throws ApiError if they are refused.
   void read_head(Connection& connection, Parser& parser) const {
     const Clock::time_point until = Clock::now() + limits_.head_timeout;
     std::string& received = connection.received;
@@ -272,7 +274,7 @@ class Front {
                                                           : connection.receive(until);
     if (fault) throw refusal(fault);
     parser.header_limit(static_cast<uint32_t>(limits_.most_header_bytes));
-    // Checked by admit_body(), after the handler has seen the head.
+    // admit_body() checks the length, after the handler has seen the head.
     parser.body_limit(std::numeric_limits<uint64_t>::max());
     parser.put(net::buffer(received.data(), size), fault);
     if (fault == http::error::bad_content_length && has_huge_number({received.data(), size}))
@@ -285,7 +287,7 @@ class Front {
     received.erase(0, size);
   }
 
-  // Upper bound on the body's bytes. Throws ApiError where the body is refused unread.
+  // Returns an upper bound on the body's bytes. Throws ApiError if the body is refused unread.
   [[nodiscard]] size_t admit_body(const Parser& parser) const {
     const Request& request = parser.get();
     if (request.count(http::field::content_encoding) > 0)
@@ -300,7 +302,7 @@ class Front {
     return length;
   }
 
-  // Reads the body that was admitted. Throws ApiError where it does not come as it should.
+  // Reads the admitted body. Throws ApiError if it is malformed, too long or too slow.
   void read_body(Connection& connection, Parser& parser) const {
     const Clock::time_point until = Clock::now() + limits_.body_timeout;
     if (!parser.is_done() && iequals(parser.get()[http::field::expect], "100-continue"))
@@ -311,7 +313,7 @@ class Front {
       error_code fault;
       connection.received.erase(0, parser.put(net::buffer(connection.received), fault));
       if (parser.is_done() && !fault) return;
-      // The parser takes everything but a line between chunks that is not complete.
+      // The parser consumes everything except an incomplete line between chunks.
       if (connection.received.size() > limits_.most_header_bytes) fault = http::error::header_limit;
       if (!fault || fault == http::error::need_more) fault = connection.receive(until);
       if (fault) throw refusal(fault);
@@ -328,7 +330,7 @@ class Front {
     }
   }
 
-  // Sends an answer and counts it. False: not all of it was sent.
+  // Sends an answer and counts it. Returns false if not all of it was sent.
   bool respond(Connection& connection, const HttpAnswer& answer, const Sending& how) const {
     metrics_.answer(answer.status);
     const std::string head = head_of(answer, how);
@@ -346,8 +348,8 @@ class Front {
     return is_sent && (!how.takes_chunks || connection.send("0\r\n\r\n", limits_.write_timeout));
   }
 
-  // Reads a request and answers it. False: the connection is over. Throws ApiError for what is
-  // refused before its handler is asked, and PeerGone.
+  // Reads a request and answers it. Returns false if the connection must end. Throws PeerGone, and
+  // ApiError for a request that is refused before its handler is called.
   bool serve_request(Connection& connection, const std::atomic<bool>& is_closing) {
     Parser parser;
     read_head(connection, parser);
@@ -369,7 +371,7 @@ class Front {
     memory.shrink_to(call.body.size());
     const HttpAnswer answer = ask(call);
     const bool takes_chunks = request.version() == 11;
-    // Whoever stands in front of the server may have seen another end of a chunked body.
+    // Ends the connection after a chunked body, whose end a proxy may have seen elsewhere.
     const bool goes_on =
         parser.keep_alive() && !parser.chunked() && !is_closing && (takes_chunks || !answer.stream);
     const bool is_sent = respond(connection, answer,
@@ -383,7 +385,7 @@ class Front {
   const HttpLimits limits_;
   const HttpHandler handler_;
   Metrics& metrics_;
-  std::atomic<size_t> body_bytes_ = 0;  // reserved by all requests
+  std::atomic<size_t> body_bytes_ = 0;  // bytes reserved by all requests
 };
 
 tcp::acceptor listen_on(net::io_context& io, const std::string& host, int port) {
@@ -406,7 +408,7 @@ struct HttpServer::State {
   Metrics& metrics;
   Front front;
   std::atomic<bool> is_closing = false;
-  // All below is used by the control thread alone.
+  // Only the control thread uses the members below.
   net::io_context io{1};
   net::executor_work_guard<net::io_context::executor_type> runs{io.get_executor()};
   tcp::acceptor acceptor;
@@ -431,7 +433,7 @@ struct HttpServer::State {
     acceptor.async_accept([this](error_code fault, tcp::socket socket) {
       if (!fault) take(std::move(socket));
       if (is_closing) return end_idle();
-      // Out of descriptors or memory, for now: the connection stays in the queue.
+      // The process is out of descriptors or memory for now; the connection stays in the queue.
       if (fault) std::this_thread::sleep_for(kAcceptPause);
       accept_next();
     });
@@ -451,7 +453,7 @@ struct HttpServer::State {
         connection->shut_down(tcp::socket::shutdown_both);
         net::post(io, [this, connection] { drop(connection); });
       });
-    } catch (const std::system_error&) {  // no more threads
+    } catch (const std::system_error&) {  // the system gives no more threads
       turn_away(connection->socket);
       connections.erase(connection);
       return;
@@ -459,7 +461,7 @@ struct HttpServer::State {
     metrics.connections(std::ssize(connections));
   }
 
-  // Tells a connection that there are too many, without waiting for it.
+  // Answers a connection with 503 because there are too many, without waiting for the client.
   void turn_away(tcp::socket& socket) const {
     const HttpAnswer answer = error_answer(
         ApiError(503, "the server has as many connections as it takes: try again later", "",
@@ -477,7 +479,7 @@ struct HttpServer::State {
     if (is_closing && connections.empty()) io.stop();
   }
 
-  // Ends the connections that wait for a request. One that has arrived can still be read.
+  // Ends the connections that wait for a request. A request that has arrived can still be read.
   void end_idle() {
     for (Connection& connection : connections)
       if (!connection.is_busy) connection.shut_down(tcp::socket::shutdown_receive);
@@ -486,7 +488,7 @@ struct HttpServer::State {
   void begin_close(milliseconds most) {
     is_closing = true;
     acceptor.cancel();
-    // Clients that wait to be accepted are served. Those that come again later are not: there may
+    // Serves the clients that wait to be accepted now. Later ones are not served, because there may
     // always be one more.
     tcp_info queue{};
     socklen_t size = sizeof queue;

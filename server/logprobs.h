@@ -1,4 +1,4 @@
-// Logarithms of probabilities, as the API tells them.
+// Log probabilities of tokens in the form that the API reports.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace reprise::server {
 
 struct TokenLogprob {
   int32_t token = 0;
-  float logprob = 0;  // natural logarithm of the softmax of the logits as the model gave them
+  float logprob = 0;  // natural logarithm of the softmax of the model's logits
 };
 
-// Of the token that was drawn first, then of the `most` most probable ones, the lowest id first
-// among equals. logits [vocab]; temperature and top_p have no part in it.
+// Returns the drawn `token` first, and then the `most` most probable tokens, among equals the
+// lowest id first. logits [vocab]; temperature and top_p are not applied.
 std::vector<TokenLogprob> logprobs_of(std::span<const float> logits, int32_t token, int32_t most);
 
 }  // namespace reprise::server

@@ -84,7 +84,7 @@ Metrics::~Metrics() = default;
 
 void Metrics::step(const engine::StepReport& report) {
   Families& f = *families_;
-  if (report.prefill_tokens + report.decode_tokens == 0) return;  // ends were told, nothing ran
+  if (report.prefill_tokens + report.decode_tokens == 0) return;  // the step computed nothing
   f.steps.Increment();
   f.prefill_rows.Increment(report.prefill_tokens);
   f.decode_rows.Increment(report.decode_tokens);

@@ -1,4 +1,4 @@
-// What a server counts, in the text form of Prometheus.
+// The metrics of a server, in Prometheus' text format.
 #pragma once
 
 #include <memory>
@@ -15,18 +15,18 @@ class Metrics {
   ~Metrics();
 
   void step(const engine::StepReport& report);
-  // The engine's queue, batch and cache as they are now.
+  // Sets the gauges of the engine's queue, batch and cache. The bytes are those of the cache.
   void standing(int64_t waiting, int64_t running, int64_t used_bytes, int64_t total_bytes);
-  // A request ended: `outcome` is "stop", "length", "cancelled", "deadline", "refused",
-  // "slow_reader" or "error".
+  // Counts a request that has ended. `outcome` is "stop", "length", "cancelled", "deadline",
+  // "refused", "slow_reader" or "error".
   void request(const std::string& outcome, const engine::TokenEvent& last, int64_t prompt_tokens,
                int64_t generated_tokens);
-  void answer(int status);  // an HTTP answer was begun
+  void answer(int status);  // counts an HTTP answer that was begun
   void connections(int64_t open);
 
-  // Why this build counts nothing, with the remedy; "" where it does.
+  // The reason why this build counts nothing, with the remedy; "" if it counts.
   [[nodiscard]] static std::string absence();
-  // All of them; the text's content type is text/plain; version=0.0.4.
+  // All metrics, as content type "text/plain; version=0.0.4".
   [[nodiscard]] std::string text() const;
 
  private:

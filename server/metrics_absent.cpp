@@ -1,4 +1,4 @@
-// In place of metrics.cpp where the system has no package of prometheus-cpp: nothing is counted.
+// Replaces metrics.cpp in builds without prometheus-cpp. Counts nothing.
 #include "server/metrics.h"
 
 namespace reprise::server {

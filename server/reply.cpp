@@ -22,7 +22,7 @@ int make_event() {
 }
 
 int milliseconds_until(Reply::Clock::time_point until) {
-  constexpr int64_t kMost = 60'000;  // and then once more
+  constexpr int64_t kMost = 60'000;  // longest single wait; the caller waits again
   const int64_t left =
       std::chrono::ceil<std::chrono::milliseconds>(until - Reply::Clock::now()).count();
   return static_cast<int>(std::clamp<int64_t>(left, 0, kMost));
@@ -43,7 +43,7 @@ bool Reply::push(Piece piece) {
 }
 
 Reply::Wake Reply::wait(int socket, Clock::time_point until) const {
-  // poll() passes over a socket of -1.
+  // poll() ignores a socket of -1.
   std::array<pollfd, 2> wanted = {{{event_, POLLIN, 0}, {socket, POLLRDHUP, 0}}};
   for (;;) {
     const int ready = ::poll(wanted.data(), wanted.size(), milliseconds_until(until));

@@ -1,4 +1,4 @@
-// What a request's connection reads while the engine writes: tokens in a bounded queue.
+// A bounded queue of tokens that the engine's thread writes and a request's connection reads.
 #pragma once
 
 #include <chrono>
@@ -12,42 +12,43 @@
 
 namespace reprise::server {
 
-// A token of one choice, or its end, or both.
+// A token of one choice, the end of the choice, or both.
 struct Piece {
   int32_t choice = 0;
   int32_t token = -1;                  // -1: none
-  std::vector<TokenLogprob> logprobs;  // as logprobs_of() gives them; empty: not asked for
+  std::vector<TokenLogprob> logprobs;  // the result of logprobs_of(); empty: not asked for
   engine::FinishReason finish = engine::FinishReason::kNone;
-  int32_t cached_tokens = 0;  // of the prompt; with the end
-  // Why it ended before its time, and the HTTP status that says so. 0: it did not.
+  int32_t cached_tokens = 0;  // prompt tokens found in the cache; set only at the end
+  // HTTP status and message if the choice ended with an error; 0 if not.
   int error_status = 0;
   std::string error;
 };
 
-// The engine's thread pushes and never waits; one connection waits and takes.
+// The queue. The engine's thread pushes and never waits; one connection's thread waits and takes.
 class Reply {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Throws Error where the system gives no more file descriptors.
+  // Throws Error if the system gives no more file descriptors.
   explicit Reply(size_t most_pieces);
   Reply(const Reply&) = delete;
   Reply& operator=(const Reply&) = delete;
   ~Reply();
 
-  // False: nobody has read for too long, and the piece is dropped. One that ends a choice is always
-  // taken.
+  // Adds a piece. If the queue is full, the piece is dropped and false returned, unless it ends a
+  // choice.
   bool push(Piece piece);
 
   enum class Wake : uint8_t { kPieces, kPeerGone, kTimeout };
-  // Waits for pieces, until the socket's other end closes (-1: no socket), or until a time.
+  // Waits until there are pieces, the other end of `socket` (-1: none) closes, or `until` is
+  // reached.
   Wake wait(int socket, Clock::time_point until) const;
-  // All that are there, oldest first.
+  // Removes and returns all pieces, oldest first.
   std::vector<Piece> take();
 
  private:
   const size_t most_pieces_;
-  const int event_;  // readable while pieces are there
+  const int event_;  // eventfd that is readable while there are pieces
   std::mutex mutex_;
   std::vector<Piece> pieces_;  // guarded by mutex_
 };

@@ -8,9 +8,9 @@ namespace {
 
 constexpr size_t kMostStops = 4;
 constexpr size_t kMostStopBytes = 1024;
-// Of an answer that is not streamed: as JSON objects and text they take 0.9 KiB each (119700 of
-// them, in chats, made the server's peak 106 MiB larger). One choice of 4096 tokens may have all
-// that can be asked for, 21 a token.
+// Most log probabilities of an answer that is not streamed. As JSON objects and text each takes 0.9
+// KiB (119700 of them, in chats, raised the server's peak by 106 MiB). One choice of 4096 tokens
+// may have the 21 per token that can be asked for.
 constexpr int64_t kMostLogprobs = int64_t{1} << 17;
 
 std::string shown(const Json& value) {
@@ -48,7 +48,7 @@ void read_sampling(JsonObject& object, GenerationRequest& request) {
   request.sampling.top_p = read_number(object, "top_p", 0, 1, 1.0);
   if (request.sampling.top_p == 0)
     refuse(400, "top_p", "top_p is 0, it must be above 0 and at most 1");
-  // -1 means all to other servers.
+  // To other servers, -1 means all tokens; here 0 does.
   request.sampling.top_k = std::max(0, read_integer(object, "top_k", -1, INT32_MAX, 0));
   request.has_seed = object.has("seed");
   if (request.has_seed)
@@ -87,7 +87,7 @@ void read_stream(JsonObject& object, GenerationRequest& request) {
   });
 }
 
-// What changes an answer and is not done here: refused, where it asks for something.
+// Refuses unsupported fields that would change the answer, unless they have their neutral value.
 void refuse_unsupported(JsonObject& object) {
   for (const char* name : {"presence_penalty", "frequency_penalty"})
     if (field(name, [&] { return object.number(name, 0); }) != 0)
@@ -131,7 +131,7 @@ void read_common(JsonObject& object, const ServedModel& model, GenerationRequest
   refuse_unsupported(object);
   request.n = read_integer(object, "n", 1, model.most_choices, 1);
   request.ignore_eos = read_flag(object, "ignore_eos");
-  // Of no consequence here.
+  // These fields are accepted and have no effect.
   object.allow({"user", "store", "metadata", "service_tier", "safety_identifier", "tool_choice",
                 "function_call", "parallel_tool_calls", "prompt_cache_key"});
 }

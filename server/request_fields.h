@@ -1,4 +1,4 @@
-// Fields that both kinds of request have, and how a field is read so that an error names it.
+// Reads the fields that both kinds of request have. Errors name the field.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace reprise::server {
 
-// Runs `read`, and turns its Error into one that names the field.
+// Runs `read`, and turns its Error into an ApiError (400) that names the field.
 template <typename Read>
 decltype(auto) field(const std::string& name, Read&& read) {
   try {
@@ -22,18 +22,18 @@ decltype(auto) field(const std::string& name, Read&& read) {
   }
 }
 
-// The body as an object. Throws ApiError for what is none, or nested too deep.
+// Parses the body. Throws ApiError if it is not a JSON object or nested too deep.
 Json read_body(const std::string& body);
 
-// Everything but the prompt and what only one of the two knows.
+// Reads all fields that both kinds of request share, except the prompt.
 void read_common(JsonObject& object, const ServedModel& model, GenerationRequest& request);
-// Fields that were asked for nowhere.
+// Passes the fields that nothing has read to model.on_unknown_field.
 void tell_unknown(const JsonObject& object, const ServedModel& model);
-// Throws ApiError, with the numbers, for a prompt that leaves no room for `max_tokens`.
+// Throws ApiError with the numbers if a prompt leaves no room for `max_tokens`.
 void check_lengths(const GenerationRequest& request, const ServedModel& model,
                    const std::string& prompt_field);
-// Throws ApiError, with the numbers, for a whole answer of more log probabilities than are put
-// together: `field_name` is what asked for them.
+// Throws ApiError with the numbers if a whole (not streamed) answer could have too many log
+// probabilities. `field_name` is the field that asks for them.
 void check_logprobs(const GenerationRequest& request, const std::string& field_name);
 
 }  // namespace reprise::server

@@ -1,4 +1,4 @@
-// A checkpoint's folder as a server offers it.
+// Reads from a checkpoint's folder how a server offers its model.
 #pragma once
 
 #include <filesystem>
@@ -10,16 +10,15 @@
 
 namespace reprise::server {
 
-// The name, lengths and ends of texts of a model, and its chat template: the family that
-// `chat_template` names, or for "" the one that the folder's tokenizer_config.json is recognized
-// as. Where neither is, completions are served and chats refused with the reason. Throws Error for
-// a name that is not known.
+// Returns a model's name, lengths, end tokens and chat template. The template is the family that
+// `chat_template` names; for "" it is recognized from the folder's tokenizer_config.json, and if
+// that fails, chats are refused with the reason. Throws Error for an unknown name.
 ServedModel served_model(const model::ModelConfig& config, const Tokenizer& tokenizer,
                          const std::filesystem::path& folder, const std::string& chat_template);
 
-// The tokens that every completion of this text begins with, whatever follows it.
+// The tokens that the prompt of every completion beginning with `text` begins with.
 std::vector<int32_t> text_prefix(const ServedModel& model, const std::string& text);
-// The tokens that every conversation with this system message begins with, whatever follows.
+// The tokens that every conversation with this system message begins with.
 std::vector<int32_t> chat_prefix(const ServedModel& model, const std::string& system);
 
 }  // namespace reprise::server

@@ -1,4 +1,4 @@
-// The whole server: an engine's service behind the endpoints, on an address.
+// The whole server: the HTTP server, the endpoints and the service of one engine.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace reprise::server {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  int port = 8000;  // 0: one that is free
+  int port = 8000;  // 0: a free port is chosen
   HttpLimits http;
   ServiceOptions service;
   EndpointOptions endpoints;
@@ -21,13 +21,13 @@ struct ServerOptions {
 
 class Server {
  public:
-  // Serves from here on. Engine and model must outlive it. Throws Error as HttpServer().
+  // Starts to serve. Engine and model must outlive this. Throws Error as HttpServer().
   Server(engine::Engine& engine, const ServedModel& model, const ServerOptions& options);
 
   [[nodiscard]] int port() const { return http_.port(); }
   [[nodiscard]] Service& service() { return service_; }
-  // Refuses what comes from now on (503), lets answers under way end for at most `grace`, and ends
-  // the rest with an error that says so. Returns once every connection is closed.
+  // Refuses new requests (503), waits for answers under way for at most `grace`, and ends the
+  // others with an error that says so. Returns once every connection is closed.
   void shut_down(std::chrono::milliseconds grace);
 
  private:

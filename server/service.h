@@ -1,4 +1,4 @@
-// An engine in a thread of its own, that many connections hand their requests to.
+// Runs an engine in a thread of its own, for requests of many connections.
 #pragma once
 
 #include <chrono>
@@ -15,15 +15,16 @@
 namespace reprise::server {
 
 struct ServiceOptions {
-  int32_t most_requests = 256;  // waiting and running; each choice of an answer is one
-  // Tokens of an answer that its connection has not taken; one that lets more wait is cut off.
+  int32_t most_requests = 256;  // waiting and running; each choice of an answer counts as one
+  // Most tokens per choice of an answer that its connection has not read. Beyond it the answer is
+  // cut off.
   int32_t most_unread_tokens = 4096;
 };
 
 class Service;
 
-// An answer under way: what is left of its requests is cancelled when this ends, which must be
-// before the service does.
+// An answer under way. Its destructor cancels the requests that have not ended. The service must
+// outlive it.
 class Ticket {
  public:
   Ticket(Service& service, std::vector<engine::RequestId> ids, std::shared_ptr<Reply> reply);
@@ -32,38 +33,37 @@ class Ticket {
   ~Ticket();
 
   [[nodiscard]] Reply& reply() const { return *reply_; }
-  // Ends a choice that needs no more tokens, since a stop text was found in it. The metrics count
-  // it as stopped; one whose last token the engine has drawn before it hears of this, as it ended
-  // there.
+  // Ends a choice in which a stop text was found. The metrics count it as "stop", unless the engine
+  // has already drawn its last token; then they count how it ended there.
   void stop(size_t choice) const;
 
  private:
   Service* service_;
-  std::vector<engine::RequestId> ids_;  // [choices]; empty: moved from
+  std::vector<engine::RequestId> ids_;  // [choices]; empty once moved from
   std::shared_ptr<Reply> reply_;
 };
 
-// Thread-safe. From its making to its end the engine is the service's alone.
+// The service is thread-safe. While it exists, only it may use the engine.
 //
-// A request whose logits are NaN ends with status 500, the others go on. Where a step fails
-// otherwise, all requests under way end with status 500, and what comes later is served.
+// A request whose logits are NaN ends with status 500, and the others go on. If a step fails
+// otherwise, all requests under way end with status 500, and later requests are served.
 class Service {
  public:
-  // Both must outlive it.
+  // Engine and metrics must outlive this.
   Service(engine::Engine& engine, const ServiceOptions& options, Metrics& metrics);
-  // Ends what is under way.
+  // Ends all requests under way.
   ~Service();
 
-  // One request for each choice of an answer; their ids are the service's to give. With
-  // `alternatives` >= 0 each token comes with its log probability and that many others. Throws
-  // ApiError: 429 where the queue has no room for all of them, 503 once refuse_new() was called.
+  // Submits one request per choice of an answer; the service sets their ids. With `alternatives`
+  // >= 0, each token comes with its log probability and those of that many other tokens. Throws
+  // ApiError: 429 if the queue has no room for all requests, 503 once refuse_new() was called.
   Ticket submit(std::vector<engine::Request> requests, int32_t alternatives = -1);
 
   void refuse_new();
   [[nodiscard]] bool refuses_new() const;
-  // Waits until nothing is under way. False: there still is something.
+  // Waits until no request is under way, for at most `most`. Returns false if one still is.
   bool wait_idle(std::chrono::milliseconds most) const;
-  // Ends all that is under way with this status and reason.
+  // Ends all requests under way with this status and reason.
   void end_all(int status, const std::string& reason);
 
  private:

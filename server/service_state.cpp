@@ -29,7 +29,7 @@ void Service::State::run() {
 
 bool Service::State::take_orders() {
   std::unique_lock lock(mutex);
-  // A prefix that was declared is work of the engine's own.
+  // The engine may have work without a request: computing a declared prefix.
   work.wait(lock, [&] {
     return stops || !incoming.empty() || !cancels.empty() || end_all.status != 0 ||
            engine.has_work();
@@ -50,7 +50,7 @@ void Service::State::start(Incoming one) {
   flights.emplace(id, std::move(one.flight));
   try {
     engine.submit(std::move(one.request));
-  } catch (const std::exception& error) {  // what it imports cannot be had
+  } catch (const std::exception& error) {  // the states that it imports are not available
     end_unstarted(id, error.what());
   }
 }
@@ -71,10 +71,10 @@ void Service::State::end_unstarted(engine::RequestId id, const std::string& reas
 
 void Service::State::cancel(const Cancel& one) {
   const auto found = flights.find(one.id);
-  if (found == flights.end()) return;  // has ended by itself
-  // The first order counts: once it was answered, every request of an answer is cancelled.
+  if (found == flights.end()) return;  // it has already ended
+  // The first outcome counts, because a Ticket's end cancels all requests of its answer again.
   if (found->second.outcome.empty()) found->second.outcome = one.outcome;
-  engine.cancel(one.id);  // the next step tells of it
+  engine.cancel(one.id);  // the next step reports its end
 }
 
 void Service::State::step() {
@@ -88,7 +88,7 @@ void Service::State::step() {
     fail(error.request(), 500, "error", error.what());
   } catch (const std::exception& error) {
     fail_all(500, error.what());
-    // What is left is a prefix that cannot be computed.
+    // The engine may still have a prefix that cannot be computed.
     for (const engine::PrefixInfo& prefix : engine.prefixes())
       if (!prefix.is_ready) engine.drop_prefix(prefix.name);
   }
@@ -146,7 +146,7 @@ void Service::State::fail(engine::RequestId id, int status, const std::string& o
     flight.error_status = status;
     flight.error = reason;
   }
-  engine.cancel(id);  // the next step tells of it
+  engine.cancel(id);  // the next step reports its end
 }
 
 void Service::State::fail_all(int status, const std::string& reason) {

@@ -1,5 +1,5 @@
-// The insides of the service: what connections hand over, and what the engine's thread does with
-// it.
+// The private state of Service: the orders of connections, and the engine's thread that executes
+// them.
 #pragma once
 
 #include <condition_variable>
@@ -15,17 +15,17 @@
 namespace reprise::server {
 
 struct Service::State {
-  // A request in the engine's hands.
+  // A request that was handed to the engine.
   struct Flight {
     std::shared_ptr<Reply> reply;
     int32_t choice = 0;
     int32_t alternatives = -1;
     int64_t prompt_tokens = 0, generated = 0;
-    std::vector<float> logits;  // [vocab] of the row that the next token is drawn from
-    // How the service ended it, "": it did not.
+    std::vector<float> logits;  // [vocab], those that the next token is drawn from
+    // The outcome for the metrics if the service ended the request; "" if it did not.
     std::string outcome;
-    std::string error;     // what its reader is told, with a status
-    int error_status = 0;  // 0: no error
+    std::string error;     // message for the client
+    int error_status = 0;  // HTTP status of the error; 0: no error
   };
   struct Incoming {
     engine::Request request;
@@ -36,7 +36,7 @@ struct Service::State {
     std::string outcome;
   };
   struct EndAll {
-    int status = 0;  // 0: nobody asked
+    int status = 0;  // 0: not requested
     std::string reason;
   };
 
@@ -46,24 +46,24 @@ struct Service::State {
   const int64_t total_kv_bytes;
 
   std::mutex mutex;
-  std::condition_variable work;    // for the engine's thread
-  std::condition_variable idle;    // in_flight fell to 0
+  std::condition_variable work;    // wakes the engine's thread
+  std::condition_variable idle;    // notified when in_flight falls to 0
   std::vector<Incoming> incoming;  // guarded by mutex
   std::vector<Cancel> cancels;     // guarded by mutex
   EndAll end_all;                  // guarded by mutex
-  int32_t in_flight = 0;           // guarded by mutex; requests handed over and not ended
+  int32_t in_flight = 0;           // guarded by mutex; requests submitted and not ended
   engine::RequestId next_id = 0;   // guarded by mutex
   bool refuses_new = false;        // guarded by mutex
   bool stops = false;              // guarded by mutex
 
-  // Of the engine's thread alone.
+  // Used by the engine's thread alone.
   std::unordered_map<engine::RequestId, Flight> flights;
   std::thread thread;
 
   State(engine::Engine& e, const ServiceOptions& o, Metrics& m);
 
   void run();
-  // False: it is time to stop.
+  // Waits for work and takes the orders of connections. Returns false if the service stops.
   bool take_orders();
   void start(Incoming one);
   // Ends a request that the engine did not take.
@@ -72,7 +72,7 @@ struct Service::State {
   void step();
   void tell(const engine::TokenEvent& event);
   void finish(const engine::TokenEvent& last, Flight& flight, Piece piece);
-  // The request ends with an error instead of what the engine will say of it.
+  // Ends a request with an error, which replaces the outcome that the engine will report.
   void fail(engine::RequestId id, int status, const std::string& outcome,
             const std::string& reason);
   void fail_all(int status, const std::string& reason);

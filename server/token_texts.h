@@ -1,4 +1,4 @@
-// Tokens one by one as texts, for lists of log probabilities.
+// The text of each single token, for lists of log probabilities.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ class TokenTexts {
   // `tokenizer` must outlive it.
   explicit TokenTexts(const Tokenizer& tokenizer);
 
-  // As the token reads inside a text, its leading space kept; special tokens by their names. Part
-  // of a character is U+FFFD.
+  // The token's text with its leading space; the name of a special token; U+FFFD for a token that
+  // is only part of a character.
   [[nodiscard]] std::string text_of(int32_t token) const;
 
  private:
   const Tokenizer& tokenizer_;
-  int32_t anchor_ = -1;  // a token that others are read behind, -1: none
+  int32_t anchor_ = -1;  // token put before others so that they keep their space; -1: none
   std::string anchor_text_;
 };
 

@@ -20,8 +20,8 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 find_package(CUDAToolkit REQUIRED)
 
-# Some toolkits come without cuBLAS. Then the wheel nvidia-cublas, which PyTorch installs, serves:
-# its headers, and a library without the name that linkers look for.
+# Some toolkits come without cuBLAS. Then the wheel nvidia-cublas, which PyTorch installs, provides
+# the headers, and a library that does not have the name that linkers look for.
 if(NOT TARGET CUDA::cublasLt)
   execute_process(
     COMMAND python3 -c "import importlib.util as u; s = u.find_spec('nvidia'); print(';'.join(s.submodule_search_locations) if s else '', end='')"

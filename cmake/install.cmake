@@ -1,4 +1,4 @@
-# `make install`: the program with its data, and the runtime's libraries for find_package(reprise).
+# Installs the program with its data, and the runtime's libraries for find_package(reprise).
 include(GNUInstallDirs)
 
 # Appends to `found` the libraries of this tree that `target` is made of, including itself.
@@ -28,7 +28,7 @@ install(TARGETS ${libraries} EXPORT reprise ARCHIVE DESTINATION ${CMAKE_INSTALL_
 install(DIRECTORY core methods DESTINATION include/reprise
         FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE)
 
-# Laid out as in the tree: results/data_dir.h finds the folders from the program's own location.
+# Keeps the tree's layout, because results/data_dir.h finds the folders from the program's location.
 install(DIRECTORY experiments models plots DESTINATION share/reprise
         FILES_MATCHING PATTERN "*.json" PATTERN "items.jsonl" PATTERN "2wikimqa.jsonl" PATTERN "musique.jsonl" PATTERN "*.safetensors" PATTERN "*.model" PATTERN "*.txt" PATTERN "*.tsv" PATTERN "*.csv"
         PATTERN "*.py" PATTERN "templates/*" PATTERN "*.xml" PATTERN "CMakeLists.txt" EXCLUDE PATTERN "__pycache__" EXCLUDE)

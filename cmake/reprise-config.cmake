@@ -1,5 +1,5 @@
-# For find_package(reprise): the targets reprise::methods, reprise::prompt_cache, reprise::engine,
-# reprise::sentence, reprise::tokenizer, and the libraries that these link.
+# Defines for find_package(reprise) the targets reprise::methods, reprise::prompt_cache,
+# reprise::engine, reprise::sentence, reprise::tokenizer, and the libraries that these link.
 include(CMakeFindDependencyMacro)
 find_dependency(OpenMP COMPONENTS CXX)
 find_dependency(fmt)

@@ -20,7 +20,7 @@ target_include_directories(reprise_options INTERFACE $<BUILD_INTERFACE:${CMAKE_S
 if(REPRISE_SANITIZE)
   target_compile_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer -g)
-  # Instrumented, GCC warns of uninitialized members in its own std::regex.
+  # In instrumented builds GCC warns of uninitialized members in its own std::regex.
   target_compile_options(reprise_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
 endif()

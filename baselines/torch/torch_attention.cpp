@@ -31,7 +31,8 @@ void check_shape(const TorchProblem& problem) {
                 problem.kv_heads);
 }
 
-// Calls libtorch, whose exceptions carry a stack trace after the first line.
+// Calls libtorch and turns its exceptions into Error. Only the first line of a message is kept; a
+// stack trace follows it.
 template <typename Call>
 decltype(auto) call_torch(Call&& call) {
   try {

@@ -1,5 +1,5 @@
-// The module that computes attention with libtorch: the only file that sees its headers. It shares
-// no header with the rest that includes fmt, for libtorch's folder has another one.
+// The module that computes attention with libtorch, the only file that includes its headers. It
+// includes no header that includes fmt, because libtorch's folder contains another version of fmt.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
@@ -51,12 +51,12 @@ at::Tensor view_of(const void* data, at::IntArrayRef shape, at::ScalarType type,
       .make_tensor();
 }
 
-// While it lives, what libtorch does on the problem's device goes to the problem's stream.
+// While this lives, libtorch's work on the problem's device goes to the problem's stream.
 class InOrder {
  public:
   explicit InOrder(const TorchProblem& problem) {
     const at::Device device = device_of(problem);
-    // What libtorch takes for a stream that is not its own: its address (c10/cuda/CUDAStream.cpp,
+    // libtorch identifies a stream that is not its own by its address (c10/cuda/CUDAStream.cpp,
     // getStreamFromExternal()).
     if (device.is_cuda())
       guard_.emplace(c10::Stream(c10::Stream::UNSAFE, device,
@@ -68,7 +68,7 @@ class InOrder {
   std::optional<c10::StreamGuard> guard_;
 };
 
-// Sets libtorch's threads, where something else has set OpenMP's in between.
+// Sets libtorch's number of threads, which other code may have changed through OpenMP.
 void use_threads(int threads) {
   if (at::get_num_threads() != threads) at::set_num_threads(threads);
 }
@@ -81,14 +81,15 @@ at::Tensor scores(const at::Tensor& q, const at::Tensor& k) {
   return at::bmm(q, k.transpose(1, 2));
 }
 
-// The tokens [first, end) of k or v [kv_heads, tokens, d]. On bf16 and f16 batches with gaps in
-// between libtorch's bmm is 10 to 20 times slower than on packed ones (2.15), so they are copied.
+// The tokens [first, end) of k or v [kv_heads, tokens, d]. bf16 and f16 are copied, because
+// libtorch's bmm (2.15) is 10 to 20 times slower on batches with gaps than on packed ones.
 at::Tensor chunk_of(const at::Tensor& cache, int64_t first, int64_t end) {
   const at::Tensor chunk = cache.narrow(1, first, end - first);
   return cache.scalar_type() == at::kFloat ? chunk : chunk.contiguous();
 }
 
-// The common part: views, made once, with the query heads of a KV head as its query rows.
+// The common part of the operators. Makes the views once, with the query heads of a KV head as its
+// query rows.
 class Operator : public TorchOperator {
  public:
   explicit Operator(const TorchProblem& problem)
@@ -114,7 +115,7 @@ class Operator : public TorchOperator {
   [[nodiscard]] const char* description() const final { return description_.c_str(); }
 
  protected:
-  // q and result, [batch, kv_heads, heads / kv_heads, head_dim].
+  // q and the result are [batch, kv_heads, heads / kv_heads, head_dim].
   virtual at::Tensor attend(const at::Tensor& q) const = 0;
 
   void describe(const std::string& function) {
@@ -153,7 +154,7 @@ class Naive final : public Operator {
     const at::Tensor keys = keys_.flatten(0, 1);
     if (q.scalar_type() == at::kFloat)
       return scores((q * problem_.scale).to(type_).flatten(0, 1), keys);
-    // The product scales: queries that are rounded already are not rounded again.
+    // The product applies the scale, so that rounded queries are not rounded a second time.
     const at::Tensor nothing = at::empty({1, 1, 1}, q.options());
     return at::baddbmm(nothing, q.flatten(0, 1), keys.transpose(1, 2), /*beta=*/0,
                        /*alpha=*/problem_.scale);
@@ -173,7 +174,7 @@ class Sdpa final : public Operator {
                                             /*is_causal=*/false, problem_.scale);
   }
 
-  // What the dispatcher would choose for these tensors (at::SDPBackend).
+  // The backend that the dispatcher would choose for these tensors (at::SDPBackend).
   [[nodiscard]] std::string backend() const {
     const at::Tensor q = at::zeros(query_shape(), keys_.options());
     const int64_t choice =
@@ -184,7 +185,7 @@ class Sdpa final : public Operator {
     return (device_.is_cpu() && choice == 1 ? "CPU " : "") + std::string(kNames[choice]);
   }
 #else
-  // This version scales by 1 / sqrt(head_dim), half of it on the keys, which it copies for that.
+  // This version scales by 1 / sqrt(head_dim). It applies half of that to a copy of the keys.
   at::Tensor attend(const at::Tensor& q) const override {
     const float rest = problem_.scale * std::sqrt(static_cast<float>(problem_.head_dim));
     return std::get<0>(
@@ -197,7 +198,7 @@ class Sdpa final : public Operator {
 };
 
 #ifdef REPRISE_TORCH_FUSED
-// On a GPU.
+// kMemoryEfficient on a GPU.
 class MemoryEfficientKernel final : public Operator {
  public:
   explicit MemoryEfficientKernel(const TorchProblem& problem) : Operator(problem) {
@@ -229,8 +230,8 @@ class MemoryEfficient final : public Operator {
     return out;
   }
 
-  // q [kv_heads, rows, d], k and v [kv_heads, tokens, d]. With o, m and n of what came before and
-  // o', m', n' of the next chunk:
+  // Attention of one sequence: q [kv_heads, rows, d], k and v [kv_heads, tokens, d]. The results
+  // o, m, n of the chunks so far and o', m', n' of the next one are merged by
   //   M = max(m, m')   o = exp(m - M) o + exp(m' - M) o'   n = exp(m - M) n + exp(m' - M) n'
   [[nodiscard]] static at::Tensor attend_one(const at::Tensor& q, const at::Tensor& k,
                                              const at::Tensor& v) {
@@ -278,8 +279,8 @@ TorchOperator* make_operator(const TorchProblem& problem) {
   return new Sdpa(problem);
 }
 
-// libtorch_cuda.so, which adds itself to the libtorch that is there, lies beside its other
-// libraries. A process that stays on the CPU does without its gigabytes.
+// Loads libtorch_cuda.so from the folder of libtorch's other libraries; it registers itself. A
+// process that stays on the CPU does not load its gigabytes.
 const char* cuda_absence() {
   Dl_info torch{};
   if (dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &torch) == 0)

@@ -1,5 +1,5 @@
-// What a libtorch baseline computes, and the seam to the module that computes it: plain data, since
-// one side of the seam is compiled against libtorch's headers and the other must not be.
+// The problem that a libtorch baseline computes, and the interface of the module that computes it.
+// Plain data, because only the module is compiled against libtorch's headers.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace reprise::baselines {
 
-// See torch_attention.h.
+// torch_attention.h describes the kernels.
 enum class TorchKernel : uint8_t { kNaive, kSdpa, kMemoryEfficient };
 
-// One decode step: a query row for each sequence over that sequence's own keys and values.
+// One decode step: one query row per sequence over that sequence's own keys and values.
 struct TorchProblem {
   TorchKernel kernel = TorchKernel::kSdpa;
-  DType dtype = DType::kF32;  // of keys and values
+  DType dtype = DType::kF32;  // dtype of keys and values
   int64_t batch = 0, heads = 0, kv_heads = 0, tokens = 0, head_dim = 0;
-  const void* keys = nullptr;    // [batch, kv_heads, tokens, head_dim], the caller's
-  const void* values = nullptr;  // [batch, kv_heads, tokens, head_dim], the caller's
-  int threads = 1;               // on a CPU
-  float scale = 1.0f;            // of the scores
-  DType q_dtype = DType::kF32;   // f32, or that of keys and values
-  DeviceHandle device;           // whose memory keys, values and queries are in
+  const void* keys = nullptr;    // [batch, kv_heads, tokens, head_dim], owned by the caller
+  const void* values = nullptr;  // [batch, kv_heads, tokens, head_dim], owned by the caller
+  int threads = 1;               // threads on a CPU
+  float scale = 1.0f;            // factor of the scores
+  DType q_dtype = DType::kF32;   // f32, or the dtype of keys and values
+  DeviceHandle device;           // its memory holds keys, values and queries
 };
 
-// Implemented by the module. Throws nothing but std::exception.
+// The operator that the module implements. Throws only std::exception.
 class TorchOperator {
  public:
   virtual ~TorchOperator() = default;
@@ -34,14 +34,14 @@ class TorchOperator {
   [[nodiscard]] virtual const char* description() const = 0;
 };
 
-// The one symbol of the module, a TorchFunctions.
+// Name of the module's only symbol, a TorchFunctions.
 inline constexpr const char* kTorchFunctions = "reprise_torch_functions";
 
 struct TorchFunctions {
-  // The caller deletes what it returns.
+  // Makes an operator, which the caller deletes.
   TorchOperator* (*make)(const TorchProblem&);
-  // Why libtorch does not compute on the CUDA devices that are there; "" if it does. What it takes
-  // to is loaded by the first call, which comes before any other of libtorch.
+  // The reason why libtorch cannot compute on this machine's CUDA devices; "" if it can. The first
+  // call loads libtorch's CUDA library and must precede any other use of libtorch.
   const char* (*cuda_absence)();
 };
 

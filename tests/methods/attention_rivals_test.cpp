@@ -1,4 +1,4 @@
-// AttnCache's rivals: which layers they choose, and that their policies do it.
+// Tests which layers AttnCache's rivals choose, and that their policies apply the choice.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ TEST(LazyFormer, SharesInBlocksOfEqualLength) {
   expect_error([] { (void)lazy_former::make_lazy_former({.block_layers = 0}, 5); }, {"0 layers"});
 }
 
-// Row by row, as tokens are decoded, comes what the whole prompt gives: no key is missing.
+// Computing row by row, as in decoding, gives what the whole prompt gives, so no key is missing.
 TEST(LazyFormer, ChunksGiveWhatTheWholePromptGives) {
   Fixture fixture(tiny_llama(5));
   const std::vector<int32_t> ids = some_prompt(11);
@@ -54,7 +54,7 @@ TEST(LazyFormer, ChunksGiveWhatTheWholePromptGives) {
   }
 }
 
-// Maps with known divergences, as a model would show them.
+// Passes one map [1 head, 2 rows, 2 keys] per layer to the policy, as a model would.
 void show(san::MapDivergence& divergence, const std::vector<std::vector<float>>& layers) {
   for (size_t layer = 0; layer < layers.size(); ++layer)
     divergence.observe_map(static_cast<int64_t>(layer),

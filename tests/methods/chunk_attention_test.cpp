@@ -53,7 +53,7 @@ TEST(ChunkAttention, MistakesNameTheOptionAndTheRemedy) {
   expect_error([] { read({{"retain", true}}); }, {"retain", "reuse_prefill"});
 }
 
-// Expected reuse and what is observed: four requests of 40 common and 8 own tokens, in chunks
+// Compares expected and observed reuse of four requests with 40 common and 8 own tokens, in chunks
 // of 16.
 class Reuse : public ::testing::Test {
  protected:
@@ -76,10 +76,10 @@ TEST_F(Reuse, MemoryIsSharedAndPromptsAreComputedWithoutIt) {
   const testing::BatchRun run = this->run({{"chunk_tokens", 16}});
   EXPECT_EQ(run.metrics.at("matched_tokens"), 3 * 32);
   EXPECT_EQ(run.metrics.at("reused_tokens"), 0);
-  // Two layers, four heads of 20, keys and values in f32.
+  // The model has two layers and four heads of size 20; keys and values are f32.
   EXPECT_EQ(run.metrics.at("peak_shared_kv_bytes"), 3 * 32 * 2 * 4 * 20 * 2 * 4);
   EXPECT_EQ(run.used_blocks, 0);
-  // One plan for the prompts, one for the first new tokens.
+  // The prompts need one plan, and the first new tokens another.
   EXPECT_EQ(run.metrics.at("plans_built"), 2);
   EXPECT_EQ(run.metrics.at("plans_advanced"), 8);
 }

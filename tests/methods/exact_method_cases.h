@@ -1,4 +1,4 @@
-// The exact methods with options that change their plans, for tests that run over all of them.
+// Cases for tests that run over all exact methods.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace reprise::testing {
 
-// Every exact method with its defaults, and options that change its plans.
+// Every exact method with its defaults, and with options that change its plans.
 inline std::vector<MethodUnderTest> exact_method_cases() {
   std::vector<MethodUnderTest> all;
   for (const std::string& name : exact_methods()) all.push_back({name});

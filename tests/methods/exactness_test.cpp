@@ -53,7 +53,7 @@ Scene make_scene(uint64_t seed, int32_t vocab, int32_t system_tokens) {
   return scene;
 }
 
-// One request after another through the contiguous cache.
+// Generates the requests of a scene one after another with the contiguous cache.
 std::map<reuse::RequestId, Tokens> alone(model::Decoder& decoder, const Scene& scene,
                                          const Context& context, DType kv_dtype = DType::kF32) {
   return testing::run_requests(decoder, {"contiguous"}, scene.arrivals, 1, 512, context, kv_dtype)
@@ -82,8 +82,8 @@ TEST_P(ExactOnTinyModels, SameTokensAsContiguousWhoeverJoinsAndLeaves) {
                        context);
 }
 
-// Llama with and without grouped heads, Falcon's multi-query attention, MPT's ALiBi, a window,
-// experts.
+// The families are Llama with and without grouped heads, Falcon with multi-query attention, MPT
+// with ALiBi, and models with a sliding window and with experts.
 INSTANTIATE_TEST_SUITE_P(Families, ExactOnTinyModels,
                          ::testing::Values("llama-2-7b", "llama-3-8b", "falcon-7b", "mpt-7b",
                                            "mistral-7b", "qwen1.5-moe-a2.7b"),

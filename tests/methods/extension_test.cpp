@@ -1,5 +1,5 @@
-// What others will write: methods against the interfaces alone, each in a few lines, none with an
-// edit anywhere else.
+// Extensions as others may write them: each uses only the interfaces, in a few lines, and needs no
+// edit elsewhere.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -124,8 +124,8 @@ engine::EngineOptions options_for(int32_t batch) {
 
 class Extension : public ::testing::TestWithParam<const char*> {};
 
-// Two modules of one text, one in memory and one in a file, contribute to the plans of any exact
-// method: tokens are those of the whole text, computed by itself.
+// Two modules of one text, one in memory and one in a file, contribute to the plans of every exact
+// method. The tokens must equal those of the whole text computed at once.
 TEST_P(Extension, ModulesInTwoCachesGiveTheTokensOfTheWholeText) {
   const auto decoder = random_decoder(scaled_down(GetParam()), Context::machine());
   const std::vector<int32_t> modules = some_tokens(kFirst + kSecond, 1);

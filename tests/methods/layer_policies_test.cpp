@@ -29,7 +29,7 @@ std::unique_ptr<Decoder> six_layers(const std::string& shape = "tinyllama-1.1b")
   return random_decoder(json, Context::machine());
 }
 
-// Does what a function of the layer says, and notes what becomes of each layer.
+// A policy that applies a function of the layer, and records how each layer ended.
 class Scripted final : public LayerPolicy {
  public:
   using Script = std::function<LayerAction(int64_t)>;
@@ -52,7 +52,7 @@ class Scripted final : public LayerPolicy {
   Script script_;
 };
 
-// What a policy chose, layer by layer.
+// Records the choices of another policy, layer by layer.
 class Recorder final : public LayerPolicy {
  public:
   explicit Recorder(LayerPolicy& inner) : inner_(inner) {}
@@ -80,7 +80,7 @@ TEST(MapSharing, LayersOfABlockShareAndABlockOfOneTakesTheFastPath) {
   const auto shared = hidden_with(*decoder, ids, &recorder);
   EXPECT_EQ(recorder.actions, (std::vector{kCompute, kShare, kCompute, kShare, kShare, kCompute}));
   EXPECT_EQ(recorder.keeps, (std::vector<bool>{true, false, true, false, false, false}));
-  EXPECT_EQ(hidden_with(*decoder, ids, &recorder), shared);  // nothing stays from step to step
+  EXPECT_EQ(hidden_with(*decoder, ids, &recorder), shared);  // no state is kept between steps
   EXPECT_GT(max_difference(shared, hidden_with(*decoder, ids, nullptr)), 1e-3);
   MapSharing alone({0, 1, 2, 3, 4, 5}, 6);
   EXPECT_EQ(hidden_with(*decoder, ids, &alone), hidden_with(*decoder, ids, nullptr));
@@ -93,7 +93,8 @@ TEST(MapSharing, BlocksThatCannotBeAreErrors) {
   expect_error([] { MapSharing({0, 3, 3}, 6); }, {"layer 3 follows layer 3"});
 }
 
-// A layer that another policy leaves out is no source of maps: the next one of its block is.
+// A layer that another policy skips cannot be a source of maps; the next layer of its block becomes
+// the source.
 TEST(MapSharing, AnOverruledSourceIsReplaced) {
   auto decoder = six_layers();
   const std::vector<int32_t> ids = some_prompt(9);
@@ -108,7 +109,7 @@ TEST(MapSharing, AnOverruledSourceIsReplaced) {
       Recorder recorder(chain);
       const auto got = hidden_with(*decoder, ids, &recorder);
       for (const float value : got) ASSERT_TRUE(std::isfinite(value));
-      // Where sharing is asked first, a layer that shares is not left out.
+      // If the sharing policy is asked first, a layer that shares is not skipped.
       const auto skip = LayerAction::kSkipAttention;
       const std::vector<LayerAction> want =
           skipped == 0   ? std::vector{skip, kCompute, kCompute, kShare, kShare, kShare}
@@ -140,7 +141,7 @@ TEST(PolicyChain, TheFirstThatDoesNotComputeDecidesAndTheOthersHearOfIt) {
   PolicyChain chain({first, second});
   (void)hidden_with(*decoder, some_prompt(5), &chain);
   EXPECT_EQ(first->asked, (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
-  EXPECT_EQ(second->asked, (std::vector<int64_t>{0, 2, 3, 4, 5}));  // not of layer 1
+  EXPECT_EQ(second->asked, (std::vector<int64_t>{0, 2, 3, 4, 5}));  // layer 1 was not asked
   EXPECT_EQ(first->overruled_layers, (std::vector<int64_t>{0, 2}));
   EXPECT_EQ(second->overruled_layers, (std::vector<int64_t>{1}));
   EXPECT_EQ(first->points, second->points);
@@ -172,7 +173,7 @@ TEST(LayerSimilarity, IsTheMeanCosineOfRowsBeforeAndAfter) {
     auto decoder = random_decoder(scaled_down(shape), Context::machine());
     const int64_t layers = decoder->config().layers;
     LayerSimilarity similarity(layers);
-    // What the means are of, by hand.
+    // Records the residuals, to compute the means by hand.
     class Residuals final : public LayerPolicy {
      public:
       LayerChoice choose(LayerInput& input) override {
@@ -219,7 +220,8 @@ TEST(LayerSimilarity, IsTheMeanCosineOfRowsBeforeAndAfter) {
   }
 }
 
-// The last layer's other rows are not computed; those before it are the same whatever is wanted.
+// The last layer computes only the wanted rows; earlier layers compute the same rows whatever is
+// wanted.
 TEST(LayerSimilarity, OfTheLastLayerTheRowsCountThatAreWanted) {
   auto decoder = six_layers();
   const std::vector<int32_t> ids = some_prompt(5), some = {1, 4};

@@ -1,4 +1,4 @@
-// The paged baselines: what is allocated, and what sharing of memory saves.
+// Tests the memory of the paged baselines: what they allocate, and what sharing saves.
 #include "methods/paged/paged.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using testing::Arrival;
 
 class PagedMethods : public ::testing::Test {
  protected:
-  // Three requests of 48 common and 8 own tokens and 9 new ones: 56 + 8 tokens are stored.
+  // Runs three requests of 48 common, 8 own and 9 new tokens, so that each stores 56 + 8 tokens.
   testing::BatchRun run(const std::string& method, const Json& options) {
     std::vector<Arrival> arrivals;
     for (int32_t i = 0; i < 3; ++i) {
@@ -24,7 +24,7 @@ class PagedMethods : public ::testing::Test {
     }
     return testing::run_requests(*decoder_, {method, options}, arrivals, 3, 512, context_);
   }
-  // Two layers, four heads of 20, keys and values in f32.
+  // The model has two layers and four heads of size 20; keys and values are f32.
   static constexpr int64_t kTokenBytes = 2 * 4 * 20 * 2 * 4;
 
   Context context_ = Context::machine();

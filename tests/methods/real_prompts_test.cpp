@@ -1,5 +1,5 @@
-// Exact methods on prompts that people share in fact: variants of a deployed system prompt, and
-// questions behind the same five examples.
+// Tests exact methods on real shared prompts: variants of a deployed system prompt, and questions
+// behind the same five examples.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,21 +22,22 @@ using testing::MethodUnderTest;
 using Tokens = std::vector<int32_t>;
 using Texts = std::vector<std::string>;
 
-// Two variants around the place where they part, and a third that leaves them earlier.
+// Two variants of a system prompt around the place where they differ, and a third that differs
+// earlier.
 Texts system_prompts(size_t before, size_t after) {
   const auto folder = data_dir() / "prompts" / "gemini-cli";
   const std::string first = read_file(folder / "01.txt");
   Texts texts;
   for (const char* name : {"01.txt", "02.txt", "04.txt"}) {
     const std::string text = read_file(folder / name);
-    constexpr size_t kParting = 17197;  // where 02 leaves 01
+    constexpr size_t kParting = 17197;  // position at which 02 begins to differ from 01
     texts.push_back(text.substr(kParting - before, before + after));
   }
   texts.push_back(texts[0].substr(0, before + after / 2) + " And then?");
   return texts;
 }
 
-// The fields of a CSV line, quotes undone.
+// The fields of a CSV line, without quotes.
 Texts fields_of(const std::string& line) {
   Texts fields(1);
   bool is_quoted = false;
@@ -53,7 +54,7 @@ Texts fields_of(const std::string& line) {
   return fields;
 }
 
-// MMLU's template: question, four choices, answer.
+// Questions in MMLU's template: question, four choices, answer.
 std::vector<std::string> questions(const std::string& split, bool with_answer, size_t count) {
   std::ifstream file(data_dir() / "datasets" / "mmlu" / split / ("anatomy_" + split + ".csv"));
   EXPECT_TRUE(file) << split;
@@ -84,7 +85,7 @@ Texts five_shot_prompts(size_t most_bytes) {
 }
 
 struct Scene {
-  Tokens prefix;  // that the requests of a kind have in common, as somebody would declare it
+  Tokens prefix;  // common to the requests of a kind, as a user would declare it
   std::vector<Arrival> arrivals;
 };
 
@@ -108,7 +109,7 @@ Scene make_scene(const Texts& texts, int32_t new_tokens, Encode&& encode) {
   return scene;
 }
 
-// Bytes as token ids: for models without a tokenizer.
+// The bytes of a text as token ids, for models without a tokenizer.
 Tokens bytes_of(const std::string& text) {
   Tokens tokens;
   for (char c : text) tokens.push_back(static_cast<unsigned char>(c) + 3);

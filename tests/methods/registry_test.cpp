@@ -48,7 +48,7 @@ TEST(Registry, ListedDefaultsAreThoseOfAMethodMadeWithoutOptions) {
     for (const reuse::OptionInfo& option : list.options) {
       EXPECT_FALSE(option.help.empty()) << option.name;
       EXPECT_FALSE(option.accepted.empty()) << option.name;
-      if (!resolved.contains(option.name)) {  // what is not chosen unless it is given
+      if (!resolved.contains(option.name)) {  // the option has no value unless it is given
         EXPECT_EQ(option.fallback, "") << info.name << " " << option.name;
         continue;
       }
@@ -58,7 +58,7 @@ TEST(Registry, ListedDefaultsAreThoseOfAMethodMadeWithoutOptions) {
       else
         EXPECT_EQ(option.fallback, value.is_string() ? value.get<std::string>() : value.dump());
     }
-    // The first preset is the default: it changes nothing.
+    // The first preset is the default and changes nothing.
     if (!list.presets.empty()) {
       EXPECT_TRUE(list.presets.front().changes.empty()) << info.name;
     }

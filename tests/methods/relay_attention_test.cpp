@@ -59,7 +59,7 @@ TEST_F(Declared, LongestPrefixOfEachRequestIsReusedWhole) {
   engine::Engine engine = make(Json::object(), prefixes);
   const testing::BatchRun run = testing::run_requests(engine, arrivals_, prefixes);
   EXPECT_EQ(run.metrics.at("reused_tokens"), 21 + 33 + 29);
-  // Blocks of 64: a prefix each, which stay.
+  // Each prefix takes one block of 64 tokens, which it keeps.
   EXPECT_EQ(run.used_blocks, 3);
 }
 

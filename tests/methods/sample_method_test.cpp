@@ -14,7 +14,7 @@ MethodEntry chunk_attention_method();
 MethodEntry contiguous_method();
 MethodEntry sample_method_method();
 
-// In the place of the generated list.
+// Replaces the generated list.
 std::vector<MethodEntry> listed_methods() {
   return {chunk_attention_method(), contiguous_method(), sample_method_method()};
 }

@@ -1,6 +1,7 @@
-// A hit of AttnCache, retrieval and loading included, beside the same prompt computed in full, and
-// what looking up costs a prompt that misses: two layers of a model's shape in bf16, random
-// weights, the lengths of the paper's table 3. Times are medians of runs that take turns.
+// Times a hit of AttnCache (with retrieval and loading) beside the same prompt computed in full,
+// and the cost of a lookup that misses. The model has two layers of a real shape, in bf16 with
+// random weights; the lengths are those of the paper's table 3. Times are medians of interleaved
+// runs.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -22,12 +23,12 @@ Json shape_of(int64_t index) {
   Json json = read_json(std::filesystem::path(REPRISE_SOURCE_DIR) / "models" / "shapes" /
                         (std::string(kShapes[index]) + ".json"));
   json["num_hidden_layers"] = kLayers;
-  json["vocab_size"] = 97;  // those of some_prompt(); the head takes no part
+  json["vocab_size"] = 97;  // the ids of some_prompt(); the head is not used
   for (const char* key : {"bos_token_id", "eos_token_id"}) json[key] = 1;
   return json;
 }
 
-// What a step took, in milliseconds.
+// Times of a step in milliseconds.
 struct Taken {
   double all = 0, choosing = 0, attention = 0, feed_forward = 0;
 };
@@ -72,7 +73,7 @@ void Hit(benchmark::State& state) {
   AttnCacheOptions above = options;
   above.threshold = 2.0;
   AttnCachePolicy misses(database, above, fixture.facts, fixture.context);
-  (void)run(fixture, prompts[0], &policy);  // maps are checked on first use
+  (void)run(fixture, prompts[0], &policy);  // checks the maps, which happens on first use
   std::vector<Taken> full, hit, miss;
   for (auto _ : state) {
     full.push_back(run(fixture, prompts[0], nullptr));

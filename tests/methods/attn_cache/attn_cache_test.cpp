@@ -22,7 +22,7 @@ using model::expect_error;
 using reprise::testing::max_difference;
 using reprise::testing::some_prompt;
 
-// As decoder_test derives it for logits; last hidden states are of order 1.
+// decoder_test derives this bound for logits; last hidden states are of order 1 too.
 constexpr double kBound = 6e-5;
 
 class OnModels : public ::testing::TestWithParam<std::string> {
@@ -45,13 +45,13 @@ TEST_P(OnModels, AtThresholdOneAStoredPromptIsComputedAsByTheFullModel) {
   }
   const AttnCacheCounts& counts = policy.counts();
   EXPECT_EQ(counts.prompts, 4);
-  EXPECT_EQ(counts.lookups, 4);  // once for all layers
+  EXPECT_EQ(counts.lookups, 4);  // one lookup serves all layers
   EXPECT_EQ(counts.hits, 4);
   EXPECT_EQ(counts.reused_layers, 4 * fixture_.facts.layers);
   EXPECT_EQ(counts.loaded_bytes, 4 * fixture_.facts.layers * 4 * 12 * 12 * 4);
 }
 
-// Other maps do make a difference: the test above would fail if they were mixed up.
+// Shows that other maps change the result, so the test above would fail if maps were mixed up.
 TEST_P(OnModels, BelowAnySimilarityOtherPromptsMapsAreReused) {
   const auto prompts = some_prompts(4, 12);
   const AttnCacheOptions options{.threshold = -1e6, .map_form = "f32"};
@@ -79,9 +79,9 @@ TEST_P(OnModels, AThresholdAboveAnySimilarityChangesNoBit) {
   }
 }
 
-// Each form within its own error. Rounding a map's weights moves an attended value of up to 4 by
-// 2^-8 of that (bf16), or 1/510 of the row's largest weight for each of 12 keys (bytes); sparse
-// maps that keep all 12 weights are bf16.
+// The error bound of each form: rounding a map's weights moves an attended value of up to 4 by 2^-8
+// of that (bf16), or by 1/510 of the row's largest weight for each of 12 keys (bytes). Sparse maps
+// that keep all 12 weights are bf16.
 TEST_P(OnModels, EveryFormOfMapsComputesStoredPromptsWithinItsError) {
   const auto prompts = some_prompts(3, 12);
   const auto error_of = [&](const std::string& form, int32_t entries) {
@@ -111,12 +111,12 @@ TEST(AttnCacheBf16, StoredPromptsAreComputedAsByTheFullModel) {
   const auto prompts = some_prompts(3, 20);
   const AttnCacheOptions options{.threshold = 1.0};
   AttnCachePolicy policy(fixture.build(options, prompts), options, fixture.facts, fixture.context);
-  // As encoder_test derives it for bf16.
+  // encoder_test derives this bound for bf16.
   EXPECT_LE(max_difference(fixture.run(prompts[1], &policy), fixture.run(prompts[1])), 0.15);
   EXPECT_EQ(policy.counts().reused_layers, 5);
 }
 
-// AttnCache-f, and groups between the two: lookups at the first layer of each group.
+// Tests AttnCache-f and other group sizes, which look up at the first layer of each group.
 TEST(LayerGroups, EachGroupIsLookedUpByItself) {
   Fixture fixture(tiny_llama());
   const auto prompts = some_prompts(4, 12);
@@ -190,7 +190,8 @@ TEST(LengthRules, AnIndexForEachLengthFindsTheNearestThatFits) {
   EXPECT_EQ(policy.counts().empty, 1);
 }
 
-// The released code's way: all prompts of one length, its projector, one index of all layers.
+// Options of the released code: all prompts have one length, its projector is used, and one index
+// serves all layers.
 TEST(AsCoded, PaddedPromptsAreFoundByTheReleasedCodesProjector) {
   Fixture fixture(tiny_llama());
   const Json given = {{"preset", "as_coded"}, {"padded_tokens", 14}, {"map_form", "f32"}};
@@ -249,7 +250,7 @@ TEST(Batches, ChunksOfAPromptNeverReuse) {
 
 // ---- in the engine ----
 
-// The tokens that a request generates, or why it was refused.
+// The tokens that a request generates, or the reason why it was refused.
 std::string generated(Fixture& fixture, std::shared_ptr<model::LayerPolicy> policy,
                       const std::vector<int32_t>& prompt, int32_t new_tokens, int32_t step_tokens) {
   engine::Engine engine(fixture.context, *fixture.decoder, methods::make_cache("contiguous", {}),
@@ -275,7 +276,7 @@ TEST(InTheEngine, PromptsAreReusedWholeAndNothingIsDecodedBehindThem) {
   EXPECT_EQ(policy->counts().hits, 1);
   EXPECT_NE(generated(fixture, policy, prompts[1], 2, 64).find("ask for 1 at most"),
             std::string::npos);
-  // In a chain, too.
+  // The policy chain gives the same result.
   const auto chain = std::make_shared<model::PolicyChain>(
       std::vector<std::shared_ptr<model::LayerPolicy>>{policy});
   EXPECT_NE(generated(fixture, chain, prompts[1], 2, 64).find("ask for 1 at most"),
@@ -336,7 +337,7 @@ TEST(Chains, RivalsDecideWhereAttnCacheMisses) {
   const std::vector<int32_t> other = some_prompt(12, 9);
   const auto alone = sharing();
   EXPECT_EQ(fixture.run(other, &chain), fixture.run(other, alone.get()));
-  // Layers that are left out stay out, and the others reuse.
+  // Skipped layers stay skipped, and the other layers reuse maps.
   const auto skipping = [] {
     return std::make_shared<model::LayerSkipping>(std::vector<int64_t>{3}, 5,
                                                   model::LayerAction::kSkipBlock);
@@ -345,12 +346,13 @@ TEST(Chains, RivalsDecideWhereAttnCacheMisses) {
   const auto pruned_alone = skipping();
   policy->reset();
   const std::vector<float> both = fixture.run(prompts[0], &pruned);
-  EXPECT_NE(both, fixture.run(prompts[0], pruned_alone.get()));  // layer 4's map is another
+  EXPECT_NE(both, fixture.run(prompts[0], pruned_alone.get()));  // layer 4 has another map
   for (const float value : both) ASSERT_TRUE(std::isfinite(value));
   EXPECT_EQ(policy->counts().reused_layers, 4);
 }
 
-// Without the first layer of a group nothing is looked up, and what was found before stays out.
+// If the first layer of a group is skipped, nothing is looked up for the group, and earlier hits
+// are not used.
 TEST(Chains, AGroupWhoseFirstLayerIsLeftOutComputes) {
   Fixture fixture(tiny_llama());
   const auto prompts = some_prompts(2, 12);
@@ -361,7 +363,7 @@ TEST(Chains, AGroupWhoseFirstLayerIsLeftOutComputes) {
         .threshold = -1e6, .layer_group = layer_group, .map_form = "f32"};
     const auto policy = std::make_shared<AttnCachePolicy>(fixture.build(options, prompts), options,
                                                           fixture.facts, fixture.context);
-    (void)fixture.run(prompts[1], policy.get());  // finds maps that must not come up again
+    (void)fixture.run(prompts[1], policy.get());  // finds maps that must not be used later
     policy->reset();
     const auto skipping = std::make_shared<model::LayerSkipping>(
         std::vector<int64_t>{skipped}, 5, model::LayerAction::kSkipAttention);
@@ -374,11 +376,11 @@ TEST(Chains, AGroupWhoseFirstLayerIsLeftOutComputes) {
     }
     policy->reset();
     (void)fixture.run(prompts[0], policy.get());
-    EXPECT_EQ(policy->counts().reused_layers, 5);  // nothing stays behind
+    EXPECT_EQ(policy->counts().reused_layers, 5);  // no state is left from the turn before
   }
 }
 
-// What is stored of a model without some layers is what that model computes.
+// The maps collected from a model with skipped layers are those that this model computes.
 TEST(Chains, MapsOfAModelWithoutSomeLayersAreCollectedAndReused) {
   Fixture fixture(tiny_llama());
   const auto skipping = std::make_shared<model::LayerSkipping>(std::vector<int64_t>{2}, 5,

@@ -48,7 +48,7 @@ TEST(Database, OfAnotherModelMapsOrProjectorIsRefused) {
   other = fixture.facts;
   other.hidden = 96;
   expect_error([&] { open(other); }, {"80 hidden values", "96"});
-  // Maps that were collected anew beside the old index.
+  // Collects new maps beside the old index.
   (void)collect(fixture.folder.path(), fixture.facts, options, some_prompts(2, 9),
                 fixture.runner());
   expect_error([&] { open(fixture.facts); }, {kMapsFile, "Build the database again"});
@@ -95,7 +95,7 @@ TEST(Collecting, NeedsWholePromptsOneByOne) {
 
 TEST(Collecting, ABudgetRefusesBeforeAnythingIsComputedOrEvicts) {
   Fixture fixture(tiny_llama());
-  // A prompt of 64 tokens: 5 layers, 4 heads, 64 x 64 weights of 2 bytes.
+  // A prompt of 64 tokens has 5 layers, 4 heads and 64 x 64 weights of 2 bytes.
   const double prompt_mib = 5.0 * 4 * 64 * 64 * 2 / (1 << 20);
   AttnCacheOptions options{.budget_mib = 3.5 * prompt_mib};
   int64_t computed = 0;
@@ -201,7 +201,7 @@ TEST(Labels, AreEquationTwoOfTheStoredMaps) {
     EXPECT_EQ(labels[5], static_cast<float>(pair_label(maps, {1, 2}, {2, 1}, weights)));
     EXPECT_EQ(labels[3], -1.0f);  // below the diagonal nothing is written
   }
-  // By hand, of the first layer in f32.
+  // The label of the first layer in f32, computed by hand.
   options.map_form = "f32";
   const auto database = fixture.build(options, some_prompts(2, 6));
   const StoredMap a = database->maps().map(0, 0), b = database->maps().map(1, 0);
@@ -233,7 +233,8 @@ TEST(Samples, TheirFileGivesThemBackForTheirMapsAlone) {
   expect_error([&] { (void)load_samples(path, maps); }, {path.string(), "reprise_samples"});
 }
 
-// Mean square of the vectors' distances less the labels, over that of the labels less their mean.
+// Mean squared error of the vectors' distances against the labels, divided by the variance of the
+// labels.
 double distance_error(Projector& projector, const SampleSet& samples, const MapStore& maps,
                       const AttnCacheOptions& options) {
   const auto n = static_cast<int64_t>(samples.entries.size());
@@ -264,7 +265,7 @@ double distance_error(Projector& projector, const SampleSet& samples, const MapS
   return error / spread;
 }
 
-// With libtorch it trains; without, it says what would bring it.
+// Trains with libtorch; without it, expects an error that names the remedy.
 TEST(Training, LowersItsLossOrNamesTheRemedy) {
   Fixture fixture(tiny_llama());
   AttnCacheOptions options{
@@ -305,7 +306,7 @@ TEST(Calibration, ChoosesTheLowestThresholdWithinTheBound) {
   EXPECT_DOUBLE_EQ(chosen.hit_ratio, 12.0 / 19);
   EXPECT_DOUBLE_EQ(chosen.mean_loss, 2.0 / 19);
   EXPECT_DOUBLE_EQ(chosen.bounded_loss, 3.0 / 20);
-  points[11].similarity = points[12].similarity;  // stands and falls with the one that fails
+  points[11].similarity = points[12].similarity;  // has the same similarity as the point that fails
   EXPECT_EQ(calibrate_threshold(points, 0.15).threshold, points[10].similarity);
   for (CalibrationPoint& point : points) point.loss = 1.0;
   const CalibratedThreshold never = calibrate_threshold(points, 0.06);
@@ -324,8 +325,8 @@ TEST(Calibration, TooFewPointsAndImpossibleLossesAreErrors) {
   expect_error([&] { (void)calibrate_threshold(points, 0.0); }, {"above 0"});
 }
 
-// The bound holds over many draws, and is not idle: losses come near it. Similarity s is uniform
-// and a prompt is lost with probability 1 - s.
+// Checks over many draws that the bound holds and that the losses come near it. Similarity s is
+// uniform, and a prompt is lost with probability 1 - s.
 TEST(Calibration, BoundsTheExpectedLossOfTheNextPrompt) {
   constexpr uint64_t kSeed = 1234;
   constexpr int kDraws = 400, kPoints = 100;

@@ -1,4 +1,4 @@
-// A tiny model and databases of its prompts.
+// Tiny models and databases of their prompts, for tests.
 #pragma once
 
 #include <filesystem>
@@ -30,7 +30,7 @@ inline Json tiny_bert() {
           {"type_vocab_size", 2},     {"layer_norm_eps", 1e-12}};
 }
 
-// Scores with relative positions.
+// A model whose attention scores depend on relative positions.
 inline Json tiny_deberta() {
   Json json = tiny_bert();
   json.update({{"model_type", "deberta-v2"},
@@ -68,7 +68,7 @@ struct Fixture {
       return reprise::testing::hidden_with(*decoder, ids, policy, decoder->dtype());
     return run_together({std::vector<int32_t>(ids.begin(), ids.end())}, policy);
   }
-  // Of several texts in one step; encoders alone.
+  // Last hidden states of several texts in one step. Needs an encoder.
   std::vector<float> run_together(const std::vector<std::vector<int32_t>>& texts,
                                   model::LayerPolicy* policy = nullptr) {
     std::vector<model::EncoderText> views;

@@ -16,7 +16,7 @@ using model::expect_error;
 
 constexpr int64_t kHeads = 2;
 
-// What a stored map stands for, [heads, tokens, tokens].
+// The weights that a stored map decodes to, [heads, tokens, tokens].
 std::vector<float> decoded(const MapFormat& format, int64_t tokens, const std::byte* layer) {
   const StoredMap stored = view_of(format, tokens, layer);
   std::vector<float> map(static_cast<size_t>(format.heads * tokens * tokens), 0.0f);
@@ -73,7 +73,7 @@ TEST(MapForm, DenseFormsKeepEveryWeightWithinTheirRounding) {
 
 TEST(MapForm, TopKKeepsTheLargestWeightsWithSumOne) {
   const MapFormat format = {.form = MapForm::kTopK, .heads = 1, .entries = 2};
-  // Row 1 has equals, of which the first stays; row 2 has fewer weights than are kept.
+  // Row 1 has equal weights, of which the first are kept; row 2 has fewer weights than may be kept.
   const std::vector<float> map = {1,    0,    0,    0,                //
                                   0.5f, 0.5f, 0,    0,   0, 0, 1, 0,  //
                                   0.1f, 0.5f, 0.1f, 0.3f};

@@ -1,5 +1,5 @@
-// What may become of a map store: writers killed at any moment, flipped bytes, files cut off. It
-// gives the maps that were written, or refuses.
+// Damages map stores: kills writers at any moment, flips bytes, cuts files. A store must give the
+// maps that were written, or refuse.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -29,7 +29,7 @@ size_t unfinished_files(const fs::path& folder) {
   return count;
 }
 
-// Returns with the writer stopped inside a write, however short its writes are.
+// Stops the writer inside a write, and returns. Works however short the writes are.
 bool stop_in_a_write(const ChildProcess& writer, const fs::path& folder, size_t old) {
   const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (std::chrono::steady_clock::now() < latest) {
@@ -53,7 +53,7 @@ TEST(MapStoreKill, AtFiftyRandomMomentsLeavesTheOldOrTheNew) {
     {
       ChildProcess writer({REPRISE_MAP_STORE_WRITER, path.string(), std::to_string(kSeed + kill)},
                           {});
-      // Half of the times inside a write, the others while it starts or later.
+      // Kills half of the writers inside a write, and the others while they start or later.
       if (kill % 2 == 0) {
         ASSERT_TRUE(stop_in_a_write(writer, folder.path(), old));
       } else {
@@ -64,11 +64,11 @@ TEST(MapStoreKill, AtFiftyRandomMomentsLeavesTheOldOrTheNew) {
       writer.send(SIGKILL);
       ASSERT_EQ(writer.wait().signal, SIGKILL) << "it ended by itself";
     }
-    // What was half written is refused, should anybody look at it.
+    // A half-written file must be refused if a reader opens it.
     for (const auto& entry : fs::directory_iterator(folder.path()))
       if (AtomicFile::is_unfinished(entry.path())) {
         try {
-          EXPECT_TRUE(has_right_maps(MapStore(entry.path())));  // killed before the rename alone
+          EXPECT_TRUE(has_right_maps(MapStore(entry.path())));  // killed before the rename
         } catch (const Error& error) {
           EXPECT_NE(std::string(error.what()).find(entry.path().string()), std::string::npos);
         }
@@ -96,7 +96,7 @@ class MapStoreDamage : public ::testing::TestWithParam<MapForm> {
   }
 
   enum class Outcome { kIdentical, kRefused, kWrong };
-  // What a reader meets who checks each map before it is used.
+  // The outcome for a reader that checks each map before use.
   Outcome read(const std::string& content) {
     folder_.write("prompts.maps", content);
     try {

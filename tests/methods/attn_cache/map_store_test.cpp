@@ -48,7 +48,7 @@ TEST_P(MapStoreForms, GivesBackWhatWasWrittenInPlace) {
     }
   store.fetch_layers(1, 0, 3);
   store.release(1);
-  EXPECT_TRUE(has_right_maps(store));  // they come back from the file
+  EXPECT_TRUE(has_right_maps(store));  // they are read from the file again
 }
 
 TEST_P(MapStoreForms, AnEmptyStoreAndAnUnfinishedGroup) {
@@ -82,7 +82,7 @@ TEST(MapStore, WithoutCommitNothingIsThere) {
   {
     MapStoreWriter writer(path, identity_of(MapForm::kBF16));
     write_group(writer, 7, 6);
-    EXPECT_EQ(MapStore(path).groups().size(), 2u);  // the old one meanwhile
+    EXPECT_EQ(MapStore(path).groups().size(), 2u);  // readers still see the old file
   }
   EXPECT_EQ(MapStore(path).groups().size(), 2u);
 }
@@ -159,7 +159,7 @@ TEST(MapStore, ReleasedMapsAreCheckedAgain) {
     file.seekp(static_cast<std::streamoff>(store.groups()[1].begin));
     file.put('\x7f');
   }
-  EXPECT_NO_THROW(store.check_all());  // each was found sound before
+  EXPECT_NO_THROW(store.check_all());  // each map was found sound before
   store.release(0);
   EXPECT_NO_THROW(store.check_all());
   store.release(1);

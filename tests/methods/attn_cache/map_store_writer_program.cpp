@@ -1,5 +1,5 @@
-// Writes map stores until it is killed: map_store_writer_program PATH SEED. Each store that it
-// commits has other maps than the one before, which say which they are (map_testing.h).
+// Writes map stores until it is killed: map_store_writer_program PATH SEED. Each store has maps of
+// another seed than the one before, and the maps tell their seed (map_testing.h).
 #include <cstdio>
 #include <cstdlib>
 

@@ -66,7 +66,7 @@ inline void write_store(const std::filesystem::path& path, const MapStoreIdentit
   writer.commit();
 }
 
-// Whether all maps of a store are those that its prompt hashes, as seeds, say. Throws Error as
+// True if all maps of a store are those of the seeds that its prompt hashes give. Throws Error as
 // check_layers() does.
 inline bool has_right_maps(const MapStore& store) {
   const MapStoreIdentity& identity = store.identity();

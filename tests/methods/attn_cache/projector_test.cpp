@@ -36,7 +36,7 @@ TEST(Pooling, AveragesPartsOfEqualLength) {
 }
 
 TEST(Pooling, OfTheReleasedCodeTakesMaximaOfTiles) {
-  // Five tokens of five values: the last row and column have no partner.
+  // With five tokens of five values, the last row and column have no partner.
   const ProjectorShape shape = pooled_linear_shape(5, 5, 3, 3);
   EXPECT_EQ(shape.pooled_rows, 2);
   EXPECT_EQ(shape.inputs(), 4);
@@ -48,7 +48,7 @@ TEST(Pooling, OfTheReleasedCodeTakesMaximaOfTiles) {
             (std::vector<float>{8, 4, -6, 2}));
 }
 
-// The input sizes that the released code has written down for a hidden size of 3072.
+// The input sizes that the released code lists for a hidden size of 3072.
 TEST(Pooling, OfTheReleasedCodeHasItsSizes) {
   EXPECT_EQ(pooled_linear_shape(3072, 189, 128, 128).inputs(), 144384);
   EXPECT_EQ(pooled_linear_shape(3072, 835, 128, 128).inputs(), 159744);
@@ -80,7 +80,7 @@ TEST(RawProjector, SimilarityIsTheCosineOfPooledStates) {
   expect_error([] { (void)raw_shape(3, 0); }, {"3 hidden values", "0 pooled rows"});
 }
 
-// f by its definition, in double.
+// The projector f by its definition, in double precision.
 std::vector<double> reference(const ProjectorShape& shape, const ProjectorWeights& w,
                               const std::vector<float>& x) {
   const bool norms = shape.kind == ProjectorKind::kPooledLinear;
@@ -134,7 +134,7 @@ TEST(Projector, IsWhatItsDefinitionSays) {
       const std::vector<double> want = reference(shape, weights, pooled(shape, states));
       for (size_t i = 0; i < got.size(); ++i)
         EXPECT_NEAR(got[i], want[i], 1e-4 * (1 + std::abs(want[i])));
-      projector.project(view, again);  // nothing stays of the call before
+      projector.project(view, again);  // the second call must not depend on the first
       EXPECT_EQ(again, got);
       projector.project_pooled(pooled(shape, states), again);
       EXPECT_EQ(again, got);
@@ -171,7 +171,7 @@ TEST(Projector, FingerprintsTellProjectorsApart) {
   EXPECT_NE(one.fingerprint(), Projector(shape, weights, {}, context).fingerprint());
 }
 
-// Distances survive, about: what a projector without training is for.
+// A projector without training must roughly keep distances.
 TEST(Projector, RandomWeightsKeepEqualStatesTogetherAndOthersApart) {
   const ProjectorShape shape = mlp_shape(64, 4, 128, 128);
   Projector projector = Projector::random(shape, 1, "m", Context::machine());

@@ -1,5 +1,4 @@
-// What a lookup costs in 100,000 vectors of 128 dimensions, the size that AttnCache's section 5.4
-// names.
+// Times a lookup in 100,000 vectors of 128 dimensions, the size in AttnCache's section 5.4.
 //   vector_index_bench --benchmark_filter=Lookup
 #include <benchmark/benchmark.h>
 
@@ -14,8 +13,8 @@ namespace {
 
 constexpr int64_t kDims = 128, kVectors = 100'000, kQueries = 1000;
 
-// Vectors around some hundred centres, as prompts of a workload are; neither all alike nor without
-// neighbours.
+// Random vectors around some hundred centres. Like the prompts of a workload, they are neither all
+// alike nor without neighbours.
 std::vector<float> clustered(int64_t count, uint64_t seed) {
   std::vector<float> vectors(static_cast<size_t>(count * kDims));
   for (int64_t i = 0; i < count; ++i) {
@@ -51,7 +50,7 @@ void set_recall(benchmark::State& state, const VectorIndex& index,
   state.counters["found"] = static_cast<double>(right) / kQueries;  // of the nearest
 }
 
-// One query at a time, each another one.
+// Looks up one query at a time, each with another vector.
 void Lookup(benchmark::State& state) {
   const VectorIndex& index = index_of(static_cast<IndexKind>(state.range(0)));
   const std::vector<float> queries = clustered(kQueries, 2);
@@ -73,7 +72,7 @@ BENCHMARK(Lookup)
     ->Unit(benchmark::kMicrosecond)
     ->UseRealTime();
 
-// 1000 queries together, on all threads.
+// Looks up 1000 queries in one call, on all threads.
 void BatchedLookup(benchmark::State& state) {
   const VectorIndex& index = index_of(static_cast<IndexKind>(state.range(0)));
   const std::vector<float> queries = clustered(kQueries, 2);

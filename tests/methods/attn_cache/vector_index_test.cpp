@@ -47,13 +47,13 @@ class VectorIndexKinds : public ::testing::TestWithParam<IndexKind> {
   IndexOptions options_{.kind = GetParam(), .lists = 8, .probes = 8};
 };
 
-// With as many probes as lists and more candidates than vectors nothing is approximate.
+// The search is exact with as many probes as lists and more candidates than vectors.
 TEST_P(VectorIndexKinds, FindsTheNearestOfEachQuery) {
   options_.candidates = 500;
   for (const int64_t count : {1, 2, 7, 300}) {
     const std::vector<float> vectors = random_values(count * kDims, 1);
     const VectorIndex index(options_, kDims, vectors, entries_of(count));
-    for (const int64_t queries : {1, 3, 16, 41}) {  // 16 go to a thread together
+    for (const int64_t queries : {1, 3, 16, 41}) {  // one thread takes 16 queries at a time
       const std::vector<float> asked = random_values(queries * kDims, 2);
       std::vector<Neighbour> got(static_cast<size_t>(queries));
       index.search(asked, got, {.threads = 2});
@@ -66,7 +66,7 @@ TEST_P(VectorIndexKinds, FindsTheNearestOfEachQuery) {
   }
 }
 
-// What threshold 1 rests on.
+// Threshold 1 relies on this.
 TEST_P(VectorIndexKinds, AVectorOfItsOwnIsAtDistanceZeroExactly) {
   const std::vector<float> vectors = random_values(200 * kDims, 3);
   const VectorIndex index(options_, kDims, vectors, entries_of(200));
@@ -121,8 +121,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, VectorIndexKinds,
                          ::testing::Values(IndexKind::kFlat, IndexKind::kHnsw, IndexKind::kIvfFlat),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
-// One probe of eight clusters misses some nearest vectors, as in the released code; all of them
-// find each.
+// With one probe of eight clusters, as in the released code, some nearest vectors are missed; with
+// eight probes, none.
 TEST(VectorIndex, FewProbesReadFewClusters) {
   if (const std::string absence = index_absence(IndexKind::kIvfFlat); !absence.empty())
     GTEST_SKIP() << absence;

@@ -13,7 +13,7 @@ namespace {
 
 const std::string kOther = "<prompt schema=\"s\"><c/>71 72 73</prompt>";
 
-// As in the tests of models: what the device loses is the rounding to the cache's type.
+// The error on the device is the rounding to the cache's type, as in the tests of models.
 constexpr DType kCache = DType::kF16;
 constexpr double kBound = 0.14 / 8;
 
@@ -54,7 +54,8 @@ TEST_F(CudaPromptCache, PromptsGiveTheCpusLogits) {
       const Outcome got = run(*decoder_, {there.prepare(kPrompt)})[0];
       const Outcome want = run(*on_cpu, {here.prepare(kPrompt)})[0];
       ASSERT_EQ(got.logits.size(), want.logits.size());
-      // Of the prompt's own tokens alone: generated ones may part where two logits nearly tie.
+      // Compares only the logits of the prompt's own tokens: generated tokens may differ where two
+      // logits nearly tie.
       const size_t prompts = 9 * static_cast<size_t>(decoder_->config().vocab);
       ASSERT_GT(want.logits.size(), prompts);
       EXPECT_LE(max_difference(std::span(got.logits).first(prompts),
@@ -66,8 +67,7 @@ TEST_F(CudaPromptCache, PromptsGiveTheCpusLogits) {
   }
 }
 
-// Wherever they come from, the same states give the same bits; what is kept on the device is copied
-// once.
+// States give the same bits from every tier, and states kept on the device are copied once.
 TEST_F(CudaPromptCache, StatesAreTheSameFromEachTier) {
   load("llama-2-7b", 32);
   Prepared host(*decoder_, three_modules(), Mode::kIsolated, kEncode, in_memory());
@@ -81,12 +81,12 @@ TEST_F(CudaPromptCache, StatesAreTheSameFromEachTier) {
   for (Prepared* from : {&host, &device, &files})
     for (int again = 0; again < 3; ++again)
       EXPECT_EQ(run(*decoder_, {from->prepare(kPrompt)})[0], want) << again;
-  CopyBuffer buffer;  // as the paper has them: gathered first
+  CopyBuffer buffer;  // gathers the states first, as in the paper
   for (int again = 0; again < 2; ++again)
     EXPECT_EQ(run(*decoder_, {host.prepare(kPrompt, {.copies = true, .copy_buffer = &buffer})})[0],
               want)
         << again;
-  // Two prompts at once, which share what they both import.
+  // Two prompts in one batch share the modules that both import.
   const Outcome other = run(*decoder_, {host.prepare(kOther)})[0];
   const std::vector<Outcome> both =
       run(*decoder_, {device.prepare(kPrompt), device.prepare(kOther)});
@@ -94,7 +94,7 @@ TEST_F(CudaPromptCache, StatesAreTheSameFromEachTier) {
   EXPECT_LE(max_difference(both[1].logits, other.logits), kBound);
 }
 
-// How many of a prompt's states are on the device when it has ended.
+// Tests how many of a prompt's states are on the device after its end.
 TEST_F(CudaPromptCache, TheDeviceKeepsWhatItsBudgetHolds) {
   load("llama-2-7b", 32);
   const int64_t token = state_shape(decoder_->config(), 1, kCache).bytes();
@@ -111,8 +111,8 @@ TEST_F(CudaPromptCache, TheDeviceKeepsWhatItsBudgetHolds) {
   const int64_t nothing = kept_bytes(0);
   EXPECT_EQ(kept_bytes(0), nothing);
   EXPECT_EQ(kept_bytes(2 * token), nothing);
-  // Used last: the schema's own text of 3 tokens, then c with 9.
-  const auto held = [&](int64_t tokens) {  // keys and values, as the pool rounds them
+  // The units used last are the schema's own text of 3 tokens, and after it c with 9 tokens.
+  const auto held = [&](int64_t tokens) {  // bytes of keys and values, rounded as the pool does
     return 2 * static_cast<int64_t>(cuda::size_class(static_cast<size_t>(tokens * token / 2)));
   };
   EXPECT_EQ(kept_bytes(8 * token), nothing + held(3));
@@ -145,14 +145,15 @@ TEST_F(CudaPromptCache, DamagedStatesEndTheStepAndAreComputedAnew) {
   EXPECT_EQ(run(*decoder_, {files.prepare(kPrompt)})[0], want);
 }
 
-// Nothing anew, everything, and the tokens that the CPU finds; wherever the states come from.
+// Recomputes no token, all tokens, and the tokens that the CPU chooses, with states from each tier.
 TEST_F(CudaPromptCache, RepairGoesFromIsolatedToTheCommonPass) {
   load("llama-2-7b", 32);
   Prepared isolated(*decoder_, three_modules(), Mode::kIsolated, kEncode, in_memory());
   Prepared repaired(*decoder_, three_modules(), Mode::kRepair, kEncode, in_memory());
   const Outcome apart = run(*decoder_, {isolated.prepare(kPrompt)})[0];
   EXPECT_EQ(run(*decoder_, {repaired.prepare(kPrompt, {.repair_ratio = 0})})[0], apart);
-  // The prompt's own tokens alone: generated ones may part where two logits nearly tie.
+  // Compares only the logits of the prompt's own tokens: generated tokens may differ where two
+  // logits nearly tie.
   const size_t prompts = 9 * static_cast<size_t>(decoder_->config().vocab);
   const auto expect_near = [&](const Outcome& got, const Outcome& want) {
     EXPECT_LE(
@@ -178,7 +179,7 @@ TEST_F(CudaPromptCache, RepairGoesFromIsolatedToTheCommonPass) {
                               {.repair_ratio = ratio, .copies = true, .copy_buffer = &buffer})})[0],
         got);
   }
-  // The store's states are as they were.
+  // The states in the store have not changed.
   EXPECT_EQ(run(*decoder_, {repaired.prepare(kPrompt, {.repair_ratio = 0})})[0], apart);
 }
 

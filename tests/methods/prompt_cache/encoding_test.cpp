@@ -1,4 +1,4 @@
-// Which tokens are computed together, and where a prompt finds their states.
+// Tests which tokens are encoded together, and where a prompt finds their states.
 #include "methods/prompt_cache/encoding.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ constexpr const char* kNested =
 <union><module name="c">7 8</module><module name="d">9</module></union>
 <module name="e"><parameter name="x" length="2"/>10</module></schema>)";
 
-// "module /a: 3 4 6"
+// The units as lines such as "module /a: 3 4 6".
 Lines units_of(const pml::CompiledSchema& schema, const Encoding& encoding) {
   Lines lines;
   for (const StateUnit& unit : encoding.units) {
@@ -29,7 +29,8 @@ Lines units_of(const pml::CompiledSchema& schema, const Encoding& encoding) {
   return lines;
 }
 
-// "1 2 | module .": what a pass computes, whose states it keeps.
+// The passes as lines such as "1 2 | module .": the tokens computed, and the units whose states are
+// kept.
 Lines passes_of(const pml::CompiledSchema& schema, const Encoding& encoding) {
   Lines lines;
   for (const EncodingPass& pass : encoding.passes) {

@@ -1,5 +1,5 @@
-// Modules as PML against the logits that Hugging Face computed for spans that do not see each
-// other: in place, copied and read from a store on disk.
+// Compares modules written as PML with the logits that Hugging Face computed for spans that do not
+// see each other. The states are read in place, copied, and read from a store on disk.
 #include <gtest/gtest.h>
 
 #include "tests/core/model/checkpoint/model_files.h"

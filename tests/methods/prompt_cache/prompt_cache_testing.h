@@ -1,5 +1,5 @@
-// What the tests of Prompt Cache share: schemas whose words are token ids, and prompts run through
-// an engine with what they import.
+// Helpers for the tests of Prompt Cache: schemas whose words are token ids, and prompts that run
+// through an engine with their imports.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ namespace reprise::prompt_cache {
 
 using reprise::testing::max_difference;
 
-// Numbers are token ids; a placeholder is token 3.
+// An encoder that reads numbers as token ids. The placeholder is token 3.
 inline pml::TextEncoder id_encoder() {
   pml::TextEncoder encoder = pml::word_encoder();
   encoder.placeholder = 3;
@@ -41,7 +41,7 @@ inline std::string module_text(const std::string& name, const std::vector<int32_
   return fmt::format("<module name=\"{}\">{}</module>", name, ids_text(ids));
 }
 
-// Three modules, a parameter in the second, a gap behind it.
+// A schema with three modules, a parameter in the second, and a gap behind it.
 inline std::string three_modules() {
   return "<schema name=\"s\">" + ids_text(some_ids(3, 1)) + module_text("a", some_ids(11, 2)) +
          "<module name=\"b\">" + ids_text(some_ids(5, 3)) + "<param name=\"x\" len=\"4\"/>" +
@@ -51,8 +51,8 @@ inline std::string three_modules() {
 inline const std::string kPrompt =
     "<prompt schema=\"s\"><a/><b x=\"51 52 53\"/><c/>61 62 63 64</prompt>";
 
-// What a request gave: logits [new tokens, vocab] of its prompt's tokens and of those generated but
-// the last, and the generated tokens.
+// The result of a request: logits [new tokens, vocab] of the prompt's tokens and of all generated
+// tokens except the last, and the generated tokens.
 struct Outcome {
   std::vector<float> logits;
   std::vector<int32_t> tokens;
@@ -65,10 +65,10 @@ struct RunOptions {
   int32_t step_tokens = 512;
   DType kv_dtype = DType::kF32;
   int32_t max_new_tokens = 4;
-  std::vector<int32_t> prefix;  // declared, and the head of each request
+  std::vector<int32_t> prefix;  // the declared prefix with which each request begins
 };
 
-// All prompts at once, as requests 1, 2, ...; `imports` sees the plans.
+// Runs all prompts in one batch, as requests 1, 2, ...; `imports` contributes to the plans.
 inline std::vector<Outcome> run_prompts(model::Decoder& decoder,
                                         const std::vector<PreparedPrompt>& prompts,
                                         const RunOptions& options,
@@ -122,7 +122,7 @@ inline std::vector<Outcome> run_prompts(model::Decoder& decoder,
   return run_prompts(decoder, prompts, options, std::make_shared<ModuleImports>());
 }
 
-// Tokens at positions, computed whole.
+// Computes all tokens at their positions, without imports.
 inline Outcome run_whole(model::Decoder& decoder, const PlacedTokens& placed,
                          const RunOptions& options = {}) {
   return run_prompts(decoder, {{.fresh = placed}}, options)[0];

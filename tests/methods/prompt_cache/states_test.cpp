@@ -1,4 +1,5 @@
-// States of modules by each way to encode, against computations of the whole and by definition.
+// Compares states of modules, for each way to encode them, with whole computations and with the
+// definition.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 namespace reprise::prompt_cache {
 namespace {
 
-// Of logits that were computed in another order: random weights of the Falcon shapes make logits of
+// Tolerance of logits computed in another order. Random weights of the Falcon shapes give logits of
 // some tens.
 constexpr double kSame = 1e-4;
 
@@ -35,8 +36,8 @@ class PromptCacheStates : public ::testing::TestWithParam<const char*> {
       testing::random_decoder(testing::scaled_down(GetParam()), Context::machine());
 };
 
-// By the definition, in double precision: a token of a module sees that module alone, placeholders
-// included, which nobody else sees; the prompt's tokens see all that is imported.
+// Logits by the definition, in double precision. A token of a module sees only that module,
+// including placeholders, which no other token sees. The prompt's tokens see all imported tokens.
 std::vector<double> by_definition(const model::Decoder& decoder, const Prepared& prepared,
                                   const pml::CompiledPrompt& prompt) {
   const model::ModelConfig& config = decoder.config();
@@ -64,7 +65,7 @@ std::vector<double> by_definition(const model::Decoder& decoder, const Prepared&
 }
 
 TEST_P(PromptCacheStates, IsolatedIsTheDefinitionWithTheMaskOfModules) {
-  // Without a parameter, so that all that a module's tokens see is imported.
+  // The schema has no parameter, so that all tokens seen by a module's tokens are imported.
   const std::string schema = "<schema name=\"s\">" + ids_text(some_ids(3, 1)) +
                              module_text("a", some_ids(11, 2)) + "<gap len=\"3\"/><union>" +
                              module_text("b", some_ids(9, 3)) + module_text("d", some_ids(4, 4)) +
@@ -82,8 +83,8 @@ TEST_P(PromptCacheStates, IsolatedIsTheDefinitionWithTheMaskOfModules) {
   }
 }
 
-// One module computed jointly is a prefill: its states are, bit for bit, those that the prefill of
-// the whole prompt leaves.
+// Joint encoding of one module is a prefill. Its states must equal, bit for bit, those of the
+// prefill of the whole prompt.
 TEST_P(PromptCacheStates, JointWithOneModuleHasTheStatesOfAFullPrefill) {
   const std::vector<int32_t> ids = some_ids(37, 1);
   Prepared prepared(*decoder_, "<schema name=\"s\">" + module_text("a", ids) + "</schema>",
@@ -108,9 +109,9 @@ TEST_P(PromptCacheStates, JointWithOneModuleHasTheStatesOfAFullPrefill) {
   EXPECT_LE(max_difference(imported.logits, tail), kSame);
 }
 
-// What the new tokens see lies in two segments, whose partial sums are merged, while contiguous
-// sums over one. A full prefill cut at the same place, of a prefix that relay_attention declares,
-// has the same bits to the last logit.
+// The new tokens see two segments, whose partial sums are merged, while contiguous sums over one. A
+// full prefill cut at the same place, by a prefix that relay_attention declares, must have the same
+// bits up to the last logit.
 TEST_P(PromptCacheStates, JointWithOneModuleHasTheBitsOfAFullPrefillCutAtTheModule) {
   const std::vector<int32_t> ids = some_ids(37, 1);
   Prepared prepared(*decoder_, "<schema name=\"s\">" + module_text("a", ids) + "</schema>",
@@ -168,7 +169,7 @@ TEST_P(PromptCacheStates, CopiedAndInPlaceAndInStepsOfAnySizeAreTheSamePrompt) {
   }
 }
 
-// Modules longer than the kernels' tiles, which begin within them.
+// Copies modules that are longer than the kernels' tiles and begin inside one.
 TEST_P(PromptCacheStates, CopiesOfLongModulesHaveTheSameBits) {
   const std::string schema = "<schema name=\"s\">" + module_text("a", some_ids(131, 2)) +
                              "<module name=\"b\">" + ids_text(some_ids(70, 3)) +
@@ -185,7 +186,7 @@ TEST_P(PromptCacheStates, CopiesOfLongModulesHaveTheSameBits) {
   EXPECT_EQ(run_prompts(*decoder_, {copied}), run_prompts(*decoder_, {prepared.prepare(text)}));
 }
 
-// One buffer for prompts one after another: of any length, and not while its states are in use.
+// One buffer serves prompts of any length one after another, but not while its states are in use.
 TEST_P(PromptCacheStates, CopiesShareABufferThatIsNoLongerInUse) {
   Prepared prepared(*decoder_, three_modules(), Mode::kIsolated);
   CopyBuffer buffer;
@@ -215,7 +216,7 @@ TEST_P(PromptCacheStates, RepairGoesFromIsolatedToTheCommonPass) {
   const Outcome apart = run_prompts(*decoder_, {isolated.prepare(kPlainPrompt)})[0];
   EXPECT_EQ(run_prompts(*decoder_, {repaired.prepare(kPlainPrompt, {.repair_ratio = 0})})[0],
             apart);
-  // All tokens anew: what is imported sees what stands before it.
+  // With all tokens recomputed, imported tokens see the tokens before them.
   const PreparedPrompt all = repaired.prepare(kPlainPrompt, {.repair_ratio = 1});
   EXPECT_EQ(all.repaired_tokens, all.imported_tokens);
   const PlacedTokens whole =
@@ -226,11 +227,11 @@ TEST_P(PromptCacheStates, RepairGoesFromIsolatedToTheCommonPass) {
       computed.logits.end());
   const Outcome together = run_prompts(*decoder_, {all})[0];
   EXPECT_LE(max_difference(together.logits, tail), kSame);
-  // Within a short window the prompt's tokens hardly reach a module's first ones.
+  // A short window keeps the prompt's tokens from seeing much of a module's first tokens.
   if (decoder_->config().sliding_window == 0) {
     EXPECT_GT(max_difference(apart.logits, tail), 1e-3);
   }
-  // Part of them: as many as asked for, and the store's states are as they were.
+  // Recomputes the requested share of tokens; the states in the store must not change.
   const PreparedPrompt some = repaired.prepare(kPlainPrompt, {.repair_ratio = 0.3});
   EXPECT_EQ(some.repaired_tokens,
             static_cast<int64_t>(std::ceil(0.3 * static_cast<double>(some.imported_tokens))));
@@ -243,14 +244,14 @@ TEST_P(PromptCacheStates, RepairGoesFromIsolatedToTheCommonPass) {
     EXPECT_THROW(repaired.prepare(kPlainPrompt, {.repair_ratio = ratio}), Error);
 }
 
-// What a chosen token sees: kept tokens before it as imported, chosen ones anew. By the plain way:
-// one step for each chosen token in turn, against states that are replaced as they come.
+// A recomputed token sees imported states of kept tokens and new states of recomputed tokens before
+// it. The check computes one recomputed token per step, in turn, and replaces its states.
 TEST_P(PromptCacheStates, RepairedStatesAreThoseOfOneTokenAfterAnother) {
   Prepared prepared(*decoder_, three_modules(), Mode::kRepair);
   const PreparedPrompt some = prepared.prepare(kPlainPrompt, {.repair_ratio = 0.4});
   const PreparedPrompt kept = prepared.prepare(kPlainPrompt, {.repair_ratio = 0});
   const PlacedTokens placed = placed_tokens(prepared.schema, prepared.prompt(kPlainPrompt).pieces);
-  // By position: the imported states, of which chosen ones are replaced.
+  // The imported states by position; those of recomputed tokens are replaced.
   std::map<int32_t, StateRun> states;
   const auto fill = [&](const std::vector<StateRun>& runs, auto&& use) {
     for (const StateRun& run : runs)
@@ -338,8 +339,8 @@ TEST_P(PromptCacheStates, EqualTextsThatImportDifferentModulesAreNotShared) {
   }
 }
 
-// A system prompt that a relay (or a tree) keeps for the batch, and modules that its requests
-// import behind it: two contributions, one plan. The prefix's own tokens see no module.
+// A system prompt that a relay (or a tree) shares for the batch and modules that the requests
+// import behind it contribute to one plan. The prefix's own tokens see no module.
 TEST_P(PromptCacheStates, ModulesStandBesideAPrefixThatTheBatchShares) {
   const std::vector<int32_t> prefix = some_ids(10, 7);
   const std::string schema = "<schema name=\"s\"><gap len=\"10\"/>" +
@@ -379,8 +380,8 @@ class PromptCacheStore : public ::testing::Test {
       testing::random_decoder(testing::scaled_down("tinyllama-1.1b"), Context::machine());
 };
 
-// Another process computes and stores; this one finds everything, and the bits are its own's. The
-// other computes with one thread: those of its parent did not come along.
+// Another process, with one thread (those of its parent do not survive fork), computes and stores.
+// This process must find all states, with the same bits as its own.
 TEST(PromptCacheProcesses, StatesOfAnotherProcessAreTheSameBits) {
   const model::TempDir folder;
   const auto make = [](int threads) {
@@ -427,7 +428,7 @@ TEST_F(PromptCacheStore, AnotherSchemaModeOrDtypeFindsNothing) {
       << "the same texts at other positions";
 }
 
-// Bits that rot on the disk are noticed, and the module is computed anew.
+// Flipped bits on disk are noticed, and the module is computed again.
 TEST_F(PromptCacheStore, DamagedStatesAreComputedAnew) {
   const model::TempDir folder;
   const kv::SegmentStoreOptions on_disk = {.directory = folder.path()};
@@ -453,7 +454,7 @@ TEST_F(PromptCacheStore, DamagedStatesAreComputedAnew) {
 }
 
 TEST_F(PromptCacheStore, WhatABudgetHasNoRoomForIsComputedOnTheWay) {
-  // Room for one module at a time: what is held stays, so all of a prompt's do not fit.
+  // There is room for one module only. States in use stay, so those of a whole prompt do not fit.
   const int64_t module_bytes = kv::SegmentShape{.layers = decoder_->config().layers,
                                                 .kv_heads = decoder_->config().kv_heads,
                                                 .tokens = 11,

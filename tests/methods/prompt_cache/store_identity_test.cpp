@@ -44,7 +44,7 @@ std::string prompt_of(const std::string& imports) {
   return fmt::format("<prompt schema=\"s\">{}61 62 63</prompt>", imports);
 }
 
-// The same texts at the same positions, whose modules have each other's names.
+// The schemas have the same texts at the same positions, with the names of two modules swapped.
 TEST_F(SharedStore, SwappedNamesOfTheSameTextsAreOtherStates) {
   const std::vector<int32_t> first = some_ids(9, 2);
   const auto schema_of = [&](const auto& around, const std::string& one, const std::string& other,
@@ -67,7 +67,8 @@ TEST_F(SharedStore, SwappedNamesOfTheSameTextsAreOtherStates) {
         }
 }
 
-// Few names and few texts, so that many schemas agree in all but who has which.
+// A random schema of few names and few texts, so that many schemas differ only in which module has
+// which text.
 std::string drawn_schema(std::mt19937& random) {
   const auto draw = [&](int below) { return static_cast<int>(random() % unsigned(below)); };
   const auto text = [&] { return ids_text(some_ids(4 + 4 * draw(2), draw(3))); };
@@ -103,7 +104,7 @@ TEST_F(SharedStore, DrawnSchemasOfAFewNamesAndTextsNeverShareStates) {
     const Mode mode = static_cast<Mode>(random() % 4);
     const std::string imports =
         std::vector<std::string>{"<a/>", "<b/>", "<c/>", "<b/><c/>"}[random() % 4];
-    // A prompt that the schema refuses (a nested module by itself) says nothing of the store.
+    // A prompt that the schema refuses (for example a nested module alone) does not test the store.
     Outcome want;
     try {
       want = alone(schema, mode, prompt_of(imports));
@@ -131,7 +132,7 @@ std::vector<fs::path> segments_in(const fs::path& folder) {
   return found;
 }
 
-// The file with another header, whose hash is mended; the states stay where they are.
+// The file with another header and a matching hash. The states are unchanged.
 std::string with_header(const std::string& content, const kv::SegmentFileHeader& header,
                         size_t data_begin) {
   std::string text = kv::header_text(header);
@@ -139,7 +140,7 @@ std::string with_header(const std::string& content, const kv::SegmentFileHeader&
   return text + content.substr(data_begin);
 }
 
-// Counts that make the same number of bytes pass every check of the file itself.
+// Other counts with the same number of bytes pass every check of the file itself.
 TEST_F(SharedStore, FilesOfOtherCountsWithMendedHashesAreComputedAnew) {
   const std::string schema =
       "<schema name=\"s\">" + module_text("a", some_ids(16, 2)) + "</schema>";
@@ -173,7 +174,7 @@ TEST_F(SharedStore, FilesOfOtherCountsWithMendedHashesAreComputedAnew) {
     }
 }
 
-// Another unit's sound file under this one's name and key, with equal counts.
+// Puts another unit's sound file, with equal counts, under this unit's name and key.
 TEST_F(SharedStore, AFileOfOtherTokensUnderAMendedKeyIsComputedAnew) {
   const auto schema = [](int seed) {
     return "<schema name=\"s\">" + module_text("a", some_ids(16, seed)) + "</schema>";
@@ -196,7 +197,8 @@ TEST_F(SharedStore, AFileOfOtherTokensUnderAMendedKeyIsComputedAnew) {
             alone(schema(3), Mode::kIsolated, prompt));
 }
 
-// One bit of the file, anywhere; and one byte of the header's text with its hash mended.
+// Flips one bit anywhere in the file, or changes one byte of the header's text and corrects its
+// hash.
 TEST_F(SharedStore, FlippedBitsNeverChangeAToken) {
   const std::string schema = "<schema name=\"s\"><union>" + module_text("a", some_ids(11, 2)) +
                              module_text("b", some_ids(7, 3)) + "</union>" +

@@ -1,4 +1,5 @@
-// A prefix tree of small chunks: a chunk that two sequences or more share is read once for all.
+// A sample method: a prefix tree of small chunks, in which a chunk shared by two or more sequences
+// is read once for all.
 #include "core/reuse/prefix_tree_cache.h"
 #include "methods/cache_method.h"
 

@@ -1,5 +1,5 @@
-// The schemas that the paper's authors published: what of them is read, and where their tokens
-// stand.
+// Tests the schemas that the paper's authors published: which elements are read, and the positions
+// of their tokens.
 #include <algorithm>
 #include <filesystem>
 
@@ -20,9 +20,9 @@ Schema read(const std::string& name) { return parse_schema(Source::read(publishe
 struct Published {
   const char* name;
   size_t modules, unions, parameters;
-  int64_t passes;  // of the joint encoding
+  int64_t passes;  // passes of the joint encoding
 };
-// Counted in the files themselves.
+// Counts taken from the files by hand.
 const std::vector<Published> kPublished = {
     {"benchmark__schema__test__empty.xml", 0, 0, 0, 1},
     {"benchmark__schema__test__schema_code_generation.xml", 11, 3, 3, 8},
@@ -72,7 +72,7 @@ TEST(PmlPublished, ThePromptImportsAndBringsNothing) {
       problems_of([&] { compile_prompt(prompt, schema, word_encoder()); }),
       (Lines{prompt.file + ":1:1: the prompt brings no text of its own, and a model answers new "
                            "tokens only; put a text behind the imports"}));
-  // To the released code the line break behind the imports is a text of one space.
+  // In the released code, the line break behind the imports is a text of one space.
   const LayoutOptions coded{.rules = Rules::kAsCoded};
   const CompiledSchema as_coded =
       compile_schema(read("benchmark__schema__test__schema_mbti_short.xml"), byte_encoder(), coded);
@@ -81,7 +81,7 @@ TEST(PmlPublished, ThePromptImportsAndBringsNothing) {
   EXPECT_EQ(text_of(derived.new_runs[0].tokens), " ");
 }
 
-// Lengths by the tokenizer alone, texts cut out by hand.
+// Checks lengths with the tokenizer alone, on texts cut out by hand.
 class WithLlama2 : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -151,7 +151,7 @@ TEST_F(WithLlama2, MbtiIsFourUnionsInARow) {
 
 TEST_F(WithLlama2, TheTravelPlanNestsUnionsAndParameters) {
   const CompiledSchema schema = layout("examples__parameterized_prompts.xml");
-  // The beginning of the plan.
+  // Length of the text at the beginning of the plan.
   const int64_t lead = length(" I'm gearing up for a memorable escape for the duration of");
   const auto of_name = [&](const std::string& path) {
     for (const CompiledModule& module : schema.modules)
@@ -192,7 +192,7 @@ TEST_F(WithLlama2, APublishedScaffoldTextIsTooLong) {
 
 TEST_F(WithLlama2, TheOthersAreLaidOutWithEveryTemplate) {
   for (const Published& expected : kPublished) {
-    if (expected.parameters == 3) continue;  // see above
+    if (expected.parameters == 3) continue;  // APublishedScaffoldTextIsTooLong
     for (const char* name : {"llama-2", "falcon", "mpt", "plain"}) {
       const CompiledSchema schema = compile_schema(read(expected.name), encoder_of(*tokenizer_),
                                                    {.chat_template = name, .max_positions = 8192});

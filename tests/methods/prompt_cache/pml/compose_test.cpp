@@ -1,5 +1,4 @@
-// What is written for any text is read back as that text, and its tokens are those of the text
-// alone.
+// Any text that is written as PML must be read back unchanged, with the tokens of the text alone.
 #include "methods/prompt_cache/pml/compose.h"
 
 #include <algorithm>
@@ -14,7 +13,7 @@ namespace {
 
 using model::expect_error;
 
-// The own text, the modules' and the prompt's as byte_encoder() gives them back.
+// The schema's own text and the texts of modules and prompt, decoded from byte_encoder()'s tokens.
 struct ReadBack {
   std::string own_text;
   Lines modules;
@@ -85,7 +84,7 @@ TEST(PmlCompose, KeepsAwkwardTexts) {
     expect_kept(text);
 }
 
-// Texts drawn from what markup is made of.
+// Composes random texts of characters that matter in markup.
 TEST(PmlCompose, KeepsRandomTexts) {
   const Lines parts = {"<",  ">",  "&",      "]",      "[",         "!",     "]]>",    "\r", "\n",
                        " ",  "\t", "\"",     "'",      "<![CDATA[", "&#13;", "&amp;",  "a",  "Z",
@@ -162,7 +161,7 @@ TEST(PmlCompose, NamesWhatXmlCannotCarry) {
   refused("\xed\xa0\x80", {"no UTF-8"});  // a surrogate
 }
 
-// Every control character but three is refused, and what is not refused is read back.
+// All control characters except three must be refused, and accepted ones must be read back.
 TEST(PmlCompose, RefusesExactlyTheControlCharactersOfC0) {
   for (int c = 0; c < 0x20; ++c) {
     const std::string text = fmt::format("x{}y", static_cast<char>(c));
@@ -186,7 +185,7 @@ TEST(PmlCompose, RefusesWhatIsNoSchema) {
         {"no scaffold", "0 to 2"});
 }
 
-// With real vocabularies: the tokens of each text are those the tokenizer makes of it alone.
+// With real vocabularies, each text must have the tokens that the tokenizer gives for it alone.
 TEST(PmlCompose, TokensAreThoseOfEachTextAlone) {
   REPRISE_NEEDS_DATA();
   const Lines texts = {"Passage 1:\nA <b> & c.\n", "  two  spaces \n\n", "\r\n", "caf\u00e9 ]]> x",

@@ -1,4 +1,4 @@
-// What PML takes from a real tokenizer, and the chat template that a model gets by default.
+// Tests the encoder of real tokenizers, and the default chat template of a model.
 #include "methods/prompt_cache/pml/encoder.h"
 
 #include "methods/prompt_cache/pml/turn_template.h"

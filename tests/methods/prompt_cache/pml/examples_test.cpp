@@ -1,4 +1,4 @@
-// The schemas and prompts that the repository ships: each prompt is derived from the schema beside
+// Compiles the schemas and prompts that the repository ships; each prompt uses the schema beside
 // it.
 #include <filesystem>
 

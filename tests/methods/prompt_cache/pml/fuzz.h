@@ -1,5 +1,5 @@
-// Random and damaged schemas and prompts: each is refused with an Error, or laid out so that
-// nothing overlaps and all lengths add up.
+// Random and damaged schemas and prompts. Each must be refused with an Error, or be laid out so
+// that nothing overlaps and all lengths add up.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace reprise::pml {
 
-// As many tokens as words, all alike: layouts need no more.
+// An encoder that gives one token per word, all with the same id; layouts need no more.
 inline TextEncoder counting_encoder() {
   TextEncoder encoder = byte_encoder();
   encoder.encode = [](std::string_view text) {
@@ -41,7 +41,7 @@ class Grammar {
     return text + "</schema>";
   }
 
-  // Imports what `schema` has, mostly as it may be imported.
+  // A prompt that imports modules of `schema`, mostly in a valid way.
   std::string prompt(const CompiledSchema& schema) {
     std::string text = "<prompt schema=\"s\">";
     if (one_in(4)) text += words();
@@ -131,7 +131,7 @@ class Grammar {
   int names_ = 0;
 };
 
-// A few edits: bytes flipped, set, removed, repeated, and pieces of markup put in.
+// The text after a few edits: bytes are flipped, set, removed or repeated, or markup is inserted.
 inline std::string mutated(std::string text, std::mt19937_64& random) {
   static const std::vector<std::string> kMarkup = {"<",
                                                    ">",
@@ -185,7 +185,7 @@ inline int64_t length_of(const std::vector<Stretch>& parts) {
   return sum;
 }
 
-// Sorted by position none begins before another's end.
+// True if no stretch overlaps another.
 inline bool are_disjoint(std::vector<Stretch> parts) {
   std::sort(parts.begin(), parts.end(), [](const Stretch& a, const Stretch& b) {
     return a.first != b.first ? a.first < b.first : a.end < b.end;
@@ -195,7 +195,7 @@ inline bool are_disjoint(std::vector<Stretch> parts) {
   return true;
 }
 
-// The gaps directly in each module, in document order, the schema first.
+// Collects the gaps directly in each module, in document order, beginning with the schema.
 inline void collect_gaps(const std::vector<Node>& nodes, size_t module,
                          std::vector<int64_t>& gaps) {
   for (const Node& node : nodes) {
@@ -289,7 +289,7 @@ struct FuzzCounts {
   int64_t schemas = 0, prompts = 0, refused = 0;
 };
 
-// One input: made by the grammar, and then damaged in two of three.
+// Tests one input of the grammar, which is damaged in two of three cases.
 inline void fuzz_once(Grammar& grammar, const TextEncoder& encoder, FuzzCounts& counts) {
   std::string text = grammar.schema();
   if (!grammar.one_in(3)) text = mutated(text, grammar.random());

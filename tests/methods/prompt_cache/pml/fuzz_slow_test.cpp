@@ -1,4 +1,4 @@
-// A million schemas, most of them damaged, and prompts derived from those that are accepted.
+// Fuzzes a million schemas, most of them damaged, and prompts for those that are accepted.
 #include "tests/methods/prompt_cache/pml/fuzz.h"
 
 namespace reprise::pml {

@@ -1,4 +1,4 @@
-// The short run of what fuzz_slow_test.cpp does a million times.
+// A short run of the fuzzing that fuzz_slow_test.cpp does a million times.
 #include "tests/methods/prompt_cache/pml/fuzz.h"
 
 namespace reprise::pml {
@@ -11,7 +11,7 @@ TEST(PmlFuzz, TwentyThousandInputsAreRefusedOrConsistent) {
   EXPECT_GT(counts.refused, 5'000);
 }
 
-// Bytes without any grammar reach the scan alone.
+// Random bytes are refused by the scan, before they are parsed.
 TEST(PmlFuzz, RandomBytesAreRefused) {
   std::mt19937_64 random(2);
   for (int round = 0; round < 5'000; ++round) {

@@ -1,4 +1,5 @@
-// Hugging Face's isolated spans (modules that do not see each other, at given positions) as PML.
+// Cases of isolated spans from Hugging Face (modules at given positions that do not see each
+// other), written as PML.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ inline std::string words(const std::vector<int32_t>& ids) {
 struct GoldenCase {
   std::vector<std::vector<int32_t>> spans;  // ids of each module
   std::vector<int32_t> suffix;
-  std::vector<int64_t> starts;  // of the spans, and of the suffix
+  std::vector<int64_t> starts;  // first positions of the spans, then of the suffix
 };
 
 inline GoldenCase golden_case_of(const Json& golden, const Json& layout) {
@@ -33,7 +34,7 @@ inline GoldenCase golden_case_of(const Json& golden, const Json& layout) {
   return out;
 }
 
-// Modules a, b, c by position, gaps between them and before the suffix.
+// A schema with modules a, b, c by position, and gaps between them and before the suffix.
 inline std::string schema_for(const GoldenCase& one) {
   std::vector<size_t> order(one.spans.size());
   std::iota(order.begin(), order.end(), size_t{0});

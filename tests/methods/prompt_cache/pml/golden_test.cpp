@@ -1,5 +1,5 @@
-// The positions of Hugging Face's isolated spans, written as PML: side by side, with gaps, and out
-// of order.
+// Checks the positions of isolated spans from Hugging Face written as PML: side by side, with gaps,
+// and out of order.
 #include "tests/methods/prompt_cache/pml/golden_cases.h"
 
 #include "tests/support/data.h"

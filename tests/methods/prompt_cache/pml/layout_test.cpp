@@ -1,4 +1,4 @@
-// Positions checked by hand, with a word a token; texts and templates with a byte a token.
+// Tests positions by hand with one token per word, and texts and templates with one token per byte.
 #include "methods/prompt_cache/pml/layout.h"
 
 #include "tests/methods/prompt_cache/pml/pml_testing.h"
@@ -84,7 +84,7 @@ TEST(PmlLayout, TheModelsPositionsAndTheLimitsEndIt) {
           [] { layout_of("1 2 3\n<module name=\"a\">4 5</module>", {.max_positions = 4}); }),
       (Lines{"s.xml:3:18: the schema takes 5 positions up to here, and the model has 4; shorten "
              "it, or put what excludes each other into a union"}));
-  // Told before the placeholders are made.
+  // The error must come before the placeholders are allocated.
   std::string many = "<module name=\"a\">\n";
   for (int i = 0; i < 5; ++i) many += fmt::format("<param name=\"p{}\" len=\"4000000\"/>\n", i);
   EXPECT_EQ(

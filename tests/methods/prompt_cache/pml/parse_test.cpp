@@ -1,4 +1,5 @@
-// What is refused in schemas and prompts, literally and with its place, and what is read.
+// Tests which schemas and prompts are refused, with the exact message and place, and what is read
+// from others.
 #include "methods/prompt_cache/pml/parse.h"
 
 #include <filesystem>
@@ -111,7 +112,7 @@ TEST(PmlSchema, ModulesNeedGoodNames) {
                  "letters, digits, _ - and ."});
   expect_inside("<module name=\"a\"/>\n<module name=\"a\"/>",
                 {"s.xml:3:9: a second module \"a\" beside that of line 2; name it otherwise"});
-  // A turn and a union are no scopes of their own.
+  // Turns and unions open no scope for names.
   expect_inside("<module name=\"a\"/>\n<user><union><module name=\"a\"/></union></user>",
                 {"s.xml:3:22: a second module \"a\" beside that of line 2; name it otherwise"});
   expect_inside("<union>\n<module name=\"a\"/>\n<module name=\"a\"/></union>",
@@ -121,7 +122,7 @@ TEST(PmlSchema, ModulesNeedGoodNames) {
                  "<user> is a turn; name it otherwise"});
   expect_inside("<module name=\"a\" cache=\"no\"/>",
                 {"s.xml:2:18: cache=\"no\"; known are true and false"});
-  // The same name inside another module is another name.
+  // The same name may be used inside another module.
   EXPECT_NO_THROW(
       schema_of(in_schema("<module name=\"unit.py\"><module name=\"unit.py\"/></module>")));
 }

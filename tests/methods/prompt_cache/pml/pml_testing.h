@@ -1,4 +1,4 @@
-// What the tests of PML share: encoders that can be followed by hand, schemas and prompts from
+// Helpers for the tests of PML: encoders that can be followed by hand, schemas and prompts from
 // strings, problems as a list, and a layout as lines.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace reprise::pml {
 
 inline constexpr int32_t kUnknownWord = 100'000;
 
-// A word is a token; the same word has the same id, and a number is its own.
+// An encoder that gives one token per word. Equal words have equal ids, and a number is its own id.
 inline TextEncoder word_encoder() {
   auto known = std::make_shared<std::map<std::string, int32_t>>();
   TextEncoder encoder;
@@ -40,7 +40,7 @@ inline TextEncoder word_encoder() {
   return encoder;
 }
 
-// A byte is a token, so that text_of() gives back what was encoded.
+// An encoder that gives one token per byte, so that text_of() restores the encoded text.
 inline TextEncoder byte_encoder() {
   return {.encode =
               [](std::string_view text) {
@@ -76,7 +76,7 @@ inline CompiledSchema compiled(const std::string& text, const TextEncoder& encod
   return compile_schema(schema_of(text), encoder, options);
 }
 
-// What `action` throws, problem by problem; fails the test if it throws nothing.
+// The problems that `action` throws. Fails the test if it throws nothing.
 template <typename Action>
 std::vector<std::string> problems_of(Action&& action) {
   try {
@@ -90,7 +90,7 @@ std::vector<std::string> problems_of(Action&& action) {
   return {};
 }
 
-// "name first end" of modules, texts and parameters.
+// Lines "name first end" of modules, texts and parameters.
 inline std::vector<std::string> lines_of(const CompiledSchema& schema) {
   std::vector<std::string> lines;
   for (const CompiledModule& module : schema.modules) {
@@ -103,7 +103,7 @@ inline std::vector<std::string> lines_of(const CompiledSchema& schema) {
   return lines;
 }
 
-// The texts of the schema's pieces by byte_encoder().
+// The texts of the schema's pieces, decoded from byte_encoder()'s tokens.
 inline std::vector<std::string> texts_of(const CompiledSchema& schema) {
   std::vector<std::string> texts;
   for (const Piece& piece : schema.pieces)

@@ -1,4 +1,4 @@
-// Prompts derived from small schemas: where what they import and what they bring stands.
+// Tests prompts for small schemas: the positions of imported and new tokens.
 #include "methods/prompt_cache/pml/prompt.h"
 
 #include <filesystem>
@@ -18,7 +18,8 @@ constexpr const char* kTrip = R"(<schema name="trip">one two
 <module name="rome">a b c d e</module></union> end
 </schema>)";
 
-// What a prompt consists of, in the order in which it is handed on: "name first end", "+" for new.
+// Lines "name first end" of a prompt's parts in the order of CompiledPrompt, with "+" for new
+// tokens.
 Lines parts_of(const CompiledPrompt& prompt, const CompiledSchema& schema) {
   Lines lines;
   for (const int32_t id : prompt.pieces) {
@@ -81,11 +82,11 @@ TEST_F(Trip, ShortArgumentsLeaveAGapAndEmptyOnesBringNothing) {
 }
 
 TEST_F(Trip, TextGoesIntoGapsAndTheLastBehindTheSchema) {
-  // Behind miami, which is shorter than rome.
+  // The text begins behind miami, which is shorter than rome.
   EXPECT_EQ(parts("<miami/> q r <plan/> tail"),
             (Lines{"#1 0 2", "plan#1 2 5", "plan#2 7 8", "miami#1 9 12", "#2 14 15", "+text 12 14",
                    "+text 15 16"}));
-  // In place of the plan, which is not imported.
+  // The text takes the positions of the plan, which is not imported.
   EXPECT_EQ(parts("q r s <miami/> tail"),
             (Lines{"#1 0 2", "miami#1 9 12", "#2 14 15", "+text 2 5", "+text 15 16"}));
   EXPECT_EQ(parts("only text"), (Lines{"#1 0 2", "#2 14 15", "+text 15 17"}));
@@ -120,7 +121,7 @@ TEST(PmlPrompt, TwoTextsShareAGap) {
         compile_prompt(prompt_of("<prompt schema=\"s\">" + inside + "</prompt>"), schema, encoder),
         schema);
   };
-  // Both would begin where module a ends.
+  // Both texts would begin where module a ends.
   EXPECT_EQ(derive("5 <b/><a/>6 7 8<c/>9"), (Lines{"#1 0 1", "a#1 1 2", "b#1 6 7", "c#1 7 8",
                                                    "+text 2 3", "+text 3 6", "+text 8 9"}));
   EXPECT_EQ(
@@ -181,7 +182,7 @@ TEST_F(Trip, PromptsNeedNewTokensPositionsAndTheirSchema) {
              "schema that it names"}));
 }
 
-// docs/pml.md shows a schema and then a prompt, each indented.
+// Compiles the example of docs/pml.md, which shows a schema and then a prompt, each indented.
 TEST(PmlPrompt, TheDocumentedExampleIsDerived) {
   std::ifstream page(std::filesystem::path(REPRISE_SOURCE_DIR) / "docs" / "pml.md");
   std::vector<std::string> examples = {""};

@@ -1,4 +1,5 @@
-// The parts of the commands that need no engine: tables, progress lines, finding files and pythons.
+// Tests parts of the commands that need no engine: tables, progress lines, and how files and
+// Pythons are found.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -40,7 +41,7 @@ results::ResultsFolder folder_of(const std::vector<Json>& records, const Json& a
           .skipped = {}};
 }
 
-// The table and its notes, as a reader sees them.
+// The table and its notes as printed.
 std::string text_of_table(const results::ResultsFolder& folder, const TableOptions& options = {}) {
   const RecordTable table = record_table(folder, options);
   return table.data + table.notes;
@@ -106,7 +107,7 @@ TEST(RecordTable, SaysWhatWasNotMeasuredAndWhy) {
       << text;
 }
 
-// Twelve metrics, each some twenty columns wide.
+// A folder with twelve metrics, each some twenty columns wide.
 results::ResultsFolder wide_folder() {
   std::vector<Json> records = {record("recompute", 8, 1.5), record("contiguous", 16, 2.5)};
   std::vector<std::string> metrics;
@@ -195,7 +196,7 @@ TEST(RecordTable, NamesThePointsOfTheSweepThatAreMissing) {
   folder.run["settings"]["models"] = {{{"model", "a"}, {"weights", ""}}};
   folder.run["settings"]["methods"] = {{{"name", "recompute"}, {"options", Json::object()}},
                                        {{"name", "contiguous"}, {"options", Json::object()}}};
-  folder.records[0]["settings"]["requested"]["weights"] = "";  // older than the axis new_tokens
+  folder.records[0]["settings"]["requested"]["weights"] = "";  // has no axis new_tokens yet
   folder.skipped = {{{"point", "x"},
                      {"group", "g"},
                      {"label", "a  prompt_tokens=16"},
@@ -208,7 +209,7 @@ TEST(RecordTable, NamesThePointsOfTheSweepThatAreMissing) {
       << text;
 }
 
-// Entries as the runner writes them, two methods a group.
+// Entries of skipped groups as the runner writes them, with two methods in a group.
 std::vector<Json> skipped_groups(int groups) {
   std::vector<Json> skipped;
   for (int group = 0; group < groups; ++group)
@@ -271,7 +272,7 @@ TEST(Progress, PlainLinesCountPoints) {
   EXPECT_EQ(text.find('\r'), std::string::npos);
 }
 
-// A kind whose metrics are none of those leaves nothing behind the method, not a lone colon.
+// For a kind without any of these metrics, nothing follows the method, not even a colon.
 TEST(Progress, PlainLinesEndWithTheValuesThereAre) {
   ProgressOutput output;
   Progress progress(output.file(), /*is_terminal=*/false);

@@ -1,4 +1,4 @@
-// How `reprise check` ends: statuses that scripts read, and errors that say what to do.
+// Tests how `reprise check` ends: exit statuses that scripts read, and errors that name the remedy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 class CheckCommand : public ::testing::Test {
  protected:
-  // A lock of our own, whatever else is checked on this machine.
+  // Uses a lock of its own, so that other checks on this machine do not interfere.
   void SetUp() override {
     fs::create_directories(dir_);
     setenv("TMPDIR", dir_.c_str(), /*overwrite=*/1);
@@ -33,7 +33,7 @@ class CheckCommand : public ::testing::Test {
     fs::permissions(file, fs::perms::owner_all);
     return file.string();
   }
-  // A benchmark program that always tells the same time, of which `cpu_ms` on a processor.
+  // A benchmark program that always reports the same time, `cpu_ms` of it on a processor.
   [[nodiscard]] std::string program(const std::string& name, double real_ms, double cpu_ms) const {
     return script(name, fmt::format(R"(case "$*" in
 *list_tests*) echo Fixed ;;
@@ -88,7 +88,7 @@ TEST_F(CheckCommand, EveryBenchmarkProgramOfThisBuildListsItsOwn) {
                  {"matches none of the"});
 }
 
-// Each of these once ran: nan aborted the program, 1e-300 ran on beyond its budget.
+// Each of these was once accepted: nan aborted the program, and 1e-300 ran beyond its budget.
 TEST_F(CheckCommand, RefusesNumbersThatMakeNoSense) {
   for (const char* option : {"--margin", "--budget", "--false-alarm", "--calibration"})
     for (const char* value : {"nan", "inf", "-inf", "1e-300", "1e300", "-1", "0", "0x10", "1e", ""})
@@ -121,7 +121,8 @@ TEST_F(CheckCommand, EndsWith130WhenInterrupted) {
   EXPECT_EQ(process.wait(), 130) << process.err();
 }
 
-// timeout(1) sends its signal to the program and to its group: two at once are one interrupt.
+// timeout(1) sends its signal to the program and to its group; two signals at once must count as
+// one interrupt.
 TEST_F(CheckCommand, AnInterruptPrintsTheVerdictsSoFar) {
   const auto slow = [](const char* times) {
     return fmt::format(R"(sleep 0.02
@@ -140,7 +141,7 @@ esac)",
   while (process.err().find("Fixed: same") == std::string::npos &&
          std::chrono::steady_clock::now() < latest)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  // The second must come before the program has ended, which takes it a millisecond or two.
+  // The second signal must come before the program has ended, which takes it a millisecond or two.
   for (int signal = 0; signal < 20; ++signal) {
     process.send(SIGINT);
     std::this_thread::sleep_for(std::chrono::microseconds(200));

@@ -1,4 +1,4 @@
-// What the tests of the program as a user meets it share: a tiny model, runs, and refusals.
+// Helpers for tests that run the program as a user does: a tiny model, runs, and refusals.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ class CommandLine : public ::testing::Test {
     const int status = process.wait();
     return {status, process.out(), process.err()};
   }
-  // The command must end with status 1 and a message that holds each of `parts`.
+  // Expects that the command ends with status 1 and a message that contains each of `parts`.
   void expect_refused(const std::vector<std::string>& arguments,
                       const std::vector<std::string>& parts) const {
     const Outcome outcome = reprise(arguments);
@@ -44,7 +44,7 @@ class CommandLine : public ::testing::Test {
       EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " not in: " << outcome.err;
   }
   [[nodiscard]] std::string model() const { return (dir_ / "model").string(); }
-  // A command on the tiny model with random weights, and more words.
+  // A command on the tiny model with random weights, followed by further arguments.
   [[nodiscard]] std::vector<std::string> on_model(const std::string& command,
                                                   const std::vector<std::string>& more) const {
     std::vector<std::string> words = {command, "--model", model(), "--random-weights"};

@@ -1,4 +1,4 @@
-// The program as a user meets it: help, names, and errors that say what to do.
+// Runs the program as a user does: help, names, and errors that name the remedy.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -79,7 +79,7 @@ TEST_F(CommandLine, MistakesOnTheCommandLineNameTheRemedy) {
   expect_refused({"plot", (dir_ / "nothing").string()}, {"records.jsonl"});
 }
 
-// What is wrong with later points once came out hours later, one mistake a run.
+// Faults of later points were once reported hours later, one fault per run.
 TEST_F(CommandLine, EverythingWrongWithASweepIsToldBeforeItsFirstPoint) {
   fs::create_directories(dir_ / "cut");
   fs::copy_file(REPRISE_SOURCE_DIR "/models/quickstart/config.json", dir_ / "cut/config.json");
@@ -104,7 +104,7 @@ TEST_F(CommandLine, EverythingWrongWithASweepIsToldBeforeItsFirstPoint) {
                            "did you mean \"quickstart\"", "(and 3 more like it)"});
     EXPECT_FALSE(fs::exists(dir_ / "out"));
   }
-  // Heads that do not divide, and what is wrong with the file itself.
+  // Expects a fault of the heads (which do not divide) together with faults of the file itself.
   expect_refused(
       {"run", "shared_prefix/crossover", "--dry-run", "--set", "sweep.kv_heads=32,5,7"},
       {"2 problems", "32 heads cannot share 5 kv_heads", "32 heads cannot share 7 kv_heads"});
@@ -113,7 +113,7 @@ TEST_F(CommandLine, EverythingWrongWithASweepIsToldBeforeItsFirstPoint) {
                  {"3 problems", "\"contiguous\"?", "\"f8\"", "\"ttft_ms\"?"});
 }
 
-// One sequence of 131072 tokens takes 0.3 GB, 4096 of them take 1.1 TB.
+// One sequence of 131072 tokens takes 0.3 GB, and 4096 sequences take 1.1 TB.
 TEST_F(CommandLine, RunSkipsWhatDoesNotFitAndSaysSo) {
   const Json file = {{"name", "large"},
                      {"title", "A point too large for this machine"},
@@ -162,7 +162,7 @@ class PlotCommandLine : public CommandLine {
   }
   [[nodiscard]] std::string out() const { return (dir_ / "out").string(); }
   [[nodiscard]] std::string figures() const { return (dir_ / "figures").string(); }
-  // What is in the results folder, to the byte.
+  // The content of all files in the results folder.
   [[nodiscard]] std::map<std::string, std::string> contents() const {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(out()))
@@ -318,8 +318,8 @@ TEST_F(CommandLine, LogitsDoNotDependOnTheChunk) {
                  {"--positions has 1", "--ids has 2"});
 }
 
-// Lengths at which a method once had no room. Every length is in
-// tests/core/engine/logits_mode_test.cpp.
+// At these lengths a method once had no room. tests/core/engine/logits_mode_test.cpp tests every
+// length.
 TEST_F(CommandLine, LogitsOfAnyLengthByEveryMethod) {
   for (const char* method :
        {"recompute", "contiguous", "paged", "paged_shared", "chunk_attention", "relay_attention"})

@@ -1,4 +1,4 @@
-// Values and names on the command line: what is refused, and with which remedy.
+// Tests which values and names on the command line are refused, and with which remedy.
 #include <fstream>
 
 #include "tests/app/command_line.h"
@@ -61,7 +61,7 @@ TEST_F(Options, EmptyNamesAndPathsAreRefused) {
   for (const char* name : {"", "int3"})
     expect_refused(on_model("generate", {"--ids", "1", "--weight-format", name}),
                    {"--weight-format", fmt::format("\"{}\"", name), "nf4-double"});
-  // CLI11 would take --no-plot for the folder.
+  // CLI11 alone would take --no-plot for the folder.
   expect_refused({"run", "quickstart", "--out=", "--no-plot"}, {"--out is empty"});
 }
 
@@ -73,7 +73,7 @@ TEST_F(Options, MistypedOptionsGetTheNearest) {
   expect_refused({"--verson"}, {"\"--verson\"", "\"--version\"?"});
   expect_refused({"generat"}, {"unknown command \"generat\"", "\"generate\"?"});
   expect_refused({"plot", "a", "b"}, {"b"});
-  // A required option that is missing is still told as such.
+  // A missing required option is still reported as such.
   expect_refused({"generate"}, {"--model is required"});
 }
 

@@ -1,4 +1,4 @@
-// Where output goes, and what becomes of it there: full disks, readers that leave, terminals.
+// Tests where output goes, with full disks, readers that close their end, and terminals.
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -25,7 +25,7 @@ bool has_matplotlib() {
 
 class Output : public CommandLine {
  protected:
-  // Status and standard error with standard output to `device`.
+  // Runs a command with standard output to `device`; returns its status and standard error.
   [[nodiscard]] Outcome into(const std::string& device, std::vector<std::string> arguments,
                              const std::string& input = "") const {
     arguments.insert(arguments.begin(), REPRISE_PROGRAM);
@@ -77,7 +77,7 @@ TEST_F(Output, FullDiskIsAnErrorOfEveryCommandThatPrints) {
   }
 }
 
-// Notes and progress are for somebody who watches: what they cannot be written to ends no run.
+// Notes and progress that cannot be written must not end a run.
 TEST_F(Output, FullStandardErrorLosesNotesAndNothingElse) {
   const bool draws = has_matplotlib();
   const auto shell = [&](const std::string& arguments, const std::string& streams) {
@@ -93,8 +93,8 @@ TEST_F(Output, FullStandardErrorLosesNotesAndNothingElse) {
   EXPECT_NE(measured.out.find("ttft_ms"), std::string::npos) << measured.out;
   for (const char* figure : {"ttft_ms.pdf", "ttft_ms.png"})
     EXPECT_EQ(fs::exists(dir_ / "out" / "figures" / figure), draws) << figure;
-  // With standard output full too, the status is that of a table that did not arrive; what was
-  // measured is kept.
+  // With standard output full too, the status is that of a table that was not printed; measured
+  // records are kept.
   EXPECT_EQ(shell(run + " --fresh", "> /dev/full 2> /dev/full").status, 1);
   const Outcome again = shell(run, "");
   EXPECT_EQ(again.status, 0) << again.err;
@@ -106,7 +106,7 @@ TEST_F(Output, FullStandardErrorLosesNotesAndNothingElse) {
   EXPECT_NE(generated.out, "");
 }
 
-// As the terminal's Ctrl-C, which reaches the Python that draws as well.
+// Interrupts the program and the Python that draws, as Ctrl-C in a terminal does.
 TEST_F(Output, InterruptWhileFiguresAreDrawnIsNoFailedFigure) {
   if (!has_matplotlib()) GTEST_SKIP() << kNoMatplotlib;
   const fs::path python = dir_ / "python";
@@ -141,7 +141,7 @@ TEST_F(Output, LogitsThatAreInterruptedLeaveNothingBehind) {
     process.send(signal);
     const int status = process.wait();
     EXPECT_FALSE(unfinished()) << signal;
-    if (status == 0) continue;  // a fast machine may have been done
+    if (status == 0) continue;  // a fast machine may already have finished
     EXPECT_EQ(status, 130) << signal;
     EXPECT_NE(process.err().find("interrupted"), std::string::npos) << process.err();
     EXPECT_EQ(read_file(out), "earlier");
@@ -169,7 +169,8 @@ TEST_F(Output, ResultsThatAreNoFilesAreRefused) {
   EXPECT_TRUE(fs::is_empty(elsewhere));
 }
 
-// A reader such as `head -1` leaves: the program ends as by SIGPIPE, without a word of its own.
+// If a reader such as `head -1` closes the pipe, the program ends as by SIGPIPE and prints nothing
+// of its own.
 TEST_F(Output, ReaderThatLeftEndsTheProgramQuietly) {
   const fs::path pipe = dir_ / "pipe";
   for (const char* ignoring : {"", "trap '' PIPE; "}) {
@@ -184,7 +185,7 @@ TEST_F(Output, ReaderThatLeftEndsTheProgramQuietly) {
   }
 }
 
-// Whoever reads both streams has gone when the figures are named.
+// The reader of both streams has gone when the figures are named.
 TEST_F(Output, ReaderThatLeftWhileFiguresAreDrawnIsNoFailure) {
   if (!has_matplotlib()) GTEST_SKIP() << kNoMatplotlib;
   const Outcome measured = reprise(run_command({"--no-plot"}));
@@ -203,7 +204,7 @@ TEST_F(Output, ReaderThatLeftWhileFiguresAreDrawnIsNoFailure) {
   }
 }
 
-// The names of the figures are notes: results on standard output stay whole for another program.
+// The names of figures are notes, so that standard output holds only results for another program.
 TEST_F(Output, ReaderOfTheResultsAloneMayLeaveOnceItHasThem) {
   if (!has_matplotlib()) GTEST_SKIP() << kNoMatplotlib;
   ASSERT_EQ(reprise(run_command({"--no-plot"})).status, 0);
@@ -253,7 +254,7 @@ TEST_F(Output, PythonThatIsNoneIsToldBeforeAnythingIsMeasured) {
   ::unsetenv("REPRISE_PYTHON");
 }
 
-// A file from elsewhere must not move the cursor, ring or rename the window.
+// Text from a file must not move the cursor, ring the bell or rename the window.
 TEST_F(Output, ControlCharactersOfFilesAreWrittenOut) {
   const std::string title = "Small\x1b[2J\a\r\xc2\x9b";
   const Outcome run = reprise(

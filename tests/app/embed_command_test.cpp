@@ -1,4 +1,4 @@
-// `reprise embed` as a user meets it: lines in, vectors out, and what is no text.
+// Runs `reprise embed` as a user does: lines in, vectors out, and input that is no text.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ class EmbedCommand : public CommandLine {
     words.insert(words.end(), more.begin(), more.end());
     return reprise(words, input);
   }
-  // The vectors of a run that succeeds.
+  // The vectors that a successful run prints.
   [[nodiscard]] std::vector<std::vector<float>> vectors(
       const std::string& input, const std::vector<std::string>& more = {}) const {
     const Outcome outcome = embed(input, more);
@@ -43,7 +43,8 @@ class EmbedCommand : public CommandLine {
     for (const float value : vector) squares += double{value} * value;
     return std::sqrt(squares);
   }
-  // It must end with status 1 and a message that holds each of `parts`; returns what was written.
+  // Expects status 1 and a message that contains each of `parts`; returns the vectors written
+  // before.
   [[nodiscard]] std::string refused(const std::string& input, const std::vector<std::string>& more,
                                     const std::vector<std::string>& parts) const {
     const Outcome outcome = embed(input, more);
@@ -88,7 +89,7 @@ TEST_F(EmbedCommand, WeightsMayBeCodes) {
   for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(coded[i], plain[i], 0.02) << i;
 }
 
-// Prompts behind which another line follows before a batch is full: all lines count, in order.
+// Sends many lines, so that several batches are computed; all lines count, in order.
 TEST_F(EmbedCommand, ManyLinesPassInSeveralBatches) {
   std::string input;
   for (int i = 0; i < 900; ++i)
@@ -99,7 +100,7 @@ TEST_F(EmbedCommand, ManyLinesPassInSeveralBatches) {
     for (size_t c = 0; c < 32; c += 11) ASSERT_NEAR(all[i][c], all[i % 24][c], 1e-5) << i;
 }
 
-// A pipe that stays open: each line is answered before the next is sent.
+// On a pipe that stays open, each line is answered before the next one is sent.
 TEST_F(EmbedCommand, WhoWaitsIsAnswered) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

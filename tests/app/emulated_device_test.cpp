@@ -1,5 +1,5 @@
-// `--device cuda` as a user types it, on the emulated device: what is refused before anything is
-// measured, and runs from the command line to the record.
+// Runs `--device cuda` as a user does, on the emulated device: what is refused before anything is
+// measured, and whole runs up to the record.
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -20,7 +20,7 @@ std::vector<std::string> shipped_experiments() {
   return names;
 }
 
-// Every shipped experiment can be run there, but for weights of codes.
+// Every shipped experiment can run on the device, except those with quantized weights.
 TEST_F(CommandLine, ShippedExperimentsAreAcceptedForADevice) {
   const std::vector<std::string> names = shipped_experiments();
   ASSERT_GT(names.size(), 40u);
@@ -81,7 +81,7 @@ TEST_F(CommandLine, ExperimentsRunOnADevice) {
   EXPECT_EQ(prefill[1]["metrics"]["hit_rate"]["value"], 1);
 }
 
-// The emulated device has 1 GiB, the host more.
+// The emulated device has 1 GiB of memory, and the host more.
 TEST_F(CommandLine, PointsThatADeviceHasNoRoomForAreLeftOut) {
   const Json file = {{"name", "t"},
                      {"title", "t"},
@@ -94,7 +94,7 @@ TEST_F(CommandLine, PointsThatADeviceHasNoRoomForAreLeftOut) {
                        {"head_dim", 128},
                        {"prompt_tokens", 4},
                        {"completion_tokens", 1}}},
-                     {"sweep", {{"batch", {1, 4096}}}},  // of 16 KiB a token
+                     {"sweep", {{"batch", {1, 4096}}}},  // keys and values take 16 KiB a token
                      {"repetitions", 1},
                      {"warmup", 0}};
   const fs::path path = dir_ / "t.json", out = dir_ / "out";

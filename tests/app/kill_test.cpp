@@ -1,5 +1,5 @@
-// kill -9 in the middle of a sweep, again and again: the same command goes on, and the set of
-// records is that of an undisturbed run.
+// Kills a sweep by SIGKILL again and again. The same command continues it, and the records are
+// those of an undisturbed run.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -34,13 +34,14 @@ class KillTest : public ::testing::Test {
              "--no-plot", "--threads", "1"},
             dir_};
   }
-  // Of the records of a run; 0 before there are any.
+  // Size in bytes of a run's records; 0 before there are any.
   [[nodiscard]] std::uintmax_t file_size(const std::string& out) const {
     std::error_code error;
     const auto size = fs::file_size(dir_ / out / "records.jsonl", error);
     return error ? 0 : size;
   }
-  // What must be equal between two runs: by point, the settings and what was generated.
+  // The facts that must be equal in two runs: for each point, its settings and the generated
+  // tokens.
   [[nodiscard]] std::map<std::string, Json> outcome(const std::string& out) const {
     std::map<std::string, Json> points;
     for (const Json& record : results::read_records(dir_ / out)) {
@@ -68,8 +69,8 @@ TEST_F(KillTest, RecordsAfterManyKillsAreThoseOfAnUndisturbedRun) {
   for (int attempt = 0; attempt < 9; ++attempt) {
     const auto size = file_size("killed");
     Subprocess process = start("killed");
-    // Three times before the first record, while the folder is made and the machine measured; then
-    // each time some moments after a further group was written, whatever the speed of the machine.
+    // Kills three times before the first record, while the folder is made and the machine measured,
+    // and then each time a little after a further group was written, whatever the machine's speed.
     const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (attempt >= 3 && file_size("killed") == size && std::chrono::steady_clock::now() < latest)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -80,7 +81,7 @@ TEST_F(KillTest, RecordsAfterManyKillsAreThoseOfAnUndisturbedRun) {
     const size_t now = results::read_records(dir_ / "killed").size();
     EXPECT_GE(now, records) << "a kill lost records";
     records = now;
-    if (records == outcome("whole").size()) break;  // nothing is left to be interrupted
+    if (records == outcome("whole").size()) break;  // all points are measured
   }
   EXPECT_GE(kills, 4);
   Subprocess last = start("killed");
@@ -91,12 +92,12 @@ TEST_F(KillTest, RecordsAfterManyKillsAreThoseOfAnUndisturbedRun) {
 
 TEST_F(KillTest, InterruptEndsCleanlyAndSaysHowToGoOn) {
   Subprocess process = start("interrupted");
-  // The handler stands before the manifest is written.
+  // The signal handler is installed before the manifest is written.
   while (!fs::exists(dir_ / "interrupted" / "run.json"))
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   process.send(SIGINT);
   const int status = process.wait();
-  if (status != 0) {  // a fast machine may have been done
+  if (status != 0) {  // a fast machine may already have finished
     EXPECT_EQ(status, 130);
     EXPECT_NE(process.err().find("The same command goes on"), std::string::npos) << process.err();
   }

@@ -1,4 +1,4 @@
-// `reprise load` as a user meets it, before there is a server: what it refuses, and how it says so.
+// Runs `reprise load` as a user does, without a server: what it refuses, and with which message.
 #include <gtest/gtest.h>
 
 #include "tests/app/command_line.h"

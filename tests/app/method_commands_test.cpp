@@ -1,5 +1,5 @@
-// Every method in every command: it runs there, or is refused with the reason that `reprise list`
-// gives.
+// Runs every method in every command: it must run, or be refused with the reason that `reprise
+// list` gives.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -25,7 +25,7 @@ class MethodCommands : public CommandLine {
             "--method", cell.method, "--ids",
             "3,4,5",    "--out",     (dir_ / "logits").string()};
   }
-  // Starts a server and ends it once it says where it is. Returns what it said of errors.
+  // Starts a server, ends it once it prints its address, and returns its standard error.
   [[nodiscard]] std::string serve(const std::string& method, bool& has_started) const {
     std::filesystem::create_directories(dir_ / "server");
     Subprocess process(
@@ -60,7 +60,7 @@ TEST_F(MethodCommands, EachCellRunsOrIsRefusedWithItsReason) {
       has_run = outcome.status == 0;
       err = outcome.err;
     } else {
-      continue;  // a kind
+      continue;  // this column is a kind, not a command
     }
     EXPECT_EQ(has_run, cell.refusal.empty()) << place << ": " << err;
     ++(has_run ? accepted : refused);

@@ -1,4 +1,4 @@
-// `generate` and `logits`: models by name, number formats, prompts, and how a generation ends.
+// Runs `generate` and `logits`: models by name, number formats, prompts, and how a generation ends.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 class ModelCommands : public CommandLine {
  protected:
-  // Greedy text of the shipped model, and what is told of it.
+  // Runs `generate` greedily with the shipped model.
   [[nodiscard]] Outcome generate(const std::vector<std::string>& more,
                                  const std::string& input = "") const {
     std::vector<std::string> command = {"generate", "--model", "quickstart"};
@@ -91,7 +91,8 @@ TEST_F(ModelCommands, PromptsComeFromFilesAndStandardInput) {
 TEST_F(ModelCommands, StopTextIsCutOutAndNamed) {
   const std::string whole = generate({"--prompt", "Once upon", "--max-new-tokens", "32"}).out;
   ASSERT_GT(whole.size(), 30u);
-  // Every place of the text, so that stop texts begin and end within tokens and span several.
+  // Tries stop texts at many places of the text, so that some begin and end inside tokens or span
+  // several.
   for (size_t begin = 3; begin + 9 < whole.size(); begin += 5) {
     const std::string stop = whole.substr(begin, 9);
     if (stop.find('\n') != std::string::npos) continue;
@@ -111,7 +112,7 @@ TEST_F(ModelCommands, TheSummaryTellsWhyItStopped) {
   const Outcome length =
       reprise(on_model("generate", {"--ids", "5,6", "--max-new-tokens", "3", "--ignore-eos"}));
   EXPECT_NE(length.err.find("stopped by length, 3 tokens"), std::string::npos) << length.err;
-  // Of 16 samples of 256 equally likely tokens, seeds show one that ends the text.
+  // Among 16 samples from 256 equally likely tokens, some seed draws the token that ends the text.
   bool has_ended = false;
   for (int seed = 0; seed < 40 && !has_ended; ++seed) {
     const Outcome outcome =

@@ -1,5 +1,5 @@
-// A results folder may come from anywhere: whatever is wrong with one, reading, telling and drawing
-// it ends well or with one sentence that names the file.
+// A results folder may come from anywhere. With any fault in it, printing and drawing must succeed
+// or end with one sentence that names the file.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr uint64_t kSeed = 20240717;
 constexpr int kMutants = 400;
 
-// Every value inside a document, the document first.
+// Collects all values inside a document, the document itself first.
 void collect(Json& value, std::vector<Json*>& nodes) {
   nodes.push_back(&value);
   if (value.is_structured())
@@ -41,7 +41,7 @@ class Mutator {
  public:
   explicit Mutator(uint64_t seed) : random_(seed) {}
 
-  // The text of a JSON document with one thing wrong, and what was done to it.
+  // The text of a JSON document with one fault, and in `what` a description of the fault.
   std::string mutate(const std::string& text, std::string& what) {
     const size_t kind = below(8);
     if (kind == 0) {
@@ -115,7 +115,7 @@ class Mutator {
     return document.dump();
   }
 
-  // With what is no JSON, or more than a double holds.
+  // Replaces a number by text that is not JSON, or by a number that no double can hold.
   std::string replace_a_number(const std::string& text, std::string& what) {
     const std::vector<std::string> kNumbers = {"NaN",   "Infinity", "-Infinity",
                                                "1e999", "1e",       "0x10"};
@@ -151,7 +151,7 @@ class MutatedResults : public ::testing::Test {
     std::ofstream(path, std::ios::binary) << text;
   }
 
-  // One file of the folder, with one thing wrong in it.
+  // Puts one fault into one file of the folder; returns its description.
   std::string mutate(Mutator& mutator, const fs::path& mutant) const {
     fs::remove_all(mutant);
     fs::copy(dir_ / "good", mutant, fs::copy_options::recursive);
@@ -161,7 +161,7 @@ class MutatedResults : public ::testing::Test {
     std::string text = read_file(file);
     if (file.extension() == ".json") {
       text = mutator.mutate(text, what);
-    } else {  // one of its lines
+    } else {  // damages one line of the file
       std::vector<std::string> lines;
       for (size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1)
         lines.push_back(text.substr(begin, text.find('\n', begin) - begin));
@@ -175,7 +175,7 @@ class MutatedResults : public ::testing::Test {
     return file.filename().string() + ": " + what;
   }
 
-  // "" where it can be drawn, else the message.
+  // "" if the folder can be drawn, otherwise the error's message.
   std::string refusal(const fs::path& folder) {
     try {
       const results::ResultsFolder results = results::read_folder(folder);
@@ -189,8 +189,8 @@ class MutatedResults : public ::testing::Test {
     }
   }
 
-  // What the templates are filled with for a page of the folder beside itself, without its figures,
-  // which are another test's.
+  // Keeps the document that the templates of a page are filled with, for the folder beside itself.
+  // It has no figures, which another test draws.
   void keep_document(const results::ResultsFolder& results) {
     Json document = report_document({{results, {}}, {results, {}}}, {});
     for (Json& report : document["reports"]) {
@@ -201,8 +201,8 @@ class MutatedResults : public ::testing::Test {
     write(dir_ / "documents" / std::to_string(++documents_), document.dump());
   }
 
-  // All documents that were kept have a page: one process for all, because starting it takes longer
-  // than a page.
+  // Expects that all kept documents have a page. One process renders them all, because starting it
+  // takes longer than rendering a page.
   void expect_pages() {
     const auto python = find_python({.name = "jinja2", .package = "python3-jinja2"});
     if (!python) GTEST_SKIP() << "there is no jinja2 here (Debian: apt-get install python3-jinja2)";
@@ -213,7 +213,7 @@ class MutatedResults : public ::testing::Test {
     EXPECT_EQ(render.wait(), 0) << render.out() << render.err();
   }
 
-  // How the program ends that tells the folder; `message` is the refusal(), if any.
+  // Runs a command on the folder and checks how it ends; `message` is the refusal(), if any.
   void expect_end(const std::string& command, const fs::path& folder, const std::string& message,
                   const std::string& what) const {
     Subprocess process(
@@ -223,7 +223,7 @@ class MutatedResults : public ::testing::Test {
     EXPECT_TRUE(status == 0 || status == 1) << what << " ended with " << status << ": " << err;
     if (!message.empty()) {
       EXPECT_EQ(status, 1) << what;
-      // Bytes that are no UTF-8 are written out.
+      // Bytes that are not UTF-8 are escaped.
       EXPECT_EQ(err, visible("reprise: " + message + "\n")) << what;
     }
     for (const char* word : {"unexpected failure", "Traceback", "terminate"})
@@ -242,8 +242,9 @@ TEST_F(MutatedResults, AreDrawnOrRefusedInASentenceThatNamesTheFile) {
   for (int m = 0; m < kMutants; ++m) {
     const std::string what = mutate(mutator, folder);
     std::string message;
-    ASSERT_NO_THROW(message = refusal(folder)) << what;  // Error is caught; nothing else may come
-    // A traceback, a crash and a figure elsewhere are the program's: look at some of each outcome.
+    ASSERT_NO_THROW(message = refusal(folder)) << what;  // no other exception may come
+    // Runs the program on some folders of each outcome, to see tracebacks, crashes and misplaced
+    // figures.
     int& count = message.empty() ? drawn : refused;
     ++count;
     if (!message.empty()) {
@@ -288,7 +289,7 @@ TEST_F(MutatedResults, RecordsAloneAreToldOrRefusedInASentenceThatNamesTheFile) 
   const std::string good = read_file(dir_ / "good" / "records.jsonl");
   const std::string file = (dir_ / "alone.jsonl").string();
   const std::string undrawn = "the plot script /nowhere/reprise_plot.py is not there";
-  ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);  // drawing is the other test's
+  ::setenv("REPRISE_PLOTS_DIR", "/nowhere", 1);  // another test draws
   int refused = 0, told = 0;
   for (int f = 0; f < kFiles; ++f) {
     std::string what;

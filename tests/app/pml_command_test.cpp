@@ -1,4 +1,4 @@
-// `reprise pml check` and `reprise pml layout` as a user meets them.
+// Runs `reprise pml check` and `reprise pml layout` as a user does.
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -23,7 +23,7 @@ class PmlCommand : public CommandLine {
     std::ofstream(dir_ / name) << text;
     return (dir_ / name).string();
   }
-  // Tokens of `text` by the program's other command.
+  // Number of tokens of `text` by `reprise tokenize`.
   [[nodiscard]] int64_t tokens(const std::string& text) const {
     const Outcome outcome =
         reprise({"tokenize", "--tokenizer", std::string(REPRISE_SOURCE_DIR) + "/models/quickstart"},
@@ -148,7 +148,7 @@ TEST_F(PmlRun, SplitsTheTimeToTheFirstToken) {
     EXPECT_NE(outcome.err.find(" ms: lookup "), std::string::npos) << outcome.err;
     EXPECT_NE(outcome.err.find("copy 0 (0 bytes), compute "), std::string::npos) << outcome.err;
     EXPECT_FALSE(outcome.out.empty());
-    // What is gathered first says the same.
+    // Copied states give the same output.
     const Outcome copied = run({"--mode", mode, "--copy"});
     EXPECT_EQ(copied.out, outcome.out);
     EXPECT_EQ(copied.err.find("(0 bytes)"), std::string::npos) << copied.err;
@@ -161,7 +161,7 @@ TEST_F(PmlRun, AnUnknownModeNamesTheNearest) {
 }
 
 TEST_F(PmlRun, AWholePromptAtTheSamePositionsIsThatOfARepairOfAll) {
-  // The argument's gap stays in both; no token follows it that an imported one would not see.
+  // The argument's gap remains in both, and no token follows it that would not see an imported one.
   const std::string text = "<prompt schema=\"trip\"><plan/><rome/> six</prompt>";
   write("p.xml", text);
   const Outcome whole = run({"--no-cache", "gapped", "--dtype", "f32"});

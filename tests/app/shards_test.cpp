@@ -1,4 +1,5 @@
-// One experiment by several processes of the real program: shards, ranks, one of them killed.
+// Runs one experiment by several processes of the real program: shards, ranks, and one that is
+// killed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +50,7 @@ class ShardsTest : public ::testing::Test {
     command.insert(command.end(), {"--shard", fmt::format("{}/{}", index + 1, kProcesses)});
     return command;
   }
-  // As a rank that mpirun started.
+  // The command of one rank, with the environment that mpirun sets.
   [[nodiscard]] Command rank_command(const std::string& out, int index) const {
     Command command = {"env", fmt::format("OMPI_COMM_WORLD_RANK={}", index),
                        fmt::format("OMPI_COMM_WORLD_SIZE={}", kProcesses)};
@@ -67,7 +68,8 @@ class ShardsTest : public ::testing::Test {
     ASSERT_EQ(process->wait(), 0) << process->err();
   }
 
-  // What must be equal between two runs: by point, the settings and what was generated.
+  // The facts that must be equal in two runs: for each point, its settings and the generated
+  // tokens.
   [[nodiscard]] std::map<std::string, Json> outcome(const std::string& out) const {
     std::map<std::string, Json> points;
     for (const Json& record : results::read_records(dir_ / out)) {
@@ -80,14 +82,14 @@ class ShardsTest : public ::testing::Test {
     }
     return points;
   }
-  // Records that the processes wrote, those of points measured twice included.
+  // Number of records that the processes wrote, including points measured twice.
   [[nodiscard]] size_t written_records(const std::string& out) const {
     size_t count = 0;
     for (const auto& entry : fs::directory_iterator(dir_ / out))
       if (entry.path().extension() == ".jsonl") count += records_in(entry.path());
     return count;
   }
-  // Of whole lines; a run's entry has no point.
+  // Number of records in the whole lines of a file. A run's entry has no point and does not count.
   [[nodiscard]] static size_t records_in(const fs::path& file) {
     std::ifstream lines(file);
     size_t count = 0;
@@ -100,8 +102,8 @@ class ShardsTest : public ::testing::Test {
     const auto size = fs::file_size(file, error);
     return error ? 0 : size;
   }
-  // The first of the files that has a group's records; the process that wrote them is at its next
-  // group. One that is killed while its records are half on the disk loses them too.
+  // The first of the files that holds the records of a group. The process that wrote them is at its
+  // next group; if it is killed while its records are half written, it loses them too.
   [[nodiscard]] size_t first_written(const std::vector<fs::path>& files) const {
     const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(240);
     while (std::chrono::steady_clock::now() < latest) {
@@ -127,7 +129,7 @@ TEST_F(ShardsTest, FourShardsMakeTheSetOfOne) {
   EXPECT_EQ(written_records("shards"), kPoints);
   for (int i = 1; i <= kProcesses; ++i)
     EXPECT_GT(bytes_of(dir_ / "shards" / fmt::format("records-{}of4.jsonl", i)), 0u);
-  // Each record names its writer and the machine as that one measured it.
+  // Each record names its writer, and the machine as this writer measured it.
   for (const Json& record : results::read_records(dir_ / "shards")) {
     const auto writer = record["writer"].get<std::string>();
     const Json machine = read_json(dir_ / "shards" / ("machine-" + writer + ".json"));
@@ -147,7 +149,8 @@ TEST_F(ShardsTest, FourRanksMakeTheSetOfOneAndTheFirstTellsIt) {
     EXPECT_EQ(ranks[static_cast<size_t>(i)]->out(), "") << "rank " << i;
 }
 
-// What the killed one had measured stays; the others take over what it had in flight.
+// Points that the killed process had measured stay; the others take over the point it was
+// measuring.
 TEST_F(ShardsTest, RankKilledInFlightIsReplacedByTheOthers) {
   run_alone(run_command("whole"));
   std::vector<std::unique_ptr<Subprocess>> ranks;
@@ -167,7 +170,8 @@ TEST_F(ShardsTest, RankKilledInFlightIsReplacedByTheOthers) {
   EXPECT_EQ(outcome("ranks"), outcome("whole"));
 }
 
-// A shard's part is its own: killed, it is missing until the same command goes on.
+// No other process takes over a shard's points. If it is killed, they are missing until the same
+// command runs again.
 TEST_F(ShardsTest, ShardKilledLosesAtMostItsGroupInFlight) {
   run_alone(run_command("whole"));
   std::vector<std::unique_ptr<Subprocess>> processes;
@@ -176,7 +180,7 @@ TEST_F(ShardsTest, ShardKilledLosesAtMostItsGroupInFlight) {
   processes[2]->send(SIGKILL);
   processes[2]->wait();
   for (int i : {0, 1, 3}) EXPECT_EQ(processes[static_cast<size_t>(i)]->wait(), 0);
-  // Two groups of two points are its part, and one at least was written.
+  // Its part is two groups of two points, and at least one group was written.
   EXPECT_GE(outcome("shards").size(), kPoints - 2);
   run_alone(shard_command("shards", 2));
   EXPECT_EQ(outcome("shards"), outcome("whole"));
@@ -187,7 +191,8 @@ TEST_F(ShardsTest, RanksUnderMpirunMakeTheSetOfOne) {
   if (std::system("mpirun --version >/dev/null 2>&1") != 0)
     GTEST_SKIP() << "there is no mpirun here (Debian: apt-get install openmpi-bin)";
   run_alone(run_command("whole"));
-  // Open MPI refuses root and more ranks than cores unless told so; others do not read this.
+  // Open MPI refuses to run as root or with more ranks than cores unless these variables are set;
+  // other implementations ignore them.
   Command command = {"env",
                      "OMPI_ALLOW_RUN_AS_ROOT=1",
                      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",

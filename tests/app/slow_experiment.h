@@ -11,8 +11,8 @@
 
 namespace reprise::app {
 
-// Writes a tiny model to `dir`/model and `dir`/NAME.json. About a tenth of a second a group, so
-// that what happens to a run lands before, between and inside of groups.
+// Writes a tiny model to `dir`/model and an experiment to `dir`/NAME.json. A group takes about a
+// tenth of a second, so that signals arrive before, between and inside groups.
 inline void write_slow_experiment(const std::filesystem::path& dir, const std::string& name) {
   experiments::write_tiny_model(dir / "model");
   const Json file = {{"name", name},

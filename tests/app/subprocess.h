@@ -1,4 +1,4 @@
-// Running the real program in tests: to its end, or until it is killed.
+// Runs the real program in tests, to its end or until it is killed.
 #pragma once
 
 #include <fcntl.h>
@@ -18,11 +18,12 @@ namespace reprise::app {
 
 class Subprocess {
  public:
-  // Starts it with standard output and error in files of `dir`, and `input` on standard input.
+  // Starts the program with standard output and error in files of `dir`, and `input` as standard
+  // input.
   Subprocess(const std::vector<std::string>& command, const std::filesystem::path& dir,
              const std::string& input = "")
       : Subprocess(command, dir, input, dir / "stdout.txt") {}
-  // The same with standard output to `out`: a device, a pipe.
+  // Starts the program with standard output to `out`, such as a device or a pipe.
   Subprocess(const std::vector<std::string>& command, const std::filesystem::path& dir,
              const std::string& input, const std::filesystem::path& out)
       : out_(out),
@@ -31,7 +32,7 @@ class Subprocess {
                            .out = File(out_, kWrite).number(),
                            .err = File(err_, kWrite).number()}) {}
 
-  // Exit status; 128 + signal if one ended it.
+  // Waits for the end. Returns the exit status, or 128 + the signal that ended the program.
   int wait() { return process_.wait().code(); }
   void send(int signal) const { process_.send(signal); }
 
@@ -41,7 +42,7 @@ class Subprocess {
  private:
   static constexpr int kWrite = O_WRONLY | O_CREAT | O_TRUNC;
 
-  // Open until the end of the expression that starts the program.
+  // A file that stays open until the program is started.
   class File {
    public:
     File(const std::filesystem::path& path, int flags)

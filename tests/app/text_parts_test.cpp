@@ -1,4 +1,4 @@
-// The parts of the commands that treat text: token lists, and what a terminal is shown.
+// Tests the parts of the commands that handle text: token lists, and the output to a terminal.
 #include <gtest/gtest.h>
 
 #include "app/token_ids.h"

@@ -1,4 +1,4 @@
-// The tokenize command on made-up lines and a small tokenizer.
+// Tests the tokenize command on made-up lines with a small tokenizer.
 #include "app/tokenize_command.h"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Models whose matrices are held as codes, as a user meets them: `generate`, `logits` and `run`.
+// Runs `generate`, `logits` and `run` on models with quantized weights, as a user does.
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ constexpr const char* kFormats[] = {"int8", "int4", "nf4", "nf4-double"};
 
 class WeightFormats : public CommandLine {
  protected:
-  // What the summary of a command says that the weights take.
+  // The size of the weights that the summary of a command prints.
   static double weights_mib(const Outcome& outcome) {
     std::smatch found;
     EXPECT_TRUE(std::regex_search(outcome.err, found, std::regex("weights ([0-9.]+) MiB")))
@@ -69,7 +69,7 @@ TEST_F(WeightFormats, RunMeasuresThemBesideEachOther) {
   const Outcome outcome = reprise({"run", (dir_ / "formats.json").string(), "--out",
                                    (dir_ / "out").string(), "--no-plot", "--threads", "1"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  std::map<std::string, int64_t> bytes;  // of each format, plain ones by their dtype
+  std::map<std::string, int64_t> bytes;  // bytes by format; plain formats are named by their dtype
   for (const Json& record : results::read_records(dir_ / "out")) {
     const Json& requested = record["settings"]["requested"];
     const Json& resolved = record["settings"]["resolved"];

@@ -9,7 +9,7 @@
 namespace reprise::checks {
 namespace {
 
-// Times around `median`, spread as a machine's are.
+// Times around `median` with a spread like a machine's.
 std::vector<double> times(std::mt19937_64& random, size_t count, double median,
                           double spread = 0.02) {
   std::lognormal_distribution<double> draw(std::log(median), spread);
@@ -44,13 +44,13 @@ TEST(Change, TooFewSamplesForTheLevelDecideNothing) {
   ASSERT_TRUE(change.has_value());
   EXPECT_TRUE(change->has_too_few_samples);
   EXPECT_EQ(change->verdict, Verdict::kUndecided);
-  // The more comparisons share the level, the more samples each takes.
+  // With more comparisons sharing the level, each needs more samples.
   const std::vector<double> five = {1, 1.01, 1.02, 1.01, 1}, slow = {3, 3.01, 3.02, 3.01, 3};
   EXPECT_EQ(change_of(five, slow, {})->verdict, Verdict::kSlower);
   EXPECT_TRUE(change_of(five, slow, {.comparisons = 100})->has_too_few_samples);
 }
 
-// docs/report.md says so.
+// docs/report.md states these numbers.
 TEST(Change, SomeSamplesSufficeForSoManyComparisons) {
   for (const auto& [samples, comparisons] :
        {std::pair{5, 1}, std::pair{8, 64}, std::pair{9, 243}}) {
@@ -90,7 +90,7 @@ TEST(Change, NeighboursThatRiseAndFallTogetherAreNoChange) {
     const Verdict verdict = change_of(before, after, {.margin = 0.001})->verdict;
     changed += verdict == Verdict::kSlower || verdict == Verdict::kFaster ? 1 : 0;
   }
-  EXPECT_LE(changed, 2);  // 1 % each, were the batches independent
+  EXPECT_LE(changed, 2);  // 1 % of the pairs would change if the batches were independent
 }
 
 TEST(Change, AMillionSamplesAreComparedAtOnce) {

@@ -1,5 +1,4 @@
-// The error budget, and how often it is broken: simulated machines whose noise drifts, bursts and
-// has heavy tails.
+// Tests the error budget on simulated machines whose noise drifts, bursts and has heavy tails.
 #include "checks/design.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +21,7 @@ TEST(Looks, SpendTheWholeBudgetAndNoMore) {
       for (const Look& look : looks(most, alpha)) {
         EXPECT_GT(look.rounds, before);
         EXPECT_GT(look.alpha, 0);
-        // At this level an interval is finite.
+        // An interval is finite at this level.
         EXPECT_LE(std::exp2(1 - look.rounds), look.alpha);
         spent += look.alpha;
         before = look.rounds;
@@ -44,7 +43,8 @@ TEST(NoiseOf, IsTheSpreadAboutZeroAndIgnoresABurst) {
   const Look last{40, 0.005};
   EXPECT_NEAR(noise_of(quiet, last).spread, 0.014826, 1e-9);
   EXPECT_EQ(noise_of(with_burst, last).spread, noise_of(quiet, last).spread);
-  // 2.807 standard errors of a mean of 40, over the root of the test's efficiency.
+  // The value is 2.807 standard errors of a mean of 40, divided by the root of the test's
+  // efficiency.
   EXPECT_NEAR(noise_of(quiet, last).resolvable, 2.807 * 0.014826 / std::sqrt(40) / std::sqrt(0.955),
               1e-5);
 }
@@ -62,7 +62,7 @@ TEST(Judge, ReadsTheVerdictOffTheInterval) {
     return judge(Shift{.estimate = estimate, .low = low, .high = high}, margins);
   };
   EXPECT_EQ(verdict(-0.01, 0.00, 0.02), Verdict::kSame);
-  EXPECT_EQ(verdict(0.01, 0.015, 0.02), Verdict::kSame);  // a difference that does not matter
+  EXPECT_EQ(verdict(0.01, 0.015, 0.02), Verdict::kSame);  // the difference is too small to matter
   EXPECT_EQ(verdict(0.04, 0.06, 0.08), Verdict::kSlower);
   EXPECT_EQ(verdict(-0.08, -0.06, -0.04), Verdict::kFaster);
   EXPECT_EQ(verdict(0.02, 0.04, 0.06), Verdict::kUndecided);
@@ -76,9 +76,9 @@ TEST(Judge, WhatAaPairsCouldShowIsNoEvidence) {
   EXPECT_EQ(judge({.estimate = 0.3, .low = 0.25, .high = 0.35}, margins), Verdict::kSlower);
 }
 
-// A shared machine: each run's time is the true time, plus a share from a neighbour that drifts
-// slowly, plus one-sided noise with a heavy tail (a Pareto of index 2, so without a variance), plus
-// rare bursts that multiply one run.
+// Simulates a shared machine. A run's time is the true time, plus a share from a neighbour that
+// drifts slowly, plus one-sided noise with a heavy tail (Pareto of index 2, so without a variance),
+// plus rare bursts that multiply one run.
 class Machine {
  public:
   Machine(uint64_t seed, double noise) : seed_(seed), noise_(noise) {}
@@ -107,7 +107,7 @@ struct Simulated {
   int rounds = 0;
 };
 
-// A whole check of one benchmark whose candidate takes exp(log_ratio) times as long.
+// Simulates a whole check of one benchmark whose candidate takes exp(log_ratio) times as long.
 Simulated simulate(uint64_t seed, double noise, double log_ratio) {
   constexpr double kAlpha = 0.01, kMargin = 0.03;
   Machine machine(seed, noise);
@@ -166,7 +166,7 @@ TEST(Simulation, ASpeedupIsNoRegression) {
     EXPECT_NE(simulate(seed, 0.03, std::log(0.9)).verdict, Verdict::kSlower) << "seed " << seed;
 }
 
-// Where the noise drowns a tenth, the check says so rather than guess.
+// If noise hides a difference of a tenth, the check must report undecided.
 TEST(Simulation, AWildMachineIsUndecidedNotWrong) {
   int slower = 0, undecided = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {

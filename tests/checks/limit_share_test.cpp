@@ -28,7 +28,7 @@ TEST(NearestLimit, BytesFasterThanDramCanComeFromACache) {
   EXPECT_EQ(nearest_limit({.bytes_per_s = 900e9}, kMachine), Limit::kL2Read);
 }
 
-// Its own counters say what the GPU reaches; the processor's limits have nothing to do with it.
+// The benchmark's own counters give the GPU's limit; the processor's limits must not be used.
 TEST(NearestLimit, OfAGpuIsTheGpus) {
   const Repetition decode{.bytes_per_s = 2400e9,
                           .flop_per_s = 40e12,

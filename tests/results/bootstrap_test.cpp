@@ -1,5 +1,5 @@
-// The bootstrap against every resample there is, against the plain interval where nothing is
-// skewed, and its level on made-up scores.
+// Tests the bootstrap against all resamples, against the plain interval on data without skew, and
+// its level on made-up scores.
 #include "results/bootstrap.h"
 
 #include <gtest/gtest.h>
@@ -76,9 +76,9 @@ TEST(BootstrapMean, AgreesWithAllResamples) {
   }
 }
 
-// Efron and Tibshirani (1993), table 2.1: survival times of treated mice, mean 86.86 and bootstrap
-// standard error 25.24 * sqrt(6 / 7) = 23.36. A normal interval of 68.27 % is one of these wide to
-// either side; BCa's lies further right, for the times are skewed.
+// Data of Efron and Tibshirani (1993), table 2.1: survival times of treated mice, with mean 86.86
+// and bootstrap standard error 25.24 * sqrt(6 / 7) = 23.36. A normal interval of 68.27 % extends
+// one standard error to either side; BCa's lies further right, because the times are skewed.
 TEST(BootstrapMean, AgreesWithTheMouseData) {
   const Samples mice = {94, 197, 16, 38, 99, 141, 23};
   const Interval interval =
@@ -116,9 +116,8 @@ TEST(BootstrapMean, MovesAndStretchesWithTheSamples) {
   EXPECT_NEAR(other.high, 3 + 2 * interval.high, 1e-9);
 }
 
-// Of 400 sets of 60 skewed scores (u^4, mean 0.2), a 90 % interval misses the mean in 40; a
-// binomial standard deviation is 6. BCa of 60 samples is known to miss somewhat more often than it
-// says.
+// A 90 % interval should miss the mean in 40 of 400 sets of 60 skewed scores (u^4, mean 0.2), with
+// a binomial standard deviation of 6. BCa of 60 samples is known to miss somewhat more often.
 TEST(BootstrapMean, KeepsItsLevelForSkewedScores) {
   int below = 0, above = 0;
   for (uint64_t set = 0; set < 400; ++set) {

@@ -1,4 +1,4 @@
-// Binomial tails against direct sums, and the normal distribution against its table.
+// Tests binomial tails against direct sums, and the normal distribution against its table.
 #include "results/distributions.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(Binomial, TailsAreTheSumsOfTheirTerms) {
       for (int64_t k = -1; k <= n + 1; ++k) {
         const auto expected = static_cast<double>(direct_cdf(k, n, p));
         EXPECT_NEAR(binomial_cdf(k, n, p), expected, 1e-11) << k << " of " << n << ", p " << p;
-        // Relative accuracy where the tail is summed itself.
+        // The relative error is checked if the tail is summed directly.
         if (k >= 0 && static_cast<double>(k) < static_cast<double>(n) * p && expected > 1e-290) {
           EXPECT_NEAR(binomial_cdf(k, n, p) / expected, 1, 1e-9) << k << " of " << n;
         }
@@ -48,7 +48,8 @@ TEST(Binomial, AscendsFromNothingToAll) {
   }
   EXPECT_EQ(binomial_cdf(-1, kTrials, 0.01), 0);
   EXPECT_EQ(binomial_cdf(kTrials, kTrials, 0.01), 1);
-  // Median and a standard deviation of the normal limit; the continuity correction is 0.2 % here.
+  // Checks the median and one standard deviation of the normal limit; the continuity correction is
+  // 0.2 % here.
   EXPECT_NEAR(binomial_cdf(10000, kTrials, 0.01), 0.5, 5e-3);
   EXPECT_NEAR(binomial_cdf(10099, kTrials, 0.01), 0.8413, 5e-3);
 }

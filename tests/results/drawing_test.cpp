@@ -1,4 +1,5 @@
-// What is handed to the plot script: titles of the points drawn, and points that have a place.
+// Tests the document for the plot script: titles of the drawn points, and which points have a
+// place.
 #include "results/drawing.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +43,7 @@ TEST(FiguresDocument, FillsTitlesFromThePointsThatAreDrawn) {
   EXPECT_EQ(document["run"]["plots"][0]["title"], "32 heads");
   EXPECT_EQ(document["run"]["plots"][1]["title"], "32 and 64 heads");
   EXPECT_EQ(document["run"]["plots"][0]["note"], "{as it is} 8");
-  EXPECT_EQ(document["missing"], 1);  // 32 tokens
+  EXPECT_EQ(document["missing"], 1);  // the point of 32 tokens
   EXPECT_EQ(document["records"].size(), 2u);
   EXPECT_FALSE(document["records"][0].contains("samples"));
 }

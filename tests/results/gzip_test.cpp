@@ -1,4 +1,4 @@
-// Packed files of results: whole, in members, cut at every length, damaged and too large.
+// Tests packed files of results: whole, in members, cut at every length, damaged and too large.
 #include "results/gzip.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMost = size_t{16} << 20;
 
-// Numbers that gzip cannot shorten to nothing.
+// A text of random numbers, which gzip cannot compress much.
 std::string long_text(size_t bytes) {
   std::string text;
   for (uint32_t x = 1; text.size() < bytes; x = x * 1664525 + 1013904223)

@@ -1,4 +1,4 @@
-// Percentiles by name, out of what records hold.
+// Tests how percentiles are read from records by name.
 #include "results/metric_name.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The papers' numbers: looked up at a point's settings, from rows or from a published CSV.
+// Tests the look-up of papers' numbers at a point's settings, from rows or from a published CSV.
 #include "results/paper_numbers.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(PaperNumbers, OptionsOfAMethodAreFoundAmongOthers) {
   EXPECT_EQ(at("paged", {{"block_tokens", 64}})["latency_us"]["value"], 300);
 }
 
-// A paper's model is found by the name of its folder, wherever a user keeps it.
+// A paper's model is recognized by the name of its checkpoint folder, wherever the folder is.
 TEST(PaperNumbers, OfAModelAreThoseOfItsCheckpointsFolder) {
   const PaperNumbers paper = load_paper_numbers("prompt_cache_table1");
   const auto score = [&](const char* model, const char* method, const char* grouping) {
@@ -108,7 +108,7 @@ TEST(PaperNumbers, FaultsNameFileAndKey) {
   EXPECT_NE(refusal(file).find("hardware"), std::string::npos);
 }
 
-// What REPRISE_DATA names meanwhile: a folder with one file.
+// A folder with one file, which REPRISE_DATA names while this lives.
 class DataFolder {
  public:
   DataFolder(const char* file, const char* text) {
@@ -240,7 +240,7 @@ TEST(PaperNumbers, OfPromptCachesFigures3And4AreMediansOfThePublishedTimes) {
                                    {"method_options", {{"copies", is_cached}}},
                                    {"context_limit", 3500}});
       const auto value = [&](const char* metric) { return found[metric]["value"].get<double>(); };
-      const double kRounded = 0.0501;  // to a tenth
+      const double kRounded = 0.0501;  // numbers are rounded to a tenth
       ASSERT_TRUE(found.contains("ttft_ms")) << name << " " << dataset;
       EXPECT_NEAR(value("ttft_ms"), summarize(whole).median, kRounded) << name << " " << dataset;
       if (is_cached) {

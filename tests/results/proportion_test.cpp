@@ -1,4 +1,4 @@
-// Intervals and tests of shares against published values and against counting every outcome.
+// Tests intervals and tests of shares against published values and against counting all outcomes.
 #include "results/proportion.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ struct Published {
   double low, high;
 };
 
-// Newcombe, Statistics in Medicine 17 (1998), table I, method 3.
+// The table is from Newcombe, Statistics in Medicine 17 (1998), table I, method 3.
 TEST(WilsonInterval, AgreesWithThePublishedTable) {
   for (const Published& row :
        {Published{81, 263, 0.2553, 0.3662}, Published{15, 148, 0.0624, 0.1605},
@@ -28,7 +28,7 @@ TEST(WilsonInterval, AgreesWithThePublishedTable) {
 }
 
 TEST(WilsonInterval, EndsAreTheSharesThatTheScoreTestJustRejects) {
-  const double z = 2.5758293035489004;  // of 99 %
+  const double z = 2.5758293035489004;  // quantile for 99 %
   for (const int64_t trials : {1, 7, 200})
     for (int64_t successes = 0; successes <= trials; ++successes) {
       const Interval interval = wilson_interval(successes, trials, 0.99);
@@ -51,8 +51,8 @@ TEST(WilsonInterval, TurnsRoundWithRightAndWrong) {
   EXPECT_NEAR(right.high, 1 - wrong.low, 1e-12);
 }
 
-// Share of the 2^n ways in which the questions could have fallen to one side that are as uneven as
-// the one seen.
+// Share of the 2^n possible outcomes of the differing questions that are at least as uneven as the
+// observed one.
 double enumerated_p(int first, int second) {
   const int n = first + second;
   int as_far = 0;
@@ -68,9 +68,9 @@ TEST(McNemar, AgreesWithCountingEveryOutcome) {
           << first << " and " << second;
 }
 
-// The two-sided sign test's values, 2 sum C(n, k) / 2^n as exact fractions: 22 / 1024 for 1 of 10,
-// 43400 / 2^20 for 5 of 20. The last is Agresti's approval of a prime minister (150 and 86 changed
-// their minds), whose z is 4.2.
+// The p values of the two-sided sign test are 2 sum C(n, k) / 2^n as exact fractions: 22 / 1024 for
+// 1 of 10, 43400 / 2^20 for 5 of 20. The last case is Agresti's approval of a prime minister (150
+// and 86 changed their minds), whose z is 4.2.
 TEST(McNemar, AgreesWithExactFractions) {
   EXPECT_NEAR(mcnemar_p(1, 9), 0.021484375, 1e-12);
   EXPECT_NEAR(mcnemar_p(15, 5), 0.04138946533203125, 1e-12);
@@ -87,7 +87,7 @@ TEST(McNemar, NoQuestionAnsweredDifferentlyIsNoEvidence) {
 TEST(McNemar, ThousandsOfQuestionsDoNotOverflow) {
   EXPECT_EQ(mcnemar_p(4000, 4000), 1.0);
   const double p = mcnemar_p(4000, 4300);
-  const double z = (300.0 - 1) / std::sqrt(8300.0);  // the normal tail with its correction
+  const double z = (300.0 - 1) / std::sqrt(8300.0);  // the normal tail with continuity correction
   EXPECT_NEAR(p, std::erfc(z / std::sqrt(2.0)), 1e-4);
   EXPECT_EQ(mcnemar_p(0, 5000), 0.0);
 }

@@ -1,4 +1,4 @@
-// Intervals of percentiles: the ranks of the definition, and how often they hold the truth.
+// Tests intervals of percentiles: the ranks of the definition, and the coverage.
 #include "results/quantile_interval.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,8 @@ std::vector<double> ranks(int64_t count) {
   return samples;
 }
 
-// Tabulated of the median: ranks 1 and 6 of 6, 2 and 9 of 10, 40 and 61 of 100; none of 5.
+// The tabulated ranks for the median are 1 and 6 of 6, 2 and 9 of 10, and 40 and 61 of 100; 5
+// samples give none.
 TEST(QuantileInterval, OfTheMedianHasTheTabulatedRanks) {
   EXPECT_FALSE(quantile_interval(ranks(5), 0.5, 0.95));
   EXPECT_FALSE(quantile_interval({}, 0.5, 0.95));
@@ -51,8 +52,8 @@ TEST(QuantileInterval, RanksAreTheNarrowestThatKeepEachSidesDoubt) {
     }
 }
 
-// 2,000 times 150 exponential samples: the share of intervals that miss the true p90 lies within
-// four standard deviations of at most 5 %.
+// Draws 150 exponential samples 2,000 times. The share of intervals that miss the true p90 must be
+// within four standard deviations of at most 5 %.
 TEST(QuantileInterval, HoldsTheTrueQuantileAsOftenAsItSays) {
   constexpr int kTimes = 2000, kSamples = 150;
   const double truth = -std::log(0.1);
@@ -68,7 +69,7 @@ TEST(QuantileInterval, HoldsTheTrueQuantileAsOftenAsItSays) {
     missed += truth < interval->low || truth > interval->high;
   }
   EXPECT_LT(missed, kTimes * 0.05 + 4 * std::sqrt(kTimes * 0.05 * 0.95));
-  EXPECT_GT(missed, kTimes * 0.01);  // nor is it as wide as one likes
+  EXPECT_GT(missed, kTimes * 0.01);  // the interval must not be too wide either
 }
 
 TEST(QuantileInterval, StandsBesideThePercentilesThatAMetricHas) {
@@ -81,11 +82,11 @@ TEST(QuantileInterval, StandsBesideThePercentilesThatAMetricHas) {
   EXPECT_EQ(metric["intervals"]["p50"], Json({{"low", 40.0}, {"high", 61.0}}));
   EXPECT_TRUE(metric["intervals"].contains("p90"));
   EXPECT_EQ(metric["intervals"]["p95"]["high"], 100.0);
-  EXPECT_FALSE(metric["intervals"].contains("p99"));  // the metric has none
+  EXPECT_FALSE(metric["intervals"].contains("p99"));  // the metric has no p99
 }
 
-// 0.95^59 is 4.9 %: the largest of 59 lies above p95 often enough to print p95, not to bound it at
-// 2.5 % on this side.
+// 0.95^59 is 4.9 %, so the largest of 59 samples lies above p95 often enough to print p95, but not
+// to bound it at 2.5 % on this side.
 TEST(QuantileInterval, IsLeftOutWhereSamplesAreTooFew) {
   const std::vector<double> samples = ranks(59);
   Json metric = metric_json(summarize(samples), "ms");

@@ -1,4 +1,4 @@
-// Ranks against published tables and against counting every outcome.
+// Tests rank tests against published tables and against counting all outcomes.
 #include "results/rank_test.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,7 @@ std::vector<double> one_to(int n) {
   return values;
 }
 
-// Share of the 2^n sign patterns of |d| whose positive rank sum lies as far from the middle or
-// farther.
+// Share of the 2^n sign patterns of |d| whose positive rank sum is at least as far from the middle.
 double enumerated_signed_rank_p(const std::vector<double>& d) {
   const auto rank_of = [&](double value) {
     double rank = 0.5;
@@ -54,7 +53,8 @@ TEST(SignedRank, AgreesWithCountingEverySignPattern) {
 }
 
 TEST(SignedRank, AgreesWithThePublishedTable) {
-  // Two-sided 0.05: the critical values of W are 0, 2, 3, 5, 8 for n = 6 ... 10, and 52 for n = 20.
+  // For two-sided 0.05, the critical values of W are 0, 2, 3, 5, 8 for n = 6 ... 10, and 52 for n =
+  // 20.
   const auto p_of = [](int n, int w) {
     std::vector<double> d = one_to(n);  // negative ranks that add up to w
     for (int rank = n, left = w; rank > 0; --rank)
@@ -77,7 +77,7 @@ TEST(SignedRank, NoDifferenceIsNoEvidence) {
 }
 
 TEST(PairedShift, IsTheMedianOfWalshAverages) {
-  // Averages of {1, 2, 9}: 1, 1.5, 2, 5, 5.5, 9.
+  // The Walsh averages of {1, 2, 9} are 1, 1.5, 2, 5, 5.5, 9.
   EXPECT_EQ(paired_shift(std::vector<double>{9, 1, 2}, 0.05).estimate, 3.5);
   EXPECT_EQ(paired_shift(std::vector<double>{4}, 0.05).estimate, 4);
 }
@@ -143,7 +143,7 @@ TEST(RankSum, AgreesWithCountingEveryOrder) {
 }
 
 TEST(RankSum, AgreesWithThePublishedTable) {
-  // Two-sided 0.05: the critical value of U is 2 for 5 and 5, 23 for 10 and 10.
+  // For two-sided 0.05, the critical value of U is 2 for 5 and 5, and 23 for 10 and 10.
   const auto p_of = [](int n, int u) {
     std::vector<double> x = one_to(n), y;
     for (int i = 1; i <= n; ++i) y.push_back(n + i);

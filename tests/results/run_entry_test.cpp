@@ -1,5 +1,5 @@
-// What a run's records share: written once, given back to each, and refused where it is missing,
-// doubtful or makes a small file large.
+// Tests the entry that a run's records share: it is written once, given back to each record, and
+// refused if it is missing, inconsistent or would make a small file large.
 #include "results/run_entry.h"
 
 #include <gtest/gtest.h>
@@ -118,7 +118,7 @@ TEST(RunEntry, KeyThatRecordAndEntryBothHaveIsRefused) {
   EXPECT_NE(text.find("f line 2 has \"machine\""), std::string::npos) << text;
 }
 
-// One large entry that many small lines name.
+// A large entry that many small lines refer to must not use unbounded memory.
 TEST(RunEntry, RecordsMayNotGrowWithoutBound) {
   std::set<std::string> written;
   std::vector<Json> records = {sample_record("p", "g", 0, 1)};

@@ -1,5 +1,5 @@
-// Exchanged scores against every choice of signs, a published example, and other tests of the same
-// data.
+// Tests the sign flip test against all choices of signs, a published example, and other tests of
+// the same data.
 #include "results/sign_flip.h"
 
 #include <gtest/gtest.h>
@@ -36,16 +36,16 @@ TEST(SignFlip, AgreesWithCountingEveryChoiceOfSigns) {
   }
 }
 
-// Darwin's 15 pairs of crossed and self-fertilised maize, in eighths of an inch. Fisher (The Design
-// of Experiments, 1935, §21) found 863 of 32,768 choices of signs with a sum of 314 or more, twice
-// as many in both directions: 1,726 / 32,768 = 5.267 %.
+// Data of Darwin's 15 pairs of crossed and self-fertilised maize, in eighths of an inch. Fisher
+// (The Design of Experiments, 1935, §21) found 863 of 32,768 choices of signs with a sum of 314 or
+// more, and twice as many in both directions: 1,726 / 32,768 = 5.267 %.
 TEST(SignFlip, AgreesWithFishersCountOfDarwinsMaize) {
   const Differences d = {49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48};
   EXPECT_NEAR(sign_flip_p(d), 1726.0 / 32768.0, 1e-12);
 }
 
 TEST(SignFlip, RightAndWrongAreMcNemars) {
-  Differences d(40, 0.0);  // questions answered alike
+  Differences d(40, 0.0);  // questions with equal answers
   for (int i = 0; i < 12; ++i) d.push_back(1);
   for (int i = 0; i < 5; ++i) d.push_back(-1);
   EXPECT_NEAR(sign_flip_p(d), mcnemar_p(12, 5), 1e-12);
@@ -53,7 +53,7 @@ TEST(SignFlip, RightAndWrongAreMcNemars) {
 
 TEST(SignFlip, DrawnChoicesAgreeWithTheExactTail) {
   Differences d;
-  for (int i = 0; i < 40; ++i) d.push_back(i < 27 ? 0.5 : -0.5);  // too many to take all
+  for (int i = 0; i < 40; ++i) d.push_back(i < 27 ? 0.5 : -0.5);  // too many to enumerate
   const double exact = mcnemar_p(27, 13);
   EXPECT_NEAR(sign_flip_p(d), exact, 5 * std::sqrt(exact / 100000));
   EXPECT_EQ(sign_flip_p(d, {.seed = 4}), sign_flip_p(d, {.seed = 4}));
@@ -72,7 +72,7 @@ TEST(SignFlip, NoDifferenceIsNoEvidence) {
   EXPECT_EQ(sign_flip_p(Differences{0.25, -0.25, 0.5, -0.5}), 1.0);
 }
 
-// Where two methods score alike, p is uniform: a twentieth of the sets lies below 0.05.
+// If two methods score alike, p is uniform, so a twentieth of the sets gives p below 0.05.
 TEST(SignFlip, KeepsItsLevel) {
   int rejected = 0;
   for (uint64_t set = 0; set < 400; ++set) {

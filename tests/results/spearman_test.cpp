@@ -1,4 +1,5 @@
-// Rank correlation against closed forms, and its interval against resamples that are sorted anew.
+// Tests rank correlation against closed forms, and its interval against resamples that are ranked
+// again.
 #include "results/spearman.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ TEST(Spearman, OrdersAndTheirReverse) {
   EXPECT_DOUBLE_EQ(spearman(Values{1, 2}, Values{2, 1}), -1.0);
 }
 
-// Without ties it is 1 - 6 sum d^2 / (n (n^2 - 1)).
+// Without ties the correlation is 1 - 6 sum d^2 / (n (n^2 - 1)).
 TEST(Spearman, WithoutTiesItIsTheSumOfSquaredDifferences) {
   const Values x = {106, 100, 86, 101, 99, 103, 97, 113, 112, 110};
   const Values y = {7, 27, 2, 50, 28, 29, 20, 12, 6, 17};
@@ -41,12 +42,13 @@ TEST(Spearman, WithoutTiesItIsTheSumOfSquaredDifferences) {
   EXPECT_NEAR(spearman(same, other), 1 - 6 * 8.0 / (3 * 8), 1e-15);
 }
 
-// With ties it is Pearson's correlation of mean ranks: x has 1, 2.5, 2.5, 4 and y has 1, 3, 2, 4.
+// With ties it is Pearson's correlation of mean ranks. Here x has ranks 1, 2.5, 2.5, 4 and y has 1,
+// 3, 2, 4.
 TEST(Spearman, TiesTakeMeanRanks) {
   EXPECT_NEAR(spearman(Values{1, 2, 2, 3}, Values{1, 3, 2, 4}), 4.5 / std::sqrt(4.5 * 5), 1e-15);
-  // Both tied alike: ranks 1.5, 1.5, 3.5, 3.5 on both sides.
+  // Both sides have the tied ranks 1.5, 1.5, 3.5, 3.5.
   EXPECT_DOUBLE_EQ(spearman(Values{0, 0, 5, 5}, Values{2, 2, 3, 3}), 1.0);
-  // 1.5, 1.5, 3.5, 3.5 against 1.5, 3.5, 1.5, 3.5: deviations of 1 that cancel.
+  // The ranks 1.5, 1.5, 3.5, 3.5 and 1.5, 3.5, 1.5, 3.5 have deviations of 1 whose products cancel.
   EXPECT_NEAR(spearman(Values{0, 0, 5, 5}, Values{2, 3, 2, 3}), 0.0, 1e-15);
 }
 
@@ -73,8 +75,8 @@ TEST(Spearman, NeitherTheOrderOfPairsNorAMonotoneChangeMatters) {
   EXPECT_NEAR(spearman(x, y), rho, 1e-15);
 }
 
-// The interval by its definition: samples are put together and ranked anew, and the values with one
-// pair left out too.
+// The interval by its definition: each resample is ranked again, and so are the values with one
+// pair left out.
 Interval slow_interval(const Values& x, const Values& y, const BootstrapOptions& options) {
   const size_t n = x.size();
   const auto of = [&](const std::vector<size_t>& drawn) {
@@ -118,7 +120,7 @@ TEST(BootstrapSpearman, CountedSamplesRankAsSortedOnesDo) {
   }
 }
 
-// Independent lists: the correlation has a standard deviation of 1 / sqrt(n - 1).
+// For independent lists, the correlation has a standard deviation of 1 / sqrt(n - 1).
 TEST(BootstrapSpearman, IsAsWideAsTheoryHasIt) {
   Values x, y;
   for (uint64_t i = 0; i < 400; ++i) {
@@ -135,10 +137,10 @@ TEST(BootstrapSpearman, PerfectOrderIsAPoint) {
   const Interval interval =
       bootstrap_spearman(Values{1, 2, 3, 4, 5, 6}, Values{2, 3, 5, 7, 11, 13});
   EXPECT_DOUBLE_EQ(interval.high, 1.0);
-  EXPECT_GT(interval.low, 0.9);  // six equal draws in a row order nothing, and are rare
+  EXPECT_GT(interval.low, 0.9);  // resamples of six equal pairs have no order, and are rare
 }
 
-// A correlation may be below 0; a time may not.
+// A correlation may be negative, but a time may not.
 TEST(Spearman, ARecordKeepsNegativeNumbersThatSayTheyAreSigned) {
   Json record = sample_record("p", "g", 0, 1);
   record["metrics"]["score"] = {{"value", -0.5}, {"unit", "ratio"}};

@@ -1,4 +1,4 @@
-// Summaries of made-up samples, and stable hashes.
+// Tests summaries of made-up samples, and stable hashes.
 #include "results/statistics.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(Statistics, OrderOfSamplesDoesNotMatterAndOneOutlierDoesNotMoveTheMedianFar
   EXPECT_EQ(a.q3, 4);
 }
 
-// share^n <= 0.05: with so many samples the largest lies above the percentile with 95 % confidence.
+// If share^n <= 0.05, the largest of n samples lies above the percentile with 95 % confidence.
 TEST(Statistics, PercentileNeedsSamplesBeyondIt) {
   std::vector<int64_t> least;
   for (const Percentile& percentile : kPercentiles) {
@@ -57,7 +57,7 @@ TEST(Statistics, PercentileNeedsSamplesBeyondIt) {
 
 TEST(Statistics, PercentilesAreInterpolatedWhereTheCountSupportsThem) {
   const auto with_percentiles = [](int64_t count) {
-    std::vector<double> samples;  // 1 to count, the largest first
+    std::vector<double> samples;  // the numbers from count down to 1
     for (int64_t i = count; i > 0; --i) samples.push_back(static_cast<double>(i));
     Json metric = metric_json(summarize(samples), "ms");
     add_percentiles(samples, metric);
@@ -87,7 +87,7 @@ TEST(Statistics, PercentileOutsideItsSamplesIsAFault) {
   EXPECT_NE(record_fault(record).find("p90 of metric ttft_ms"), std::string::npos);
 }
 
-// As a record is that somebody edited.
+// Records may have been edited by hand.
 TEST(Statistics, NumbersOutOfOrderAndForeignUnitsAreFaults) {
   std::vector<double> samples;
   for (int i = 1; i <= 100; ++i) samples.push_back(i);
@@ -121,7 +121,7 @@ TEST(Statistics, NoiseAndImpossibleSharesAreRemarked) {
   EXPECT_FALSE(is_noisy(calm));
   EXPECT_TRUE(is_noisy(busy));
   EXPECT_FALSE(is_noisy(metric_json(3.0, "ms")));
-  Json different = busy;  // samples of different things
+  Json different = busy;  // its samples are of different things
   mark_population(different);
   EXPECT_FALSE(is_noisy(different));
   EXPECT_TRUE(remarks_on({{"ttft_ms", calm}}).empty());
@@ -135,7 +135,7 @@ TEST(Statistics, TimesThatNeitherArithmeticNorMemoryExplainsAreRemarked) {
     return remarks_on({{"compute_limit_ratio", metric_json(compute, "ratio")},
                        {"memory_limit_ratio", metric_json(memory, "ratio")}});
   };
-  EXPECT_TRUE(remarks(0.005, 0.9).empty());  // decoding at batch 1 computes next to nothing
+  EXPECT_TRUE(remarks(0.005, 0.9).empty());  // decoding at batch 1 needs little arithmetic
   EXPECT_TRUE(remarks(0.9, 0.005).empty());
   ASSERT_EQ(remarks(0.002, 0.01).size(), 1u);
   EXPECT_NE(remarks(0.002, 0.01)[0].find("0.002"), std::string::npos);

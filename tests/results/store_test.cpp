@@ -1,4 +1,4 @@
-// The store after kills, torn lines, foreign settings, two writers and damaged files.
+// Tests the store after kills, torn lines, foreign settings, two writers and damaged files.
 #include "results/store.h"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,8 @@ TEST_F(StoreTest, LastLineOfZerosIsATornTail) {
   EXPECT_EQ(RecordStore(dir_, manifest(), false).records().size(), 1u);
 }
 
-// As a run killed within its first write to a file leaves it: the entry whole, its group not.
+// Leaves the file as a run that is killed within its first write does: the entry is whole, its
+// group is not.
 TEST_F(StoreTest, EntryOfARunIsCutOffWithItsTornGroupAndWrittenAgain) {
   {
     RecordStore store(dir_, manifest(), false);
@@ -135,7 +136,7 @@ TEST_F(StoreTest, RunThatGoesOnWritesItsEntryNoSecondTime) {
   for (const Json& record : read_records(dir_)) EXPECT_EQ(record["machine"]["cpu"], "made up");
 }
 
-// A folder that an older program began.
+// The folder was begun by an older program.
 TEST_F(StoreTest, GoesOnAfterWholeRecordsOfSchemaOne) {
   { RecordStore store(dir_, manifest(), false); }
   std::vector<Json> old = group("g0", 2);
@@ -193,7 +194,7 @@ TEST_F(StoreTest, PackedRecordsWithoutManifestAreRefused) {
   EXPECT_NE(message(manifest()).find("has records.jsonl.gz but no run.json"), std::string::npos);
 }
 
-// Runs of milliseconds, whose folders would have one name.
+// The runs take milliseconds, so that their folders would have the same name.
 TEST_F(StoreTest, WhatIsSetAsideInOneSecondIsAllKept) {
   constexpr int kRuns = 4;
   for (int run = 0; run < kRuns; ++run) {
@@ -411,8 +412,8 @@ TEST_F(StoreTest, PointThatTwoWritersMeasuredIsReadOnce) {
   EXPECT_EQ(alone.records(), records);
 }
 
-// Whatever a kill left of one writer's last group, the others' records stand, and what is there of
-// its own too. Its next opening cuts its own file alone.
+// Whatever a kill leaves of one writer's last group, the records of other writers remain, and so do
+// its earlier ones. When it opens its file again, it truncates only its own file.
 TEST_F(StoreTest, TornTailOfOneWriterHarmsNoOther) {
   {
     RecordStore a(dir_, manifest(), false, "1of2");
@@ -437,7 +438,7 @@ TEST_F(StoreTest, TornTailOfOneWriterHarmsNoOther) {
   }
 }
 
-// A reader that meets a group half written reads it once it is whole.
+// A reader that finds a half-written group reads it once it is whole.
 TEST_F(StoreTest, GroupIsTakenInWhenItIsWhole) {
   RecordStore a(dir_, manifest(), false, "1of2");
   { RecordStore b(dir_, manifest(), false, "2of2"); }

@@ -1,4 +1,4 @@
-// Alignment of terminal tables.
+// Tests the alignment of tables on a terminal.
 #include "results/table.h"
 
 #include <gtest/gtest.h>

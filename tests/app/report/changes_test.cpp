@@ -12,7 +12,7 @@ namespace {
 
 Json metric(double value, const std::string& unit) { return {{"value", value}, {"unit", unit}}; }
 
-// A point of a made-up folder, `scale` times as slow as it might be.
+// A point of a made-up folder whose times are multiplied by `scale`.
 Json record(const std::string& method, int batch, double scale, int threads = 2) {
   Json samples = Json::array(), rates = Json::array();
   for (int i = 0; i < 20; ++i) {
@@ -55,7 +55,7 @@ TEST(Changes, ATimeAndARateOfTheSameSlowdownAreBothWorse) {
   const results::ResultsFolder before = folder_of({record("paged", 1, 1.0)});
   const results::ResultsFolder after = folder_of({record("paged", 1, 1.5)});
   const Changes changes = changes_between(before, after, {});
-  EXPECT_EQ(changes.tested, 3);  // zero_ms has samples too, which have no logarithm
+  EXPECT_EQ(changes.tested, 3);  // zero_ms has samples, but they have no logarithm
   const MetricChange& time = change_of_metric(changes, "step_ms");
   EXPECT_EQ(time.verdict, ChangeVerdict::kWorse);
   EXPECT_NEAR(time.ratio, 1.5, 1e-9);

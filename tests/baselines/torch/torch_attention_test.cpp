@@ -52,7 +52,7 @@ RandomCache cache_of(DType dtype, const Sizes& sizes, uint64_t seed) {
   return {dtype, sizes.batch, 1, sizes.kv_heads, sizes.tokens, sizes.head_dim, seed};
 }
 
-// The same problem as a plan: block b is the private cache of row b.
+// The reference output of the problem, from a plan in which block b is the private cache of row b.
 std::vector<double> reference_of(const TorchProblem& problem, const RandomCache& cache,
                                  const std::vector<float>& q) {
   kv::AttentionPlan plan;
@@ -104,11 +104,12 @@ void square_values(RandomCache& cache) {
   });
 }
 
-// With unit roundoff u of the dtype: q and (in 1.13) also k are scaled and rounded, and scores are
-// stored, so a score s_j is off by e_j <= 4u * scale * |q| |k_j| <= 5.3 sqrt(head_dim) u here. To
-// first order the result moves by sum_j w_j e_j (v_j - o), at most max e_j times the standard
-// deviation of the values under the weights w. Weights and result are stored too: twice u times the
-// values' root mean square. 2^-16 is what attention_test.cpp allows f32 arithmetic.
+// Error bounds of each output, for unit roundoff u of the dtype. q and (in 1.13) also k are scaled
+// and rounded, and scores are stored, so a score s_j is off by e_j <= 4u * scale * |q| |k_j| <= 5.3
+// sqrt(head_dim) u here. To first order the result moves by sum_j w_j e_j (v_j - o), at most max
+// e_j times the standard deviation of the values under the weights w. Weights and result are stored
+// too, which adds twice u times the values' root mean square. attention_test.cpp allows 2^-16 for
+// f32 arithmetic.
 std::vector<double> bounds_of(const TorchProblem& problem, const std::vector<double>& o,
                               const std::vector<double>& mean_square) {
   const double u = problem.dtype == DType::kF32 ? 0.0 : epsilon_of(problem.dtype) / 2;
@@ -170,8 +171,8 @@ TEST(TorchAttention, RunsAgainOnOtherQueriesAndValues) {
   for (size_t i = 0; i < q.size(); ++i) EXPECT_EQ(second[i], 2 * first[i]);
 }
 
-// A wheel has a oneDNN of another version inside and may bring its own OpenMP; ours must compute
-// the same with libtorch loaded, and libtorch's bf16 products the right thing with ours loaded.
+// A wheel contains another version of oneDNN and may bring its own OpenMP. Our oneDNN must compute
+// the same with libtorch loaded, and libtorch's bf16 products must be right with ours loaded.
 TEST(TorchAttention, LeavesOurOneDnnAlone) {
   REPRISE_NEEDS_TORCH();
   constexpr int64_t kSize = 192, kRows = 64;
@@ -197,7 +198,8 @@ TEST(TorchAttention, LeavesOurOneDnnAlone) {
     const std::vector<float> before = multiply(kRows);
     for (const TorchKernel kernel : kKernels) expect_reference(kernel, dtype, {3, 8, 2, 96, 64});
     EXPECT_EQ(multiply(kRows), before) << name_of(dtype);
-    // Another shape: a primitive that oneDNN makes only now. Its rows are the first ones of before.
+    // Another shape makes oneDNN create a primitive now. The rows are the first ones of the product
+    // above.
     const std::vector<float> fewer = multiply(kRows / 2);
     for (size_t i = 0; i < fewer.size(); ++i)
       ASSERT_NEAR(fewer[i], before[i], kSize * 0x1p-18) << name_of(dtype) << " element " << i;

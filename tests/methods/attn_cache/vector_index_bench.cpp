@@ -47,7 +47,7 @@ void set_recall(benchmark::State& state, const VectorIndex& index,
   index_of(IndexKind::kFlat).search(queries, want, Context::machine());
   int64_t right = 0;
   for (size_t q = 0; q < kQueries; ++q) right += got[q].entry == want[q].entry ? 1 : 0;
-  state.counters["found"] = static_cast<double>(right) / kQueries;  // of the nearest
+  state.counters["found"] = static_cast<double>(right) / kQueries;  // share of nearest found
 }
 
 // Looks up one query at a time, each with another vector.

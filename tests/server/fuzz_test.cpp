@@ -1,6 +1,6 @@
-// Requests that were valid once, with bytes and words of them changed: the server answers or
-// closes, lives, and gives back what it took. REPRISE_FUZZ_REQUESTS says how many (default: 1000),
-// and REPRISE_FUZZ_SEED from where on.
+// Sends valid requests with bytes and words changed. The server must answer or close, live on, and
+// release what it took. REPRISE_FUZZ_REQUESTS gives the number of requests (default: 1000), and
+// REPRISE_FUZZ_SEED the first seed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ int number_of(const char* variable, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-// Small answers, so that most of the time goes into requests.
+// The answers are small, so that most of the time goes into requests.
 const std::vector<std::string>& valid_requests() {
   static const std::vector<std::string> kRequests = [] {
     const std::string chat = R"({"model": "quickstart", "messages": [{"role": "system", "content":
@@ -121,7 +121,7 @@ class Mutations {
       case 4:
         text.insert(at, text.substr(below(text.size()), below(200)));
         break;
-      default: {  // a value of the JSON
+      default: {  // changes a value of the JSON
         const size_t colon = text.find(": ", at);
         if (colon == text.npos) break;
         const size_t end = text.find_first_of(",}\r", colon + 2);
@@ -142,11 +142,11 @@ ServerOptions short_patience() {
   return options;
 }
 
-// Sends one and reads all that comes until the other end closes, or enough.
+// Sends one request and reads until the other end closes, or enough has arrived.
 void exchange(int port, Mutations& mutations) {
   RawClient client(port, 0, milliseconds(5000));
   if (!client.is_open() || !client.send(mutations.next())) return;
-  if (mutations.below(8) == 0) return;  // goes away without a word
+  if (mutations.below(8) == 0) return;  // closes without reading
   std::string all = client.receive();
   if (mutations.below(2) == 0) client.finish_sending();
   for (std::string more = client.receive(); !more.empty(); more = client.receive()) all += more;
@@ -158,7 +158,7 @@ void exchange(int port, Mutations& mutations) {
 TEST(ServerFuzz, MalformedRequestsCostOneConnection) {
   const int requests = number_of("REPRISE_FUZZ_REQUESTS", 1000);
   const int seed = number_of("REPRISE_FUZZ_SEED", 1);
-  constexpr int kThreads = 16;  // most of them wait
+  constexpr int kThreads = 16;  // most threads wait at any time
   QuickstartServer server(
       {.max_batch = 16, .max_sequence_tokens = 128, .server = short_patience()});
   const Json body = {{"prompt", "Hello"}, {"max_tokens", 8}, {"temperature", 0}};
@@ -177,12 +177,12 @@ TEST(ServerFuzz, MalformedRequestsCostOneConnection) {
     if (round == 0) before = resident_bytes();
   }
   EXPECT_TRUE(server.server().service().wait_idle(std::chrono::seconds(20)));
-  // The first half brings in what stays: threads' heaps, tables of the library.
+  // The first half allocates memory that stays: heaps of threads, tables of libraries.
   const int64_t grown = resident_bytes() - before;
   RecordProperty("grown_kib", static_cast<int>(grown / 1024));
   std::printf("%d requests from seed %d, memory of the second half: %+lld KiB\n", requests, seed,
               static_cast<long long>(grown / 1024));
-#ifndef __SANITIZE_ADDRESS__  // which keeps what was freed for a while, and looks for leaks itself
+#ifndef __SANITIZE_ADDRESS__  // it keeps freed memory for a while, and checks leaks itself
   EXPECT_LT(grown, int64_t{64} << 20);
 #endif
   engine::Engine& engine = server.stop();

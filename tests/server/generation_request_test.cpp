@@ -12,7 +12,7 @@ namespace {
 class GenerationRequestTest : public ::testing::Test {
  protected:
   GenerationRequest completion(const std::string& body) { return read_completion(body, model_); }
-  // What a body is refused for: "status param: message".
+  // The refusal of a body, as "status param: message".
   std::string refusal(const std::string& body, bool is_chat = false) {
     try {
       (void)(is_chat ? read_chat(body, model_) : read_completion(body, model_));
@@ -109,7 +109,7 @@ TEST_F(GenerationRequestTest, ValuesThatMakeNoSenseAreRefusedByName) {
   with("stream_options", "[]");
   with("stream_options", "{\"include_usage\": 1}");
   with("model", "7");
-  // Beyond what a double holds, the whole text is refused.
+  // A number that no double can hold makes the whole text invalid.
   expect_refused(R"({"prompt": "a", "temperature": 1e400})",
                  "400 -: the request is not valid JSON");
 }
@@ -196,7 +196,7 @@ TEST_F(GenerationRequestTest, ChatsAreWrittenByTheTemplate) {
   EXPECT_EQ(request.alternatives, 2);
   const GenerationRequest open =
       read_chat(R"({"messages": [{"role": "user", "content": "a"}], "logprobs": false})", model_);
-  EXPECT_EQ(open.max_tokens, 100 - std::ssize(open.prompts[0]));  // what is left
+  EXPECT_EQ(open.max_tokens, 100 - std::ssize(open.prompts[0]));  // the rest of the model's length
   EXPECT_EQ(open.alternatives, -1);
 }
 

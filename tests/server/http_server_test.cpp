@@ -1,4 +1,4 @@
-// The bounds of a connection, over a real socket with a handler that echoes.
+// Tests the limits of connections, over a real socket with a handler that echoes.
 #include "server/http_server.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Tests open connections one after another, and the server learns a moment later that one has
-// ended.
+// Tests open connections one after another, and the server notices the end of one only a moment
+// later.
 constexpr HttpLimits kSmall = {.most_connections = 32,
                                .most_body_bytes = 1000,
                                .most_header_bytes = 2000,
@@ -51,7 +51,7 @@ class HttpServerTest : public ::testing::Test {
 
   int port() const { return server_.port(); }
 
-  // The status of what comes back for some bytes, of one request or none.
+  // Sends bytes and returns the status of the answer.
   int status_of(const std::string& bytes) const {
     RawClient client(port());
     client.send(bytes);
@@ -78,7 +78,7 @@ TEST_F(HttpServerTest, OneConnectionCarriesManyRequests) {
   }
   client.send(get_text("/echo"));
   EXPECT_EQ(client.answer().body, "GET ");
-  client.send(post_text("/a", "one") + post_text("/a", "two"));  // at once
+  client.send(post_text("/a", "one") + post_text("/a", "two"));  // both requests in one piece
   EXPECT_EQ(client.answer().body, "POST one");
   EXPECT_EQ(client.answer().body, "POST two");
   client.send(get_text("/stream"));
@@ -99,8 +99,8 @@ TEST_F(HttpServerTest, ChunkedBodiesAreRead) {
   EXPECT_EQ(client.receive(), "");
 }
 
-// Whoever stands in front of the server must not see another end of a request than the server does:
-// what lies behind would be a request that nobody sent.
+// A proxy in front of the server must not see another end of a request than the server does: the
+// bytes behind it would be a request that nobody sent.
 TEST_F(HttpServerTest, HeadsThatTwoReadersMayReadDifferentlyAreRefused) {
   const std::string inner = get_text("/inner");
   const std::string length = fmt::format("Content-Length: {}", inner.size());
@@ -129,7 +129,7 @@ TEST_F(HttpServerTest, HeadsThatTwoReadersMayReadDifferentlyAreRefused) {
     RawClient client(port());
     client.send(head + inner);
     EXPECT_EQ(client.answer().status, 400) << head;
-    EXPECT_EQ(client.answer().status, 0) << head;  // closed
+    EXPECT_EQ(client.answer().status, 0) << head;  // the connection was closed
   }
   EXPECT_EQ(answered_, 0);
 }
@@ -161,7 +161,7 @@ TEST_F(HttpServerTest, ErrorsHaveTheApisForm) {
   answer = client.answer();
   EXPECT_EQ(answer.status, 429);
   EXPECT_NE(answer.head.find("Retry-After: 1"), std::string::npos);
-  client.send(get_text("/echo"));  // the connection goes on
+  client.send(get_text("/echo"));  // the connection is still usable
   EXPECT_EQ(client.answer().status, 200);
 }
 
@@ -225,14 +225,14 @@ TEST_F(HttpServerTest, SlowSendersAreCutOffHoweverTheyDrip) {
     client.send("POST /a HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc");
     EXPECT_EQ(client.answer().status, 408);
   }
-  RawClient client(port());  // a byte in time again and again
+  RawClient client(port());  // sends one byte at a time, each before the timeout
   client.send("GET /a HTTP/1.1\r\nx: ");
   for (int i = 0; i < 12; ++i) {
     std::this_thread::sleep_for(milliseconds(50));
     client.send("y");
   }
   EXPECT_EQ(client.answer().status, 408);
-  RawClient idle(port());  // says nothing at all, and is told nothing
+  RawClient idle(port());  // sends nothing, and gets no answer
   EXPECT_EQ(idle.receive(), "");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
@@ -242,7 +242,7 @@ TEST_F(HttpServerTest, WhoDoesNotReadIsCutOff) {
   client.send(get_text("/flood"));
   for (int i = 0; i < 200 && !flood_ended_; ++i) std::this_thread::sleep_for(milliseconds(20));
   EXPECT_TRUE(flood_ended_);
-  EXPECT_LT(flooded_, 100);  // what the system's buffers hold
+  EXPECT_LT(flooded_, 100);  // the number is bounded by the system's buffers
 }
 
 TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
@@ -257,7 +257,7 @@ TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
     EXPECT_EQ(one_more.answer().status, 503);
   }
   clients.pop_back();
-  int status = 0;  // once the server has seen the other one close
+  int status = 0;  // becomes 200 once the server has noticed that the other connection closed
   for (int i = 0; i < 100 && status != 200; ++i) {
     std::this_thread::sleep_for(milliseconds(10));
     status = status_of(get_text("/echo"));
@@ -268,7 +268,7 @@ TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
 TEST_F(HttpServerTest, PathsAreNoFiles) {
   RawClient client(port());
   client.send(get_text("/../../etc/passwd"));
-  EXPECT_EQ(client.answer().body, "GET ");  // the handler's, as any path
+  EXPECT_EQ(client.answer().body, "GET ");  // the handler answers, as for any path
 }
 
 TEST_F(HttpServerTest, PathsAreDecodedWithoutTheirQuery) {
@@ -296,7 +296,7 @@ TEST_F(HttpServerTest, ABodyThatWaitsToBeWantedIsAskedFor) {
   EXPECT_EQ(client.answer().body, "POST abc");
 }
 
-// HTTP/1.0 knows no chunks.
+// HTTP/1.0 has no chunks.
 TEST_F(HttpServerTest, AStreamToAnOldClientEndsWithTheConnection) {
   RawClient client(port());
   client.send("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
@@ -323,7 +323,7 @@ TEST_F(HttpServerTest, ClosingRefusesConnectionsAndEndsIdleOnes) {
   EXPECT_FALSE(RawClient(port()).is_open());
 }
 
-// The end waits for nobody who comes again: each is answered, or lost at most once.
+// Closing does not wait for clients that reconnect. Each is answered, or loses at most one request.
 TEST(HttpServer, ClosingEndsThoughClientsComeAgain) {
   constexpr int kClients = 64;
   Metrics metrics;
@@ -351,7 +351,7 @@ TEST(HttpServer, ClosingEndsThoughClientsComeAgain) {
   EXPECT_LE(unanswered, kClients);
 }
 
-// While it is read, a body that does not say its size counts as the largest.
+// A body without a stated size counts as the largest while it is read.
 TEST(HttpServer, AChunkedBodyThatWasReadCountsWithItsSize) {
   Metrics metrics;
   std::promise<void> release;

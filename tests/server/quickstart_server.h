@@ -1,4 +1,4 @@
-// The whole server over the shipped model, on a free port, with small limits of the test's choice.
+// The whole server with the shipped model, on a free port, with small limits that a test chooses.
 #pragma once
 
 #include <memory>

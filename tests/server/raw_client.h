@@ -1,4 +1,4 @@
-// A client that sends what it is told, well formed or not, and reads what comes back.
+// A client that sends any bytes, well formed or not, and reads the answers.
 #pragma once
 
 #include <arpa/inet.h>
@@ -21,14 +21,14 @@
 namespace reprise::server {
 
 struct RawAnswer {
-  int status = 0;  // 0: none came
+  int status = 0;  // 0: no answer came
   std::string head, body;
 
   [[nodiscard]] Json json() const { return Json::parse(body); }
   [[nodiscard]] std::string error() const { return json()["error"]["message"]; }
 };
 
-// A connection to 127.0.0.1. Nothing that it does takes longer than `patience`.
+// A connection to 127.0.0.1. No operation takes longer than `patience`.
 class RawClient {
  public:
   explicit RawClient(int port, int receive_buffer_bytes = 0,
@@ -51,7 +51,7 @@ class RawClient {
   void close() {
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   }
-  // No more comes from this side; answers still may.
+  // Ends the sending side; answers can still be received.
   void finish_sending() const { ::shutdown(socket_, SHUT_WR); }
 
   bool send(std::string_view bytes) const {
@@ -63,7 +63,7 @@ class RawClient {
     return true;
   }
 
-  // More bytes of the other end; "" once it has closed, or after the patience.
+  // Receives more bytes; "" once the other end has closed or `patience` is over.
   std::string receive() const {
     pollfd wanted{socket_, POLLIN, 0};
     if (::poll(&wanted, 1, static_cast<int>(patience_.count())) <= 0) return "";
@@ -73,7 +73,7 @@ class RawClient {
     return bytes;
   }
 
-  // One answer; the connection may be used again.
+  // Receives one answer; the connection can be used again.
   RawAnswer answer() {
     RawAnswer out;
     while (pending_.find("\r\n\r\n") == pending_.npos) {
@@ -107,7 +107,7 @@ class RawClient {
     pending_.erase(0, out.size());
     return out;
   }
-  // The size of the chunk that comes next; 0: the last one, or the connection was cut off.
+  // The size of the next chunk; 0 for the last one or a closed connection.
   size_t chunk_size() {
     while (pending_.find("\r\n") == pending_.npos) {
       const std::string more = receive();
@@ -121,7 +121,7 @@ class RawClient {
   std::string chunks() {
     std::string out;
     while (const size_t size = chunk_size()) out.append(exactly(size + 2), 0, size);
-    if (pending_.starts_with("\r\n")) pending_.erase(0, 2);  // behind the last one
+    if (pending_.starts_with("\r\n")) pending_.erase(0, 2);  // line end after the last chunk
     return out;
   }
 
@@ -154,7 +154,7 @@ inline RawAnswer get(int port, const std::string& path, const std::string& more_
   return client.answer();
 }
 
-// The data of a stream's events, in order.
+// The data of all events in a stream, in order.
 inline std::vector<std::string> events_of(const std::string& stream) {
   std::vector<std::string> events;
   for (size_t at = 0; at < stream.size();) {

@@ -1,4 +1,4 @@
-// `reprise serve` as a user meets it: starting, being told to end under load, starting again.
+// Runs `reprise serve` as a user does: it starts, is told to end under load, and starts again.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -18,8 +18,8 @@ using std::chrono::milliseconds;
 
 class ServeCommand : public CommandLine {
  protected:
-  // A server on the shipped model; waits until it says where. `limit`: said to the shell before,
-  // such as "ulimit -n 100".
+  // A server with the shipped model. The constructor waits for its address. `limit` is a shell
+  // command to run before, such as "ulimit -n 100".
   class Running {
    public:
     Running(const std::filesystem::path& dir, std::vector<std::string> more,
@@ -54,7 +54,7 @@ class ServeCommand : public CommandLine {
     int port_ = 0;
   };
 
-  std::optional<double> preemptions_;  // of the server that ran last
+  std::optional<double> preemptions_;  // count of the last server
 
   static Json greedy(int tokens, bool is_stream) {
     return {{"prompt", "Once upon"},
@@ -76,7 +76,7 @@ TEST_F(ServeCommand, GeneratesWhatGenerateDoes) {
   ASSERT_EQ(answer.status, 200) << answer.body;
   std::string text = answer.json()["choices"][0]["text"];
   if (text.starts_with(' '))
-    text.erase(0, 1);  // between prompt and answer, which generate leaves out
+    text.erase(0, 1);  // the space between prompt and answer, which generate leaves out
   EXPECT_EQ(text + "\n", wanted);
   EXPECT_EQ(answer.json()["model"], "mine");
   EXPECT_EQ(running.end(SIGTERM), 0);
@@ -135,7 +135,8 @@ TEST_F(ServeCommand, APrefixOfAFileIsComputedOnce) {
   EXPECT_EQ(running.end(SIGINT), 0);
 }
 
-// Three long answers at once where the cache holds two: one waits on the disk, and none notices.
+// The cache has room for two of three long answers, so one waits on the disk. The answers must not
+// change.
 TEST_F(ServeCommand, PreemptedAnswersAreTheSame) {
   const auto texts = [&](const std::vector<std::string>& more) {
     std::filesystem::create_directories(dir_ / "server");
@@ -153,7 +154,7 @@ TEST_F(ServeCommand, PreemptedAnswersAreTheSame) {
     for (auto& answer : answers) all.push_back(answer.get());
     const server::RawAnswer answer = server::get(running.port(), "/metrics");
     preemptions_.reset();
-    if (answer.status != 501) {  // built with prometheus-cpp
+    if (answer.status != 501) {  // this build has prometheus-cpp
       const std::string& metrics = answer.body;
       const size_t at = metrics.find("\nreprise_preemptions_total ");
       preemptions_ = std::stod(metrics.substr(at + std::strlen("\nreprise_preemptions_total ")));
@@ -170,7 +171,7 @@ TEST_F(ServeCommand, PreemptedAnswersAreTheSame) {
   }
 }
 
-// Every client gets a whole answer or an error that says what happened; then a new server serves.
+// Every client must get a whole answer or an error with the reason; then a new server serves.
 TEST_F(ServeCommand, ARestartUnderLoadLosesWithAReason) {
   std::filesystem::create_directories(dir_ / "server");
   auto running = std::make_unique<Running>(
@@ -206,7 +207,7 @@ TEST_F(ServeCommand, ARestartUnderLoadLosesWithAReason) {
               told.load(), refused.load(), lost.load());
   EXPECT_GT(whole + told, 0);
   EXPECT_GT(told, 0);
-  // A connection that the system had accepted and the server never saw.
+  // The system may have accepted connections that the server never saw.
   EXPECT_LE(lost, 16);
   running = std::make_unique<Running>(dir_ / "server", std::vector<std::string>{});
   EXPECT_EQ(server::post(running->port(), "/v1/completions", greedy(4, false)).status, 200);

@@ -1,4 +1,4 @@
-// The API over a real socket, with the shipped model behind it.
+// Tests the API over a real socket, with the shipped model.
 #include "server/server.h"
 
 #include <gtest/gtest.h>
@@ -18,10 +18,10 @@ using std::chrono::seconds;
 
 constexpr const char* kPrompt = "Q: what is the code of the blue door?\nA:";
 
-// The texts of a stream's choices, each put together, and what its end said.
+// The texts of a stream's choices, each concatenated, and the facts from its end.
 struct Streamed {
   std::vector<std::string> texts, reasons;
-  std::vector<Json> events;  // but for [DONE]
+  std::vector<Json> events;  // without [DONE]
   bool is_done = false;
 };
 Streamed streamed(const RawAnswer& answer, size_t choices) {
@@ -53,7 +53,7 @@ Json user_says(const std::string& text) {
 
 class ServerTest : public ::testing::Test {
  protected:
-  // The greedy text that the engine alone generates behind the prompt.
+  // The greedy continuation of the prompt by the engine alone.
   [[nodiscard]] std::string wanted(const std::string& prompt, int32_t tokens) const {
     std::vector<int32_t> ids = server_.tokenizer().encode(prompt);
     const std::string before = server_.tokenizer().decode(ids);
@@ -96,7 +96,7 @@ TEST_F(ServerTest, StreamsTheSameText) {
   EXPECT_TRUE(found.is_done);
   EXPECT_EQ(found.texts[0], wanted(kPrompt, 24));
   EXPECT_EQ(found.reasons[0], "length");
-  ASSERT_EQ(found.events.size(), 25u);  // one a token, and the usage
+  ASSERT_EQ(found.events.size(), 25u);  // one event per token, and one with the usage
   EXPECT_EQ(found.events[3]["usage"], nullptr);
   EXPECT_EQ(found.events.back()["choices"].size(), 0u);
   EXPECT_EQ(found.events.back()["usage"]["completion_tokens"], 24);
@@ -174,8 +174,8 @@ TEST_F(ServerTest, StopsAreCutOutHoweverTheyFall) {
   }
 }
 
-// Bytes of the vocabulary one by one, drawn at random: events hold whole characters alone, and
-// together the text.
+// The vocabulary has single bytes, drawn at random. Events must hold whole characters, which add up
+// to the text.
 TEST_F(ServerTest, CharactersAreNeverCut) {
   for (int seed = 0; seed < 5; ++seed) {
     Json body = {{"prompt", "é拳🥊"},
@@ -198,7 +198,7 @@ TEST_F(ServerTest, TellsHowManyTokensWereCached) {
         .json()["usage"]["prompt_tokens_details"]["cached_tokens"]
         .get<int64_t>();
   };
-  // While another request of the same beginning runs, its keys are there to be found.
+  // Another request with the same beginning runs, so that its keys are in the cache.
   RawClient other(server_.port());
   Json body = greedy(prefix + "one", 300);
   body["stream"] = true;
@@ -254,7 +254,7 @@ TEST_F(ServerTest, ErrorsSayWhatIsWrongInTheApisForm) {
   form.send(
       "POST /v1/completions HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}");
   EXPECT_EQ(form.answer().status, 415);
-  RawClient untyped(server_.port());  // as any web page may send it
+  RawClient untyped(server_.port());  // any web page may send this
   untyped.send("POST /v1/completions HTTP/1.1\r\nContent-Length: 15\r\n\r\n{\"prompt\": \"a\"}");
   EXPECT_EQ(untyped.answer().status, 415);
 }

@@ -25,7 +25,7 @@ using std::chrono::seconds;
 
 const Context kContext = Context::machine();
 
-// What comes until all choices have ended.
+// All pieces until all choices have ended.
 std::vector<Piece> all_pieces(const Ticket& ticket, size_t choices) {
   std::vector<Piece> all;
   for (size_t ended = 0; ended < choices;) {
@@ -61,7 +61,7 @@ class ServiceTest : public ::testing::Test {
   Ticket submit(std::vector<int32_t> prompt, int32_t new_tokens) {
     return service_->submit({request(std::move(prompt), new_tokens)});
   }
-  // The refusal's status, 0: none.
+  // The status of the refusal; 0 if accepted.
   int refusal(size_t count) {
     try {
       const Ticket ticket = service_->submit(std::vector<engine::Request>(count, request({1}, 4)));
@@ -104,7 +104,7 @@ TEST_F(ServiceTest, AFullQueueIsRefusedWhole) {
       {request({1, 2}, 4000), request({1, 3}, 4000), request({1, 4}, 4000), request({1}, 4000)});
   EXPECT_EQ(refusal(3), 429);
   EXPECT_EQ(refusal(7), 429);
-  EXPECT_EQ(refusal(2), 0);  // and is cancelled at once
+  EXPECT_EQ(refusal(2), 0);  // accepted, and cancelled at once
   long_one.reset();
   EXPECT_TRUE(service_->wait_idle(seconds(20)));
   EXPECT_EQ(refusal(6), 0);
@@ -147,7 +147,7 @@ TEST_F(ServiceTest, AReaderThatTakesNothingIsCutOffAndHoldsNobodyUp) {
   std::this_thread::sleep_for(milliseconds(1));
   EXPECT_TRUE(service_->wait_idle(seconds(20)));
   const std::vector<Piece> pieces = slow.reply().take();
-  ASSERT_EQ(pieces.size(), 51u);  // the bound, and the end
+  ASSERT_EQ(pieces.size(), 51u);  // as many as the limit, and the end
   EXPECT_EQ(pieces.back().error_status, 408);
   EXPECT_NE(pieces.back().error.find("50 tokens"), std::string::npos) << pieces.back().error;
 }
@@ -182,7 +182,7 @@ TEST_F(ServiceTest, LogprobsSumToOneAndNameTheDrawnToken) {
   for (const Piece& piece : all_pieces(ticket, 1)) {
     ASSERT_EQ(piece.logprobs.size(), 98u);
     EXPECT_EQ(piece.logprobs[0].token, piece.token);
-    EXPECT_EQ(piece.logprobs[1].token, piece.token);  // greedy
+    EXPECT_EQ(piece.logprobs[1].token, piece.token);  // the most probable token was drawn
     EXPECT_EQ(piece.logprobs[0].logprob, piece.logprobs[1].logprob);
     double sum = 0;
     for (size_t i = 1; i < piece.logprobs.size(); ++i) {
@@ -193,7 +193,8 @@ TEST_F(ServiceTest, LogprobsSumToOneAndNameTheDrawnToken) {
   }
 }
 
-// A checkpoint whose embedding of one token is NaN: who reads that token gets 500, and nobody else.
+// In this checkpoint the embedding of one token is NaN. Requests with that token must get 500, and
+// no others.
 TEST_F(ServiceTest, NanEndsItsRequestAlone) {
   constexpr int32_t kPoison = 7;
   const model::TempDir dir;

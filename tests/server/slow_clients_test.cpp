@@ -1,5 +1,5 @@
-// Hundreds of clients that send or read slowly, and others that are served meanwhile.
-// REPRISE_SLOW_CLIENTS says how many (default: 500).
+// Serves clients while hundreds of others send or read slowly. REPRISE_SLOW_CLIENTS gives their
+// number (default: 500).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// Of all the slow ones together: a thread for each would say more about the test's machine.
+// All slow clients in one thread. A thread for each would test the machine more than the server.
 class SlowCrowd {
  public:
   SlowCrowd(int port, int count) {
@@ -38,7 +38,7 @@ class SlowCrowd {
     return static_cast<int>(std::count_if(clients_.begin(), clients_.end(),
                                           [](const auto& client) { return client->is_open(); }));
   }
-  // Another byte of those that are still sending.
+  // Sends another byte of the requests that are not complete.
   void drip() {
     for (size_t i = 0; i < clients_.size(); ++i)
       if (i % 3 != 2) (void)clients_[i]->send("x");
@@ -46,15 +46,15 @@ class SlowCrowd {
 
  private:
   static void begin(const RawClient& client, int i) {
-    if (i % 3 == 0) {  // headers without an end
+    if (i % 3 == 0) {  // headers that never end
       (void)client.send("POST /v1/completions HTTP/1.1\r\nX: ");
-    } else if (i % 3 == 1) {  // a body without an end
+    } else if (i % 3 == 1) {  // a body that never ends
       (void)client.send(
           "POST /v1/completions HTTP/1.1\r\nContent-Type: application/json\r\n"
           "Content-Length: 10000\r\n\r\n");
-    } else if (i % 30 != 2) {  // asks again and again and reads nothing
+    } else if (i % 30 != 2) {  // sends requests and reads nothing
       for (int j = 0; j < 50; ++j) (void)client.send(get_text("/metrics"));
-    } else {  // the same of a stream: few, since who waits for the engine's work waits for a reason
+    } else {  // reads nothing of a stream; few, since each waits for the engine
       const Json body = {{"prompt", "a"},
                          {"max_tokens", 100},
                          {"stream", true},
@@ -97,7 +97,7 @@ TEST(SlowClients, HoldNobodyUp) {
       crowd.drip();
       most = std::max(most, resident_bytes());
     }
-    // All are cut off in the end, without going away by themselves.
+    // In the end the server has cut off all of them; none closes by itself.
     bool is_alone = false;
     std::string metrics;
     for (int i = 0; i < 200 && !is_alone && Metrics::absence().empty(); ++i) {
@@ -116,9 +116,9 @@ TEST(SlowClients, HoldNobodyUp) {
       count, alone_ms[alone_ms.size() / 2], among_ms[among_ms.size() / 2], among_ms.back(),
       among_ms.size(), static_cast<long long>((most - before) / 1024));
   EXPECT_GT(among_ms.size(), 20u);
-#ifdef __SANITIZE_THREAD__  // which keeps nearly 2 MB beside each of the clients' threads
+#ifdef __SANITIZE_THREAD__  // it keeps nearly 2 MB for each of the clients' threads
   constexpr int64_t kMostGrowthMb = 1024;
-#elif defined(__SANITIZE_ADDRESS__)  // which keeps 256 MB of what was freed
+#elif defined(__SANITIZE_ADDRESS__)  // it keeps 256 MB of freed memory
   constexpr int64_t kMostGrowthMb = 512;
 #else
   constexpr int64_t kMostGrowthMb = 256;

@@ -1,4 +1,4 @@
-// Weights of codes in tests: made of values, and read back.
+// Quantized weights for tests: made from values, and read back.
 #pragma once
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ inline std::vector<float> held_by(const kernels::Weight& w) {
   return block_of(w, 0, w.rows(), 0, w.cols());
 }
 
-// A matrix of codes, what it holds, and what its definition says of it.
+// A quantized matrix, the values that it holds, and those that its definition gives.
 struct Coded {
   int64_t rows, cols;
   WeightType type;

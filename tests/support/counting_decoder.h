@@ -1,4 +1,4 @@
-// A decoder whose tokens are known beforehand, and what an engine made of its requests.
+// A decoder with predictable tokens, and helpers to read an engine's events.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,8 @@
 
 namespace reprise::testing {
 
-// Says token + 1 (modulo its vocabulary) after each token, at no cost; can be told to fail.
+// A decoder that predicts token + 1 (modulo its vocabulary) after each token, at no cost. It can be
+// told to fail.
 class CountingDecoder final : public model::Decoder {
  public:
   static constexpr int32_t kVocab = 32;
@@ -45,7 +46,7 @@ class CountingDecoder final : public model::Decoder {
 
   int steps = 0;
   int failing_step = -1, nan_step = -1;
-  std::vector<int32_t> rows;  // of each step
+  std::vector<int32_t> rows;  // rows of each step
 
  private:
   model::ModelConfig config_;
@@ -64,7 +65,7 @@ inline Tokens tokens_of(const std::vector<engine::TokenEvent>& events) {
   return tokens;
 }
 
-// How each request ended.
+// The last event of each request.
 inline std::map<engine::RequestId, engine::TokenEvent> ends_of(
     const std::vector<engine::TokenEvent>& events) {
   std::map<engine::RequestId, engine::TokenEvent> ends;

@@ -1,4 +1,4 @@
-// Where tests find the real data, and how they skip without it.
+// Finds the real data for tests, which are skipped without it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ inline std::filesystem::path data_dir() {
   return dir == nullptr ? std::filesystem::path() : std::filesystem::path(dir);
 }
 
-// Little-endian f32 values of a whole file.
+// Reads a whole file of little-endian f32 values.
 inline std::vector<float> read_f32(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   EXPECT_TRUE(file) << path;

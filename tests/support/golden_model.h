@@ -1,4 +1,5 @@
-// What a golden.json of models/ says of its model: tokens of texts, logits, a greedy continuation.
+// Checks a model against its golden.json of models/: tokens of texts, logits, a greedy
+// continuation.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ inline void expect_golden_tokens(const Tokenizer& tokenizer, const nlohmann::jso
   }
 }
 
-// Logits of an f32 decoder, and its continuation under every exact method.
+// Expects the golden logits of an f32 decoder, and the golden continuation with every exact method.
 inline void expect_golden_logits(model::Decoder& decoder, const nlohmann::json& golden,
                                  const Context& context) {
   const std::vector<int32_t> prompt = golden.at("greedy").at("prompt_ids");
@@ -30,7 +31,7 @@ inline void expect_golden_logits(model::Decoder& decoder, const nlohmann::json& 
   const std::vector<float> logits =
       all_logits(decoder, prompt, static_cast<int32_t>(prompt.size()));
   ASSERT_EQ(logits.size(), prompt.size() * vocab);
-  // The stored values are rounded to 5 decimals, and off f64 by a few 1e-5.
+  // The stored values are rounded to 5 decimals, and differ from f64 by a few 1e-5.
   constexpr double kBound = 1e-4;
   for (const auto& row : golden.at("logits").at("rows")) {
     const float* at = logits.data() + row.at("row").get<size_t>() * vocab;

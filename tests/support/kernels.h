@@ -1,4 +1,4 @@
-// What the tests of all kernels share: the instruction sets to run, random inputs that a dtype
+// Helpers for the tests of all kernels: the instruction sets to run, random inputs that a dtype
 // holds exactly, and comparison against a bound for each element.
 #pragma once
 
@@ -18,10 +18,10 @@ namespace reprise::testing {
 // Unit roundoffs: half the spacing of numbers above 1.
 inline constexpr double kUnitF32 = 0x1p-24;
 inline constexpr double kUnitBf16 = 0x1p-8;
-// What flushing one product or result to zero may lose.
+// The largest error of flushing one product or result to zero.
 inline constexpr double kSmallestNormal = 0x1p-126;
 
-// What rounding a number of this magnitude to `dtype` may change; nothing where it is f32 already.
+// The largest error of rounding a number of this magnitude to `dtype`; 0 for f32.
 inline double rounding_bound(DType dtype, double magnitude) {
   if (dtype == DType::kF32) return 0.0;
   const double of_subnormals = dtype == DType::kF16 ? 0x1p-25 : 0.0;
@@ -35,8 +35,8 @@ inline std::vector<Isa> available_isas() {
   return isas;
 }
 
-// Normal values rounded to `dtype`, as f32: the oracle and the kernel then start from the same
-// numbers.
+// Normally distributed values rounded to `dtype`, as f32, so that the oracle and the kernel start
+// from the same numbers.
 inline std::vector<float> random_values(int64_t count, uint64_t seed, DType dtype = DType::kF32,
                                         float scale = 1.0f) {
   std::mt19937_64 random(seed);
@@ -50,7 +50,7 @@ inline std::vector<float> random_values(int64_t count, uint64_t seed, DType dtyp
   return values;
 }
 
-// The values in `dtype`, behind an aligned address.
+// The values in `dtype`, at an aligned address.
 inline Tensor tensor_of(const std::vector<float>& values, DType dtype) {
   Tensor tensor(dtype, {static_cast<int64_t>(values.size())});
   convert(values.data(), DType::kF32, tensor.data(), dtype, values.size());
@@ -63,7 +63,7 @@ inline std::vector<float> values_of(const Tensor& tensor) {
   return values;
 }
 
-// Expects |got - want| <= bound, element by element; tells the worst one.
+// Expects |got - want| <= bound for each element, and reports the worst one.
 inline void expect_within(const std::vector<float>& got, const std::vector<double>& want,
                           const std::vector<double>& bound, const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;

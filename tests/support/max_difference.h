@@ -1,4 +1,4 @@
-// How far two lists of numbers lie apart.
+// The largest difference of two lists of numbers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 
 namespace reprise::testing {
 
-// The largest |got_i - want_i|, in double. Lists of different lengths and numbers that are none
-// fail the test.
+// The largest |got_i - want_i|, in double. Lists of different lengths and values that are NaN fail
+// the test.
 template <typename Got, typename Want>
 double max_difference(const Got& got, const Want& want) {
   const std::span a(got);

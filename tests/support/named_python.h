@@ -1,4 +1,4 @@
-// A Python of the test's own choice.
+// Chooses the Python that the program uses.
 #pragma once
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 namespace reprise::testing {
 
-// REPRISE_PYTHON for as long as this lives; nullptr: not set.
+// Sets REPRISE_PYTHON while this lives; nullptr: unsets it.
 class NamedPython {
  public:
   explicit NamedPython(const char* python) {

@@ -1,5 +1,4 @@
-// For test programs that need FAISS throughout: where the build has none they are skipped and say
-// so.
+// Skips all tests of a program, with the reason, if the build has no FAISS.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// One prompt through a decoder with a layer policy: what tests of policies compare.
+// Runs a prompt through a decoder with a layer policy, for tests of policies.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace reprise::testing {
 
-// Last hidden states [tokens, hidden] of a prompt computed whole in one step.
+// Last hidden states [tokens, hidden] of a prompt computed in one step.
 inline std::vector<float> hidden_with(model::Decoder& decoder, std::span<const int32_t> ids,
                                       model::LayerPolicy* policy, DType kv_dtype = DType::kF32) {
   OneSequence sequence(decoder.config(), ids, kv_dtype);
@@ -24,7 +24,7 @@ inline std::vector<float> hidden_with(model::Decoder& decoder, std::span<const i
   return hidden;
 }
 
-// Ids that a vocabulary of 97 has; another `salt`, other ids.
+// A prompt of ids below 97. Another `salt` gives other ids.
 inline std::vector<int32_t> some_prompt(int32_t tokens, int32_t salt = 0) {
   std::vector<int32_t> ids;
   for (int32_t i = 0; i < tokens; ++i)

@@ -1,4 +1,4 @@
-// Sequences of a random prefix tree stepped as an engine would, for tests of plans.
+// Random sequences of a prefix tree, stepped as an engine would, for tests of plans.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@ inline int32_t length_of(const std::vector<int32_t>& positions) {
   return *std::max_element(positions.begin(), positions.end()) + 1;
 }
 
-// Joins, steps, grows and leaves at random; all tokens of a batch are in the tree when it is given.
+// Sequences join, step, grow and leave at random. All tokens of a batch are in the tree when the
+// batch is returned.
 class RandomTree {
  public:
   struct Sequence {
@@ -42,8 +43,8 @@ class RandomTree {
     return sequences_;
   }
 
-  // A sequence of two kinds of tokens, so that much is shared. With `reuse`, what is computed
-  // already counts as its own.
+  // Adds a sequence of two different token ids, so that much is shared. With `reuse`, tokens found
+  // in the tree count as computed.
   void join(bool reuse) {
     const int32_t chunk_tokens = tree_.options().chunk_tokens;
     Sequence sequence = random_sequence(pick(1, 5 * chunk_tokens), odd_positions_);
@@ -54,7 +55,7 @@ class RandomTree {
     insert(std::move(sequence), match);
   }
 
-  // A sequence that becomes a pinned prefix when it is computed.
+  // Adds a sequence that becomes a pinned prefix when it is computed.
   void declare() {
     const int32_t chunk_tokens = tree_.options().chunk_tokens;
     const int32_t tokens = chunk_tokens > 8 && pick(0, 1) == 0
@@ -79,7 +80,7 @@ class RandomTree {
     leave(entry->first);
   }
 
-  // Every sequence that may has one token more than it has computed.
+  // Appends one token to every sequence whose tokens are all computed and that may grow.
   void generate() {
     for (auto& [id, sequence] : sequences_) {
       const auto tokens = static_cast<int32_t>(sequence.tokens.size());
@@ -152,7 +153,7 @@ class RandomTree {
   reuse::SequenceId next_id_ = 1;
 };
 
-// As reuse::write_plan() does for a method.
+// Plans a step as reuse::write_plan() does for a method.
 inline void plan_step(reuse::TreePlanner& planner, const reuse::PrefixTree& tree,
                       reuse::StepBatch batch, const kv::BlockPool& pool, kv::AttentionPlan& plan) {
   if (planner.advance(tree, batch, pool, plan)) return;

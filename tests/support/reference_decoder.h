@@ -1,5 +1,5 @@
-// A decoder by its definition, in double precision and without a cache: the oracle of the runtime
-// where no reference model is at hand.
+// A decoder by its definition, in double precision and without a cache. It is the oracle of the
+// runtime if no reference model is at hand.
 #pragma once
 
 #include <Eigen/Core>
@@ -33,20 +33,21 @@ class ReferenceDecoder {
     }
   }
 
-  // What a run rounds where it stores keys and values narrower than it computes, and where it forms
-  // their products in bf16: then the queries (in units of log2) and the weights of the values,
-  // which are relative to the row's largest. Weights are summed before they are rounded.
+  // The roundings of a run that stores keys and values in fewer bits than it computes with, and
+  // that forms their products in bf16. The latter rounds queries (in units of log2) and weights of
+  // the values, which are relative to the row's largest. Weights are summed before they are
+  // rounded.
   DType cache_dtype = DType::kF32;  // f32: nothing is rounded
   bool bf16_products = false;
 
-  // [tokens], or empty: tokens of a module see that module alone, those of module -1 all before
-  // them.
+  // [tokens], or empty. Tokens of a module see only that module; those of module -1 see all tokens
+  // before them.
   std::vector<int32_t> module_of;
 
-  // Layers whose attention adds nothing, and layers that pass their rows as they are.
+  // Layers that skip their attention, and layers that are skipped whole.
   std::set<int64_t> without_attention, without_block;
 
-  // Hidden states [tokens, hidden] of every token at its position, after the final norm.
+  // Hidden states [tokens, hidden] of every token, after the final norm.
   [[nodiscard]] std::vector<double> hidden(std::span<const int32_t> ids,
                                            std::span<const int32_t> positions) const {
     std::vector<double> out;
@@ -54,7 +55,7 @@ class ReferenceDecoder {
     return out;
   }
 
-  // Logits [tokens, vocab] of every token at its position.
+  // Logits [tokens, vocab] of every token.
   [[nodiscard]] std::vector<double> logits(std::span<const int32_t> ids,
                                            std::span<const int32_t> positions) const {
     using model::Part;
@@ -67,7 +68,7 @@ class ReferenceDecoder {
     return out;
   }
 
-  // `count` greedy tokens after the prompt; later ones stand at the largest position + 1, + 2, ...
+  // `count` greedy tokens after the prompt. They take the positions after the prompt's largest one.
   [[nodiscard]] std::vector<int32_t> greedy(std::vector<int32_t> ids,
                                             std::vector<int32_t> positions, int32_t count) const {
     std::vector<int32_t> tokens;
@@ -167,7 +168,8 @@ class ReferenceDecoder {
                         x);
   }
 
-  // By the router's formula, a row at a time. Ties of double logits do not happen here.
+  // The experts' output by the router's formula, for one row. Ties of double logits do not occur
+  // here.
   [[nodiscard]] Row experts(int64_t layer, const Row& x) const {
     using model::Part;
     const auto count = static_cast<size_t>(config_.experts.per_token);
@@ -229,7 +231,8 @@ class ReferenceDecoder {
         }
   }
 
-  // Added to the score of a key; what depends on the query alone is left out, softmax drops it.
+  // ALiBi's bias of a key's score. The part that depends only on the query is left out, because
+  // softmax drops it.
   [[nodiscard]] double alibi(int64_t head, int32_t position) const {
     if (config_.position != model::PositionScheme::kAlibi) return 0.0;
     const float slope =
@@ -248,7 +251,7 @@ class ReferenceDecoder {
     return value;
   }
 
-  // Queries times the scale, keys and values, as they enter the products.
+  // Rounds queries times the scale, keys and values as they enter the products.
   void round_operands(std::vector<Row>& qkv) const {
     const double scale_log2 = config_.attention_scale * kLog2E;
     for (Row& row : qkv)

@@ -1,5 +1,5 @@
-// A trace through an engine whose steps take modelled time: requests are drawn as they arrive, and
-// none is kept.
+// Replays a trace through an engine whose steps take modelled time. Requests are drawn as they
+// arrive, and none is kept.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace reprise::testing {
 
-// A shape as of a small model; nothing of it is computed.
+// The shape of a small model. It is never computed.
 inline model::ModelConfig replay_config() {
   model::ModelConfig config;
   config.name = "step-time model";
@@ -28,7 +28,8 @@ inline model::ModelConfig replay_config() {
   return config;
 }
 
-// Poisson arrivals; a prompt begins with one of some heads and goes on by itself.
+// A trace of Poisson arrivals. A prompt begins with one of some common heads, and the rest is its
+// own.
 struct ReplayTrace {
   int64_t requests = 0;
   double rate_rps = 1;
@@ -92,7 +93,7 @@ inline ReplayCount replay(engine::Engine& engine, engine::VirtualClock& clock,
   return count;
 }
 
-// What a trace of this kind is served with; the clock is the engine's.
+// Options of an engine that serves such a trace; the clock is the engine's.
 inline engine::EngineOptions replay_options(const ReplayTrace& trace,
                                             std::shared_ptr<engine::VirtualClock> clock,
                                             const std::string& policy = "first_come") {
@@ -104,8 +105,8 @@ inline engine::EngineOptions replay_options(const ReplayTrace& trace,
   return options;
 }
 
-// Of a method that finds prefixes and keeps them, in front of a server of some 1,400 requests a
-// second.
+// An engine with a method that finds and retains prefixes, and a modelled server of some 1,400
+// requests a second.
 inline engine::Engine replay_engine(const ReplayTrace& trace,
                                     const std::shared_ptr<engine::VirtualClock>& clock,
                                     const std::string& policy) {

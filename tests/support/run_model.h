@@ -18,7 +18,7 @@
 
 namespace reprise::testing {
 
-// One sequence over a contiguous cache of its own, for steps written by hand.
+// One sequence with a contiguous cache of its own, for steps written by hand.
 class OneSequence {
  public:
   OneSequence(const model::ModelConfig& config, std::span<const int32_t> ids,
@@ -91,7 +91,7 @@ inline std::vector<float> all_logits(model::Decoder& decoder, std::span<const in
   return logits;
 }
 
-// Names of the methods that are a cache alone.
+// Names of the methods that are only a cache.
 inline std::vector<std::string> cache_methods() {
   std::vector<std::string> names;
   for (const methods::MethodEntry& entry : methods::known_methods())
@@ -99,7 +99,7 @@ inline std::vector<std::string> cache_methods() {
   return names;
 }
 
-// Names of those that must all generate the same.
+// Names of the methods that must all generate the same tokens.
 inline std::vector<std::string> exact_methods() {
   std::vector<std::string> names = cache_methods();
   std::erase_if(names, [](const std::string& name) {
@@ -108,7 +108,7 @@ inline std::vector<std::string> exact_methods() {
   return names;
 }
 
-// Greedy continuation through the engine with a method by name.
+// Greedy continuation of a prompt by the engine with the method of this name.
 inline std::vector<int32_t> generate(model::Decoder& decoder, const std::vector<int32_t>& prompt,
                                      int32_t new_tokens, const std::string& method,
                                      int32_t prefill_chunk, const Context& context,

@@ -1,4 +1,4 @@
-// Several requests through an engine, joining at the steps they are told to.
+// Runs several requests through an engine; each joins at a given step.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace reprise::testing {
 
 struct Arrival {
-  int32_t step = 0;  // before which it is submitted
+  int32_t step = 0;  // submitted before this step
   engine::Request request;
 };
 
@@ -26,7 +26,7 @@ struct MethodUnderTest {
 struct BatchRun {
   std::map<reuse::RequestId, std::vector<int32_t>> tokens;
   std::map<std::string, double> metrics;
-  int32_t used_blocks = 0;  // after all have left
+  int32_t used_blocks = 0;  // blocks in use after all requests have ended
   int64_t peak_bytes = 0;
 };
 
@@ -46,7 +46,7 @@ inline engine::Engine make_engine(model::Decoder& decoder, const MethodUnderTest
   return {context, decoder, methods::make_cache(method.name, method.options), options};
 }
 
-// Declares the prefixes, then runs until every request is done. `arrivals` in order of their steps.
+// Declares the prefixes, then runs until every request is done. `arrivals` is sorted by step.
 inline BatchRun run_requests(engine::Engine& engine, const std::vector<Arrival>& arrivals,
                              const std::vector<std::vector<int32_t>>& prefixes = {}) {
   BatchRun run;

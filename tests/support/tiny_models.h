@@ -1,5 +1,5 @@
-// Small models of every family for tests that have no data: the shipped shapes scaled down, with
-// random weights.
+// Small models of every family, for tests without data: the shipped shapes scaled down, with random
+// weights.
 #pragma once
 
 #include <filesystem>
@@ -13,9 +13,9 @@
 
 namespace reprise::testing {
 
-// The shape's config.json with few layers, heads, dimensions and tokens; what makes the family
-// (norms, biases, block style, positions, windows, grouping) stays. Heads are smaller than any real
-// ones unless a size is wanted.
+// The shape's config.json with fewer layers, heads, dimensions and tokens. The features of its
+// family (norms, biases, block style, positions, windows, grouping) stay. Heads are smaller than in
+// any real model unless `wanted_head_dim` is given.
 inline Json scaled_down(const std::string& shape, int64_t wanted_head_dim = 0) {
   Json json = read_json(std::filesystem::path(REPRISE_SOURCE_DIR) / "models" / "shapes" /
                         (shape + ".json"));
@@ -24,12 +24,13 @@ inline Json scaled_down(const std::string& shape, int64_t wanted_head_dim = 0) {
     if (json.contains(key)) json[key] = 1;
   if (json["model_type"] == "mpt") {
     json["n_layers"] = 2;
-    json["n_heads"] = 6;  // not a power of two: the slopes of ALiBi interleave
+    json["n_heads"] = 6;  // not a power of two, so that the slopes of ALiBi interleave
     json["d_model"] = 6 * (wanted_head_dim > 0 ? wanted_head_dim : 16);
     return json;
   }
   json["num_hidden_layers"] = 2;
-  // An odd number where the original has one (Falcon-7B), else four; groups of two where it groups.
+  // The number of heads is odd if the original's is (Falcon-7B), otherwise four, in groups of two
+  // if the original has groups.
   const int64_t heads = json["num_attention_heads"];
   const int64_t head_dim = wanted_head_dim > 0 ? wanted_head_dim : 20;
   const int64_t few = heads % 2 == 1 ? 5 : 4;
@@ -51,7 +52,7 @@ inline Json scaled_down(const std::string& shape, int64_t wanted_head_dim = 0) {
     json["shared_expert_intermediate_size"] = 50;
     json["mlp_only_layers"] = {0};
   }
-  if (json.contains("n_routed_experts")) {  // likewise, and two shared ones
+  if (json.contains("n_routed_experts")) {  // one dense layer, one with experts, two shared
     json["n_routed_experts"] = 7;
     json["num_experts_per_tok"] = 3;
     json["moe_intermediate_size"] = 25;

@@ -1,4 +1,5 @@
-// Arrival processes: the stated mean and coefficient of variation, and seeds of their own.
+// Tests that arrival processes have the stated mean and coefficient of variation, and seeds of
+// their own.
 #include "workloads/arrivals.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +77,8 @@ TEST(Arrivals, GapsOfPoissonAreExponential) {
   }
 }
 
-// Gamma of cv 1 is exponential; its distribution is that of Poisson's gaps though drawn otherwise.
+// A gamma distribution of cv 1 is exponential, so the gaps are distributed as Poisson's although
+// they are drawn differently.
 TEST(Arrivals, GammaOfCoefficientOneIsExponential) {
   constexpr int64_t kItems = 100000;
   const std::vector<double> gaps =
@@ -116,7 +118,7 @@ TEST(Arrivals, ConstantGapsAreEqualAndAClosedLoopHasNone) {
   EXPECT_EQ(closed.intended_s, (std::vector<double>{0, 0, 0}));
 }
 
-// One seed per dimension: what is asked does not depend on when, nor when on what.
+// Each dimension has its own seed: prompts do not depend on arrivals, nor arrivals on prompts.
 TEST(Arrivals, ChangingOneSeedLeavesTheOtherDimensionAlone) {
   struct Drawn {
     std::vector<double> times;
@@ -134,8 +136,8 @@ TEST(Arrivals, ChangingOneSeedLeavesTheOtherDimensionAlone) {
   EXPECT_NE(other_arrivals.times, base.times);
 }
 
-// Arrivals of a time-changed Poisson process: in every stretch of time Poisson of the mean that the
-// rate makes there.
+// Expects that in every stretch of time, the number of arrivals has the mean of a Poisson process
+// whose rate changes as given.
 void expect_counts(const std::vector<double>& times, double stretch_s,
                    const std::vector<double>& expected) {
   std::vector<double> counts(expected.size(), 0);
@@ -159,7 +161,7 @@ TEST(Arrivals, ARampGoesFromOneRateToTheOtherAndStays) {
   }
 }
 
-// 10000 requests at 20 a second in the mean take 500 seconds.
+// 10000 requests at a mean of 20 a second take 500 seconds.
 TEST(Arrivals, ARampWithoutALengthTakesTheRun) {
   const std::vector<double> times =
       make_arrivals("ramp", {.rate_rps = 10, .end_rate_rps = 30})->schedule(10000).intended_s;
@@ -184,10 +186,10 @@ TEST(Arrivals, ATraceIsReplayedOrStretchedToARate) {
   EXPECT_EQ(make_arrivals("trace", options)->schedule(4).intended_s, options.recorded_s);
   EXPECT_EQ(make_arrivals("trace", options)->schedule(2).intended_s,
             (std::vector<double>{0.5, 0.5}));
-  options.recorded_rate_rps = 1.5;  // recorded: 3 gaps in 4 seconds
+  options.recorded_rate_rps = 1.5;  // the recording has 3 gaps in 4 seconds
   EXPECT_EQ(make_arrivals("trace", options)->schedule(4).intended_s,
             (std::vector<double>{0.25, 0.25, 1, 2.25}));
-  // Of all that was recorded, so that fewer requests come when they would have come.
+  // The rate is that of the whole recording, so fewer requests come at the same times.
   EXPECT_EQ(make_arrivals("trace", options)->schedule(3).intended_s,
             (std::vector<double>{0.25, 0.25, 1}));
   EXPECT_THROW((void)make_arrivals("trace", options)->schedule(5), Error);

@@ -1,4 +1,4 @@
-// Clocks of changing rates: the time until which x requests are expected.
+// Tests clocks of changing rates: the time by which x requests are expected.
 #include "workloads/changing_rate.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace reprise::workloads {
 namespace {
 
-// The rate summed up to time_s(x) is x.
+// The integral of the rate up to time_s(x) is x.
 TEST(RampClock, InvertsWhatTheRateSumsUpTo) {
   for (const auto& [from, to] :
        {std::pair{0.0, 8.0}, {8.0, 2.0}, {5.0, 5.0}, {1e-9, 1e6}, {3, 3.0000001}}) {
@@ -35,7 +35,7 @@ TEST(BurstClock, SkipsTheTimeBetween) {
   EXPECT_DOUBLE_EQ(silent.time_s(0), 0);
   EXPECT_DOUBLE_EQ(silent.time_s(10), 1);
   EXPECT_DOUBLE_EQ(silent.time_s(30), 8);   // 20 in the first burst, half of the second
-  EXPECT_DOUBLE_EQ(silent.time_s(50), 15);  // a second into the third
+  EXPECT_DOUBLE_EQ(silent.time_s(50), 15);  // one second after the start of the third burst
   const BurstClock both{.burst_rps = 10, .between_rps = 2, .burst_s = 2, .between_s = 5};
   EXPECT_DOUBLE_EQ(both.time_s(20), 2);
   EXPECT_DOUBLE_EQ(both.time_s(25), 4.5);

@@ -1,4 +1,4 @@
-// Contexts cut into documents.
+// Tests how contexts are cut into documents.
 #include "workloads/longbench/documents.h"
 
 #include <gtest/gtest.h>

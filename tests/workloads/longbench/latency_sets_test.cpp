@@ -1,4 +1,5 @@
-// Lengths of the prompts that Prompt Cache's authors timed, against what they follow from.
+// Tests the lengths of the prompts that Prompt Cache's authors timed, against the numbers they
+// follow from.
 #include "workloads/longbench/latency_sets.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The real configuration and question sets.
+// Tests the real configuration and question sets.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -26,7 +26,7 @@ TEST(OfficialConfiguration, HasTheTablesAnswerLengths) {
     sample.input = "THE INPUT";
     const std::string text = fill(prompt, sample).text();
     EXPECT_NE(text.find("THE CONTEXT"), std::string::npos) << dataset.name;
-    // Summaries, counting and lcc ask nothing that differs between samples.
+    // The sets of summaries, counting and lcc have no question that differs between samples.
     const std::set<std::string_view> kWithoutInput = {"gov_report", "multi_news", "vcsum", "lcc",
                                                       "passage_count"};
     EXPECT_EQ(text.find("THE INPUT") == std::string::npos, kWithoutInput.contains(dataset.name))
@@ -51,7 +51,7 @@ void expect_sound(const std::vector<Sample>& samples) {
     EXPECT_FALSE(sample.input.empty()) << sample.id;
     EXPECT_FALSE(sample.answers.at(0).empty()) << sample.id;
     EXPECT_GT(sample.length, 0) << sample.id;
-    // Cut anew at its headings, the context falls into the same documents.
+    // The context, cut again at its headings, gives the same documents.
     const std::vector<std::string> documents = sample.documents;
     EXPECT_FALSE(sample.supporting.empty()) << sample.id;
     EXPECT_LT(sample.supporting.back(), documents.size()) << sample.id;

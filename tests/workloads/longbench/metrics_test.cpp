@@ -1,4 +1,4 @@
-// Golden vectors for each scorer but ROUGE-L, by the official definitions.
+// Tests each scorer except ROUGE-L with golden values by the official definitions.
 #include "workloads/longbench/metrics.h"
 
 #include <gtest/gtest.h>
@@ -32,8 +32,8 @@ TEST(QaF1, CountsRepeatedWordsAsOftenAsBothHaveThem) {
 TEST(QaF1, TakesPunctuationOutBeforeItLooksForArticles) {
   EXPECT_EQ(qa_f1("the-end", "theend"), 1);
   EXPECT_EQ(qa_f1("a_b", "ab"), 1);
-  EXPECT_EQ(qa_f1("a.", "."), 0);                             // nothing is left of either
-  EXPECT_EQ(qa_f1("\u2018a\u2019 b", "\u2018 \u2019 b"), 1);  // other quotation marks stay
+  EXPECT_EQ(qa_f1("a.", "."), 0);                             // both texts become empty
+  EXPECT_EQ(qa_f1("\u2018a\u2019 b", "\u2018 \u2019 b"), 1);  // other quotation marks are kept
 }
 
 TEST(QaF1, ArticlesEndWhereRegularExpressionsEndWords) {
@@ -80,7 +80,7 @@ TEST(Classification, SharesTheScoreAmongTheClassesNamed) {
   EXPECT_EQ(classification("Animal or Color", "Animal", classes), 0.5);
   EXPECT_DOUBLE_EQ(classification("Food Animal Color", "Color", classes), 1.0 / 3);
   EXPECT_EQ(classification("Food", "Animal", classes), 0);
-  EXPECT_EQ(classification("animal", "Animal", classes), 0);  // the case matters
+  EXPECT_EQ(classification("animal", "Animal", classes), 0);  // upper and lower case differ
   EXPECT_EQ(classification("", "Animal", classes), 0);
   EXPECT_EQ(classification("Planet", "Planet", classes), 0);  // no class
 }

@@ -53,8 +53,8 @@ void check_all_patterns(int exponent_bits, int fraction_bits) {
 TEST(DType, AllPatternsOfBf16HaveTheirValueAndComeBack) { check_all_patterns<bf16>(8, 7); }
 TEST(DType, AllPatternsOfF16HaveTheirValueAndComeBack) { check_all_patterns<f16>(5, 10); }
 
-// Between each pair of neighbours: just below the middle goes down, the middle to the even one,
-// just above goes up.
+// Checks numbers between each pair of neighbours: just below the middle rounds down, the middle to
+// the even neighbour, just above it up.
 template <typename T>
 void check_rounding(uint32_t end_of_finite) {
   for (uint32_t bits = 0; bits + 1 < end_of_finite; ++bits) {

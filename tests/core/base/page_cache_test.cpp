@@ -11,10 +11,10 @@
 namespace reprise {
 namespace {
 
-// On a disk, or in memory where that is all there is: then nothing can leave.
+// On a disk the whole file leaves memory; in a file system in memory nothing can leave.
 TEST(PageCache, AFileThatNobodyHoldsLeavesAndIsReadWhole) {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("reprise_page_cache_" + std::to_string(::getpid()));
+  const auto path =
+      std::filesystem::temp_directory_path() / ("reprise_page_cache_" + std::to_string(::getpid()));
   const std::string text(300'001, 'x');
   std::ofstream(path, std::ios::binary) << text;
   const int64_t kept = drop_from_page_cache(path);

@@ -12,7 +12,7 @@
 namespace reprise {
 namespace {
 
-// What this system makes of the request, learned in a thread that ends.
+// The time slice that this system grants, measured in a thread that ends.
 uint64_t granted_ns() {
   std::optional<uint64_t> granted;
   std::thread([&] {
@@ -46,7 +46,7 @@ TEST(TimeSlice, LeavesPolicyAndNicenessAsTheyAre) {
   std::thread([] {
     const sched_param none{};
     ASSERT_EQ(sched_setscheduler(0, SCHED_BATCH, &none), 0);
-    ASSERT_EQ(setpriority(PRIO_PROCESS, 0, 5), 0);  // of this thread alone, on Linux
+    ASSERT_EQ(setpriority(PRIO_PROCESS, 0, 5), 0);  // on Linux this changes only this thread
     ask_for_short_slices();
     EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);
     EXPECT_EQ(getpriority(PRIO_PROCESS, 0), 5);

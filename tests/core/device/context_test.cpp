@@ -147,7 +147,7 @@ TEST(WakeThreads, TellsWhetherAllCame) {
     if (wake_threads({.threads = threads})) ++came;
   }
   EXPECT_EQ(came, 1);
-  // Within a call there is no team to wake.
+  // Inside a parallel_for() there is no team to wake.
   std::atomic<int> woken = 0;
   parallel_for({.threads = 2}, 2, [&](int64_t, int) {
     if (wake_threads({.threads = 2})) ++woken;

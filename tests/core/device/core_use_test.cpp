@@ -78,7 +78,7 @@ TEST(CoreUse, BackgroundWorkOfItsOwnTakesNothingFromIt) {
   });
   if (use.waited_ms == 0) GTEST_SKIP() << "this kernel does not say how long threads wait";
   EXPECT_GT(use.background_ms, 20);
-  // What is left is what programs beside this test took, and a switch or two.
+  // The rest is the time that other programs took, and a context switch or two.
   EXPECT_LT(use.waited_ms - use.background_ms, 50);
 }
 

@@ -1,4 +1,4 @@
-// What a request's last event and a step's report say of cache, batch and queue.
+// Tests what a request's last event and a step's report say of cache, batch and queue.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class Accounting : public ::testing::Test {
     options.limits.prefix_tokens = 40;
     return {context_, decoder_, methods::make_cache(method, Json::parse(method_options)), options};
   }
-  // Of each request that ends until all have, by its id.
+  // Runs until all requests have ended; returns the cached tokens of each by its id.
   static std::map<RequestId, int32_t> cached_of(Engine& engine) {
     std::map<RequestId, int32_t> cached;
     for (const auto& [id, event] : ends_of(engine.run())) cached[id] = event.cached_tokens;
@@ -73,7 +73,8 @@ TEST_F(Accounting, ADeclaredPrefixIsCachedTokenByToken) {
   EXPECT_EQ(cached_of(engine), (Cached{{1, 21}, {2, 0}}));
 }
 
-// What it finds when it comes back was its own: that spared it nothing the first time.
+// The states that a preempted request finds when it returns are its own and did not count as cached
+// the first time.
 TEST_F(Accounting, PreemptionsAreCountedAndDoNotChangeWhatWasCached) {
   for (const char* retain : {"false", "true"}) {
     Engine engine =

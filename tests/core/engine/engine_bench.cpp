@@ -1,5 +1,5 @@
-// What the engine itself costs in a step: queue, scheduler, rows, plan, sampling and events around
-// a model that takes no time.
+// Times the engine itself in a step: queue, scheduler, rows, plan, sampling and events around a
+// model that takes no time.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -69,7 +69,7 @@ BENCHMARK_CAPTURE(DecodeStep, chunk_attention, "chunk_attention")
     ->Iterations(2000)
     ->Unit(benchmark::kMicrosecond);
 
-// What this thread has run for: other programs on the machine do not count.
+// Processor time of this thread in seconds; other programs on the machine do not count.
 double thread_s() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

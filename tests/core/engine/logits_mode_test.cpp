@@ -15,7 +15,7 @@ using testing::CountingDecoder;
 using testing::ends_of;
 using testing::tokens_of;
 
-// What an observer saw of each request.
+// The rows and logits that an observer saw of each request.
 struct Seen {
   std::map<RequestId, std::vector<int32_t>> tokens, indices;
   void operator()(const LogitsRow& row) {

@@ -145,7 +145,7 @@ class Queue {
   QueueRules rules_;
   Sequences sequences_;
   std::map<RequestId, Sequence*> waiting_, running_;
-  Keys last_;  // of the sequence that joined last
+  Keys last_;  // keys of the sequence that joined last
 };
 
 // A system prompt, perhaps examples behind it, perhaps nothing of the sort, and words of one's own.

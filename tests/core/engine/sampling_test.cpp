@@ -18,7 +18,7 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// How often each token is drawn for requests 0 .. draws - 1.
+// Counts how often each token is drawn for requests 0 .. draws - 1.
 std::vector<int> counts_of(const std::vector<float>& logits, const SamplingOptions& options,
                            int draws) {
   std::vector<int> counts(logits.size());

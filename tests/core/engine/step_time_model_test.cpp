@@ -51,7 +51,7 @@ TEST_F(Modelled, AStepTakesTheTimeOfItsRowsAndOfWhatItReads) {
       << "a step without work takes none";
 }
 
-// What each method shares shows in the modelled time, as its plans say.
+// The modelled time shows the sharing of each method, as its plans tell it.
 TEST_F(Modelled, WhatIsReadOnceForSeveralCountsOnce) {
   const auto decode_s = [&](const char* method) {
     Engine engine =

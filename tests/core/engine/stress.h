@@ -125,7 +125,8 @@ class Stress {
     options.swap = swap_options(seed, config);
     return options;
   }
-  // Of each kind, one with room for 24 tokens in f32: less than is asked for.
+  // Options of each kind of preemption. One has room for 24 tokens in f32, which is less than is
+  // asked for.
   [[nodiscard]] engine::SwapOptions swap_options(uint64_t seed,
                                                  const model::ModelConfig& config) const {
     using engine::Preemption;

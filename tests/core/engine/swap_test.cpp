@@ -164,7 +164,7 @@ TEST_F(Swapped, AFolderThatGoesAwayEndsNothing) {
   EXPECT_EQ(got.stats.swapped_out, 0);
 }
 
-// As where the disk is full: the system takes a part of the file and no more.
+// Simulates a full disk: the system accepts only the first part of the file.
 TEST_F(Swapped, AFullDiskEndsNothing) {
   auto decoder = testing::random_decoder(testing::scaled_down("tinyllama-1.1b"), context_);
   const Run want = run(*decoder, kPaged, {});

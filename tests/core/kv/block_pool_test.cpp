@@ -129,7 +129,7 @@ TEST(BlockPool, AbsurdSizesAreRefusedWithNeedAndHave) {
     try {
       BlockPool pool(options);
       FAIL() << "granted";
-    } catch (const MemoryError& error) {  // which a run of many points skips
+    } catch (const MemoryError& error) {  // a run of many points skips such a point
       const std::string text = error.what();
       EXPECT_GT(error.need_bytes(), 0x1p40);
       EXPECT_NE(text.find("the KV cache needs"), std::string::npos) << text;

@@ -93,8 +93,7 @@ TEST(AttentionPlan, BeginningAnewLeavesTheOwnCacheAlone) {
   EXPECT_EQ(plan.revision, 0u);
 }
 
-// What one contributor appended is found where it was after another's contribution, and the rows
-// see both.
+// Items of one contributor keep their indices after another's contribution, and the rows see both.
 TEST(AttentionPlan, ContributionsAfterFinishingJoinTheIndex) {
   AttentionPlan plan = plan_of_rows(3);
   const std::vector<int64_t> first_blocks = {16, 48}, second_blocks = {5};
@@ -102,7 +101,7 @@ TEST(AttentionPlan, ContributionsAfterFinishingJoinTheIndex) {
       plan.add_segment({.block_tokens = 4, .tokens = 7, .first_position = 2}, first_blocks);
   plan.add_item({.segment = first, .first_row = 0, .end_row = 3});
   plan.finish();
-  plan.revision = 7;  // of the method whose items these are
+  plan.revision = 7;  // revision of the method that owns these items
 
   const int32_t cache =
       plan.add_cache({.dtype = DType::kBF16, .head_stride = 99, .kv_heads = 2, .head_dim = 8});

@@ -1,4 +1,5 @@
-// What reading a prefix costs on a device: the device says, not the CPU's limits.
+// Tests the cost of reading a prefix on a device, which the device's limits determine and not the
+// CPU's.
 #include "core/reuse/plan_cost.h"
 
 #include "core/base/error.h"

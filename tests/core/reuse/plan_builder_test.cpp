@@ -7,7 +7,7 @@
 namespace reprise::reuse {
 namespace {
 
-// What a row may read by the plan: for each token, how many items show it.
+// For each token, the number of items through which the plan lets a row read it.
 std::vector<int> seen_by(const kv::AttentionPlan& plan, int32_t row, int32_t tokens) {
   std::vector<int> seen(static_cast<size_t>(tokens));
   for (const kv::WorkItem& item : plan.items) {
@@ -74,7 +74,7 @@ TEST(PlanBuilder, ConsecutivePositionsAreOneSegment) {
   append_rows(sequence, plan);
   append_contiguous_reads(sequence, 160, plan);
   plan.finish();
-  // Told so, nobody looks at all the positions.
+  // If the caller says so, the positions are not all checked.
   kv::AttentionPlan told;
   told.caches = {{.head_dim = 8}};
   StepSequence consecutive = sequence;

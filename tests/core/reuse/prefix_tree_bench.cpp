@@ -1,5 +1,5 @@
-// What the prefix tree and its plans cost the scheduler: joining, leaving and growing against the
-// number of new tokens, and plans at a batch that decodes.
+// Times the prefix tree and its plans in the scheduler: joining, leaving and growing against the
+// number of new tokens, and plans of a decoding batch.
 //   prefix_tree_bench --benchmark_filter=Plan
 #include <benchmark/benchmark.h>
 
@@ -84,7 +84,7 @@ class Decoding {
   kv::BlockPool pool_;
   PrefixTree tree_;
   std::vector<Tokens> positions_;
-  Tokens tokens_;  // of each sequence
+  Tokens tokens_;  // tokens of each sequence
   std::vector<StepSequence> batch_;
 };
 

@@ -199,7 +199,8 @@ class PublishedShape : public ::testing::TestWithParam<int32_t> {
     return out;
   }
 
-  // Of every sequence: of no chunk size, and so computed once.
+  // The outputs of every sequence by the definition. They do not depend on the chunk size, so they
+  // are computed once.
   static const std::vector<std::vector<double>>& definition() {
     static const auto outputs = [] {
       std::vector<std::vector<double>> all;

@@ -127,7 +127,8 @@ TEST_P(RandomPlans, RowsReadTheirSequenceOnceAndAdvancedPlansEqualBuiltOnes) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Policy policy = policies()[seed % 4];
     SCOPED_TRACE(policy.name);
-    // Those of more than 8 tokens can be read on behind a partly filled one.
+    // Only chunks of more than 8 tokens (a group of rows) let a segment go on behind a partly
+    // filled chunk.
     const int32_t chunk_tokens = static_cast<int32_t>(seed % 3 == 0 ? 12 : seed / 4 % 6 + 1);
     RandomTree random(seed, chunk_tokens, 400, kTiny, GetParam());
     if (seed / 3 % 2 == 0)

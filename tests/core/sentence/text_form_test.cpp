@@ -31,7 +31,7 @@ TEST_F(TextForms, SpecialTokensStandAroundATextAndAPromptInside) {
   EXPECT_EQ(tokens("a b").given, 4);
   const TextForm form{.prompt = Prompt::parse("c {text} d", "--prompt")};
   EXPECT_EQ(tokens("a", form).ids, (Ids{2, 6, 4, 7, 3}));
-  EXPECT_EQ(tokens("[SEP]", form).ids, (Ids{2, 6, 3, 7, 3}));  // as transformers reads it
+  EXPECT_EQ(tokens("[SEP]", form).ids, (Ids{2, 6, 3, 7, 3}));  // transformers reads it so
 }
 
 TEST_F(TextForms, ALongTextLosesItsEndAndKeepsItsSpecialTokens) {

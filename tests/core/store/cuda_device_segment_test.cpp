@@ -20,7 +20,8 @@ std::shared_ptr<const SegmentHandle> handle_of(SegmentStore& store, const Segmen
   return std::make_shared<const SegmentHandle>(*store.acquire(key));
 }
 
-// What lies on the device in front of work that is given now, `layers` of it.
+// True if the first `layers` layers of the segment are on the device before work that is enqueued
+// now.
 bool is_there(const DeviceSegment& segment, const SegmentBuffer& expected, int64_t layers) {
   const SegmentBuffer host = segment.to_host();
   for (int64_t layer = 0; layer < layers; ++layer)
@@ -106,7 +107,7 @@ TEST_F(CudaDeviceSegment, WhatDoesNotFitOnTheDeviceIsAnError) {
   EXPECT_THROW(DeviceSegment(device, shape), MemoryError);
 }
 
-// What a preempted sequence leaves and finds again, in other blocks.
+// The states of a preempted sequence leave and return to other blocks.
 TEST_F(CudaDeviceSegment, TokensOfACacheGoOutAndComeBack) {
   const auto device = std::make_shared<cuda::BareDevice>();
   const BlockPoolOptions options{.layers = 3,

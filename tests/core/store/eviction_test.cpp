@@ -44,7 +44,8 @@ TEST(Eviction, LfuGoesByTheNumberOfUses) {
   EXPECT_LT(b, a);
 }
 
-// What is dear to compute outlives what is cheap, until enough of the cheap has come and gone.
+// Segments that are expensive to compute outlive cheap ones until enough cheap ones have come and
+// gone.
 TEST(Eviction, CostAwareGoesByCostPerByteAndAges) {
   EvictionOrder order(Eviction::kCostAware);
   const EvictionRank dear = order.entered(1000, 10.5);  // 0.0105 s a byte
@@ -62,7 +63,7 @@ TEST(Eviction, CostAwareGoesByCostPerByteAndAges) {
 
 // ---- The store against a naive one. ----
 
-// The same promises, kept by searching through everything each time.
+// A store with the same eviction rules that searches all segments each time.
 class NaiveStore {
  public:
   struct Segment {

@@ -58,7 +58,7 @@ Head random_head(int64_t tokens, int64_t head_dim, DType dtype, uint64_t seed) {
       head.states[static_cast<size_t>(t * head_dim + c)] = static_cast<float>(state);
     }
   }
-  // As the dtype holds them.
+  // The states as the dtype holds them.
   std::vector<char> stored(head.states.size() * size_of(dtype));
   convert(head.states.data(), DType::kF32, stored.data(), dtype, head.states.size());
   convert(stored.data(), dtype, head.states.data(), DType::kF32, head.states.size());

@@ -1,5 +1,5 @@
-// What a segment store costs: putting, acquiring from either tier, reading through a mapping, and
-// eight bits.
+// Times a segment store: putting, acquiring from either tier, reading through a mapping, and int8
+// channels.
 //   segment_store_bench --benchmark_filter=Acquire
 #include <benchmark/benchmark.h>
 #include <unistd.h>

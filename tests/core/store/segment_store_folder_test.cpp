@@ -179,7 +179,7 @@ TEST(SegmentStoreFolder, ALayerIsCheckedWhenItIsUsed) {
   }
   const fs::path path = files_of(folder.path()).at(0);
   std::string content = content_of(path);
-  content.back() = static_cast<char>(content.back() ^ 1);  // of the last layer's values
+  content.back() = static_cast<char>(content.back() ^ 1);  // a byte of the last layer's values
   write_content(path, content);
   SegmentStore store(
       {.host_bytes = 4 * kBytes, .directory = folder.path(), .verify = Verify::kHeader});

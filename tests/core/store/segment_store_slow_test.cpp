@@ -1,5 +1,5 @@
-// What may become of a store's folder: writers killed at any moment, damaged and cut-off files,
-// full disks, several processes at once. It gives whole segments, or refuses, or has none.
+// Damages a store's folder: kills writers at any moment, damages and cuts files, fills the disk,
+// runs several processes at once. A store must give whole segments, or refuse, or have none.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ size_t count_sound(const fs::path& folder) {
   return found;
 }
 
-// Whether the folder holds a file that a writer has begun since `old` was listed.
+// True if the folder holds a file that a writer has begun since `old` was listed.
 bool has_a_new_write(const fs::path& folder, const std::vector<fs::path>& old) {
   const std::vector<StoreFile> unfinished = list_store(folder).unfinished;
   return std::any_of(unfinished.begin(), unfinished.end(), [&](const StoreFile& file) {
@@ -112,7 +112,7 @@ class SegmentStoreDamage : public testing::TestWithParam<std::tuple<SegmentForm,
   static uint64_t index() { return std::get<0>(GetParam()) == SegmentForm::kInt8 ? 1 : 0; }
 
   enum class Outcome { kIdentical, kRefused, kWrong };
-  // What a reader meets who checks each layer before it is used.
+  // The outcome for a reader that checks each layer before use.
   Outcome read(const std::string& content) {
     write_content(path_, content);
     SegmentStore store(options_);

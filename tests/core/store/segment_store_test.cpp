@@ -139,7 +139,8 @@ TEST(SegmentStore, ASetIsBroughtByPriorityAndGivesUpNoneOfItsOwn) {
   const model::TempDir folder;
   SegmentStore store({.host_bytes = 3 * kBytes, .directory = folder.path()});
   for (uint64_t i = 0; i < 8; ++i) store.put(std::to_string(i), segment_of(i));
-  // On the host now: 5, 6, 7. Of the set, 5 is there already and the oldest: it must not make room.
+  // The host holds 5, 6, 7. Segment 5 of the set is already there and the oldest; it must not be
+  // evicted.
   store.prefetch_all({"0", "1", "5", "2", "3"});
   store.wait_for_prefetches();
   EXPECT_EQ(store.stats().prefetched, 2);

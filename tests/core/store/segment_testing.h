@@ -48,7 +48,7 @@ inline SegmentBuffer finite_segment_of(uint64_t seed, const SegmentShape& shape 
   return segment;
 }
 
-// Whether the view reads exactly what `expected` holds, in one layer.
+// True if the view reads exactly the states of `expected` in one layer.
 inline bool equals_in_layer(const CacheView& view, const SegmentBuffer& expected, int64_t layer) {
   const SegmentShape& shape = expected.shape;
   const size_t bytes = shape.half_bytes() / static_cast<size_t>(shape.layers);
@@ -60,14 +60,14 @@ inline bool equals_in_layer(const CacheView& view, const SegmentBuffer& expected
                      bytes) == 0;
 }
 
-// In all of them, which may lie apart.
+// True if the view equals `expected` in all layers, which need not be contiguous.
 inline bool equals(const CacheView& view, const SegmentBuffer& expected) {
   for (int64_t layer = 0; layer < expected.shape.layers; ++layer)
     if (!equals_in_layer(view, expected, layer)) return false;
   return true;
 }
 
-// Whether the view reads exactly what segment_of(seed, shape) holds.
+// True if the view reads exactly the states of segment_of(seed, shape).
 inline bool holds(const CacheView& view, uint64_t seed, const SegmentShape& shape = kSmallSegment) {
   return equals(view, segment_of(seed, shape));
 }
@@ -80,7 +80,7 @@ inline SegmentBuffer in_eight_bits(const SegmentBuffer& segment) {
   return restored;
 }
 
-// Of the file that put() writes.
+// Size in bytes of the file that put() writes.
 inline int64_t segment_file_bytes(const SegmentKey& key, const SegmentBuffer& segment,
                                   const SegmentFileOptions& options = {}) {
   return SegmentImage(key, segment, options).bytes();
@@ -106,7 +106,7 @@ inline std::vector<std::filesystem::path> files_of(const std::filesystem::path& 
   return files;
 }
 
-// Whether the store has segment_of(seed) under the key, whole.
+// True if the store has segment_of(seed), whole, under the key.
 inline bool acquires(SegmentStore& store, const SegmentKey& key, uint64_t seed) {
   const auto handle = store.acquire(key);
   return handle && holds(handle->view(), seed) && handle->note() == "note " + std::to_string(seed);

@@ -1,4 +1,5 @@
-// What the program segment_writer puts: segments whose states say which they are.
+// The segments that the program segment_writer puts. Their states tell which segment they belong
+// to.
 #pragma once
 
 #include <charconv>
@@ -30,7 +31,7 @@ inline SegmentBuffer writer_segment(uint64_t index, uint64_t generation) {
   return finite_segment_of(index + kWriterKeys * generation, shape);
 }
 
-// Whether a segment that was acquired under writer_key(index) is one that was put there, whole.
+// True if a segment acquired under writer_key(index) is one that was put there, whole.
 inline bool is_writers(const SegmentHandle& handle, uint64_t index) {
   const std::string& note = handle.note();
   uint64_t seed = 0;

@@ -55,7 +55,7 @@ class StoreGc : public testing::Test {
   }
 
   model::TempDir folder_;
-  int64_t bytes_ = 0;  // of each file
+  int64_t bytes_ = 0;  // size of each file
 };
 
 TEST_F(StoreGc, RemovesNoSegmentUnasked) {

@@ -23,7 +23,7 @@ std::vector<ChatMessage> messages_of(const Json& conversation) {
   return messages;
 }
 
-// With <s> and </s>, as the golden texts have them.
+// The conversation's text with <s> and </s>, as the golden texts write them.
 std::string text_of(const Marker& conversation) {
   std::string text;
   for (const MarkerPart& part : conversation)

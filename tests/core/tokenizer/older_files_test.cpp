@@ -67,14 +67,14 @@ TEST_F(OlderFilesFolder, MergesWithTheirVocabularyAreByteLevelBpe) {
 TEST_F(OlderFilesFolder, ASentencePieceModelOfDebertaNeedsItsTokens) {
   write("spm.model", train_sentence_piece("unigram"));
   EXPECT_NE(error_of([&] { (void)encode("a"); }).find("[CLS]"), std::string::npos);
-  // The same where a tokenizer.json was made from it, whose unigram model is not read.
+  // The result is the same if a tokenizer.json was made from it, whose unigram model is not read.
   write("tokenizer.json", R"({"version": "1.0", "model": {"type": "Unigram", "vocab": []}})");
   EXPECT_NE(error_of([&] { (void)encode("a"); }).find("spm.model"), std::string::npos);
   std::filesystem::remove(folder_ / "spm.model");
   EXPECT_NE(error_of([&] { (void)encode("a"); }).find("Unigram"), std::string::npos);
 }
 
-// With the tokens of DeBERTa in it: they open and close each text.
+// A model that contains DeBERTa's tokens: they open and close each text.
 TEST_F(OlderFilesFolder, ASentencePieceModelOfDebertaIsSurroundedAsBert) {
   write("spm.model", train_sentence_piece("unigram", "identity", true, "[CLS],[SEP]"));
   const auto tokenizer = load_tokenizer(folder_);

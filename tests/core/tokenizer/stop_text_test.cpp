@@ -5,14 +5,15 @@
 namespace reprise::tokenizer {
 namespace {
 
-// What is shown of `text`, cut into pieces of at most `piece` bytes; `found` gets the stop text.
+// The text shown for `text` when it arrives in pieces of at most `piece` bytes; `found` gets the
+// stop text.
 std::string shown(const std::vector<std::string>& stops, const std::string& text, size_t piece,
                   std::string& found) {
   StopText stop(stops);
   std::string out;
   for (size_t at = 0; at < text.size(); at += piece) {
     out += stop.push(std::string_view(text).substr(at, piece));
-    // Nothing of a stop text is shown too early.
+    // No part of a stop text is shown too early.
     EXPECT_TRUE(text.starts_with(out)) << out;
   }
   out += stop.flush();

@@ -49,7 +49,7 @@ int run(int argc, char** argv) {
   if (data == nullptr) {
     std::fprintf(stderr,
                  "skipped: set REPRISE_DATA to the folder with tokenizers/ and datasets/\n");
-    return 0;  // what lists or runs all programs goes on with the others
+    return 0;  // so that scripts that run all programs go on
   }
   const std::filesystem::path root(data);
   static const std::string corpus = read_file(root / "datasets/lm/wikitext2_test.txt");

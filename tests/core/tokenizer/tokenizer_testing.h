@@ -1,4 +1,4 @@
-// What the tokenizer tests share: small tokenizer.json texts, random texts, the data folder, error
+// Helpers for the tokenizer tests: small tokenizer.json texts, random texts, the data folder, error
 // texts.
 #pragma once
 

@@ -22,7 +22,7 @@ TEST_F(CudaDeviceTest, WhatAMachineLacksIsNamedWithItsRemedy) {
   machine() = {};
   machine().driver_version = 12040;
   expect_refused({"driver is too old", "knows CUDA 12.4", "needs 13.0", "Update"});
-  machine().driver_version = 0;  // as the runtime says it where no driver is there at all
+  machine().driver_version = 0;  // the runtime's value if there is no driver
   expect_refused({"no CUDA device"});
   machine() = {};
   machine().major = 7;
@@ -98,7 +98,7 @@ TEST_F(CudaDeviceTest, WhatDoesNotFitIsNamedWithNeedAndHave) {
   }
 }
 
-// Beside the device's work: what was given to it does not wait for them, until it is told to.
+// Side copies run beside the device's work, which does not wait for them until it is told to.
 TEST_F(CudaDeviceTest, SideCopiesAreThereForWorkThatAwaitsThem) {
   const auto device = std::make_shared<BareDevice>();
   for (const bool is_locked : {false, true}) {
@@ -110,7 +110,7 @@ TEST_F(CudaDeviceTest, SideCopiesAreThereForWorkThatAwaitsThem) {
     }
     Buffer buffer(device, 5000 * sizeof(int));
     device->begin_side_copies();
-    // In parts, as layers arrive.
+    // Copies in parts, as layers arrive.
     device->copy_in_beside(buffer.data(), values.data(), 3000 * sizeof(int));
     device->copy_in_beside(buffer.as<int>() + 3000, values.data() + 3000, 2000 * sizeof(int));
     device->copy_out(host.data(), buffer.data(), buffer.bytes());

@@ -1,4 +1,4 @@
-// What the tests of the device's runtime share.
+// Helpers for the tests of the device's runtime.
 #pragma once
 
 #include <gtest/gtest.h>

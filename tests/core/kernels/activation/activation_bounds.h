@@ -1,4 +1,4 @@
-// How far an activation in f32 may be from its definition.
+// Error bounds of activations in f32.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ inline double bound_of(kernels::ActivationKind kind, double x, double y) {
   return 0.0;
 }
 
-// Of each element of what `call` promises: `x` are its inputs and `want` its reference.
+// The error bound of each output element of `call`: `x` are its inputs and `want` is its reference.
 inline std::vector<double> activation_bounds(const kernels::ActivationCall& call,
                                              const std::vector<float>& x,
                                              const std::vector<double>& want) {

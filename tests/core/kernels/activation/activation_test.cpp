@@ -78,7 +78,7 @@ TEST(Activation, WholeRangeMatchesTheReference) {
     }
 }
 
-// In every lane of a vector, in the tail, and on either side of the gate.
+// Puts the NaN into every lane of a vector, into the tail, and on either side of the gate.
 TEST(Activation, NanStaysNanAndTouchesNothingElse) {
   constexpr int64_t kCols = 37;
   for (ActivationKind kind : kKinds)

@@ -19,7 +19,7 @@ void run(benchmark::State& state, const kv::AttentionPlan& plan, int64_t heads, 
          double bytes, const Context& context = Context::machine()) {
   const int64_t row = heads * plan.head_dim();
   const std::vector<float> values = testing::random_queries(plan.rows() * row, 1);
-  // On huge pages, as in the runtime: rows are far apart.
+  // Uses huge pages as the runtime does, because rows are far apart.
   Tensor q(DType::kF32, {plan.rows(), row}), out(DType::kBF16, {plan.rows(), row});
   std::copy(values.begin(), values.end(), q.as<float>());
   AttentionWorkspace workspace;
@@ -27,7 +27,7 @@ void run(benchmark::State& state, const kv::AttentionPlan& plan, int64_t heads, 
   for (auto _ : state)
     attention(plan, 0, {.data = q.as<float>(), .row_stride = row, .heads = heads}, params,
               {.data = out.data(), .dtype = DType::kBF16}, workspace, context);
-  state.SetLabel(std::string(name_of(plan.caches[0].dtype)));  // which FLOP limit counts
+  state.SetLabel(std::string(name_of(plan.caches[0].dtype)));  // selects the FLOP limit
   const auto rate = benchmark::Counter::kIsIterationInvariantRate;
   state.counters["FLOP/s"] = benchmark::Counter(flops, rate);
   state.counters["B/s"] = benchmark::Counter(bytes, rate);
@@ -103,7 +103,7 @@ void SharedDecode(benchmark::State& state) {
 BENCHMARK(SharedDecode)
     ->ArgNames({"dtype", "h", "kv", "d", "n", "b"})
     ->Args({1, 32, 32, 128, 4096, 32})
-    ->Args({1, 32, 4, 64, 4096, 40})  // what Prompt Cache's new tokens read of TinyLlama's modules
+    ->Args({1, 32, 4, 64, 4096, 40})  // new tokens of Prompt Cache that read TinyLlama's modules
     ->Args({0, 32, 32, 128, 4096, 32})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
@@ -177,7 +177,8 @@ BENCHMARK(FewHeads)
     ->Unit(benchmark::kMicrosecond)
     ->UseRealTime();
 
-// What a step pays once for all its layers: `batch` sequences that share a segment, of `rows` each.
+// Times the schedule, which a step builds once for all its layers: `batch` sequences of `rows` rows
+// each share a segment.
 void BuildSchedule(benchmark::State& state) {
   const int64_t heads = state.range(0), kv_heads = state.range(1);
   const auto batch = static_cast<int32_t>(state.range(2)),

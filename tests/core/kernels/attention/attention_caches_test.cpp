@@ -151,8 +151,8 @@ class ModuleFile {
   MappedFile file_;
 };
 
-// What a sequence attends to, row by row, without plans: the runs of tokens one after another, of
-// which the last one holds the rows' own.
+// The attention of a sequence, row by row, without plans. Its tokens are those of `runs`, one run
+// after another; the last run holds the rows' own tokens.
 reference::ExactRows expected(const std::vector<const Tokens*>& runs, std::span<const float> q,
                               const AttentionParams& params) {
   int32_t tokens = 0;
@@ -193,7 +193,7 @@ TEST(AttentionCaches, ContributorsWriteOnePlanTogether) {
   std::vector<Tokens> own;
   for (int32_t rows : {1, 9, 4}) own.emplace_back(rows, 100 + static_cast<uint64_t>(rows));
   constexpr int32_t kImporting = 10;  // rows of the first two sequences, which import the module
-  // What an engine does: rows and slots, and here the sequences' own segments.
+  // Sets rows and slots as an engine does, and here also the sequences' own segments.
   kv::AttentionPlan plan;
   plan.begin(pool.view());
   std::vector<float> keys, values;

@@ -129,7 +129,7 @@ cpu::AttentionTask task_of(DType dtype, int block_tokens, int units, int lanes) 
 }
 
 TEST(AttentionRuns, AsManyHeadsAreReadTogetherAsMakeALongRun) {
-  EXPECT_EQ(task_of(DType::kBF16, 64, 32, 1).units_together(), 4);  // of 16 KiB each
+  EXPECT_EQ(task_of(DType::kBF16, 64, 32, 1).units_together(), 4);  // units of 16 KiB each
   EXPECT_EQ(task_of(DType::kBF16, 128, 32, 1).units_together(), 2);
   EXPECT_EQ(task_of(DType::kBF16, 256, 32, 1).units_together(), 2);  // a tile of 128 at a time
   EXPECT_EQ(task_of(DType::kF32, 64, 32, 1).units_together(), 2);

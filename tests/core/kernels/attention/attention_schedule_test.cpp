@@ -338,8 +338,8 @@ TEST(AttentionSplit, AlibiMatchesTheReference) {
       }
 }
 
-// In blocks of any size, whole groups of rows or not, the first tokens left out or not, beside
-// items that are empty or short.
+// The random plans have blocks of any size, whole or partial groups of rows, segments with or
+// without skipped first tokens, and empty or short items.
 TEST(AttentionSplit, RandomPlansMatchTheReference) {
   int checked = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {

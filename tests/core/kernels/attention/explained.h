@@ -15,7 +15,8 @@
 
 namespace reprise::kernels::testing {
 
-// Beside bf16 keys, AVX512-BF16 multiplies queries and weights in bf16. Everything else is f32.
+// The roundings of CPU kernels. With bf16 keys, AVX512-BF16 multiplies queries and weights in bf16.
+// All other arithmetic is f32.
 inline Rounding cpu_rounding(const kv::AttentionPlan& plan, Isa isa, DType out = DType::kF32) {
   const double u = epsilon_of(DType::kBF16) / 2;
   bool is_bf16 = false;

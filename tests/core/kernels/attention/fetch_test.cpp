@@ -113,7 +113,7 @@ TEST(Fetch, CalibrationChoosesAmongWhatItTried) {
   EXPECT_EQ(found.trials[0].speedup, 1);
   int most_rounds = 0;
   for (const FetchTrial& trial : found.trials) most_rounds = std::max(most_rounds, trial.rounds);
-  double best = 0;  // of those that were measured in all rounds
+  double best = 0;  // best time among those measured in all rounds
   bool is_tried = false;
   for (const FetchTrial& trial : found.trials) {
     EXPECT_GT(trial.read_gb_s, 0);

@@ -33,7 +33,8 @@ struct Problem {
         out(DType::kBF16, {n, layer.heads * layer.head_dim}) {}
 
   OutputView view() { return {.data = out.data(), .dtype = DType::kBF16}; }
-  // Of the causal half, a product and a sum each.
+  // Sets the rates. The causal half of the map takes one product and one sum per weight and
+  // dimension.
   void count(benchmark::State& state, double bytes) const {
     const auto rate = benchmark::Counter::kIsIterationInvariantRate;
     state.counters["FLOP/s"] =
@@ -111,7 +112,8 @@ void ApplySparse(benchmark::State& state) {
                                              benchmark::Counter::kIsIterationInvariantRate);
 }
 
-// What a map stands for: scores, softmax and the product with the values.
+// Times the computation that a stored map replaces: scores, softmax and the product with the
+// values.
 void Compute(benchmark::State& state) {
   Problem problem(state, DType::kBF16);
   const int64_t row = problem.layer.heads * problem.layer.head_dim;

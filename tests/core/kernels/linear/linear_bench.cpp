@@ -41,13 +41,13 @@ Weight weight_of(const Layer& layer, WeightType type, const Context& context) {
           context};
 }
 
-// Which FLOP limit counts, and beside it the format of codes.
+// The label: the name of the FLOP limit, and the format of quantized weights.
 std::string label_of(WeightType type) {
   const std::string input(name_of(type.input));
   return is_quantized(type.format) ? fmt::format("{} {}", input, name_of(type.format)) : input;
 }
 
-// Of a step that multiplies m rows with `weights` values, held in `bytes`.
+// Sets the rates of a step that multiplies m rows with `weights` values, held in `bytes`.
 void set_rates(benchmark::State& state, int64_t m, int64_t weights, size_t bytes) {
   const auto rate = benchmark::Counter::kIsIterationInvariantRate;
   state.counters["B/s"] = benchmark::Counter(static_cast<double>(bytes), rate);

@@ -359,8 +359,8 @@ TEST(Linear, BlocksAreReadBackExactly) {
 
 bool has_products() { return cpu::products_are_built_in() && best_isa() >= Isa::kAvx512; }
 
-// Under continuous batching every step has another m: 40 layers x some 60 sizes of a tile are more
-// than the cache holds.
+// With continuous batching every step has another m: 40 layers with some 60 sizes of a tile each
+// are more than the cache holds.
 TEST(Linear, ManyBatchSizesDoNotGrowTheCacheOfPrimitives) {
   if (!has_products()) GTEST_SKIP() << "oneDNN's products need a build with it, and AVX-512";
   constexpr int64_t kMostRows = 256;

@@ -19,8 +19,8 @@ using reprise::testing::kCodeFormats;
 using reprise::testing::random_values;
 using reprise::testing::weight_of;
 
-// On both sides of panels, units, groups and what divides them: of int4, 129 has one group, 160
-// has groups of 32, 192 of 96, 320 of 64, 256 of 128.
+// Column counts on both sides of panels, units, groups and their divisors. In int4, 129 has one
+// group, 160 has groups of 32, 192 of 96, 320 of 64, and 256 of 128.
 constexpr int64_t kColEdges[] = {1,  7,  8,   31,  32,  33,  63,  64,  65, 70,
                                  96, 97, 127, 128, 129, 160, 192, 256, 320};
 constexpr int64_t kRowEdges[] = {1, 63, 64, 65, 130};
@@ -128,7 +128,7 @@ TEST(Quantized, ExtremesOfF32StayFinite) {
     }
 }
 
-// What lies between the ends of a range that f32 does not hold has the nearest code too.
+// Values between the ends of a range that f32 cannot hold get the nearest code too.
 TEST(Quantized, GroupsWiderThanF32HaveTheNearestCodes) {
   const std::vector<float> values = {-3e38f, -1.4e38f, 1e37f, 1e38f, 2.1e38f, 3e38f};
   for (WeightFormat format : kCodeFormats) {
@@ -152,8 +152,8 @@ double mean_square_of(WeightFormat format) {
   return sum / 2;
 }
 
-// Of a group, the values that its scale is taken from are held as they are; the others are uniform
-// between them. 2^16 squares of such errors have a mean within 0.5 % (one deviation).
+// In each group, the values that its scale is taken from are held exactly; the others are uniform
+// between them. The mean of 2^16 squares of such errors is within 0.5 % (one standard deviation).
 TEST(Quantized, MeanSquareErrorOfUniformValuesIsThatOfTheCells) {
   struct Case {
     WeightFormat format;
@@ -209,7 +209,7 @@ TEST(Quantized, MakingCodesTakesLittleBesideThem) {
     AlignedBuffer::reset_peak();
     const int64_t before = AlignedBuffer::live_bytes();
     const Weight w = weight_of(values, kRows, kCols, format, kThreads);
-    // Of each thread 64 rows of f32 and of bytes; the scales in f32.
+    // Each thread needs 64 rows in f32 and as bytes; the scales are f32.
     const int64_t beside = kThreads * 64 * kCols * 5 + kRows * kCols / 64 * 4;
     EXPECT_LE(AlignedBuffer::peak_bytes() - before, static_cast<int64_t>(w.bytes()) + beside)
         << name_of(format);

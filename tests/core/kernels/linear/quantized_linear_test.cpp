@@ -65,7 +65,7 @@ void check(const Coded& w, int64_t m, const Variant& variant, uint64_t seed,
       variant.has_bias ? random_values(w.rows, seed + 2) : std::vector<float>();
   const std::vector<float> before = random_values(m * w.rows, seed + 3);
   std::vector<double> want = reference::linear(w.held, w.rows, w.cols, x, m, bias);
-  std::vector<double> rest(want.size());  // what is added to the product
+  std::vector<double> rest(want.size());  // the values that are added to the product
   for (size_t i = 0; i < want.size(); ++i) {
     if (variant.has_bias) rest[i] += std::abs(static_cast<double>(bias[i % bias.size()]));
     if (!variant.accumulate) continue;
@@ -108,7 +108,7 @@ TEST(QuantizedLinear, EveryEdgeOfRowsColumnsAndInputsMatchesTheReference) {
 TEST(QuantizedLinear, BytesByPermutationAreTheNumbersOfTheirCodes) {
   if (!__builtin_cpu_supports("avx512vbmi")) GTEST_SKIP() << "this processor has no AVX512-VBMI";
   constexpr int64_t kCodes = 64 * cpu::kStepInputs * cpu::kPanelOutputs;
-  // What follows is fetched ahead of use, and may be anything: it is not read.
+  // The memory that follows is prefetched but not read, and may hold anything.
   constexpr int64_t kOutputs = cpu::kPanelOutputs;
   std::vector<int8_t> codes(kCodes);
   for (int64_t i = 0; i < std::ssize(codes); ++i)
@@ -197,7 +197,7 @@ TEST(QuantizedLinear, RowsOfAWeightAreALayerOfTheirOwn) {
             const std::vector<double> want = reference::linear(held, end - first, 40, x, m, bias);
             std::vector<double> bound =
                 reference::linear(magnitudes(held), end - first, 40, magnitudes(x), m, {});
-            // In f32, 144 roundings of sums of parts that stay below 200.
+            // In f32, 144 sums of parts are rounded, each below 200.
             for (double& b : bound)
               b = 144 * 200 * kUnitF32 + (input == DType::kBF16 ? kUnitBf16 * b : 0.0);
             expect_within(

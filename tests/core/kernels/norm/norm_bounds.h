@@ -1,4 +1,4 @@
-// How far a norm in f32 may be from its definition.
+// Error bounds of norms in f32.
 #pragma once
 
 #include <cmath>

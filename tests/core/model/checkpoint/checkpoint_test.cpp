@@ -128,7 +128,7 @@ TEST_F(Checkpoint, NamesWithoutThePrefixAreTheSameModel) {
 TEST_F(Checkpoint, ATiedHeadMayBeAbsentOrEqualOnly) {
   config_["tie_word_embeddings"] = true;
   expect_error([&] { open(); }, {"lm_head.weight", "tie_word_embeddings"});
-  tensors_.back().first = 0.5f;  // as the embedding
+  tensors_.back().first = 0.5f;  // equal to the embedding's first value
   EXPECT_NE(open(), nullptr);
   tensors_.pop_back();
   EXPECT_NE(open(), nullptr);

@@ -84,7 +84,7 @@ TEST_F(LargeFile, AKeptHashStandsForTheFileUntilItChanges) {
     kept.add(file, 41);
     EXPECT_EQ(kept.find(file), std::nullopt) << "changed a moment ago";
   }
-  // As if the file had been like this for an hour.
+  // Writes a list that says that the file has been unchanged for an hour.
   const auto write_list = [&](const FileStamp& of) {
     const Json entry = {{"device", of.device},
                         {"inode", of.inode},

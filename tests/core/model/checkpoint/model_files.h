@@ -121,7 +121,7 @@ inline std::vector<TestTensor> tiny_llama_tensors() {
           {"lm_head.weight", {10, 8}, "F32", -3.0f}};
 }
 
-// The same with experts in place of its MLP: three of width 6, of which a token passes two.
+// The tiny model with experts in place of its MLP: three of width 6, of which a token uses two.
 inline Json tiny_mixtral_config() {
   Json config = tiny_llama_config();
   config.update({{"model_type", "mixtral"},

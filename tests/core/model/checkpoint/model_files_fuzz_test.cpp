@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kSeed = 20240607;
 constexpr int kRounds = 4000;
-constexpr int64_t kMaxGrowthBytes = int64_t{512} << 20;  // of the resident set, over a whole test
+constexpr int64_t kMaxGrowthBytes = int64_t{512} << 20;  // of resident memory in a test
 
 using Random = std::mt19937;
 

@@ -1,4 +1,4 @@
-// How fast weights arrive: random ones computed per second, stored ones read per second.
+// Times weights: random ones computed per second, and stored ones read per second.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 

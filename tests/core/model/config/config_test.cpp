@@ -147,8 +147,8 @@ TEST(Config, RotaryScalingUnderEitherSpelling) {
   }
   const Json dynamic = {{"type", "dynamic"}, {"factor", 2.0}};
   EXPECT_EQ(parse_with("llama", {{"rope_scaling", dynamic}}).rotary.original_max_positions, 2048);
-  // As transformers has it: dynamic scaling knows max_position_embeddings alone, llama3 falls back
-  // to it.
+  // As in transformers, dynamic scaling uses only max_position_embeddings, and llama3 falls back to
+  // it.
   Json noted = dynamic, unsaid = scaling;
   noted["original_max_position_embeddings"] = 64;
   unsaid.erase("original_max_position_embeddings");

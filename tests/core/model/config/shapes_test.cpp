@@ -15,19 +15,27 @@ namespace {
 
 // Weights of the published checkpoints, tied ones once.
 const std::map<std::string, int64_t> kPublished = {
-    {"codellama-7b", 6'738'546'688},   {"deepseek-moe-16b", 16'375'728'128},
+    {"codellama-7b", 6'738'546'688},
+    {"deepseek-moe-16b", 16'375'728'128},
     {"falcon-180b", 179'522'565'120},
-    {"falcon-40b", 41'303'293'952},    {"falcon-7b", 6'921'720'704},
-    {"falcon-rw-1b", 1'311'625'216},   {"llama-2-13b", 13'015'864'320},
-    {"llama-2-70b", 68'976'648'192},   {"llama-2-7b", 6'738'415'616},
-    {"llama-3-8b", 8'030'261'248},     {"llama-3.2-3b", 3'212'749'824},
-    {"llama-30b", 32'528'943'616},     {"mistral-7b", 7'241'732'096},
-    {"mpt-30b", 29'957'200'896},       {"mpt-7b", 6'649'286'656},
-    {"phi-2", 2'779'683'840},          {"qwen1.5-moe-a2.7b", 14'315'784'192},
+    {"falcon-40b", 41'303'293'952},
+    {"falcon-7b", 6'921'720'704},
+    {"falcon-rw-1b", 1'311'625'216},
+    {"llama-2-13b", 13'015'864'320},
+    {"llama-2-70b", 68'976'648'192},
+    {"llama-2-7b", 6'738'415'616},
+    {"llama-3-8b", 8'030'261'248},
+    {"llama-3.2-3b", 3'212'749'824},
+    {"llama-30b", 32'528'943'616},
+    {"mistral-7b", 7'241'732'096},
+    {"mpt-30b", 29'957'200'896},
+    {"mpt-7b", 6'649'286'656},
+    {"phi-2", 2'779'683'840},
+    {"qwen1.5-moe-a2.7b", 14'315'784'192},
     {"tinyllama-1.1b", 1'100'048'384},
 };
 
-// The same model with fewer layers, for machines on which the whole takes too long.
+// Shapes that are another shape with fewer layers, for machines on which the whole takes too long.
 const std::map<std::string, std::string> kCutToTwoLayers = {
     {"deepseek-moe-16b-2-layers", "deepseek-moe-16b"},  // the dense one and one of the others
     {"llama-2-13b-2-layers", "llama-2-13b"},
@@ -82,13 +90,13 @@ TEST(Shapes, HyperparametersThatCountsDoNotShow) {
   EXPECT_EQ(qwen.experts.per_token, 4);
   EXPECT_EQ(qwen.expert_layers(), 24);
   EXPECT_FALSE(qwen.experts.norm_top_k);
-  // What a token passes, as published: 2.7 B.
+  // A token uses 2.7 B parameters, as published.
   EXPECT_EQ(qwen.parameters() - qwen.expert_parameters() / 60 * 56, 2'689'173'504);
   const ModelConfig deepseek = load_config("deepseek-moe-16b");
   EXPECT_EQ(deepseek.expert_layers(), 27);  // the first is dense
   EXPECT_EQ(deepseek.experts.shared_intermediate, 2 * 1408);
   EXPECT_FALSE(deepseek.experts.shared_gate || deepseek.experts.norm_top_k);
-  // As published: 2.8 B.
+  // A token uses 2.8 B parameters, as published.
   EXPECT_EQ(deepseek.parameters() - deepseek.expert_parameters() / 64 * 58, 2'828'650'496);
 }
 

@@ -51,7 +51,7 @@ Floats read(const WeightSource& source, const TensorSpec& spec) {
   return values;
 }
 
-// What goes into the first layer and comes out of it, and what goes into the second.
+// Records the input and output of the first layer and the input of the second.
 class Watch final : public LayerPolicy {
  public:
   LayerChoice choose(LayerInput& input) override {
@@ -126,7 +126,7 @@ TEST(Convolution, IsItsDefinitionOverEachTextByItself) {
       Floats hidden(15 * 24);
       Encoder(*model).encode({.texts = texts, .policy = &seen}, hidden);
       const auto want = by_definition(config, *random_weights(config, 3), seen, lengths);
-      // Of bf16, inputs are rounded to 2^-9 of values up to 3, and weights not at all.
+      // In bf16, inputs of up to 3 are rounded by a share of 2^-9, and weights not at all.
       EXPECT_LE(max_difference(seen.second, want), dtype == DType::kF32 ? 1e-5 : 0.03)
           << kernel << " " << name_of(dtype);
     }

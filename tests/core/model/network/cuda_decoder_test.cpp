@@ -24,10 +24,10 @@ using reprise::testing::scaled_down;
 
 constexpr int32_t kVocab = 104;
 
-// Of so small models no thread has work for long.
+// One thread suffices for models this small.
 Context one_thread() { return {.threads = 1, .isa = best_isa()}; }
 
-constexpr DType kCache = DType::kF16;  // where the CPU is compared with: it rounds finest
+constexpr DType kCache = DType::kF16;  // for comparisons with the CPU, because f16 rounds finest
 
 // One shape of each family, of each block style and way to tell positions; head sizes that the
 // kernels are compiled for.
@@ -46,9 +46,9 @@ std::vector<int32_t> some_ids(int32_t count, int32_t seed = 3) {
   return ids;
 }
 
-// With weights and activations in f32, what the device loses is the rounding of queries, keys,
-// values and softmax weights to the cache's type. Bf16StaysNearTheReference has 0.28 for a walk of
-// all roundings in bf16, of which those of attention are half; and f16 rounds 8 times as finely.
+// With f32 weights and activations, the device's error is the rounding of queries, keys, values and
+// softmax weights to the cache's type. Bf16StaysNearTheReference allows 0.28 for all roundings in
+// bf16, of which those of attention are half; f16 rounds 8 times as finely.
 double bound_of(DType cache) { return cache == DType::kBF16 ? 0.14 : 0.14 / 8; }
 
 // Sizes are multiples of 8, which matrix products are fast for and sure to be there.
@@ -81,9 +81,10 @@ class CudaFamily : public CudaModel, public ::testing::WithParamInterface<Shape>
   [[nodiscard]] Json config() const { return small_model(GetParam().name, GetParam().head_dim); }
 };
 
-// With weights and activations in f32, what the device loses is the rounding of queries, keys,
-// values and softmax weights to the type of the cache: as much as the reference loses when it
-// rounds them to bf16, and an eighth of it in f16. Twice that, since both are maxima of walks.
+// With f32 weights and activations, the device's error is the rounding of queries, keys, values and
+// softmax weights to the cache's type. The reference has the same error when it rounds them to
+// bf16, and f16 has an eighth of it. The bound is twice that, because both errors are maxima of
+// walks.
 TEST_P(CudaFamily, LogitsMatchTheReferenceWholeAndInChunks) {
   Decoder& decoder = load(config(), DType::kF32);
   const std::vector<int32_t> ids = some_ids(23);
@@ -122,7 +123,7 @@ TEST_P(CudaFamily, NarrowWeightsStayNearTheReferenceAndTheCpu) {
         << "f16, chunk " << chunk;
 }
 
-// What an engine made of its requests: tokens, and the logits that each was drawn from.
+// The generated tokens of requests, and the logits that each was drawn from.
 struct Drawn {
   std::map<engine::RequestId, std::vector<int32_t>> tokens;
   std::map<std::pair<engine::RequestId, int32_t>, std::vector<float>> logits;
@@ -201,14 +202,14 @@ TEST_F(CudaModel, DecodeStepsOfOneShapeAreReplayed) {
   const std::vector<float> replayed = all_logits(decoder, ids, 1, DType::kBF16);
   EXPECT_GE(device_->graphs().replays(), 10);
   EXPECT_LE(device_->graphs().recordings(), 5);
-  // In chunks of two rows of which one is the last: every step is another, and none comes again.
+  // Computes chunks of two rows, one of which is the last. Every step differs, so none is replayed.
   const int64_t replays = device_->graphs().replays();
   const std::vector<float> whole = all_logits(decoder, ids, 20, DType::kBF16);
   EXPECT_EQ(device_->graphs().replays(), replays);
   EXPECT_LE(max_difference(replayed, whole), 0.28);
 }
 
-// Of a prompt computed token by token, in blocks of so many tokens.
+// Logits of a prompt computed token by token, with a paged cache of this block size.
 std::vector<float> logits_in_blocks(Decoder& decoder, int64_t block_tokens,
                                     const Context& context) {
   engine::Engine engine(context, decoder,
@@ -304,7 +305,7 @@ Drawn crowded(Decoder& decoder, const Context& context, int32_t blocks, engine::
   return drawn;
 }
 
-// What was computed of a preempted sequence leaves the device, and comes back to other blocks.
+// The states of a preempted sequence leave the device and return to other blocks.
 TEST_F(CudaModel, PreemptedSequencesFindTheirStatesAgain) {
   Decoder& decoder = load(small_model("llama-3-8b", 32), DType::kF32);
   engine::SwapStats none, some;
@@ -375,8 +376,8 @@ std::vector<float> encoded(Decoder& model) {
   return hidden;
 }
 
-// In f32 the device rounds queries, keys, values and weights of attention to f16, where the CPU in
-// bf16 rounds these and all else 8 times as coarsely; in bf16 both round alike.
+// With f32 weights the device rounds queries, keys, values and weights of attention to f16. The CPU
+// in bf16 rounds these and everything else 8 times as coarsely; in bf16 both round alike.
 TEST_F(CudaModel, EncodersReadTextsAsTheCpuDoes) {
   for (const char* type : {"bert", "roberta"}) {
     const Json config = small_encoder(type);
@@ -473,7 +474,7 @@ TEST_F(CudaModel, AModelThatDoesNotFitIsNamedWithNeedAndHave) {
   }
 }
 
-// Before weights are read, and with the sizes there are.
+// The refusal comes before weights are read, and lists the compiled sizes.
 TEST_F(CudaModel, AHeadSizeThatIsNotCompiledIsRefused) {
   expect_error([&] { (void)load(small_model("llama-2-7b", 24), DType::kBF16); },
                {"head_dim 24", "32, 64, 80, 96, 128", "--device cpu"});

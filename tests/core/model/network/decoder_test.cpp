@@ -69,16 +69,17 @@ TEST_P(Family, EveryInstructionSetMatchesTheReference) {
   }
 }
 
-// What weights in f32 lose beside narrower keys and values is the rounding of those as they are
-// stored and, where the processor multiplies in bf16, of queries and weights: with the same
-// roundings in double precision little is left. The median of three models of one layer: now and
-// then a value lies so near the middle of two that it is rounded to the other one here, which is as
-// much as all other roundings of so small a model, and moves all that a next layer rounds.
+// With f32 weights and narrower keys and values, the error is the rounding of these as they are
+// stored and, if the processor multiplies in bf16, of queries and weights. The reference with the
+// same roundings in double precision must be much closer. The test takes the median of three models
+// of one layer: now and then a value lies so near the middle of two that it is rounded to the other
+// one here, which is as much as all other roundings of so small a model, and changes all roundings
+// of a next layer.
 TEST_P(Family, BesideNarrowKeysNothingIsLostButTheirRounding) {
   const std::vector<int32_t> ids = some_ids(40);
   Json config = scaled_down(GetParam());
   config[config.contains("n_layers") ? "n_layers" : "num_hidden_layers"] = 1;
-  std::map<std::string, std::vector<double>> left;  // as shares of what is lost
+  std::map<std::string, std::vector<double>> left;  // remaining error as a share of the whole error
   for (const uint64_t seed : {1, 2, 3}) {
     for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
       if (isa > best_isa()) continue;
@@ -188,7 +189,8 @@ TEST(Decoder, ExpertsOfAnyNumberMatchTheReference) {
   }
 }
 
-// What a step reads of experts: at least those of one token in each layer, at most all.
+// The number of experts that a step reads is at least that of one token in each layer, and at most
+// all.
 TEST(Decoder, TouchedExpertsAreThoseOfTheLastStep) {
   const Context context = Context::machine();
   auto decoder = random_decoder(scaled_down("qwen1.5-moe-a2.7b"), context);  // one layer: 3 of 7
@@ -201,7 +203,8 @@ TEST(Decoder, TouchedExpertsAreThoseOfTheLastStep) {
   EXPECT_EQ(random_decoder(scaled_down("llama-2-7b"), context)->touched_experts(), 0);
 }
 
-// On our own kernels, which portable code runs alone: oneDNN's product promises nothing.
+// Uses Isa::kPortable, which runs only our own kernels: oneDNN's products do not promise equal
+// bits.
 TEST(Decoder, ExpertsGiveTheSameBitsOnAnyNumberOfThreads) {
   const Json json = scaled_down("qwen1.5-moe-a2.7b");
   const std::vector<int32_t> ids = some_ids(60);

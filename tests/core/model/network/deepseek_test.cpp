@@ -25,7 +25,7 @@ using Row = std::vector<double>;
 constexpr int kVocab = 61, kHidden = 48, kLayers = 4, kHeads = 4, kHeadDim = 12, kDense = 40,
               kExpert = 24;
 
-// What the variants of a file differ in.
+// The differences between variants of a file.
 struct Shape {
   int experts = 6, per_token = 3, shared = 2, first_expert_layer = 1, frequency = 1;
   bool normalized = false;

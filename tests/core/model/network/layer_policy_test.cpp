@@ -21,7 +21,7 @@ using reprise::testing::random_decoder;
 using reprise::testing::ReferenceDecoder;
 using reprise::testing::scaled_down;
 
-// As decoder_test derives it.
+// decoder_test derives this bound.
 constexpr double kBound = 6e-5;
 
 // ---- a whole policy: one layer does something else ----
@@ -57,7 +57,7 @@ class Capture final : public LayerPolicy {
     maps[layer].push_back({map.rows, map.keys, {values, values + map.heads * map.rows * map.keys}});
   }
   std::map<int64_t, std::vector<float>> hidden;
-  std::map<int64_t, std::vector<Map>> maps;  // of each layer, by step
+  std::map<int64_t, std::vector<Map>> maps;  // maps of each layer, by step
 };
 
 // Reuses captured maps in some layers, in either dtype.
@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Policies, ::testing::ValuesIn(shipped_shapes())
                            return name;
                          });
 
-// With a reused map no key is computed: the layer's keys stay as they were.
+// With a reused map no key is computed, so the layer's keys in the cache do not change.
 TEST(LayerPolicy, ReusedMapsLeaveNoKeysInTheCache) {
   auto decoder = random_decoder(scaled_down("tinyllama-1.1b"), Context::machine());
   const ModelConfig& config = decoder->config();
@@ -221,7 +221,8 @@ TEST(LayerPolicy, ReusedMapsLeaveNoKeysInTheCache) {
   EXPECT_FALSE(is_zero(cache.values, 1));
 }
 
-// What a policy sees of layer 0 is the embedding after the input norm, whose random weights are 1.
+// The hidden states that a policy sees in layer 0 are the embedding after the input norm, whose
+// random weights are 1.
 TEST(LayerPolicy, HiddenStatesAreThoseAfterTheInputNorm) {
   auto decoder = random_decoder(scaled_down("tinyllama-1.1b"), Context::machine());
   const ModelConfig& config = decoder->config();

@@ -38,8 +38,8 @@ std::vector<int32_t> some_ids(int32_t count) {
   return ids;
 }
 
-// What a format holds of the weights of another source; quantized_linear_test.cpp holds that
-// against its rule.
+// The weights of another source as a format holds them; quantized_linear_test.cpp compares them
+// with the format's rule.
 class HeldSource final : public WeightSource {
  public:
   HeldSource(const WeightSource& from, WeightFormat format) : from_(from), format_(format) {}
@@ -106,8 +106,8 @@ double mean_divergence(const std::vector<float>& p_logits, const std::vector<flo
 const char* const kShapes[] = {"llama-3.2-3b", "falcon-7b", "qwen1.5-moe-a2.7b",
                                "deepseek-moe-16b"};
 
-// In f32, what is left is rounding: more than of plain weights (decoder_test.cpp), since codes of
-// int4 are summed apart from their minimum.
+// In f32 the error is rounding. It is larger than with plain weights (decoder_test.cpp), because
+// codes of int4 are summed apart from their minimum.
 TEST(QuantizedDecoder, LogitsAreThoseOfTheHeldWeights) {
   const std::vector<int32_t> ids = some_ids(19);
   for (const std::string shape : kShapes)
@@ -192,11 +192,11 @@ TEST(QuantizedDecoder, FewerBitsTakeLessMemoryAndSayHowMuch) {
       const auto decoder = load_shape(shape, {.dtype = DType::kBF16, .weight_format = format});
       EXPECT_LT(decoder->weight_bytes(), more) << shape << " " << name_of(format);
       more = decoder->weight_bytes();
-      // As held, small matrices are padded to panels.
+      // Small matrices are padded to panels in memory.
       EXPECT_LT(weight_bytes(decoder->config(), {format, DType::kBF16}), more) << shape;
     }
   }
-  // Of 8.03 billion weights, the 1.05 of embedding and head stay in bf16.
+  // Of 8.03 billion weights, the 1.05 billion of embedding and head stay in bf16.
   const ModelConfig llama = load_config("llama-3-8b");
   const auto gib = [&](WeightType type) {
     return static_cast<double>(weight_bytes(llama, type)) / 0x1p30;
@@ -218,7 +218,8 @@ TEST(QuantizedDecoder, LoadingTakesLittleBesideTheCodes) {
   dir.write("config.json", json.dump());
   const int64_t plain = weight_bytes(load_config(dir.path()), DType::kBF16);
   EXPECT_NEAR(static_cast<double>(plain), 103e6, 1e6);
-  // Of each thread, 64 rows in f32 and as bytes; in nf4-double, the scales of one matrix in f32.
+  // Each thread needs 64 rows in f32 and as bytes; nf4-double also needs the scales of one matrix
+  // in f32.
   constexpr int64_t kBeside = kThreads * 64 * kWide * 5 + 2 * kWide * kHidden / 64 * 4;
   for (const WeightFormat format : kFormats) {
     AlignedBuffer::reset_peak();

@@ -52,7 +52,7 @@ struct AttentionRun {
   int64_t heads = 1;
   AttentionParams params;
   int64_t layer = 0;
-  int64_t row_stride = 0;  // of the queries; 0: heads * head_dim
+  int64_t row_stride = 0;  // row stride of the queries; 0: heads * head_dim
   DType q_dtype = DType::kF32;
   DType out_dtype = DType::kF32;
   GpuModel gpu = kA100;
@@ -101,10 +101,11 @@ inline std::vector<float> queries_for(int64_t count, uint64_t seed, DType kv_dty
   return q;
 }
 
-// What rounding may make of each element, for queries that the cache's type holds exactly. Weights
-// are rounded to the cache's type: u of each, so u * sum_j w_j |v_j| of the output, which is the
-// oracle's answer for |v|. Scores (up to some 40 in units of log2) are sums in f32 and 2^x is good
-// to 2^-22: 2^-14 of each weight is more than both. The output's own rounding is relative.
+// The error bound of each element due to rounding, for queries that the cache's type holds exactly.
+// Weights are rounded to the cache's type, each by a share u, so the output moves by up to u *
+// sum_j w_j |v_j|, which is the oracle's answer for |v|. Scores (up to some 40 in units of log2)
+// are sums in f32 and 2^x is good to 2^-22: 2^-14 of each weight is more than both. The output's
+// own rounding is relative.
 inline std::vector<double> bounds(const kv::AttentionPlan& plan,
                                   std::span<const RandomCache> caches, const std::vector<float>& q,
                                   const AttentionRun& run, const std::vector<double>& want) {
@@ -146,7 +147,7 @@ inline void expect_reference(const kv::AttentionPlan& plan, std::span<const Rand
                                   bounds(plan, caches, q, run, want), what);
 }
 
-// Whether the device that runs the tests has what the shape is made of.
+// True if the device that runs the tests supports the shape.
 inline bool runs_shape(const TileShape& shape) {
   return !shape.by_warpgroups || cuda_on_cpu::device_has_warpgroups();
 }

@@ -194,7 +194,8 @@ TEST(CudaAttentionExtremes, NanReachesTheRowsThatSeeItAlone) {
       }
 }
 
-// What lies in a block behind a segment's tokens, or before those it skips, may be anything.
+// The bytes in a block behind a segment's tokens, or before those that it skips, may have any
+// value.
 TEST(CudaAttentionExtremes, WhatIsNotOfTheSegmentDoesNotMatter) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (const DType dtype : kHalfDtypes)

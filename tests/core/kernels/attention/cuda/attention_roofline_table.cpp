@@ -74,7 +74,8 @@ void print(const testing::RowCase& row_case) {
   std::printf("%s\n", line.dump().c_str());
 }
 
-// Of a map: the time of its bytes, or of its products where that is longer.
+// Prints a row for a map kernel. Its least time is that of its bytes or of its products, whichever
+// is longer.
 void print(const testing::MapCase& one) {
   Json line = {{"kernel", one.name},
                {"what", one.what},

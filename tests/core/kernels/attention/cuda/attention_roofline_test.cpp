@@ -49,8 +49,8 @@ TEST(CudaRoofline, MasksAndWindowsTakeWhatTheyHide) {
   EXPECT_EQ(least_work(decode, 1, {.window = 10}).kv_bytes, 2 * 10 * 32 * 2);
 }
 
-// By hand: 4 * 128 * 32 heads * 2048 * 2049 / 2 FLOPs of a prompt of 2048 tokens; 16 MiB of keys
-// and values each, as much of queries and output.
+// A prompt of 2048 tokens takes 4 * 128 * 32 heads * 2048 * 2049 / 2 FLOPs, 16 MiB of keys and of
+// values each, and as much of queries and output.
 TEST(CudaRoofline, PrefillIsLimitedByProductsAndDecodeByMemory) {
   RandomCache cache(DType::kBF16, 1, 1, 1, 2048, 128, 1);
   cache.view.kv_heads = 32;  // arithmetic alone: no key is read
@@ -60,7 +60,7 @@ TEST(CudaRoofline, PrefillIsLimitedByProductsAndDecodeByMemory) {
   EXPECT_NEAR(a100.memory_us, 4.0 * (16 << 20) / 2039e3, 1e-9);
   EXPECT_EQ(a100.limit(), "products");
   EXPECT_EQ(a100.least_us(), a100.product_us);
-  // On an H200 products are three times as fast, exponentials not twice.
+  // On an H200 products are three times as fast, but exponentials less than twice.
   const Roofline h200 = roofline_of(least_work(prefill, 32, {}), kH200);
   EXPECT_NEAR(h200.exponential_us, 32.0 * 2048 * 2049 / 2 / (16 * 132 * 1.83e3), 1e-9);
   EXPECT_EQ(h200.limit(), "products");
@@ -92,7 +92,7 @@ TEST(CudaRoofline, WhatTilesAddIsWholeTilesAndPartialResults) {
   whole.build(plan, 8, {}, kA100, RowResults::kFinished, {.shape = 3, .parts = 1});
   EXPECT_EQ(tiled_work(whole, plan, {}).reread_bytes, 0.0);
   EXPECT_EQ(tiled_work(whole, plan, {}).exponentials, 2.0 * 128 * (16 * 64 + 32 * 64));
-  // In tiles of 16 lanes the shared keys are read eight times.
+  // With tiles of 16 lanes, the shared keys are read eight times.
   whole.build(plan, 8, {}, kA100, RowResults::kFinished, {.shape = 0, .parts = 1});
   const AttentionWork small = tiled_work(whole, plan, {});
   EXPECT_EQ(small.reread_bytes, 2 * 7 * 1000 * 2 * 64 * 2);

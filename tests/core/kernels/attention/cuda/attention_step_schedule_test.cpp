@@ -16,7 +16,7 @@ namespace {
 
 using kernels::testing::RandomCache;
 
-// What a device would have after it copied every change.
+// The schedule on a device that copies every change.
 class Mirror {
  public:
   size_t copy(UploadImage::Changes changes) {

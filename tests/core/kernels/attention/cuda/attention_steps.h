@@ -144,7 +144,8 @@ inline kv::AttentionPlan plan_of(const Step& step, const kv::CacheView& cache) {
   return plan;
 }
 
-// Of memory that is laid out as plan_of() has it, or of none: arithmetic needs no addresses.
+// A cache in memory that is laid out as plan_of() expects. The pointers may be null, because
+// counting work needs no addresses.
 inline kv::CacheView cache_of(const Step& step, void* keys = nullptr, void* values = nullptr) {
   return {.keys = keys,
           .values = values,

@@ -28,7 +28,7 @@ int32_t lanes_chosen(const ItemLoad& item, const GpuModel& gpu) {
   return kTileShapes[static_cast<size_t>(choice.shapes[0])].lanes;
 }
 
-// What the kernel's source relies on.
+// The kernel's source relies on these facts.
 TEST(CudaTiles, EveryShapeIsOneTheKernelCanHave) {
   for (const TileShape& shape : kTileShapes) {
     EXPECT_EQ(shape.lanes, 16 * shape.lane_warps) << text_of(shape);
@@ -166,7 +166,7 @@ TEST(CudaTiles, WarpgroupsReadSharedMemoryLess) {
             0.75 * item_us(item_of(4096, 4096), kTileShapes[3], step, kH100));
 }
 
-// By hand. The longest of four times, and a tenth of the others.
+// The longest of four times plus a tenth of the others, computed by hand.
 double overlapped(std::array<double, 4> us) {
   std::sort(us.begin(), us.end());
   return us[3] + 0.1 * (us[0] + us[1] + us[2]);
@@ -269,8 +269,8 @@ TEST(CudaReads, WhatL2HoldsIsReadFromMemoryOnce) {
   EXPECT_GT(reads_us(many, kA100) / 32, reads_us(few, kA100) / 8);
 }
 
-// By hand: one lane of 4096 tokens of 32 heads on an A100, 32 blocks for 216 slots. Each is cut
-// into 6 parts, 192 slots of 216.
+// One lane of 4096 tokens of 32 heads on an A100 gives 32 blocks for 216 slots. Each is cut into 6
+// parts, which fill 192 slots.
 TEST(CudaReads, BlocksThatDoNotFillTheMachineAreCut) {
   const StepShape step{.kv_heads = 32, .head_dim = 128};
   const double sm_us = 32 * item_us(item_of(1, 4096), kTileShapes[0], step, kA100);

@@ -55,7 +55,7 @@ Partials random_partials(const std::vector<int>& parts, int64_t heads, int64_t h
   return p;
 }
 
-// With two places behind the rows that hold none.
+// Runs the kernel with two unused places behind the rows.
 std::vector<float> run(const Partials& p, DType dtype) {
   std::vector<int32_t> padded_rows = p.merged_rows, padded_begin = p.begin;
   padded_rows.resize(p.merged_rows.size() + 2, -1);
@@ -80,8 +80,9 @@ std::vector<float> run(const Partials& p, DType dtype) {
   return out.values();
 }
 
-// With d = |m_i - m|, a weight is off by 3 d u from its argument and by 4 u from ex2.approx; sums
-// of P terms by P u, and the inverse and two products by three more.
+// The result by the definition, with error bounds. With d = |m_i - m|, a weight is off by 3 d u
+// from its argument and by 4 u from ex2.approx; sums of P terms by P u, and the inverse and two
+// products by three more.
 struct Definition {
   std::vector<double> want, bound;
 };

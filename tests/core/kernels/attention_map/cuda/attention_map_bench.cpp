@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kCols = kMapHeads * kMapHeadDim;
 
-// What the kernels read and write.
+// The memory that the kernels read and write.
 class Prompt {
  public:
   explicit Prompt(const MapCase& one) : case_(one) {

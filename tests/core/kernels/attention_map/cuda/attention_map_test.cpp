@@ -272,7 +272,7 @@ TEST_F(CudaAttentionMap, SparseMapsMatchTheReference) {
                 std::vector<double>(want.size(), 9 * 5 * 0x1p-23), "sparse");
 }
 
-// What is computed of a NaN is one, of its row and head alone; what no row may see is not read.
+// A NaN gives NaN only in its own row and head, and values that no row may see are not read.
 TEST_F(CudaAttentionMap, NansStayInTheirRow) {
   const RandomCache cache(DType::kBF16, 1, 2, 1, 40, 64, 9);
   const kv::AttentionPlan plan = on_device(testing::causal_plan(cache, 0, 40), one(cache));

@@ -28,7 +28,7 @@ struct MapCase {
     const double of_weight = has_bytes ? 1.0 : static_cast<double>(size_of(map_dtype));
     return weights * of_weight + values * (2 + 2);
   }
-  // What a row does not see is left out.
+  // FLOPs of the product, without tokens that a row does not see.
   [[nodiscard]] double flops() const {
     return static_cast<double>(kMapHeads * kMapHeadDim * tokens * (tokens + 1));
   }

@@ -1,4 +1,4 @@
-// What the benchmarks that run on a device share: the device, its limits, and how a row is timed.
+// Helpers for benchmarks that run on a device: the device, its limits, and how a row is timed.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -73,8 +73,8 @@ inline void time_on_device(benchmark::State& state, double bytes, double flops,
       static_cast<double>(reprise::cuda::throttle_names(now.throttle_reasons).size());
 }
 
-// What main() of such a program does once its benchmarks are registered. They can be listed without
-// a device; running one ends with status 1 and the reason.
+// The rest of main(), once the benchmarks are registered. They can be listed without a device;
+// running one ends with status 1 and the reason.
 inline int run_benchmarks(int argc, char** argv) {
   const bool only_lists = std::any_of(argv, argv + argc, [](const char* argument) {
     return std::string_view(argument).starts_with("--benchmark_list_tests");

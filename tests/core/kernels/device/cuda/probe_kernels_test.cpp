@@ -23,8 +23,8 @@ std::vector<uint32_t> random_words(int64_t count) {
   return words;
 }
 
-// What is not read is not in the sum, and what is read twice is in it twice: a rate of bytes that
-// were not read would be none.
+// Every word is read exactly once: a word that is not read is missing in the sum, and one that is
+// read twice is in it twice. A measured rate would be wrong otherwise.
 TEST(ProbeKernels, EveryWordIsReadOnce) {
   for (const unsigned blocks : {1u, 3u})
     for (const int64_t words : {0, 1, 255, 256, 257, 1024, 4 * 768 - 1, 4 * 768, 5000}) {

@@ -19,7 +19,7 @@ void check(const void* address, size_t bytes, size_t alignment, Touch how, const
   check_access({address, bytes, alignment, how, {.code = code}});
 }
 
-// What GCC passes for -fsanitize=alignment, as far as it is used.
+// The data that GCC passes for -fsanitize=alignment, as far as it is used.
 struct TypeMismatch {
   struct {
     const char* file;

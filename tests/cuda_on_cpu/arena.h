@@ -1,4 +1,4 @@
-// Where the device's memory is: pages that the host cannot touch but in a kernel or a copy.
+// The device's memory: pages that the host cannot access except in a kernel or a copy.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ class Arena {
   void* take(size_t bytes);
   void drop(void* data, size_t bytes);
 
-  // Until closed as often as opened the memory can be read and written. Host code that touches it
-  // in between ends the program, and says so.
+  // Makes the memory accessible until it is closed as often as it was opened. Host code that
+  // accesses it otherwise ends the program with a message.
   void open();
   void close();
 
@@ -26,7 +26,7 @@ class Arena {
   int opened_ = 0;
 };
 
-// For the life of one the memory is open.
+// Keeps the memory open while this lives.
 class OpenMemory {
  public:
   OpenMemory() { Arena::all().open(); }

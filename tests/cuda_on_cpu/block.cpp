@@ -24,7 +24,7 @@ constexpr size_t kStackBytes = 128 << 10;
 constexpr size_t kMostThreads = 1024;
 
 Block* running_block = nullptr;
-uint32_t barriers_so_far = 0;  // of all blocks, so that shared memory need not be cleared
+uint32_t barriers_so_far = 0;  // counts over all blocks, so that shared memory need not be cleared
 
 // A stack for each thread of a block, the same for all blocks; pages are taken when they are
 // touched.
@@ -262,7 +262,7 @@ void Block::check_mask(const Together& together, uint32_t left) {
                        together.name, together.place.text(), left));
 }
 
-// Of the thread's warp: the one that waits for it, or a new one.
+// The meeting of the thread's warp that waits for the thread, or a new one.
 size_t Block::meeting_for(const Together& together) {
   auto& meetings = meetings_[static_cast<size_t>(thread().warp())];
   for (size_t index = 0; index < meetings.size(); ++index) {

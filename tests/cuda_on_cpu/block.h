@@ -26,7 +26,7 @@ struct AsyncCopy {
   size_t bytes, source_bytes;
 };
 
-// Where a thread is in the program, put into words only for a report.
+// A thread's place in the program, formatted only for a report.
 struct Place {
   std::source_location where{};
   const void* code = nullptr;  // instead of `where`: an address behind the call
@@ -64,8 +64,8 @@ struct Thread {
   [[nodiscard]] uint32_t lane_bit() const { return 1u << lane(); }
 };
 
-// What the lanes of one warp do together: each passes its operands by address, and the last to come
-// computes for all.
+// An operation that the lanes of one warp do together. Each passes its operands by address, and the
+// last one computes for all.
 struct Together {
   const char* name = "";    // lanes that meet must do the same ...
   bool is_aligned = false;  // ... at the same place, and all 32 of the warp
@@ -90,7 +90,7 @@ class Block {
   // ---- From within a thread ----
 
   [[nodiscard]] Thread& thread() { return *current_; }
-  // Whether a thread runs the kernel's own code just now.
+  // True if a thread runs the kernel's own code now.
   [[nodiscard]] bool is_in_kernel() const { return current_ != nullptr && !current_->in_emulator; }
   [[nodiscard]] Toucher toucher(int thread_number) const;
   [[nodiscard]] const Since& since() const { return since_; }
@@ -145,7 +145,7 @@ class Block {
   std::optional<Fault> fault_;
 };
 
-// While it lives, accesses of the thread are the emulator's own and go unchecked.
+// While this lives, the thread's accesses are the emulator's own and are not checked.
 class InEmulator {
  public:
   InEmulator() : thread_(Block::running()->thread()) { thread_.in_emulator = true; }

@@ -34,13 +34,13 @@ class Buffers {
   [[nodiscard]] int64_t used() const { return used_; }  // buffers
   [[nodiscard]] size_t used_bytes() const { return used_bytes_; }
 
-  // Whether any byte of [address, address + bytes) is a buffer's, in use or freed.
+  // True if any byte of [address, address + bytes) belongs to a buffer, in use or freed.
   [[nodiscard]] bool overlaps(const void* address, size_t bytes) const;
-  // Whether [address, address + bytes) lies in one buffer in use.
+  // Checks that [address, address + bytes) lies in one buffer in use.
   [[nodiscard]] MaybeFinding check(const void* address, size_t bytes);
-  // The same for an access of a kernel, which is remembered: a race where another thread wrote
-  // there since the launch began and nothing orders the two. (A write after another's read goes
-  // unseen, until the threads run in the other order.)
+  // check() for an access of a kernel, which is also recorded. Finds a race if another thread wrote
+  // there since the launch began and nothing orders the two accesses. (A write after another
+  // thread's read is found only when the threads run in the other order.)
   MaybeFinding touch(const void* address, size_t bytes, Touch how, const Toucher& who,
                      const Since& since);
 

@@ -70,8 +70,8 @@ class DeviceNumbers {
   DeviceArray<uint8_t> bytes_;
 };
 
-// Whether wgmma runs here: by the emulator, or on a device of compute capability 9.0 by code that
-// was compiled for it.
+// True if wgmma can run here: in the emulator, or on a device of compute capability 9.0 with code
+// compiled for it.
 inline bool device_has_warpgroups() {
 #ifdef REPRISE_CUDA_ON_CPU
   return true;

@@ -11,7 +11,7 @@
 
 #include "tests/cuda_on_cpu/vector_types.h"
 
-// Of the thread that runs; set by the emulator whenever it switches to another.
+// The indices of the running thread, which the emulator sets whenever it switches threads.
 extern uint3 threadIdx;
 extern uint3 blockIdx;
 extern dim3 blockDim;

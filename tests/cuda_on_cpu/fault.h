@@ -1,5 +1,5 @@
-// What the emulator reports: the first thing a kernel does that a device forbids or leaves
-// undefined.
+// The faults that the emulator reports: the first operation of a kernel that a device forbids or
+// leaves undefined.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class FaultKind : uint8_t {
   kWarp,           // a warp operation whose lanes do not do the same
   kDeadlock,       // every thread that is left waits
   kLaunch,         // a grid, block or shared memory that no device takes
-  kCall            // of the runtime API, that no device takes
+  kCall            // a call of the runtime API that every device refuses
 };
 
 // "out of bounds", "race" and so on.

@@ -41,7 +41,7 @@ TEST(Faults, EachIsReportedByItsNameAndPlace) {
     }
 }
 
-// What is found does not hang on which thread comes first, though the text may.
+// A fault is found in either order of threads, though its text may differ.
 TEST(Faults, EachIsReportedInTheOtherOrderToo) {
   set_order(Order::kBackward);
   for (const FaultyKernel& kernel : faulty_kernels())

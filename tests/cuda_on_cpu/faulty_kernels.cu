@@ -12,7 +12,7 @@ namespace {
 using cuda_on_cpu::DeviceArray;
 using enum FaultKind;
 
-constexpr int kFloats = 64;  // of the buffer that a kernel is given, all 1
+constexpr int kFloats = 64;  // size of the buffer that a kernel gets; all values are 1
 
 using Kernel = void (*)(float* data, int n);
 
@@ -97,7 +97,7 @@ __global__ void read_never_written(float* data, int n) {
   __syncthreads();
   data[threadIdx.x] = shared[n];
 }
-// Of the block before.
+// Reads shared memory that only an earlier block has written.
 __global__ void read_of_earlier_block(float* data, int n) {
   float* shared = dynamic_shared<float>();
   if (blockIdx.x == 0) shared[n] = data[0];
@@ -120,7 +120,7 @@ __global__ void read_write(float* data, int n) {
   data[threadIdx.x] = shared[0];
   if (static_cast<int>(threadIdx.x) == n) shared[0] = 2.0f;
 }
-// Within a warp a shuffle meets, but orders nothing.
+// A shuffle lets the lanes of a warp meet, but does not order memory accesses.
 __global__ void shuffle_between(float* data, int n) {
   float* shared = dynamic_shared<float>();
   shared[threadIdx.x] = __shfl_sync(kAllLanes, 1.0f, n - 32);

@@ -16,9 +16,9 @@ class Fiber {
 
   // resume() will call entry(), which must not return: it ends with leave().
   void prepare(void* stack, size_t bytes, void (*entry)());
-  // From outside: runs the fiber until it leaves.
+  // Runs the fiber until it calls leave(). Called from outside.
   void resume();
-  // From inside: back to who resumed it.
+  // Returns to the caller of resume(). Called from inside.
   void leave();
 
  private:

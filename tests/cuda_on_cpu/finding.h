@@ -1,4 +1,4 @@
-// What a check of memory found wrong, before it is known which kernel and thread it was.
+// A fault that a check of memory found, before kernel and thread are known.
 #pragma once
 
 #include <optional>

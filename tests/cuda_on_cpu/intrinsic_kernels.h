@@ -1,4 +1,4 @@
-// What each device function gives, lane by lane: kernels that call it and bring the results back.
+// Kernels that call each device function and return its results, lane by lane.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ struct WarpgroupProduct {
 };
 std::vector<float> warpgroup_product(const WarpgroupProduct& product);
 
-// What copy_async<bytes> makes of 16 bytes of 0xee from the bytes 1, 2, ... 16.
+// The 16 bytes of 0xee after copy_async<bytes> from the bytes 1, 2, ... 16.
 std::vector<uint8_t> copied(int bytes, int source_bytes);
 
 std::vector<float> exp2_of(const std::vector<float>& x);

@@ -159,7 +159,7 @@ TEST(Intrinsics, ProductsTakeTheFragmentsOfTheManual) {
     }
 }
 
-// What ldmatrix loads is what mma takes, without a table in between.
+// Fragments loaded by ldmatrix are passed to mma directly.
 TEST(Intrinsics, LoadedMatricesMultiply) {
   for (bool is_bf16 : {false, true}) {
     Matrices m = whole_numbers(4);
@@ -171,7 +171,7 @@ TEST(Intrinsics, LoadedMatricesMultiply) {
   }
 }
 
-// How devices sum is theirs; the emulator's way is the least exact one that was found.
+// Devices may sum in any way; the emulator uses the least exact one that was found.
 #ifdef REPRISE_CUDA_ON_CPU
 TEST(Intrinsics, SumsOfProductsAreCutOffNotRounded) {
   Matrices m{std::vector<float>(256), std::vector<float>(128), std::vector<float>(128, 1.0f)};
@@ -276,7 +276,8 @@ TEST(Intrinsics, AtomicsLoseNothing) {
 // The matrix descriptor and its strides, for rows that are B's columns (keys) and B's own (values),
 // at every place that a kernel takes 16 of a tile's 64 from.
 TEST(Intrinsics, AWarpgroupMultipliesWhatTheDescriptorSays) {
-  if (!cuda_on_cpu::device_has_warpgroups()) GTEST_SKIP() << "wgmma: compute capability 9.0 and code for sm_90a";
+  if (!cuda_on_cpu::device_has_warpgroups())
+    GTEST_SKIP() << "wgmma: compute capability 9.0 and code for sm_90a";
   std::mt19937_64 random(3);
   std::uniform_int_distribution<int> number(-9, 9);
   const auto draw = [&](size_t count) {

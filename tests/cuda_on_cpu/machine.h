@@ -15,18 +15,18 @@ struct Machine {
   int driver_version = 13000;
   size_t memory_bytes = size_t{1} << 30;
   int l2_bytes = 1 << 20;
-  bool refuses_page_locks = false;  // of cudaHostRegister, as a limit of the system does
+  bool refuses_page_locks = false;  // cudaHostRegister fails, as with a limit of the system
 };
-// Of the process; tests put back what they change.
+// The emulated machine of this process. Tests restore what they change.
 Machine& machine();
 
-// What is alive of each kind: all 0 when everything was given back.
+// Number of live objects of each kind; all 0 when everything was released.
 struct Alive {
   int64_t buffers = 0, host_buffers = 0, streams = 0, events = 0, graphs = 0;
   friend bool operator==(const Alive&, const Alive&) = default;
 };
 Alive alive();
-Alive alive_handles();  // the same without memory
+Alive alive_handles();  // counts without memory
 
 // Gives `work` to the stream, which does it when somebody waits for it, or records it where it
 // captures; the default stream does it at once.

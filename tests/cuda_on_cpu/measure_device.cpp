@@ -1,4 +1,5 @@
-// What records of the emulated device say: that it is one. Its limits are 1, and times say nothing.
+// The measurements that records of the emulated device hold. They say that it is emulated; its
+// limits are 1, and times mean nothing.
 #include "core/kernels/device/measure_device.h"
 
 #include <nlohmann/json.hpp>

@@ -39,7 +39,7 @@ bool is_page_locked(const void* address) {
   return at < start + bytes;
 }
 
-// Those of them that cudaHostRegister() locked.
+// The host buffers that cudaHostRegister() locked.
 std::set<const std::byte*>& registered_buffers() {
   static std::set<const std::byte*> buffers;
   return buffers;
@@ -254,7 +254,8 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
   return cudaSuccess;
 }
 
-// What the device still copies from it would read memory that is nobody's.
+// Unlocks the buffer. A copy that the device has still to make from it would then read memory that
+// belongs to no buffer.
 cudaError_t cudaHostUnregister(void* pointer) {
   auto* begin = static_cast<std::byte*>(pointer);
   if (registered_buffers().erase(begin) == 0) return failed(cudaErrorHostMemoryNotRegistered);
@@ -268,8 +269,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
   return cudaSuccess;
 }
 
-// From pageable memory the call takes the bytes along; to pageable memory it waits. [CUDA runtime
-// API, "API synchronization behavior"]
+// A copy from pageable memory takes the bytes during the call; a copy to pageable memory waits.
+// [CUDA runtime API, "API synchronization behavior"]
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   if (bytes == 0) return cudaSuccess;

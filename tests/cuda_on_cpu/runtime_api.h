@@ -105,11 +105,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
-// Of the host's clock. cudaErrorInvalidValue for events without time or that were never recorded.
+// Measures with the host's clock. Returns cudaErrorInvalidValue for events without time or that
+// were never recorded.
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end);
 
-// While a stream captures, launches, copies and memsets in it are recorded; allocations, and copies
-// and waits for it, are Faults.
+// While a stream captures, its launches, copies and memsets are recorded. Allocations, and copies
+// and waits for the stream, are Faults.
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph,

@@ -11,7 +11,7 @@
 namespace cuda_on_cpu {
 namespace {
 
-// What the call is reported for, or "nothing".
+// The fault that the call is reported for, or "nothing".
 template <typename Call>
 std::string reported(Call&& call) {
   try {
@@ -107,7 +107,7 @@ TEST_F(RuntimeApi, NothingHappensBeforeSomebodyWaits) {
   EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
   cudaEventSynchronize(event);
   EXPECT_EQ(cudaEventQuery(event), cudaSuccess);
-  EXPECT_EQ(first_on_device(), 0x01010101);  // what came behind the event has not happened
+  EXPECT_EQ(first_on_device(), 0x01010101);  // work after the event has not run
   cudaEventDestroy(event);
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kVariableAlignment = 128;
 constexpr size_t kStartAlignment = 1024;
-constexpr size_t kVariableMargin = 64;  // behind each variable: belongs to none
+constexpr size_t kVariableMargin = 64;  // unused bytes behind each variable
 constexpr size_t kCapacity = SharedMemory::kMostBytes + (32 << 10);
 
 size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }

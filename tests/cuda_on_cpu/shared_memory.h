@@ -35,12 +35,12 @@ class SharedMemory {
   MaybeFinding begin_copy(const void* address, size_t bytes, const Toucher& who);
   void end_copy(const void* address, size_t bytes, const Toucher& who);
 
-  // What wgmma is told: bytes from the start of the memory.
+  // The address in wgmma's descriptor: bytes from the start of the memory.
   [[nodiscard]] uint32_t address_of(const void* address) const {
     return static_cast<uint32_t>(offset_of(address));
   }
   [[nodiscard]] const std::byte* at(uint32_t address) const { return memory() + address; }
-  // What the thread has written by now may be read by wgmma (behind a barrier).
+  // Lets wgmma read what the thread has written so far, after a barrier.
   void fence_async_proxy(int thread);
   MaybeFinding read_by_async_proxy(uint32_t address, size_t bytes, const Toucher& who);
 
@@ -50,9 +50,9 @@ class SharedMemory {
     Toucher write;  // the last one; before the block's start: never written
     uint32_t read_barriers = 0, read_warp_syncs = 0;
     uint32_t reader_warps = 0;  // since the last barrier
-    uint32_t reader_lanes = 0;  // of the last reader's warp since its last __syncwarp()
+    uint32_t reader_lanes = 0;  // lanes of the last reader's warp since its last __syncwarp()
     int last_reader = kNobody;
-    int copier = kNobody;  // whose asynchronous copy is under way
+    int copier = kNobody;  // thread whose asynchronous copy is under way
     bool was_atomic = false;
     uint64_t written_at = 0;  // by clock_
   };
@@ -77,8 +77,8 @@ class SharedMemory {
   std::vector<Byte> bytes_;
   std::vector<Region> regions_;  // the dynamic part, then the variables
   size_t used_ = 0, static_bytes_ = 0;
-  uint32_t first_barriers_ = 0;   // of this block
-  uint64_t clock_ = 0;            // of writes and fences
+  uint32_t first_barriers_ = 0;   // value of barriers at the start of this block
+  uint64_t clock_ = 0;            // counts writes and fences
   std::vector<uint64_t> fences_;  // [threads]  the last fence.proxy.async of each; 0: none
 };
 

@@ -10,7 +10,7 @@
 namespace cuda_on_cpu {
 namespace {
 
-// Of all kinds, as tests count them.
+// The live handles of all kinds, which tests count.
 struct Handles {
   std::set<cudaStream_t> streams;
   std::set<cudaEvent_t> events;
@@ -33,7 +33,7 @@ void require(const std::set<Handle>& known, Handle handle, const char* call) {
 
 bool is_capturing(cudaStream_t stream) { return stream != nullptr && stream->captured != nullptr; }
 
-// Until the event's moment has come.
+// Runs the stream's work until the event is reached.
 void drain_to(const CudaOnCpuEvent::Moment& moment) {
   while (!moment.time.has_value() && moment.stream != nullptr && !moment.stream->pending.empty()) {
     Work work = std::move(moment.stream->pending.front());
@@ -55,7 +55,7 @@ void require_no_capture(const char* call) {
 
 void drain(cudaStream_t stream) {
   if (stream == nullptr) return;
-  // What follows a fault is not run.
+  // Work after a fault is not run.
   std::deque<Work> pending = std::exchange(stream->pending, {});
   for (const Work& work : pending) work();
 }

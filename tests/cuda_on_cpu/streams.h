@@ -16,8 +16,8 @@ namespace cuda_on_cpu {
 
 using Work = std::function<void()>;
 
-// What waits for a stream's work is the only thing that makes it happen: whoever forgets to wait,
-// or changes what a copy has still to read, finds out.
+// Runs a stream's pending work. Only calls that wait for the work run it, so that code which
+// forgets to wait, or changes the source of a pending copy, is found out.
 void drain(cudaStream_t stream);
 void drain_all();
 

@@ -1,4 +1,4 @@
-// What the lanes of a warp do together: barriers, shuffles, votes, matrices.
+// The operations that the lanes of a warp do together: barriers, shuffles, votes, matrices.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -180,8 +180,8 @@ void gather_a(Operands operands, size_t index, double (&a)[16][16]) {
   });
 }
 
-// Where element (k, n) of B is. [PTX ISA, "Matrix Descriptor Format", "Strides"; with 128-byte
-// swizzling, bits 4 to 6 of the address are xored with bits 7 to 9]
+// The address of element (k, n) of B. [PTX ISA, "Matrix Descriptor Format", "Strides"; with
+// 128-byte swizzling, bits 4 to 6 of the address are xored with bits 7 to 9]
 uint32_t address_of_b(uint64_t descriptor, bool is_transposed, uint32_t k, uint32_t n) {
   const auto field = [&](int bit) {
     return static_cast<uint32_t>(descriptor >> bit & 0x3fffu) << 4;

@@ -22,8 +22,9 @@ struct Launch {
   size_t shared_bytes = 0;  // dynamic
 };
 
-// In which order the threads of a block are resumed; a kernel's result must not depend on it. At
-// first it is what the environment variable CUDA_ON_CPU_ORDER says (forward, backward), or forward.
+// The order in which the threads of a block are resumed. A kernel's result must not depend on it.
+// The default comes from the environment variable CUDA_ON_CPU_ORDER (forward, backward), or is
+// forward.
 enum class Order : uint8_t { kForward, kBackward };
 void set_order(Order order);
 

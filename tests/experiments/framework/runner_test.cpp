@@ -505,7 +505,7 @@ TEST_F(RunnerTest, TurnsAfterAPointThatAnotherProcessMeasuredAreNotLost) {
       results::identity_json(cpu_facts().model, cpu_facts().logical_cores, Json::object());
   OvertakenObserver observer(out_, plan, groups[0]);
   run(kind, observer, interleaved_file(), {.index = 0, .count = 2});
-  EXPECT_EQ(kind.turns, (std::vector<size_t>{2}));  // of its three points, two were left
+  EXPECT_EQ(kind.turns, (std::vector<size_t>{2}));  // two of its three points were not yet measured
   EXPECT_EQ(results::read_records(out_).size(), 6u);
 }
 

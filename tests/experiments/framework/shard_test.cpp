@@ -1,4 +1,4 @@
-// How processes divide an experiment: texts, environments, and whose group is whose.
+// Tests how processes divide an experiment: texts, environments, and which process has which group.
 #include "experiments/framework/shard.h"
 
 #include <gtest/gtest.h>

@@ -109,8 +109,8 @@ TEST(Sweep, HashOfTheManifestCoversSettingsNotWords) {
   EXPECT_NE(hash(sample_file(), 1), first);
 }
 
-// What takes time of its own is taken where the table or a figure shows it, and a folder without it
-// is another one.
+// Metrics that take extra time are measured only if the table or a figure shows them. A folder
+// without them belongs to another experiment.
 TEST(Sweep, MetricsOnRequestAreThoseThatSomethingShows) {
   const auto experiment = [](const Json& metrics, const Json& plot) {
     Json file = {{"name", "t"},

@@ -18,8 +18,8 @@ namespace {
 
 class KindRegistry : public KindOnTinyModel {
  protected:
-  // Whether files of the folder for temporary ones can leave memory; one that lies in memory itself
-  // has no cold disk to be measured.
+  // True if files in the folder for temporary files can leave memory. A file system in memory has
+  // no cold disk to measure.
   bool has_cold_disk() const {
     const auto file = dir_ / "cold";
     std::ofstream(file) << std::string(100'000, 'x');
@@ -153,7 +153,8 @@ class KindRegistry : public KindOnTinyModel {
                                    {"least_duration_s", 0}}}}));
     return groups;
   }
-  // Of little L3, so that a step of a tiny model counts as one that reads memory.
+  // The machine has little L3 cache, so that a step of a tiny model counts as one that reads
+  // memory.
   const Json machine_ = {{"l3_bytes", 1024},
                          {"limits",
                           {{"f32_gflop_s", 100.0},
@@ -187,7 +188,8 @@ TEST_F(KindRegistry, EveryKindSaysWhatItSweepsAndMeasures) {
 
 // A metric that is listed and never measured is as misleading as one of another unit.
 TEST_F(KindRegistry, WhatIsListedIsMeasuredInItsUnit) {
-  // Of divergences alone, which these groups do not have; of methods that happen to be faster.
+  // These metrics appear only with divergences, which these groups do not have, or with methods
+  // that happen to be faster.
   std::set<std::string> rare = {"largest_tie_gap", "largest_tie_gap_ratio", "first_divergence",
                                 "speedup_degradation"};
   if (!has_cold_disk()) rare.insert("disk_gb_s");

@@ -58,7 +58,7 @@ TEST(EarlyStopping, DecidesBothWaysOnlyWhereChanceIsExcluded) {
   EXPECT_EQ(name_of(SloOutcome::kMissed), "missed");
 }
 
-// At the bound itself each wrong decision happens with at most 1 %.
+// At the bound itself, each wrong decision has a probability of at most 1 %.
 TEST(EarlyStopping, ErrsAsRarelyAsItSays) {
   const EarlyStopping rule{.percentile = 0.9};
   constexpr int kTimes = 2000, kRequests = 500;

@@ -88,7 +88,7 @@ TEST(ServingMetrics, WhatEnginesTellIsAddedUp) {
   EXPECT_EQ(value(measured, kBatchPeak), 7);
   EXPECT_DOUBLE_EQ(value(measured, kPeakKvMb), 5);
   EXPECT_EQ(value(measured, kPreemptions), 2);
-  log.requests[1].cached_tokens = -1;  // of one of them nobody knows
+  log.requests[1].cached_tokens = -1;  // unknown for one of them
   EXPECT_FALSE(measure(log, {}).metrics.contains("reused_tokens"));
 }
 

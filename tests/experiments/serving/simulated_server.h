@@ -25,7 +25,7 @@ struct SimulatedOptions {
   bool can_flush = true;
   bool tells_cached = true;
   bool reuses = true;      // finds what ServingRequest::shared_tokens says
-  int64_t fail_every = 0;  // of requests, counted from 1; 0: none
+  int64_t fail_every = 0;  // every how many requests fail, counted from 1; 0: none
   int64_t lose = -1;       // the number of a request that never ends
 };
 
@@ -106,7 +106,7 @@ class SimulatedServer final : public Target {
 
   FakeClock& clock_;
   SimulatedOptions options_;
-  std::vector<double> free_s_;  // of each lane
+  std::vector<double> free_s_;  // time at which each lane is free
   std::multimap<double, TargetEvent> events_;
   std::vector<int64_t> cancelled_;
   double ready_s_ = 0;

@@ -96,8 +96,8 @@ TEST_F(Accuracy, RepairComesNearer) {
   EXPECT_LT(kl[3], 1e-8);
 }
 
-// As in the authors' experiments, where there is nothing that a module could fail to see but what
-// stands before it.
+// As in the authors' experiments, a module can only fail to see the tokens before it, so one module
+// loses less than many.
 TEST_F(Accuracy, OneModuleLosesLessThanMany) {
   const auto kl = [&](const char* grouping) {
     return value_of(
@@ -151,7 +151,7 @@ TEST_F(Accuracy, WhatCannotBeAskedIsRefused) {
   refused({{"models", {{{"model", dir_.string()}, {"weights", "random"}}}}}, {"tokenizer"});
 }
 
-// What check() has read and made into tokens is what is measured.
+// The measurement uses the questions that check() has read and tokenized.
 TEST_F(Accuracy, QuestionsAreReadOnceForAllThatIsDoneWithAGroup) {
   AccuracyKind kind(context_);
   const Group one = group({{"methods", {"isolated"}}}), other = group({{"methods", {"joint"}}});

@@ -90,7 +90,7 @@ TEST_F(Exactness, Bf16DiffersMoreAndPartsAtNearTiesOnly) {
   RecordProperty("diverged", diverged);
 }
 
-// With sixteen-bit keys and values the arithmetic is rounded though the weights are not.
+// With 16-bit keys and values the arithmetic is rounded, although the weights are not.
 TEST_F(Exactness, NarrowKeysAndValuesAreJudgedAsRounded) {
   const auto measured = measure(group("f32", {{"kv_dtype", "bf16"}}));
   for (const Measurement& method : measured) EXPECT_EQ(value_of(method, "unexplained"), 0);

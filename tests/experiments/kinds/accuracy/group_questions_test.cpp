@@ -31,7 +31,7 @@ class GroupQuestionsTest : public KindOnTinyModel {
                      {"workload", workload.is_null() ? items : workload},
                      {"settings", settings}});
   }
-  // As a model of `positions` would be asked.
+  // The questions for a model with this number of positions.
   GroupQuestions ask(const Json& settings, int64_t positions = 2048,
                      const Json& workload = nullptr) const {
     const Group one = group(settings, workload);

@@ -1,4 +1,4 @@
-// Which questions an experiment's workload asks.
+// Tests which questions an experiment's workload asks.
 #include "experiments/kinds/accuracy/question_files.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,8 @@ TEST(LoadQuestions, ReadsLongBenchByDataset) {
                {"trec.jsonl", "2wikimqa, musique"});
 }
 
-// Before anything is generated: a classification without its classes, a Chinese set without jieba.
+// Refuses, before anything is generated, a classification without its classes and a Chinese set
+// without jieba.
 TEST(LoadQuestions, RefusesAnswersThatCouldNotBeScored) {
   const TempDir dir;
   Json sample = {

@@ -25,7 +25,7 @@ TEST(Agreement, OfAGenerationWithItselfIsWhole) {
 TEST(Agreement, SeesALogitThatMovedThoughTheTokensAreTheSame) {
   Generation other = sample();
   other.logits[4] += 0.25F;
-  other.logits[9] -= 0.5F;  // of the last token
+  other.logits[9] -= 0.5F;  // a logit of the last token
   Agreement agreement;
   agreement.add(0, sample(), other);
   EXPECT_EQ(agreement.max_logit_difference, 0.5);
@@ -35,8 +35,8 @@ TEST(Agreement, SeesALogitThatMovedThoughTheTokensAreTheSame) {
 TEST(Agreement, ComparesUpToTheFirstTokenThatDiffers) {
   Generation other = sample();
   other.tokens = {2, 0, 0, 2};
-  other.logits[6] = 5.5F;   // of the token that differs: still the same text before it
-  other.logits[11] = 1000;  // of another text
+  other.logits[6] = 5.5F;   // of the differing token; the text before it is still the same
+  other.logits[11] = 1000;  // a logit after the texts differ
   Agreement agreement;
   agreement.add(0, sample(), sample());
   agreement.add(7, sample(), other);

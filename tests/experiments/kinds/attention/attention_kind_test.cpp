@@ -99,7 +99,7 @@ TEST_F(AttentionKindTest, AnUnsharedPlanIsTimedOnceForBothItsMetrics) {
               1e-9 * stream_us);
 }
 
-// What does not depend on time is the same, whoever is measured beside.
+// Results that do not depend on time are the same, whichever methods are measured together.
 TEST_F(AttentionKindTest, GroupsInTurnAreMeasuredAsAlone) {
   Json settings = kSmall;
   settings["completion_tokens"] = 1;
@@ -220,7 +220,7 @@ TEST_F(AttentionKindTest, RaisedStopGivesTheGroupUp) {
   EXPECT_THROW((void)measure(attention_group(kSmall)), Interrupted);
 }
 
-// With the methods that are registered, at every scale; nothing is measured.
+// Checks the shipped experiments with the registered methods, at every scale; nothing is measured.
 TEST(ShippedAttentionExperiments, DescribePossibleProblems) {
   int files = 0;
   const std::filesystem::path folder = std::filesystem::path(REPRISE_SOURCE_DIR) / "experiments";

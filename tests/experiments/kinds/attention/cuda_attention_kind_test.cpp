@@ -127,8 +127,8 @@ TEST_F(CudaAttentionKind, WhatTheDeviceCannotDoIsSaidWithItsRemedy) {
   EXPECT_THROW(AttentionKind(context_).check(attention_group(odd, {"paged"}, "bf16")), Error);
 }
 
-// By the emulator libtorch computes in its memory as in the host's. On a device that libtorch does
-// not know (a wheel for CPUs) its methods are left out.
+// In the emulator, libtorch computes in the device's memory as in the host's. On a real device that
+// libtorch does not know (with a wheel for CPUs) its methods are left out.
 TEST_F(CudaAttentionKind, TheMethodsOfPyTorchComputeWhereOursDo) {
   const std::string absence = baselines::torch_absence(torch_device(context_).memory);
   EXPECT_EQ(AttentionKind(context_).missing({.name = "torch_sdpa"}), absence);

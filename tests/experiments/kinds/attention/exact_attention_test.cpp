@@ -1,5 +1,5 @@
-// What the gate before timing lets pass: all that rounding explains, and of wrong outputs next to
-// nothing.
+// Tests the check before timing: it must accept all errors that rounding explains, and nearly no
+// wrong outputs.
 #include "experiments/kinds/attention/exact_attention.h"
 
 #include <gtest/gtest.h>
@@ -192,9 +192,10 @@ class WithoutOneKey {
   std::vector<float> queries_;
 };
 
-// Of 1000 keys one weighs about 1/1000, which moves o by 1.2 % of its norm: three times what bf16
-// does in the mean. A head whose query hardly looks at the key does not show it; of several heads
-// one nearly always does. 4000 keys weigh a quarter of that, and o is half as long.
+// One of 1000 keys weighs about 1/1000, which moves o by 1.2 % of its norm: three times the mean
+// effect of bf16. A head whose query has a small weight for the key does not show it, but of
+// several heads one nearly always does. With 4000 keys the weight is a quarter, and o is half as
+// long.
 TEST(Deviation, AKeyThatIsLeftOutIsFoundInAnySequence) {
   struct Case {
     int64_t heads, kv_heads, head_dim, keys;

@@ -1,4 +1,5 @@
-// What the tokens of made-up sequences hold: the same where shared, else different; repeatable.
+// Tests the values of made-up sequences' tokens: equal where shared, otherwise different, and
+// repeatable.
 #include "experiments/kinds/attention/token_values.h"
 
 #include <gtest/gtest.h>

@@ -35,7 +35,7 @@ class AttentionMaps : public KindOnTinyModel {
 };
 
 TEST_F(AttentionMaps, TextsOfOneLengthAreCompared) {
-  // Of the pairs, one has texts of different lengths and one equal texts.
+  // One of the pairs has texts of different lengths, and one has equal texts.
   const auto measured = measure("5\ta b\tc d\n3\ta c\ta c d\n1\th h\th h\n2\tf g\tg f\n");
   EXPECT_EQ(value_of(measured[0], "compared_pairs"), 2);
   // Seven texts of two words: 21 pairs of them, less three that belong together and none equal
@@ -49,7 +49,7 @@ TEST_F(AttentionMaps, TextsOfOneLengthAreCompared) {
   }
 }
 
-// What a figure draws: each row of each map has the sum 1.
+// A figure draws these maps; each row must have the sum 1.
 TEST_F(AttentionMaps, TheFirstPairIsShown) {
   const auto measured = measure("5\ta\tc d\n3\ta b c\tc d e\n1\th h h\tg f g\n");
   const Json& shown = measured[0].answers["maps"];

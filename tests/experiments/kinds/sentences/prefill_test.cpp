@@ -112,7 +112,7 @@ TEST_F(Prefill, RivalsChooseTheirLayers) {
   EXPECT_FALSE(measured[1].metrics.contains("hit_rate"));
 }
 
-// What is left out stays out; maps are shared where nothing hits.
+// Skipped layers stay skipped, and maps are shared where AttnCache has no hit.
 TEST_F(Prefill, RivalsRunBesideAttnCache) {
   const auto beside = [](double threshold, const Json& rival) {
     return method(
@@ -143,7 +143,7 @@ TEST_F(Prefill, PaddedPromptsAreStoredAndAskedPadded) {
                                                       {"map_form", "f32"},
                                                       {"projector_from", "random"}})}));
   EXPECT_EQ(value_of(measured[1], "hit_rate"), 1);
-  EXPECT_FALSE(measured[1].metrics.contains("max_difference"));  // of other lengths
+  EXPECT_FALSE(measured[1].metrics.contains("max_difference"));  // the prompts have other lengths
   EXPECT_GT(value_of(measured[1], "tokens_per_s") * value_of(measured[1], "text_ms"),
             value_of(measured[0], "tokens_per_s") * value_of(measured[0], "text_ms"));
 }

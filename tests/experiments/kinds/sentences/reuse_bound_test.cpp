@@ -5,8 +5,8 @@
 namespace reprise::experiments {
 namespace {
 
-// At 560 tokens, attention is twice as fast at best whatever the shape, and a whole prompt 1.20
-// (Llama-2-7B) and 1.15 times (Llama-3.2-3B).
+// At 560 tokens, attention is at best twice as fast for any shape, and a whole prompt 1.20
+// (Llama-2-7B) or 1.15 times (Llama-3.2-3B).
 TEST(ReuseBound, IsTheArithmeticOfTheShape) {
   const PrefillProducts seven = prefill_products(model::load_config("llama-2-7b"), 560);
   const PrefillProducts three = prefill_products(model::load_config("llama-3.2-3b"), 560);
@@ -27,7 +27,8 @@ TEST(ReuseBound, CountsWhatRowsSee) {
   config.kv_heads = 1;
   config.head_dim = 2;
   config.intermediate = 5;
-  // Of each layer, 3 tokens: queries and outputs 4 x 4, keys and values 4 x 2; 6 pairs of 4.
+  // Each layer has, for 3 tokens, queries and outputs of 4 x 4, keys and values of 4 x 2, and 6
+  // pairs of 4.
   PrefillProducts products = prefill_products(config, 3);
   EXPECT_EQ(products.reused, 3 * (3 * (8 + 16) + 6 * 4));
   EXPECT_EQ(products.attention, 3 * (3 * (16 + 8 + 8 + 16) + 2 * 6 * 4));

@@ -1,4 +1,4 @@
-// What kind "sentences" reads and how it scores made-up vectors.
+// Tests what kind "sentences" reads, and how it scores made-up vectors.
 #include "experiments/kinds/sentences/sentence_sets.h"
 
 #include <gtest/gtest.h>
@@ -193,7 +193,7 @@ TEST(ScoreSentences, AProbeIsAskedWhatItHasNotSeen) {
   const SentenceScore score = score_sentences(set, vectors, 2, 1);
   EXPECT_EQ(score.value, 0.0);
   EXPECT_EQ(score.interval.low, 0.0);
-  EXPECT_GT(score.interval.high, 0.1);  // of ten, none is not never
+  EXPECT_GT(score.interval.high, 0.1);  // 0 of 10 does not prove a rate of 0
 }
 
 }  // namespace

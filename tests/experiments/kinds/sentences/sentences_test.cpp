@@ -100,8 +100,8 @@ TEST_F(Sentences, SentimentIsALinearProbe) {
   EXPECT_EQ(value_of(measured[0], "score"), value_of(measured[1], "score"));
 }
 
-// On the shipped decoder, which knows no answers: what counts is that all are asked, and that the
-// two ways to compute agree.
+// Uses the shipped decoder, which knows no answers. All questions must be asked, and the two ways
+// to compute must agree.
 TEST_F(Sentences, QuestionsAreAskedByLikelihood) {
   bert_.write("anatomy_test.csv", "One?,a,b,c,d,C\nTwo?,a,b,c,d,A\n");
   bert_.write("anatomy_dev.csv", "None?,a,b,c,d,D\n");

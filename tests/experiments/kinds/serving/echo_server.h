@@ -14,10 +14,10 @@ namespace reprise::server {
 
 struct EchoRequest {
   std::string method, path, authorization, body;
-  int64_t number = 0;  // of all that came, from 0
+  int64_t number = 0;  // number of the request, from 0
 };
 
-// What is written, each piece `after_s` after the one before.
+// The pieces that are written, each `after_s` after the one before.
 struct EchoPiece {
   double after_s = 0;
   std::string bytes;
@@ -25,7 +25,7 @@ struct EchoPiece {
 
 struct EchoAnswer {
   int status = 200;
-  std::vector<EchoPiece> pieces;  // of the body, each a chunk of the transfer
+  std::vector<EchoPiece> pieces;  // pieces of the body, each sent as one chunk
   bool breaks_off = false;        // the connection is closed without the last chunk
   bool hangs_up = false;          // the connection is closed without a word
 };
@@ -66,7 +66,7 @@ class EchoServer {
   int64_t requests_ = 0;
 };
 
-// How a server says how many tokens an event holds.
+// The ways in which a server tells the number of tokens in an event.
 enum class Telling : uint8_t { kNothing, kUsageAtEnd, kRunningUsage, kTokenIds, kLogprobs };
 
 // An answer of `tokens` tokens, `per_event` of them in one event; ids are 0, 1, 2, ...

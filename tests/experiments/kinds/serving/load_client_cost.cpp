@@ -1,5 +1,5 @@
-// What the load client costs and how true its times are, against a server of known times in a
-// process of its own.
+// Measures the cost of the load client and the error of its times, with a server of known times in
+// another process.
 //
 //   load_client_cost [STREAMS [TOKENS [GAP_MS [FILE]]]]
 //
@@ -41,8 +41,8 @@ constexpr int64_t kMostRequests = 1 << 16;
 struct Shared {
   std::atomic<int> port;
   std::atomic<bool> is_over;
-  double came_s[kMostRequests];     // of the same clock in both
-  double written_s[kMostRequests];  // of the first token
+  double came_s[kMostRequests];     // arrival; both processes use the same clock
+  double written_s[kMostRequests];  // when the first token was written
 };
 
 // The last token of EvenSource's prompts tells the request.
@@ -114,7 +114,7 @@ Json measure(Shared& shared, int64_t streams, int64_t tokens, bool is_closed) {
   for (const serving::RequestEntry& entry : result.log.requests) {
     if (entry.token_s.empty()) continue;
     const auto i = static_cast<size_t>(entry.index);
-    // From sending to the first token, less what the server took between the same two moments.
+    // Time from sending to the first token, less the server's time between the same two moments.
     stamp.push_back(entry.token_s.front() - entry.sent_s -
                     (shared.written_s[i] - shared.came_s[i]));
     late.push_back(entry.sent_s - entry.intended_s);

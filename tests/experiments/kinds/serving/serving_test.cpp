@@ -113,7 +113,7 @@ TEST_F(Serving, ModulesAreHeldOnceForABatchAndChangeNoToken) {
               value_of(runs[0], "peak_kv_mb"));
     EXPECT_GT(value_of(runs[m], "prime_ms"), 0);
   }
-  // With too little room sequences are preempted, and what they import stays theirs.
+  // With too little room sequences are preempted, and the modules that they import stay.
   changes["settings"] = {{"output_tokens", 30}, {"output_tokens_most", 58}};
   const std::vector<Measurement> roomy = measured(changes);
   changes["settings"]["kv_budget_mb"] = 0.2;

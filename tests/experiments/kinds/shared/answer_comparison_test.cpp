@@ -86,7 +86,7 @@ TEST(CompareRows, TellsTheFirstRowFromTheMean) {
   const double second = kl_divergence(Logits{2, 1}, Logits{1, 2});
   EXPECT_NEAR(rows.first_kl, 0.1308, 1e-4);
   EXPECT_NEAR(rows.mean_kl, (rows.first_kl + second) / 2, 1e-12);
-  // Of q's equal logits the first is the top, as in p; in the second row the tops differ.
+  // The first of q's equal logits is the top, as in p; in the second row the tops differ.
   EXPECT_EQ(rows.top_1_ratio, 0.5);
 }
 

@@ -1,4 +1,4 @@
-// What tests of several kinds read of a measurement.
+// Reads values of a measurement, for the tests of several kinds.
 #pragma once
 
 #include <nlohmann/json.hpp>

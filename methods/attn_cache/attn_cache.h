@@ -1,5 +1,5 @@
-// AttnCache (Song et al., 2025): a prompt whose feature vector is close to that of a stored one is
-// computed with the stored one's attention maps.
+// AttnCache (Song et al., 2025): a prompt whose feature vector is close to that of a stored prompt
+// is computed with the stored prompt's attention maps.
 #pragma once
 
 #include <cstdint>
@@ -16,35 +16,36 @@
 
 namespace reprise::attn_cache {
 
-// What the lookups of the steps so far came to. A lookup is of one prompt, in the first layer of a
+// Counts of the lookups of all steps so far. A lookup is for one prompt, in the first layer of a
 // group of layers.
 struct AttnCacheCounts {
-  int64_t prompts = 0;          // whole ones, in steps
-  int64_t partial_prompts = 0;  // chunks and the like, which never reuse
+  int64_t prompts = 0;          // whole prompts
+  int64_t partial_prompts = 0;  // parts of prompts, such as chunks, which never reuse maps
   int64_t lookups = 0;
   int64_t hits = 0;  // lookups that found maps to reuse
-  // Lookups that did not, by the first reason that held.
-  int64_t empty = 0;         // there is no vector of the layer or length
+  // Lookups that found none, by the first reason that applied.
+  int64_t empty = 0;         // no vector of the layer or length is stored
   int64_t other_layer = 0;   // the nearest vector is of another layer
   int64_t other_length = 0;  // the nearest prompt's maps do not fit
   int64_t below_threshold = 0;
-  // Of the hits, those whose maps were not used since another prompt of the step had none: a layer
-  // computes for all rows of a step, or for none.
+  // Hits whose maps were not used because another prompt of the step had no hit: a layer reuses
+  // maps for all rows of a step, or for none.
   int64_t unused_hits = 0;
   int64_t reused_layers = 0;  // (prompt, layer) pairs computed with stored maps
-  int64_t loaded_bytes = 0;   // of their maps
+  int64_t loaded_bytes = 0;   // bytes of these maps
 };
 
-// Where choosing took its time, by layer, in nanoseconds of the engine's clock. What attention and
-// feed-forward took, model::LayerTimes tells.
+// Times of choosing in one layer, in nanoseconds of the engine's clock. model::LayerTimes has the
+// times of attention and feed-forward.
 struct AttnCacheTimes {
   int64_t embedding_ns = 0;  // pooling and projector
   int64_t searching_ns = 0;
-  // Checking maps, which the first time reads them from the disk and sums them up.
+  // Checking maps; the first time, this reads them from the disk and computes their hashes.
   int64_t loading_ns = 0;
 };
 
-// [AttnCache algorithms 1 and 2]. For one step at a time. Stored maps are read where they lie.
+// The layer policy of AttnCache [algorithms 1 and 2]. It serves one step at a time and reads stored
+// maps in place.
 class AttnCachePolicy final : public model::LayerPolicy {
  public:
   // Throws Error where the options ask for what the database does not have: groups of layers whose
@@ -55,18 +56,18 @@ class AttnCachePolicy final : public model::LayerPolicy {
 
   model::LayerChoice choose(model::LayerInput& input) override;
   [[nodiscard]] bool is_of_prefill_alone() const override { return true; }
-  // Where another policy of a chain decides the first layer of a group without this one having been
-  // asked, the group has no lookup and its other layers compute.
+  // If another policy of a chain decides the first layer of a group before this policy is asked,
+  // the group has no lookup and its other layers compute.
   void overruled(int64_t layer) override;
 
   [[nodiscard]] const AttnCacheCounts& counts() const { return counts_; }
   [[nodiscard]] const std::vector<AttnCacheTimes>& times() const { return times_; }  // [layers]
-  // How often each stored prompt was reused: what eviction goes by. [groups]
+  // How often each stored prompt was reused, [groups]. Eviction uses these counts.
   [[nodiscard]] const std::vector<int64_t>& uses() const { return uses_; }
-  // Of the latest lookup, for each prompt of the step: the similarity of its nearest stored prompt,
-  // also where that was not reused; -infinity where there was none that fits.
+  // The similarity of the nearest stored prompt in the latest lookup, for each prompt of the step.
+  // It is set even if that prompt was not reused; -infinity if none fits.
   [[nodiscard]] std::span<const double> similarities() const { return similarities_; }
-  // Sets counts and times to nothing; uses stay.
+  // Sets counts and times to zero; uses() stays.
   void reset();
 
  private:
@@ -91,13 +92,13 @@ class AttnCachePolicy final : public model::LayerPolicy {
   Context context_;
   std::function<int64_t()> clock_ns_;
 
-  // Of the step under way.
+  // The members below belong to the current step.
   bool has_begun_ = false;
   int64_t asked_ = kNone;  // the layer that choose() was last called for
   std::vector<StepPrompt> prompts_;
   bool has_partial_ = false;
-  std::vector<int64_t> found_;  // for each prompt, the stored one of this group of layers, or kNone
-  bool reuses_ = false;         // whether all prompts have one
+  std::vector<int64_t> found_;  // stored prompt for each prompt and this group of layers, or kNone
+  bool reuses_ = false;         // all prompts have a stored prompt
   std::vector<double> similarities_;
   std::vector<float> features_;
   std::vector<Neighbour> nearest_;

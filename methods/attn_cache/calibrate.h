@@ -1,5 +1,5 @@
-// A similarity threshold that bounds what reuse costs, chosen on held-out prompts. Beyond the
-// paper, which sets 0.99 by hand.
+// Chooses a similarity threshold on held-out prompts that bounds the loss by reuse. This is beyond
+// the paper, which sets 0.99 by hand.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace reprise::attn_cache {
 
-// What reusing the nearest stored maps did to a held-out prompt, whatever the similarity.
+// The effect of reusing the nearest stored maps on one held-out prompt, whatever the similarity.
 struct CalibrationPoint {
-  double similarity = 0;  // -infinity where nothing fits
-  double loss = 0;        // 0 .. most_loss: e.g. 1 where the answer became wrong
+  double similarity = 0;  // -infinity if no stored prompt fits
+  double loss = 0;        // from 0 to most_loss, for example 1 if the answer became wrong
 };
 
 struct CalibratedThreshold {
-  double threshold = 0;     // reuse from this similarity on; above all that were seen: never
-  double hit_ratio = 0;     // of the points
-  double mean_loss = 0;     // of the points, those without reuse counting 0
+  double threshold = 0;     // reuse at this similarity or more; if above all points', never
+  double hit_ratio = 0;     // share of points that reuse
+  double mean_loss = 0;     // mean over the points; points without reuse count 0
   double bounded_loss = 0;  // (n mean_loss + most_loss) / (n + 1), which is at most `target`
 };
 

@@ -36,7 +36,7 @@ FeatureSet keep_older(const Database& older, std::span<const int64_t> uses,
   return copy_groups(older, choose_kept(older, uses, options, budget_bytes, new_bytes), writer);
 }
 
-// Before anything is computed.
+// Checks the budget before anything is computed.
 void require_room(const std::filesystem::path& folder, const MapStoreWriter& writer,
                   int64_t prompts, int64_t budget_bytes, int64_t new_bytes) {
   if (budget_bytes == 0 || writer.used_bytes() + new_bytes <= budget_bytes) return;

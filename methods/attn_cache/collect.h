@@ -1,4 +1,4 @@
-// Fills a database: runs prompts, and keeps their maps and what their hidden states become.
+// Fills a database: runs prompts, and keeps their maps and the projector's inputs.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace reprise::attn_cache {
 
-// Computes one prompt, whole, in a step of its own, with the policy. Which model, cache and output
-// is its maker's affair.
+// Computes one whole prompt in a step of its own, with the policy. The caller chooses model, cache
+// and output.
 using RunPrompt = std::function<void(std::span<const int32_t> ids, model::LayerPolicy& policy)>;
 
-// Keeps the maps of one prompt after another. All layers compute; maps take the slow path that
-// shows them. Of a layer that a policy before it in a chain leaves out, a map of zeros is kept.
+// Keeps the maps of prompts, one after another. All layers compute, by the slow path that shows
+// maps. A layer that an earlier policy of a chain skips gets a map of zeros.
 class Collector final : public model::LayerPolicy {
  public:
-  // Samples are taken in the layers `sampled`. `writer` must outlive this.
+  // Takes samples in the layers `sampled`. `writer` must outlive this.
   Collector(const ProjectorShape& shape, std::vector<int64_t> sampled, MapStoreWriter& writer);
 
-  // Around the step of a prompt. Errors as MapStoreWriter's, and where the step was not the whole
-  // prompt alone.
+  // begin() and end() enclose the step of a prompt. They throw as MapStoreWriter does, and if the
+  // step was not this whole prompt alone.
   void begin(std::span<const int32_t> ids);
   void end();
 
@@ -39,15 +39,15 @@ class Collector final : public model::LayerPolicy {
   std::vector<int64_t> sampled_;
   MapStoreWriter& writer_;
   SampleSet samples_;
-  int64_t tokens_ = 0;               // of the prompt under way
-  std::vector<IndexEntry> entries_;  // of it; its group's number is known at its end
+  int64_t tokens_ = 0;               // tokens of the current prompt
+  std::vector<IndexEntry> entries_;  // its entries; the group's number is known at its end
 };
 
-// Steps one and three of [AttnCache figure 4]: the maps of all prompts go to `folder` (made where
-// it is missing), and samples come back, for training and project_all(). With a budget and
-// when_full "evict", groups of `older` (may be null; of the same maps' form) stay as far as they
-// have room, those that `uses` says were used most; `kept` gets their vectors. Throws Error where
-// the budget has no room, and as the writer does.
+// Steps one and three of [AttnCache figure 4]: writes the maps of all prompts to `folder` (made if
+// missing) and returns the samples for training and project_all(). With a budget and when_full
+// "evict", the most used groups of `older` (may be null; must have the same form of maps) are kept
+// as far as they fit; `uses` counts their uses, and `kept` gets their vectors. Throws Error if the
+// budget is too small, and as the writer does.
 SampleSet collect(const std::filesystem::path& folder, const ModelFacts& model,
                   const AttnCacheOptions& options, std::span<const std::vector<int32_t>> prompts,
                   const RunPrompt& run, const Database* older = nullptr,

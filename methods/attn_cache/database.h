@@ -1,5 +1,5 @@
-// A folder with all that AttnCache reuses from: stored maps, the vectors that find them, and the
-// projector that makes vectors of prompts.
+// A folder with the data that AttnCache reuses: stored maps, the vectors that find them, and the
+// projector that makes the vectors of prompts.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace reprise::attn_cache {
 
-// Files of the folder.
+// Names of the files in the folder.
 inline constexpr const char* kMapsFile = "prompts.maps";
 inline constexpr const char* kIndexFile = "prompts.index";
 inline constexpr const char* kProjectorFile = "projector.safetensors";
 
-// Which model's maps these are.
+// The facts about a model by which its maps are recognized.
 struct ModelFacts {
   std::string fingerprint;  // core/model/checkpoint/fingerprint.h
   int64_t layers = 0, heads = 0, hidden = 0;
@@ -30,15 +30,15 @@ struct ModelFacts {
 
 class Database {
  public:
-  // Opens a folder. Throws Error naming the file and what is wrong: missing, damaged, of another
-  // model, vectors of other maps or by another projector.
+  // Opens a folder. Throws Error naming the file and the fault: it is missing, damaged or of
+  // another model, or the vectors are of other maps or another projector.
   Database(const std::filesystem::path& folder, const ModelFacts& model, const Context& context);
 
   [[nodiscard]] const MapStore& maps() const { return maps_; }
   [[nodiscard]] const FeatureIndex& index() const { return index_; }
-  // For one thread at a time.
+  // The projector, which one thread at a time may use.
   [[nodiscard]] Projector& projector() { return projector_; }
-  // Whether a prompt's maps are among those stored: a query that is tells nothing of accuracy.
+  // True if a prompt's own maps are stored. Such a query says nothing about accuracy.
   [[nodiscard]] bool holds(std::span<const int32_t> ids) const;
 
  private:
@@ -47,25 +47,25 @@ class Database {
   Projector projector_;
 };
 
-// What collecting keeps of hidden states: x, the projector's input, of each prompt and layer that
-// will be in the index. Row i of x [entries, shape.inputs()] f32 belongs to entries[i].
+// The projector's inputs x that collecting keeps, for each prompt and each layer in the index. Row
+// i of x [entries, shape.inputs()] f32 belongs to entries[i].
 struct SampleSet {
   ProjectorShape shape;
   std::vector<float> x;
   std::vector<IndexEntry> entries;
 };
 
-// Vectors of all samples, each computed by itself: a query that equals a sample then has its
-// vector, bit by bit.
+// Computes the vectors of all samples, each by itself, so that a query equal to a sample has the
+// same vector bit by bit.
 FeatureSet project_all(const SampleSet& samples, Projector& projector);
 
-// Writes index and projector beside the committed maps of a folder, whose entries `features` has.
-// What they replace stays until each new file is whole; a folder with files of both is refused by
-// Database. Errors of the disk name the file.
+// Writes index and projector for the committed maps of a folder; `features` has the vectors of
+// their entries. Old files stay until each new file is complete; Database refuses a folder that
+// mixes old and new files. Errors of the disk name the file.
 void write_index(const std::filesystem::path& folder, const AttnCacheOptions& options,
                  const FeatureSet& features, const Projector& projector);
 
-// Copies groups of a database, ascending, and their vectors, renumbered, into a new one.
+// Copies groups of a database (ascending) and their vectors into a new one, with new numbers.
 FeatureSet copy_groups(const Database& from, std::span<const int64_t> groups, MapStoreWriter& into);
 
 }  // namespace reprise::attn_cache

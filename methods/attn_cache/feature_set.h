@@ -20,24 +20,25 @@ struct FeatureSet {
   std::vector<IndexEntry> entries;
 };
 
-// Which index holds a vector: that of a layer, or of all of them (-1); that of a length in tokens,
-// or of all (-1).
+// The key of the index that holds a vector: a layer, or -1 for all layers, and a length in tokens,
+// or -1 for all lengths.
 struct IndexKey {
   int64_t layer = -1, tokens = -1;
   auto operator<=>(const IndexKey&) const = default;
 };
 
-// The indices of a database, with what their vectors come from. Immutable once it is made.
+// The indices of a database, and the ids of the maps and the projector that their vectors come
+// from. Immutable.
 class FeatureIndex {
  public:
   struct Settings {
-    std::string store;      // MapStore::id() of the maps that the entries name
-    std::string projector;  // fingerprint
+    std::string store;      // MapStore::id() of the entries' maps
+    std::string projector;  // fingerprint of the projector
     bool by_layer = true;
     bool by_length = false;
   };
 
-  // `tokens` of each group.
+  // Makes the indices. `tokens` has the length of each group.
   FeatureIndex(Settings settings, const IndexOptions& options, const FeatureSet& features,
                std::span<const int64_t> tokens);
 
@@ -48,14 +49,14 @@ class FeatureIndex {
   void save(const std::filesystem::path& path) const;
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  // Null where no stored prompt has the layer or length.
+  // The index for a layer and length; null if no stored prompt has them.
   [[nodiscard]] const VectorIndex* find(int64_t layer, int64_t tokens) const;
-  [[nodiscard]] int64_t entries() const;              // of all indices
-  [[nodiscard]] std::vector<int64_t> layers() const;  // that there are vectors of, ascending
-  // Throws Error, naming `source`, where an entry stands for maps that a store of so many groups
-  // and layers does not have.
+  [[nodiscard]] int64_t entries() const;              // number of vectors in all indices
+  [[nodiscard]] std::vector<int64_t> layers() const;  // layers that have vectors, ascending
+  // Throws Error, naming `source`, if an entry refers to a group or layer that a store of this size
+  // does not have.
   void require_entries_within(int64_t groups, int64_t layers, const std::string& source) const;
-  // All vectors, as they were put; in another order.
+  // All vectors as they were given, in another order.
   [[nodiscard]] FeatureSet features() const;
 
  private:

@@ -15,10 +15,11 @@
 
 namespace reprise::attn_cache {
 
-// The newest format that is read, and the one that is written.
+// The format that is written, and the newest that is read.
 inline constexpr int kMapStoreFormat = 1;
 
-// What a store's maps are of. Maps of another model are never used: see require_model().
+// The model and format of a store's maps. Maps of another model are never used: see
+// require_model().
 struct MapStoreIdentity {
   std::string model;  // core/model/checkpoint/fingerprint.h
   int64_t layers = 0;
@@ -30,11 +31,11 @@ struct MapStoreIdentity {
 // The maps of all layers of one prompt.
 struct MapGroup {
   int64_t tokens = 0;
-  uint64_t prompt_hash = 0;  // of the token ids, see hash_of_prompt()
-  uint64_t begin = 0;        // of layer 0, from the begin of the file
+  uint64_t prompt_hash = 0;  // hash_of_prompt() of the token ids
+  uint64_t begin = 0;        // offset in bytes of layer 0 in the file
 };
 
-// XXH3 of the ids: tells whether a query is in the database.
+// XXH3 of the ids, which tells whether a query is in the database.
 uint64_t hash_of_prompt(std::span<const int32_t> ids);
 
 // Format 1, little-endian:
@@ -52,33 +53,34 @@ uint64_t hash_of_prompt(std::span<const int32_t> ids);
 // memory holds.
 class MapStore {
  public:
-  // Reads the table; maps are checked when they are used. Throws Error naming the path and what is
-  // wrong with it: no map store, cut off, damaged, of a newer format.
+  // Reads the table; maps are checked when they are used. Throws Error naming the path and the
+  // fault: it is no map store, cut off, damaged, or of a newer format.
   explicit MapStore(std::filesystem::path path);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] const MapStoreIdentity& identity() const { return identity_; }
   [[nodiscard]] const std::vector<MapGroup>& groups() const { return groups_; }
-  // Stores with equal ids hold equal maps: the hash of the table.
+  // The hash of the table. Stores with equal ids hold equal maps.
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(map_.bytes().size()); }
-  // The lengths that there are maps of, ascending.
+  // The lengths in tokens that have maps, ascending.
   [[nodiscard]] std::vector<int64_t> lengths() const;
-  // Throws Error naming both where the store is of another model: fingerprint, layers or heads.
+  // Throws Error naming both models if the store is of another one (by fingerprint, layers or
+  // heads).
   void require_model(const std::string& fingerprint, int64_t layers, int64_t heads) const;
 
-  // In place, valid as long as the store. check_layers() comes first: a map that was not checked
-  // may be anything.
+  // A map in place, valid as long as the store. Call check_layers() first: an unchecked map may
+  // hold anything.
   [[nodiscard]] StoredMap map(int64_t group, int64_t layer) const;
-  // The bytes of a map as they stand in the file.
+  // The bytes of a map in the file.
   [[nodiscard]] std::span<const std::byte> layer_bytes(int64_t group, int64_t layer) const;
-  // Throws Error naming path, group and layer where a map of layers [first, end) is not what was
-  // written. Reads each the first time, and returns at once from then on. Thread-safe.
+  // Throws Error naming path, group and layer if a map of layers [first, end) is not the one that
+  // was written. Reads each map the first time, and returns at once later. Thread-safe.
   void check_layers(int64_t group, int64_t first, int64_t end) const;
   void check_all() const;
   // Asks the system to begin reading maps of neighbouring layers. Returns at once.
   void fetch_layers(int64_t group, int64_t first, int64_t end) const;
-  // The pages of a group leave this process' memory and its maps are unchecked again: for
+  // Removes the pages of a group from this process' memory and marks its maps as unchecked, for
   // measurements that begin with a cold store.
   void release(int64_t group) const;
 
@@ -94,7 +96,7 @@ class MapStore {
   std::filesystem::path path_;
   MappedFile map_;
   MapStoreIdentity identity_;
-  size_t group_count_ = 0;  // as the text says; groups_ have it once they are read
+  size_t group_count_ = 0;  // number of groups by the table's text
   std::vector<MapGroup> groups_;
   std::vector<uint64_t> hashes_;  // [groups, layers]
   std::string id_;

@@ -1,4 +1,4 @@
-// What the reader and the writer of a map store agree on beside the layout of maps.
+// Constants that the reader and the writer of a map store share.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr size_t kMapStoreTail = 3 * sizeof(uint64_t) + kMapStoreEnd.size
 inline constexpr size_t kGroupWords = 3;            // tokens, prompt_hash, begin
 inline constexpr int64_t kMostMapTokens = 1 << 16;  // keys of sparse maps have 16 bits
 
-// As 16 hexadecimal digits.
+// The word as 16 hexadecimal digits.
 std::string hex_of(uint64_t word);
 
 // Throws Error: "PATH is no sound map store: FAULT. ..."

@@ -138,7 +138,7 @@ std::vector<int64_t> groups_to_keep(const MapStore& store, std::span<const int64
   for (const int64_t group : order) {
     const auto bytes = static_cast<int64_t>(
         bytes_of_group(store.identity(), store.groups()[static_cast<size_t>(group)].tokens));
-    if (bytes > left) break;  // what is used less does not overtake it
+    if (bytes > left) break;  // a less used group must not take its place
     left -= bytes;
     kept.push_back(group);
   }

@@ -143,7 +143,7 @@ class AttnCacheMethod final : public Method {
     if (options_.padded_tokens == 0) return {ids.begin(), ids.end()};
     return attn_cache::pad_prompt(ids, options_.padded_tokens, pad_id_);
   }
-  // Whether the method beside leaves layers out, and so goes before AttnCache.
+  // True if the method beside skips layers; it then goes before AttnCache.
   [[nodiscard]] bool skips_layers_beside() const {
     return beside_ != nullptr && beside_->info().skips_layers;
   }
@@ -212,7 +212,8 @@ class AttnCacheMethod final : public Method {
     return projector;
   }
 
-  // What is left out stays out where AttnCache hits; maps are shared where it misses.
+  // Layers that the other method skips stay skipped where AttnCache hits; maps are shared where it
+  // misses.
   [[nodiscard]] std::shared_ptr<model::LayerPolicy> joined(
       std::shared_ptr<model::LayerPolicy> policy) const {
     if (options_.beside.empty()) return policy;

@@ -1,4 +1,4 @@
-// What can be chosen about method attn_cache: AttnCache's options, and how what they need is made.
+// Options of method attn_cache: AttnCache's own, and how its projector and threshold are made.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,8 +11,8 @@
 namespace reprise::methods {
 
 struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
-  // Where the projector's weights come from: "trained" by libtorch on training prompts, "random";
-  // a file of Projector::save() where `projector_file` names one.
+  // Source of the projector's weights: "trained" by libtorch on training prompts, or "random". If
+  // `projector_file` is set, the weights are in this file of Projector::save().
   std::string projector_from = "trained";
   std::string projector_file;  // not visited: any text
   // "warm": maps that an earlier turn has used are in this process' memory and checked; "cold":
@@ -31,19 +31,19 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   static std::vector<reuse::Preset<AttnCacheMethodOptions>> presets();
 
   [[nodiscard]] bool begins_cold() const;
-  // Whether weights are trained.
+  // True if weights are trained.
   [[nodiscard]] bool trains() const;
-  // Whether any prompts are learned from without being stored.
+  // True if there are prompts to learn from that are not stored.
   [[nodiscard]] bool learns() const { return trains() || loss_bound > 0; }
 };
 
-// Beside the options that are visited, "projector_file", and "beside": {"method": NAME, options}.
+// Reads the visited options, and also "projector_file" and "beside": {"method": NAME, options}.
 AttnCacheMethodOptions read_attn_cache_options(const JsonObject& given);
 
 // All options as a record keeps them, and what `reprise list attn_cache` shows.
 Json resolve_attn_cache_options(const JsonObject& given);
 reuse::OptionList list_attn_cache_options();
-// Why the options cannot be had in this program, with the remedies; "" where they can.
+// The reasons why this program cannot run with the options, with the remedies; "" if it can.
 [[nodiscard]] std::string attn_cache_absence(const AttnCacheMethodOptions& chosen);
 
 }  // namespace reprise::methods

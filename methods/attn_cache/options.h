@@ -1,4 +1,4 @@
-// What can be chosen about AttnCache.
+// Options of AttnCache.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace reprise::attn_cache {
 
-// Of the vectors' distance d: what the threshold is held against.
+// The similarity that the threshold is compared with, for distance d of two vectors: 1 - d or 1 -
+// d^2.
 enum class Similarity : uint8_t { kDistance, kSquaredDistance };  // 1 - d, 1 - d^2
 
 // Which stored maps fit a prompt of n tokens.
@@ -58,13 +59,14 @@ struct AttnCacheOptions {
   [[nodiscard]] LengthRule length_kind() const;
   [[nodiscard]] IndexOptions index_options() const;
   [[nodiscard]] MapFormat map_format(int64_t heads) const;
-  // Of a model's hidden states. A pooled_linear projector takes `padded_tokens`.
+  // The projector's shape for a model's hidden size. pooled_linear takes prompts of
+  // `padded_tokens`.
   [[nodiscard]] ProjectorShape projector_shape(int64_t hidden) const;
   // The first layers of the groups that a lookup decides.
   [[nodiscard]] std::vector<int64_t> searched_layers(int64_t layers) const;
-  // Those whose vectors are in the index.
+  // The layers whose vectors are in the index.
   [[nodiscard]] std::vector<int64_t> layers_in_index(int64_t layers) const;
-  // 1 at distance 0, falling.
+  // The similarity at a squared distance: 1 at distance 0, falling.
   [[nodiscard]] double similarity_of(double squared_distance) const;
 };
 

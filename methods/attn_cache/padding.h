@@ -1,4 +1,4 @@
-// Prompts of one length, as the released code makes them.
+// Pads or cuts prompts to one length, as the released code does.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace reprise::attn_cache {
 
-// `ids` cut to its first `tokens`, or with `pad_id` before it until there are so many. Unlike in
-// the released code, whose mask hides them, later tokens see the padding here: a map that was
-// stored of another amount of it would show it to them anyway.
+// Returns the first `tokens` of `ids`, or `ids` with `pad_id` put in front up to that number. In
+// the released code a mask hides the padding. Here later tokens see it, because a stored map with
+// another amount of padding would show it to them anyway.
 std::vector<int32_t> pad_prompt(std::span<const int32_t> ids, int64_t tokens, int32_t pad_id);
 
 }  // namespace reprise::attn_cache

@@ -1,4 +1,5 @@
-// How far apart two stored prompts are: what the distance of their feature vectors shall be.
+// Labels pairs of stored prompts with a distance, which the distance of their feature vectors is
+// trained to equal.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct LabelWeights {
 double pair_label(const MapStore& maps, const IndexEntry& a, const IndexEntry& b,
                   const LabelWeights& weights);
 
-// labels [n, n], of which those above the diagonal are written: all pairs of `entries`.
+// Labels all pairs of `entries`. Writes only the part of labels [n, n] above the diagonal.
 void label_pairs(const MapStore& maps, std::span<const IndexEntry> entries,
                  const LabelWeights& weights, std::span<float> labels, const Context& context);
 

@@ -1,4 +1,4 @@
-// How hidden states of a prompt become the input of a projector.
+// Pools hidden states of a prompt into the input of a projector.
 #include <algorithm>
 #include <limits>
 
@@ -8,7 +8,7 @@
 namespace reprise::attn_cache {
 namespace {
 
-constexpr int64_t kMostPooledRows = 128;  // of the released code
+constexpr int64_t kMostPooledRows = 128;  // as in the released code
 
 // Rows that belong together in the pooled image: 2, and twice that until few enough are left. Each
 // pooling drops a row that is left over, as does this division.
@@ -21,7 +21,7 @@ int64_t rows_together(int64_t tokens) {
 template <typename T>
 void mean_of_parts(const T* hidden, int64_t tokens, int64_t cols, int64_t parts, float* x) {
   for (int64_t part = 0; part < parts; ++part) {
-    // As adaptive pooling cuts: parts of a short prompt overlap, none is empty.
+    // Cuts as adaptive pooling does: parts of a short prompt overlap, and none is empty.
     const int64_t first = part * tokens / parts, end = ((part + 1) * tokens + parts - 1) / parts;
     float* mean = x + part * cols;
     std::fill_n(mean, cols, 0.0f);

@@ -33,8 +33,8 @@ std::vector<NamedTensor<Values>> list_tensors(const ProjectorShape& shape, Weigh
   return tensors;
 }
 
-// What "reprise_projector" of the metadata says: JSON within a string, since safetensors' metadata
-// are strings.
+// Key of the metadata with shape and origin. Its value is JSON inside a string, because
+// safetensors' metadata are strings.
 constexpr const char* kProjectorKey = "reprise_projector";
 
 Json describe(const ProjectorShape& shape, const ProjectorOrigin& origin) {

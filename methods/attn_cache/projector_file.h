@@ -1,4 +1,4 @@
-// A projector's weights by name, and its file.
+// Reads and writes the file of a projector, and names its tensors.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ struct NamedTensor {
 using ProjectorTensor = NamedTensor<const std::vector<float>>;
 using MutableProjectorTensor = NamedTensor<std::vector<float>>;
 
-// Those that a projector of this shape has, in the file's order.
+// The tensors of a projector of this shape, in the file's order.
 std::vector<ProjectorTensor> tensors_of(const ProjectorShape& shape,
                                         const ProjectorWeights& weights);
 std::vector<MutableProjectorTensor> tensors_of(const ProjectorShape& shape,
                                                ProjectorWeights& weights);
 
-// A shape as JSON, and back. parse_shape() throws Error naming the key for one that no projector
-// has.
+// Converts a shape to JSON and back. parse_shape() throws Error naming the key for an invalid
+// shape.
 Json describe_shape(const ProjectorShape& shape);
 ProjectorShape parse_shape(JsonObject& object);
 
@@ -44,7 +44,7 @@ struct ProjectorFile {
   ProjectorOrigin origin;
 };
 
-// See Projector::load() and save().
+// Projector::load() and save() describe the file and the errors.
 ProjectorFile read_projector(const std::filesystem::path& path);
 void write_projector(const std::filesystem::path& path, const ProjectorShape& shape,
                      const ProjectorWeights& weights, const ProjectorOrigin& origin);

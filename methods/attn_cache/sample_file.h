@@ -1,4 +1,4 @@
-// Collected samples in a file: what a projector is trained on, later or elsewhere.
+// Collected samples in a file, to train a projector later or elsewhere.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@ namespace reprise::attn_cache {
 
 inline constexpr const char* kSamplesFile = "samples.safetensors";
 
-// A .safetensors file with x [entries, inputs] f32; the projector's shape, the entries and the id
-// of the maps that they name as metadata. load_samples() throws Error naming the path for a file
-// that is none, and where the samples are of other maps than `maps`.
+// A .safetensors file with x [entries, inputs] f32 and, as metadata, the projector's shape, the
+// entries and the id of their maps. load_samples() throws Error naming the path if the file is
+// invalid, or if the samples are of other maps than `maps`.
 void save_samples(const std::filesystem::path& path, const SampleSet& samples,
                   const MapStore& maps);
 SampleSet load_samples(const std::filesystem::path& path, const MapStore& maps);

@@ -1,4 +1,4 @@
-// Which rows of a step are prompts of their own, whole.
+// Finds the rows of a step that are whole prompts.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,13 @@ namespace reprise::attn_cache {
 struct StepPrompt {
   int32_t first_row = 0;
   int32_t tokens = 0;
-  // Whether these rows are all of a sequence, from position 0 on, and see no other: a chunk of a
-  // prompt, a decoding row and one behind an imported prefix are not.
+  // True if the rows are all tokens of a sequence, from position 0 on, and see no other tokens.
+  // Chunks of a prompt, decoding rows and rows behind an imported prefix are not whole.
   bool is_whole = false;
 };
 
-// Neighbouring rows that the same items cover, at positions one after another, are of one prompt.
+// The prompts of a step. Neighbouring rows that the same items cover, at consecutive positions,
+// belong to one prompt.
 std::vector<StepPrompt> prompts_of(const kv::AttentionPlan& plan);
 
 // The prompt's rows of hidden states [rows, hidden].

@@ -22,13 +22,13 @@ const TorchModule& train_module() {
   return loaded;
 }
 
-// What the module asks labels of.
+// The data from which the module's labels are computed.
 struct Labels {
   const SampleSet& samples;
   const MapStore& maps;
   LabelWeights weights;
   Context context;
-  std::vector<IndexEntry> entries;  // of the batch
+  std::vector<IndexEntry> entries;  // entries of the batch
 
   static void write(void* state, const int64_t* batch, int64_t n, float* labels) {
     auto& self = *static_cast<Labels*>(state);
@@ -76,7 +76,7 @@ Losses run(const TrainingProblem& problem) {
     reinterpret_cast<TrainProjector>(train_module().symbol)(problem, losses.network.data(),
                                                             losses.flat.data());
   } catch (const Error&) {
-    throw;  // of a label: a damaged map
+    throw;  // an error of a label, such as a damaged map
   } catch (const std::exception& error) {
     const std::string text = error.what();
     raise("training a projector by libtorch {} failed: {}", REPRISE_TORCH_VERSION,
@@ -85,7 +85,7 @@ Losses run(const TrainingProblem& problem) {
   return losses;
 }
 
-// What the network is given of x: (x - mean) * scale.
+// Standardization of the network's input: (x - mean) * scale.
 struct Standard {
   std::vector<float> mean, scale;  // [inputs]
 };
@@ -119,7 +119,7 @@ Standard standard_of(const SampleSet& samples, double label) {
   for (size_t i = 0; i < inputs; ++i) {
     const double deviation = std::sqrt(squares[i] / static_cast<double>(count));
     standard.mean.push_back(static_cast<float>(sums[i]));
-    // What never changes tells nothing.
+    // An input that never changes carries no information.
     standard.scale.push_back(deviation > 0.0 ? static_cast<float>(label / (length * deviation))
                                              : 0.0f);
   }

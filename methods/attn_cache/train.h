@@ -1,4 +1,4 @@
-// Training of a projector on collected prompts, by libtorch.
+// Trains a projector on collected prompts, by libtorch.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace reprise::attn_cache {
 
-// Why nothing can be trained here (built without libtorch, or it cannot be loaded), with the
-// remedy; "" if it can. Loads it on first use. Trained projectors need none of it.
+// The reason why nothing can be trained (built without libtorch, or it cannot be loaded), with the
+// remedy; "" if it can. Loads libtorch on first use. Using a trained projector does not need it.
 const std::string& training_absence();
 
 struct TrainedProjector {
   Projector projector;
-  std::vector<double> losses;       // mean of each epoch
-  std::vector<double> flat_losses;  // the same of one number for all pairs of a batch
-  // Less than 1 where it tells pairs apart.
+  std::vector<double> losses;       // mean loss of each epoch
+  std::vector<double> flat_losses;  // mean loss of one number for all pairs of a batch
+  // Less than 1 if the projector tells pairs apart.
   [[nodiscard]] double loss_over_flat() const { return losses.back() / flat_losses.back(); }
 };
 

@@ -1,4 +1,4 @@
-// The nearest of many feature vectors; by FAISS where the build has it.
+// Finds the nearest of many feature vectors, by FAISS if the build has it.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ std::string_view name_of(IndexKind kind);  // "flat", "hnsw", "ivf_flat"
 // Throws Error with the nearest name.
 IndexKind parse_index_kind(std::string_view name);
 std::vector<std::string> index_kind_names();
-// Why this build has no index of the kind, with the remedy; "" where it has.
+// The reason why this build has no index of the kind, with the remedy; "" if it has.
 std::string index_absence(IndexKind kind);
 
 struct IndexOptions {
   IndexKind kind = IndexKind::kHnsw;
   int32_t neighbours = 32;        // kHnsw: links of a vector in the graph
-  int32_t build_candidates = 40;  // kHnsw: compared when one is put in
-  int32_t candidates = 64;        // kHnsw: compared by a lookup
-  int32_t lists = 128;            // kIvfFlat: clusters; fewer where there are fewer vectors
+  int32_t build_candidates = 40;  // kHnsw: candidates when a vector is added
+  int32_t candidates = 64;        // kHnsw: candidates of a lookup
+  int32_t lists = 128;            // kIvfFlat: clusters, at most the number of vectors
   int32_t probes = 1;             // kIvfFlat: clusters that a lookup reads
 };
 
-// What a vector stands for.
+// The prompt and layer that a vector belongs to.
 struct IndexEntry {
-  int32_t group = 0;  // of the map store
-  int32_t layer = 0;  // that the vector's hidden states entered
+  int32_t group = 0;  // group of the map store
+  int32_t layer = 0;  // layer that its hidden states enter
 
   bool operator==(const IndexEntry&) const = default;
 };
@@ -62,16 +62,16 @@ class VectorIndex {
   [[nodiscard]] int64_t dims() const;
   [[nodiscard]] const std::vector<IndexEntry>& entries() const;
   [[nodiscard]] IndexKind kind() const;
-  // [dims], as it was put.
+  // The vector of an entry as it was given, [dims].
   [[nodiscard]] std::vector<float> vector(int64_t entry) const;
 
-  // The nearest entry of each of queries [n, dims] f32, by squared L2 distance; approximate but for
-  // kFlat. Queries are shared out among the context's threads. Thread-safe.
+  // Finds the nearest entry of each of queries [n, dims] f32 by squared L2 distance, approximately
+  // except for kFlat. The context's threads share the queries. Thread-safe.
   void search(std::span<const float> queries, std::span<Neighbour> nearest,
               const Context& context) const;
 
-  // The whole index as bytes, and back. parse() throws Error, naming `source`, for bytes that are
-  // none of its own; whoever keeps them keeps a checksum too.
+  // Converts the index to bytes and back. parse() throws Error, naming `source`, for invalid bytes;
+  // the caller must keep a checksum.
   [[nodiscard]] std::string bytes() const;
   static VectorIndex parse(std::string_view bytes, const std::string& source);
 

@@ -1,4 +1,4 @@
-// How a vector index finds the nearest: by FAISS where the build has it, else by comparing all.
+// The search of a vector index: by FAISS if the build has it, otherwise by comparing all vectors.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ class VectorSearch {
   virtual ~VectorSearch() = default;
   [[nodiscard]] virtual int64_t dims() const = 0;
   virtual void read(int64_t entry, std::span<float> vector) const = 0;  // [dims]
-  // The nearest of each of queries [n, dims]: squared L2 distances [n], and labels [n], -1 where
+  // Finds the nearest of each of queries [n, dims]: squared L2 distances [n], and labels [n], -1 if
   // nothing was found.
   virtual void nearest(std::span<const float> queries, std::span<float> distances,
                        std::span<int64_t> labels) const = 0;
   [[nodiscard]] virtual std::string bytes() const = 0;
 };
 
-// vectors [count, dims], finite. Options are in range. Throws Error where the build lacks what the
-// kind needs, see index_absence().
+// Builds a search over vectors [count, dims], which must be finite; options must be in range.
+// Throws Error if the build lacks the kind, see index_absence().
 std::unique_ptr<VectorSearch> build_search(const IndexOptions& options, int64_t dims, int64_t count,
                                            std::span<const float> vectors);
-// Of what bytes() gave, with a sound checksum. Throws Error naming `source`.
+// Restores a search from bytes(), whose checksum was verified. Throws Error naming `source`.
 std::unique_ptr<VectorSearch> parse_search(IndexKind kind, std::string_view bytes, int64_t count,
                                            const std::string& source);
 

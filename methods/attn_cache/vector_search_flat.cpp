@@ -1,4 +1,4 @@
-// In place of FAISS where the system has no package of it: every vector is compared.
+// Replaces FAISS in builds without it: compares every vector.
 #include <algorithm>
 #include <cstring>
 #include <limits>

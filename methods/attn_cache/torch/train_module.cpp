@@ -90,7 +90,7 @@ std::vector<int64_t> order_of(const TrainingProblem& problem, int64_t epoch) {
 //                                     smooth L1 of g and the labels         [equation 3]
 struct BatchLoss {
   at::Tensor loss;
-  double flat = 0.0;  // of the mean label for each pair
+  double flat = 0.0;  // loss of predicting the mean label for each pair
 };
 
 BatchLoss loss_of(Network& network, const TrainingProblem& problem, const int64_t* samples,

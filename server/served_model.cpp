@@ -46,8 +46,8 @@ void add_end_of_turn(ServedModel& model) {
   }
 }
 
-// Of the tokens of a text with something behind it: those that do not depend on what. A character
-// may join the one before it to a token; of several one at least shows where.
+// Returns the leading tokens of a text that do not depend on the text behind it. A following
+// character may join the text's last token, so several characters are tried.
 template <typename Encode>
 std::vector<int32_t> common_beginning(Encode&& encode_with) {
   std::vector<int32_t> one = encode_with("A");

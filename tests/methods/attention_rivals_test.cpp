@@ -83,7 +83,8 @@ TEST(San, ABlockGrowsAsLongAsItsLayersAreAlike) {
   using Layers = std::vector<int64_t>;
   EXPECT_EQ(san::choose_blocks(divergence, {.similarity = 0.9}), (Layers{0, 2}));
   EXPECT_EQ(san::choose_blocks(divergence, {.similarity = 1.0}), (Layers{0, 2}));
-  // Of three layers two pairs are half alike: 2/3 on average; of all four, four of six.
+  // Among three layers, two of three pairs have similarity 1/2, and among four layers four of six
+  // pairs; both means are 2/3.
   EXPECT_EQ(san::choose_blocks(divergence, {.similarity = 0.65}), (Layers{0}));
   EXPECT_EQ(san::choose_blocks(divergence, {.similarity = 0.67}), (Layers{0, 2}));
 }

@@ -175,10 +175,10 @@ TEST_P(RealPrompts, SameTokensAsContiguousInF32) {
   }
 }
 
-// Where two bf16 runs part, the better token of one is the better of the other but for rounding.
-// Each logit is off its f32 value by at most the largest deviation D of the model in bf16 over this
-// very text, which is measured here; so the two tokens' f32 logits differ by at most 2 D, and 1.5
-// is for another set of roundings (see golden_test.cpp).
+// Judges the first token at which two bf16 runs differ: the two candidate tokens must be equal
+// except for rounding. Each logit differs from its f32 value by at most the largest deviation D of
+// the model in bf16 on this text, which is measured here. So the two tokens' f32 logits differ by
+// at most 2 D; a factor 1.5 allows for another set of roundings (see golden_test.cpp).
 class Bf16Judge {
  public:
   Bf16Judge(model::Decoder& f32, model::Decoder& bf16) : f32_(f32), bf16_(bf16) {}

@@ -99,9 +99,7 @@ TEST(BlockPool, BytesAndOffsetsFollowTheLayout) {
   EXPECT_EQ(pool.peak_bytes(), pool.block_bytes());
 }
 
-// What does not fit is said, with the size; sizes whose product passes 2^64 must not wrap to few
-// bytes.
-// Terabytes that nobody reads: the books are those of any pool.
+// The blocks would take terabytes, but without memory the pool only counts them.
 TEST(BlockPool, WithoutMemoryBlocksAreCountedAllTheSame) {
   BlockPool pool({.layers = 100,
                   .kv_heads = 100,
@@ -119,6 +117,8 @@ TEST(BlockPool, WithoutMemoryBlocksAreCountedAllTheSame) {
   EXPECT_EQ(pool.used_blocks(), 0);
 }
 
+// Sizes that do not fit are refused with the bytes needed and available. Sizes whose product
+// exceeds 2^64 must not wrap to few bytes.
 TEST(BlockPool, AbsurdSizesAreRefusedWithNeedAndHave) {
   constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
   for (const BlockPoolOptions& options :

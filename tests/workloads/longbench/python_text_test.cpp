@@ -1,4 +1,4 @@
-// What Python's str makes of text, beyond ASCII.
+// Tests functions that must agree with Python's str beyond ASCII.
 #include "workloads/longbench/python_text.h"
 
 #include <gtest/gtest.h>

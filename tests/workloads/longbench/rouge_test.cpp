@@ -41,7 +41,7 @@ TEST(RougeL, CountsAWordOnceHoweverOftenItIsRepeated) {
 }
 
 TEST(RougeL, OfEquallyLongSubsequencesLeavesOutThePredictionsLastWord) {
-  // Of "a" and "b", each a common subsequence, the package finds "b": either gives p = r = 1/2.
+  // Both "a" and "b" are common subsequences, and the package finds "b". Either gives p = r = 1/2.
   EXPECT_DOUBLE_EQ(rouge_l("b a", "a b"), 0.499999995);
   // Here it matters: "a" is in both sentences of the answer, "b" and "c" in one each.
   // (a b | b a) -> b, (a c | b a) -> a: two words of the prediction's two, of the answer's three.

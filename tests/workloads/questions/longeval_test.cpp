@@ -108,7 +108,7 @@ TEST(LoadLongEval, ReadsTheOfficialFiles) {
     EXPECT_TRUE(item.preamble.ends_with("Now the record start:\n\n")) << item.id;
     EXPECT_TRUE(item.question.starts_with("Now the record is over.")) << item.id;
   }
-  // What the official program printed for its first two (longchat-7b-16k).
+  // The output of the official program for its first two questions (longchat-7b-16k).
   EXPECT_TRUE(is_right(lines[0], "The <REGISTER\\_CONTENT> in line torpid-kid is <2416>."));
   EXPECT_TRUE(
       is_right(lines[1], "The <REGISTER\\_CONTENT> in line moaning-conversation is <41869>."));

@@ -1,4 +1,5 @@
-// What files' names say of their part, and parts that keep to it.
+// Tests the part (training, development, test) that a file's name tells, and that parts are kept
+// apart.
 #include "workloads/sentences/published.h"
 
 #include <gtest/gtest.h>

@@ -77,8 +77,8 @@ TEST(Groups, AreDrawnInTheStatedShares) {
   }
 }
 
-// Of 2 systems, 3 sets each and 4 documents each, all prompts of a node begin alike, and those of
-// two nodes of a level do not.
+// The tree has 2 systems, 3 sets each and 4 documents each. All prompts of a node begin with the
+// same tokens, and those of two nodes of a level do not.
 TEST(Tree, HasThreeLevels) {
   const auto source = make_sample("tree", {.requests = 2000,
                                            .shared_tokens = 10,

@@ -1,4 +1,4 @@
-// What every source of requests promises, whatever it asks.
+// Tests the promises of every source of requests.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -104,7 +104,7 @@ TEST(RequestSources, AreTheSameAgainAndFromSeveralThreads) {
   }
 }
 
-// What is asked as a set: the order's seed changes none of it, and no time.
+// The seed of the order changes neither the set of prompts nor the arrival times.
 TEST(RequestSources, SeedsChangeTheirOwnDimensionAlone) {
   const TempDir dir;
   const auto sorted_prompts = [](const RequestSource& source) {

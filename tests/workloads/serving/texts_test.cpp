@@ -96,7 +96,7 @@ TEST(ShareGpt, NamesFileAndLineOfWhatIsWrong) {
       {"length_divisor", "texts"});
 }
 
-// Of a list with every kind of entry, each as the parser reads the whole.
+// The list has every kind of entry, and each must be as the parser reads it in the whole file.
 TEST(JsonArrayFile, FindsTheEntries) {
   const TempDir dir;
   const std::string text =

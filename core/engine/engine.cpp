@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/base/steady_now.h"
@@ -97,18 +98,15 @@ void Engine::declare_prefix(const std::string& name, std::vector<int32_t> tokens
     s.prefixes.name(name, same);
     return;
   }
-  if (s.options.shaper != nullptr && s.options.shaper->imports_prefixes()) {
-    const RequestId id = s.prefixes.next_id();
-    s.prefixes.add(id, {.tokens = std::move(tokens), .is_kept = false, .is_ready = true});
-    s.prefixes.name(name, id);
-    return;
-  }
+  // An imported prefix takes none of a sequence's tokens.
+  const bool is_imported = s.options.shaper != nullptr && s.options.shaper->imports_prefixes();
   Request request{.id = s.prefixes.next_id(), .prompt = tokens, .max_new_tokens = 0};
-  const std::string refusal =
-      refusal_of(request, s.executor->config(), s.options.limits.max_sequence_tokens);
+  const std::string refusal = refusal_of(
+      request, s.executor->config(),
+      is_imported ? std::numeric_limits<int32_t>::max() : s.options.limits.max_sequence_tokens);
   if (!refusal.empty()) raise("prefix \"{}\": {}", name, refusal);
   const RequestId id = request.id;
-  const bool is_kept = s.cache->declare_prefix(id, tokens);
+  const bool is_kept = !is_imported && s.cache->declare_prefix(id, tokens);
   s.prefixes.add(id, {.tokens = std::move(tokens), .is_kept = is_kept, .is_ready = !is_kept});
   s.prefixes.name(name, id);
   if (is_kept) s.sequences.add(std::move(request), s.now());

@@ -98,9 +98,9 @@ class Engine {
 
   // Announces a prefix with which many requests will start. A method that keeps prefixes
   // (RelayAttention) computes it in the next steps; others, and any method where the shaper imports
-  // prefixes, only record the name. Throws Error for a
-  // name in use and for tokens that submit() would refuse. A prefix that does not fit is refused by
-  // an event with a negative request id, and its names are free again.
+  // prefixes, only record the name. Throws Error for a name in use and for tokens that submit()
+  // would refuse. A prefix that does not fit is refused by an event with a negative request id, and
+  // its names are free again.
   void declare_prefix(const std::string& name, std::vector<int32_t> tokens);
   // Forgets a prefix, ready or not. Running requests that share it keep it until the last of them
   // ends. Throws Error for an unknown name.

@@ -1,8 +1,15 @@
 #include "core/engine/request.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 
 namespace reprise::engine {
+
+int64_t prompt_end(const Request& request) {
+  if (request.positions.empty()) return std::ssize(request.prompt);
+  return int64_t{1} + *std::max_element(request.positions.begin(), request.positions.end());
+}
 
 std::string name_of(FinishReason reason) {
   switch (reason) {

@@ -70,6 +70,9 @@ struct Request {
   int32_t priority = 0;          // larger runs sooner
 };
 
+// The largest position of a prompt that is not empty, and one.
+[[nodiscard]] int64_t prompt_end(const Request& request);
+
 enum class FinishReason : uint8_t {
   kNone,
   kLength,     // max_new_tokens were generated

@@ -16,7 +16,7 @@ struct Rounding {
   double sums = 0;  // of || o ||: whatever else, at most
 };
 
-// What a head's rounding errors are made of. With weights p_j of the keys, o = sum_j p_j v_j.
+// The values that bound a head's rounding errors. With weights p_j of the keys, o = sum_j p_j v_j.
 //   weights   p_j (1 + e_j), |e_j| <= u, moves o by sum_j p_j e_j v_j, less o for what the errors
 //             do to their sum: at most p_j |e_j| (|| v_j || + || o ||) for each j
 //   queries   q_c (1 + e_c) moves score j by scale * sum_c q_c e_c k_jc, and p_j by as much

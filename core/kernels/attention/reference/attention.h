@@ -18,7 +18,7 @@ struct ExactRows {
   std::vector<double> outputs;   // [rows, heads * head_dim]
   std::vector<ExactHead> heads;  // [rows, heads]; all 0 where a row sees no key
 };
-// The same outputs, and what their rounding errors are made of.
+// Computes the same outputs, and the values that bound their rounding errors.
 ExactRows attention_with_errors(const kv::AttentionPlan& plan, int64_t layer, const QueryView& q,
                                 const AttentionParams& params);
 

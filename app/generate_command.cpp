@@ -72,7 +72,7 @@ engine::Request request_of(const GenerateCommand& command, const methods::Method
     if (text.empty() || request.prompt.empty())
       raise("the prompt holds no token; give at least one character");
   }
-  complete(request, command.generation, config, prompt_end(request));
+  complete(request, command.generation, config, engine::prompt_end(request));
   return request;
 }
 
@@ -83,20 +83,18 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   const auto method = make_chosen_method(command.model, context.device);
   std::unique_ptr<Tokenizer> tokenizer;
   if (!has_ids(command.ids)) tokenizer = load_tokenizer(chosen.place);
+  std::optional<methods::Markup> markup;
+  if (tokenizer != nullptr) markup = chosen_markup(command.model, chosen, *tokenizer);
   // A plain prompt is checked before the weights are loaded; one with markup is read by a method
   // that has encoded its modules.
   engine::Request request;
-  const bool has_schema = !command.model.schema.empty();
-  if (!has_schema) request = request_of(command, *method, tokenizer.get(), chosen.config);
+  const auto read = [&] { request = request_of(command, *method, tokenizer.get(), chosen.config); };
+  if (!markup) read();
   const auto decoder = load_chosen(chosen, command.model, context);
-  methods::Markup markup;
-  methods::Use use{.device = context.device};
-  if (has_schema) {
-    markup = chosen_markup(command.model, chosen, *tokenizer);
-    use.markup = &markup;
-  }
-  method->prepare(chosen_setup(chosen, *decoder, context, command.generation.prefill_chunk, use));
-  if (has_schema) request = request_of(command, *method, tokenizer.get(), chosen.config);
+  method->prepare(methods::generation_setup(
+      *decoder, context, chosen.kv_dtype, command.generation.prefill_chunk,
+      {.device = context.device, .markup = markup ? &*markup : nullptr}));
+  if (markup) read();
   const size_t prompt_tokens = request.prompt.size();
 
   engine::EngineOptions options;

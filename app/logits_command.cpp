@@ -101,8 +101,8 @@ void run(const LogitsCommand& command, const CommonOptions& common) {
   options.limits.max_sequence_tokens = static_cast<int32_t>(request.prompt.size()) + 1;
   options.kv_dtype = chosen.kv_dtype;
   options.step_tokens = command.chunk;
-  method->prepare(
-      chosen_setup(chosen, *decoder, context, command.chunk, {.device = context.device}));
+  method->prepare(methods::generation_setup(*decoder, context, chosen.kv_dtype, command.chunk,
+                                            {.device = context.device}));
   auto cache = methods::join(method->parts(), options);
   engine::Engine engine(context, *decoder, std::move(cache), options);
   write_logits(command, std::move(request), engine);

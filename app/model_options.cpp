@@ -140,23 +140,14 @@ std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options,
   return method;
 }
 
-methods::Markup chosen_markup(const ModelOptions& options, const ChosenModel& chosen,
-                              const Tokenizer& tokenizer) {
-  return {.schema = options.schema,
-          .model = chosen.place,
-          .chat_template = "",
-          .has_random_weights = options.random_weights,
-          .tokenizer = &tokenizer};
-}
-
-methods::Setup chosen_setup(const ChosenModel& chosen, model::Decoder& decoder,
-                            const Context& context, int32_t step_tokens, const methods::Use& use) {
-  methods::Setup setup{.context = context, .runtime = decoder.runtime(), .config = chosen.config};
-  setup.decoder = &decoder;
-  setup.kv_dtype = chosen.kv_dtype;
-  setup.step_tokens = step_tokens;
-  setup.use = use;
-  return setup;
+std::optional<methods::Markup> chosen_markup(const ModelOptions& options, const ChosenModel& chosen,
+                                             const Tokenizer& tokenizer) {
+  if (options.schema.empty()) return std::nullopt;
+  return methods::Markup{.schema = options.schema,
+                         .model = chosen.place,
+                         .chat_template = "",
+                         .has_random_weights = options.random_weights,
+                         .tokenizer = &tokenizer};
 }
 
 engine::Request read_prompt(const methods::Method& method, const Tokenizer& tokenizer,
@@ -165,11 +156,6 @@ engine::Request read_prompt(const methods::Method& method, const Tokenizer& toke
   engine::Request request;
   request.prompt = tokenizer.encode(text);
   return request;
-}
-
-int64_t prompt_end(const engine::Request& request) {
-  if (request.positions.empty()) return std::ssize(request.prompt);
-  return int64_t{1} + *std::max_element(request.positions.begin(), request.positions.end());
 }
 
 void add_id_options(CLI::App& command, const char* help, IdOptions& options) {

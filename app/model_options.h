@@ -65,19 +65,13 @@ std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const Mod
 // that generates nothing, for one that cannot run so, and for --schema with one that reads none.
 std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options, Device device);
 
-// What --schema names, for Setup::use. `tokenizer` must outlive it.
-methods::Markup chosen_markup(const ModelOptions& options, const ChosenModel& chosen,
-                              const Tokenizer& tokenizer);
-
-// What a method prepares itself by for the commands. What `use` points at must outlive it.
-methods::Setup chosen_setup(const ChosenModel& chosen, model::Decoder& decoder,
-                            const Context& context, int32_t step_tokens, const methods::Use& use);
+// The schema that --schema names, for Use::markup; nullopt without it. `tokenizer` must outlive it.
+std::optional<methods::Markup> chosen_markup(const ModelOptions& options, const ChosenModel& chosen,
+                                             const Tokenizer& tokenizer);
 
 // The prompt as the method reads its markup, or as the plain tokens of `text`.
 engine::Request read_prompt(const methods::Method& method, const Tokenizer& tokenizer,
                             const std::string& text, const std::string& source);
-// The largest position of a request's prompt, and one.
-[[nodiscard]] int64_t prompt_end(const engine::Request& request);
 
 // --ids or --ids-file.
 struct IdOptions {

@@ -22,7 +22,7 @@
 #include "core/base/json.h"
 #include "core/model/checkpoint/fingerprint.h"
 #include "experiments/kinds/shared/bench.h"
-#include "methods/prompt_cache/prompt_cache.h"
+#include "methods/prompt_cache/module_shaper.h"
 #include "results/table.h"
 
 namespace reprise::app {
@@ -43,9 +43,14 @@ struct PmlRunCommand {
   GenerationOptions generation;
 };
 
-cache::Mode mode_of(const PmlRunCommand& command) {
-  if (!command.mode.empty()) return cache::mode_named(command.mode);
-  return command.files.is_as_coded ? cache::Mode::kJoint : cache::Mode::kScaffold;
+cache::PromptCacheOptions cache_options(const PmlRunCommand& command) {
+  cache::PromptCacheOptions options;
+  options.mode = !command.mode.empty()       ? command.mode
+                 : command.files.is_as_coded ? cache::name_of(cache::Mode::kJoint)
+                                             : cache::name_of(cache::Mode::kScaffold);
+  options.repair_ratio = command.repair_ratio;
+  options.copies = command.copies;
+  return options;
 }
 
 // The fingerprint of the model whose states a folder keeps; tells what of the weights it covers.
@@ -70,16 +75,6 @@ kv::StoreIdentity identity_of(const PmlRunCommand& command, const ChosenModel& c
           .dtype = ""};
 }
 
-// All of the schema's states fit into memory, or lie in the folder and are read from there.
-kv::SegmentStoreOptions store_options(const PmlRunCommand& command, const ChosenModel& chosen,
-                                      const pml::CompiledSchema& schema,
-                                      std::shared_ptr<DeviceRuntime> runtime) {
-  if (!command.store.empty()) return {.directory = command.store, .verify = kv::Verify::kHeader};
-  const int64_t bytes = cache::state_bytes(cache::encoding_of(schema, mode_of(command)),
-                                           chosen.config, chosen.kv_dtype);
-  return {.host_bytes = std::max<int64_t>(bytes, 1), .runtime = std::move(runtime)};
-}
-
 std::string ms(double seconds) { return short_number(seconds * 1e3); }
 
 void note_encoded(const cache::EncodeReport& report, const std::string& mode) {
@@ -90,18 +85,18 @@ void note_encoded(const cache::EncodeReport& report, const std::string& mode) {
          report.units, ms(report.compute_s), report.tokens, report.passes);
 }
 
-void note_ttft(const cache::PreparedPrompt& prompt, const Generation& outcome) {
+void note_ttft(const cache::ModuleUse& use, const Generation& outcome) {
   if (outcome.tokens == 0) return;
-  const cache::PrepareTimes& times = prompt.times;
-  const double compute_s = outcome.ttft_ms() * 1e-3;
+  const cache::PrepareTimes& times = use.times;
   const double before_s = times.lookup_s + times.encode_s + times.repair_s + times.copy_s;
+  const double ttft_s = outcome.ttft_ms() * 1e-3;
   std::string parts = fmt::format("lookup {}", ms(times.lookup_s));
   if (times.encode_s > 0) parts += fmt::format(", encoding {}", ms(times.encode_s));
-  if (prompt.repaired_tokens > 0)
-    parts += fmt::format(", repair of {} tokens {}", prompt.repaired_tokens, ms(times.repair_s));
-  parts += fmt::format(", copy {} ({} bytes), compute {}", ms(times.copy_s), prompt.copied_bytes,
-                       ms(compute_s));
-  note("TTFT {} ms: {}\n", ms(before_s + compute_s), parts);
+  if (use.repaired_tokens > 0)
+    parts += fmt::format(", repair of {} tokens {}", use.repaired_tokens, ms(times.repair_s));
+  parts += fmt::format(", copy {} ({} bytes), compute {}", ms(times.copy_s), use.copied_bytes,
+                       ms(ttft_s - before_s));
+  note("TTFT {} ms: {}\n", ms(ttft_s), parts);
   if (outcome.tokens > 1) note("TPOT {} ms\n", short_number(outcome.tpot_ms()));
 }
 
@@ -116,46 +111,47 @@ void run(const PmlRunCommand& command, const CommonOptions& common) {
   PmlFiles files = command.files;
   files.model = command.model.model;
   const CompiledPml compiled = compile(files);
-  const bool is_cached = command.no_cache.empty();
   const auto decoder = load_chosen(chosen, command.model, context);
 
-  kv::SegmentStore store(store_options(command, chosen, compiled.schema, decoder->runtime()));
-  cache::ModuleStates states(
-      *decoder, store, compiled.schema, mode_of(command), identity_of(command, chosen),
-      {.kv_dtype = chosen.kv_dtype, .step_tokens = command.generation.prefill_chunk});
-  cache::PreparedPrompt prompt;
-  if (is_cached) {
-    note_encoded(states.encode(), cache::name_of(states.mode()));
-    prompt =
-        cache::prepare(states, *decoder, *compiled.prompt,
-                       {.repair_ratio = command.repair_ratio, .copies = command.copies}, context);
-  } else {
-    prompt.fresh = cache::whole_prompt(
-        compiled.schema, *compiled.prompt,
-        command.no_cache == "compact" ? cache::Positions::kCompact : cache::Positions::kGapped);
-  }
-
-  const auto imports = std::make_shared<cache::ModuleImports>();
-  engine::Request request = cache::request_of(prompt, 0, 1);
-  const int64_t length =
-      is_cached ? compiled.prompt->end : prompt.fresh.positions.back() + int64_t{1};
-  complete(request, command.generation, chosen.config, length);
-  imports->attach(request.id, prompt.runs);
   engine::EngineOptions options;
-  options.limits.max_sequence_tokens =
-      static_cast<int32_t>(prompt.fresh.tokens.size()) + request.max_new_tokens;
   options.kv_dtype = chosen.kv_dtype;
   options.step_tokens = command.generation.prefill_chunk;
-  options.contributors = {imports};
-  options.policy = std::make_shared<cache::ReadyLayers>(imports);
   options.clock_ns = experiments::now_ns;
+  engine::Request request;
+  std::shared_ptr<cache::ModuleShaper> shaper;  // null: the whole prompt is computed
+  if (command.no_cache.empty()) {
+    const cache::PromptCacheOptions of_cache = cache_options(command);
+    std::vector<cache::SharedSchema> schemas;
+    schemas.push_back({.schema = compiled.schema, .tokens = {}});
+    shaper = std::make_shared<cache::ModuleShaper>(
+        of_cache, std::move(schemas), *decoder, context,
+        cache::EncodeOptions{.kv_dtype = chosen.kv_dtype, .step_tokens = options.step_tokens},
+        command.store, identity_of(command, chosen));
+    note_encoded(shaper->encoded(), of_cache.mode);
+    request = cache::derived_request(compiled.schema, *compiled.prompt);
+    options.shaper = shaper;
+    options.contributors = {shaper->imports()};
+    options.policy = std::make_shared<cache::ReadyLayers>(shaper->imports());
+  } else {
+    cache::place(
+        {.fresh = cache::whole_prompt(compiled.schema, *compiled.prompt,
+                                      command.no_cache == "compact" ? cache::Positions::kCompact
+                                                                    : cache::Positions::kGapped)},
+        request);
+  }
+  const auto computed = static_cast<int64_t>(shaper != nullptr ? compiled.prompt->new_tokens
+                                                               : std::ssize(request.prompt));
+  complete(request, command.generation, chosen.config,
+           shaper != nullptr ? compiled.prompt->end : engine::prompt_end(request));
+  options.limits.max_sequence_tokens = static_cast<int32_t>(computed) + request.max_new_tokens;
   engine::Engine engine(context, *decoder, std::move(cache), options);
   TokenPrinter printer = output_printer(compiled.tokenizer->stream(), tokenizer::StopText({}));
   const std::atomic<bool>& stop = watch_interrupts();
   const Generation outcome = generate(engine, std::move(request), printer, stop);
-  note("\n{} tokens imported, {} computed, {} generated, stopped by {}\n", prompt.imported_tokens,
-       prompt.fresh.tokens.size(), outcome.tokens, reason_text(outcome, ""));
-  note_ttft(prompt, outcome);
+  const cache::ModuleUse use = shaper != nullptr ? shaper->use() : cache::ModuleUse{};
+  note("\n{} tokens imported, {} computed, {} generated, stopped by {}\n", use.imported_tokens,
+       computed, outcome.tokens, reason_text(outcome, ""));
+  note_ttft(use, outcome);
   note("{}\n", chosen.dtype_text());
   if (stop) throw ExitStatus{kInterruptedStatus};
 }

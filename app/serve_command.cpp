@@ -215,14 +215,11 @@ void run(ServeOptions options, const CommonOptions& common) {
   const std::vector<NamedPrefix> prefixes = prefixes_of(options, model);
   const auto decoder = load_chosen(chosen, options.model, context);
   const std::vector<methods::Prefix> shared = shared_by_prompts(prefixes);
-  methods::Use use{.device = context.device, .prefixes = shared};
-  methods::Markup markup;
-  if (!options.model.schema.empty()) {
-    markup = chosen_markup(options.model, chosen, *tokenizer);
-    use.markup = &markup;
-  }
-  method->prepare(chosen_setup(chosen, *decoder, context, options.prefill_chunk, use));
-  if (use.markup != nullptr)
+  const std::optional<methods::Markup> markup = chosen_markup(options.model, chosen, *tokenizer);
+  method->prepare(methods::generation_setup(
+      *decoder, context, chosen.kv_dtype, options.prefill_chunk,
+      {.device = context.device, .prefixes = shared, .markup = markup ? &*markup : nullptr}));
+  if (markup)
     model.read_markup = [&](const std::string& text) { return method->read(text, "the prompt"); };
   engine::EngineOptions made = engine_options(options, chosen, model.max_sequence_tokens, prefixes);
   auto cache = methods::join(method->parts(), made);

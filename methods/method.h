@@ -74,7 +74,7 @@ struct Markup {
   const Tokenizer* tokenizer = nullptr;  // not null; outlives the method
 };
 
-// What a method will be used for, as far as it is known before weights are loaded.
+// The use of a method, as far as it is known before weights are loaded.
 struct Use {
   Device device = Device::kCpu;
   std::span<const Prefix> prefixes;  // that prompts may begin with
@@ -105,9 +105,6 @@ struct Setup {
   DType kv_dtype = DType::kF32;
   int32_t step_tokens = 512;
   Use use = {};
-  // A folder that keeps for later programs what prepare() computes, and the fingerprint of the
-  // tokenizer whose tokens it is of; `model` then must be the model's. "": nothing is kept.
-  std::string store = {}, tokenizer_id = {};
 
   // Prompts to choose layers by: the training prompts, or the database's if there are none.
   [[nodiscard]] std::span<const std::vector<int32_t>> calibration() const {
@@ -135,7 +132,7 @@ struct TurnPart {
   double ms = 0;
 };
 
-// What happened since begin_turn().
+// Reuse, and the time it took, since begin_turn().
 struct TurnCounts {
   int64_t reused_layers = 0;  // (prompt, layer) pairs that were computed with stored maps
   std::vector<TurnPart> parts;

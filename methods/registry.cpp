@@ -50,6 +50,16 @@ std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const 
   return make_method(name, options)->parts().cache;
 }
 
+Setup generation_setup(model::Decoder& decoder, const Context& context, DType kv_dtype,
+                       int32_t step_tokens, const Use& use) {
+  Setup setup{.context = context, .runtime = decoder.runtime(), .config = decoder.config()};
+  setup.decoder = &decoder;
+  setup.kv_dtype = kv_dtype;
+  setup.step_tokens = step_tokens;
+  setup.use = use;
+  return setup;
+}
+
 std::unique_ptr<reuse::SequenceCache> join(Parts parts, engine::EngineOptions& options) {
   for (auto& contributor : parts.contributors)
     options.contributors.push_back(std::move(contributor));

@@ -28,6 +28,11 @@ std::unique_ptr<Method> make_method(const std::string& name, const Json& options
 // The cache of a method that is nothing else (MethodInfo::is_cache). Throws Error for another.
 std::unique_ptr<reuse::SequenceCache> make_cache(const std::string& name, const Json& options);
 
+// The setup of a method whose engine generates with `decoder`. The decoder, and what `use` points
+// at, must outlive it.
+Setup generation_setup(model::Decoder& decoder, const Context& context, DType kv_dtype,
+                       int32_t step_tokens, const Use& use);
+
 // Adds a method's parts to the options of an engine, and returns the cache to make it with. Throws
 // Error for a cache_name that is no cache's.
 std::unique_ptr<reuse::SequenceCache> join(Parts parts, engine::EngineOptions& options);

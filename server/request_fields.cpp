@@ -110,8 +110,7 @@ void refuse_unsupported(JsonObject& object) {
 int64_t length_of(const GenerationRequest& request, size_t prompt) {
   const auto marked = request.marked.find(prompt);
   if (marked == request.marked.end()) return std::ssize(request.prompts[prompt]);
-  const std::vector<int32_t>& positions = marked->second.positions;
-  return int64_t{1} + *std::max_element(positions.begin(), positions.end());
+  return engine::prompt_end(marked->second);
 }
 
 }  // namespace

@@ -51,22 +51,14 @@ void Service::State::start(Incoming one) {
   try {
     engine.submit(std::move(one.request));
   } catch (const std::exception& error) {  // the states that it imports are not available
-    end_unstarted(id, error.what());
+    Flight& flight = flights.at(id);
+    flight.outcome = "error";
+    flight.error_status = 500;
+    flight.error = error.what();
+    const auto finish = engine::FinishReason::kCancelled;
+    this->finish({.request = id, .finish = finish}, flight,
+                 {.choice = flight.choice, .finish = finish});
   }
-}
-
-void Service::State::end_unstarted(engine::RequestId id, const std::string& reason) {
-  const Flight& flight = flights.at(id);
-  const int64_t now_ns = engine.now_ns();
-  (void)flight.reply->push({.choice = flight.choice,
-                            .finish = engine::FinishReason::kRefused,
-                            .error_status = 500,
-                            .error = reason});
-  metrics.request("error", {.request = id, .time_ns = now_ns, .times = {.done = now_ns}},
-                  flight.prompt_tokens, 0);
-  flights.erase(id);
-  const std::scoped_lock lock(mutex);
-  if (--in_flight == 0) idle.notify_all();
 }
 
 void Service::State::cancel(const Cancel& one) {

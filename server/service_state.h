@@ -66,8 +66,6 @@ struct Service::State {
   // Waits for work and takes the orders of connections. Returns false if the service stops.
   bool take_orders();
   void start(Incoming one);
-  // Ends a request that the engine did not take.
-  void end_unstarted(engine::RequestId id, const std::string& reason);
   void cancel(const Cancel& one);
   void step();
   void tell(const engine::TokenEvent& event);

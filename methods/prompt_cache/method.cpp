@@ -33,7 +33,7 @@ const MetricInfo kModuleMb = {"module_mb", "MB", "states of all modules held"};
 const MetricInfo kImportedTokens = {"reused_tokens", "tokens",
                                     "prompt tokens whose states were imported"};
 
-// What may stand before a file's root element, from `begin` to `end`.
+// A part that may stand before a file's root element: from `begin` to `end`.
 struct Skipped {
   std::string_view begin, end;
 };
@@ -60,7 +60,7 @@ bool has_markup(std::string_view text) {
 
 // Throws Error where the option "cache" names no cache.
 void check_cache(JsonObject given) {
-  const std::string name = given.string("cache", "contiguous");
+  const std::string name = given.string("cache", PromptCacheOptions{}.cache);
   std::vector<std::string> caches;
   for (const MethodEntry& entry : known_methods())
     if (entry.info.is_cache) caches.push_back(entry.info.name);
@@ -104,7 +104,6 @@ class PromptCacheMethod final : public Method {
                                  [](const Prefix& prefix) { return prefix.size() <= 1; });
     if (setup.use.markup != nullptr) {
       encoder_ = pml::encoder_of(*setup.use.markup->tokenizer);
-      schema_ = compiled(*setup.use.markup);
       max_positions_ = layout(*setup.use.markup).max_positions;
     }
     std::vector<prompt_cache::SharedSchema> all = schemas(setup.use);
@@ -116,12 +115,11 @@ class PromptCacheMethod final : public Method {
           [](const auto& a, const auto& b) { return a.tokens.size() < b.tokens.size(); });
       spared_tokens_ = static_cast<int32_t>(shortest->tokens.size()) - 1;
     }
-    kv::StoreIdentity whose;
-    if (!setup.store.empty()) whose = {.model = setup.model, .tokenizer = setup.tokenizer_id};
+    reads_markup_ = setup.use.markup != nullptr;
     shaper_ = std::make_shared<prompt_cache::ModuleShaper>(
         options_, std::move(all), *setup.decoder, setup.context,
         prompt_cache::EncodeOptions{.kv_dtype = setup.kv_dtype, .step_tokens = setup.step_tokens},
-        setup.store, whose);
+        /*folder=*/"", kv::StoreIdentity{});
   }
 
   [[nodiscard]] Parts parts() override {
@@ -141,16 +139,11 @@ class PromptCacheMethod final : public Method {
 
   [[nodiscard]] std::optional<engine::Request> read(const std::string& text,
                                                     const std::string& source) const override {
-    if (!schema_ || !has_markup(text)) return std::nullopt;
-    pml::CompiledPrompt prompt = pml::compile_prompt(pml::parse_prompt(pml::Source(source, text)),
-                                                     *schema_, encoder_, max_positions_);
-    prompt_cache::PlacedTokens whole =
-        prompt_cache::whole_prompt(*schema_, prompt, prompt_cache::Positions::kGapped);
-    engine::Request request;
-    request.prompt = std::move(whole.tokens);
-    request.positions = std::move(whole.positions);
-    request.markup = std::make_shared<const prompt_cache::DerivedPrompt>(std::move(prompt));
-    return request;
+    if (!reads_markup_ || !has_markup(text)) return std::nullopt;
+    const pml::CompiledSchema& schema = shaper_->schema();
+    return prompt_cache::derived_request(
+        schema, pml::compile_prompt(pml::parse_prompt(pml::Source(source, text)), schema, encoder_,
+                                    max_positions_));
   }
 
   [[nodiscard]] int64_t held_bytes() const override { return shaper_->module_bytes(); }
@@ -201,8 +194,8 @@ class PromptCacheMethod final : public Method {
 
   MethodInfo info_;
   PromptCacheOptions options_;
-  pml::TextEncoder encoder_;                   // of the markup's tokenizer
-  std::optional<pml::CompiledSchema> schema_;  // none: prompts are plain
+  bool reads_markup_ = false;
+  pml::TextEncoder encoder_;  // of the markup's tokenizer
   int64_t max_positions_ = 0;
   bool has_one_piece_ = false;
   int32_t spared_tokens_ = 0;

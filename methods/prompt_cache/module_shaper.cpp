@@ -24,6 +24,13 @@ void drop_last(PreparedPrompt& prepared) {
 
 }  // namespace
 
+engine::Request derived_request(const pml::CompiledSchema& schema, pml::CompiledPrompt prompt) {
+  engine::Request request;
+  place({.fresh = whole_prompt(schema, prompt, Positions::kGapped)}, request);
+  request.markup = std::make_shared<const DerivedPrompt>(std::move(prompt));
+  return request;
+}
+
 ModuleShaper::ModuleShaper(const PromptCacheOptions& options, std::vector<SharedSchema> schemas,
                            model::Decoder& decoder, const Context& context, EncodeOptions encode,
                            const std::string& folder, const kv::StoreIdentity& whose)
@@ -38,7 +45,7 @@ ModuleShaper::ModuleShaper(const PromptCacheOptions& options, std::vector<Shared
                 .states = nullptr};
     known.states = std::make_unique<ModuleStates>(decoder_, *store_, *known.schema,
                                                   mode_named(options_.mode), whose, encode);
-    encoded_.push_back(known.states->encode());
+    encoded_ += known.states->encode();
     known_.push_back(std::move(known));
   }
 }
@@ -60,26 +67,30 @@ kv::SegmentStoreOptions ModuleShaper::store_options(const std::vector<SharedSche
   return {.host_bytes = bytes, .runtime = decoder_.runtime()};
 }
 
-ModuleShaper::Known* ModuleShaper::known_prefix(const std::vector<int32_t>& prompt) {
-  Known* longest = nullptr;
-  for (Known& known : known_)
+const ModuleShaper::Known* ModuleShaper::known_prefix(const std::vector<int32_t>& prompt) const {
+  const Known* longest = nullptr;
+  for (const Known& known : known_)
     if (!known.tokens.empty() && begins_with(prompt, known.tokens) &&
         (longest == nullptr || known.tokens.size() > longest->tokens.size()))
       longest = &known;
   return longest;
 }
 
+const ModuleShaper::Known& ModuleShaper::of_markup() const {
+  const auto found = std::find_if(known_.begin(), known_.end(),
+                                  [](const Known& one) { return one.tokens.empty(); });
+  REPRISE_CHECK(found != known_.end(), "a prompt with markup, and no schema");
+  return *found;
+}
+
 void ModuleShaper::shape(engine::Request& request) {
   if (const auto* derived = dynamic_cast<const DerivedPrompt*>(request.markup.get())) {
-    const auto known = std::find_if(known_.begin(), known_.end(),
-                                    [](const Known& one) { return one.tokens.empty(); });
-    REPRISE_CHECK(known != known_.end(), "a prompt with markup, and no schema");
-    import(*known, derived->prompt(), /*keeps_last=*/true, request);
+    import(of_markup(), derived->prompt(), /*drops_last=*/false, request);
     return;
   }
   // Who wants the logits of all tokens has all of them computed.
   if (!request.positions.empty() || request.logits == engine::LogitsMode::kAll) return;
-  Known* known = known_prefix(request.prompt);
+  const Known* known = known_prefix(request.prompt);
   if (known == nullptr) return;
   const auto count = static_cast<std::ptrdiff_t>(known->tokens.size());
   std::vector<int32_t> own(request.prompt.begin() + count, request.prompt.end());
@@ -88,19 +99,20 @@ void ModuleShaper::shape(engine::Request& request) {
   if (is_prefix_alone) own.push_back(request.prompt.back());
   pml::CompiledPrompt prompt = plain_prompt(*known->schema, std::move(own));
   if (is_prefix_alone) --prompt.new_runs.front().first;
-  import(*known, prompt, !is_prefix_alone, request);
+  import(*known, prompt, /*drops_last=*/is_prefix_alone, request);
 }
 
-void ModuleShaper::import(Known& known, const pml::CompiledPrompt& prompt, bool keeps_last,
+void ModuleShaper::import(const Known& known, const pml::CompiledPrompt& prompt, bool drops_last,
                           engine::Request& request) {
   PreparedPrompt prepared = prepare(*known.states, decoder_, prompt,
                                     {.repair_ratio = options_.repair_ratio,
                                      .copies = options_.copies,
                                      .copy_buffer = &copy_buffer_},
                                     context_);
-  if (!keeps_last) drop_last(prepared);
+  if (drops_last) drop_last(prepared);
   place(prepared, request);
   use_.imported_tokens += prepared.imported_tokens;
+  use_.repaired_tokens = prepared.repaired_tokens;
   use_.copied_bytes = prepared.copied_bytes;
   use_.times = prepared.times;
   imports_->attach(request.id, std::move(prepared.runs));

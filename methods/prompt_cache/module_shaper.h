@@ -34,11 +34,16 @@ struct SharedSchema {
   std::vector<int32_t> tokens;  // empty: for prompts with markup
 };
 
-// What was kept and imported since the shaper was made.
+// The request of a prompt that is derived from a schema: all its tokens at their positions, and its
+// markup.
+engine::Request derived_request(const pml::CompiledSchema& schema, pml::CompiledPrompt prompt);
+
+// Imports since the shaper was made.
 struct ModuleUse {
   int64_t imported_tokens = 0;  // summed over requests
-  int64_t copied_bytes = 0;     // for the latest request
-  PrepareTimes times;           // of the latest request
+  // For the latest request.
+  int64_t repaired_tokens = 0, copied_bytes = 0;
+  PrepareTimes times;
 };
 
 class ModuleShaper final : public engine::RequestShaper {
@@ -56,7 +61,10 @@ class ModuleShaper final : public engine::RequestShaper {
   [[nodiscard]] bool imports_prefixes() const override { return true; }
 
   [[nodiscard]] const std::shared_ptr<ModuleImports>& imports() const { return imports_; }
-  [[nodiscard]] const std::vector<EncodeReport>& encoded() const { return encoded_; }
+  // The schema that prompts with markup are derived from. It is one of the shaper's (CHECK).
+  [[nodiscard]] const pml::CompiledSchema& schema() const { return *of_markup().schema; }
+  // Passes that the making computed, over all schemas.
+  [[nodiscard]] const EncodeReport& encoded() const { return encoded_; }
   [[nodiscard]] const ModuleUse& use() const { return use_; }
   [[nodiscard]] int64_t module_bytes() const;
   // Drops the modules' files from memory where the tier says so. Throws Error where the system
@@ -76,8 +84,10 @@ class ModuleShaper final : public engine::RequestShaper {
                                                       EncodeOptions& encode,
                                                       const std::string& folder);
   // The longest one that a plain prompt begins with; null if there is none.
-  [[nodiscard]] Known* known_prefix(const std::vector<int32_t>& prompt);
-  void import(Known& known, const pml::CompiledPrompt& prompt, bool keeps_last,
+  [[nodiscard]] const Known* known_prefix(const std::vector<int32_t>& prompt) const;
+  [[nodiscard]] const Known& of_markup() const;
+  // `drops_last`: all but the last of the tokens that the prompt imports.
+  void import(const Known& known, const pml::CompiledPrompt& prompt, bool drops_last,
               engine::Request& request);
   [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
@@ -87,7 +97,7 @@ class ModuleShaper final : public engine::RequestShaper {
   Context context_;
   std::unique_ptr<kv::SegmentStore> store_;
   std::vector<Known> known_;
-  std::vector<EncodeReport> encoded_;  // [known_]
+  EncodeReport encoded_;
   std::shared_ptr<ModuleImports> imports_;
   CopyBuffer copy_buffer_;
   ModuleUse use_;

@@ -71,6 +71,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
+EncodeReport& EncodeReport::operator+=(const EncodeReport& more) {
+  passes += more.passes;
+  units += more.units;
+  tokens += more.tokens;
+  compute_s += more.compute_s;
+  return *this;
+}
+
 ModuleStates::ModuleStates(model::Decoder& decoder, kv::SegmentStore& store,
                            const pml::CompiledSchema& schema, Mode mode,
                            const kv::StoreIdentity& whose, const EncodeOptions& options)

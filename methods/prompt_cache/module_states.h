@@ -21,6 +21,8 @@ struct EncodeReport {
   int32_t units = 0;     // put
   int64_t tokens = 0;    // computed, each as often as a pass had it
   double compute_s = 0;  // in the decoder
+
+  EncodeReport& operator+=(const EncodeReport& more);
 };
 
 // Of one schema, one way to encode and one model. `schema`, `decoder` and `store` must outlive it.

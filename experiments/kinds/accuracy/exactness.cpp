@@ -35,7 +35,7 @@ const MetricInfo kMaxLogitDifference = {"max_logit_difference", "logit",
 const MetricInfo kLogitScale = {"logit_scale", "logit",
                                 "largest logit of the reference, in absolute value"};
 
-// What all are compared with, one request at a time.
+// The reference that every method is compared with, one request at a time.
 const MethodChoice kReference = {.name = "contiguous", .options = Json::object()};
 
 using Prompts = std::vector<std::vector<int32_t>>;
@@ -213,8 +213,7 @@ KindInfo ExactnessKind::info() {
                kSharedTokensAxis},
       .metrics = {kGenerations, kComparedTokens, kDiverged, kLargestTieGap, kLargestTieGapRatio,
                   kUnexplained, kMaxLogitDifference, kLogitScale, kReusedTokens, kKvMb}};
-  for (MetricInfo& metric : method_metrics_of(MethodUse::kGeneration))
-    info.metrics.push_back(std::move(metric));
+  add_method_metrics(MethodUse::kGeneration, /*takes_turns=*/false, info.metrics);
   return info;
 }
 

@@ -200,8 +200,7 @@ KindInfo DecodeKind::info() {
       .metrics = {kStepMs, kDecodeTokensPerS, kPrefillMs, kPrefixMs, kPrefillTokensPerS,
                   kStreamedGbS, kReadBesideGbS, kMemoryLimitRatio, kMemoryBesideRatio,
                   kComputeLimitRatio, kKvMb}};
-  for (MetricInfo& metric : method_metrics_of(MethodUse::kGeneration))
-    info.metrics.push_back(std::move(metric));
+  add_method_metrics(MethodUse::kGeneration, /*takes_turns=*/false, info.metrics);
   return info;
 }
 

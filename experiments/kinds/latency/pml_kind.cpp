@@ -106,8 +106,8 @@ class UseCaseRun {
       const PmlFiles files = use_case_files(group_);
       const methods::Markup markup = markup_of(files, *case_.tokenizer);
       const int64_t begin_ns = now_ns();
-      lane.method->prepare(bench_.setup_of(group_, bench_.decoder(group_).config(),
-                                           {.device = bench_.context().device, .markup = &markup}));
+      lane.method->prepare(
+          bench_.setup_of(group_, {.device = bench_.context().device, .markup = &markup}));
       lane.prefix_ms = static_cast<double>(now_ns() - begin_ns) * 1e-6;
       std::optional<engine::Request> request =
           lane.method->read(read_file(files.prompt), files.prompt);
@@ -208,9 +208,7 @@ KindInfo PmlKind::info() {
       .own_methods = {baseline_method()},
       .method_use = MethodUse::kMarkup,
       .own_workloads = use_case_workloads()};
-  for (const auto& part :
-       {turn_parts_of(MethodUse::kMarkup), method_metrics_of(MethodUse::kMarkup)})
-    info.metrics.insert(info.metrics.end(), part.begin(), part.end());
+  add_method_metrics(MethodUse::kMarkup, /*takes_turns=*/true, info.metrics);
   return info;
 }
 

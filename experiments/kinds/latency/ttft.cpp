@@ -154,9 +154,7 @@ KindInfo TtftKind::info() {
       .metrics = {kTtftMs, kTpotMs, kE2eMs, kPrefixMs, kPrefillTokensPerS, kPrefillGflopS,
                   kComputeLimitRatio, kTtftSpeedup, kTtftLimitMs, kOverLimit, kOverBeside,
                   kComputeMs, kKvMb}};
-  for (const auto& part :
-       {turn_parts_of(MethodUse::kGeneration), method_metrics_of(MethodUse::kGeneration)})
-    info.metrics.insert(info.metrics.end(), part.begin(), part.end());
+  add_method_metrics(MethodUse::kGeneration, /*takes_turns=*/true, info.metrics);
   return info;
 }
 

@@ -55,9 +55,7 @@ std::vector<MetricInfo> prefill_lane_metrics() {
       kTextMs,         kTokensPerS,  kTextSpeedup,   kSpeedupHits,      kTexts,
       kHitRate,        kAttentionMs, kFeedForwardMs, kAttentionSpeedup, kAttentionSpeedupHits,
       kAttentionBound, kTextBound};
-  for (const auto& part :
-       {turn_parts_of(MethodUse::kPrefill), method_metrics_of(MethodUse::kPrefill)})
-    all.insert(all.end(), part.begin(), part.end());
+  add_method_metrics(MethodUse::kPrefill, /*takes_turns=*/true, all);
   return all;
 }
 

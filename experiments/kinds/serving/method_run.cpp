@@ -130,7 +130,7 @@ std::unique_ptr<engine::Engine> MethodRun::make_engine(Bench& bench) {
   if (virtual_clock_ == nullptr) {
     const double begin_s = clock_->now_s();
     method_->prepare(
-        bench.setup_of(group_, config_, {.device = bench.context().device, .prefixes = prefixes}));
+        bench.setup_of(group_, {.device = bench.context().device, .prefixes = prefixes}));
     prepare_s_ = clock_->now_s() - begin_s;
   }
   auto cache = methods::join(method_->parts(), options);

@@ -66,9 +66,10 @@ KindInfo ServingKind::info() {
   for (Axis& axis : rate_search_axes()) info.axes.push_back(std::move(axis));
   info.axes.push_back(judged_partings_axis());
   info.metrics.push_back(kThroughputSpeedup);
-  for (const auto& part : {agreement_metrics(), method_run_metrics(), step_metrics(),
-                           rate_search_metrics(), method_metrics_of(MethodUse::kGeneration)})
+  for (const auto& part :
+       {agreement_metrics(), method_run_metrics(), step_metrics(), rate_search_metrics()})
     info.metrics.insert(info.metrics.end(), part.begin(), part.end());
+  add_method_metrics(MethodUse::kGeneration, /*takes_turns=*/false, info.metrics);
   return info;
 }
 

@@ -55,7 +55,7 @@ methods::Use use_of(const std::vector<methods::Prefix>& prefixes, Device device)
   return {.device = device, .prefixes = prefixes, .always_has_prefix = !prefixes.empty()};
 }
 
-// Of all methods, since their lanes are there at once.
+// Sums over all methods, since their lanes are there at once.
 int64_t held_tokens(const Group& group) {
   const std::vector<int32_t> shared(static_cast<size_t>(group.axis("shared_tokens")));
   const std::vector<methods::Prefix> prefixes = pieces_of(shared, modules_of(group));
@@ -104,9 +104,7 @@ std::vector<Bench::Lane> Bench::make_lanes(const Group& group, int64_t max_batch
 Bench::Lane Bench::make_lane(const Group& group, const MethodChoice& method, int64_t max_batch) {
   Lane lane{.method = methods::make_method(method.name, method.options)};
   const std::vector<methods::Prefix> prefixes = pieces_of(prefix(group), modules_of(group));
-  const methods::Use use = use_of(prefixes, context_.device);
-  const model::ModelConfig& config = decoder(group).config();
-  const methods::Setup setup = setup_of(group, config, use);
+  const methods::Setup setup = setup_of(group, use_of(prefixes, context_.device));
   const int64_t begin_ns = now_ns();
   lane.method->prepare(setup);
   const int64_t end_ns = now_ns();
@@ -139,16 +137,11 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, methods::
   return std::make_unique<engine::Engine>(context_, decoder(group), std::move(cache), options);
 }
 
-methods::Setup Bench::setup_of(const Group& group, const model::ModelConfig& config,
-                               const methods::Use& use) {
-  methods::Setup setup{.context = context_,
-                       .runtime = decoder(group).runtime(),
-                       .config = config,
-                       .seed = group.seeds.weights};
-  setup.decoder = &decoder(group);
-  setup.kv_dtype = group.kv_dtype;
-  setup.step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"));
-  setup.use = use;
+methods::Setup Bench::setup_of(const Group& group, const methods::Use& use) {
+  methods::Setup setup =
+      methods::generation_setup(decoder(group), context_, group.kv_dtype,
+                                static_cast<int32_t>(group.axis("prefill_chunk")), use);
+  setup.seed = group.seeds.weights;
   return setup;
 }
 

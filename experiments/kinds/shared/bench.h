@@ -59,11 +59,10 @@ class Bench {
   // sequences.
   std::unique_ptr<engine::Engine> make_engine(const Group& group, methods::Method& method,
                                               const reuse::EngineLimits& limits);
-  // What a method needs to prepare itself for the group. `use` must outlive the setup, and `config`
-  // too.
-  methods::Setup setup_of(const Group& group, const model::ModelConfig& config,
-                          const methods::Use& use);
-  // What every prompt of the group begins with: "shared_tokens" tokens, drawn once for a seed.
+  // The setup of one of the group's methods. What `use` points at must outlive it.
+  methods::Setup setup_of(const Group& group, const methods::Use& use);
+  // The tokens that every prompt of the group begins with: "shared_tokens" of them, drawn once for
+  // a seed.
   std::vector<int32_t> prefix(const Group& group);
   // Prompt of request `request`, "prompt_tokens" long and the same for every method: the prefix,
   // then what the workload draws for this request. A workload is made once for a model.

@@ -12,18 +12,11 @@ bool runs_in(const methods::MethodInfo& info, MethodUse use) {
   return use == MethodUse::kMarkup ? info.reads_markup : info.cannot_generate.empty();
 }
 
-// Each name once.
-std::vector<MetricInfo> metrics_of(std::vector<MetricInfo> methods::MethodInfo::*list,
-                                   MethodUse use) {
-  std::vector<MetricInfo> all;
-  for (const methods::MethodEntry& entry : methods::known_methods()) {
-    if (!runs_in(entry.info, use)) continue;
-    for (const MetricInfo& metric : entry.info.*list)
-      if (std::none_of(all.begin(), all.end(),
-                       [&](const MetricInfo& one) { return one.name == metric.name; }))
-        all.push_back(metric);
-  }
-  return all;
+void add_new(const std::vector<MetricInfo>& from, std::vector<MetricInfo>& to) {
+  for (const MetricInfo& metric : from)
+    if (std::none_of(to.begin(), to.end(),
+                     [&](const MetricInfo& one) { return one.name == metric.name; }))
+      to.push_back(metric);
 }
 
 }  // namespace
@@ -42,12 +35,12 @@ void TurnPartSamples::add_to(Measurement& out) const {
   for (const auto& [name, samples] : samples_) out.sample(*samples.first, samples.second);
 }
 
-std::vector<MetricInfo> method_metrics_of(MethodUse use) {
-  return metrics_of(&methods::MethodInfo::metrics, use);
-}
-
-std::vector<MetricInfo> turn_parts_of(MethodUse use) {
-  return metrics_of(&methods::MethodInfo::turn_parts, use);
+void add_method_metrics(MethodUse use, bool takes_turns, std::vector<MetricInfo>& metrics) {
+  for (const methods::MethodEntry& entry : methods::known_methods()) {
+    if (!runs_in(entry.info, use)) continue;
+    if (takes_turns) add_new(entry.info.turn_parts, metrics);
+    add_new(entry.info.metrics, metrics);
+  }
 }
 
 }  // namespace reprise::experiments

@@ -1,4 +1,4 @@
-// What methods report, as metrics of a measurement.
+// Takes what methods report into measurements and lists of metrics.
 #pragma once
 
 #include <map>
@@ -37,9 +37,8 @@ class TurnPartSamples {
   std::vector<double> sums_ms_;
 };
 
-// Metrics that methods report where they are used so, and the parts of their turns for kinds that
-// take turns; each once.
-[[nodiscard]] std::vector<MetricInfo> method_metrics_of(MethodUse use);
-[[nodiscard]] std::vector<MetricInfo> turn_parts_of(MethodUse use);
+// Appends the metrics that methods may report where they are used so and, for kinds that take
+// turns, the parts of a turn's time; each name once.
+void add_method_metrics(MethodUse use, bool takes_turns, std::vector<MetricInfo>& metrics);
 
 }  // namespace reprise::experiments

@@ -1,4 +1,4 @@
-// `reprise check`: did a kernel become slower?
+// `reprise check`: tests whether a kernel became slower.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -29,7 +29,8 @@
 namespace reprise::app {
 namespace {
 
-// Between sessions and machines a share of the limit moves more than a ratio of neighbours in time.
+// A share of the machine's limit varies more between sessions than a ratio of interleaved runs
+// does.
 constexpr double kLiveMargin = 0.03, kBaselineMargin = checks::kRecordedMargin;
 
 struct CheckCommand {
@@ -179,7 +180,7 @@ void add_check_command(CLI::App& app) {
       ->add_option("--filter", options->filter,
                    "benchmarks whose \"program/name\" holds a match of this expression")
       ->check(not_empty());
-  // Below these bounds a check would need more rounds than any budget has.
+  // Smaller margins would need more rounds than any budget allows.
   command
       ->add_option(
           "--margin", options->margin_percent,

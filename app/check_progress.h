@@ -1,5 +1,5 @@
-// How far a check is: one line that rewrites itself on a terminal, one plain line a phase and a
-// verdict elsewhere.
+// Shows how far `reprise check` has come: one line that rewrites itself on a terminal, and
+// elsewhere a plain line for each phase and each verdict.
 #pragma once
 
 #include <cstdio>
@@ -15,17 +15,17 @@ class CheckProgress : public checks::CheckObserver, public checks::RecordObserve
   // Writes to `out`; `is_terminal` chooses the form. Nothing is written while a program runs.
   CheckProgress(std::FILE* out, bool is_terminal) : out_(out), is_terminal_(is_terminal) {}
 
-  void phase(const std::string& text);  // what happens before the first run
+  void phase(const std::string& text);  // shows a phase before the first run
   void calibrating(int round, int of) override;
   void measuring(int decided, int of, double rounds_left_s) override;
   void decided(const checks::BenchmarkResult& result) override;
   void recorded(int64_t samples, int64_t of) override;
-  void end();  // leaves the line clean
-  // What it is at: "A/A pairs, ...: 3/10".
+  void end();  // removes the line, so that other output can follow
+  // The latest text, for example "A/A pairs, ...: 3/10".
   [[nodiscard]] const std::string& now() const { return now_; }
 
  private:
-  void show(const std::string& line);  // on a terminal alone
+  void show(const std::string& line);  // does nothing unless `out_` is a terminal
 
   std::FILE* out_;
   bool is_terminal_;

@@ -25,7 +25,7 @@ std::string share_text(const std::vector<double>& shares) {
   return shares.empty() ? "-" : fmt::format("{:.2f}", results::summarize(shares).median);
 }
 
-// "DRAM", "L2", "bf16": without the unit, which a share does not need.
+// The name of the limit, "DRAM", "L2" or "bf16", without the unit, which a share does not need.
 std::string limit_text(const BenchmarkResult& result) {
   if (!result.limit.has_value()) return "-";
   switch (*result.limit) {

@@ -1,4 +1,4 @@
-// What a check found, for people and for programs.
+// The result of `reprise check`, as a table for people and as JSON for programs.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ namespace reprise::app {
 std::string check_table(const std::vector<checks::BenchmarkResult>& results,
                         const checks::CheckOptions& options);
 
-// "2 of 7 slower, 1 undecided, 4 same": the last line.
+// The last line of the report, for example "2 of 7 slower, 1 undecided, 4 same".
 std::string check_summary(const std::vector<checks::BenchmarkResult>& results);
 
-// Everything: verdicts, ratios with intervals, A/A pairs, every sample, the options, the mean load
-// of the machine as the check began and ended, machine and provenance.
+// The complete result: verdicts, ratios with intervals, A/A pairs, every sample, the options, the
+// mean load of the machine when the check began and ended, the machine and the provenance.
 Json check_json(const checks::CheckOutcome& outcome, const checks::CheckOptions& options,
                 const Json& context);
 
-// What one line says of a result: "1.003 (0.991 to 1.015)".
+// The ratio of a result with its interval: "1.003 (0.991 to 1.015)".
 std::string ratio_text(const checks::BenchmarkResult& result);
 
 }  // namespace reprise::app

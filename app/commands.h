@@ -1,4 +1,5 @@
-// The commands of the program; each adds itself to the command line, and throws what goes wrong.
+// The commands of the program. Each function adds one command to the command line; a command throws
+// its errors.
 #pragma once
 
 namespace CLI {

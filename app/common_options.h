@@ -1,4 +1,4 @@
-// What every command that computes takes: --threads, --isa, --device.
+// The options that every command that computes takes: --threads, --isa, --device.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@ namespace reprise::app {
 
 struct CommonOptions {
   int threads = 0;  // 0: all cores this process may run on
-  std::string isa;  // "": the best this processor has
+  std::string isa;  // "": the best one that this processor has
   std::string device = "cpu";
 };
 
 std::shared_ptr<CommonOptions> add_common_options(CLI::App& command);
 
-// Throws Error for an instruction set the processor lacks, a device this build or machine lacks,
-// and a number of threads that cannot be.
+// Throws Error for an instruction set that the processor lacks, a device that this build or machine
+// lacks, and a number of threads that is out of range.
 Context make_context(const CommonOptions& options);
 
 }  // namespace reprise::app

@@ -1,4 +1,4 @@
-// `reprise embed`: texts on standard input, sentence vectors on standard output.
+// `reprise embed`: reads texts from standard input, writes sentence vectors to standard output.
 #include <CLI/CLI.hpp>
 #include <iostream>
 
@@ -29,7 +29,7 @@ struct EmbedCommand {
   std::string pooling, prompt;
   int64_t max_tokens = 0;
   bool normalize = false, is_json = false;
-  CLI::Option* normalize_option = nullptr;  // tells --no-normalize from nothing
+  CLI::Option* normalize_option = nullptr;  // tells --no-normalize from no option
 };
 
 sentence::EmbedSettings settings_of(const EmbedCommand& command, const std::string& folder,
@@ -68,7 +68,7 @@ void run(const EmbedCommand& command, const CommonOptions& common) {
   const auto tokenizer = load_tokenizer(chosen.place);
   const auto model = load_chosen(chosen, options, context);
   sentence::Embedder embedder(*model, *tokenizer, settings);
-  std::ios::sync_with_stdio(false);  // so that waiting input can be told
+  std::ios::sync_with_stdio(false);  // so that in_avail() sees waiting input
   const int64_t start = experiments::now_ns();
   const EmbedCount count =
       embed_lines(embedder, command.is_json, std::cin, write_output, flush_output);

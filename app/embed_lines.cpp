@@ -15,7 +15,7 @@ namespace {
 std::string where(int64_t line) { return fmt::format("input line {}", line); }
 
 std::string text_of(std::string line, bool is_json, int64_t number) {
-  if (line.ends_with('\r')) line.pop_back();  // files from elsewhere end lines in \r\n
+  if (line.ends_with('\r')) line.pop_back();  // files from Windows end lines in \r\n
   if (!is_json) return line;
   const Json json = parse_json(line, where(number));
   if (json.is_string()) return json.get<std::string>();
@@ -44,7 +44,7 @@ class Lines {
   [[nodiscard]] bool is_full() const { return waiting_ >= sentence::Embedder::kStepTokens; }
   [[nodiscard]] const EmbedCount& count() const { return count_; }
 
-  // Writes what has been added.
+  // Encodes and writes the batch.
   void finish() {
     if (batch_.empty()) return;
     const auto width = static_cast<size_t>(embedder_.width());
@@ -76,8 +76,8 @@ class Lines {
   const std::function<void(std::string_view)>& write_;
   const std::function<void()>& flush_;
   std::vector<sentence::TextTokens> batch_;
-  std::vector<int64_t> lines_;  // of the batch's texts
-  int64_t waiting_ = 0;         // tokens of the batch
+  std::vector<int64_t> lines_;  // line numbers of the batch's texts
+  int64_t waiting_ = 0;         // tokens in the batch
   std::vector<float> values_;
   std::string line_;
   EmbedCount count_;

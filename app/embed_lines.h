@@ -1,4 +1,5 @@
-// The lines of `reprise embed`: texts in, vectors out, in batches that follow the input.
+// Encodes the lines of `reprise embed`: reads texts, writes vectors, in batches that follow the
+// input.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,17 @@ namespace reprise::app {
 
 struct EmbedCount {
   int64_t texts = 0, tokens = 0;
-  int64_t cut = 0;             // texts that were too long
-  int64_t first_cut_line = 0;  // of them, from 1
+  int64_t cut = 0;             // texts that were truncated to the model's length
+  int64_t first_cut_line = 0;  // line of the first truncated text, from 1; 0: none
 };
 
-// Reads a text a line (with `is_json` a JSON string, or an object with the text under "text") until
-// the end of `in`, and calls `write` with a line for each, in order: its vector as a JSON array,
-// ending in a line feed; every number reads back as the same f32. `flush` is called behind each
-// batch. A batch ends where it fills a step of the model, or no further input is waiting, so that
-// whoever sends one line and waits is answered. Throws Error naming the line of a text that has no
-// vector, after those before it have been written.
+// Reads one text a line until the end of `in`: plain text, or with `is_json` a JSON string or an
+// object with the text under "text". Calls `write` for each line in order with its vector as a JSON
+// array and a line feed; every number reads back as the same f32.
+//
+// A batch ends when it fills a step of the model or no more input is waiting, so that a client that
+// sends one line gets its answer. `flush` is called after each batch. Throws Error naming the line
+// of a text that has no vector, after the vectors of the lines before it are written.
 EmbedCount embed_lines(sentence::Embedder& embedder, bool is_json, std::istream& in,
                        const std::function<void(std::string_view line)>& write,
                        const std::function<void()>& flush);

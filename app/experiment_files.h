@@ -1,4 +1,4 @@
-// Where experiment files are.
+// Finds experiment files.
 #pragma once
 
 #include <filesystem>
@@ -7,11 +7,11 @@
 
 namespace reprise::app {
 
-// Paths below results::data_dir(), sorted.
+// Paths of the shipped experiment files, relative to results::data_dir(), sorted.
 std::vector<std::filesystem::path> shipped_experiments();
 
-// A file as given, or one of the shipped ones by its path or name ("quickstart",
-// "prompt_cache/fig5"). Throws Error with the nearest name.
+// The path of an experiment file: `name` itself if that file exists, otherwise the shipped file of
+// this path or name ("quickstart", "prompt_cache/fig5"). Throws Error with the nearest name.
 std::filesystem::path find_experiment(const std::string& name);
 
 }  // namespace reprise::app

@@ -27,8 +27,8 @@ bool draws_figures(const experiments::Experiment& experiment,
   return !chosen.no_plot && !experiment.plots.empty() && options.shard.tells_results();
 }
 
-// False where it failed, which costs no measurement; what is wrong is said. An interrupt ends the
-// Python that draws too, and is no fault of the figures.
+// Returns false and prints the reason if the figures could not be drawn; the measurements are kept.
+// An interrupt also ends the Python process that draws, and then ends the program.
 bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem::path& out,
                      const std::atomic<bool>& stop) {
   try {
@@ -49,8 +49,8 @@ bool draw_or_explain(const results::ResultsFolder& folder, const std::filesystem
   }
 }
 
-// The table of what is there, and the figures where nothing is missing. False where they could not
-// be drawn.
+// Prints the table of the points that were measured, and draws the figures if none is missing.
+// Returns false if they could not be drawn.
 bool show_results(const experiments::RunOutcome& outcome, const Json& manifest,
                   const std::filesystem::path& out, const ExperimentOptions& chosen,
                   const std::atomic<bool>& stop) {
@@ -81,7 +81,7 @@ void introduce(const experiments::Experiment& experiment, const Json& manifest) 
   note("{}", left_out_note(manifest));
 }
 
-// Throws ExitStatus where it was interrupted.
+// Throws ExitStatus if it is interrupted.
 experiments::RunOutcome measured(const experiments::Experiment& experiment,
                                  const experiments::RunOptions& options, experiments::Kind& kind,
                                  const std::atomic<bool>& stop) {

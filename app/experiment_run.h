@@ -1,5 +1,5 @@
-// What the commands that measure an experiment have in common: their options, and the way from a
-// plan to its table and figures.
+// The part that commands that measure an experiment share: their options, and the steps from a plan
+// to its table and figures.
 #pragma once
 
 #include <string>
@@ -26,24 +26,25 @@ struct ExperimentOptions {
   TableOptions table;
 };
 
-// Adds the file, --scale, --set, --out, --fresh, --mix, --no-plot, --format and --metrics, read
-// into `options`, which must outlive the command line. `default_out` is for the help.
+// Adds the file, --scale, --set, --out, --fresh, --mix, --no-plot, --format and --metrics. They are
+// read into `options`, which must outlive the command line. `default_out` is shown by --help.
 void add_experiment_options(CLI::App& command, const char* default_out, ExperimentOptions& options);
 
-// The file, with the vocabulary of this program. Throws Error where it cannot be read.
+// The chosen experiment, read with this program's vocabulary. Throws Error if the file cannot be
+// read.
 [[nodiscard]] experiments::Experiment load_chosen_experiment(const ExperimentOptions& options);
 
-// The manifest that the folder will have. Throws Error for what no table could print and no figure
-// could be called, and for a REPRISE_PYTHON that cannot draw where figures are to be drawn:
-// before anything is measured.
+// The manifest of the results folder. Checks before the measurement what is printed and drawn after
+// it: throws Error for a table or a figure's name that is not possible, and for a REPRISE_PYTHON
+// that cannot draw if figures are wanted.
 [[nodiscard]] Json checked_plan(const experiments::Experiment& experiment,
                                 const experiments::RunOptions& options,
                                 const std::vector<experiments::Group>& groups,
                                 const ExperimentOptions& chosen);
 
-// Measures what the folder lacks, and prints the table and draws the figures of what it has then.
-// Throws ExitStatus where it was interrupted, where points do not fit into memory, and where the
-// figures could not be drawn.
+// Measures the points that the folder lacks, then prints the table and draws the figures of all its
+// points. Throws ExitStatus if it is interrupted, if points do not fit into memory, or if the
+// figures cannot be drawn.
 void measure_and_show(const experiments::Experiment& experiment,
                       const experiments::RunOptions& options, experiments::Kind& kind,
                       const Json& manifest, const ExperimentOptions& chosen);

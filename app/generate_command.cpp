@@ -1,4 +1,4 @@
-// `reprise generate`: text from one prompt as it is generated, with its times.
+// `reprise generate`: prints the text of one prompt as it is generated, with its times.
 #include <CLI/CLI.hpp>
 #include <atomic>
 
@@ -68,7 +68,7 @@ engine::Request request_of(const GenerateCommand& command, const methods::Method
     const bool is_file = !command.prompt_file.empty();
     const std::string text = is_file ? read_text(command.prompt_file) : command.prompt;
     request = read_prompt(method, *tokenizer, text, is_file ? command.prompt_file : "--prompt");
-    // An empty text may still become the token that begins every text.
+    // An empty text may still become the token that starts every text.
     if (text.empty() || request.prompt.empty())
       raise("the prompt holds no token; give at least one character");
   }
@@ -85,8 +85,8 @@ void run(const GenerateCommand& command, const CommonOptions& common) {
   if (!has_ids(command.ids)) tokenizer = load_tokenizer(chosen.place);
   std::optional<methods::Markup> markup;
   if (tokenizer != nullptr) markup = chosen_markup(command.model, chosen, *tokenizer);
-  // A plain prompt is checked before the weights are loaded; one with markup is read by a method
-  // that has encoded its modules.
+  // A plain prompt is checked before the weights are loaded. A prompt with markup is read by a
+  // method that has encoded its modules.
   engine::Request request;
   const auto read = [&] { request = request_of(command, *method, tokenizer.get(), chosen.config); };
   if (!markup) read();

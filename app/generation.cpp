@@ -15,8 +15,8 @@
 namespace reprise::app {
 namespace {
 
-constexpr int64_t kMostNewTokens = int64_t{1} << 24;     // positions end there
-constexpr int64_t kMostPrefillChunk = int64_t{1} << 20;  // as experiment files take it
+constexpr int64_t kMostNewTokens = int64_t{1} << 24;     // the largest number of positions
+constexpr int64_t kMostPrefillChunk = int64_t{1} << 20;  // the bound of experiment files
 
 void add_sampling_options(CLI::App& command, engine::SamplingOptions& sampling) {
   command.add_option("--temperature", sampling.temperature, "0 is greedy (default: 0)")
@@ -50,7 +50,7 @@ void complete(engine::Request& request, const GenerationOptions& options,
               const model::ModelConfig& config, int64_t length) {
   request.sampling = options.sampling;
   if (!options.ignore_eos) request.stop_ids = {config.eos_ids.begin(), config.eos_ids.end()};
-  // One position more: for the token that is generated.
+  // One position more, for the token that is generated.
   require_positions(config, length + 1, "the prompt with a token behind it",
                     "give a shorter prompt");
   const int64_t room = positions_left(config, length);
@@ -119,7 +119,7 @@ Generation generate(engine::Engine& engine, engine::Request request, TokenPrinte
         outcome.last_token_ns = event.time_ns;
         printer.token(event.token);
       }
-      outcome.times = event.times;  // complete with the last one
+      outcome.times = event.times;  // complete after the last event
       outcome.finish = event.finish;
       outcome.cached_tokens = event.cached_tokens;
     }

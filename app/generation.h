@@ -1,4 +1,4 @@
-// One request through an engine as its tokens come, for the commands that print them.
+// Runs one request through an engine and prints its tokens as they come.
 #pragma once
 
 #include <atomic>
@@ -24,15 +24,16 @@ struct GenerationOptions {
   bool ignore_eos = false;
 };
 
-// --max-new-tokens, --temperature, --top-p, --top-k, --seed, --prefill-chunk and --ignore-eos.
+// Adds --max-new-tokens, --temperature, --top-p, --top-k, --seed, --prefill-chunk and --ignore-eos.
 void add_generation_options(CLI::App& command, GenerationOptions& options);
 
-// Gives a request what the options say. `length`: the prompt's largest position + 1. Throws Error
-// where the model can place no token behind it, and notes where it can place fewer than are wanted.
+// Sets the request's sampling, stop tokens and number of new tokens. `length` is the prompt's
+// largest position + 1. Throws Error if the model has no position left for a new token, and prints
+// a note if it has fewer than are wanted.
 void complete(engine::Request& request, const GenerationOptions& options,
               const model::ModelConfig& config, int64_t length);
 
-// Writes to standard output, token by token.
+// A printer that writes to standard output and flushes it after each token.
 TokenPrinter output_printer(std::unique_ptr<StreamDecoder> decoder, tokenizer::StopText stop);
 
 struct Generation {
@@ -43,21 +44,21 @@ struct Generation {
   int32_t last_token = -1;
   int32_t cached_tokens = 0;  // see engine::TokenEvent
 
-  // From submitting to the first token; with at least one.
+  // Time to first token: from submission to the first token. Needs at least one token.
   [[nodiscard]] double ttft_ms() const;
-  // Of each further token; with at least two.
+  // Mean time per output token after the first. Needs at least two tokens.
   [[nodiscard]] double tpot_ms() const;
 };
 
-// Runs the engine until its only request has ended: by itself, by the printer's stop text, or
-// because `stop` was set. Throws Error where the request is refused.
+// Runs the engine until its only request ends: by itself, at the printer's stop text, or because
+// `stop` is set. Throws Error if the engine refuses the request.
 Generation generate(engine::Engine& engine, engine::Request request, TokenPrinter& printer,
                     const std::atomic<bool>& stop);
 
-// "length, 12 tokens"
+// The reason why the generation ended, for example "length, 12 tokens".
 std::string reason_text(const Generation& outcome, const std::string& stop_found);
 
-// Notes TTFT and TPOT.
+// Prints TTFT and TPOT as notes.
 void print_times(const Generation& outcome, size_t prompt_tokens);
 
 }  // namespace reprise::app

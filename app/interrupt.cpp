@@ -6,7 +6,7 @@
 namespace reprise::app {
 namespace {
 
-// A signal handler has nowhere else to write.
+// Globals, because a signal handler can reach nothing else.
 std::atomic<bool> g_interrupted = false;
 std::atomic<int64_t> g_first_ns = 0;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
@@ -34,12 +34,12 @@ const std::atomic<bool>& watch_interrupts() {
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaddset(&action.sa_mask, SIGINT);  // one at a time
+  sigaddset(&action.sa_mask, SIGINT);  // the handlers do not interrupt each other
   sigaddset(&action.sa_mask, SIGTERM);
   sigaddset(&action.sa_mask, SIGHUP);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  struct sigaction hangup {};  // which nohup(1) has ignored, and wants to be
+  struct sigaction hangup {};  // nohup(1) ignores SIGHUP, and that must stay so
   sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
   return g_interrupted;

@@ -1,4 +1,4 @@
-// `reprise list`: what this program knows by name.
+// `reprise list`: the methods, models, workloads and experiments that this program knows.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -46,17 +46,17 @@ void list_methods() {
   show("Methods", table);
 }
 
-// Which kinds and commands run which methods, and why the others do not. Places that run the same
-// methods share a column.
+// Shows which kinds and commands run which methods, and why the others do not. Places that run the
+// same methods share a column.
 void list_method_matrix() {
-  std::map<std::string, std::vector<std::string>> refusals;  // place -> by method
+  std::map<std::string, std::vector<std::string>> refusals;  // place -> refusal of each method
   std::vector<std::string> methods, places;
   for (const experiments::MethodCell& cell : experiments::method_matrix()) {
     if (methods.empty() || methods.back() != cell.method) methods.push_back(cell.method);
     if (methods.size() == 1) places.push_back(cell.place);
     refusals[cell.place].push_back(cell.refusal);
   }
-  std::vector<std::vector<std::string>> columns;  // places of each
+  std::vector<std::vector<std::string>> columns;  // the places of each column
   for (const std::string& place : places) {
     const auto same = std::find_if(columns.begin(), columns.end(), [&](const auto& column) {
       return refusals[column.front()] == refusals[place];
@@ -101,7 +101,7 @@ void list_all_of_methods() {
   list_method_matrix();
 }
 
-// "6.74 B", "15.2 M", "260 k".
+// A count as "6.74 B", "15.2 M" or "260 k".
 std::string count_text(double count) {
   for (const auto& [unit, name] : {std::pair{1e9, "B"}, std::pair{1e6, "M"}, std::pair{1e3, "k"}})
     if (count >= unit) return results::short_number(count / unit) + " " + name;
@@ -175,7 +175,7 @@ std::string accepted_text(const workloads::SourceField& field) {
   return field.words.empty() ? "any text" : fmt::format("{}", fmt::join(field.words, ", "));
 }
 
-// What can be chosen about one source.
+// Lists the options of one source.
 void list_source(const workloads::SourceInfo& info) {
   Table table;
   table.column("  option");
@@ -192,7 +192,7 @@ void list_source(const workloads::SourceInfo& info) {
   show("Source " + info.name + ": " + info.summary, table);
 }
 
-// What can be chosen about one method.
+// Lists the options of one method.
 void list_method(const std::string& name, const std::string& summary,
                  const reuse::OptionList& list) {
   Table options;
@@ -214,8 +214,8 @@ void list_method(const std::string& name, const std::string& summary,
       presets);
 }
 
-// With the percentiles that a table's "metrics" and a figure's "y" take beside the metric itself,
-// and when it is taken at all.
+// The metric's help, with the percentiles that a table's "metrics" and a figure's "y" accept, or
+// with the condition under which it is measured.
 std::string metric_help(const MetricInfo& metric) {
   if (metric.is_on_request)
     return metric.help + "; taken where the \"metrics\" or a figure of the experiment name it";

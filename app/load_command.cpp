@@ -1,5 +1,5 @@
-// `reprise load`: an experiment's requests to a server that is there already, measured by the same
-// clock and rules as our own engine.
+// `reprise load`: sends an experiment's requests to a running server, and measures with the same
+// clock and rules as for our own engine.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -25,7 +25,8 @@ struct LoadCommand {
   bool primes = false, repeats_prompts = false;
 };
 
-// Of the machine that the load comes from: what it could compute says nothing of the server.
+// Facts of the client's machine. Its computing limits are left out, because they do not describe
+// the server.
 Json client_machine() {
   const CpuFacts& cpu = cpu_facts();
   return {{"cpu", cpu.model}, {"logical_cores", cpu.logical_cores}};

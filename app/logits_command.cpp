@@ -1,4 +1,4 @@
-// `reprise logits`: the raw logits of given tokens, for comparison with other programs.
+// `reprise logits`: prints the raw logits of given tokens, for comparison with other programs.
 #include <CLI/CLI.hpp>
 #include <bit>
 #include <cmath>
@@ -25,7 +25,7 @@ struct LogitsCommand {
   ModelOptions model;
   IdOptions ids;
   std::string out, positions;
-  CLI::Option* positions_option = nullptr;  // tells an empty list from none
+  CLI::Option* positions_option = nullptr;  // tells an empty list from no list
   int32_t chunk = 512;
   bool last = false;
 };
@@ -39,7 +39,7 @@ std::vector<int32_t> positions_of(const LogitsCommand& command, size_t ids) {
   return positions;
 }
 
-// A request that generates nothing: logits of every token, or those after the last.
+// A request that generates nothing and returns the logits of every token, or those after the last.
 engine::Request request_of(const LogitsCommand& command, const model::ModelConfig& config) {
   engine::Request request;
   request.prompt = read_ids(command.ids, config);
@@ -55,7 +55,7 @@ engine::Request request_of(const LogitsCommand& command, const model::ModelConfi
   return request;
 }
 
-// Throws Error for NaN, as drawing a token does; counts what is infinite.
+// Counts infinite logits. Throws Error for NaN, as sampling does.
 int64_t infinite_logits(const engine::LogitsRow& row) {
   int64_t infinite = 0;
   for (size_t i = 0; i < row.logits.size(); ++i) {
@@ -71,7 +71,7 @@ int64_t infinite_logits(const engine::LogitsRow& row) {
 
 void write_logits(const LogitsCommand& command, engine::Request request, engine::Engine& engine) {
   const std::atomic<bool>& stop = watch_interrupts();
-  AtomicFile file(command.out);  // an earlier result stays until this one is whole
+  AtomicFile file(command.out);  // an earlier result stays until this one is complete
   int64_t infinite = 0;
   engine.observe_logits([&](const engine::LogitsRow& row) {
     infinite += infinite_logits(row);

@@ -1,4 +1,4 @@
-// Reads prediction files, scores them and prints what came out.
+// Reads prediction files, scores them and prints the scores.
 #include "app/longbench_command.h"
 
 #include <CLI/CLI.hpp>

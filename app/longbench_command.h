@@ -1,4 +1,4 @@
-// `reprise longbench score`: the official scores of predictions, whoever made them.
+// `reprise longbench score`: the official scores of predictions from any program.
 #pragma once
 
 #include <iosfwd>
@@ -14,18 +14,19 @@ namespace reprise::app {
 struct LongBenchScoreOptions {
   std::vector<std::string> files = {};  // predictions as the official pred.py writes them
   std::string dataset = {};             // of all files; empty: each file's name up to the first dot
-  bool is_levenshtein = false;          // code is compared as with python-Levenshtein
-  bool is_unlimited = false;            // no 0 for what Python's recursion limit stops
-  bool has_lengths = false;             // the three groups of LongBench-E, too
-  bool has_items = false;               // a JSON object for each prediction in place of the table
+  bool is_levenshtein = false;          // compare code as with the package python-Levenshtein
+  bool is_unlimited = false;            // do not score 0 where Python's recursion limit stops
+  bool has_lengths = false;             // also print the three length groups of LongBench-E
+  bool has_items = false;               // print a JSON object for each prediction instead
 };
 
-// Writes a line for each file: dataset, metric, number of predictions, mean in percent; or with
-// `has_items` a line {"dataset", "item", "score"} for each prediction, items counted from 1 and
-// scores from 0 to 1. All files are read before the first is scored. Throws Error naming the file.
+// Writes a line for each file: dataset, metric, number of predictions, mean score in percent. With
+// `has_items`, writes a line {"dataset", "item", "score"} for each prediction instead; items count
+// from 1 and scores are 0 to 1. Reads all files before it scores the first. Throws Error naming the
+// file.
 void run_longbench_score(const LongBenchScoreOptions& options, std::ostream& out);
 
-// Adds the subcommand, on standard output; errors are thrown from app.parse().
+// Adds the subcommand, which writes to standard output. Its errors are thrown from app.parse().
 void add_longbench_command(CLI::App& app);
 
 }  // namespace reprise::app

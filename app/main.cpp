@@ -1,4 +1,4 @@
-// reprise: the command line. Errors are caught here, once, and become one readable paragraph.
+// reprise: the command line. Errors are caught here once and printed as one readable paragraph.
 #include <fcntl.h>
 
 #include <CLI/CLI.hpp>
@@ -23,14 +23,16 @@ namespace {
 
 using namespace reprise;
 
-// A stream that the caller closed would be the next file that is opened: results would be printed
-// into it. In its place comes one that can neither be read nor, as standard output, written.
+// Opens /dev/null for each standard stream that the caller closed. Otherwise the next opened file
+// would take the stream's number and results would be printed into it. The replacement of standard
+// input cannot be read, and that of standard output cannot be written.
 void occupy_closed_streams() {
   for (int stream = 0; stream <= 2; ++stream)
     if (fcntl(stream, F_GETFD) == -1) (void)open("/dev/null", stream == 2 ? O_WRONLY : O_RDONLY);
 }
 
-// A first word that is no command gets the nearest one, which CLI11 does not offer.
+// Throws Error with the nearest command if the first word is not a command; CLI11 does not suggest
+// one.
 void check_command_name(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return;
   std::vector<std::string> names;
@@ -40,7 +42,7 @@ void check_command_name(const CLI::App& app, int argc, char** argv) {
   raise("{}", unknown_name("command", argv[1], names));
 }
 
-// CLI11 would take the next word for the value of "--out=".
+// Refuses "--out=" without a value; CLI11 would take the next word as its value.
 void refuse_missing_values(int argc, char** argv) {
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
     if (const std::string_view word = argv[i];
@@ -54,7 +56,7 @@ void report(const std::string& message) {
   app::note("reprise: {}\n", message);
 }
 
-// --help, --version, or what is wrong with the command line.
+// Prints --help, --version, or what is wrong with the command line.
 int answer(const CLI::App& app, const CLI::ParseError& error, int error_status) {
   if (const std::string text = app::unknown_option_text(app);
       error.get_exit_code() != 0 && !text.empty()) {
@@ -105,7 +107,7 @@ int status_of(int argc, char** argv) {
     } catch (const app::ExitStatus& exit) {
       status = exit.status;
     }
-    app::flush_output();  // what was printed has to arrive, whatever the outcome
+    app::flush_output();  // all output must have arrived, even after an error
     return status;
   } catch (const app::OutputError& error) {
     if (error.is_closed_pipe()) return 128 + SIGPIPE;

@@ -1,4 +1,4 @@
-// What the commands that run one model take alike: the model, its number formats, the method, and
+// Options shared by the commands that run one model: the model, its number formats, the method, and
 // token ids.
 #pragma once
 
@@ -25,74 +25,76 @@ namespace reprise::app {
 struct ModelOptions {
   std::string model;
   std::string method = "contiguous", method_options;
-  std::string schema;  // file whose modules prompts import; "": prompts are plain
+  std::string schema;  // file whose modules prompts can import; "": plain prompts
   std::string dtype, kv_dtype, weight_format;  // "": see ChosenModel
   bool random_weights = false;
   uint64_t weights_seed = 1;
 };
 
-// --model, --dtype and random weights; `seed_option` is the command's name for their seed.
+// Adds --model, --dtype, --weight-format and random weights. `seed_option` is the name of their
+// seed's option.
 void add_weight_options(CLI::App& command, const char* seed_option, ModelOptions& options);
-// The same, and what a model that generates takes besides: --method with its options, --kv-dtype.
+// Adds the options of add_weight_options(), and --method with its options and --kv-dtype.
 void add_model_options(CLI::App& command, const char* seed_option, ModelOptions& options);
 
-// --schema, for commands whose prompts are text.
+// Adds --schema, for commands whose prompts are text.
 void add_schema_option(CLI::App& command, ModelOptions& options);
 
-// A model whose config.json was read, before its weights are.
+// A model whose config.json has been read. Its weights are loaded by load_chosen().
 struct ChosenModel {
   std::string place;  // for load_decoder()
   model::ModelConfig config;
-  // Of weights and activations: what --dtype says, else that of the checkpoint, or f32 for one in
-  // f16, in which a CPU computes nothing.
+  // The dtype of weights and activations: from --dtype, otherwise the checkpoint's. A checkpoint in
+  // f16 gets f32 on the CPU, which does not compute in f16.
   DType dtype = DType::kF32;
-  DType kv_dtype = DType::kF32;                    // what --kv-dtype says, else as above
+  DType kv_dtype = DType::kF32;                    // from --kv-dtype, otherwise `dtype`
   std::string dtype_reason;                        // "as the checkpoint", ...
-  std::optional<WeightFormat> weight_format = {};  // what --weight-format says
+  std::optional<WeightFormat> weight_format = {};  // from --weight-format
 
   // "computed in bf16 (as the checkpoint), weights in int4, keys and values in f32"
   [[nodiscard]] std::string dtype_text() const;
 };
-// `device`: where it will run.
+// Chooses the dtypes for a model that will run on `device`.
 ChosenModel choose_model(const ModelOptions& options, Device device);
 
-// "weights 512 MiB": as the decoder holds them.
+// The memory of the decoder's weights in the form they are held, for example "weights 512 MiB".
 [[nodiscard]] std::string weight_memory_text(const model::Decoder& decoder);
 
 std::unique_ptr<model::Decoder> load_chosen(const ChosenModel& chosen, const ModelOptions& options,
                                             const Context& context);
-// The method that --method names, for a model on `device`. Throws Error, with the reason, for one
-// that generates nothing, for one that cannot run so, and for --schema with one that reads none.
+// The method that --method names, for a model on `device`. Throws Error with the reason for a
+// method that cannot generate or cannot run on the device, and for --schema with a method that
+// reads no markup.
 std::unique_ptr<methods::Method> make_chosen_method(const ModelOptions& options, Device device);
 
-// The schema that --schema names, for Use::markup; nullopt without it. `tokenizer` must outlive it.
+// The schema of --schema, for Use::markup; nullopt if there is none. `tokenizer` must outlive it.
 std::optional<methods::Markup> chosen_markup(const ModelOptions& options, const ChosenModel& chosen,
                                              const Tokenizer& tokenizer);
 
-// The prompt as the method reads its markup, or as the plain tokens of `text`.
+// The request of a prompt: as the method reads its markup, otherwise the plain tokens of `text`.
 engine::Request read_prompt(const methods::Method& method, const Tokenizer& tokenizer,
                             const std::string& text, const std::string& source);
 
-// --ids or --ids-file.
+// Options --ids and --ids-file.
 struct IdOptions {
   std::string ids, file;
-  CLI::Option* ids_option = nullptr;  // tells an empty list from none
+  CLI::Option* ids_option = nullptr;  // tells an empty list from no list
 };
 void add_id_options(CLI::App& command, const char* help, IdOptions& options);
-// Whether either was given.
+// True if either option was given.
 [[nodiscard]] bool has_ids(const IdOptions& options);
-// The ids, all of the model's vocabulary. Throws Error for both options, an empty list, and as
-// parse_token_ids().
+// The ids, all within the model's vocabulary. Throws Error if both options or neither are given,
+// for an empty list, and as parse_token_ids().
 std::vector<int32_t> read_ids(const IdOptions& options, const model::ModelConfig& config);
 
-// A file's text, or that of standard input for "-". Throws Error where it is larger than 64 MiB.
+// The text of a file, or of standard input for "-". Throws Error if it is larger than 64 MiB.
 std::string read_text(const std::string& file);
 
-// Rotary models know no positions beyond those they were trained for. Throws Error for `length`
-// (the largest position + 1) beyond: "`what` takes ... positions, model ... places at most ...".
+// Throws Error if `length` (the largest position + 1) is beyond the positions that the model has:
+// "`what` takes ... positions, model ... places at most ...; `remedy`".
 void require_positions(const model::ModelConfig& config, int64_t length, const std::string& what,
                        const std::string& remedy);
-// Positions that may follow `length`; INT64_MAX where there is no end.
+// Number of positions after `length` that the model has; INT64_MAX if it has no end.
 [[nodiscard]] int64_t positions_left(const model::ModelConfig& config, int64_t length);
 
 }  // namespace reprise::app

@@ -13,7 +13,7 @@
 namespace reprise::app {
 namespace {
 
-// Whether all of `text` is one number.
+// True if all of `text` is one number.
 template <typename Number>
 bool reads(const std::string& text, Number& number) {
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
@@ -22,7 +22,7 @@ bool reads(const std::string& text, Number& number) {
   return error == std::errc() && stop == end;
 }
 
-// "007", but not "0" and "0.5".
+// True for "007", false for "0" and "0.5".
 bool has_leading_zero(const std::string& text) {
   const size_t digits = text.find_first_not_of("+-");
   return digits != std::string::npos && text.size() > digits + 1 && text[digits] == '0' &&
@@ -40,7 +40,7 @@ CLI::Validator accepting(const std::string& what, const std::string& range, Acce
       range);
 }
 
-// Accepts what `parse` reads, and says of the rest what it throws.
+// Accepts every text that `parse` accepts. The error is the message that it throws.
 CLI::Validator named(void (*parse)(const std::string& text)) {
   return CLI::Validator(
       [parse](std::string& text) {
@@ -56,7 +56,7 @@ CLI::Validator named(void (*parse)(const std::string& text)) {
 
 }  // namespace
 
-// Not "number < low": nan is below nothing.
+// Written as two comparisons that must hold, because nan is not below anything.
 CLI::Validator number_within(double low, double high) {
   return accepting<double>("a number from", fmt::format("{} to {}", low, high),
                            [=](double number) { return number >= low && number <= high; });

@@ -1,4 +1,4 @@
-// What the commands print: results on standard output, where a failed write is an error, and notes
+// Output of the commands: results on standard output, where a failed write is an error, and notes
 // on standard error.
 #pragma once
 
@@ -13,25 +13,25 @@
 
 namespace reprise::app {
 
-// Standard output takes no more.
+// Standard output cannot be written.
 class OutputError : public Error {
  public:
   explicit OutputError(int code);
-  // Who read it has gone (`| head -1`): nobody wants to hear of it.
+  // True if the reader has closed the pipe (`| head -1`); nobody then reads an error message.
   [[nodiscard]] bool is_closed_pipe() const { return is_closed_pipe_; }
 
  private:
   bool is_closed_pipe_;
 };
 
-// Bytes for other programs, as they are. Throws OutputError.
+// Writes bytes unchanged, for other programs. Throws OutputError.
 void write_output(std::string_view bytes);
-// Throws OutputError where anything that was written until now did not arrive.
+// Throws OutputError if anything written so far could not be delivered.
 void flush_output();
-// A note that the stream refuses is lost; the command goes on.
+// Writes a note. If the stream refuses it, the note is lost and the command continues.
 void write_note(std::string_view text, std::FILE* out = stderr);
 
-// Text for people: see visible().
+// Write text for people, with control characters escaped (see visible()).
 template <typename... Args>
 void print(fmt::format_string<Args...> format, Args&&... args) {
   write_output(visible(fmt::format(format, std::forward<Args>(args)...)));
@@ -41,7 +41,7 @@ void note(fmt::format_string<Args...> format, Args&&... args) {
   write_note(visible(fmt::format(format, std::forward<Args>(args)...)));
 }
 
-// Progress, with what moves the cursor as it is: to a stream that may be refused, as a note's.
+// Writes progress, with cursor movements unchanged. Lost if the stream refuses it.
 template <typename... Args>
 void tell(std::FILE* out, fmt::format_string<Args...> format, Args&&... args) {
   write_note(fmt::format(format, std::forward<Args>(args)...), out);

@@ -1,4 +1,4 @@
-// `reprise plot`: tells and draws the results in a folder, or in one file of records, again.
+// `reprise plot`: prints and draws the results of a folder or of one file of records again.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -30,7 +30,7 @@ void plot(PlotCommand command) {
   }
   const std::filesystem::path out = command.out.empty() ? place_of(command.results, "figures")
                                                         : std::filesystem::path(command.out);
-  // Who made the folder may not say where else we write.
+  // A results folder from someone else must not decide where else we write.
   std::error_code error;
   if (command.out.empty() && std::filesystem::is_symlink(out, error))
     raise("{} is a link, which drawing would follow: give --out FOLDER, or remove it",

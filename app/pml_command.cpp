@@ -1,5 +1,5 @@
-// `reprise pml`: checks schemas and prompts of Prompt Cache's markup language, and tells where
-// their tokens stand.
+// `reprise pml`: checks schemas and prompts of Prompt Cache's markup language, and prints the
+// positions of their tokens.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,12 +25,12 @@
 namespace reprise::app {
 namespace {
 
-// "1 module", "2 modules".
+// "1 module" or "2 modules".
 std::string counted(size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// Files that were read, so that prompts find their schemas whatever the order.
+// All files that were read. Prompts find their schemas in any order of files.
 struct ReadFiles {
   std::vector<pml::CompiledSchema> schemas;
   std::vector<pml::Prompt> prompts;
@@ -44,7 +44,7 @@ void read_pml(const std::string& file, ReadFiles& files) {
     files.schemas.push_back(pml::compile_schema(pml::parse_schema(source), pml::no_tokens(), {}));
 }
 
-// Throws Error where several of the files hold it; nullptr where none does.
+// The prompt's schema, nullptr if no file has it. Throws Error if several files have it.
 const pml::CompiledSchema* schema_of(const pml::Prompt& prompt, const ReadFiles& files) {
   const pml::CompiledSchema* found = nullptr;
   for (const pml::CompiledSchema& schema : files.schemas) {

@@ -1,4 +1,4 @@
-// The files that `reprise pml layout` and `reprise pml run` read.
+// Reads the files of `reprise pml layout` and `reprise pml run`.
 #pragma once
 
 #include "experiments/kinds/latency/pml_files.h"
@@ -12,13 +12,13 @@ namespace reprise::app {
 using experiments::CompiledPml;
 using experiments::PmlFiles;
 
-// SCHEMA, PROMPT, --template and --as-coded.
+// Adds SCHEMA, PROMPT, --template and --as-coded.
 void add_pml_files(CLI::App& command, PmlFiles& files, bool needs_prompt);
 
-// experiments::compile_pml(), with a note of what a user should know of the tokenizer's files.
+// Calls experiments::compile_pml() and prints its notes on the tokenizer's files.
 CompiledPml compile(const PmlFiles& files);
 
-// `reprise pml run`.
+// Adds `reprise pml run`.
 void add_pml_run(CLI::App& pml);
 
 }  // namespace reprise::app

@@ -25,7 +25,7 @@ std::string text_of(const std::vector<Line>& lines) {
   return out;
 }
 
-// Of each new run in their order.
+// The name of each new run, in order.
 std::vector<std::string> names_of_new(const pml::CompiledPrompt& prompt,
                                       const pml::CompiledSchema& schema) {
   std::vector<std::string> names;

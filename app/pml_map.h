@@ -1,4 +1,4 @@
-// The position map of a schema, or of a prompt derived from it, as lines and as JSON.
+// Position maps of schemas and of prompts derived from them, as lines and as JSON.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace reprise::app {
 
-// One line "name first end" each, positions half-open: a module ("." is the schema), behind it its
-// texts ("city#1") and parameters ("city:days").
+// The map of a schema, one line "name first end" each with half-open positions: each module ("." is
+// the schema), followed by its texts ("city#1") and parameters ("city:days").
 std::string map_of(const pml::CompiledSchema& schema);
-// What the prompt consists of, by position: names as above; "+" before what is new, "+#1" for its
-// first own text.
+// The map of a prompt by position, with names as above. A "+" marks new tokens; "+#1" is the
+// prompt's first own text.
 std::string map_of(const pml::CompiledPrompt& prompt, const pml::CompiledSchema& schema);
 
 Json json_of(const pml::CompiledSchema& schema);

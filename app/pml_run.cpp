@@ -1,5 +1,5 @@
-// `reprise pml run`: generates from a prompt whose modules are encoded once, with the time to the
-// first token split into its parts.
+// `reprise pml run`: generates from a prompt whose modules are encoded once, and splits the time to
+// first token into its parts.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -39,7 +39,7 @@ struct PmlRunCommand {
   bool copies = false;
   std::string store;
   bool verifies_weights = false;
-  std::string no_cache;  // "": with the cache; else how positions are given
+  std::string no_cache;  // "": with the cache; otherwise how positions are assigned
   GenerationOptions generation;
 };
 
@@ -53,7 +53,8 @@ cache::PromptCacheOptions cache_options(const PmlRunCommand& command) {
   return options;
 }
 
-// The fingerprint of the model whose states a folder keeps; tells what of the weights it covers.
+// Fingerprint of the model whose states a folder keeps. It also tells which part of the weights it
+// covers.
 std::string model_fingerprint(const PmlRunCommand& command, const ChosenModel& chosen) {
   if (command.model.random_weights)
     return model::fingerprint_of_random(
@@ -66,7 +67,7 @@ std::string model_fingerprint(const PmlRunCommand& command, const ChosenModel& c
   return fingerprint.text;
 }
 
-// States in memory alone are of this run's model and need no identity.
+// States kept only in memory belong to this run's model and need no identity.
 kv::StoreIdentity identity_of(const PmlRunCommand& command, const ChosenModel& chosen) {
   if (command.store.empty()) return {};
   return {.model = model_fingerprint(command, chosen),

@@ -1,4 +1,4 @@
-// `reprise probe`: what this machine can do at most.
+// `reprise probe`: measures the limits of this machine.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -59,7 +59,7 @@ void print_device(const Json& device) {
   print("{}\n", table.text());
 }
 
-// What attention of few rows over keys in memory reached.
+// Prints the bandwidth that attention of few rows over keys in memory reached.
 void print_fetch(const Context& context) {
   for (const DType dtype : {DType::kBF16, DType::kF32}) {
     const kernels::FetchCalibration found = kernels::calibrate_fetch(dtype, context);

@@ -12,7 +12,7 @@
 namespace reprise::app {
 namespace {
 
-// " ttft_ms=5.1 tpot_ms=0.4": what a reader waits for, of each kind; "" where a point has none.
+// The main metrics of a point, for example " ttft_ms=5.1 tpot_ms=0.4"; "" if it has none.
 std::string metric_values(const Json& metrics) {
   std::string text;
   for (const char* metric : {"ttft_ms", "tpot_ms", "step_ms", "latency_us", "diverged",
@@ -70,7 +70,8 @@ void Progress::finished(const experiments::Group& group, const std::vector<Json>
   std::fflush(out_);
 }
 
-// On a terminal the line that rewrites itself would wipe it out; the table's end tells it there.
+// Prints nothing on a terminal, where the line that rewrites itself would erase it; the notes below
+// the table list the skipped points.
 void Progress::skipped(const experiments::Group& group, const experiments::MemoryLack& lack) {
   done_ += std::ssize(group.point_ids);
   if (!is_terminal_)
@@ -83,8 +84,8 @@ void Progress::show(const std::string& label, int64_t number) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
   const int64_t measured = done_ - present_;
   const int64_t filled = points_ > 0 ? done_ * kBarWidth / points_ : 0;
-  // Points grow along a sweep, so the mean of those behind us is too little at first; it is still
-  // the guess that needs no model of the kind.
+  // Points usually grow along a sweep, so the mean of the finished ones is too small at first. A
+  // better estimate would need a model of each kind.
   const std::string eta = measured > 0
                               ? duration_text(elapsed.count() / static_cast<double>(measured) *
                                               static_cast<double>(points_ - done_))
@@ -94,7 +95,8 @@ void Progress::show(const std::string& label, int64_t number) {
                   std::string(static_cast<size_t>(kBarWidth - filled), '.'), number, points_,
                   duration_text(elapsed.count()), eta, visible(label, /*kept=*/""));
   size_t end = std::min(line.size(), output_columns(out_) - 1);
-  while (end < line.size() && (line[end] & 0xC0) == 0x80) --end;  // not inside a character
+  while (end < line.size() && (line[end] & 0xC0) == 0x80)
+    --end;  // do not cut inside a UTF-8 character
   line.resize(end);
   tell(out_, "\r{}\033[K", line);
   std::fflush(out_);

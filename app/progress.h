@@ -1,4 +1,5 @@
-// How far a run is: one line that rewrites itself on a terminal, one plain line a point elsewhere.
+// Shows how far a run has come: one line that rewrites itself on a terminal, and elsewhere a plain
+// line for each point.
 #pragma once
 
 #include <chrono>
@@ -11,8 +12,8 @@ namespace reprise::app {
 
 class Progress : public experiments::RunObserver {
  public:
-  // Writes to `out`; `is_terminal` chooses the form. Nothing is written while a point is measured:
-  // a ticking clock would take time from it.
+  // Writes to `out`; `is_terminal` chooses the form. Writes nothing while a point is measured,
+  // because a ticking clock would take time from it.
   Progress(std::FILE* out, bool is_terminal) : out_(out), is_terminal_(is_terminal) {}
 
   void planned(int64_t points, int64_t present, int64_t torn_bytes) override;
@@ -20,19 +21,19 @@ class Progress : public experiments::RunObserver {
   void started(const experiments::Group& group) override;
   void finished(const experiments::Group& group, const std::vector<Json>& records) override;
   void skipped(const experiments::Group& group, const experiments::MemoryLack& lack) override;
-  void end();  // leaves the line clean
+  void end();  // removes the line, so that other output can follow
 
  private:
-  // `number`: of the point under way, or of the last that is done; counted from 1.
+  // Shows point `number`, from 1: the one that is being measured, or the last one that is done.
   void show(const std::string& label, int64_t number);
 
   std::FILE* out_;
   bool is_terminal_;
-  int64_t points_ = 0, present_ = 0, done_ = 0;  // done_ counts the present ones too
+  int64_t points_ = 0, present_ = 0, done_ = 0;  // done_ includes present_
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// "41 s", "3:05", "1:02:03".
+// A duration as "41 s", "3:05" or "1:02:03".
 std::string duration_text(double seconds);
 
 }  // namespace reprise::app

@@ -39,7 +39,7 @@ const PythonLibrary& matplotlib() {
   return library;
 }
 
-// `command` is what draws the figures once there is one.
+// `command` is the command that the message recommends to run after the installation.
 std::string wanted_plot_python(const std::string& command, const Json& document) {
   if (std::optional<std::string> python = find_plot_python()) return *python;
   raise(
@@ -48,7 +48,7 @@ std::string wanted_plot_python(const std::string& command, const Json& document)
       command, document["source"].get<std::string>());
 }
 
-// Calls the script with the document's file and returns the JSON that it prints.
+// Runs the script on the document and returns the JSON that it prints.
 Json answer_of(const std::string& python, const std::filesystem::path& script, const Json& document,
                const std::vector<std::string>& options) {
   const TemporaryFile file("reprise-document", document.dump());

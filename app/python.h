@@ -1,5 +1,4 @@
-// The scripts of plots/, which draw figures and fill the templates of pages, and the Python that
-// runs them.
+// Runs the Python scripts of plots/, which draw figures and fill the templates of pages.
 #pragma once
 
 #include <filesystem>
@@ -11,35 +10,37 @@
 
 namespace reprise::app {
 
-// As find_python(), with matplotlib.
+// A Python that has matplotlib, as find_python() finds it.
 std::optional<std::string> find_plot_python();
 
-// The error of find_plot_python() about REPRISE_PYTHON, if there is one: before a run, whose
-// figures are drawn at its end.
+// Throws the error that find_plot_python() would throw for REPRISE_PYTHON. Called before a run,
+// because the figures are drawn only at its end.
 void check_plot_python();
 
-// Draws the figures of results::figures_document() into the folder `out`, which is made; the script
-// prints their names to standard error. Throws Error naming the package to install, the folder that
-// cannot be written, or what cannot be drawn, and OutputError where nobody reads the names.
+// Draws the figures of results::figures_document() into the folder `out`, which is created. The
+// script prints their names to standard error. Throws Error naming the package to install, the
+// folder that cannot be written, or the figure that cannot be drawn; OutputError if the names
+// cannot be printed.
 void draw_figures(const Json& document, const std::filesystem::path& out);
 
-// The figures of one of report_document()'s reports for its page: [{name, title, caption, width_px,
-// and svg (markup whose element ids begin with the report's prefix), png (in base64, where the SVG
-// would be huge) or problem (a sentence)}]. Throws Error naming the package to install, or what
-// cannot be drawn.
+// The figures of one report of report_document() for its page: [{name, title, caption, width_px,
+// and one of svg (markup whose element ids begin with the report's prefix), png (base64, if the SVG
+// would be huge) and problem (a sentence)}]. Throws Error naming the package to install, or the
+// figure that cannot be drawn.
 [[nodiscard]] Json draw_page_figures(const Json& report);
 
 struct Page {
   std::string html;
-  std::vector<std::string> undrawn;  // reasons why the figures of a report are missing
+  std::vector<std::string> undrawn;  // why the figures of a report are missing
 };
 
-// The Python that has Jinja2, for the page of `sources` ("DIR1 DIR2"). Throws Error naming the
-// package to install, or the script that is not there.
+// A Python that has Jinja2. `sources` ("DIR1 DIR2") is used in messages. Throws Error naming the
+// package to install or the missing script.
 [[nodiscard]] std::string page_python(const std::string& sources);
 
-// The page of report_document(), whose reports have "figures" as draw_page_figures() gives them, or
-// "no_figures": why they could not be drawn. Throws Error where the templates cannot be filled.
+// Renders the page of report_document(). Each report must have "figures", as draw_page_figures()
+// returns them, or "no_figures", the reason why there are none. Throws Error if the templates
+// cannot be filled.
 [[nodiscard]] Page render_page(const std::string& python, const Json& document);
 
 }  // namespace reprise::app

@@ -14,7 +14,7 @@
 namespace reprise::app {
 namespace {
 
-// What its experiment calls the record's method, "" where it gives it no name.
+// The label that the experiment gives the record's method; "" if it gives none.
 std::string method_label(const Json& record) {
   const Json label =
       record["settings"].value("resolved", Json::object()).value("method_label", Json());

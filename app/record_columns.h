@@ -1,5 +1,5 @@
-// What stands in a table of records, for the terminal and for a page: which settings tell its rows
-// apart, what its columns are called, and the texts of its cells.
+// Columns of a table of records, for the terminal and for a page: the settings that tell its rows
+// apart, the headings, and the texts of the cells.
 #pragma once
 
 #include <string>
@@ -10,35 +10,37 @@
 
 namespace reprise::app {
 
-// A text as it is, any other value as its JSON.
+// A string without quotes, any other value as its JSON.
 [[nodiscard]] std::string cell_text(const Json& value);
 
-// A requested setting as text, a method by the name that its experiment gives it, where it does;
-// "null" where the record has none of that name.
+// A requested setting as text; "null" if the record does not have it. A method is shown by the
+// label that the experiment gives it, if there is one.
 [[nodiscard]] std::string setting_text(const Json& record, const std::string& key);
 
-// The settings that take several values in these records, the method last and always. `manifest` is
-// as results::checked_manifest() gives it.
+// The settings that vary among these records, followed by the method, which is always shown.
+// `manifest` is the result of results::checked_manifest().
 [[nodiscard]] std::vector<std::string> key_columns(const std::vector<Json>& records,
                                                    const Json& manifest);
 
-// Every metric that any record has: the experiment's own first.
+// All metrics that any record has, the experiment's own first.
 [[nodiscard]] std::vector<std::string> all_metrics(const results::ResultsFolder& folder);
 
-// A metric's name, with its unit where the name does not say it: as the first record has it that
-// has it, or as one record does.
+// The heading of a metric: its name, and its unit if the name does not tell it. heading_of() takes
+// the unit from the first record that has the metric.
 [[nodiscard]] std::string heading_of(const std::vector<Json>& records, const std::string& name);
 [[nodiscard]] std::string heading_in(const Json& record, const std::string& name);
 
-// "1.20 (1.19 to 1.22) *": the median, with `has_spread` its quartiles, and the star of one that is
-// noisy; "too few" where the samples do not support a percentile, "-" where nothing was measured.
+// A cell "1.20 (1.19 to 1.22) *": the median, its quartiles with `has_spread`, and a star if
+// is_starred(). "too few" if there are too few samples for a percentile, "-" if nothing was
+// measured.
 [[nodiscard]] std::string metric_text(const Json& record, const std::string& name, bool has_spread);
 
-// Whether a metric is noisy, or other programs took its cores.
+// True if a metric is noisy or other programs took CPU time while it was measured.
 [[nodiscard]] bool is_starred(const Json& metric);
 
-// What a paper (an entry of results::paper_points()) gives for a record's metric, null where it
-// gives nothing, and whether it gives the metric for any record.
+// paper_value() is the value that a paper (an entry of results::paper_points()) gives for a
+// record's metric, null if it gives none. paper_has() is true if the paper gives the metric for any
+// record.
 [[nodiscard]] Json paper_value(const Json& paper, const Json& record, const std::string& name);
 [[nodiscard]] bool paper_has(const Json& paper, const std::string& name);
 

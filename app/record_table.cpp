@@ -28,8 +28,8 @@ namespace {
 using results::short_number;
 using results::Table;
 
-// A line for each record whose method is not as exact as it promises, and for each run that is
-// INVALID, with what tells its row apart.
+// A line for each record whose method is less exact than it promises, and for each INVALID run. It
+// names the settings that tell its row apart.
 std::string marked_lines(const std::vector<Json>& records, const std::vector<std::string>& keys) {
   std::string text;
   for (const Json& record : records) {
@@ -43,7 +43,7 @@ std::string marked_lines(const std::vector<Json>& records, const std::vector<std
   return text;
 }
 
-// A line for each percentile that some of the records have too few samples for.
+// A line for each percentile that has too few samples in some of the records.
 std::string too_few_lines(const std::vector<Json>& records,
                           const std::vector<std::string>& metrics) {
   std::string text;
@@ -61,7 +61,8 @@ std::string too_few_lines(const std::vector<Json>& records,
   return text;
 }
 
-// Under the table: what the star means, and how many shares of a limit cannot be.
+// The notes below the table: the meaning of the star, and the number of impossible shares of a
+// limit.
 std::string footnotes(const std::vector<Json>& records, const std::vector<std::string>& metrics) {
   bool has_noise = false;
   int above_one = 0;
@@ -113,14 +114,14 @@ std::vector<std::string> wanted_metrics(const results::ResultsFolder& folder,
   return names;
 }
 
-// All columns of a table, and which of them belong together.
+// All columns of a table, and the groups that stay together.
 struct Columns {
   Table table;
   std::vector<size_t> keys;
-  std::vector<std::vector<size_t>> metrics;  // of each metric: its own, then those of papers
+  std::vector<std::vector<size_t>> metrics;  // for each metric its own column, then those of papers
 };
 
-// `has_spread`: quartiles stand beside medians.
+// `has_spread`: quartiles are shown beside medians.
 Columns columns_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
                    const std::vector<std::string>& metrics, const Json& papers, bool has_spread) {
   Columns columns;
@@ -155,12 +156,12 @@ Columns columns_of(const results::ResultsFolder& folder, const std::vector<std::
   return columns;
 }
 
-// Tables no wider than `width`, each with the keys and at least one metric.
+// Splits the metrics into tables no wider than `width`, each with the keys and at least one metric.
 std::vector<std::vector<size_t>> blocks_of(const Columns& columns, size_t width) {
   const std::vector<size_t> widths = columns.table.widths();
   size_t keys_width = 0;
   for (const size_t c : columns.keys) keys_width += widths[c] + Table::kGap;
-  std::vector<std::vector<size_t>> blocks;  // of metrics
+  std::vector<std::vector<size_t>> blocks;  // indices of metrics
   size_t used = 0;
   for (size_t m = 0; m < columns.metrics.size(); ++m) {
     size_t needed = 0;
@@ -182,8 +183,8 @@ Table table_of(const Columns& columns, const std::vector<size_t>& metrics) {
   return columns.table.with_columns(places);
 }
 
-// As many tables as there is width for, one below the other; the first alone where nobody asked for
-// certain metrics. A metric that is too wide for a table of its own goes without its quartiles.
+// Tables for the width, one below the other; only the first unless the user asked for certain
+// metrics. Quartiles are left out of all tables if one metric is too wide for a table of its own.
 struct Tables {
   std::string text;
   size_t metrics_shown = 0;
@@ -213,8 +214,8 @@ Tables tables_of(const results::ResultsFolder& folder, const std::vector<std::st
   return tables;
 }
 
-// For programs: one number in a cell, with all its digits; the last column names the metrics that
-// tables star.
+// CSV for other programs: one number per cell, with all its digits. The last column names the
+// metrics that tables mark with a star.
 std::string csv_of(const results::ResultsFolder& folder, const std::vector<std::string>& keys,
                    const std::vector<std::string>& metrics, const Json& papers) {
   Table table;
@@ -298,7 +299,7 @@ std::string paper_notes(const Json& manifest, const Json& papers,
 }
 
 std::string left_out_note(const Json& manifest) {
-  std::map<std::string, std::string> methods;  // by the reason
+  std::map<std::string, std::string> methods;  // by reason
   for (const Json& left_out : manifest.value("left_out", Json::array())) {
     std::string& names = methods[left_out["reason"].get<std::string>()];
     names += (names.empty() ? "" : ", ") + left_out["method"].get<std::string>();
@@ -311,7 +312,7 @@ std::string left_out_note(const Json& manifest) {
 
 std::string skipped_note(const std::vector<Json>& skipped) {
   constexpr size_t kMostLines = 12;
-  std::map<std::string, int> points;  // by group
+  std::map<std::string, int> points;  // number of points of each group
   for (const Json& point : skipped) ++points[point.value("group", "")];
   std::set<std::string> told;
   std::string text;

@@ -1,4 +1,4 @@
-// The records of a run as a table: for the terminal, and for other programs.
+// The records of a run as a table, for the terminal and for other programs.
 #pragma once
 
 #include <cstdint>
@@ -17,53 +17,53 @@ namespace reprise::app {
 enum class TableFormat : uint8_t { kTable, kCsv, kMarkdown, kJson };
 
 struct TableOptions {
-  std::string format = "table";  // as --format spells it
-  std::string metrics;           // "a,b", "all", or "": the experiment's, as many as fit
+  std::string format = "table";  // a name of --format
+  std::string metrics;           // "a,b", "all", or "": those of the experiment that fit
   size_t columns = 120;          // of the terminal
 };
 
 // Adds --format and --metrics, read into `options`, which must outlive the command line.
 void add_table_options(CLI::App& command, TableOptions& options);
 
-// Throws Error for a word that is no format, with the nearest.
+// Throws Error for a word that is not a format, with the nearest one.
 TableFormat parse_table_format(const std::string& name);
 
 struct RecordTable {
-  std::string data;   // as the format wants it, complete in itself
-  std::string notes;  // sentences below it, broken at the width
+  std::string data;   // the table in its format
+  std::string notes;  // sentences below the table, wrapped to the width
 };
 
-// One row for each record: the settings that vary, the method, and metrics, "median (first to third
-// quartile)" where there are samples, with a star where they are noisy, "too few" where they do not
-// support a percentile. Beside a metric stands what
-// the papers give for it at the same settings. As a table, it has the metrics of the experiment
-// that fit the width, the most telling first, and names the others; those that are asked for are
-// all shown, in several tables below one another where they do not fit. Quartiles are left out
-// where one metric is too wide with them. CSV and JSON have medians and quartiles apart and every
-// metric of the experiment. Throws Error for a metric that no record has, with the nearest.
+// One row for each record: the settings that vary, the method, and the metrics as record_columns.h
+// formats them. The papers' values at the same settings stand beside a metric. Throws Error for a
+// metric that no record has, with the nearest name.
 //
-// The notes: a line for each method that is less exact than it promises and for each INVALID run,
-// what the star means, which methods were left out, which points are missing, and where the paper's
-// numbers are from.
+// As a table, shows the experiment's metrics that fit the width and names the others. Metrics that
+// the user asked for are all shown, in several tables one below the other if needed. Quartiles are
+// left out if one metric is too wide with them. CSV and JSON have medians and quartiles apart and
+// every metric of the experiment.
+//
+// The notes list: each method that is less exact than it promises, each INVALID run, the meaning of
+// the star, the methods that were left out, the missing points, and the sources of the papers'
+// numbers.
 RecordTable record_table(const results::ResultsFolder& folder, const TableOptions& options = {});
 
-// Prints the data to standard output, and the notes below it, or to standard error where standard
-// output is for another program.
+// Prints the data to standard output. Prints the notes below it, or to standard error if the data
+// is for another program.
 void print_table(const RecordTable& table, const TableOptions& options);
 
-// A line for each reason why methods of the experiment were not measured; "" where all were.
+// A line for each reason why methods of the experiment were not measured; "" if all were.
 std::string left_out_note(const Json& manifest);
 
-// A line for each group of points that was skipped for want of memory, with its need; of many, the
-// first and how many more. `skipped` are entries of results::read_skipped(). "" where there is
-// none.
+// A line for each group of points that was skipped because it does not fit into memory, with the
+// memory it needs. Of many groups only the first is shown, and the number of the others. `skipped`
+// are entries of results::read_skipped(). "" if there are none.
 std::string skipped_note(const std::vector<Json>& skipped);
 
-// The same for points that nobody has measured or skipped yet.
+// A line for each group of points that has been neither measured nor skipped, shortened likewise.
 std::string missing_note(const std::vector<results::MissingPoints>& missing);
 
-// Where the papers' numbers beside these metrics are from, a line for each source, and which file
-// of them is not there. `papers` are results::paper_points().
+// The sources of the papers' numbers beside these metrics, one line each, and the source files that
+// are missing. `papers` is the result of results::paper_points().
 std::string paper_notes(const Json& manifest, const Json& papers,
                         const std::vector<std::string>& metrics);
 

@@ -1,4 +1,4 @@
-// `reprise report`: one HTML page of one folder of results, or of several.
+// `reprise report`: writes one HTML page about one or several results folders.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -29,7 +29,7 @@ struct ReportCommand {
   double margin_percent = 100 * checks::kRecordedMargin;
 };
 
-// What this program knows of the metrics of a kind.
+// The descriptions of all metrics of a kind that this program knows.
 std::map<std::string, std::string> help_of_kind(const std::string& name) {
   std::map<std::string, std::string> help;
   for (const experiments::KindInfo& kind : experiments::known_kinds())
@@ -38,8 +38,9 @@ std::map<std::string, std::string> help_of_kind(const std::string& name) {
   return help;
 }
 
-// Throws Error where the page cannot be written, before anything is drawn, which takes seconds.
-// What is no regular file (a pipe) is not tried: opening it would be seen.
+// Throws Error if the page cannot be written. Called before the figures are drawn, which takes
+// seconds. A path that is not a regular file (a pipe) is not tried, because its reader would see it
+// opened.
 void require_writable(const fs::path& out) {
   std::error_code error;
   if (fs::is_directory(out, error))
@@ -53,7 +54,7 @@ void require_writable(const fs::path& out) {
   }
 }
 
-// Adds a report's figures, or the reason why it has none: the page has its numbers all the same.
+// Adds a report's figures, or the reason why it has none; the page then shows only its numbers.
 void add_figures(Json& report) {
   report["figures"] = Json::array();
   try {

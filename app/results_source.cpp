@@ -23,8 +23,8 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-// The shipped experiment of that name at the records' scale, if there is one and it is still of
-// their kind.
+// The shipped experiment of this name at the records' scale; nullopt if there is none or its kind
+// is now another.
 std::optional<experiments::Experiment> shipped_experiment(
     const Json& named, const experiments::Vocabulary& vocabulary) {
   for (const fs::path& path : shipped_experiments()) {
@@ -38,7 +38,8 @@ std::optional<experiments::Experiment> shipped_experiment(
   return std::nullopt;
 }
 
-// Records carry their settings; what to draw of them is the experiment's.
+// Reads records without a manifest. They carry their settings; the figures to draw come from the
+// experiment.
 results::ResultsFolder read_records_alone(const fs::path& file) {
   results::WholeRecords whole = results::read_record_files({file});
   results::ResultsFolder folder{.source = file.string(),

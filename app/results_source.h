@@ -1,4 +1,4 @@
-// What `reprise plot` and `reprise report` are given: a folder of results, or one file of records.
+// Reads the input of `reprise plot` and `reprise report`: a results folder, or one file of records.
 #pragma once
 
 #include <filesystem>
@@ -8,13 +8,13 @@
 
 namespace reprise::app {
 
-// The folder, or the file of records with the manifest that the shipped experiment of its name, or
-// the records themselves, make up; which of them is said in a note. Throws Error as
-// results::read_folder(), and for a file that holds no record, or records of several experiments.
+// Reads a results folder, or a file of records. For a file, the manifest comes from the shipped
+// experiment of the same name or else from the records; a note tells which. Throws Error as
+// results::read_folder(), and for a file that holds no record or records of several experiments.
 [[nodiscard]] results::ResultsFolder read_results(const std::filesystem::path& path);
 
-// Where what is made of results stands by default: `name` in the folder, STEM-`name` beside a file
-// STEM.jsonl or STEM.jsonl.gz.
+// The default place of an output made from results: `name` in the folder, or STEM-`name` beside a
+// file STEM.jsonl or STEM.jsonl.gz.
 [[nodiscard]] std::filesystem::path place_of(const std::filesystem::path& results,
                                              const std::string& name);
 

@@ -1,4 +1,4 @@
-// `reprise run`: measures an experiment, prints its table, draws its figures.
+// `reprise run`: measures an experiment, prints its table and draws its figures.
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -34,13 +34,14 @@ void print_plan(const std::vector<experiments::Group>& groups, const experiments
             experiments::label_of(groups[g].methods[i]));
 }
 
-// What was asked for, else the rank that mpirun or srun gave this process, else the whole.
+// The shard of --shard, otherwise that of the rank that mpirun or srun gave this process, otherwise
+// the whole sweep.
 experiments::Shard shard_of(const RunCommand& command) {
   if (!command.shard.empty()) return experiments::parse_shard(command.shard);
   return experiments::shard_of_rank([](const char* name) { return std::getenv(name); });
 }
 
-// The device, if one computes, and then the processor and its memory.
+// Limits of the device, if one computes, and of the processor and its memory.
 Json measured_machine(Context context) {
   const Json device = kernels::measure_device(context.runtime);
   context = on_cpu(std::move(context));

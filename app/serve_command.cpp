@@ -1,4 +1,4 @@
-// `reprise serve`: an OpenAI-compatible server over one model and one method.
+// `reprise serve`: an OpenAI-compatible server with one model and one method.
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <mutex>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int32_t kMostDefaultTokens = 4096;
 
-// Says a field's name once, and not more than a hundred names.
+// Reports the name of each unknown field once, and at most a hundred names.
 class UnknownFields {
  public:
   void tell(const std::string& name) {
@@ -57,7 +57,7 @@ int64_t bytes_needed(const reuse::PoolNeed& need, const ChosenModel& chosen) {
                                             .block_tokens = need.block_tokens});
 }
 
-// 0: as much as the method needs.
+// The KV budget in bytes; 0: as much as the method needs.
 int64_t kv_budget_of(const ServeOptions& options, int64_t needed_bytes) {
   if (!options.kv_budget.empty()) {
     const int64_t bytes = parse_bytes(options.kv_budget, "--kv-budget");
@@ -95,20 +95,20 @@ std::vector<NamedPrefix> prefixes_of(const ServeOptions& options,
   }
   if (!options.system_file.empty()) {
     std::string system = read_text(options.system_file);
-    if (system.ends_with('\n')) system.pop_back();  // the file's, not the message's
+    if (system.ends_with('\n')) system.pop_back();  // added by the file
     prefixes.push_back({"--system-prompt-file", server::chat_prefix(model, system)});
   }
   return prefixes;
 }
 
-// Each prefix in one piece, for methods that compute them by themselves.
+// Each prefix as one piece, for methods that compute prefixes themselves.
 std::vector<methods::Prefix> shared_by_prompts(const std::vector<NamedPrefix>& prefixes) {
   std::vector<methods::Prefix> shared;
   for (const NamedPrefix& prefix : prefixes) shared.push_back({prefix.tokens});
   return shared;
 }
 
-// Without what becomes of requests that give back their cache, and without a budget of bytes.
+// The options of the engine, without swapping and without a budget of bytes.
 engine::EngineOptions engine_options(const ServeOptions& options, const ChosenModel& chosen,
                                      int32_t max_tokens, const std::vector<NamedPrefix>& prefixes) {
   engine::EngineOptions made;
@@ -123,7 +123,7 @@ engine::EngineOptions engine_options(const ServeOptions& options, const ChosenMo
   return made;
 }
 
-// Before anybody is served.
+// Computes all prefixes before the first request is served.
 void compute_prefixes(engine::Engine& engine, const std::vector<NamedPrefix>& prefixes) {
   for (const NamedPrefix& prefix : prefixes) {
     engine.declare_prefix(prefix.name, prefix.tokens);
@@ -147,8 +147,8 @@ server::ServerOptions server_options(const ServeOptions& options) {
   return made;
 }
 
-// Fewer connections where the system has no descriptors for as many: one that is open would wait
-// for a descriptor, or its answer fail for want of one.
+// Reduces the number of connections to what the system's limit of file descriptors allows.
+// Otherwise an open connection would wait for a descriptor, or its answer would fail.
 void fit_connections(server::HttpLimits& http) {
   constexpr int kEach = 2;  // its socket, and the event of an answer under way
   const int64_t wanted = kOtherDescriptors + int64_t{kEach} * http.most_connections;
@@ -184,21 +184,22 @@ void serve(const ServeOptions& options, const server::ServerOptions& serving,
   const std::atomic<bool>& stop = watch_interrupts();
   server::Server server(engine, model, serving);
   tell_start(model, options, chosen, engine, server.port());
-  constexpr std::chrono::milliseconds kLook{50};  // a signal's handler can wake nobody
+  constexpr std::chrono::milliseconds kLook{50};  // a signal handler cannot wake a waiting thread
   while (!stop) std::this_thread::sleep_for(kLook);
   note("shutting down: answers under way have {} s\n", options.grace_s);
   server.shut_down(std::chrono::seconds(options.grace_s));
 }
 
-// Who serves without having chosen a method wants prompts' heads kept, as other servers do. Where
-// angles depend on a prompt's length, equal heads have different keys.
+// If the user chose no method, prefixes of prompts are kept, as other servers do. Not for dynamic
+// rotary scaling, where angles depend on the prompt's length, so equal prefixes have different
+// keys.
 void default_method(const model::ModelConfig& config, ServeOptions& options) {
   if (!options.has_chosen_method && config.rotary.scaling != model::RopeScaling::kDynamic)
     options.model.method_options = R"({"reuse_prefill": true, "retain": true})";
 }
 
 void run(ServeOptions options, const CommonOptions& common) {
-  // What is wrong with them is told before the model is loaded.
+  // Errors in the options are reported before the model is loaded.
   server::ServerOptions serving = server_options(options);
   if (!options.kv_budget.empty()) (void)parse_bytes(options.kv_budget, "--kv-budget");
   const engine::SwapOptions swap = swap_options(options);

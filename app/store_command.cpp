@@ -34,7 +34,7 @@ struct Listed {
 
 struct Contents {
   std::vector<Listed> segments;
-  std::vector<std::string> damaged;  // sentences
+  std::vector<std::string> damaged;  // one sentence for each damaged file
   kv::StoreListing listing;
 };
 
@@ -82,7 +82,7 @@ Contents read_folder(const StoreCommand& command, kv::Verify verify) {
               file.path.string());
       if (is_wanted(command, opened.header())) contents.segments.push_back({file, opened.header()});
     } catch (const Error& error) {
-      // Another process may have removed it meanwhile.
+      // Another process may have removed the file meanwhile.
       if (fs::exists(file.path)) contents.damaged.emplace_back(error.what());
     }
   }
@@ -103,7 +103,7 @@ int64_t seconds_since(int64_t then_ns, int64_t now_ns) {
   return std::max<int64_t>(0, (now_ns - then_ns) / kSecond_ns);
 }
 
-// Module names and notes are bytes of any kind.
+// Module names and notes may hold any bytes.
 std::string json_text(const Json& json) {
   return json.dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
@@ -205,7 +205,7 @@ StoreAnswer verify(const StoreCommand& command) {
 }
 
 StoreAnswer gc(const StoreCommand& command, int64_t now_ns) {
-  (void)list_folder(command.folder);  // refuses what is no store
+  (void)list_folder(command.folder);  // throws Error if the folder is not a store
   const kv::GcReport report = kv::collect_garbage(command.folder,
                                                   {.budget_bytes = command.budget_bytes,
                                                    .unused_s = command.unused_s,

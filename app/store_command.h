@@ -1,5 +1,4 @@
-// `reprise store list|verify|gc DIR`: what a segment store's folder holds, whether it is sound, and
-// what of it may go.
+// `reprise store list|verify|gc DIR`: lists, checks and shrinks the folder of a segment store.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +15,23 @@ struct StoreCommand {
   std::string action;  // "list", "verify", "gc"
   std::string folder;
   bool is_json = false;
-  std::string model, schema;  // list and gc: those of this identity alone
-  // gc
+  std::string model, schema;  // list and gc: only segments of this identity
+  // Options of gc.
   std::optional<int64_t> budget_bytes, unused_s;
   bool removes_damaged = false, is_dry_run = false;
 };
 
 struct StoreAnswer {
-  std::string out;    // for standard output, and with `is_json` JSON alone
+  std::string out;    // for standard output; JSON with is_json
   std::string notes;  // for standard error
-  int status = 0;     // 1 from verify where a file is damaged
+  int status = 0;     // 1 from verify if a file is damaged
 };
 
-// Throws Error where the folder is no store, is of a newer format, or refuses; for an action that
-// is not known, with the nearest; and for an option that the action does not take.
+// Throws Error if the folder is not a store, has a newer format or cannot be used; for an unknown
+// action, with the nearest one; and for an option that the action does not take.
 StoreAnswer run_store(const StoreCommand& command, int64_t now_ns);
 
-// Adds the subcommand; errors are thrown from app.parse().
+// Adds the subcommand. Its errors are thrown from app.parse().
 void add_store_command(CLI::App& app);
 
 }  // namespace reprise::app

@@ -1,4 +1,4 @@
-// How wide what is printed may be.
+// The width of printed output.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,12 @@
 
 namespace reprise::app {
 
-// $COLUMNS where it is set to 20 or more, else the terminal's width, else (a pipe, a file) 120.
+// Columns for output: $COLUMNS if it is 20 or more, else the terminal's width, else (a pipe, a
+// file) 120.
 [[nodiscard]] size_t output_columns(std::FILE* out);
 
-// The same, and SIZE_MAX for a pipe or a file: other programs want one thing on one line.
+// output_columns(), but SIZE_MAX for a pipe or a file, so that other programs find one entry per
+// line.
 [[nodiscard]] size_t terminal_columns(std::FILE* out);
 
 }  // namespace reprise::app

@@ -1,4 +1,4 @@
-// Tokens on their way to the reader, as they are generated.
+// Prints tokens as they are generated.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace reprise::app {
 
-// Writes text where it has a decoder, else ids with a space between two.
+// Writes text if it has a decoder, otherwise ids separated by spaces.
 class TokenPrinter {
  public:
   using Write = std::function<void(std::string_view)>;
 
-  // `decoder`: of Tokenizer::stream(), null: ids. On a terminal, control characters that a model
-  // may generate are written out (see visible()); elsewhere the text is what it is.
+  // `decoder` comes from Tokenizer::stream(); null: ids are printed. On a terminal, control
+  // characters that a model generates are escaped (see visible()); elsewhere the text is unchanged.
   TokenPrinter(std::unique_ptr<StreamDecoder> decoder, tokenizer::StopText stop, bool is_terminal,
                Write write);
 
   void token(int32_t id);
-  // What was held back, and a line break.
+  // Writes the text that was held back, and a line break.
   void end();
-  // The stop text that came; nothing of it, and of what follows, is written. "": none.
+  // The stop text that was found, "" if none. It is not written, and neither is anything after it.
   [[nodiscard]] const std::string& stop_found() const { return stop_.found(); }
 
  private:

@@ -19,7 +19,7 @@
 namespace reprise::app {
 namespace {
 
-// "1 2 3", "1,2,3" or "[1, 2, 3]".
+// Accepts "1 2 3", "1,2,3" and "[1, 2, 3]".
 std::vector<int32_t> ids_of_line(std::string_view line, const std::string& where,
                                  const Tokenizer& tokenizer) {
   const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
@@ -32,7 +32,7 @@ std::vector<int32_t> ids_of_line(std::string_view line, const std::string& where
   return ids;
 }
 
-// One line whatever the text holds; what is written out can be told from a text's own backslashes.
+// Escapes control characters, and doubles backslashes so that the escapes are unambiguous.
 std::string as_one_line(std::string_view text) {
   std::string doubled;
   for (const char c : text) doubled += c == '\\' ? std::string(2, c) : std::string(1, c);
@@ -68,7 +68,7 @@ void run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream
   for (const std::string& note : tokenizer->notes()) log << "note: " << visible(note) << '\n';
   std::string line;
   for (int64_t number = 1; std::getline(in, line); ++number) {
-    // Files from elsewhere end lines in \r\n; in JSON and id lists the \r means nothing.
+    // Files from Windows end lines in \r\n; in JSON and id lists the \r means nothing.
     if ((options.is_json || options.is_decoding) && line.ends_with('\r')) line.pop_back();
     const std::string where = fmt::format("input line {}", number);
     try {

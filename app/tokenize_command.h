@@ -1,4 +1,4 @@
-// `reprise tokenize`: texts to ids and ids to texts, a line at a time.
+// `reprise tokenize`: turns texts into ids and ids into texts, line by line.
 #pragma once
 
 #include <iosfwd>
@@ -11,19 +11,19 @@ class App;
 namespace reprise::app {
 
 struct TokenizeOptions {
-  std::string tokenizer = {};  // folder or file
+  std::string tokenizer = {};  // a folder or a file
   bool is_special = false;     // encoding adds special tokens, decoding shows them
   bool is_decoding = false;    // input lines are id lists
-  bool is_json = false;        // texts are JSON strings, one a line
+  bool is_json = false;        // texts are JSON strings, one per line
 };
 
-// Reads lines until the end of `in`, writes one line each to `out` and notes about the tokenizer to
-// `log`. Throws Error naming the line. A plain decoded text has its backslashes, line breaks and
-// other control characters written as \\ \n \r \t \xHH, so that one line stays one line.
+// Reads lines until the end of `in`, writes one line each to `out`, and writes notes about the
+// tokenizer to `log`. Throws Error naming the line. A plain decoded text has its backslashes, line
+// breaks and other control characters written as \\ \n \r \t \xHH, so that it stays on one line.
 void run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out,
                   std::ostream& log);
 
-// Adds the subcommand, on standard input and output; errors are thrown from app.parse().
+// Adds the subcommand, on standard input and output. Its errors are thrown from app.parse().
 void add_tokenize_command(CLI::App& app);
 
 }  // namespace reprise::app

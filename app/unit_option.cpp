@@ -30,7 +30,7 @@ constexpr std::array<Unit, 10> kByteUnits = {{{"", 1},
                                               {"tib", 1099511627776.0}}};
 constexpr std::array<Unit, 4> kTimeUnits = {{{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}}};
 
-// -1 where `text` is no number of 0 or more with one of the units, or too large.
+// Returns -1 if `text` is not a number of 0 or more with one of the units, or is too large.
 int64_t parse(std::string_view text, std::span<const Unit> units) {
   double number = 0;
   const auto [end, error] =

@@ -1,4 +1,4 @@
-// Quantities with units, as they are typed and as they are shown: bytes, and spans of time.
+// Parses and formats quantities with units: bytes and durations.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace reprise::app {
 
-// "1500", "10 MB" (10^6), "1.5GiB" (2^30): a number of 0 or more and B, kB, MB, GB, TB, KiB, MiB,
-// GiB or TiB, in either case of letters; bytes without a unit. Throws Error with
-// the option's name and what is accepted.
+// Parses "1500", "10 MB" (10^6) or "1.5GiB" (2^30): a number of 0 or more, and B, kB, MB, GB, TB,
+// KiB, MiB, GiB or TiB in upper or lower case; without a unit, bytes. Throws Error with the
+// option's name and the accepted values.
 int64_t parse_bytes(std::string_view text, std::string_view option);
 
-// "90s", "15 min", "12h", "30d": a number of 0 or more and a unit, in seconds. Throws Error
-// with the option's name and what is accepted.
+// Parses "90s", "15 min", "12h" or "30d": a number of 0 or more and a unit; returns seconds. Throws
+// Error with the option's name and the accepted values.
 int64_t parse_seconds(std::string_view text, std::string_view option);
 
 std::string bytes_text(int64_t bytes);   // "512 B", "1.50 MiB"

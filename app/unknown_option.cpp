@@ -20,7 +20,7 @@ std::vector<std::string> command_names(const CLI::App& command) {
   return names;
 }
 
-// The command that was given, of those within a command the innermost one.
+// The command that was given; of nested commands the innermost one.
 const CLI::App& given_command(const CLI::App& app) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
   return parsed.empty() ? app : given_command(*parsed.front());

@@ -1,4 +1,4 @@
-// What is on a command line and no command knows.
+// Finds the word on a command line that no command knows.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ class App;
 
 namespace reprise::app {
 
-// Of an app whose parse() threw: `unknown option "--treads", did you mean "--threads"? Known: ...`
-// for the first option that its command does not have, or the command that is none of those within
-// it; "" where all is known. A required option that was mistyped is missing too; this is the
-// message that helps.
+// The message for an app whose parse() threw: `unknown option "--treads", did you mean "--threads"?
+// Known: ...` for the first option that its command does not have, or for an unknown command; "" if
+// all are known. Preferred over CLI11's own message, which only says that a mistyped required
+// option is missing.
 std::string unknown_option_text(const CLI::App& app);
 
 }  // namespace reprise::app

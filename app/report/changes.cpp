@@ -17,7 +17,7 @@ namespace {
 using results::Better;
 using results::ResultsFolder;
 
-// {axis: values} of both sweeps, so that a point has one key in both.
+// {axis: values} of both sweeps, so that a point has the same key in both.
 Json axes_of_both(const ResultsFolder& before, const ResultsFolder& after) {
   Json axes = before.run["settings"]["axes"];
   for (const auto& [axis, values] : after.run["settings"]["axes"].items())
@@ -32,7 +32,7 @@ std::map<std::string, const Json*> points_of(const ResultsFolder& folder, const 
   return points;
 }
 
-// Empty where the metric was not sampled; a percentile has no samples of its own.
+// The samples of a metric. Empty if it was not sampled; a percentile has no samples of its own.
 std::vector<double> samples_of(const Json& record, const std::string& metric) {
   const auto samples = record["samples"].find(metric);
   return samples == record["samples"].end() ? std::vector<double>()
@@ -54,8 +54,8 @@ ChangeVerdict verdict_of(checks::Verdict verdict, Better better) {
   return ChangeVerdict::kUndecided;
 }
 
-// By their samples, where both have some. A metric that is better high is compared as its inverse,
-// a cost.
+// Tests a change by the samples, if both records have some. The samples of a metric that is better
+// when higher are swapped, and the interval is inverted.
 void test_change(const std::string& unit, const checks::ChangeOptions& options,
                  MetricChange& change) {
   std::vector<double> before = samples_of(*change.before, change.metric);

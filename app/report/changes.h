@@ -1,4 +1,4 @@
-// What changed between two folders of one experiment, point by point.
+// Compares two results folders of one experiment point by point.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,16 @@ struct MetricChange {
 };
 
 struct Changes {
-  std::vector<MetricChange> metrics;  // of the points of `after`, in its order
-  size_t points = 0;                  // that both have
+  std::vector<MetricChange> metrics;  // of the points that both folders have, as in `after`
+  size_t points = 0;                  // in both folders
   size_t only_before = 0, only_after = 0;
-  int64_t tested = 0;  // comparisons that share the level
+  int64_t tested = 0;  // number of comparisons that share the significance level
   // Sentences on settings, machines and code that differ.
   std::vector<std::string> differences;
 };
 
-// The experiment's metrics of every point that both have, whatever repetitions, threads, machine or
-// code they were measured with. `options.comparisons` is counted here.
+// Compares the experiment's metrics at every point that both folders have, even if repetitions,
+// threads, machine or code differ. Sets `options.comparisons` itself.
 [[nodiscard]] Changes changes_between(const results::ResultsFolder& before,
                                       const results::ResultsFolder& after,
                                       checks::ChangeOptions options);

@@ -17,14 +17,14 @@ namespace {
 
 using results::ResultsFolder;
 
-// What all records say, as one text.
+// The text that `fn` returns for the records; different texts are joined.
 std::string said(const ResultsFolder& folder, const std::function<std::string(const Json&)>& fn) {
   std::set<std::string> texts;
   for (const Json& record : folder.records) texts.insert(fn(record));
   return fmt::format("{}", fmt::join(texts, " and "));
 }
 
-// What was asked for, apart from the points themselves.
+// The requested settings, without the points themselves.
 Json asked_for(const ResultsFolder& folder) {
   const Json& settings = folder.run["settings"];
   Json asked = {{"scale", settings["scale"]}, {"axes", settings["axes"]}};
@@ -61,7 +61,7 @@ Json machine_of(const ResultsFolder& folder) {
        })}};
 }
 
-// {limit: its median over the records, which may be of several machines}.
+// The median of each limit over the records, which may come from several machines.
 std::map<std::string, double> limits_of(const ResultsFolder& folder) {
   std::map<std::string, std::vector<double>> all;
   for (const Json& record : folder.records) {
@@ -87,7 +87,7 @@ std::string limits_that_moved(const ResultsFolder& before, const ResultsFolder& 
   return text;
 }
 
-// Of the first record that says it.
+// The source files of the first record that names them.
 Json files_of_first(const ResultsFolder& folder) {
   for (const Json& record : folder.records)
     if (record.contains("sources")) return {{"sources", record["sources"]}};

@@ -1,4 +1,4 @@
-// How two folders of one experiment differ in what was asked for, and in whose they are.
+// Describes how two results folders of one experiment differ in settings, code and machine.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace reprise::app {
 
-// Sentences, in words: settings and sweep, code and build, machine, the machine's limits where they
-// moved by more than a tenth, the models' and workload's files. None where nothing differs.
+// One sentence for each difference in settings and sweep, code and build, machine, the machine's
+// limits (if they moved by more than a tenth), and the files of models and workload. Empty if
+// nothing differs.
 [[nodiscard]] std::vector<std::string> differences_between(const results::ResultsFolder& before,
                                                            const results::ResultsFolder& after);
 

@@ -30,7 +30,7 @@ Json number_fact(const Json& number) {
   return {{"text", short_number(number.get<double>())}, {"value", number}};
 }
 
-// "1.19 to 1.22": quartiles, or the interval of a percentile; "" where the record has neither.
+// "1.19 to 1.22": the quartiles, or the interval of a percentile; "" if the record has neither.
 std::string spread_text(const Json& record, const std::string& name) {
   const results::MetricName wanted = results::split_metric_name(name);
   const Json& metric = record["metrics"][wanted.metric];
@@ -67,7 +67,7 @@ bool has_too_few(const ResultsFolder& folder, const std::string& name) {
   });
 }
 
-// Every metric, the experiment's own first, each followed by the percentiles of its tail.
+// All metrics, the experiment's own first, each followed by the percentiles of its tail.
 Json columns_of(const Reported& report) {
   const ResultsFolder& folder = report.folder;
   const Names own = folder.run["metrics"].get<Names>();
@@ -113,7 +113,7 @@ Json setting_texts(const Json& record) {
   return texts;
 }
 
-// Answers that are texts or numbers.
+// Answers that are texts or numbers, as texts.
 Json answer_texts(const Json& record) {
   Json texts = Json::object();
   for (const auto& [name, value] : record["answers"].items())

@@ -13,32 +13,33 @@ namespace reprise::app {
 
 struct Reported {
   results::ResultsFolder folder;
-  std::map<std::string, std::string> help;  // what a metric is, by its name
+  std::map<std::string, std::string> help;  // description of each metric
 };
 
-// The facts of folders in their order. All numbers have their texts, as in the terminal's table.
+// The document of a page about these folders, in their order. Every number comes with its text, as
+// in the terminal's table.
 //   version   the program that writes the page, lines of text
-//   reports   of each folder, results::figures_document() and beside it
-//     id, prefix     "r1", "r1-": its part of the page, and what ids of its figures begin with
-//     caption        as results::filled_caption() gives it
-//     keys           settings that tell its points apart, as key_columns()
-//     columns        [{name, heading, help, is_own, is_measured}]: metrics and percentiles; own
-//     ones
-//                    are those that the experiment names
-//     facts          of each record {settings: {name: text}, metrics: {name: {text, value,
-//     spread}},
-//                    papers: [{metric: {text, value}} of each paper], answers: {name: text},
-//                    limits: {name: text}, caches_mib: {l2_bytes, l3_bytes: text}, noisy: [metric],
-//                    is_disturbed, is_judged, inexact: remark or ""}
-//     notes          {gaps, papers}: sentences of the terminal's table, a line each
-//     torn_bytes     behind the last whole group of records
-//   changes   [{before, after: places in reports, points, only_before, only_after, tested,
-//             differences: [sentence], confidence, margin, most_compared, metrics: [{point: place
-//             in the later facts, metric, heading, before, after: {text, value}, ratio, interval:
-//             [low, high], verdict}]}] for each folder whose experiment an earlier one has, against
-//             the first such. A ratio is null where there was 0, an interval where nothing was
-//             tested; one of samples that decide nothing is [].
-// Throws Error for a placeholder or a paper's name that nobody knows.
+//   reports   results::figures_document() of each folder, and beside it
+//     id, prefix   "r1", "r1-": the report's part of the page, and the prefix of its figures' ids
+//     caption      as results::filled_caption() returns it
+//     keys         settings that tell its points apart, see key_columns()
+//     columns      [{name, heading, help, is_own, is_measured}]: metrics and percentiles; own ones
+//                  are those that the experiment names
+//     facts        for each record {settings: {name: text},
+//                  metrics: {name: {text, value, spread}},
+//                  papers: [{metric: {text, value}} for each paper], answers: {name: text},
+//                  limits: {name: text}, caches_mib: {l2_bytes, l3_bytes: text}, noisy: [metric],
+//                  is_disturbed, is_judged, inexact: remark or ""}
+//     notes        {gaps, papers}: sentences of the terminal's table, a line each
+//     torn_bytes   bytes behind the last complete group of records
+//   changes   for each folder whose experiment an earlier folder has, compared with the first such:
+//     [{before, after: indices in reports, points, only_before, only_after, tested,
+//       differences: [sentence], confidence, margin, most_compared,
+//       metrics: [{point: index in the later facts, metric, heading, before, after: {text, value},
+//                  ratio, interval: [low, high], verdict}]}]
+//     A ratio is null if the earlier value was 0. An interval is null if nothing was tested, and []
+//     if the samples decide nothing.
+// Throws Error for an unknown placeholder or paper.
 [[nodiscard]] Json report_document(const std::vector<Reported>& reports,
                                    const checks::ChangeOptions& options);
 

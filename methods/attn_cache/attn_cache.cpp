@@ -10,7 +10,7 @@
 namespace reprise::attn_cache {
 namespace {
 
-// Adds what a part took to one of the times.
+// Adds the time of its scope to a sum.
 class Stopwatch {
  public:
   Stopwatch(const std::function<int64_t()>& clock_ns, int64_t& sum_ns)
@@ -27,7 +27,7 @@ class Stopwatch {
 
 void check_layers_in_index(const Database& database, const AttnCacheOptions& options,
                            int64_t layers) {
-  if (database.index().entries() == 0) return;  // every lookup will say so
+  if (database.index().entries() == 0) return;  // every lookup reports an empty database
   const std::vector<int64_t> there = database.index().layers();
   for (const int64_t layer : options.searched_layers(layers))
     if (!std::binary_search(there.begin(), there.end(), layer))
@@ -79,8 +79,8 @@ void AttnCachePolicy::begin_step(const kv::AttentionPlan& plan) {
   similarities_.assign(prompts_.size(), -std::numeric_limits<double>::infinity());
 }
 
-// A policy that is asked first may take a layer that this one never sees: what was found for the
-// group or step before says nothing of this one.
+// If another policy decides a layer before this one is asked, the matches of the previous group or
+// step must not be used for it.
 void AttnCachePolicy::overruled(int64_t layer) {
   const bool was_asked = asked_ == layer;
   asked_ = kNone;
@@ -117,8 +117,7 @@ void AttnCachePolicy::embed(int64_t layer, const TensorView& hidden) {
                                    std::span(features_).subspan(i * dims, dims));
 }
 
-// Prompts are looked up together where they share an index, and one by one where each length has
-// its own.
+// Looks up all prompts of a step together if they share an index, otherwise one by one.
 void AttnCachePolicy::search(int64_t layer) {
   const Stopwatch watch(clock_ns_, times_[static_cast<size_t>(layer)].searching_ns);
   const auto dims = static_cast<size_t>(database_->projector().shape().features);
@@ -130,7 +129,7 @@ void AttnCachePolicy::search(int64_t layer) {
                     std::span(nearest_).subspan(i, together), context_);
 }
 
-// Asks for the maps of the group's layers, which lie one after another.
+// Starts to load the maps of the group's layers, which are stored next to each other.
 void AttnCachePolicy::begin_loading(int64_t layer) {
   const int64_t end =
       options_.layer_group == 0 ? layers_ : std::min(layers_, layer + options_.layer_group);
@@ -185,7 +184,7 @@ model::LayerChoice AttnCachePolicy::reuse(int64_t layer) {
   return {.action = model::LayerAction::kReuseMap, .maps = maps_, .sparse_maps = sparse_maps_};
 }
 
-// A cropped map is the first rows of the stored one, whose strides it keeps.
+// A cropped map is the first rows of the stored one, with the stored map's strides.
 void AttnCachePolicy::add_map(const StepPrompt& prompt, const StoredMap& map) {
   if (is_sparse(database_->maps().identity().format.form)) {
     sparse_maps_.push_back({.first_row = prompt.first_row, .map = map.sparse});

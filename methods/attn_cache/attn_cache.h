@@ -48,8 +48,8 @@ struct AttnCacheTimes {
 // maps in place.
 class AttnCachePolicy final : public model::LayerPolicy {
  public:
-  // Throws Error where the options ask for what the database does not have: groups of layers whose
-  // first layers are not in its index, cropped maps of a model that is not causal.
+  // Throws Error if the options do not fit the database or the model: groups of layers whose first
+  // layers are not in the index, or cropped maps of a model that is not causal.
   AttnCachePolicy(std::shared_ptr<Database> database, AttnCacheOptions options,
                   const ModelFacts& model, const Context& context,
                   std::function<int64_t()> clock_ns = {});

@@ -20,12 +20,13 @@ struct CalibratedThreshold {
   double bounded_loss = 0;  // (n mean_loss + most_loss) / (n + 1), which is at most `target`
 };
 
-// The lowest threshold t with  n / (n + 1) * mean_i(loss_i [similarity_i >= t]) + most_loss / (n +
-// 1) <= target. Then the expected loss of the next prompt is at most `target`, whatever the
-// distribution, where points and next prompt are exchangeable and the database was fixed before:
-// conformal risk control (Angelopoulos et al. 2022, theorem 1), the split-conformal bound for a
-// loss that falls with t. The expectation is over the points too: it is no promise for a given set.
-// Points with one similarity stand or fall together. Throws Error where points are too few for the
+// The lowest threshold t with
+//   n / (n + 1) * mean_i(loss_i [similarity_i >= t]) + most_loss / (n + 1) <= target.
+// Then the expected loss of the next prompt is at most `target` for any distribution, if points and
+// next prompt are exchangeable and the database was fixed before (conformal risk control,
+// Angelopoulos et al. 2022, theorem 1). The expectation is also over the points: it does not bound
+// the loss for one given set. Throws Error if there are too few points for the target
+// (n < most_loss / target - 1), and for a loss out of range.
 // target (n < most_loss / target - 1), and for a loss out of range.
 CalibratedThreshold calibrate_threshold(std::span<const CalibrationPoint> points, double target,
                                         double most_loss = 1.0);

@@ -88,7 +88,7 @@ void Collector::observe_map(int64_t /*layer*/, const kernels::MapView& map) {
   writer_.add_layer(map);
 }
 
-// Layers keep their numbers.
+// A skipped layer gets a map of zeros, so that the later layers keep their numbers.
 void Collector::overruled(int64_t /*layer*/) {
   const int64_t heads = writer_.identity().format.heads;
   const std::vector<float> nothing(static_cast<size_t>(heads * tokens_ * tokens_), 0.0f);

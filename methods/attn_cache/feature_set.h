@@ -42,9 +42,9 @@ class FeatureIndex {
   FeatureIndex(Settings settings, const IndexOptions& options, const FeatureSet& features,
                std::span<const int64_t> tokens);
 
-  // A file: 8 bytes "RPRVEC1\n", u64 bytes of a JSON text, u64 XXH3 of all that follows it, the
-  // text with settings and places of the indices, then those. load() throws Error naming the path
-  // and what is wrong with it.
+  // The file format: 8 bytes "RPRVEC1\n", u64 size of a JSON text in bytes, u64 XXH3 of everything
+  // that follows, the text with the settings and the places of the indices, and the indices. load()
+  // throws Error naming the path and the fault.
   static FeatureIndex load(const std::filesystem::path& path);
   void save(const std::filesystem::path& path) const;
 

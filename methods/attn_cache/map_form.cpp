@@ -16,13 +16,13 @@ constexpr size_t kPartAlignment = 64;
 constexpr std::array kForms = {MapForm::kF32, MapForm::kBF16, MapForm::kU8, MapForm::kTopK,
                                MapForm::kBanded};
 
-// The weights of one row as the sparse forms keep them.
+// Chooses the weights of a row that the sparse forms keep.
 class RowChooser {
  public:
   RowChooser(const MapFormat& format, int64_t entries) : format_(format), entries_(entries) {}
 
-  // `row` [keys] f32, of which the first `seen` may be other than 0. Writes `entries` keys, in
-  // ascending order, and weights; those that are left over are key 0 with weight 0.
+  // Writes `entries` keys in ascending order, and their weights. `row` [keys] f32 may be nonzero
+  // only in its first `seen` keys. Unused entries are key 0 with weight 0.
   void choose(const float* row, int64_t seen, uint16_t* keys, bf16* weights) {
     order_.resize(static_cast<size_t>(seen));
     std::iota(order_.begin(), order_.end(), 0);
@@ -42,7 +42,7 @@ class RowChooser {
   }
 
  private:
-  // Among equals the earlier key stays, so that a map has one sparse form.
+  // Of equal weights the earlier key stays, so that a map has only one sparse form.
   void keep_largest(const float* row, int64_t kept) {
     std::partial_sort(
         order_.begin(), order_.begin() + kept, order_.end(),
@@ -61,7 +61,7 @@ class RowChooser {
   std::vector<int32_t> order_;  // keys that are kept
 };
 
-// Keys up to the last that has a weight: a causal row's later keys are 0.
+// Number of keys up to the last nonzero weight; later keys of a causal row are 0.
 int64_t seen_keys(const float* row, int64_t keys) {
   while (keys > 0 && row[keys - 1] == 0.0f) --keys;
   return keys;
@@ -74,7 +74,7 @@ void encode_bytes(const float* row, int64_t keys, float& scale, uint8_t* out) {
     out[k] = most > 0.0f ? static_cast<uint8_t>(std::lround(row[k] / most * 255.0f)) : uint8_t{0};
 }
 
-// Writes rows of a layer into its parts.
+// Encodes rows of a layer into its parts.
 class RowEncoder {
  public:
   RowEncoder(const MapFormat& format, const MapLayout& layout, std::byte* out)
@@ -84,7 +84,7 @@ class RowEncoder {
         first_(out + layout.begin[0]),
         second_(out + layout.begin[1]) {}
 
-  // weights [tokens] of the row that is number `at` of all heads' rows.
+  // Encodes weights [tokens] as row number `at` of all heads' rows.
   void encode(const float* weights, int64_t at) {
     const int64_t tokens = layout_.tokens;
     if (is_sparse(format_.form)) {

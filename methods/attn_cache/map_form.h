@@ -1,4 +1,4 @@
-// How a stored attention map holds its weights, and where they lie within a layer of the store.
+// The forms in which stored attention maps hold their weights, and their layout within a layer.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ constexpr bool is_sparse(MapForm form) {
   return form == MapForm::kTopK || form == MapForm::kBanded;
 }
 
-// What all maps of a store have in common.
+// The format that all maps of a store share.
 struct MapFormat {
   MapForm form = MapForm::kBF16;
   int64_t heads = 0;
@@ -41,7 +41,7 @@ struct MapFormat {
   bool operator==(const MapFormat&) const = default;
 };
 
-// Throws Error for numbers that no store can have.
+// Throws Error for values that no store can have.
 void validate(const MapFormat& format);
 
 // The bytes of one layer's map of a prompt of `tokens` tokens:
@@ -57,17 +57,17 @@ struct MapLayout {
 };
 MapLayout layout_of(const MapFormat& format, int64_t tokens);
 
-// A map as kernels take it, in place. One of the two is set, which the format says.
+// A stored map as kernels read it, in place. The format decides which of the two is set.
 struct StoredMap {
   kernels::MapView dense;
   kernels::SparseMapView sparse;
 };
-// `layer` points at the bytes of one layer, 64-byte aligned.
+// View of one layer's map. `layer` points to its first byte and is 64-byte aligned.
 StoredMap view_of(const MapFormat& format, int64_t tokens, const std::byte* layer);
 
-// The bytes of a layer [layout_of(...).stride] from its map: [heads, tokens, tokens] f32, padding
-// zero. Throws ShapeError where heads, rows and keys are not those, Error for a weight that is
-// negative or no number.
+// Writes the bytes of a layer [layout_of(...).stride] from its map [heads, tokens, tokens] f32;
+// padding is zero. Throws ShapeError if heads, rows or keys differ, and Error for a weight that is
+// negative or not a number.
 void encode_map(const MapFormat& format, const kernels::MapView& map, std::span<std::byte> out);
 
 }  // namespace reprise::attn_cache

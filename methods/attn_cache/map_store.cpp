@@ -16,7 +16,7 @@
 namespace reprise::attn_cache {
 namespace {
 
-// Far more than any model or prompt has: sizes computed from them do not overflow.
+// Bounds beyond any real model, so that sizes computed from them do not overflow.
 constexpr int64_t kMostLayers = 1 << 14, kMostHeads = 1 << 14;
 
 MapStoreIdentity parse_identity(JsonObject& object) {
@@ -86,7 +86,7 @@ void MapStore::parse_text(std::string_view text) {
   object.reject_unknown();
 }
 
-// `count` bytes from `at` on: groups, then hashes.
+// Reads `count` bytes from `at` on: the groups, then the hashes.
 void MapStore::read_groups(size_t at, size_t count, uint64_t table_begin) {
   const auto layers = static_cast<size_t>(identity_.layers);
   const size_t per_group = (kGroupWords + layers) * sizeof(uint64_t);

@@ -15,7 +15,7 @@
 
 namespace reprise::attn_cache {
 
-// The format that is written, and the newest that is read.
+// The format version that is written, and the newest that can be read.
 inline constexpr int kMapStoreFormat = 1;
 
 // The model and format of a store's maps. Maps of another model are never used: see
@@ -35,22 +35,22 @@ struct MapGroup {
   uint64_t begin = 0;        // offset in bytes of layer 0 in the file
 };
 
-// XXH3 of the ids, which tells whether a query is in the database.
+// XXH3 of the ids. Tells whether a query is in the database.
 uint64_t hash_of_prompt(std::span<const int32_t> ids);
 
 // Format 1, little-endian:
 //   8 bytes   "RPRMAP1\n", then zeros to 4096 bytes
-//   groups    one after another, each from a multiple of 4096 bytes on: the maps of layers 0, 1,
-//             ... of a prompt, so that neighbouring layers are read together; map_form.h says how
-//             they lie. Between groups there may be bytes that no group has.
+//   groups    one after another, each at a multiple of 4096 bytes: the maps of layers 0, 1, ... of
+//             a prompt, so that neighbouring layers are read together; see map_form.h for their
+//             layout. There may be unused bytes between groups.
 //   table     JSON with model, layers, format and the number of groups; then, binary, for each
 //             group tokens, prompt_hash and begin, and the XXH3 of each of its layers' maps
 //   u64       begin of the table
 //   u64       bytes of its JSON
 //   u64       XXH3 of the table and the two words before
 //   8 bytes   "RPRMAPE\n"
-// The table stands last because maps are written as a model makes them, which may be more than
-// memory holds.
+// The table is at the end because maps are written while a model computes them, and together they
+// may be larger than memory.
 class MapStore {
  public:
   // Reads the table; maps are checked when they are used. Throws Error naming the path and the

@@ -22,7 +22,7 @@ class MapStoreWriter {
   MapStoreWriter(std::filesystem::path path, MapStoreIdentity identity, int64_t budget_bytes = 0);
 
   [[nodiscard]] const MapStoreIdentity& identity() const { return identity_; }
-  // Bytes of a prompt's maps.
+  // Size in bytes of the maps of a prompt.
   [[nodiscard]] int64_t group_bytes(int64_t tokens) const;
   [[nodiscard]] int64_t used_bytes() const { return used_bytes_; }
 

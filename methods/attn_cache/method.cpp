@@ -42,7 +42,7 @@ attn_cache::ModelFacts facts_of(const Setup& setup) {
           .is_causal = setup.config.is_causal};
 }
 
-// Borrows a policy for a chain.
+// Wraps a policy that the caller keeps, for a chain.
 std::shared_ptr<model::LayerPolicy> borrowed(model::LayerPolicy& policy) {
   return {std::shared_ptr<void>(), &policy};
 }
@@ -143,7 +143,7 @@ class AttnCacheMethod final : public Method {
     if (options_.padded_tokens == 0) return {ids.begin(), ids.end()};
     return attn_cache::pad_prompt(ids, options_.padded_tokens, pad_id_);
   }
-  // True if the method beside skips layers; it then goes before AttnCache.
+  // True if the other method skips layers; it then comes before AttnCache in the chain.
   [[nodiscard]] bool skips_layers_beside() const {
     return beside_ != nullptr && beside_->info().skips_layers;
   }
@@ -153,8 +153,8 @@ class AttnCacheMethod final : public Method {
     return all;
   }
 
-  // Layers that are left out beside AttnCache are left out while maps are collected, too: of a
-  // model without them, the others have other maps.
+  // Layers that the other method skips are also skipped while maps are collected, because skipping
+  // changes the maps of the remaining layers.
   [[nodiscard]] attn_cache::RunPrompt runner(const Setup& setup) const {
     return [this, &setup](std::span<const int32_t> ids, model::LayerPolicy& policy) {
       if (!skips_layers_beside()) {
@@ -183,7 +183,7 @@ class AttnCacheMethod final : public Method {
     if (!options_.trains())
       return attn_cache::Projector::random(shape, setup.seed, facts.fingerprint, setup.context);
     const auto folder = make_temporary_folder("training-maps");
-    // It learns from each layer's states and maps [AttnCache §5.4], whichever are looked up.
+    // Trains on the states and maps of all layers, whichever are looked up. [AttnCache §5.4]
     attn_cache::AttnCacheOptions of_all_layers = options_;
     of_all_layers.indexed_layers = "all";
     const attn_cache::SampleSet samples =
@@ -198,7 +198,7 @@ class AttnCacheMethod final : public Method {
     return std::move(trained.projector);
   }
 
-  // One that fits the options; that it is of this model its maker must know.
+  // Reads a projector that fits the options. The user is responsible for its being of this model.
   [[nodiscard]] attn_cache::Projector read_projector(const attn_cache::ProjectorShape& shape,
                                                      const Context& context) const {
     attn_cache::Projector projector = attn_cache::Projector::load(options_.projector_file, context);
@@ -212,7 +212,7 @@ class AttnCacheMethod final : public Method {
     return projector;
   }
 
-  // Layers that the other method skips stay skipped where AttnCache hits; maps are shared where it
+  // Layers that the other method skips stay skipped if AttnCache hits. Maps are shared if it
   // misses.
   [[nodiscard]] std::shared_ptr<model::LayerPolicy> joined(
       std::shared_ptr<model::LayerPolicy> policy) const {
@@ -222,7 +222,7 @@ class AttnCacheMethod final : public Method {
     return std::make_shared<model::PolicyChain>(std::move(both));
   }
 
-  // Sets the threshold by what reuse at any similarity does to prompts that are not stored.
+  // Sets the threshold by the effect of reuse on prompts that are not stored.
   void calibrate(const Setup& setup, const attn_cache::ModelFacts& facts, const Prompts& learned) {
     attn_cache::AttnCacheOptions always = options_;
     always.threshold = std::numeric_limits<double>::lowest();
@@ -244,7 +244,7 @@ class AttnCacheMethod final : public Method {
   AttnCacheMethodOptions options_;
   int32_t pad_id_ = 0;
   int64_t learning_texts_ = 0;
-  Json training_;                   // null where nothing was trained
+  Json training_;                   // null: nothing was trained
   std::unique_ptr<Method> beside_;  // null: none
   std::shared_ptr<model::LayerPolicy> beside_policy_;
   std::shared_ptr<const std::filesystem::path> folder_;

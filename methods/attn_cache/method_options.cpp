@@ -15,7 +15,7 @@ constexpr const char* kFile = "projector_file";
 constexpr const char* kBeside = "beside";
 constexpr const char* kMethod = "method";
 
-// {"method": NAME, option: value, ...}
+// Reads {"method": NAME, option: value, ...}.
 void read_beside(JsonObject given, AttnCacheMethodOptions& options) {
   options.beside = given.string(kMethod);
   std::vector<std::string> known;

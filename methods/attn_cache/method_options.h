@@ -15,12 +15,12 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   // `projector_file` is set, the weights are in this file of Projector::save().
   std::string projector_from = "trained";
   std::string projector_file;  // not visited: any text
-  // "warm": maps that an earlier turn has used are in this process' memory and checked; "cold":
-  // each turn maps and checks them anew. The file is in the system's memory either way.
+  // "warm": maps used in an earlier turn are mapped and checked already. "cold": each turn maps and
+  // checks them again. The file is in the system's page cache in both cases.
   std::string loading = "warm";
-  // Beyond the paper. Above 0, training prompts choose the threshold so that the expected loss,
-  // half of 1 less the cosine of a prompt's output with and without reuse, is at most this; see
-  // calibrate_threshold().
+  // Beyond the paper. Above 0, training prompts choose the threshold so that the expected loss is
+  // at most this. The loss of a prompt is (1 - cosine of its outputs with and without reuse) / 2;
+  // see calibrate_threshold().
   double loss_bound = 0.0;
   // A method of layer policies that runs beside AttnCache, and its options; "": none. Not visited.
   std::string beside;
@@ -33,7 +33,7 @@ struct AttnCacheMethodOptions : attn_cache::AttnCacheOptions {
   [[nodiscard]] bool begins_cold() const;
   // True if weights are trained.
   [[nodiscard]] bool trains() const;
-  // True if there are prompts to learn from that are not stored.
+  // True if prompts are needed that are not stored, for training or for the threshold.
   [[nodiscard]] bool learns() const { return trains() || loss_bound > 0; }
 };
 

@@ -12,13 +12,12 @@
 
 namespace reprise::attn_cache {
 
-// The similarity that the threshold is compared with, for distance d of two vectors: 1 - d or 1 -
-// d^2.
+// The similarity that is compared with the threshold, for the distance d of two vectors.
 enum class Similarity : uint8_t { kDistance, kSquaredDistance };  // 1 - d, 1 - d^2
 
 // Which stored maps fit a prompt of n tokens.
 enum class LengthRule : uint8_t {
-  kExact,   // those of n tokens
+  kExact,   // the maps of prompts of n tokens
   kCropped  // beyond the paper, causal models alone: those of n or more, by their first n rows, of
             // which no later key has a weight
 };
@@ -27,11 +26,11 @@ struct AttnCacheOptions {
   // Lookup.
   double threshold = 0.99;
   std::string similarity = "squared_distance";
-  // Neighbouring layers that one lookup, at the first of them, decides; 0: all of the model.
+  // Number of neighbouring layers that one lookup, at the first of them, decides; 0: all layers.
   int32_t layer_group = 0;
   std::string length_rule = "exact";
-  int32_t padded_tokens =
-      0;  // prompts are padded or cut to this, see pad_prompt(); 0: they are not
+  // Length that prompts are padded or cut to, see pad_prompt(); 0: they stay as they are.
+  int32_t padded_tokens = 0;
 
   // Database.
   std::string index = "hnsw";

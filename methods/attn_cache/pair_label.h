@@ -17,10 +17,10 @@ struct LabelWeights {
   double length = 0.2;  // alpha; the released code: 1, AttnCache-f: 0
 };
 
-// y = map * 1/heads 1/rows sum_h sum_p ||A[h, p, :] - A'[h, p, :]||_1  +  length * |s - s'|
-// of two prompts' maps A, A' of a layer each, and their lengths s, s' in tokens. [AttnCache eq. 2;
-// the mean over rows is the released code's.] Of maps of different lengths the rows and keys count
-// that both have. Reads and checks the maps where they lie; thread-safe.
+// The label of a pair of maps A, A' of one layer each, of prompts with s, s' tokens:
+//   y = map * 1/heads 1/rows sum_h sum_p ||A[h, p, :] - A'[h, p, :]||_1  +  length * |s - s'|
+// [AttnCache eq. 2; the mean over rows is the released code's.] If the lengths differ, only the
+// rows and keys that both maps have count. Reads and checks the maps in place; thread-safe.
 double pair_label(const MapStore& maps, const IndexEntry& a, const IndexEntry& b,
                   const LabelWeights& weights);
 

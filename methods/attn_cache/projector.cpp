@@ -41,7 +41,7 @@ kernels::Weight weight_of(const std::vector<float>& values, int64_t rows, int64_
           context};
 }
 
-// values [rows, cols], with one set of numbers for each column, or one for all.
+// Normalizes values [rows, cols], with one set of numbers for each column or one for all.
 void batch_norm(const ProjectorWeights::BatchNorm& norm, std::span<float> values) {
   const size_t cols = norm.weight.size();
   for (size_t i = 0; i < values.size(); ++i) {
@@ -51,7 +51,7 @@ void batch_norm(const ProjectorWeights::BatchNorm& norm, std::span<float> values
   }
 }
 
-// Normal by Box and Muller, of element i of a stream.
+// Element i of a stream of standard normal numbers (Box and Muller).
 float random_normal(uint64_t seed, uint64_t stream, uint64_t i) {
   const double u = 1.0 - random_unit(seed, stream, 2 * i), v = random_unit(seed, stream, 2 * i + 1);
   return static_cast<float>(std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v));
@@ -166,7 +166,7 @@ void Projector::project_pooled(std::span<const float> x, std::span<float> featur
       .run(linear2_, *workspace_, context_);
 }
 
-// States of zeros stay what they are: they are like nothing else.
+// States of zeros stay zeros, so that they are similar to no others.
 void Projector::scale_raw(std::span<const float> x, std::span<float> features) const {
   const auto inputs = static_cast<size_t>(shape_.inputs());
   for (size_t first = 0; first < x.size(); first += inputs) {

@@ -68,7 +68,7 @@ struct Losses {
   std::vector<double> network, flat;  // [epochs]
 };
 
-// The module's exceptions carry a stack trace after the first line.
+// Runs the module. Keeps only the first line of its exceptions' messages; a stack trace follows it.
 Losses run(const TrainingProblem& problem) {
   const auto epochs = static_cast<size_t>(problem.epochs);
   Losses losses{std::vector<double>(epochs), std::vector<double>(epochs)};
@@ -103,7 +103,8 @@ double mean_label(Labels& labels, int64_t count) {
   return sum / (0.5 * static_cast<double>(n * (n - 1)));
 }
 
-// Random weights keep the distances of their inputs, of which the activation halves the squares.
+// The standardization after which the initial distances of features are about as large as `label`.
+// Random weights keep the distances of their inputs; the activation halves the squared distances.
 Standard standard_of(const SampleSet& samples, double label) {
   const auto inputs = static_cast<size_t>(samples.shape.inputs());
   const auto count = samples.x.size() / inputs;
@@ -126,7 +127,7 @@ Standard standard_of(const SampleSet& samples, double label) {
   return standard;
 }
 
-// W (x - mean) * scale + b = W' x + b'.
+// Folds the standardization into the first layer: W (x - mean) * scale + b = W' x + b'.
 void fold(const Standard& standard, ProjectorWeights* weights) {
   const size_t inputs = standard.mean.size();
   for (size_t row = 0; row < weights->bias1.size(); ++row) {

@@ -22,13 +22,15 @@ struct TrainedProjector {
   [[nodiscard]] double loss_over_flat() const { return losses.back() / flat_losses.back(); }
 };
 
-// [AttnCache §3.1, equations 1 to 3; figure 4, step 2] with the options' weights of the label,
-// batch, epochs, learning rate and momentum, on `samples` whose maps are in `maps`. `seed`: of the
-// first weights and of the samples' order. kMlp sees states of mean 0 and one deviation, scaled so
-// that distances begin about as large as the labels: at the states' own scale, steps of one size
-// are too large for one model and too small for another; the weights that come out take the states
-// as they are. Throws Error where there is no libtorch, naming
-// `./setup.sh --torch`; for fewer than two samples; where the loss becomes infinite.
+// Trains a projector on `samples`, whose maps are in `maps`, with the options' label weights,
+// batch, epochs, learning rate and momentum. [AttnCache §3.1, equations 1 to 3; figure 4, step 2]
+// `seed` is the seed of the initial weights and of the samples' order. Throws Error without
+// libtorch, naming `./setup.sh --torch`; for fewer than two samples; and if the loss becomes
+// infinite.
+//
+// kMlp is trained on states with mean 0 and one deviation, scaled so that distances begin about as
+// large as the labels. At the states' own scale, one learning rate does not fit all models. The
+// returned weights take unscaled states.
 TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                                  const AttnCacheOptions& options, uint64_t seed,
                                  const Context& context);

@@ -1,4 +1,4 @@
-// A vector index but for the search itself: see vector_search.h.
+// A vector index without its search, which is in vector_search.h.
 #include "methods/attn_cache/vector_index.h"
 
 #include <xxhash.h>
@@ -25,7 +25,7 @@ void check_options(const IndexOptions& options) {
         std::pair{"probes", options.probes}})
     if (value < 1 || value > (1 << 20))
       raise("a vector index with {} = {}: give 1 to {}", name, value, 1 << 20);
-  // The graph's generator of levels divides by log(neighbours).
+  // FAISS divides by log(neighbours) when it draws the levels of its graph.
   if (options.neighbours < 2) raise("a vector index with neighbours = 1: give 2 or more");
 }
 
@@ -100,7 +100,8 @@ void VectorIndex::search(std::span<const float> queries, std::span<Neighbour> ne
                 queries.size(), nearest.size(), dims());
   std::fill(nearest.begin(), nearest.end(), Neighbour{});
   if (state_->entries.empty()) return;
-  // A search makes a table of visited vectors, as long as the database: several queries share one.
+  // A search allocates a table of visited vectors as long as the database, so several queries share
+  // one search.
   constexpr int64_t kTogether = 16;
   const int64_t count = std::ssize(nearest), parts = (count + kTogether - 1) / kTogether;
   parallel_for(context, parts, [&](int64_t part, int) {
@@ -135,7 +136,8 @@ VectorIndex VectorIndex::parse(std::string_view bytes, const std::string& source
   const std::span<const std::byte> all = std::as_bytes(std::span(bytes));
   if (bytes.size() < kHead || !bytes.starts_with(kMagic))
     raise("{} is no vector index of this program", source);
-  // FAISS trusts what it reads, and loses memory where it notices that it should not have.
+  // The checksum is verified first, because FAISS trusts its input and leaks memory when it finds
+  // an error.
   const std::string_view body = bytes.substr(kBody);
   if (XXH3_64bits(body.data(), body.size()) != word_at<uint64_t>(all, kMagic.size()))
     raise("{}: the vector index is damaged", source);

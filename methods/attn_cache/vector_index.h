@@ -47,8 +47,8 @@ struct Neighbour {
   float squared_distance = 0;
 };
 
-// Immutable once it is built. FAISS runs on the calling thread alone, so the same vectors give the
-// same index, and lookups fork as ours do. Errors of FAISS arrive as Error with its message.
+// Immutable. FAISS runs on the calling thread alone, so the same vectors give the same index;
+// lookups run in parallel by parallel_for(). Errors of FAISS are thrown as Error with its message.
 class VectorIndex {
  public:
   // vectors [entries, dims] f32, row-major, are copied. Throws Error for options out of range, for

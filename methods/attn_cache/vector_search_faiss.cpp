@@ -1,4 +1,4 @@
-// The only file that sees FAISS.
+// Searches with FAISS; the only file that includes its headers.
 #include <faiss/IndexFlat.h>
 #include <faiss/IndexHNSW.h>
 #include <faiss/IndexIVFFlat.h>
@@ -16,7 +16,7 @@
 namespace reprise::attn_cache {
 namespace {
 
-// FAISS's exceptions tell file and line before the message.
+// Calls FAISS on this thread alone and throws its exceptions as Error.
 template <typename Call>
 decltype(auto) call_faiss(const char* what, Call&& call) {
   const OneOmpThread no_team;
@@ -45,14 +45,14 @@ std::unique_ptr<faiss::Index> make_index(const IndexOptions& options, int64_t di
   quantizer.release();
   index->own_fields = true;
   index->nprobe = std::min(static_cast<size_t>(options.probes), lists);
-  index->cp.min_points_per_centroid = 1;  // else it warns on standard error below 39
+  index->cp.min_points_per_centroid = 1;  // otherwise it warns on standard error below 39
   return index;
 }
 
 class FaissSearch final : public VectorSearch {
  public:
   explicit FaissSearch(std::unique_ptr<faiss::Index> index) : index_(std::move(index)) {
-    // Clusters hold vectors in their own order: a table tells where each one is.
+    // Clusters keep vectors in their own order. This table tells where each vector is.
     if (auto* ivf = dynamic_cast<faiss::IndexIVFFlat*>(index_.get()); ivf && ivf->ntotal > 0)
       ivf->make_direct_map();
   }

@@ -11,7 +11,7 @@
 namespace reprise::attn_cache {
 namespace {
 
-constexpr std::string_view kFlatMagic = "COMPARED";  // FAISS's own bytes begin otherwise
+constexpr std::string_view kFlatMagic = "COMPARED";  // FAISS's own bytes begin differently
 
 class FlatSearch final : public VectorSearch {
  public:

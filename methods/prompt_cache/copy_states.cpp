@@ -9,12 +9,12 @@
 namespace reprise::prompt_cache {
 namespace {
 
-// Kernels cut a segment into tiles that begin at multiples of this in its block (a GPU's at
-// multiples of half of it). A copy begins where the original does between two, so that both are
-// summed in the same order and give the same bits.
+// Kernels cut a segment into tiles that begin at multiples of kTile in its block (on a GPU at
+// multiples of half of it). Each copy begins at the same offset within a tile as its original, so
+// that both are summed in the same order and give the same bits.
 constexpr int32_t kTile = kernels::cpu::kKeyTile;
 
-// From the end of what was placed before, the next token to begin with.
+// The first token at or behind `end` that has the same offset within a tile as `run`.
 int32_t place_behind(int32_t end, const StateRun& run) {
   const int32_t in_tile = run.first % kTile;
   const int32_t tile = end / kTile * kTile;
@@ -51,10 +51,10 @@ void copy_on_device(const std::vector<StateRun>& runs, const std::vector<StateRu
     kv::copy_tokens(from, runs[i].first * from.head_dim, copies[i].states->view,
                     copies[i].first * from.head_dim, runs[i].tokens, layers, runtime);
   }
-  runtime.synchronize();  // whoever times the copy means all of it
+  runtime.synchronize();  // so that a caller who times the copy measures all of it
 }
 
-// Whether a buffer of `has` holds `wanted`.
+// True if a buffer of shape `has` can hold `wanted`.
 bool fits(const kv::SegmentShape& has, kv::SegmentShape wanted) {
   if (has.tokens < wanted.tokens) return false;
   wanted.tokens = has.tokens;

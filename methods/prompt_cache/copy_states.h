@@ -1,4 +1,4 @@
-// The variant with copies: imported states gathered in one buffer before they are used, as the
+// The variant with copies: gathers imported states in one buffer before they are used, as the
 // paper's buffered concatenation does. [Prompt Cache §4.2]
 #pragma once
 
@@ -13,14 +13,14 @@
 
 namespace reprise::prompt_cache {
 
-// The buffer that prompts one after another are gathered in, kept between them as the paper's is: a
-// fresh one would cost more than the copy, since the system clears it first. One at a time.
+// A buffer for the copies of one prompt at a time. It is kept between prompts, as the paper's is: a
+// new one would cost more than the copy, because the system clears its memory first.
 class CopyBuffer {
  public:
-  // Room for `shape` at least, of any content: the last one unless it is too small or its states
-  // are still in use.
+  // Returns a buffer with room for at least `shape` and any content: the last one, unless it is too
+  // small or its states are still in use.
   std::shared_ptr<const kv::SegmentBuffer> take(const kv::SegmentShape& shape);
-  // The same in the memory of a device.
+  // Returns such a buffer in the memory of a device.
   std::shared_ptr<const kv::DeviceSegment> take(const std::shared_ptr<DeviceRuntime>& runtime,
                                                 const kv::SegmentShape& shape);
 
@@ -30,12 +30,13 @@ class CopyBuffer {
 };
 
 struct CopiedStates {
-  std::vector<StateRun> runs;  // of one buffer, as given; steps over them have the same bits
-  int64_t bytes = 0;           // copied: keys and values of all layers
+  std::vector<StateRun> runs;  // one per given run, all in one buffer; see copy_states()
+  int64_t bytes = 0;           // bytes copied: keys and values of all layers
 };
 
-// All states of one shape and dtype, `layers` of them. Layers are copied by the threads of
-// `context`, or by the device that the states are on or arrive at.
+// Copies the states of `runs`, which must all have one shape and dtype, `layers` layers each.
+// Attention over the copies gives the same bits. The threads of `context` copy, or the device that
+// holds the states or receives them.
 CopiedStates copy_states(const std::vector<StateRun>& runs, int64_t layers, const Context& context,
                          CopyBuffer& buffer);
 

@@ -37,7 +37,7 @@ PlacedTokens placed_tokens(const pml::CompiledSchema& schema, std::span<const in
 
 namespace {
 
-// Of a step's rows, which begin with token `first`, those that see what is there already.
+// Adds items for the rows of a step that see existing states. The first row is token `first`.
 void append_seen(std::span<const SeenRun> seen, int32_t first, kv::AttentionPlan& plan) {
   const SharedStates* last = nullptr;
   int32_t cache = 0;
@@ -51,7 +51,7 @@ void append_seen(std::span<const SeenRun> seen, int32_t first, kv::AttentionPlan
   }
 }
 
-// Into keys and values that lie where the model computes.
+// Writes keys and values into memory on the device that computes.
 void compute_into(const kv::CacheView& states, model::Decoder& decoder, const PlacedTokens& placed,
                   const EncodeOptions& options, std::span<const SeenRun> seen,
                   model::LayerPolicy* policy) {
@@ -151,7 +151,7 @@ std::vector<kv::SegmentBuffer> compute_pass(model::Decoder& decoder,
                                             const EncodeOptions& options) {
   const kv::SegmentBuffer whole =
       compute_states(decoder, placed_tokens(schema, pass.pieces), options);
-  // Where each piece of the pass begins in it.
+  // Token of the pass at which each piece begins.
   std::vector<int32_t> firsts(schema.pieces.size(), -1);
   int32_t tokens = 0;
   for (const int32_t index : pass.pieces) {

@@ -21,7 +21,7 @@ void sort_by_position(const CompiledSchema& schema, std::vector<int32_t>& pieces
   });
 }
 
-// All pieces of some modules, by position.
+// All pieces of the modules, by position.
 std::vector<int32_t> pieces_of(const CompiledSchema& schema, const std::vector<int32_t>& modules) {
   std::vector<int32_t> pieces;
   for (const int32_t module : modules) {
@@ -52,8 +52,8 @@ class Builder {
     }
   }
 
-  // Each pass is the schema's text with one choice of members: unions have their default, those
-  // around the module that the pass is for have what leads to it.
+  // Each pass computes the schema's text with one member chosen from each union: the default one,
+  // or the one on the path to the module that the pass is for.
   void joint() {
     std::vector<int32_t> chosen(schema_.unions.size());
     for (const pml::CompiledUnion& group : schema_.unions)
@@ -73,8 +73,8 @@ class Builder {
   [[nodiscard]] Encoding take() { return std::move(encoding_); }
 
  private:
-  // Keeps the modules present that are inside `kept_root`, but for members of its unions: they have
-  // passes of their own. Of the first pass, whose root is 0, all are kept.
+  // Keeps the present modules that are inside `kept_root`, except for members of unions inside it,
+  // which have their own passes. The first pass, whose root is 0, keeps all.
   void add_joint_pass(const std::vector<int32_t>& chosen, int32_t kept_root) {
     std::vector<int32_t> present, kept;
     list_present(0, chosen, present);
@@ -93,7 +93,7 @@ class Builder {
     }
   }
 
-  // True if a module is `root`, or inside it without a union between them.
+  // True if a module is `root`, or inside it without a union in between.
   [[nodiscard]] bool belongs_to(int32_t module, int32_t root) const {
     while (module != root) {
       const CompiledModule& at = schema_.modules[static_cast<size_t>(module)];
@@ -114,7 +114,7 @@ class Builder {
     if (!pass.units.empty()) encoding_.passes.push_back(std::move(pass));
   }
 
-  // -1 where nothing of the pieces is kept.
+  // Returns -1 if none of the pieces is kept.
   int32_t add_unit(std::string name, const std::vector<int32_t>& pieces) {
     StateUnit unit{.name = std::move(name), .pieces = {}, .firsts = {}, .tokens = 0};
     for (const int32_t index : pieces) {
@@ -162,7 +162,7 @@ Encoding encoding_of(const CompiledSchema& schema, Mode mode) {
 
 std::vector<ImportedRun> imported_runs(const CompiledSchema& schema, const Encoding& encoding,
                                        const pml::CompiledPrompt& prompt) {
-  // Units by module: scaffolds override.
+  // The unit of each module. Scaffolds override modules.
   std::vector<int32_t> units = encoding.unit_of_module;
   for (const int32_t scaffold : prompt.scaffolds) {
     const int32_t unit = encoding.unit_of_scaffold[static_cast<size_t>(scaffold)];

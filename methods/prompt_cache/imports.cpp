@@ -31,7 +31,7 @@ int32_t add_run(const StateRun& run, int32_t cache, kv::AttentionPlan& plan) {
 LayerReader::LayerReader(std::vector<std::shared_ptr<const SharedStates>> states)
     : thread_([states = std::move(states)](const std::stop_token& stop) {
         const BackgroundWork this_thread;
-        // The system reads this much ahead of the checks, which read every byte.
+        // Layers that the system reads ahead of the checks, which read every byte.
         constexpr int64_t kLayersAhead = 2;
         const int64_t layers = states.front()->unchecked->shape().layers;
         const auto fetch = [&](int64_t layer) {
@@ -68,7 +68,7 @@ void ModuleImports::detach(reuse::RequestId id) {
     if (run.states->arriving != nullptr) run.states->arriving->drop_source();
   imports_.erase(found);
   is_lasting_ = false;
-  pending_.clear();  // the next plan is written anew; until then no file is held
+  pending_.clear();  // until the next plan is written, no file is held
 }
 
 void ModuleImports::append(reuse::StepBatch batch, kv::AttentionPlan& plan) {

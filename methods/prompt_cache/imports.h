@@ -1,5 +1,5 @@
-// What requests import: states that every new token of a request sees, in place wherever they lie,
-// as contributions to the plans of any method.
+// Cached states that requests import. Every new token of a request sees them; they are read in
+// place and added to the plans of any method.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@
 
 namespace reprise::prompt_cache {
 
-// Cached states in one piece of memory, as long as somebody holds them. Two requests that hold the
-// same object share what they read of it.
+// Cached states in one piece of memory, which is kept as long as this object. Requests that hold
+// the same object share its reads.
 struct SharedStates {
   kv::CacheView view;
   std::shared_ptr<const void> owner;
-  // Where the states may not have been checked yet (Verify::kHeader), else null. Lives with
+  // Set if the states may not have been checked yet (Verify::kHeader), otherwise null. Owned by
   // `owner`.
   const kv::SegmentHandle* unchecked = nullptr;
-  // Where the view is a device's, which layers may still have to be copied to; else null.
-  // Lives with `owner`.
+  // Set if the view is in a device's memory, where layers may still have to be copied; otherwise
+  // null. Owned by `owner`.
   kv::DeviceSegment* arriving = nullptr;
 
-  // Whether prepare_layer() has something left to do.
+  // True if prepare_layer() still has work to do.
   [[nodiscard]] bool is_pending() const {
     return arriving != nullptr ? !arriving->is_whole() : unchecked != nullptr;
   }
@@ -41,17 +41,17 @@ struct StateRun {
   int32_t first_position = 0;
 };
 
-// Of states that arrive at a device, all layers are there for work that is given from here on.
-// Throws as SegmentHandle::check_layer().
+// Copies all missing layers of states on a device, so that work submitted from now on can read
+// them. Throws as SegmentHandle::check_layer().
 void bring_whole(const std::vector<StateRun>& runs);
 
-// Appends a run's segment; `cache` is the index of its states' view in the plan. Returns the
-// segment's index.
+// Appends a run's segment and returns its index. `cache` is the index in the plan of the states'
+// view.
 int32_t add_run(const StateRun& run, int32_t cache, kv::AttentionPlan& plan);
 
-// Reads states that lie in files ahead of whoever uses them, layer after layer, by a thread of its
-// own until it has them all or is destroyed. Layers that are damaged are left to that user's
-// check_layer().
+// Reads states in files ahead of their use, layer by layer, in a thread of its own. Stops when it
+// has read all, at a damaged layer (which check_layer() then reports to the user of the states), or
+// when it is destroyed.
 class LayerReader {
  public:
   explicit LayerReader(std::vector<std::shared_ptr<const SharedStates>> states);
@@ -60,33 +60,33 @@ class LayerReader {
   std::jthread thread_;
 };
 
-// Each run that a request imports is one segment of the plan. Requests side by side in a step that
-// import the same run read it once, in one work item over all their rows. [Prompt Cache §3.4; the
-// sharing within a batch is its future work]
+// Adds one segment to the plan for each run that a request imports. Neighbouring requests of a step
+// that import the same run read it once, in one work item over all their rows. [Prompt Cache §3.4;
+// sharing within a batch is the paper's future work]
 class ModuleImports final : public reuse::PlanContributor {
  public:
-  // From now on the request's tokens from `first_token` on see `runs`; those before it, which it
-  // shares with requests that import nothing, do not. The request must not run yet, and says
-  // Request::shareable_tokens = first_token.
+  // From now on the request's tokens from `first_token` on see `runs`. The tokens before it may be
+  // shared with requests that import nothing, so they do not. The request must not have started,
+  // and must set Request::shareable_tokens = first_token.
   void attach(reuse::RequestId id, std::vector<StateRun> runs, int32_t first_token = 0);
-  // When the request has ended, for its id to be used again and its states to be given up.
+  // Called when the request has ended. Releases its states and its id.
   void detach(reuse::RequestId id);
 
   void append(reuse::StepBatch batch, kv::AttentionPlan& plan) override;
   [[nodiscard]] bool goes_on(reuse::StepBatch batch) const override;
 
-  // Makes a layer ready of all states that the latest plan reads: checked, where that has not been
-  // done, and on the device that computes, where the copy of the next one then begins. Throws as
+  // Makes one layer of all states in the latest plan ready: checks it if it was not checked, copies
+  // it to the device if the states are used there, and starts the copy of the next layer. Throws as
   // SegmentHandle::check_layer().
   void prepare_layer(int64_t layer) const;
-  // Whether there are states for which that does something.
+  // True if prepare_layer() has work to do for some states.
   [[nodiscard]] bool is_pending() const;
 
-  // Of the plan appended last.
+  // Counts of the latest plan.
   struct PlanUse {
     int32_t segments = 0, items = 0;
     int64_t imported_tokens = 0;  // summed over requests
-    int64_t read_tokens = 0;      // summed over work items: what is shared counts once
+    int64_t read_tokens = 0;      // summed over work items, so shared reads count once
   };
   [[nodiscard]] const PlanUse& last_use() const { return use_; }
 
@@ -94,18 +94,18 @@ class ModuleImports final : public reuse::PlanContributor {
   struct Imports {
     std::vector<StateRun> runs;
     int32_t first_token = 0;
-    std::unique_ptr<LayerReader> reader = {};  // null: nothing to be read
+    std::unique_ptr<LayerReader> reader = {};  // null: all states are in memory
   };
   std::unordered_map<reuse::RequestId, Imports> imports_;
   PlanUse use_;
-  // Whether the latest contribution holds as long as its sequences go on by single tokens.
+  // True if the latest contribution stays valid while its sequences grow by single tokens.
   bool is_lasting_ = false;
-  std::vector<std::shared_ptr<const SharedStates>> pending_;  // that the latest plan reads
+  std::vector<std::shared_ptr<const SharedStates>> pending_;  // of the latest plan
 };
 
-// For an engine whose requests import states that are read from files or copied to a device as they
-// are used: each layer is made ready before it is attended to. A step over damaged states throws,
-// and nothing is drawn from them. Layers compute as they are.
+// Makes each layer of imported states ready before the layer is computed, for states that are read
+// from files or copied to a device while they are used. A step over damaged states throws, and no
+// token is sampled from it. Does not change what layers compute.
 class ReadyLayers final : public model::LayerPolicy {
  public:
   explicit ReadyLayers(std::shared_ptr<const ModuleImports> imports)

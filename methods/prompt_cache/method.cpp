@@ -1,4 +1,4 @@
-// Prompt Cache as a method: it encodes the prefixes that prompts share, or the modules of a schema,
+// Prompt Cache as a method: encodes the prefixes that prompts share, or the modules of a schema,
 // and imports them into each request.
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -33,7 +33,7 @@ const MetricInfo kModuleMb = {"module_mb", "MB", "states of all modules held"};
 const MetricInfo kImportedTokens = {"reused_tokens", "tokens",
                                     "prompt tokens whose states were imported"};
 
-// A part that may stand before a file's root element: from `begin` to `end`.
+// A part that may stand before a file's root element, from `begin` to `end`.
 struct Skipped {
   std::string_view begin, end;
 };
@@ -58,7 +58,7 @@ bool has_markup(std::string_view text) {
   return next == '>' || next == '/' || pml::kBlank.find(next) != std::string_view::npos;
 }
 
-// Throws Error where the option "cache" names no cache.
+// Throws Error if the option "cache" does not name a cache.
 void check_cache(JsonObject given) {
   const std::string name = given.string("cache", PromptCacheOptions{}.cache);
   std::vector<std::string> caches;
@@ -109,7 +109,7 @@ class PromptCacheMethod final : public Method {
     std::vector<prompt_cache::SharedSchema> all = schemas(setup.use);
     spared_tokens_ = 0;
     if (setup.use.always_has_prefix && !all.empty()) {
-      // One imported token is computed where nothing follows the prefix.
+      // If nothing follows the prefix, its last token is computed instead of imported.
       const auto shortest = std::min_element(
           all.begin(), all.end(),
           [](const auto& a, const auto& b) { return a.tokens.size() < b.tokens.size(); });
@@ -132,7 +132,7 @@ class PromptCacheMethod final : public Method {
     return parts;
   }
 
-  // One module that stands first is a prefix; several do not see each other.
+  // A single module at the beginning is an exact prefix. Several modules do not see each other.
   [[nodiscard]] Exactness exactness() const override {
     return has_one_piece_ ? Exactness::kExact : Exactness::kApproximate;
   }
@@ -178,7 +178,7 @@ class PromptCacheMethod final : public Method {
     return pml::compile_schema(pml::parse_schema(pml::Source::read(markup.schema)),
                                pml::encoder_of(*markup.tokenizer), layout(markup));
   }
-  // The schema of the markup, then one for each prefix.
+  // The schema of the markup, followed by one schema for each prefix.
   [[nodiscard]] std::vector<prompt_cache::SharedSchema> schemas(const Use& use) const {
     std::vector<prompt_cache::SharedSchema> all;
     if (use.markup != nullptr) all.push_back({.schema = compiled(*use.markup), .tokens = {}});
@@ -195,7 +195,7 @@ class PromptCacheMethod final : public Method {
   MethodInfo info_;
   PromptCacheOptions options_;
   bool reads_markup_ = false;
-  pml::TextEncoder encoder_;  // of the markup's tokenizer
+  pml::TextEncoder encoder_;  // of the tokenizer of the markup
   int64_t max_positions_ = 0;
   bool has_one_piece_ = false;
   int32_t spared_tokens_ = 0;

@@ -16,7 +16,7 @@ bool begins_with(const std::vector<int32_t>& prompt, const std::vector<int32_t>&
   return prompt.size() >= tokens.size() && std::equal(tokens.begin(), tokens.end(), prompt.begin());
 }
 
-// Takes the last imported token out of what is imported.
+// Removes the last token from the imports.
 void drop_last(PreparedPrompt& prepared) {
   --prepared.imported_tokens;
   if (--prepared.runs.back().tokens == 0) prepared.runs.pop_back();
@@ -62,7 +62,7 @@ kv::SegmentStoreOptions ModuleShaper::store_options(const std::vector<SharedSche
   for (const SharedSchema& shared : schemas)
     bytes += state_bytes(encoding_of(shared.schema, mode_named(options_.mode)), decoder_.config(),
                          encode.kv_dtype);
-  bytes = std::max<int64_t>(bytes, 1);  // a schema may have nothing to keep
+  bytes = std::max<int64_t>(bytes, 1);  // a schema may have no text to keep
   if (options_.tier == "device") encode.device_bytes = bytes;
   return {.host_bytes = bytes, .runtime = decoder_.runtime()};
 }
@@ -88,13 +88,14 @@ void ModuleShaper::shape(engine::Request& request) {
     import(of_markup(), derived->prompt(), /*drops_last=*/false, request);
     return;
   }
-  // Who wants the logits of all tokens has all of them computed.
+  // If the logits of all tokens are wanted, all tokens are computed.
   if (!request.positions.empty() || request.logits == engine::LogitsMode::kAll) return;
   const Known* known = known_prefix(request.prompt);
   if (known == nullptr) return;
   const auto count = static_cast<std::ptrdiff_t>(known->tokens.size());
   std::vector<int32_t> own(request.prompt.begin() + count, request.prompt.end());
-  // The logits of the first answer come of a computed token: the prefix's last, where none follows.
+  // The first answer's logits need a computed token. If no token follows the prefix, its last one
+  // is computed.
   const bool is_prefix_alone = own.empty();
   if (is_prefix_alone) own.push_back(request.prompt.back());
   pml::CompiledPrompt prompt = plain_prompt(*known->schema, std::move(own));

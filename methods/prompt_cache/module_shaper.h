@@ -1,5 +1,5 @@
-// Turns requests into what their engine computes: finds the modules that a prompt imports, attaches
-// their states, and leaves the other tokens. [Prompt Cache §3.4]
+// Prepares requests for their engine: finds the modules that a prompt imports, attaches their
+// states, and leaves the other tokens to be computed. [Prompt Cache §3.4]
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace reprise::prompt_cache {
 
-// A prompt that was derived from the shaper's schema.
+// The markup of a prompt that is derived from the shaper's schema.
 class DerivedPrompt final : public engine::PromptMarkup {
  public:
   explicit DerivedPrompt(pml::CompiledPrompt prompt) : prompt_(std::move(prompt)) {}
@@ -27,21 +27,21 @@ class DerivedPrompt final : public engine::PromptMarkup {
   pml::CompiledPrompt prompt_;
 };
 
-// A schema whose modules prompts import: those with its markup, or all plain ones that begin with
-// `tokens`.
+// A schema whose modules are imported by prompts with its markup, or by all plain prompts that
+// begin with `tokens`.
 struct SharedSchema {
   pml::CompiledSchema schema;
-  std::vector<int32_t> tokens;  // empty: for prompts with markup
+  std::vector<int32_t> tokens;  // empty: the schema is for prompts with markup
 };
 
-// The request of a prompt that is derived from a schema: all its tokens at their positions, and its
-// markup.
+// The request of a prompt that is derived from a schema. It has all tokens at their positions, and
+// the markup.
 engine::Request derived_request(const pml::CompiledSchema& schema, pml::CompiledPrompt prompt);
 
-// Imports since the shaper was made.
+// Counts of the imports since the shaper was made.
 struct ModuleUse {
   int64_t imported_tokens = 0;  // summed over requests
-  // For the latest request.
+  // The members below are of the latest request.
   int64_t repaired_tokens = 0, copied_bytes = 0;
   PrepareTimes times;
 };
@@ -49,28 +49,28 @@ struct ModuleUse {
 class ModuleShaper final : public engine::RequestShaper {
  public:
   // Encodes the modules of all schemas, or finds them in `folder` ("": states are kept where the
-  // options' tier says). `decoder` must outlive the shaper. Throws Error where memory or the disk
-  // have no room.
+  // option "tier" says). `decoder` must outlive the shaper. Throws Error if memory or disk have no
+  // room.
   ModuleShaper(const PromptCacheOptions& options, std::vector<SharedSchema> schemas,
                model::Decoder& decoder, const Context& context, EncodeOptions encode,
                const std::string& folder, const kv::StoreIdentity& whose);
 
-  // Computes states that are not there. Throws as prepare().
+  // Computes states that are missing. Throws as prepare().
   void shape(engine::Request& request) override;
   void done(engine::RequestId id) override;
   [[nodiscard]] bool imports_prefixes() const override { return true; }
 
   [[nodiscard]] const std::shared_ptr<ModuleImports>& imports() const { return imports_; }
-  // The schema that prompts with markup are derived from. It is one of the shaper's (CHECK).
+  // The schema of prompts with markup. There must be one (CHECK).
   [[nodiscard]] const pml::CompiledSchema& schema() const { return *of_markup().schema; }
-  // Passes that the making computed, over all schemas.
+  // The passes that the constructor computed, for all schemas.
   [[nodiscard]] const EncodeReport& encoded() const { return encoded_; }
   [[nodiscard]] const ModuleUse& use() const { return use_; }
   [[nodiscard]] int64_t module_bytes() const;
-  // Drops the modules' files from memory where the tier says so. Throws Error where the system
-  // keeps them (a folder in memory).
+  // For tier "cold_disk": removes the modules' files from the system's page cache. Throws Error if
+  // the system keeps them (a folder in memory).
   void make_cold() const;
-  // Rate of a plain read of the modules' files from the cold disk, in GB/s; 0 for other tiers.
+  // Rate in GB/s at which the modules' files are read from the cold disk; 0 for other tiers.
   [[nodiscard]] double disk_gb_s() const;
 
  private:
@@ -83,16 +83,16 @@ class ModuleShaper final : public engine::RequestShaper {
   [[nodiscard]] kv::SegmentStoreOptions store_options(const std::vector<SharedSchema>& schemas,
                                                       EncodeOptions& encode,
                                                       const std::string& folder);
-  // The longest one that a plain prompt begins with; null if there is none.
+  // The longest known prefix of a plain prompt; null if there is none.
   [[nodiscard]] const Known* known_prefix(const std::vector<int32_t>& prompt) const;
   [[nodiscard]] const Known& of_markup() const;
-  // `drops_last`: all but the last of the tokens that the prompt imports.
+  // Imports the modules of `prompt`. `drops_last`: without the last imported token.
   void import(const Known& known, const pml::CompiledPrompt& prompt, bool drops_last,
               engine::Request& request);
   [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
   PromptCacheOptions options_;
-  std::shared_ptr<const std::filesystem::path> folder_;  // removed with this; null: none of our own
+  std::shared_ptr<const std::filesystem::path> folder_;  // null: no temporary folder
   model::Decoder& decoder_;
   Context context_;
   std::unique_ptr<kv::SegmentStore> store_;

@@ -11,8 +11,8 @@
 namespace reprise::prompt_cache {
 namespace {
 
-// A sequence of numbers, lists and texts whose hash tells any two apart: each list and text begins
-// with its length.
+// A sequence of numbers, lists and texts to be hashed. Each list and text begins with its length,
+// so that different sequences have different bytes.
 class Facts {
  public:
   void add(int64_t number) { numbers_.push_back(number); }
@@ -24,7 +24,7 @@ class Facts {
     add(std::ssize(text));
     numbers_.insert(numbers_.end(), text.begin(), text.end());
   }
-  // 32 hexadecimal digits.
+  // The hash as 32 hexadecimal digits.
   [[nodiscard]] std::string hash() const {
     const XXH128_hash_t hash = XXH3_128bits(numbers_.data(), numbers_.size() * sizeof(numbers_[0]));
     return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
@@ -34,8 +34,8 @@ class Facts {
   std::vector<int64_t> numbers_;
 };
 
-// Covers all that the states of a schema's units depend on beside model and tokenizer: each unit's
-// name, tokens and positions, and the tokens at positions that are computed with it.
+// The hash of everything that the states of a schema's units depend on besides model and tokenizer:
+// the mode, each unit's name, tokens and positions, and the tokens that are computed with it.
 std::string hash_of(const pml::CompiledSchema& schema, const Encoding& encoding, Mode mode) {
   Facts facts;
   facts.add(static_cast<int64_t>(mode));
@@ -56,7 +56,7 @@ std::string hash_of(const pml::CompiledSchema& schema, const Encoding& encoding,
   return facts.hash();
 }
 
-// Kept beside a unit's states and compared when they are acquired.
+// A note that is stored beside a unit's states and compared when they are found.
 std::string note_of(const pml::CompiledSchema& schema, const StateUnit& unit) {
   const PlacedTokens placed = placed_tokens(schema, unit.pieces);
   Facts facts;
@@ -121,7 +121,7 @@ EncodeReport ModuleStates::encode() {
 bool ModuleStates::is_there(int32_t unit) {
   try {
     return store_.contains(key_of(unit));
-  } catch (const Error&) {  // damaged: it is made anew
+  } catch (const Error&) {  // damaged: computed again
     store_.erase(key_of(unit));
     return false;
   }
@@ -154,7 +154,7 @@ std::shared_ptr<const SharedStates> ModuleStates::find(int32_t unit) {
     std::optional<kv::SegmentHandle> handle;
     try {
       handle = store_.acquire(key_of(unit));
-    } catch (const Error&) {  // damaged; the store has forgotten it
+    } catch (const Error&) {  // damaged: computed again
       store_.erase(key_of(unit));
     }
     if (!handle) return nullptr;

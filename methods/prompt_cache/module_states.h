@@ -1,4 +1,5 @@
-// The states of a schema's modules: computed once, kept in a segment store, found for each prompt.
+// The states of a schema's modules: computes them once, keeps them in a segment store, and finds
+// them for each prompt.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +16,33 @@
 
 namespace reprise::prompt_cache {
 
-// What an encoding left in the store.
+// The work of an encoding.
 struct EncodeReport {
-  int32_t passes = 0;    // computed; those whose units are all in the store are not
-  int32_t units = 0;     // put
-  int64_t tokens = 0;    // computed, each as often as a pass had it
-  double compute_s = 0;  // in the decoder
+  int32_t passes = 0;    // passes computed; a pass whose units are all in the store is skipped
+  int32_t units = 0;     // units put into the store
+  int64_t tokens = 0;    // tokens computed, counted in each pass that has them
+  double compute_s = 0;  // time in the decoder
 
   EncodeReport& operator+=(const EncodeReport& more);
 };
 
-// Of one schema, one way to encode and one model. `schema`, `decoder` and `store` must outlive it.
+// The states of one schema in one mode for one model. `schema`, `decoder` and `store` must outlive
+// it.
 class ModuleStates {
  public:
-  // `whose`: the fingerprints of model and tokenizer (model/checkpoint/fingerprint.h). Its schema
-  // and dtype are filled in here: names, tokens and positions of the schema as compiled, the mode,
-  // the dtype that the decoder computes in and that of keys and values.
+  // `whose` has the fingerprints of model and tokenizer (model/checkpoint/fingerprint.h). The
+  // constructor sets its schema (names, tokens and positions as compiled, and the mode) and its
+  // dtype (of the decoder's weights and arithmetic, and of keys and values).
   ModuleStates(model::Decoder& decoder, kv::SegmentStore& store, const pml::CompiledSchema& schema,
                Mode mode, const kv::StoreIdentity& whose, const EncodeOptions& options);
 
-  // Computes what the store does not hold. A segment that is damaged is computed anew. Throws Error
-  // where the store has no room.
+  // Computes the states that the store does not hold, or that are damaged. Throws Error if the
+  // store has no room.
   EncodeReport encode();
-  // Asks the store to bring what a prompt imports to the host.
+  // Asks the store to bring the states that a prompt imports into host memory.
   void prefetch(const pml::CompiledPrompt& prompt);
-  // What a prompt imports, by position; nothing is copied. Whatever is not there (evicted, damaged)
-  // is computed on the way, and told in `computed`. Prompts that are alive at once and import the
+  // The states that a prompt imports, by position, without a copy. Missing ones (evicted, damaged)
+  // are computed, and counted in `computed`. Prompts that are alive at the same time and import the
   // same module get the same SharedStates.
   std::vector<StateRun> import(const pml::CompiledPrompt& prompt, EncodeReport* computed = nullptr);
 
@@ -51,14 +53,15 @@ class ModuleStates {
   [[nodiscard]] kv::SegmentKey key_of(int32_t unit) const;
 
  private:
-  // Null where the store does not hold the unit. Erases what lies under its key and is not its own.
+  // Null if the store does not hold the unit. Erases an entry under the unit's key that is damaged
+  // or of other tokens.
   std::shared_ptr<const SharedStates> find(int32_t unit);
-  // Whether a segment holds the unit's tokens at its positions, in this model's layers, heads, head
-  // size and dtype. Kernels address a segment by these, so none reaches them without this check.
+  // True if a segment holds the unit's tokens at its positions, in the model's shape and dtype.
+  // Kernels address segments by these, so every segment is checked before use.
   [[nodiscard]] bool is_of(int32_t unit, const kv::SegmentHandle& handle) const;
-  // Where steps read them: in place, or on the device that computes.
+  // The states as steps read them: in place, or on the device that computes.
   [[nodiscard]] std::shared_ptr<const SharedStates> states_of(kv::SegmentHandle handle) const;
-  // Keeps states on the device, in place of those that were used longest ago.
+  // Keeps states on the device and drops the least recently used ones.
   void keep_on_device(int32_t unit, const std::shared_ptr<const SharedStates>& states);
   void compute(int32_t pass, EncodeReport& report);
   [[nodiscard]] bool is_there(int32_t unit);
@@ -70,10 +73,10 @@ class ModuleStates {
   Encoding encoding_;
   kv::StoreIdentity identity_;
   EncodeOptions options_;
-  std::vector<std::string> notes_;                         // [units]  kept beside their states
-  std::vector<int32_t> pass_of_unit_;                      // [units]
+  std::vector<std::string> notes_;     // [units]  notes stored beside their states
+  std::vector<int32_t> pass_of_unit_;  // [units]
   std::vector<std::weak_ptr<const SharedStates>> in_use_;  // [units]
-  // Of options_.device_bytes; the latest used last.
+  // States within options_.device_bytes, the most recently used last.
   std::vector<std::pair<int32_t, std::shared_ptr<const SharedStates>>> on_device_;
 };
 

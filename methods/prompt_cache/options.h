@@ -1,4 +1,4 @@
-// What can be chosen about Prompt Cache.
+// Options of Prompt Cache.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace reprise::prompt_cache {
 
 struct PromptCacheOptions {
   std::string mode = "isolated";
-  double repair_ratio = 0.15;  // what CacheBlend recommends
+  double repair_ratio = 0.15;  // the ratio that CacheBlend recommends
   bool copies = false;
-  // Where the modules' states lie when a request comes: in memory; in files that the system has in
-  // memory; in files that it has not; in the memory of the device that computes.
+  // Where the modules' states are when a request comes: in memory, in files in the system's page
+  // cache, in files outside of it, or in the memory of the device that computes.
   std::string tier = "host";  // "host", "disk", "cold_disk", "device"
-  // By which rules schemas and prompts are read: those of docs/pml.md, or the released code's.
+  // The rules by which schemas and prompts are read: those of docs/pml.md, or the released code's.
   std::string rules = "pml";  // "pml", "as_coded"
-  // The method that caches what is computed behind the imports.
+  // The method that caches the tokens behind the imports.
   std::string cache = "contiguous";
 
   [[nodiscard]] bool is_in_files() const { return tier == "disk" || tier == "cold_disk"; }

@@ -1,4 +1,4 @@
-// Schemas and prompts made of token ids, for workloads that are no text: as if PML had been read.
+// Makes schemas and prompts from token ids, for workloads without text.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace reprise::prompt_cache {
 
-// Modules "1", "2", ... side by side behind the schema's own text, and one scaffold of all of them
-// and that text. None of the modules may be empty; `own` may.
+// A schema with its own text, followed by modules named "1", "2", ..., and one scaffold of all of
+// them and that text. No module may be empty; `own` may.
 pml::CompiledSchema plain_schema(const std::vector<int32_t>& own,
                                  const std::vector<std::vector<int32_t>>& modules);
 
-// Imports all modules, and brings `text` behind them. Not empty.
+// A prompt that imports all modules, followed by `text`, which must not be empty.
 pml::CompiledPrompt plain_prompt(const pml::CompiledSchema& schema, std::vector<int32_t> text);
 
 }  // namespace reprise::prompt_cache

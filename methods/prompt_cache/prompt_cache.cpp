@@ -10,7 +10,7 @@
 namespace reprise::prompt_cache {
 namespace {
 
-// Seconds since its making or the latest call.
+// Seconds since construction or the latest call.
 class Lap {
  public:
   double operator()() {

@@ -14,7 +14,8 @@
 namespace reprise::prompt_cache {
 namespace {
 
-// Layers from `end` on pass their rows as they are: their states are not wanted.
+// Computes only the layers before `end`. Later layers are skipped, because their states are not
+// needed.
 class FirstLayers final : public model::LayerPolicy {
  public:
   explicit FirstLayers(int64_t end) : end_(end) {}
@@ -27,7 +28,7 @@ class FirstLayers final : public model::LayerPolicy {
   int64_t end_;
 };
 
-// A token of one layer of some states, on the CPU.
+// A token in one layer of some states in host memory.
 struct TokenPlace {
   kv::CacheView states;
   int64_t layer = 0, token = 0;
@@ -61,7 +62,7 @@ double distance(const TokenPlace& place_a, const TokenPlace& place_b) {
   return sum;
 }
 
-// A layer of the run's tokens in the memory of the CPU: the first token, and what holds a copy.
+// One layer of a run in host memory: the place of its first token, and the copy if one was needed.
 struct HostLayer {
   TokenPlace first;
   std::optional<kv::SegmentBuffer> copy;
@@ -82,7 +83,7 @@ HostLayer on_host(const StateRun& run, int64_t layer) {
   return host;
 }
 
-// [tokens]  of `placed`, whose states as imported lie in `runs`.
+// The deviation of each token of `placed` [tokens]. `runs` holds its imported states.
 std::vector<double> deviations(model::Decoder& decoder, const std::vector<StateRun>& runs,
                                const PlacedTokens& placed, const EncodeOptions& options) {
   const int64_t layer = std::min<int64_t>(1, decoder.config().layers - 1);
@@ -99,7 +100,7 @@ std::vector<double> deviations(model::Decoder& decoder, const std::vector<StateR
   return out;
 }
 
-// Indices of the `count` largest, ascending; of equal ones the first.
+// Indices of the `count` largest values, ascending; of equal values the first.
 std::vector<int32_t> largest(const std::vector<double>& values, int32_t count) {
   std::vector<int32_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
@@ -111,7 +112,7 @@ std::vector<int32_t> largest(const std::vector<double>& values, int32_t count) {
   return order;
 }
 
-// Cuts `runs` where chosen tokens stand. Each of what stays is seen by the chosen ones behind it.
+// Cuts `runs` at the chosen tokens. Each remaining part is seen by the chosen tokens behind it.
 std::vector<SeenRun> kept_runs(const std::vector<StateRun>& runs,
                                const std::vector<int32_t>& chosen) {
   std::vector<SeenRun> kept;
@@ -138,7 +139,7 @@ std::vector<SeenRun> kept_runs(const std::vector<StateRun>& runs,
   return kept;
 }
 
-// Both kinds of runs by position; chosen tokens at consecutive positions are one run.
+// All runs by position. Chosen tokens at consecutive positions form one run.
 std::vector<StateRun> merged(const std::vector<SeenRun>& kept, const PlacedTokens& chosen,
                              const std::shared_ptr<const SharedStates>& states) {
   std::vector<StateRun> runs;

@@ -1,5 +1,5 @@
-// Repairs isolated states: the imported tokens that deviate most are computed again, seeing all
-// that stands before them. [beyond Prompt Cache; in the manner of CacheBlend §4]
+// Repairs isolated states: computes the imported tokens that deviate most again, seeing everything
+// before them. [beyond Prompt Cache; after CacheBlend §4]
 #pragma once
 
 #include <vector>
@@ -11,17 +11,19 @@
 namespace reprise::prompt_cache {
 
 struct Repair {
-  std::vector<StateRun> runs;    // by position: kept ones, and those computed again between them
+  std::vector<StateRun> runs;    // by position: imported runs, and between them the recomputed ones
   int32_t recomputed = 0;        // tokens
-  int64_t recomputed_bytes = 0;  // keys and values held apart for this prompt
+  int64_t recomputed_bytes = 0;  // bytes of keys and values held only for this prompt
 };
 
-// `placed`: the tokens of `runs`, in their order. How far a token deviates is the squared distance
-// of its keys and values in the second layer (the first whose states depend on other tokens) from
-// those of one causal pass over all of `placed`, of which that needs two layers. The
-// ceil(ratio x tokens) farthest are computed again in all layers and see each other, at what is
-// before them, as they are computed anew, and the other tokens as imported. ratio in [0, 1]: with 1
-// the states are those of a common pass. Throws Error for another ratio.
+// Recomputes the ceil(ratio x tokens) tokens that deviate most, in all layers. They see each
+// other's new states, and the other tokens' imported states, at lower positions. `placed` has the
+// tokens of `runs` in their order. ratio is in [0, 1]; with 1 the states equal those of a common
+// pass. Throws Error for another ratio.
+//
+// A token's deviation is the squared distance of its keys and values in the second layer (the first
+// whose states depend on other tokens) from those of a causal pass over all of `placed`. That pass
+// computes only two layers.
 Repair repair_states(model::Decoder& decoder, std::vector<StateRun> runs,
                      const PlacedTokens& placed, double ratio, const EncodeOptions& options);
 

@@ -1,5 +1,5 @@
-// Trains a projector with libtorch: the only file of the method that sees its headers. It shares no
-// header with the rest that includes fmt, for libtorch's folder has another one.
+// Trains a projector with libtorch. It is the only file of the method that includes libtorch's
+// headers, and it includes no header that uses fmt, because libtorch brings its own version.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
@@ -35,7 +35,7 @@ class Network {
     }
   }
 
-  // Features [n, features] of x [n, inputs].
+  // Computes features [n, features] from x [n, inputs].
   at::Tensor forward(at::Tensor x) {
     if (problem_.is_pooled_linear) x = norm(x.unsqueeze(1), "norm0").squeeze(1);
     x = at::linear(x, get("linear1.weight"), get("linear1.bias"));
@@ -43,7 +43,7 @@ class Network {
     return at::linear(x, get("linear2.weight"), get("linear2.bias"));
   }
 
-  // One step of gradient descent with momentum, as torch.optim.SGD takes it.
+  // One step of gradient descent with momentum, as in torch.optim.SGD.
   void step() {
     for (auto& [name, speed] : speeds_) {
       at::Tensor& tensor = tensors_.at(name);
@@ -65,7 +65,7 @@ class Network {
  private:
   at::Tensor& get(const std::string& name) { return tensors_.at(name); }
 
-  // Over the batch; the running numbers follow.
+  // Normalizes with the statistics of the batch, and updates the running statistics.
   at::Tensor norm(const at::Tensor& x, const std::string& name) {
     return at::batch_norm(x, get(name + ".weight"), get(name + ".bias"),
                           get(name + ".running_mean"), get(name + ".running_var"),
@@ -112,7 +112,7 @@ BatchLoss loss_of(Network& network, const TrainingProblem& problem, const int64_
   const at::Tensor first = pairs.select(0, 0), second = pairs.select(0, 1);
   const at::Tensor features = network.forward(x);
   const at::Tensor difference = features.index_select(0, first) - features.index_select(0, second);
-  // Below the root a little is added: at 0 its slope is infinite.
+  // A small number is added because the slope of the root is infinite at 0.
   const at::Tensor distance = (difference * difference).sum(1).add(1e-12).sqrt();
   const at::Tensor wanted = labels.flatten().index_select(0, first * n + second);
   const at::Tensor flat = wanted.mean().expand_as(wanted);

@@ -1,5 +1,9 @@
 // Encodes the lines of `reprise embed`: reads texts, writes vectors, in batches that follow the
 // input.
+//
+// A vector is written as a JSON array and a line feed; every number reads back as the same f32. A
+// batch ends when it fills a step of the model or no more input is waiting, so that a client that
+// sends one line gets its answer.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +22,9 @@ struct EmbedCount {
 };
 
 // Reads one text a line until the end of `in`: plain text, or with `is_json` a JSON string or an
-// object with the text under "text". Calls `write` for each line in order with its vector as a JSON
-// array and a line feed; every number reads back as the same f32.
-//
-// A batch ends when it fills a step of the model or no more input is waiting, so that a client that
-// sends one line gets its answer. `flush` is called after each batch. Throws Error naming the line
-// of a text that has no vector, after the vectors of the lines before it are written.
+// object with the text under "text". Calls `write` for each line in order, and `flush` after each
+// batch. Throws Error naming the line of a text that has no vector, after the lines before it are
+// written.
 EmbedCount embed_lines(sentence::Embedder& embedder, bool is_json, std::istream& in,
                        const std::function<void(std::string_view line)>& write,
                        const std::function<void()>& flush);

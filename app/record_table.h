@@ -1,4 +1,16 @@
 // The records of a run as a table, for the terminal and for other programs.
+//
+// The table has one row for each record: the settings that vary, the method, and the metrics in the
+// form of record_columns.h. The papers' values at the same settings stand beside a metric.
+//
+// The terminal's table shows the experiment's metrics that fit the width and names the others.
+// Metrics that the user asked for are all shown, in several tables one below the other if needed.
+// Quartiles are left out if one metric is too wide with them. CSV and JSON have medians and
+// quartiles apart and every metric of the experiment.
+//
+// The notes list each method that is less exact than it promises, each INVALID run, the meaning of
+// the star, the methods that were left out, the missing points, and the sources of the papers'
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -33,18 +45,8 @@ struct RecordTable {
   std::string notes;  // sentences below the table, wrapped to the width
 };
 
-// One row for each record: the settings that vary, the method, and the metrics as record_columns.h
-// formats them. The papers' values at the same settings stand beside a metric. Throws Error for a
-// metric that no record has, with the nearest name.
-//
-// As a table, shows the experiment's metrics that fit the width and names the others. Metrics that
-// the user asked for are all shown, in several tables one below the other if needed. Quartiles are
-// left out if one metric is too wide with them. CSV and JSON have medians and quartiles apart and
-// every metric of the experiment.
-//
-// The notes list: each method that is less exact than it promises, each INVALID run, the meaning of
-// the star, the methods that were left out, the missing points, and the sources of the papers'
-// numbers.
+// The table of a results folder and its notes. Throws Error for a metric that no record has, with
+// the nearest name.
 RecordTable record_table(const results::ResultsFolder& folder, const TableOptions& options = {});
 
 // Prints the data to standard output. Prints the notes below it, or to standard error if the data

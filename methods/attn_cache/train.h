@@ -1,4 +1,9 @@
 // Trains a projector on collected prompts, by libtorch.
+//
+// The options give the label weights, batch, epochs, learning rate and momentum. [AttnCache §3.1,
+// equations 1 to 3; figure 4, step 2] kMlp is trained on states with mean 0 and one deviation,
+// scaled so that distances begin about as large as the labels: at the states' own scale, one
+// learning rate does not fit all models. The returned weights take unscaled states.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +27,9 @@ struct TrainedProjector {
   [[nodiscard]] double loss_over_flat() const { return losses.back() / flat_losses.back(); }
 };
 
-// Trains a projector on `samples`, whose maps are in `maps`, with the options' label weights,
-// batch, epochs, learning rate and momentum. [AttnCache §3.1, equations 1 to 3; figure 4, step 2]
-// `seed` is the seed of the initial weights and of the samples' order. Throws Error without
-// libtorch, naming `./setup.sh --torch`; for fewer than two samples; and if the loss becomes
-// infinite.
-//
-// kMlp is trained on states with mean 0 and one deviation, scaled so that distances begin about as
-// large as the labels. At the states' own scale, one learning rate does not fit all models. The
-// returned weights take unscaled states.
+// Trains a projector on `samples`, whose maps are in `maps`. `seed` is the seed of the initial
+// weights and of the samples' order. Throws Error without libtorch, naming `./setup.sh --torch`;
+// for fewer than two samples; and if the loss becomes infinite.
 TrainedProjector train_projector(const SampleSet& samples, const MapStore& maps,
                                  const AttnCacheOptions& options, uint64_t seed,
                                  const Context& context);

@@ -1,5 +1,10 @@
 // Repairs isolated states: computes the imported tokens that deviate most again, seeing everything
 // before them. [beyond Prompt Cache; after CacheBlend §4]
+//
+// A token's deviation is the squared distance of its keys and values in the second layer (the first
+// whose states depend on other tokens) from those of a causal pass over all imported tokens. That
+// pass computes only two layers. The tokens that deviate most are computed again in all layers;
+// they see each other's new states, and the other tokens' imported states, at lower positions.
 #pragma once
 
 #include <vector>
@@ -16,14 +21,9 @@ struct Repair {
   int64_t recomputed_bytes = 0;  // bytes of keys and values held only for this prompt
 };
 
-// Recomputes the ceil(ratio x tokens) tokens that deviate most, in all layers. They see each
-// other's new states, and the other tokens' imported states, at lower positions. `placed` has the
-// tokens of `runs` in their order. ratio is in [0, 1]; with 1 the states equal those of a common
-// pass. Throws Error for another ratio.
-//
-// A token's deviation is the squared distance of its keys and values in the second layer (the first
-// whose states depend on other tokens) from those of a causal pass over all of `placed`. That pass
-// computes only two layers.
+// Recomputes the ceil(ratio x tokens) tokens that deviate most. `placed` has the tokens of `runs`
+// in their order. ratio is in [0, 1]; with 1 the states equal those of a common pass. Throws Error
+// for another ratio.
 Repair repair_states(model::Decoder& decoder, std::vector<StateRun> runs,
                      const PlacedTokens& placed, double ratio, const EncodeOptions& options);
 

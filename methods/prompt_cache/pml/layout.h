@@ -1,5 +1,10 @@
 // A schema as tokens at positions. It is encoded once, and every prompt derived from it imports the
 // states at the same positions. [Prompt Cache §3.3]
+//
+// Positions are assigned in document order, from 0. A text takes one position per token, a
+// parameter and a gap their length, a module the sum of its content and a union the length of its
+// longest member; all members of a union begin at the same position. Each text is tokenized by
+// itself, with only the chat template's markers added.
 #pragma once
 
 #include <array>
@@ -94,14 +99,9 @@ struct LayoutOptions {
   Limits limits = {};
 };
 
-// Assigns positions in document order, from 0. A text takes one position per token, a parameter and
-// a gap their length, a module the sum of its content and a union the length of its longest member;
-// all members of a union begin at the same position. Each text is tokenized by itself, with only
-// the chat template's markers added.
-//
-// Throws Error or ProblemsError, each problem with its place, for a scaffold text longer than its
-// parameter and a schema longer than the model's positions or the limits. Throws Error for an
-// unknown chat template and for one whose special tokens the tokenizer lacks.
+// Compiles a schema. Throws Error or ProblemsError, each problem with its place, for a scaffold
+// text longer than its parameter and a schema longer than the model's positions or the limits.
+// Throws Error for an unknown chat template and for one whose special tokens the tokenizer lacks.
 CompiledSchema compile_schema(const Schema& schema, const TextEncoder& encoder,
                               const LayoutOptions& options);
 

@@ -1,16 +1,17 @@
 // Checks, before parsing, that a text is well-formed XML of the kind that PML accepts.
+//
+// A lenient parser would accept or repair these in silence: bytes that are not UTF-8, control
+// characters, a "<" that begins no tag, a "&" that begins neither a predefined entity nor a
+// character reference, DOCTYPE (so that no entity can be declared), processing instructions, tags
+// that do not match or are not closed, text outside the root, a second root.
 #pragma once
 
 #include "methods/prompt_cache/pml/source.h"
 
 namespace reprise::pml {
 
-// Reports what a lenient parser would accept or repair in silence: bytes that are not UTF-8,
-// control characters, a "<" that begins no tag, a "&" that begins neither a predefined entity nor a
-// character reference, DOCTYPE (so that no entity can be declared), processing instructions, tags
-// that do not match or are not closed, text outside the root, a second root. Also reports nesting
-// and element counts beyond the limits. Reading stops at the first problem that makes the rest of
-// the text unreadable; all problems up to there are reported.
+// Reports all problems up to the first one that makes the rest of the text unreadable. Also reports
+// nesting and element counts beyond the limits.
 void check_markup(const Source& source, const Limits& limits, Report& report);
 
 }  // namespace reprise::pml

@@ -1,5 +1,20 @@
 // A prompt derived from a schema, compiled to the cached tokens that it imports and the new tokens
 // with their positions. [Prompt Cache §3.4]
+//
+// Every new token attends to all imported tokens, whatever their positions. Positions are assigned
+// so: An argument takes the first positions of its parameter; the rest of the parameter stays a
+// gap. Text behind an import begins where that module ends. Text before the first import begins
+// where the element before that module ends. Both must fit before the next taken position: an
+// imported module, the schema's own text, or the schema's end. Text behind the last import, or in a
+// prompt without imports, begins at the schema's end.
+//
+// If several complete scaffolds share a module, the one with the most modules is used; among equals
+// the first in the schema.
+//
+// Faults of a prompt: another schema, an unknown module or parameter, a module imported twice, two
+// members of one union, an argument longer than its parameter, a text without room, a half turn
+// that nothing opens, positions beyond the model's, and no new tokens. Under Rules::kAsCoded, text
+// before or between imports is a fault too.
 #pragma once
 
 #include <cstdint>
@@ -42,22 +57,8 @@ struct CompiledPrompt {
   int64_t end = 0;            // largest position plus 1; the answer begins here
 };
 
-// Compiles a prompt against its schema. Every new token attends to all imported tokens, whatever
-// their positions. Positions are assigned so:
-// An argument takes the first positions of its parameter; the rest of the parameter stays a gap.
-// Text behind an import begins where that module ends. Text before the first import begins where
-// the element before that module ends. Both must fit before the next taken position: an imported
-// module, the schema's own text, or the schema's end. Text behind the last import, or in a prompt
-// without imports, begins at the schema's end.
-//
-// If several complete scaffolds share a module, the one with the most modules is used; among equals
-// the first in the schema.
-//
-// `max_positions` is the model's number of positions; 0: no limit. Throws Error or ProblemsError,
-// each problem with its place, for a prompt of another schema, an unknown module or parameter, a
-// module imported twice, two members of one union, an argument longer than its parameter, a text
-// without room, a half turn that nothing opens, positions beyond the model's, and a prompt without
-// new tokens. Under Rules::kAsCoded, text before or between imports is an error too.
+// Compiles a prompt against its schema. `max_positions` is the model's number of positions; 0: no
+// limit. Throws Error or ProblemsError, each problem with its place, for the faults listed above.
 CompiledPrompt compile_prompt(const Prompt& prompt, const CompiledSchema& schema,
                               const TextEncoder& encoder, int64_t max_positions = 0);
 

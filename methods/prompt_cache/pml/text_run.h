@@ -1,4 +1,10 @@
 // A run of text between two elements that have positions of their own. It is tokenized as a whole.
+//
+// White space [docs/pml.md] belongs to the text that follows it. Before a text it becomes one
+// space. If no text follows it is dropped, but an argument that follows begins with a space. It is
+// also dropped at the beginning of a schema and next to a turn's marker, which brings its own.
+// Inside a text and in CDATA it is kept. Under Rules::kAsCoded it becomes one space at either end
+// of the run, and a run of white space alone is one space.
 #pragma once
 
 #include <string>
@@ -8,13 +14,7 @@
 
 namespace reprise::pml {
 
-// Collects texts and markers of turns in document order.
-//
-// White space [docs/pml.md] belongs to the text that follows it. Before a text it becomes one
-// space. If no text follows it is dropped, but an argument that follows begins with a space. It is
-// also dropped at the beginning of a schema and next to a turn's marker, which brings its own.
-// Inside a text and in CDATA it is kept. Under Rules::kAsCoded it becomes one space at either end
-// of the run, and a run of white space alone is one space.
+// Collects texts and markers of turns in document order, and trims their white space.
 class TextRun {
  public:
   TextRun(const TurnTemplate& chosen, const TextEncoder& encoder, Rules rules)

@@ -33,7 +33,7 @@ constexpr Entry kind() {
           }};
 }
 
-// Why a method does not run where methods are used so; "" where it does.
+// The reason why a method does not run where methods are used so; "" if it runs.
 std::string refusal(const methods::MethodInfo& info, MethodUse use) {
   switch (use) {
     case MethodUse::kPlans:

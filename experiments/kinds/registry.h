@@ -11,11 +11,11 @@
 
 namespace reprise::experiments {
 
-// In the order `reprise list` shows them.
+// All kinds in the order `reprise list` shows them.
 const std::vector<KindInfo>& known_kinds();
 
-// Everything an experiment file may name: the kinds above, and what the registries of methods and
-// workloads list.
+// All names that an experiment file may use: the kinds, and the methods and workloads of their
+// registries.
 Vocabulary known_vocabulary();
 
 // One cell of the matrix of methods and the places where they run.
@@ -24,12 +24,12 @@ struct MethodCell {
   std::string place;    // a kind that takes methods of the registry, or a command
   std::string refusal;  // why the method does not run there; "" if it does
 };
-// All cells, method by method. A kind's refusal is the end of the error that an experiment file
-// with the method gets, a command's that of --method.
+// All cells, method by method. A kind's refusal is the end of the error message for an experiment
+// file with the method; a command's is that for --method.
 [[nodiscard]] std::vector<MethodCell> method_matrix();
 
-// {method: [color, marker]} of all methods that have a look of their own: those of the registry and
-// the kinds' own. For figures.
+// {method: [color, marker]} of all methods with their own look, including the kinds' own methods.
+// For figures.
 [[nodiscard]] Json method_looks();
 
 // A kind that measures on this machine. `name` is one of known_kinds() (CHECK).

@@ -67,7 +67,8 @@ Json model_sources(const ModelChoice& choice) {
   return sources;
 }
 
-// A data set's files are not read where that would take longer than a run may.
+// Identifies a large data file by size and modification time, because reading it would take too
+// long.
 Json file_source(const fs::path& path) {
   constexpr off_t kMostRead = 8 << 20;
   struct stat facts {};
@@ -76,7 +77,7 @@ Json file_source(const fs::path& path) {
   return {{"bytes", facts.st_size}, {"modified", facts.st_mtime}};
 }
 
-// A data set's files; a readme is none.
+// True for data files; a readme is none.
 bool is_data(const fs::path& file) {
   const std::string name = file.filename(), end = file.extension();
   for (const char* known : {".json", ".jsonl", ".tsv", ".csv"})
@@ -85,8 +86,7 @@ bool is_data(const fs::path& file) {
          workloads::sentences::role_of(file) != workloads::sentences::FileRole::kAny;
 }
 
-// The data of a folder by the files' names, with that of "test" and "dev" below it, where MMLU's
-// files stand.
+// The data files of a folder and of its subfolders "test" and "dev", where MMLU has its files.
 Json folder_sources(const fs::path& folder) {
   Json files = Json::object();
   std::error_code error;

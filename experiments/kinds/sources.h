@@ -1,4 +1,4 @@
-// What an experiment reads besides its own file: fingerprints of models and workloads, so that a
+// The inputs of an experiment besides its own file: fingerprints of models and workloads, so that a
 // run is not continued with other weights under the same names.
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace reprise::experiments {
 
-// As results::identity_json() takes them. Reads the small files whole and of the weights their
-// size, time of change and header, which takes milliseconds whatever their size; of a folder of
-// data its JSON files and tables, the large ones by size and time of change. What cannot be read is
-// left out: loading it says why.
+// The fingerprints in the form of results::identity_json(). Reads small files completely, and of
+// weights only size, modification time and header, which takes milliseconds. Of a data folder it
+// reads the JSON files and tables, the large ones by size and modification time. Leaves out files
+// that cannot be read; loading them reports why.
 [[nodiscard]] Json sources_of(const Experiment& experiment);
 
 }  // namespace reprise::experiments

@@ -43,7 +43,7 @@ std::vector<OwnMethod> modes() {
           {"repair", "isolated, and the tokens that deviate most computed again"}};
 }
 
-// Asks one question in one way after another.
+// Asks one question in several ways, one after another.
 class Interview {
  public:
   Interview(const Group& group, const GroupQuestions& questions, model::Decoder& decoder,
@@ -61,7 +61,7 @@ class Interview {
                  .max_sequence_tokens = static_cast<int32_t>(questions.longest()),
                  .stop_ids = {decoder.config().eos_ids.begin(), decoder.config().eos_ids.end()}}) {}
 
-  // The baseline's answer to question `index`, which those of ask() are compared with from now on.
+  // The baseline's answer to question `index`. Later answers of ask() are compared with it.
   ItemOutcome ask_baseline(size_t index) {
     index_ = index;
     const cache::PreparedPrompt prompt{
@@ -74,7 +74,7 @@ class Interview {
     return out;
   }
 
-  // The answer of a mode to the question that the baseline was asked last.
+  // A mode's answer to the question that the baseline answered last.
   ItemOutcome ask(cache::Mode mode) {
     cache::ModuleStates states(decoder_, store_, question().schema, mode,
                                {.model = group_.model.model}, encode_);
@@ -88,7 +88,7 @@ class Interview {
   }
 
  private:
-  // Room for the states of one question's modules in every mode, and those of its scaffolds.
+  // Bytes for the states of one question's modules and scaffolds in every mode.
   static int64_t store_bytes(const Group& group, const GroupQuestions& questions,
                              const model::ModelConfig& config) {
     return (2 * static_cast<int64_t>(cache::mode_names().size()) * questions.longest() + 1) *
@@ -98,8 +98,8 @@ class Interview {
   [[nodiscard]] const Item& item() const { return questions_.items[index_]; }
   [[nodiscard]] const ItemPrompt& question() const { return questions_.prompts[index_]; }
 
-  // Of an answer that is its first line, what follows the line is not generated; nor is it where a
-  // dataset stops at a line break, but no answer of those is empty.
+  // Stops after the first line if only that line is the answer. For datasets that stop at a line
+  // break, leading line breaks do not count, because none of their answers is empty.
   Generated generate(const cache::PreparedPrompt& prompt) {
     const bool is_line = item().judgement == workloads::questions::Judgement::kFirstLine;
     const auto stream = questions_.tokenizer->stream();

@@ -1,5 +1,15 @@
-// Kind "accuracy": what questions over documents are answered when the documents are modules of
-// Prompt Cache, and what they are answered when they are not.
+// Kind "accuracy": compares the answers to questions over documents when the documents are modules
+// of Prompt Cache with the answers when they are not.
+//
+// All modes answer the same questions one by one: greedily, and by the likelihood of each choice if
+// a question has choices. The preamble is the schema's own text, the documents are its modules, and
+// the question is each prompt's new text. There is one repetition, since more would repeat the
+// answers.
+//
+// The baseline computes the same tokens at the same positions without imports, whether a file lists
+// it or not. Gapped and compact positions are the same, because the schema's texts follow each
+// other without gaps. A mode's divergence is computed over the baseline's answer, token by token.
+// The time to first token is that of the question's one answer; the baseline answers just before.
 #pragma once
 
 #include <vector>
@@ -10,15 +20,7 @@
 
 namespace reprise::experiments {
 
-// Every mode answers the same questions, one by one: greedily, and, where a question has choices,
-// by the likelihood of each. The preamble is the schema's own text and the documents are its
-// modules; the question is what each prompt brings. The baseline computes the same tokens at the
-// same positions with nothing imported, whether a file lists it or not; a schema of texts one after
-// another has no gaps, so that gapped and compact positions are the same. The divergence of a mode
-// is taken over the baseline's answer, token by token, whatever the mode would have said itself.
-//
-// Repetitions would repeat the same answers: there is one. The time to first token of each question
-// is that of its one answer, the baseline's taken just before.
+// Asks all questions of a group in every mode and compares the answers with the baseline's.
 class AccuracyKind : public Kind {
  public:
   explicit AccuracyKind(const Context& context) : bench_(context) {}

@@ -40,20 +40,20 @@ const MethodChoice kReference = {.name = "contiguous", .options = Json::object()
 
 using Prompts = std::vector<std::vector<int32_t>>;
 
-// All requests of a group, request r of repetition r / batch.
+// All requests of a group. Request r belongs to repetition r / batch.
 struct Requests {
   Prompts prompts;
   std::vector<Generation> reference;
 };
 
-// What one method made of them.
+// The outcome of one method for these requests.
 struct Outcome {
   Agreement agreement;
   std::vector<int32_t> tokens;  // of all requests, in their order
   Measurement measured;         // all but what the judge has to add
 };
 
-// Runs requests [first, first + count), as many at once as the engine was made for.
+// Runs requests [first, first + count), as many at a time as the engine has room for.
 std::vector<Generation> generate(engine::Engine& engine, const Group& group, const Prompts& prompts,
                                  size_t first, size_t count) {
   std::vector<Generation> generations(count);
@@ -117,7 +117,7 @@ Outcome run_method(Bench& bench, const Group& group, size_t method, const Reques
   return outcome;
 }
 
-// What the two runs had in common where they parted.
+// The text that the two runs have in common before they diverge.
 std::vector<int32_t> text_before(const Divergence& divergence, const Requests& requests) {
   const auto request = static_cast<size_t>(divergence.request);
   std::vector<int32_t> text = requests.prompts[request];
@@ -126,9 +126,9 @@ std::vector<int32_t> text_before(const Divergence& divergence, const Requests& r
   return text;
 }
 
-// Whether rounding explains a divergence: the tokens nearly tie, and the two runs' logits, each off
-// the f32 ones by at most the deviation, differ by no more than twice that. A wrong method may part
-// at a near tie by chance, but not with the logits of the right one.
+// True if rounding explains a divergence: the two tokens nearly tie, and the logits of the runs,
+// each within the deviation of the f32 ones, differ by at most twice the deviation. A wrong method
+// may diverge at a near tie by chance, but not with logits this close to the right ones.
 bool is_rounding(const Divergence& divergence, const NearTie& tie) {
   const NearTie between_runs = {.gap = divergence.max_logit_difference, .deviation = tie.deviation};
   return tie.ratio() <= kMostTieRatio && between_runs.ratio() <= kMostTieRatio;
@@ -139,7 +139,7 @@ class Judgement {
   Judgement(Bench& bench, const Group& group)
       : group_(group), ties_(bench, group, static_cast<int32_t>(group.axis("prefill_chunk"))) {}
 
-  // Adds metrics about the outcome's divergences, and each of them to the answers.
+  // Adds metrics on the outcome's divergences, and lists the divergences in the answers.
   void add_to(Measurement& measured, const Agreement& agreement, const Requests& requests) {
     Json shown = Json::array();
     int64_t unexplained = 0;

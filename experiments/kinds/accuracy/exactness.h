@@ -1,5 +1,11 @@
-// Kind "exactness": whether methods generate what the contiguous cache does, and how far their
-// logits are from its.
+// Kind "exactness": compares the tokens and logits of methods with those of the contiguous cache.
+//
+// Every method serves the same batches of greedy requests through one engine, batch after batch, so
+// that the states it retains are reused. Nothing is timed, so there are no warm-up batches.
+//
+// If rounded arithmetic (bf16 weights, or keys and values narrower than f32) makes tokens differ,
+// each divergence is judged against the model in f32, which is loaded for that (NearTie). In f32 no
+// divergence is explained.
 #pragma once
 
 #include "experiments/framework/kind.h"
@@ -7,13 +13,8 @@
 
 namespace reprise::experiments {
 
-// Every method serves the same batches of greedy requests, one batch after another through one
-// engine, so that what it retains is used. The reference is the contiguous cache with one request
-// at a time, whatever methods the file lists. Nothing is timed: there are no warm-up batches.
-//
-// Where rounded arithmetic (bf16 weights, or keys and values narrower than f32) makes tokens
-// differ, each divergence is judged against the model in f32, which is loaded for that (NearTie);
-// in f32 no divergence is explained. Keeps `repetitions` x `batch` x `new_tokens` rows of logits.
+// Compares each method with the contiguous cache that computes one request at a time, whatever
+// methods the file lists. Keeps `repetitions` x `batch` x `new_tokens` rows of logits.
 class ExactnessKind : public Kind {
  public:
   explicit ExactnessKind(const Context& context) : bench_(context) {}

@@ -24,7 +24,7 @@ Words words(const char* const (&names)[kCount]) {
   return {{std::begin(names), std::end(names)}};
 }
 
-// The value of an axis of words as the enum whose names they are.
+// The value of an axis of words, as the enum with these names.
 template <typename Enum, size_t kCount>
 Enum enum_axis(const Group& group, const char* axis, const char* const (&names)[kCount]) {
   const auto found = std::find(std::begin(names), std::end(names), group.word_axis(axis));
@@ -32,7 +32,7 @@ Enum enum_axis(const Group& group, const char* axis, const char* const (&names)[
   return static_cast<Enum>(found - std::begin(names));
 }
 
-// What stands behind a question at most.
+// The most tokens that can follow a question's prompt.
 int64_t behind(const Item& item, const ItemPrompt& prompt) {
   return std::max(item.most_answer_tokens, prompt.longest_choice());
 }
@@ -47,7 +47,7 @@ std::vector<Item> items_of(const Group& group, questions::Grouping grouping) {
                                          .seed = group.seeds.prompts});
 }
 
-// Makes prompts of items for one model.
+// Compiles items to prompts for one model.
 class Compiler {
  public:
   Compiler(const Group& group, const model::ModelConfig& config, const Tokenizer& tokenizer)
@@ -75,7 +75,7 @@ class Compiler {
 
   [[nodiscard]] questions::Grouping grouping() const { return layout_.grouping; }
 
-  // The item as it is asked. One that is too long is cut, which `is_cut` tells.
+  // Compiles an item. If it is too long, it is cut and `is_cut` becomes true.
   ItemPrompt compile(Item& item, bool& is_cut) const {
     is_cut = false;
     if (most_tokens_ == 0) return placed(item, compiled(item));
@@ -86,7 +86,7 @@ class Compiler {
       ItemPrompt prompt = compiled(item);
       const int64_t tokens = prompt.tokens() + behind(item, prompt);
       if (!is_trained_ || can_place(config_, tokens)) return prompt;
-      // Parts may have more tokens than the whole that was cut.
+      // The parts together may have more tokens than the uncut text, so more is cut.
       most -= tokens - config_.max_positions;
     }
     raise(
@@ -101,7 +101,7 @@ class Compiler {
     return compile_item(item, layout_, tokenizer_, encoder_);
   }
 
-  // Of a prompt, what the model places beside its answer.
+  // Tokens of the prompt that the model can place together with its answer.
   [[nodiscard]] int64_t room_for(const Item& item) const {
     const int64_t wanted = most_tokens_ + item.most_answer_tokens;
     if (!is_trained_ || can_place(config_, wanted)) return most_tokens_;
@@ -222,7 +222,7 @@ GroupQuestions QuestionShelf::make(const Group& group) {
 
 int64_t QuestionShelf::longest(const Group& group) {
   if (const auto known = longest_.find(group.id); known != longest_.end()) return known->second;
-  // A token takes some 25 bytes in text, schema and prompt: 400 MB.
+  // A token takes about 25 bytes in text, schema and prompt, so this is 400 MB.
   constexpr int64_t kMostKeptTokens = int64_t{1} << 24;
   GroupQuestions made = make(group);
   int64_t tokens = 0;

@@ -1,5 +1,5 @@
-// The questions of a group of kind "accuracy" as its model's tokens, made once for all that is done
-// with a group.
+// The questions of a group of kind "accuracy" as tokens of its model, made once for all steps of
+// the group's measurement.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace reprise::experiments {
 
-// Those that questions_of() reads.
+// The axes that questions_of() reads.
 [[nodiscard]] std::vector<Axis> question_axes();
 
 struct GroupQuestions {
@@ -25,24 +25,24 @@ struct GroupQuestions {
   std::vector<ItemPrompt> prompts;                // of items
   int64_t cut = 0;                                // items that were cut
 
-  // What a question takes at most: all tokens of its prompt, and those behind it.
+  // The most tokens that a question takes: its whole prompt and the tokens behind it.
   [[nodiscard]] int64_t longest() const;
 };
 
-// The group's questions. With "most_prompt_tokens" a prompt that is longer loses its middle, and so
-// does one that the model could not place together with its answer. Throws Error as the loaders,
-// where an answer leaves no room for its question, and otherwise where the model cannot place a
-// question with its answer.
+// The group's questions. With "most_prompt_tokens", the middle is cut out of prompts that are
+// longer, or that do not fit the model's positions together with their answers. Throws Error as the
+// loaders do, if an answer leaves no room for its question, and otherwise if the model cannot place
+// a question with its answer.
 [[nodiscard]] GroupQuestions questions_of(const Group& group, const model::ModelConfig& config,
                                           std::shared_ptr<const Tokenizer> tokenizer);
 
-// Made when they are first asked for, and kept until they are taken. Of an experiment whose
-// questions would fill the memory, some are made anew when they are taken.
+// Makes the questions of a group when they are first asked for and keeps them until they are taken.
+// If an experiment's questions would fill the memory, some are made again when they are taken.
 class QuestionShelf {
  public:
-  // GroupQuestions::longest(). Throws Error as questions_of().
+  // Returns GroupQuestions::longest(). Throws Error as questions_of().
   int64_t longest(const Group& group);
-  // Gives them away. Throws Error as questions_of().
+  // Returns the group's questions and no longer keeps them. Throws Error as questions_of().
   GroupQuestions take(const Group& group);
 
  private:

@@ -23,7 +23,7 @@ const MetricInfo kLost = {"lost", "questions", "that score worse than with the b
 const MetricInfo kPValue = {
     "p_value", "probability",
     "of won and lost as far apart if neither were better than the other: two-sided paired test"};
-// Of the questions that have choices.
+// Metrics of the questions that have choices.
 const MetricInfo kChoiceScore = {"choice_score", "ratio",
                                  "share of questions whose likeliest choice is right"};
 const MetricInfo kChoiceLow = {"choice_score_low", "ratio", "lower end of its 95 % interval"};
@@ -34,7 +34,7 @@ const MetricInfo kSameText = {"same_text_ratio", "ratio",
                               "share of answers with the baseline's text"};
 const MetricInfo kSameTokens = {"same_tokens_ratio", "ratio",
                                 "share of answers with the baseline's tokens"};
-// Of the answers with other tokens alone.
+// A metric of the answers whose tokens differ.
 const MetricInfo kFirstDivergence = {
     "first_divergence", "tokens",
     "that the answers with other tokens have in common with the baseline's: their median"};
@@ -48,7 +48,7 @@ const MetricInfo kMeanKl = {
     "mean_kl", "nats",
     "the same over all tokens of the baseline's answer: mean of a question, then over questions"};
 
-// Medians, because questions are of different lengths: quartiles would tell of those.
+// Medians, because the questions have different lengths: their quartiles would only show that.
 const MetricInfo kFirstToken = {
     "ttft_ms", "ms",
     "from the prompt to the first token of its answer, states that are kept "
@@ -144,7 +144,7 @@ void add_agreement(Measurement& measured, Outcomes outcomes, Outcomes baseline) 
   }
   measured.set(kSameText, mean_of(same_text));
   measured.set(kSameTokens, mean_of(same_tokens));
-  // Without quartiles: those of a sampled metric tell of a busy machine.
+  // Set without quartiles, because quartiles mark a metric as noisy.
   if (!divergences.empty()) measured.set(kFirstDivergence, results::summarize(divergences).median);
   measured.set(kTop1, mean_of(top_1));
   for (const auto& [metric, values] :

@@ -1,5 +1,4 @@
-// What came of asking questions in one way, question by question, and what that says beside the
-// baseline's answers.
+// The outcomes of questions asked in one way, and metrics that compare them with the baseline's.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +23,12 @@ struct ItemOutcome {
   RowComparison rows;                // with the baseline's, over the baseline's answer
 };
 
-// Those that add_outcomes() measures, in the order of a table.
+// The metrics that add_outcomes() sets, in the order of a table.
 [[nodiscard]] std::vector<MetricInfo> outcome_metrics();
 
 // Adds metrics, samples of each question, and a line for each question to the answers. Intervals
-// are of 95 %: Wilson's where every score is right or wrong, else BCa's bootstrap; p-values are
-// McNemar's exact one or that of exchanged scores. `seed` draws for the latter of each. Both have
+// are at 95 %: Wilson's if every score is 0 or 1, otherwise the BCa bootstrap's. p-values are
+// McNemar's exact one or that of exchanged scores; `seed` draws these samples. Both spans must have
 // the same questions in the same order, at least one (CHECK).
 void add_outcomes(Measurement& measured, std::span<const ItemOutcome> outcomes,
                   std::span<const ItemOutcome> baseline, uint64_t seed);

@@ -23,7 +23,7 @@ std::vector<std::vector<int32_t>> scaffold_sets(ScaffoldSets sets, size_t module
   return out;
 }
 
-// Imported and new tokens, as they follow each other.
+// Imported and new tokens in the order of the text.
 std::vector<int32_t> all_tokens(const ItemPrompt& item) {
   std::vector<int32_t> ids;
   const auto append = [&](const std::vector<int32_t>& more) {

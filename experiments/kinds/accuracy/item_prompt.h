@@ -1,4 +1,4 @@
-// A question as tokens: a schema of its documents, the prompt that imports them, and its choices
+// A question as tokens: a schema of its documents, the prompt that imports them, and the choices
 // behind it.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace reprise::experiments {
 
-// Which modules are encoded together too, for the modes that can.
+// The modules that are also encoded together, for modes that use scaffolds.
 enum class ScaffoldSets : uint8_t {
   kAll,   // all of them, and what stands before them
   kPairs  // the first with the second, the third with the fourth, ...; a last odd one is alone
@@ -29,25 +29,25 @@ struct ItemLayout {
 };
 
 struct ItemPrompt {
-  // The preamble is the schema's own text, behind what the tokenizer puts before a text.
+  // The schema's own text is the preamble, behind the tokens that the tokenizer puts before a text.
   pml::CompiledSchema schema;
   pml::CompiledPrompt prompt;                 // imports all; its text is the question and the cue
   std::vector<std::vector<int32_t>> choices;  // tokens of each behind the question
-  // Whether the parts, each tokenized by itself, have the tokens of the whole text: where they have
-  // not, the baseline computes other tokens than a user without modules would have.
+  // True if the parts, tokenized separately, give the tokens of the whole text. Otherwise the
+  // baseline computes other tokens than a user without modules would.
   bool is_as_whole = false;
 
   [[nodiscard]] int64_t tokens() const { return prompt.cached_tokens + prompt.new_tokens; }
   [[nodiscard]] int64_t longest_choice() const;
 };
 
-// By way of PML's text, as a user would write it. Throws Error naming the item for a text that PML
-// cannot carry, positions beyond the model's, and choices as choice_tokens().
+// Compiles an item by way of PML, as a user would write it. Throws Error naming the item for a text
+// that PML cannot hold, positions beyond the model's, and choices as tokens_behind() does.
 ItemPrompt compile_item(const workloads::questions::Item& item, const ItemLayout& layout,
                         const Tokenizer& tokenizer, const pml::TextEncoder& encoder);
 
-// The tokens that `continuation` has behind `text`: those of both together, beyond those of `text`
-// alone. Throws Error where they do not begin with the tokens of `text`, or there are none.
+// The tokens that `continuation` adds behind `text`: those of the joined text after the tokens of
+// `text`. Throws Error if the joined tokens do not begin with those of `text`, or nothing is added.
 std::vector<int32_t> tokens_behind(std::string_view text, std::string_view continuation,
                                    const pml::TextEncoder& encoder);
 

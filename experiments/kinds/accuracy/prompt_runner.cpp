@@ -20,7 +20,7 @@ engine::EngineOptions engine_options(const RunnerOptions& options,
   return out;
 }
 
-// What a request imports, for as long as it runs.
+// Keeps the imports of a request attached while it runs.
 class Attached {
  public:
   Attached(prompt_cache::ModuleImports& imports, engine::RequestId id,
@@ -80,7 +80,7 @@ std::vector<float> PromptRunner::forced(const prompt_cache::PreparedPrompt& prom
   REPRISE_CHECK(!tokens.empty());
   engine::Request request = this->request(prompt, 0);
   const auto first_row = static_cast<int32_t>(request.prompt.size()) - 1;
-  // The last token is drawn and not seen.
+  // The last token is only scored, not computed.
   int32_t position = *std::max_element(request.positions.begin(), request.positions.end());
   for (const int32_t token : tokens.first(tokens.size() - 1)) {
     request.prompt.push_back(token);

@@ -1,5 +1,4 @@
-// Answers prompts that import states of modules, or none: greedily, and with tokens that somebody
-// else chose.
+// Answers prompts with or without imported states: greedily, or over tokens that are given.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +24,19 @@ struct Generated {
   double first_token_ms = 0;  // from submitting the request; what preparing it took is not in it
 };
 
-// One request after another on the contiguous cache.
+// Runs one request after another on the contiguous cache.
 class PromptRunner {
  public:
-  // `decoder` must outlive it. Throws Error where the cache does not fit into memory.
+  // `decoder` must outlive it. Throws Error if the cache does not fit into memory.
   PromptRunner(const Context& context, model::Decoder& decoder, const RunnerOptions& options);
 
-  // Greedy tokens, up to `most`, a stop id, or the first for which `is_last` is true; the last is
-  // among them.
+  // Greedy tokens up to `most` of them, a stop id, or the first token for which `is_last` is true.
+  // The last token is included.
   Generated generate(const prompt_cache::PreparedPrompt& prompt, int64_t most,
                      const std::function<bool(int32_t token)>& is_last);
 
-  // Logits [tokens, vocab] that each of `tokens` behind the prompt is drawn from, the ones before
-  // it given. At least one token.
+  // Logits [tokens, vocab] from which each of `tokens` behind the prompt would be sampled, given
+  // the tokens before it. `tokens` must not be empty.
   std::vector<float> forced(const prompt_cache::PreparedPrompt& prompt,
                             std::span<const int32_t> tokens);
 

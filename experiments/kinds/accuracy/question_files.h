@@ -1,4 +1,4 @@
-// What kind "accuracy" asks: files of questions, and questions made up on the spot.
+// The questions of kind "accuracy": from files, or made up.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace reprise::experiments {
 // "questions", "longeval", "longbench", "mmlu", "line_retrieval", "topic_retrieval".
 [[nodiscard]] std::vector<workloads::WorkloadInfo> question_workloads();
 
-// What the axis "task" takes: "all", the tasks of item files, LongBench's datasets, and the groups
+// The values of axis "task": "all", the tasks of item files, LongBench's datasets, and the groups
 // of MMLU's subjects.
 [[nodiscard]] std::vector<std::string> task_names();
 
@@ -27,8 +27,8 @@ struct QuestionChoice {
   uint64_t seed = 1;           // likewise
 };
 
-// At least one. Throws Error as the loaders do, where none is of the task, with the tasks there
-// are, and where an answer could not be scored (check_scorable()).
+// Returns at least one item. Throws Error as the loaders do; if no item is of the task, with the
+// known tasks; and if an answer cannot be scored (check_scorable()).
 std::vector<workloads::questions::Item> load_questions(const Workload& workload,
                                                        const QuestionChoice& choice);
 

@@ -1,4 +1,4 @@
-// How far what a method generates agrees with a reference, token by token and logit by logit.
+// Compares the tokens and logits of a method with a reference.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 
 namespace reprise::experiments {
 
-// What one request generated.
+// The output of one request.
 struct Generation {
   std::vector<int32_t> tokens;
   std::vector<float> logits;  // [tokens, vocab] that each was drawn from
 };
 
-// Where a generation leaves its reference. What follows are different texts.
+// The point where a generation differs from its reference. The texts after it are different.
 struct Divergence {
   int64_t request = 0;
   int64_t index = 0;  // of the first token that differs
@@ -28,7 +28,8 @@ struct Agreement {
   double logit_scale = 0;           // largest |reference logit| over the same
   std::vector<Divergence> divergences;
 
-  // Compares one generation. Both must have as many tokens, with logits of one vocabulary (CHECK).
+  // Compares one generation. Both must have equally many tokens, with logits of one vocabulary
+  // (CHECK).
   void add(int64_t request, const Generation& reference, const Generation& generation);
 };
 

@@ -1,4 +1,4 @@
-// Questions as a chat model is asked them: the user's turn of its family's template around each.
+// Puts questions into the user's turn of a chat model's template.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace reprise::experiments {
 
-// The texts ahead of and behind a user's turn without a system prompt, "" where a model has none.
-// Special tokens that begin a text are not among them: the tokenizer puts them there.
+// The texts before and behind a user's turn without a system prompt, "" if the model has none. They
+// do not include the special tokens that begin a text, which the tokenizer adds.
 struct UserTurn {
   std::string open, close;
 };
 
-// Of the model's family, as pml::template_of() names it.
+// The turn of the model's family, as pml::template_of() names it.
 [[nodiscard]] UserTurn user_turn_of(const model::ModelConfig& config, const Tokenizer& tokenizer);
 
-// Puts `turn` around an item that takes a chat template. The item's cue, with which the model's
-// turn begins, ends its question then.
+// Puts `turn` around an item that takes a chat template. The item's cue then ends its question,
+// because the model's turn begins behind it.
 void put_into(workloads::questions::Item& item, const UserTurn& turn);
 
 }  // namespace reprise::experiments

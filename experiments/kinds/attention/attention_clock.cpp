@@ -19,7 +19,7 @@ class HostClock final : public AttentionClock {
   [[nodiscard]] MomentRates before(DType kv_dtype) override {
     MomentRates rates;
     rates.gflop_s = probe_.sample(kv_dtype == DType::kBF16 ? Limit::kBf16 : Limit::kF32);
-    // The read comes last: it empties the caches.
+    // The read comes last, because it empties the caches.
     rates.dram_read_gb_s = probe_.sample(Limit::kDramRead);
     (void)wake_threads(context_);
     return rates;
@@ -50,8 +50,8 @@ class DeviceClock final : public AttentionClock {
   DeviceClock(const Context& context, const Json& machine)
       : timer_(kernels::make_work_timer(context)), machine_(machine) {}
 
-  // The record's: products of the library take longer than the steps that they would stand beside.
-  // Where it has none, memory alone is the limit.
+  // The arithmetic rate is the record's, because measuring it would take longer than the steps. If
+  // the record has none, memory is the only limit.
   [[nodiscard]] MomentRates before(DType kv_dtype) override {
     const double gflop_s = gflop_limit(machine_, kv_dtype);
     return {.gflop_s = gflop_s > 0 ? gflop_s : std::numeric_limits<double>::infinity()};

@@ -1,4 +1,4 @@
-// What times the steps of kind "attention", and what the machine reaches beside them.
+// Times the steps of kind "attention", and measures the machine's rates beside them.
 #pragma once
 
 #include <functional>
@@ -11,26 +11,26 @@
 
 namespace reprise::experiments {
 
-// Of the CPU by the host's clock, of a GPU by its own. Every timed call finds its data in memory,
-// not in caches.
+// Times work by the host's clock on the CPU, and by the GPU's own clock on a GPU. Every timed call
+// finds its data in memory, not in caches.
 class AttentionClock {
  public:
   virtual ~AttentionClock() = default;
 
-  // Before the calls of a turn: empties the caches. What the machine reaches in this moment, as far
-  // as it is known now.
+  // Called before the calls of a turn. Empties the caches and returns the machine's rates as far as
+  // they are known.
   [[nodiscard]] virtual MomentRates before(DType kv_dtype) = 0;
-  // Microseconds of one of the turn's calls.
+  // Time of one of the turn's calls in microseconds.
   [[nodiscard]] virtual double us(const std::function<void()>& work) = 0;
-  // After them: completes `rates`.
+  // Called after the calls of a turn. Completes `rates`.
   virtual void after(MomentRates& rates) = 0;
-  // Microseconds of a call by itself.
+  // Time in microseconds of a single call with cold caches.
   [[nodiscard]] virtual double cold_us(const std::function<void()>& work) = 0;
-  // How caches are emptied, for records.
+  // The way in which caches are emptied, for records.
   [[nodiscard]] virtual std::string caches() const = 0;
 };
 
-// Of the context's device; `machine` are the facts and limits of its record.
+// The clock of the context's device. `machine` holds the facts and limits of the record.
 std::unique_ptr<AttentionClock> make_attention_clock(const Context& context, const Json& machine);
 
 }  // namespace reprise::experiments

@@ -1,4 +1,4 @@
-// What kind "attention" can sweep and what it measures.
+// The axes and metrics of kind "attention".
 #include <map>
 
 #include "baselines/torch/torch_attention.h"

@@ -41,7 +41,7 @@ double layer_bytes(const AttentionProblem& problem, const LayerWidth& width, DTy
   return qkv_costs(problem, width, dtype).bytes + mlp_costs(problem, width, dtype).bytes;
 }
 
-// One group under way.
+// The measurement of one group.
 class AttentionRun {
  public:
   AttentionRun(const Group& group, const Context& context, AttentionClock& clock,
@@ -58,7 +58,7 @@ class AttentionRun {
     for (AttentionSamples& samples : samples_) samples.taking = Undisturbed(group.repetitions);
   }
 
-  // Sets all up: compares the outputs, and warms up.
+  // Compares the outputs and warms up.
   void begin() {
     validate(0);
     for (int64_t r = 0; r < group_.warmup; ++r)
@@ -69,11 +69,12 @@ class AttentionRun {
     lanes_.settle();
   }
 
-  // One sample of each operator; samples are taken from 0 on, one after another.
+  // Takes one sample of each operator. Samples are taken in order, from 0 on.
   void take(int64_t sample) {
     if (lanes_.advance_to(step_of(sample))) lanes_.settle();
     for (size_t turn = 0; turn < lanes_.size(); ++turn)
-      // Who begins moves on, so that nobody always follows the same neighbour.
+      // The first operator changes from sample to sample, so that no operator always follows the
+      // same one.
       take_turn((turn + static_cast<size_t>(sample)) % lanes_.size());
   }
 
@@ -120,7 +121,7 @@ class AttentionRun {
     return step_of_sample(sample, group_.repetitions, problem_.completion_tokens);
   }
 
-  // Compares the outputs of all methods with the definition, and those of their shadows.
+  // Compares the outputs of all methods and of their shadows with the definition.
   void validate(int64_t step) {
     lanes_.advance_to(step);
     lanes_.validate();
@@ -160,7 +161,7 @@ class AttentionRun {
     return clock_.cold_us(work);
   }
 
-  // What is asked for beside the steps.
+  // Times the parts of a step that were asked for.
   void time_parts() {
     std::vector<std::vector<OperatorPart>> parts;
     for (size_t m = 0; m < lanes_.size(); ++m) {
@@ -185,7 +186,7 @@ class AttentionRun {
     return parts;
   }
 
-  // Returns the time of the whole attention where that is one of the parts, else 0.
+  // Returns the time of the whole attention if it is one of the parts, otherwise 0.
   double time_each(const std::vector<OperatorPart>& parts,
                    std::map<std::string, std::vector<double>>& parts_us) const {
     double attend_us = 0;
@@ -196,7 +197,7 @@ class AttentionRun {
     return attend_us;
   }
 
-  // `attend_us`: of the attention just before, 0 where it was not timed.
+  // `attend_us` is the time of the attention just before; 0 if it was not timed.
   void time_stream(AttentionOperator& one, double attend_us, std::vector<StreamTurn>& turns) const {
     const bool wants_ratio = group_.asks_for(kStreamRatio);
     if (!wants_ratio && !group_.asks_for(kStreamGbS)) return;

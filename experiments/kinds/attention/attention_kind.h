@@ -1,4 +1,11 @@
 // Kind "attention": decode steps of one attention layer, without a model around it.
+//
+// All methods hold the same keys and values, and their outputs are first compared with the
+// definition in double precision. Then the methods take turns, each after a read of several times
+// the last-level cache, so that keys and values come from memory as in a model.
+//
+// Samples are spread evenly over the steps of the generation. Groups that are measured in turn
+// exist at the same time; each takes one sample before any takes its next.
 #pragma once
 
 #include "core/device/context.h"
@@ -6,12 +13,8 @@
 
 namespace reprise::experiments {
 
-// All methods hold the same keys and values and are first compared with each other and with the
-// definition in double precision; an exact one that is further off than rounding allows is an
-// error. Then they take turns, each turn after a read of several times the last-level cache, so
-// that keys and values come from memory, as they do in a model. Samples are spread evenly over the
-// steps in which the sequences generate their tokens. Groups that are measured in turn exist at the
-// same time and take a sample each before any takes its next.
+// Times the decode steps of a group's methods. An exact method whose outputs are off by more than
+// rounding is an error.
 class AttentionKind : public Kind {
  public:
   explicit AttentionKind(const Context& context) : context_(context) {}
@@ -29,7 +32,7 @@ class AttentionKind : public Kind {
   Context context_;
 };
 
-// Which of the steps [0, steps) the `sample`-th of `samples` is taken at: the middle of its share.
+// The step in [0, steps) at which the `sample`-th of `samples` is taken: the middle of its share.
 [[nodiscard]] int64_t step_of_sample(int64_t sample, int64_t samples, int64_t steps);
 
 }  // namespace reprise::experiments

@@ -1,5 +1,5 @@
-// The operators of a group's methods at one problem, all in the same decode step, and the judge of
-// what comes out of them.
+// The operators of a group's methods for one problem, all at the same decode step, and the check of
+// their outputs.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,17 @@ class AttentionLanes {
   [[nodiscard]] const AttentionOperator& operator[](size_t method) const {
     return *operators_[method];
   }
-  // That the sequences are in; -1: none has generated a token yet.
+  // The step of all sequences; -1: none has generated a token yet.
   [[nodiscard]] int64_t step() const { return step_; }
-  // Keys that each sequence's query sees in a step.
+  // Number of keys that each sequence's query sees in a step.
   [[nodiscard]] int64_t keys_at(int64_t step) const { return problem_.prompt_tokens + step + 1; }
 
-  // Whether there was any step to go.
+  // Returns false if the sequences are at the step already.
   bool advance_to(int64_t step);
   void settle();
-  // Runs every operator once and compares all that comes out with the definition. Throws Error
-  // naming the method, the sequence and the head where rounding does not explain what is off. A
-  // method that approximates may be off, but its outputs are finite.
+  // Runs every operator once and compares its outputs with the definition. Throws Error naming the
+  // method, the sequence and the head if rounding does not explain a difference. An approximate
+  // method may differ, but its outputs must be finite.
   void validate();
   [[nodiscard]] const Deviation& deviation(size_t method) const { return deviations_[method]; }
 
@@ -51,10 +51,9 @@ class AttentionLanes {
   std::vector<Deviation> deviations_;
 };
 
-// The same sequences with one head of keys and values, in the type that rounds finest on `device`:
-// f32 on the CPU, which hides no key that a plan leaves out or reads twice (in bf16 a single head
-// hides two of five among 1000), and f16 on a GPU. Nothing for a problem in that type, which says
-// so itself.
+// The problem with a single head of keys and values, in the dtype that rounds finest on `device`:
+// f32 on the CPU, f16 on a GPU. In f32 every key that a plan leaves out or reads twice is found (in
+// bf16 a single head hides two of five among 1000). nullopt if the problem has that dtype already.
 [[nodiscard]] std::optional<AttentionProblem> finest_shadow(const AttentionProblem& problem,
                                                             Device device);
 

@@ -7,7 +7,7 @@
 
 namespace reprise::experiments {
 
-// Of a step, turn by turn.
+// Times of a step, compared turn by turn.
 inline const MetricInfo kLatencyUs = {
     "latency_us", "us", "attention of one step, keys and values in memory (caches cold)"};
 inline const MetricInfo kSpeedup = {"speedup", "ratio",
@@ -23,13 +23,13 @@ inline const MetricInfo kIoBoundRatio = {"io_bound_ratio", "ratio",
 inline const MetricInfo kRelayTheorySpeedup = {
     "relay_theory_speedup", "ratio", "(s + c + 2) / (s / b + c + 7), RelayAttention eq. 10"};
 
-// With the step's append, as RelayAttention's operator benchmark times a step.
+// Times with the step's append, as RelayAttention's operator benchmark counts them.
 inline const MetricInfo kStepUs = {
     "step_us", "us", "storing the step's keys and values, then attention (append_us + latency_us)"};
 inline const MetricInfo kStepSpeedup = {
     "step_speedup", "ratio", "step_us of the file's first method over this one, turn by turn"};
 
-// Shares of what the machine could do.
+// Shares of the machine's limits.
 inline const MetricInfo kProblemBesideRatio = {
     "problem_beside_ratio", "ratio",
     "least time for useful bytes and FLOPs, by rates measured beside, over the time"};
@@ -51,7 +51,7 @@ inline const MetricInfo kStreamRatio = {
     .help = "time of that read over the attention's, one after the other, cold",
     .is_on_request = true};
 
-// What a step is made of. PlanOperator names its parts by these names.
+// The parts of a step. PlanOperator names its parts by these names.
 inline const MetricInfo kAppendUs = {"append_us", "us",
                                      "storing keys and values of the step's tokens"};
 inline const MetricInfo kSharedUs = {
@@ -86,7 +86,7 @@ inline const MetricInfo kBesideGbS = {"beside_gb_s", "GB/s",
 inline const MetricInfo kBesideGflopS = {"beside_gflop_s", "GFLOP/s",
                                          "arithmetic rate measured beside each turn"};
 
-// A linear layer around the attention.
+// Metrics of a linear layer around the attention.
 struct LinearMetrics {
   MetricInfo time_us, mflop, mb, intensity;
 };
@@ -101,7 +101,7 @@ inline const LinearMetrics kMlpMetrics = {
     .mb = {"mlp_mb", "MB", "its weights, inputs and outputs"},
     .intensity = {"mlp_intensity", "FLOP/byte", "their ratio"}};
 
-// All of the above in the order in which a table shows them.
+// All metrics above, in the order of a table.
 std::vector<MetricInfo> attention_metrics();
 
 }  // namespace reprise::experiments

@@ -7,7 +7,7 @@
 namespace reprise::experiments {
 namespace {
 
-// n_s as the group gives it, of a prompt of `prompt_tokens` (0: not given).
+// n_s of the group, for a prompt of `prompt_tokens` (0: not given).
 int64_t shared_tokens_of(const Group& group, int64_t prompt_tokens) {
   const int64_t tokens = group.axis("shared_tokens"), percent = group.axis("shared_percent");
   if (tokens > 0 && percent > 0)

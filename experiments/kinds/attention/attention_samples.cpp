@@ -13,7 +13,7 @@ namespace {
 
 using results::summarize;
 
-// fn(turn) of every turn.
+// fn(turn) for every turn.
 template <typename Fn>
 std::vector<double> each(const AttentionSamples& samples, Fn&& fn) {
   std::vector<double> values;
@@ -27,14 +27,14 @@ void add_median(Measurement& out, const MetricInfo& metric, const AttentionSampl
   out.summarize(metric, each(samples, fn));
 }
 
-// Of what follows from the turns' times.
+// Adds the median of a value that follows from the turns' times.
 template <typename Fn>
 void add_timed_median(Measurement& out, const MetricInfo& metric, const AttentionSamples& samples,
                       Fn&& fn) {
   out.summarize_timed(metric, each(samples, fn));
 }
 
-// The metric that an operator's part becomes.
+// The metric of an operator's part.
 MetricInfo metric_of_part(const std::string& name) {
   for (const MetricInfo& metric : {kSharedUs, kPrivateUs, kMergeUs})
     if (metric.name == name) return metric;
@@ -42,14 +42,14 @@ MetricInfo metric_of_part(const std::string& name) {
   return {};
 }
 
-// The least time in which rates allow bytes and operations that overlap perfectly.
+// The least time for these bytes and operations at these rates, if they overlap perfectly.
 //   [RelayAttention §3.1, eq. 1]
 double limit_us(double bytes, double flop, const MomentRates& rates) {
   return std::max(bytes / (rates.dram_read_gb_s * 1e3), flop / (rates.gflop_s * 1e3));
 }
 
-// Of the problem (whatever shared is read once) and of the operator's own plan, against the rates
-// measured beside each turn and against those of the machine's record.
+// Adds the limits' shares for the problem (shared keys read once) and for the operator's own plan,
+// by the rates measured beside each turn and by those of the machine's record.
 void add_limit_ratios(const AttentionProblem& problem, const AttentionSamples& samples,
                       const Json& machine, Measurement& out) {
   const auto problem_ratio = [&](const AttentionTurn& turn, const MomentRates& rates) {
@@ -89,7 +89,7 @@ void add_streams(const std::vector<StreamTurn>& streams, Measurement& out) {
   out.summarize(kStreamGbS, rates);
 }
 
-// Of the method with the shortest median time.
+// Index of the method with the shortest median time.
 size_t best_of(std::span<const AttentionSamples> group) {
   std::vector<double> medians_us;
   for (const AttentionSamples& samples : group)
@@ -102,7 +102,7 @@ size_t best_of(std::span<const AttentionSamples> group) {
 double attention_us(const AttentionTurn& turn) { return turn.latency_us; }
 double step_us(const AttentionTurn& turn) { return turn.append_us + turn.latency_us; }
 
-// Turn by turn.
+// Ratios of times, turn by turn.
 std::vector<double> time_ratios(const AttentionSamples& of, const AttentionSamples& over,
                                 double (*time_us)(const AttentionTurn&) = attention_us) {
   std::vector<double> ratios;
@@ -127,8 +127,8 @@ void add_speedups(const AttentionProblem& problem, const AttentionSamples& sampl
     samples.taking.mark_comparison(first.taking, metric, out);
 }
 
-// Samples at different places of the completion differ by the tokens until there: the quartiles of
-// what grows with them say nothing of the machine's rest.
+// Samples at different steps differ because the sequences grow. Quartiles of metrics that grow with
+// them do not show noise of the machine.
 void mark_spread_of_places(Measurement& out) {
   for (const MetricInfo& metric :
        {kLatencyUs, kStepUs, kTokensPerS, kUsefulMb, kReadMb, kMflop, kIntensity, kSpeedup,
@@ -156,9 +156,9 @@ void add_attention_metrics(const AttentionProblem& problem, std::span<const Atte
   out.sample(kAppendUs, each(samples, [](const AttentionTurn& turn) { return turn.append_us; }));
   out.summarize_timed(kStepUs, each(samples, step_us));
   for (const auto& [name, times_us] : samples.parts_us) out.sample(metric_of_part(name), times_us);
-  // b * n_c / t [ChunkAttention §4.1], with the median for the mean time of a step: the samples
-  // stand for equal shares of the n_c steps, whose times grow evenly, so the two differ by
-  // disturbances only.
+  // b * n_c / t [ChunkAttention §4.1], with the median as the mean time of a step. The samples
+  // stand for equal shares of the n_c steps, whose times grow evenly, so the two differ only by
+  // disturbances.
   out.derive(kTokensPerS, kLatencyUs,
              [&](double step_us) { return static_cast<double>(problem.batch) / (step_us * 1e-6); });
   add_median(out, kUsefulMb, samples,

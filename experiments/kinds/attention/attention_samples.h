@@ -1,4 +1,4 @@
-// What a turn of kind "attention" yields, and the metrics that follow from all of them.
+// The samples of turns of kind "attention", and the metrics computed from them.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace reprise::experiments {
 
-// What the machine did in a moment.
+// Rates of the machine at one moment.
 struct MomentRates {
   double dram_read_gb_s = 0;
   double gflop_s = 0;  // in the arithmetic of the keys' dtype
@@ -27,7 +27,8 @@ struct AttentionTurn {
   double kv_bytes_read = 0;  // by the operator's plan
 };
 
-// The step's keys and values read and not computed with, and the attention beside it, both cold.
+// Times of reading the step's keys and values without computing, and of the attention right before,
+// both with cold caches.
 struct StreamTurn {
   double stream_us = 0;
   double latency_us = 0;  // 0 where nobody asks for it
@@ -41,14 +42,14 @@ struct AttentionSamples {
   Undisturbed taking;                                   // of the turns
 };
 
-// Times of the linear layers around, in microseconds; empty where there are none.
+// Times of the linear layers around the attention in microseconds; empty if there are none.
 struct LayerSamples {
   LayerWidth width;
   std::vector<double> qkv_us, mlp_us;
 };
 
-// Adds samples and metrics of method `m` of a group to `out`. `group` holds the turns of all its
-// methods, of which speedups are counted against the first, turn by turn.
+// Adds samples and metrics of method `m` of a group to `out`. `group` has the turns of all its
+// methods; speedups are computed against the first, turn by turn.
 void add_attention_metrics(const AttentionProblem& problem, std::span<const AttentionSamples> group,
                            size_t m, const Json& machine, Measurement& out);
 void add_layer_metrics(const AttentionProblem& problem, DType dtype, const LayerSamples& samples,

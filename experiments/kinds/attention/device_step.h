@@ -1,4 +1,4 @@
-// The rows of a plan on the device that computes: what PlanOperator runs there.
+// Runs the rows of a plan on a device, for PlanOperator.
 #pragma once
 
 #include <memory>
@@ -13,22 +13,22 @@ namespace reprise::experiments {
 
 class DeviceStep {
  public:
-  // `context` is of the device.
+  // `context` must be of the device.
   DeviceStep(const AttentionProblem& problem, const Context& context);
 
   // Schedules a plan's attention and brings the schedule to the device. `plan` is borrowed until
   // the next call.
   void begin(const kv::AttentionPlan& plan, const kernels::AttentionParams& params);
-  // Of the plan's rows: keys and values [rows, kv_dim], and queries [rows, q_dim] or nothing.
+  // Sets keys and values [rows, kv_dim] of the plan's rows, and queries [rows, q_dim] or nothing.
   void set_rows(std::span<const float> keys, std::span<const float> values,
                 std::span<const float> queries);
-  // These give kernels to the device and do not wait.
+  // Submit kernels to the device without waiting.
   void append();
   void attend();
-  // What attend() wrote: [rows, q_dim].
+  // Reads the output of attend(): [rows, q_dim].
   void read_output(std::span<float> out);
 
-  // On the device: of set_rows(), and where attend() writes.
+  // The queries of set_rows(), and the output of attend(), in the device's memory.
   [[nodiscard]] kernels::QueryView queries() const;
   [[nodiscard]] kernels::OutputView output();
 

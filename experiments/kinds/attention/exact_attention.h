@@ -1,5 +1,5 @@
-// Attention of every sequence's newest token by its definition, and how far rounding may move it:
-// the judge of all outputs before anything is timed.
+// Attention of every sequence's newest token by its definition, and bounds for rounding. All
+// outputs are judged by it before anything is timed.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ using kernels::Rounding;
 
 class ExactAttention {
  public:
-  // Of the newest of `keys` tokens of each sequence, over keys and values as the cache rounds them.
-  // It knows no plan and no cache, so a plan that reads the wrong keys is found out.
+  // Computes attention of the newest of `keys` tokens of each sequence, over keys and values
+  // rounded as in the cache. It uses no plan and no cache, so it detects plans that read the wrong
+  // keys.
   ExactAttention(const AttentionProblem& problem, const TokenValues& values, int64_t keys,
                  const Context& context);
 
@@ -37,20 +38,20 @@ class ExactAttention {
   std::vector<ExactHead> heads_;  // [batch, heads]
 };
 
-// How far outputs are from the exact ones, every head and element of them.
+// Distance of outputs from the exact ones, over all heads and elements.
 struct Deviation {
   double relative_error = 0;  // largest || o - o' || / || o' || of a head
   double max_difference = 0;  // largest | o - o' | of an element
   double largest_output = 0;
-  // Largest share of what rounding explains, of a head or of an element; above 1 the outputs are
-  // wrong, and infinite where one of them is no finite number.
+  // Largest share of the error that rounding explains, over heads and elements. Above 1 the outputs
+  // are wrong; infinite if an output is not finite.
   double bound_share = 0;
   int64_t sequence = 0, head = 0;  // where that is
 
   void include(const Deviation& other);
 };
-// `output` is [batch, heads * head_dim]. An element may be off by (1 + 5) / sqrt(head_dim) of its
-// head's mean: the most of 10^6 where each is a sum of many roundings.
+// `output` is [batch, heads * head_dim]. An element may be off by (1 + 5) / sqrt(head_dim) times
+// the mean error of its head: the largest of 10^6 if each error is a sum of many roundings.
 [[nodiscard]] Deviation deviation_of(const ExactAttention& exact, std::span<const float> output,
                                      const Rounding& rounding);
 

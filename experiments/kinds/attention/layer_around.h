@@ -1,4 +1,4 @@
-// The linear layers around the attention of a decoder layer, timed beside it.
+// Linear layers around the attention of a decoder layer, timed beside it.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace reprise::experiments {
 
-// Width of the layer; `hidden` 0 where there is none around.
+// Width of the layer; `hidden` is 0 if there are no layers around.
 struct LayerWidth {
   int64_t hidden = 0;
   int64_t intermediate = 0;
 };
 
-// What one application costs at least: 2 operations for each weight and row, and the bytes of
-// weights, inputs and outputs, each once.   [ChunkAttention table 1]
+// The least cost of one application: 2 operations for each weight and row, and the bytes of
+// weights, inputs and outputs, each once. [ChunkAttention table 1]
 struct LinearCosts {
   double flop = 0;
   double bytes = 0;
@@ -31,8 +31,8 @@ struct LinearCosts {
 // down), for one new token of each sequence.
 class LayerAround {
  public:
-  // `dtype` of weights and activations: f32 or bf16, on another device than the CPU also f16. There
-  // the calls below give kernels to the device and do not wait.
+  // `dtype` of weights and activations is f32 or bf16, on a device other than the CPU also f16.
+  // There the calls below submit kernels without waiting.
   LayerAround(const AttentionProblem& problem, const LayerWidth& width, DType dtype,
               const Context& context);
   void project_qkv();

@@ -19,7 +19,7 @@ constexpr int64_t kPrefillRows = 512;       // of one plan, as many as the engin
 constexpr reuse::RequestId kPrefixId = -2;  // as Engine::declare_prefix numbers its first
 
 reuse::EngineLimits limits_of(const AttentionProblem& problem) {
-  // One more than there are keys: the token that the last step would draw.
+  // One token more than there are keys: the token that the last step would generate.
   return {.max_batch = static_cast<int32_t>(problem.batch),
           .max_sequence_tokens = static_cast<int32_t>(problem.sequence_tokens()) + 1,
           .prefix_tokens = static_cast<int32_t>(problem.shared_tokens)};
@@ -38,7 +38,7 @@ kv::BlockPoolOptions pool_options(const reuse::SequenceCache& method,
           .runtime = std::move(runtime)};
 }
 
-// Those of different sequences differ from the first private token on.
+// Token ids of different sequences differ from the first private token on.
 int32_t token_id(const AttentionProblem& problem, int64_t sequence, int64_t token) {
   constexpr int64_t kIds = int64_t{1} << 18;  // for each owner; the shared prefix is owner 0
   const int64_t owner = token < problem.shared_tokens ? 0 : sequence + 1;
@@ -67,7 +67,7 @@ void grow(AlignedBuffer& buffer, int64_t elements, DType dtype) {
   if (buffer.bytes() < bytes) buffer = AlignedBuffer(bytes);
 }
 
-// The plan with those of its items alone for which `wanted` holds.
+// Copies a plan with only the items for which `wanted` holds.
 template <typename Wanted>
 void keep_items(const kv::AttentionPlan& plan, kv::AttentionPlan& out, Wanted&& wanted) {
   out = plan;
@@ -113,7 +113,8 @@ void PlanOperator::declare_prefix() {
   method_->keep_prefix(kPrefixId, pool_);
 }
 
-// As many as the method takes now, and then their prefills: one may wait for what another computes.
+// Admits as many sequences as the method takes now and runs their prefills. A sequence may have to
+// wait for states that another one computes.
 void PlanOperator::admit_some() {
   const int64_t first = std::ssize(tokens_);
   std::vector<int32_t> reused;
@@ -164,7 +165,7 @@ void PlanOperator::prefill(reuse::RequestId id, const Part& part, std::span<cons
 
 void PlanOperator::begin_step() {
   step_.arrange();
-  // The pool was made for all of them.
+  // The pool was made large enough for all sequences.
   REPRISE_CHECK(step_.reserve(), "{} rows found no cache", step_.rows());
   plan_ = &step_.plan();
   if (on_device_) on_device_->begin(*plan_, params());

@@ -1,4 +1,4 @@
-// The attention of a reuse method: its plans, executed by the kernels.
+// The attention of a reuse method: executes its plans with the kernels.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace reprise::experiments {
 [[nodiscard]] double pool_bytes(const MethodChoice& method, const AttentionProblem& problem);
 
 // Drives a method as the engine does, without a model: declares the shared prefix, admits all
-// sequences, lets it plan their prefills, and fills the slots that those plans name.
+// sequences, lets the method plan their prefills, and fills the row slots that the plans name.
 class PlanOperator final : public AttentionOperator {
  public:
   PlanOperator(const MethodChoice& method, const AttentionProblem& problem,
@@ -33,9 +33,9 @@ class PlanOperator final : public AttentionOperator {
   [[nodiscard]] double kv_bytes_read() const override { return plan_kv_bytes(*plan_); }
   [[nodiscard]] int64_t kv_peak_bytes() const override { return pool_.peak_bytes(); }
   [[nodiscard]] methods::Exactness exactness() const override { return info_.exactness; }
-  // In f32 (and with f16 keys, which are widened) sums of thousands of terms stay below 1e-4.
-  // Beside bf16 keys outputs are rounded to bf16, and with its dot products queries and weights
-  // too.
+  // In f32 (and with f16 keys, which are widened) the error of sums of thousands of terms stays
+  // below 1e-4. With bf16 keys, outputs are rounded to bf16, and with bf16 dot products also
+  // queries and weights.
   [[nodiscard]] Rounding rounding() const override {
     if (on_device_) {  // queries and weights are multiplied in the type of the keys
       const double u = epsilon_of(problem_.kv_dtype) / 2;
@@ -61,17 +61,17 @@ class PlanOperator final : public AttentionOperator {
 
   void declare_prefix();
   void admit_some();
-  // Plans the part's tokens as a prefill and stores their keys and values; `tokens` are the whole
+  // Plans the part's tokens as a prefill and stores their keys and values. `tokens` is the whole
   // prompt.
   void prefill(reuse::RequestId id, const Part& part, std::span<const int32_t> tokens);
-  // Reserves and plans what was added to step_.
+  // Reserves and plans the sequences that were added to step_.
   void begin_step();
-  // Keys and values, and queries, of the rows that plan_ has for these parts.
+  // Store the keys and values, and the queries, of the rows that plan_ has for these parts.
   void store_rows(std::span<const Part> parts);
   void store_queries(std::span<const Part> parts);
-  // What was stored, to the device that computes, where there is one.
+  // Copies the stored rows to the device, if there is one.
   void bring_rows(bool has_queries);
-  // For timings of its halves; it lives as long as this.
+  // The attention of a half plan, for timings. It lives as long as this operator.
   kernels::StepAttention& attention_of(const kv::AttentionPlan& plan);
   [[nodiscard]] kernels::QueryView queries() const;
   [[nodiscard]] kernels::AttentionParams params() const;
@@ -87,7 +87,7 @@ class PlanOperator final : public AttentionOperator {
   std::vector<int32_t> positions_;  // 0, 1, 2, ... of all tokens so far; sequences are in step
   std::vector<double> plan_us_;     // of each advance(), the schedule included
 
-  // Of the step under way.
+  // The members below belong to the current step.
   engine::Step step_;
   const kv::AttentionPlan* plan_ = nullptr;
   kernels::AttentionSchedule schedule_;  // of the plan, as a step's layers share it

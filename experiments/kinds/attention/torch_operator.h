@@ -1,4 +1,4 @@
-// The attention of libtorch over private keys and values, as an operator of kind "attention".
+// Attention by libtorch over private keys and values, as an operator of kind "attention".
 #pragma once
 
 #include <memory>
@@ -11,38 +11,38 @@
 
 namespace reprise::experiments {
 
-// Whether `name` is one of baselines::torch_methods().
+// True if `name` is one of baselines::torch_methods().
 [[nodiscard]] bool is_torch_method(const std::string& name);
 
-// Throws Error where libtorch cannot run the method: it is missing, knows neither the context's
-// device nor the dtype of keys and values (1.13: f16), or options are given, of which there are
-// none.
+// Throws Error if libtorch cannot run the method: libtorch is missing, or does not support the
+// context's device or the dtype of keys and values (1.13: f16). Also for any options, since there
+// are none.
 void check_torch_method(const MethodChoice& method, const AttentionProblem& problem,
                         const Context& context);
 
-// Whose memory libtorch takes that of the context's device for.
+// The device whose memory libtorch uses for the context.
 [[nodiscard]] DeviceHandle torch_device(const Context& context);
 
-// Keys and values of every sequence for itself, nothing shared: the cache of a PyTorch user. It is
-// packed for the present number of tokens: views into a longer cache would need no packing, but
-// libtorch's bmm is 10 to 20 times slower on them in bf16. Room for all steps is allocated at once,
-// on huge pages. The torch methods of a group hold one together, since its contents are the same.
+// Private keys and values of every sequence, nothing shared: the cache of a PyTorch user. It is
+// packed for the current number of tokens, because libtorch's bmm is 10 to 20 times slower in bf16
+// on views into a longer cache. Memory for all steps is allocated at once, on huge pages. The torch
+// methods of a group share one cache, since its contents are the same.
 class PrivateCache {
  public:
-  // Empty, in the memory of the context's device. `values` must outlive this.
+  // Makes an empty cache in the memory of the context's device. `values` must outlive this.
   PrivateCache(const AttentionProblem& problem, const TokenValues& values, const Context& context);
 
-  // Holds the first `tokens` of every sequence, rounded to the cache's dtype; writes all of them
-  // unless it does already.
+  // Holds the first `tokens` of every sequence, rounded to the cache's dtype. Writes all of them
+  // unless it holds them already.
   void pack(int64_t tokens);
-  // Writes the last of them once more; on a device, in the order of its work.
+  // Writes the last tokens again; on a device, in the order of its work.
   void store_newest();
 
-  // [batch, kv_heads, tokens, head_dim] of the device
+  // Keys [batch, kv_heads, tokens, head_dim] in the device's memory.
   [[nodiscard]] const void* keys() const { return keys_.data(); }
   [[nodiscard]] const void* values() const { return values_.data(); }
 
-  // What one takes in memory.
+  // Bytes of one cache.
   [[nodiscard]] static int64_t bytes(const AttentionProblem& problem);
 
  private:
@@ -53,7 +53,7 @@ class PrivateCache {
     int64_t tokens;
   };
   [[nodiscard]] Tokens host_tokens(int64_t sequence);
-  // The token of a sequence as token `at` of `to`.
+  // Stores a token of a sequence as token `at` of `to`.
   void store(int64_t sequence, int64_t token, const Tokens& to, int64_t at) const;
   void bring();         // all of them to the device
   void bring_newest();  // what store_newest() writes there
@@ -63,17 +63,18 @@ class PrivateCache {
   Context context_;
   int64_t packed_tokens_ = 0;
   Buffer keys_, values_;
-  // Of a device: one sequence on the host, and the newest tokens there: [batch, kv_heads,
+  // For a device: one sequence on the host, and the newest tokens on the device: [batch, kv_heads,
   // head_dim].
   AlignedBuffer sequence_keys_, sequence_values_;
   Buffer newest_keys_, newest_values_;
 };
 
-// Decode steps by libtorch. parts() is empty: it cannot be taken apart from outside.
+// Decode steps by libtorch. parts() is empty, because libtorch's attention cannot be split from
+// outside.
 class TorchAttentionOperator final : public AttentionOperator {
  public:
-  // Throws as check_torch_method(). On a GPU queries are in the dtype of keys and values, as a
-  // model that PyTorch runs there has them; on a CPU in f32, as for our kernels.
+  // Throws as check_torch_method(). On a GPU queries have the dtype of keys and values, as in a
+  // model that PyTorch runs there; on a CPU they are in f32, as for our kernels.
   TorchAttentionOperator(const MethodChoice& method, const AttentionProblem& problem,
                          const TokenValues& values, std::shared_ptr<PrivateCache> cache,
                          const Context& context);
@@ -85,17 +86,19 @@ class TorchAttentionOperator final : public AttentionOperator {
   void read_output(std::span<float> out) override;
   [[nodiscard]] double kv_bytes_read() const override;
   [[nodiscard]] int64_t kv_peak_bytes() const override { return PrivateCache::bytes(problem_); }
-  // In bf16 and f16 libtorch rounds more than our kernels: queries after scaling, scores, weights
-  // and outputs are all stored in the dtype, with a relative error of at most u = 2^-8 (f16: 2^-11)
-  // each. Rounding a score s changes its weight by a factor exp(e) with |e| <= u |s|, and u |q k|
-  // for the query's rounding. Scores of TokenValues have variance 1: none of some 10^6 reaches 8,
-  // below which half the spacing of numbers is 4 u, so |e| <= 4 u. Errors of different keys are
-  // independent, and so are those of the four sources: the output moves by less than
-  // sqrt(4^2 + 3) u < 5 u of its norm. 8 u = 2^-5 (f16: 2^-8) leaves room for sums rounded in
-  // between; keys of another sequence or head change it by about 1.
+  // In bf16 and f16 libtorch rounds more than our kernels: scaled queries, scores, weights and
+  // outputs are all stored in the dtype, with a relative error of at most u = 2^-8 (f16: 2^-11)
+  // each.
+  //
+  // Rounding a score s changes its weight by a factor exp(e) with |e| <= u |s|, and rounding the
+  // query with |e| <= u |q k|. Scores of TokenValues have variance 1: none of some 10^6 reaches 8,
+  // below which half the spacing of numbers is 4 u, so |e| <= 4 u. Errors of different keys and of
+  // the four sources are independent, so the output moves by less than sqrt(4^2 + 3) u < 5 u of its
+  // norm. 8 u = 2^-5 (f16: 2^-8) leaves room for rounded sums; keys of another sequence or head
+  // change it by about 1.
   [[nodiscard]] Rounding rounding() const override;
   void report(const reuse::MetricSink& sink) const override { (void)sink; }
-  // `kernel` tells libtorch's version and what ran.
+  // `kernel` in the settings gives libtorch's version and the kernel that ran.
   [[nodiscard]] Json resolved() const override;
 
  private:

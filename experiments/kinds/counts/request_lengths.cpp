@@ -22,7 +22,7 @@ const MetricInfo kLeast = {"least_tokens", "tokens", "the shortest"};
 const MetricInfo kMost = {"most_tokens", "tokens", "the longest"};
 const MetricInfo kTotal = {"total_tokens", "tokens", "all together"};
 
-// The smallest value that at least `percent` of the ascending values do not exceed.
+// The smallest value that is at least as large as `percent` of the ascending values.
 double percentile_of(const std::vector<double>& values, int64_t percent) {
   const auto count = std::ssize(values);
   const int64_t rank = std::max<int64_t>(1, (percent * count + 99) / 100);

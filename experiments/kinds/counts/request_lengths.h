@@ -1,4 +1,4 @@
-// Kind "request_lengths": how long the requests of a serving workload are; nothing is run.
+// Kind "request_lengths": the lengths of the requests of a serving workload. Nothing is run.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace reprise::experiments {
 
-// A "method" is what of the requests is counted: their prompts, their outputs, what a cache that
-// forgets nothing could have of the prompts, and the declared prefixes. [RelayAttention table 1 and
+// A "method" names the part of the requests that is counted: prompts, outputs, the reusable part of
+// the prompts with a cache that forgets nothing, and declared prefixes. [RelayAttention table 1 and
 // figure 10; ChunkAttention table 2]
 class RequestLengthsKind : public Kind {
  public:

@@ -1,4 +1,4 @@
-// Kind "token_memory": what keys and values of cached tokens take.
+// Kind "token_memory": the memory that keys and values of cached tokens take.
 #pragma once
 
 #include "core/device/context.h"
@@ -6,7 +6,7 @@
 
 namespace reprise::experiments {
 
-// Counted from a segment as the store keeps it, not measured: the same on every machine.
+// Counted from a segment as the store keeps it, so the same on every machine.
 class TokenMemoryKind : public Kind {
  public:
   explicit TokenMemoryKind(const Context& /*context*/) {}

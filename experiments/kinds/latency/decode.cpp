@@ -31,13 +31,13 @@ const MetricInfo kStreamedBytes = {
 const MetricInfo kStreamedGbS = {"streamed_gb_s", "GB/s",
                                  "what a step must read at least, weights and distinct keys and "
                                  "values once, over its time"};
-// Of models that have experts.
+// A metric of models with experts.
 const MetricInfo kTouchedExperts = {
     "touched_experts", "experts",
     "experts that the last step of a batch read, of all layers together: the median repetition"};
 const MetricInfo kMemoryLimitRatio = {"memory_limit_ratio", "ratio",
                                       "the same over this machine's measured rate"};
-// Where memory is what a step reads from.
+// Metrics of steps that read from memory.
 const MetricInfo kReadBesideGbS = {"beside_gb_s", "GB/s",
                                    "DRAM read rate measured after each batch"};
 const MetricInfo kMemoryBesideRatio = {"memory_beside_ratio", "ratio",
@@ -53,7 +53,7 @@ struct Samples {
   Undisturbed taking;
 };
 
-// Of one batch, from its submission to its last token.
+// The times of one batch, from its submission to its last token.
 struct Timed {
   int64_t submitted_ns;
   std::vector<engine::TokenEvent> events;
@@ -72,7 +72,7 @@ Timed run_batch(engine::Engine& engine, const model::Decoder& decoder, const Gro
         make_request(group, b, prompts[static_cast<size_t>(b)], group.axis("new_tokens")));
   run.events = engine.run();
   engine::require_served(run.events);
-  // All sequences end together: the last step was a step of the whole batch.
+  // All sequences end together, so the last step was one of the whole batch.
   run.touched_experts = decoder.touched_experts();
   return run;
 }
@@ -146,8 +146,8 @@ Measurement measurement_of(const Samples& samples, const Bench::Lane& lane, cons
   return out;
 }
 
-// Whether a step reads more than caches hold. Where it does not, a read of memory after each batch
-// would take the model out of them.
+// True if a step reads more than the caches hold. Otherwise reading memory after each batch would
+// evict the model from the caches.
 bool reads_memory(const Group& group, const model::ModelConfig& config, const Json& machine) {
   const double bytes = decode_bytes(config, group.weight_type(), group.kv_dtype,
                                     {.batch = group.axis("batch"),

@@ -1,5 +1,5 @@
-// Kind "decode": a batch of sequences that generate together, and how close a step is to what the
-// memory can stream.
+// Kind "decode": a batch of sequences that generate together, and the share of the memory's rate
+// that a step reaches.
 #pragma once
 
 #include "experiments/framework/kind.h"
@@ -7,8 +7,8 @@
 
 namespace reprise::experiments {
 
-// A step is the time in which every sequence of the batch gets one token, counted from the moment
-// when the last of them has its first. Methods take turns as in "ttft".
+// A step is the time in which every sequence of the batch gets one token. Steps begin when the last
+// sequence has its first token. Methods take turns as in "ttft".
 class DecodeKind : public Kind {
  public:
   explicit DecodeKind(const Context& context) : bench_(context) {}
@@ -22,9 +22,9 @@ class DecodeKind : public Kind {
   Bench bench_;
 };
 
-// Step times out of the times of all tokens of a batch, in time order: the prefill ends with the
-// first token of the last sequence to get one, and each further run of `batch` tokens is one step.
-// A last run that is short (some sequences have ended) is no step.
+// Computes step times from the times of all tokens of a batch, in time order. The prefill ends with
+// the first token of the last sequence to get one. Each further run of `batch` tokens is one step;
+// a shorter last run (some sequences have ended) is not a step.
 struct TimedBatch {
   double prefill_ms = 0;
   std::vector<double> step_ms;

@@ -1,4 +1,4 @@
-// A schema's file and a prompt's, compiled with a model's tokenizer: for commands and kinds alike.
+// Compiles a schema's file and a prompt's file with a model's tokenizer, for commands and kinds.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct PmlFiles {
   std::string tokenizer;       // the same, whose tokenizer is taken in its place; "": the model's
   std::string chat_template;   // "": the one of the model's architecture
   bool is_as_coded = false;
-  // Random weights know no position better than another: the schema may be of any length.
+  // Random weights prefer no position, so the schema may have any length.
   bool has_random_weights = false;
 };
 
@@ -27,11 +27,11 @@ struct CompiledPml {
   std::optional<pml::CompiledPrompt> prompt;  // where a file was given
 };
 
-// The schema's file as methods take it. `tokenizer` must outlive it.
+// The schema's file in the form that methods take. `tokenizer` must outlive it.
 [[nodiscard]] methods::Markup markup_of(const PmlFiles& files, const Tokenizer& tokenizer);
 
-// Throws Error, or ProblemsError, for what is wrong with the files, and where the model's folder
-// has no tokenizer or leaves the chat template open.
+// Throws Error or ProblemsError for faults in the files, and if the model's folder has no tokenizer
+// or does not determine the chat template.
 CompiledPml compile_pml(const PmlFiles& files);
 
 }  // namespace reprise::experiments

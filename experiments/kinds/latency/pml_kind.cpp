@@ -65,7 +65,7 @@ OwnMethod baseline_method() {
           .list_options = reuse::list_options<BaselineOptions>};
 }
 
-// The whole prompt is computed.
+// The method that computes the whole prompt.
 class Baseline final : public methods::Method {
  public:
   [[nodiscard]] const methods::MethodInfo& info() const override { return info_; }
@@ -135,12 +135,12 @@ class UseCaseRun {
   Bench& bench_;
 };
 
-// Tokens of the last repetition.
+// The tokens of the last repetition.
 std::vector<int32_t> last_answer(const RequestSamples& samples, int64_t new_tokens) {
   return {samples.tokens.end() - new_tokens, samples.tokens.end()};
 }
 
-// Share of repetitions whose tokens are those of the first method's same repetition.
+// Share of repetitions whose tokens equal those of the first method's same repetition.
 double same_tokens_ratio(const RequestSamples& first, const RequestSamples& samples,
                          int64_t new_tokens) {
   REPRISE_CHECK(first.tokens.size() == samples.tokens.size());
@@ -235,7 +235,8 @@ void PmlKind::check(const Group& group) {
 
 MemoryNeed PmlKind::memory_need(const Group& group) {
   const CompiledPml use_case = load_use_case(group);
-  // A cache of the prompt for each method, and what those with modules hold of the schema.
+  // A cache of the prompt for each method, and the states that methods with modules hold of the
+  // schema.
   int64_t tokens = (use_case.prompt->end + group.axis("new_tokens")) * std::ssize(group.methods);
   const methods::Markup markup = markup_of(use_case_files(group), *use_case.tokenizer);
   for (const MethodChoice& method : group.methods)

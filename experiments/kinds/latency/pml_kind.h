@@ -1,5 +1,5 @@
-// Kind "pml": prompts derived from schemas, as users write them, from submitting one to its first
-// and its last token. [Prompt Cache §5.6, figures 6 to 8]
+// Kind "pml": prompts derived from schemas, timed from the submission to the first and last token.
+// [Prompt Cache §5.6, figures 6 to 8]
 #pragma once
 
 #include "experiments/framework/kind.h"
@@ -7,9 +7,9 @@
 
 namespace reprise::experiments {
 
-// All methods answer the same prompt in turn, repetition by repetition: "baseline" computes all of
-// it, prompt_cache imports its modules. Both are greedy and go on to new_tokens, so that the texts
-// can be laid side by side; they are compared with the first method's.
+// All methods answer the same prompt in turn, repetition by repetition. "baseline" computes all of
+// it, prompt_cache imports its modules. All are greedy and generate new_tokens tokens, which are
+// compared with the first method's.
 class PmlKind : public Kind {
  public:
   explicit PmlKind(const Context& context) : bench_(context) {}

@@ -19,7 +19,7 @@ void set(Group& group, const char* axis, int64_t value) {
   group.axes.insert_or_assign(axis, AxisValue(value));
 }
 
-// Of what a data set stands for, nothing may be said beside it.
+// Throws Error if an axis is given although the data set determines it.
 void require_unsaid(const Group& group, const Axis& axis) {
   if (group.axes.at(axis.name) == axis.fallback) return;
   raise("dataset is {}, which says how long its prompts are, and {} is {}: leave {} out",

@@ -67,8 +67,8 @@ struct Samples {
   Undisturbed taking;
 };
 
-// The rate of the memory that the route stays in, as far as the record has it: a device's record
-// has the device's.
+// The rate of the memory that the route stays in, if the record has it. A device's record has the
+// device's rates.
 MemoryLimit limit_of(const std::string& route, double bytes, const Json& machine) {
   const auto device = machine.find("device");
   const bool has_device = device != machine.end() && device->is_object();
@@ -85,7 +85,7 @@ Measurement measurement_of(const std::string& route, const Samples& samples,
   out.sample(kLayerMs, samples.layer_ms);
   out.set(kLayerMb, layer_bytes * 1e-6);
   out.derive(kCopiedGbS, kLayerMs, [&](double ms) { return layer_bytes / (ms * 1e6); });
-  // The source and what is made of it.
+  // Bytes of the source and of the copy.
   const MemoryLimit limit = limit_of(route, 2.0 * static_cast<double>(shape.bytes()), machine);
   if (limit.gb_s > 0)
     out.derive(kMemoryLimitRatio, kCopiedGbS, [&](double gb_s) { return 2 * gb_s / limit.gb_s; });
@@ -128,7 +128,7 @@ void StateCopyKind::check(const Group& group) {
 }
 
 MemoryNeed StateCopyKind::memory_need(const Group& group) {
-  // The source, what is copied into, what is gathered, and the file in the system's memory.
+  // The source, the target, the gathered copy, and the file in the page cache.
   const bool copies_there = has_route(group, kHostToHost) || has_route(group, kMappedFile);
   const int copies = 1 + (copies_there ? 1 : 0) + (has_route(group, kGather) ? 1 : 0) +
                      (has_route(group, kMappedFile) ? 1 : 0);

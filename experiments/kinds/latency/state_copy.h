@@ -1,4 +1,4 @@
-// Kind "state_copy": what moving the attention states of cached tokens takes, layer by layer.
+// Kind "state_copy": the time to copy the attention states of cached tokens, layer by layer.
 // [Prompt Cache §5.4, the memcpy of 5K tokens]
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace reprise::experiments {
 
-// Keys and values of a model's shape, made up; no weights are loaded. The routes copy the same
-// states in turn. What each has copied is compared with its source, bit by bit, before it is timed.
+// Keys and values are made up in a model's shape; no weights are loaded. The routes copy the same
+// states in turn. Each route's copy is compared with its source bit by bit before it is timed.
 class StateCopyKind : public Kind {
  public:
   explicit StateCopyKind(const Context& context) : context_(context) {}

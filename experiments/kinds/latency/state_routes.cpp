@@ -17,7 +17,7 @@ namespace {
 
 namespace cache = prompt_cache;
 
-// No two pages alike.
+// Fills a buffer so that no two pages are equal.
 void fill(AlignedBuffer& buffer, uint64_t stream, const Context& context) {
   constexpr size_t kBytesAtOnce = size_t{1} << 20;
   const auto parts = static_cast<int64_t>((buffer.bytes() + kBytesAtOnce - 1) / kBytesAtOnce);
@@ -30,7 +30,7 @@ void fill(AlignedBuffer& buffer, uint64_t stream, const Context& context) {
   });
 }
 
-// Where token `token` of a head begins.
+// The address where token `token` of a head begins.
 const std::byte* place_of(const void* states, const kv::CacheView& view, int64_t layer,
                           int64_t head = 0, int64_t token = 0) {
   const int64_t element =
@@ -38,7 +38,7 @@ const std::byte* place_of(const void* states, const kv::CacheView& view, int64_t
   return static_cast<const std::byte*>(states) + static_cast<size_t>(element) * size_of(view.dtype);
 }
 
-// One memcpy for a layer's keys and one for its values.
+// Copies each layer with one memcpy for its keys and one for its values.
 void copy_layers(const kv::CacheView& from, kv::SegmentBuffer& to, const Context& context) {
   const size_t bytes = to.shape.half_bytes() / static_cast<size_t>(to.shape.layers);
   parallel_for(context, to.shape.layers, [&](int64_t layer, int) {
@@ -54,7 +54,7 @@ bool are_equal(const AlignedBuffer& a, const AlignedBuffer& b) {
   return a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
-// Whether all heads of a layer hold the same in both runs.
+// True if all heads of a layer hold the same bytes in both runs.
 bool are_equal(const cache::StateRun& a, const cache::StateRun& b, int64_t layer) {
   const kv::CacheView &from = a.states->view, &to = b.states->view;
   const size_t bytes = static_cast<size_t>(a.tokens * from.head_dim) * size_of(from.dtype);
@@ -174,7 +174,7 @@ bool StateRoutes::copies_all(const std::string& route) {
   return are_equal(source_.keys, target_.keys) && are_equal(source_.values, target_.values);
 }
 
-// Runs of the source: a memcpy of the gathering is as long as if the modules lay apart.
+// Makes runs of the source. Gathering them takes the same copies as if the modules lay apart.
 void StateRoutes::make_modules(int64_t count) {
   REPRISE_CHECK(count >= 1 && count <= shape_.tokens, "{} modules of {} tokens", count,
                 shape_.tokens);

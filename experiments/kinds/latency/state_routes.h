@@ -1,4 +1,4 @@
-// Ways to copy the attention states of cached tokens: within a machine's memory, to a device's, and
+// Ways to copy the attention states of cached tokens: within host memory, to a device's memory, and
 // within that.
 #pragma once
 
@@ -24,27 +24,28 @@ inline constexpr const char* kDeviceToDevice = "device_to_device";
 
 [[nodiscard]] bool needs_device(const std::string& route);
 
-// For KindInfo::own_methods.
+// The routes, for KindInfo::own_methods.
 [[nodiscard]] std::vector<OwnMethod> state_routes();
 
-// Made-up states of one shape and what the routes need to copy them.
+// Made-up states of one shape, and everything that the routes need to copy them.
 class StateRoutes {
  public:
-  // `modules`: of route gather, at most as many as the shape has tokens. Of other routes than
-  // `wanted` nothing is set up. Those that need a device take the context's. Throws Error where
-  // memory, the device's memory or disk refuse.
+  // Sets up only the routes in `wanted`. `modules` is for route gather: at most the shape's tokens.
+  // Routes that need a device use the context's. Throws Error if host memory, device memory or disk
+  // have no room.
   StateRoutes(const kv::SegmentShape& shape, const std::vector<std::string>& wanted,
               int64_t modules, const Context& context);
 
-  // Whatever a route takes before its time begins: the file is brought into memory, and what was
-  // gathered before is given up.
+  // Untimed work before a route: brings the file into memory, and releases the previous gathered
+  // copy.
   void prepare(const std::string& route);
-  // Copies keys and values of all layers; returns the nanoseconds that took. Layers are copied by
-  // the context's threads; by a device in its own time, which is waited for. Call prepare() before.
+  // Copies keys and values of all layers and returns the time in nanoseconds. The context's threads
+  // copy the layers, or a device, which is waited for. Call prepare() before.
   int64_t run(const std::string& route);
-  // Runs a route and tells whether every byte is the source's.
+  // Runs a route. True if every byte equals the source's.
   [[nodiscard]] bool copies_all(const std::string& route);
-  // Whether the device copies from the source by itself; else by way of other memory.
+  // True if the device copies directly from the source; otherwise the copy goes through other
+  // memory.
   [[nodiscard]] bool is_source_locked() const { return keys_lock_.holds() && values_lock_.holds(); }
 
  private:

@@ -1,5 +1,5 @@
-// One request at a time, timed to the token, and split into the parts that its method reports: what
-// the kinds "ttft" and "pml" have in common.
+// Times one request at a time, token by token, and splits the time into the parts that its method
+// reports. Shared by the kinds "ttft" and "pml".
 #pragma once
 
 #include <cstdint>
@@ -34,11 +34,11 @@ struct TimedRequest {
   methods::TurnCounts counts = {};         // what the method did for it
 };
 
-// Runs one request to its end. Throws Error where the engine refuses it.
+// Runs one request to its end. Throws Error if the engine refuses it.
 TimedRequest run_timed(const methods::Method& method, engine::Engine& engine,
                        engine::Request request);
 
-// One method's repetitions, in the order they were taken.
+// One method's repetitions in the order they were taken.
 struct RequestSamples {
   std::vector<double> ttft_ms, tpot_ms, e2e_ms;
   TurnPartSamples parts;        // of the TTFT
@@ -48,12 +48,12 @@ struct RequestSamples {
   void add(const TimedRequest& timed);
 };
 
-// Samples of a group's methods, which run on the context's threads, before the first is taken.
+// Empty samples for a group's methods, which run on the context's threads.
 [[nodiscard]] std::vector<RequestSamples> samples_for(const Group& group, const Context& context);
 
-// One method's turn: a sample of run(), which returns a TimedRequest, taken again where other
-// programs took its core. Before each, the method begins a turn, with its caches as cold as its
-// options say. A warm-up is run and dropped.
+// One method's turn: a sample of run(), which returns a TimedRequest. It is taken again if other
+// programs used its core. Before each sample the method begins a turn, which makes its caches as
+// cold as its options say. A warm-up is run and dropped.
 template <typename Run>
 void take_turn(bool is_warmup, methods::Method& method, RequestSamples& samples, Run&& run) {
   if (is_warmup)
@@ -62,10 +62,10 @@ void take_turn(bool is_warmup, methods::Method& method, RequestSamples& samples,
     samples.add(samples.taking.take([&] { method.begin_turn(); }, run));
 }
 
-// The times as metrics: TTFT with its parts, TPOT and end to end.
+// Adds the times as metrics: TTFT with its parts, TPOT and end to end.
 void add_times(const RequestSamples& samples, Measurement& out);
 
-// ttft_speedup: the first method's times over those of `samples`, whose repetitions took turns.
+// Adds ttft_speedup: the first method's times over those of `samples`, repetition by repetition.
 void add_speedup(const RequestSamples& first, const RequestSamples& samples, Measurement& out);
 
 }  // namespace reprise::experiments

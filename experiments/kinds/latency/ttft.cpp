@@ -27,7 +27,7 @@ const MetricInfo kTtftLimitMs = {
     "and the bytes of weights and of reused keys and values over the DRAM's"};
 const MetricInfo kOverLimit = {"ttft_over_limit", "ratio",
                                "the time to first token over that least time"};
-// Where weights are read from memory.
+// A metric of models whose weights are read from memory.
 const MetricInfo kOverBeside = {
     "ttft_over_beside", "ratio",
     "the time to first token over the least time at the rates that the machine had right after it"};
@@ -54,12 +54,12 @@ double limit_ms(const Group& group, const model::ModelConfig& config, int64_t re
   return 1e-6 * std::max(flop / rates.gflop_s, bytes / rates.gb_s);
 }
 
-// `beside` has the rates after each sample, or nothing.
+// `beside` has the machine's rates after each sample, or is empty.
 void add_limit(Measurement& out, const Group& group, const model::ModelConfig& config,
                int64_t reused, const Json& machine, const RequestSamples& samples,
                const std::vector<Rates>& beside) {
   const Rates probe{.gflop_s = gflop_limit(machine, group.dtype), .gb_s = dram_limit(machine)};
-  // Experts that a prompt is routed to are not known before.
+  // The experts that a prompt's tokens are routed to are not known in advance.
   if (config.experts.count > 0 || probe.gflop_s <= 0 || probe.gb_s <= 0) return;
   const double limit = limit_ms(group, config, reused, probe);
   out.set(kTtftLimitMs, limit);
@@ -70,15 +70,15 @@ void add_limit(Measurement& out, const Group& group, const model::ModelConfig& c
   if (!ratios.empty()) out.summarize_timed(kOverBeside, ratios);
 }
 
-// Of a machine right after a sample. A probe at the start meets other neighbours and, after a rest,
-// other clock rates.
+// The machine's rates right after a sample. Rates measured at the start may differ, because of
+// other programs or another clock rate.
 class RatesBeside {
  public:
-  // `lanes` of a group take turns.
+  // `lanes` is the number of methods that take turns.
   RatesBeside(const Group& group, const model::ModelConfig& config, const Context& context,
               const Json& machine, size_t lanes)
       : arithmetic_(group.dtype == DType::kBF16 ? Limit::kBf16 : Limit::kF32), rates_(lanes) {
-    // A read of memory would take a model that caches hold out of them.
+    // A model that fits into the caches would be evicted by reading memory.
     const auto weights = static_cast<double>(streamed_weight_bytes(config, group.weight_type(), 0));
     if (std::string_view(memory_limit(machine, weights).level) == "dram") probe_.emplace(context);
   }
@@ -95,7 +95,7 @@ class RatesBeside {
   std::vector<std::vector<Rates>> rates_;  // [lanes][samples]
 };
 
-// Rates that follow from the TTFT.
+// Adds rates that follow from the TTFT.
 void add_rates(Measurement& out, const Group& group, const model::ModelConfig& config,
                const Json& machine) {
   const int64_t tokens = group.axis("prompt_tokens");
@@ -103,7 +103,8 @@ void add_rates(Measurement& out, const Group& group, const model::ModelConfig& c
   out.derive(kPrefillTokensPerS, kTtftMs,
              [&](double ttft_ms) { return static_cast<double>(tokens) / (ttft_ms * 1e-3); });
   out.derive(kPrefillGflopS, kTtftMs, [&](double ttft_ms) { return flop / (ttft_ms * 1e6); });
-  // Against the machine's rate stands only arithmetic that was done.
+  // If tokens were reused, not all of the arithmetic was done, so its rate is not compared with the
+  // machine's.
   const auto reused = out.metrics.find(kReusedTokens.name);
   if (reused != out.metrics.end() && (*reused)["value"] > 0) return;
   if (const double limit = gflop_limit(machine, group.dtype); limit > 0)

@@ -1,4 +1,4 @@
-// Kind "ttft": one request at a time, from submitting it to its first and its last token.
+// Kind "ttft": one request at a time, timed from its submission to its first and last token.
 #pragma once
 
 #include "experiments/framework/kind.h"
@@ -6,8 +6,8 @@
 
 namespace reprise::experiments {
 
-// For each repetition a fresh prompt, and every method in turn on that prompt (A B A B ...), so
-// that a slow moment of the machine meets all of them.
+// Each repetition has a new prompt, and all methods take turns on it (A B A B ...), so that a slow
+// moment of the machine affects all of them.
 class TtftKind : public Kind {
  public:
   explicit TtftKind(const Context& context) : bench_(context) {}

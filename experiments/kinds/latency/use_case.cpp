@@ -19,7 +19,7 @@ constexpr const char* kOwnTokenizer = "own";
 constexpr const char* kQuickstart = "quickstart";
 constexpr std::string_view kSchemaEnding = ".schema.xml", kPromptEnding = ".prompt.xml";
 
-// The file of the group's schema.
+// The schema's file of the group.
 std::string schema_of(const Group& group) {
   const std::string& chosen = group.word_axis("use_case");
   const std::string& file = group.workload.file;
@@ -60,7 +60,7 @@ PmlFiles use_case_files(const Group& group) {
 
 namespace {
 
-// A shape that comes with the program is no folder.
+// A shape that comes with the program has no folder and so no tokenizer.
 void require_tokenizer(const PmlFiles& files) {
   std::error_code error;
   if (files.tokenizer.empty() && !fs::is_directory(resolve_model(files.model), error))

@@ -1,4 +1,4 @@
-// What kind "pml" runs: a schema and a prompt that is derived from it, as a model's tokens.
+// The inputs of kind "pml": a schema and a prompt that is derived from it, as a model's tokens.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace reprise::experiments {
 
-// "use_cases": those that come with the program, chosen by the axis use_case.
-// "pml": NAME.schema.xml as the workload's file, with NAME.prompt.xml beside it.
+// "use_cases": schemas and prompts that come with the program, chosen by the axis use_case.
+// "pml": the workload's file NAME.schema.xml, with NAME.prompt.xml beside it.
 [[nodiscard]] std::vector<workloads::WorkloadInfo> use_case_workloads();
 
 [[nodiscard]] Axis use_case_axis();
 [[nodiscard]] Axis tokenizer_axis();
 
-// The prompt's file that belongs to a schema's, "" for a name that is no schema's.
+// The prompt's file that belongs to a schema's file; "" if the name is not a schema's.
 [[nodiscard]] std::string prompt_beside(const std::string& schema);
 
-// The files of the group's schema and prompt, and what they are laid out for. Throws Error where
-// workload and axis do not fit, or a file is missing.
+// The files of the group's schema and prompt, and the settings of their layout. Throws Error if
+// workload and axis do not fit together, or a file is missing.
 [[nodiscard]] PmlFiles use_case_files(const Group& group);
 
-// The group's schema and prompt by its model's tokenizer, or by the one that its axis tokenizer
-// names. Throws Error as compile_pml(), where workload and axis do not fit, a file is missing, the
-// model has no tokenizer, or one that makes tokens beyond its vocabulary.
+// The group's schema and prompt, tokenized by its model's tokenizer or by the one of its axis
+// tokenizer. Throws Error as compile_pml() and use_case_files(), and if there is no tokenizer or it
+// makes tokens beyond the model's vocabulary.
 [[nodiscard]] CompiledPml load_use_case(const Group& group);
 
 }  // namespace reprise::experiments

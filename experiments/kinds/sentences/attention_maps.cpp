@@ -40,7 +40,7 @@ struct TextMap {
   [[nodiscard]] int64_t tokens() const { return std::ssize(ids); }
 };
 
-// Copies one layer's map.
+// Copies the map of one layer.
 class MapOfLayer final : public model::LayerPolicy {
  public:
   explicit MapOfLayer(int64_t layer) : layer_(layer) {}
@@ -57,7 +57,7 @@ class MapOfLayer final : public model::LayerPolicy {
   int64_t layer_;
 };
 
-// What a text's map would be without anything that it says: rows that see all keys alike.
+// The map of a text without content: every row gives all keys it sees the same weight.
 TextMap uniform_map(const TextMap& like, int64_t heads, bool is_causal) {
   const int64_t n = like.tokens();
   TextMap map{.text = {}, .ids = {}, .weights = std::vector<float>(like.weights.size(), 0.0f)};
@@ -68,7 +68,7 @@ TextMap uniform_map(const TextMap& like, int64_t heads, bool is_causal) {
   return map;
 }
 
-// Distance of each head's maps.
+// The distance of the maps of each head.
 std::vector<double> head_distances(const TextMap& a, const TextMap& b, int64_t heads) {
   const int64_t of_head = std::ssize(a.weights) / heads;
   const double rows = std::sqrt(static_cast<double>(of_head));
@@ -87,7 +87,7 @@ std::vector<double> head_distances(const TextMap& a, const TextMap& b, int64_t h
 struct Comparison {
   std::vector<double> of_pairs;  // means over the heads
   std::vector<double> of_heads;  // sums over the pairs
-  // The first pair of texts that a figure can show; null: there is none.
+  // The first pair of texts that a figure can show; null if there is none.
   const TextMap* first = nullptr;
   const TextMap* second = nullptr;
 
@@ -134,7 +134,7 @@ SentenceSet pairs_of(const Group& group) {
   return set;
 }
 
-// Each text's map in the layer, computed by itself.
+// The map of each text in the layer, computed one text at a time.
 std::vector<TextMap> maps_of(const Group& group, sentence::Embedder& embedder,
                              const std::atomic<bool>& stop) {
   std::vector<TextMap> maps;
@@ -151,7 +151,7 @@ std::vector<TextMap> maps_of(const Group& group, sentence::Embedder& embedder,
   return maps;
 }
 
-// Weights of a head in thousandths, row by row.
+// The weights of a head in thousandths, row by row.
 Json permille_of(const TextMap& map, int64_t head) {
   const int64_t of_head = map.tokens() * map.tokens();
   Json numbers = Json::array();
@@ -160,7 +160,7 @@ Json permille_of(const TextMap& map, int64_t head) {
   return numbers;
 }
 
-// For a figure: two texts' maps side by side. [AttnCache figure 1]
+// Adds the maps of two texts side by side, for a figure. [AttnCache figure 1]
 void show_maps(const Comparison& found, int64_t head, int64_t heads, Measurement& out) {
   if (found.first == nullptr) return;
   out.set(kShownDistance,

@@ -1,4 +1,4 @@
-// Kind "attention_maps": how alike the attention maps of different texts are, layer by layer.
+// Kind "attention_maps": the similarity of the attention maps of different texts, layer by layer.
 // [AttnCache figure 1]
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace reprise::experiments {
 
-// The distance of two maps is half of the mean L1 distance of their rows: 0 where they are equal, 1
-// where no row of one has a weight in common with the other's. Maps of one length are compared.
+// The distance of two maps is half the mean L1 distance of their rows: 0 if they are equal, 1 if no
+// row shares a weight with the other map's row. Only maps of one length are compared.
 class AttentionMapsKind : public Kind {
  public:
   explicit AttentionMapsKind(const Context& context) : bench_(context) {}

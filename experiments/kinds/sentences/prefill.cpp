@@ -27,7 +27,7 @@ const MetricInfo kWeightMb = {"weight_mb", "MB", "of the weights as they are hel
 
 constexpr int64_t kTrainingItem = int64_t{1} << 32;  // behind queries and database
 
-// Which items of the workload stand for what: the first queries are stored, the others are not.
+// The workload's items by their use. The first queries are stored, the others are not.
 struct PromptItems {
   explicit PromptItems(const Group& group)
       : queries(group.axis("asked_texts")),
@@ -55,7 +55,7 @@ void check_items(const Group& group) {
           group.axis("shared_tokens"), group.axis("prompt_tokens"));
 }
 
-// One method's turns, and the hidden states that the latest left of the first query.
+// One method's turns, and the hidden states of the first query from its latest turn.
 struct TurnLane {
   PrefillLane turns;
   std::vector<std::vector<int32_t>> queries;  // as the method wants them

@@ -1,5 +1,5 @@
-// Kind "prefill": what a prompt costs that nothing is generated behind, by each way to run a
-// model's layers; of any shape, with random weights too.
+// Kind "prefill": the cost of a prompt without generation, for each way to run a model's layers;
+// any shape, also with random weights.
 #pragma once
 
 #include "experiments/framework/kind.h"
@@ -7,10 +7,10 @@
 
 namespace reprise::experiments {
 
-// A point's methods compute the same prompts in turn, one prompt a step, and the hidden states of
-// all of its tokens, so that the last layer costs what the others do. Which prompts hit a method
-// that stores some is set (stored_share), so that a hit's cost is measured; it says nothing of how
-// often real texts hit, for which there is kind "sentences".
+// A point's methods compute the same prompts in turn, one prompt per step. The hidden states of all
+// tokens are computed, so that the last layer costs as much as the others. The share of prompts
+// that hit a store of maps is set (stored_share), so that the cost of a hit is measured. Kind
+// "sentences" measures how often real texts hit.
 class PrefillKind : public Kind {
  public:
   explicit PrefillKind(const Context& context) : bench_(context) {}

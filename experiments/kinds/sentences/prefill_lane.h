@@ -15,11 +15,11 @@
 
 namespace reprise::experiments {
 
-// Metrics that report() sets, most of them wherever a method does what they are about; those that
-// methods report by themselves are among them.
+// The metrics that report() sets, including those that methods report themselves. Most are set only
+// if the method does what they measure.
 [[nodiscard]] std::vector<MetricInfo> prefill_lane_metrics();
 
-// For Kind::missing().
+// The reason for Kind::missing().
 [[nodiscard]] std::string missing_for(const MethodChoice& method);
 
 class PrefillLane {
@@ -27,21 +27,21 @@ class PrefillLane {
   // Makes and prepares the method. Throws Error as both do.
   PrefillLane(const MethodChoice& method, const methods::Setup& setup, int64_t repetitions);
 
-  // A prompt as the method wants it.
+  // The prompt in the form that the method wants, for example padded.
   [[nodiscard]] std::vector<int32_t> formed(std::vector<int32_t> ids) const;
 
-  // Takes steps [0, steps), each by run(step, policy).
+  // Takes steps [0, steps) by calling run(step, policy) for each.
   using RunStep = std::function<void(int64_t step, model::LayerPolicy* policy)>;
   void take(int64_t steps, bool is_warmup, const RunStep& run);
 
-  // The prompts that the steps were made of.
+  // The prompts of the steps.
   struct Prompts {
     const model::ModelConfig& config;
     std::span<const int64_t> tokens;  // of each, as the method read them
     bool is_one_a_step = false;
   };
-  // Adds the lane's metrics and the method's. `first` is what it is compared with: another lane
-  // that took the same steps in as many turns, or this one.
+  // Adds the lane's metrics and the method's. `first` is the lane to compare with: one that took
+  // the same steps in as many turns, or this one.
   void report(const PrefillLane& first, const Prompts& prompts, Measurement& out) const;
 
  private:
@@ -58,7 +58,8 @@ class PrefillLane {
 
   Step take_step(int64_t index, const RunStep& run);
   void report_hits(const PrefillLane& first, const Prompts& prompts, Measurement& out) const;
-  // Of each turn, the sum of a part over its steps; over those that `turn` of this lane hit in.
+  // Sum of a part over the steps of each turn; sums_of_hits() counts only the steps in which `hits`
+  // reused maps.
   [[nodiscard]] std::vector<double> sums(double Step::*part) const;
   [[nodiscard]] std::vector<double> sums_of_hits(double Step::*part, const Turn& hits) const;
 

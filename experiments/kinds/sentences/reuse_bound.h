@@ -1,4 +1,4 @@
-// How much faster prompts can become at best where all layers reuse attention maps.
+// The largest speedup of prompts if all layers reuse attention maps.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace reprise::experiments {
 
-// Multiplications of a prompt's layers, each of which computes all of its tokens; embedding and
-// head are not counted.
+// Multiplications in the layers of a prompt, each of which computes all tokens. Embedding and head
+// are not counted.
 struct PrefillProducts {
   double attention = 0;  // projections of queries, keys, values and outputs; scores; maps by values
   double reused = 0;     // what is left of it with a stored map: values, map by values, outputs
@@ -19,13 +19,14 @@ struct PrefillProducts {
     reused += other.reused;
     rest += other.rest;
   }
-  // Of the attention step, and of the whole prompt, where a hit costs nothing but these products.
-  // [AttnCache eq. 4]
+  // Bounds on the speedup of the attention step and of the whole prompt, if a hit costs only these
+  // multiplications. [AttnCache eq. 4]
   [[nodiscard]] double attention_bound() const { return attention / reused; }
   [[nodiscard]] double bound() const { return (attention + rest) / (reused + rest); }
 };
 
-// Of a text of `tokens`: a causal model's rows see what is not behind them, an encoder's all.
+// Multiplications for a text of `tokens`. In a causal model a row sees the tokens up to its own, in
+// an encoder all.
 [[nodiscard]] PrefillProducts prefill_products(const model::ModelConfig& config, int64_t tokens);
 
 }  // namespace reprise::experiments

@@ -25,7 +25,7 @@ void keep_first(std::vector<Item>& items, int64_t count) {
   if (count > 0 && std::ssize(items) > count) items.resize(static_cast<size_t>(count));
 }
 
-// Which of the files hold what is asked, by their names.
+// For each file, whether its name says that it holds queries.
 template <typename Set>
 std::vector<bool> asked_of(const std::vector<Set>& files) {
   std::vector<sets::FileRole> roles;
@@ -42,8 +42,8 @@ struct Items {
 constexpr const char* kQueries = "queries";
 constexpr const char* kUnused = "unused";
 
-// What is set apart where that is asked for, and `others` by their shares of the rest; of files
-// that say what is asked, the others are cut so, but for "queries".
+// The shares of all parts. `others` divide what database and training leave; if the files say which
+// texts are queries, "queries" gets no share.
 std::vector<sets::SplitShare> shares_of(const SentenceChoice& choice, bool is_published,
                                         std::vector<sets::SplitShare> others) {
   const double rest = 1 - choice.database_share - choice.training_share;
@@ -65,7 +65,7 @@ std::vector<sets::SplitShare> shares_of(const SentenceChoice& choice, bool is_pu
   return parts;
 }
 
-// The items' parts, which `set` describes.
+// Divides the items into parts and describes them in `set`.
 std::vector<sets::Split> parts_of(const SentenceChoice& choice, const Items& items,
                                   const std::vector<sets::SplitShare>& others, SentenceSet& set) {
   const bool is_published =
@@ -79,7 +79,7 @@ std::vector<sets::Split> parts_of(const SentenceChoice& choice, const Items& ite
   return parts;
 }
 
-// Where a part's texts go that is set apart; null for the others.
+// The list that takes the texts of a part that is set apart; null for other parts.
 std::vector<std::string>* set_apart(SentenceSet& set, const sets::Split& part) {
   if (part.name == "database") return &set.database;
   return part.name == "training" ? &set.training : nullptr;
@@ -142,7 +142,7 @@ SentenceSet load_labelled(const std::string& path, const SentenceChoice& choice)
   return set;
 }
 
-// The prompts as they are asked: examples, question, "Answer:".
+// Each text is a complete prompt: examples, question, "Answer:".
 SentenceSet load_mmlu(const std::string& path, const SentenceChoice& choice) {
   SentenceSet set;
   auto items = workloads::questions::load_mmlu_group(path, choice.group, choice.shots);
@@ -180,7 +180,7 @@ SentenceScore score_pairs(const SentenceSet& set, std::span<const float> vectors
           cosines, set.scores, {.confidence = kIntervalLevel, .resamples = 2000, .seed = seed})};
 }
 
-// The chosen texts' vectors and labels, side by side.
+// Vectors and labels of the chosen texts, side by side.
 struct Chosen {
   Chosen(const SentenceSet& set, std::span<const float> all, size_t width,
          const std::vector<size_t>& texts) {

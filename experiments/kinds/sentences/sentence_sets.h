@@ -1,4 +1,4 @@
-// What kind "sentences" embeds, and what is asked of the vectors.
+// The texts of kind "sentences", and the scores of their vectors.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace reprise::experiments {
 
-// "sentence_pairs", "sentiment" and "mmlu".
+// The workloads "sentence_pairs", "sentiment" and "mmlu".
 [[nodiscard]] std::vector<workloads::WorkloadInfo> sentence_workloads();
 
 struct SentenceChoice {
@@ -23,8 +23,8 @@ struct SentenceChoice {
   uint64_t seed = 1;          // of the splits
 };
 
-// Texts to be read, one after the other, and people's word on them: how alike the two of each pair
-// are, a label, or which of some choices follows.
+// Texts, and people's judgement of them: the similarity of the two texts of each pair, a label of
+// each text, or the right one of some continuations.
 struct SentenceSet {
   std::vector<std::string> texts;     // of pairs: the first and the second of each in turn
   std::vector<double> scores;         // of pairs: as many as pairs
@@ -39,20 +39,21 @@ struct SentenceSet {
   int64_t unscored = 0;               // pairs left out because nobody scored them
 };
 
-// The sets of a folder are one. Where its files' names say which are for training and which are
-// asked (see published.h), these are asked, and the others are cut into the rest: a database, what
-// methods and a probe learn from. Throws Error as the loaders and split_by_text(), where the shares
-// leave nothing to be asked, and where fewer than two pairs are left.
+// Loads the texts; all files of a folder form one set. If the files' names say which are for
+// training and which are queries (see published.h), these are the queries, and the others are
+// divided into database, training texts and probe. Throws Error as the loaders and split_by_text(),
+// if the shares leave no queries, and if fewer than two pairs are left.
 SentenceSet load_sentences(const Workload& workload, const SentenceChoice& choice);
 
 struct SentenceScore {
-  // Spearman's correlation of cosine and score; or the share of right labels, or of questions whose
-  // likeliest choice is right.
+  // Spearman's correlation of cosine and score, or the share of right labels, or the share of
+  // questions whose likeliest choice is right.
   double value = 0;
   results::Interval interval;  // of 95 %: the bootstrap's; or Wilson's
 };
 
-// `vectors` [texts, width]; of questions the choices' logits. `seed` draws the bootstrap's samples.
+// `vectors` [texts, width]; for questions the choices' logits. `seed` draws the bootstrap's
+// samples.
 SentenceScore score_sentences(const SentenceSet& set, std::span<const float> vectors, int64_t width,
                               uint64_t seed);
 

@@ -54,7 +54,7 @@ SentenceSet set_of(const Group& group) {
                                          .seed = group.seeds.prompts});
 }
 
-// What makes numbers of the set's texts: vectors, or choices' logits.
+// The reader that turns the set's texts into vectors or into logits of the choices.
 std::unique_ptr<sentence::TextReader> reader_of(const Group& group, const SentenceSet& set,
                                                 model::Decoder& decoder,
                                                 const Tokenizer& tokenizer) {
@@ -70,14 +70,14 @@ std::vector<std::string> mmlu_tasks() {
   return tasks;
 }
 
-// One method's turns at the texts, as it wants them.
+// One method's turns at the texts, in the form it wants them.
 struct SentenceLane {
   PrefillLane turns;
   std::vector<sentence::TextTokens> texts;
   std::vector<float> vectors;  // [texts, width]
 };
 
-// The method with the option that the place of the sweep sets.
+// The method with the option that the point of the sweep sets.
 MethodChoice placed(const MethodChoice& method, const Group& group) {
   MethodChoice here = method;
   const double threshold = group.real_axis("threshold");
@@ -101,7 +101,7 @@ class SentenceRun {
     texts_per_step_ = together > 0 ? static_cast<size_t>(together) : tokens_.size();
   }
 
-  // Methods store and learn from what is set apart.
+  // Methods store and learn from the texts that are set apart.
   void prepare(const Context& context, const std::atomic<bool>& stop) {
     const auto database = ids_of(set_.database), training = ids_of(set_.training);
     const methods::Setup setup = {
@@ -134,7 +134,7 @@ class SentenceRun {
     lane.turns.take(static_cast<int64_t>(steps), is_warmup, read);
   }
 
-  // Of each method. Scoring may fit a probe, so that each is scored once.
+  // One measurement for each method. Each is scored only once, because scoring may fit a probe.
   [[nodiscard]] std::vector<Measurement> measurements() const {
     std::vector<Measurement> all;
     double first_score = 0;

@@ -1,5 +1,5 @@
-// Kind "sentences": how well a model's sentence vectors, or its likeliest answers, agree with
-// people, and what a text costs, by each way to run its layers.
+// Kind "sentences": the agreement of a model's sentence vectors or likeliest answers with people,
+// and the cost of a text, for each way to run its layers.
 #pragma once
 
 #include <map>
@@ -13,9 +13,9 @@
 
 namespace reprise::experiments {
 
-// A point's methods read all texts of the workload in turn, repetition by repetition, as many texts
-// in a step as `reprise embed` puts there. Texts are made into tokens before anything is
-// timed. The score is that of the last repetition's vectors: they are the same each time.
+// A point's methods read all texts of the workload in turn, repetition by repetition, with as many
+// texts in a step as `reprise embed` takes. Texts are tokenized before anything is timed. The score
+// is of the last repetition's vectors, which are the same each time.
 class SentencesKind : public Kind {
  public:
   explicit SentencesKind(const Context& context) : bench_(context) {}

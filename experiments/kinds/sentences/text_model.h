@@ -1,5 +1,5 @@
-// Models that read texts, as kinds "sentences" and "attention_maps" take them: a checkpoint's
-// folder, or one of sentence-transformers around it.
+// Models that read texts, for the kinds "sentences" and "attention_maps": a checkpoint's folder, or
+// a sentence-transformers folder around one.
 #pragma once
 
 #include "core/sentence/embedder.h"
@@ -13,18 +13,18 @@ inline const Axis kPromptAxis = {.name = "prompt",
                                  .accepted = AnyText{},
                                  .help = "words around each text, which goes where {text} stands"};
 
-// The group with the checkpoint's folder for that of sentence-transformers.
+// The group with the checkpoint's folder in place of a sentence-transformers folder.
 [[nodiscard]] Group with_model_folder(Group group);
 
-// How texts become vectors: as the model's folder says, with the words of axis "prompt" around
-// them. Throws Error as sentence::settings_of(), and for a prompt without a place for the text.
+// The way in which texts become vectors: as the model's folder says, with the words of axis
+// "prompt" around them. Throws Error as sentence::settings_of(), and for a prompt without {text}.
 [[nodiscard]] sentence::EmbedSettings text_settings_of(const Group& group);
 
-// Throws Error where weights, tokenizer or settings cannot be had, or the device cannot compute the
+// Throws Error if weights, tokenizer or settings are missing, or the device cannot compute the
 // model.
 void check_text_model(const Group& group, const Context& context);
 
-// Of the weights, and of one step.
+// Memory of the weights and of one step.
 [[nodiscard]] MemoryNeed memory_of_text_model(const Group& group);
 
 }  // namespace reprise::experiments

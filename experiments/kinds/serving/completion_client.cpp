@@ -73,7 +73,7 @@ struct CompletionClient::State {
     if (!place.api_key.empty()) client.set_bearer_token_auth(place.api_key.c_str());
   }
 
-  // Why nothing, or not all, was read.
+  // The reason why the answer was not read, or not completely.
   [[nodiscard]] std::string transport_error(httplib::Error error, double silent_s, double lasted_s,
                                             bool is_cancelled) const {
     if (is_cancelled) return kGivenUp;
@@ -127,7 +127,8 @@ Exchange CompletionClient::complete(const std::string& body, const std::atomic<b
   if (cancel) return given_up(s.clock.now_s());
   exchange.sent_s = last_s = s.clock.now_s();
   bool is_ok = s.client.send(request, response, error);
-  // A server may close a kept connection while a request is on its way to it: nobody has read that.
+  // A server may close a kept connection while a request is on its way; then nobody has read the
+  // request.
   const bool failed_at_once = !is_ok && s.clock.now_s() - exchange.sent_s < kAtOnce_s;
   if (failed_at_once && s.is_kept && exchange.status == 0 && !cancel) {
     s.client.stop();

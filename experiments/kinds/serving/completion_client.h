@@ -10,7 +10,7 @@
 
 namespace reprise::server {
 
-// Where a server is, and how long it is waited for.
+// The address of a server, and the timeouts.
 struct ServerPlace {
   std::string url;  // http://HOST[:PORT] or https://, with or without a path (/v1)
   std::string api_key;
@@ -19,8 +19,8 @@ struct ServerPlace {
   double request_timeout_s = 600;  // from sending it to its end
 };
 
-// "http://127.0.0.1:8000" and "/v1" of the former's URL, which is where the API begins: "/v1" is
-// added to a URL without it. Throws Error, with what is accepted, for one that is no HTTP URL.
+// The parts "http://127.0.0.1:8000" and "/v1" of a server's URL; "/v1" is added to a URL without
+// it. Throws Error with the accepted forms for a URL that is not HTTP.
 struct ServerUrl {
   std::string origin, api;
 };
@@ -31,31 +31,31 @@ struct Exchange {
   double end_s = 0;    // when its last byte was read, or it failed
   int status = 0;      // HTTP; 0: there was no answer
   CompletionAnswer answer;
-  // Why it did not end as an answer with status 200 should: "status 503: ...", "Could not establish
-  // connection", "silent for 120 s"; "": it did.
+  // The reason why the request did not end as an answer with status 200: "status 503: ...", "Could
+  // not establish connection", "silent for 120 s"; "" if it did.
   std::string error;
 };
 
-// Of a request that was not sent, because everything is given up.
+// The exchange of a request that was not sent because the run is cancelled.
 [[nodiscard]] Exchange given_up(double now_s);
 
-// Not thread-safe but for interrupt(). Keeps its connection open between requests.
+// Keeps its connection open between requests. Not thread-safe except for interrupt().
 class CompletionClient {
  public:
-  // Throws Error for a URL that is none.
+  // Throws Error for an invalid URL.
   CompletionClient(const ServerPlace& place, const experiments::serving::Clock& clock);
   ~CompletionClient();
 
-  // Posts a request to <api>/completions that asks for a stream, and reads that to its end. Times
-  // are of the clock, those of tokens taken as their bytes arrive, before they are read. Gives up
-  // between two reads once `cancel` is raised.
+  // Posts a streaming request to <api>/completions and reads the stream to its end. Times are of
+  // the clock; a token's time is taken when its bytes arrive, before they are parsed. Gives up
+  // between two reads when `cancel` is set.
   Exchange complete(const std::string& body, const std::atomic<bool>& cancel);
-  // The body of GET <api>/models. Throws Error naming the URL where there is no server or no answer
-  // with status 200, and for 401 and 403 with --api-key as the remedy; "" where there are no models
-  // to list (404).
+  // The body of GET <api>/models; "" if the server has no such list (404). Throws Error naming the
+  // URL if there is no server or no answer with status 200. For 401 and 403 the remedy is
+  // --api-key.
   std::string models();
   void close();
-  // Ends complete() soon; from any thread.
+  // Makes complete() end soon. Can be called from any thread.
   void interrupt();
 
  private:

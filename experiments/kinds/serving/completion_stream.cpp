@@ -16,7 +16,7 @@ constexpr size_t kLongestEvent = size_t{16} << 20;
 constexpr size_t kLongestReason = 200;
 constexpr int64_t kMostTokens = int64_t{1} << 20;  // a count above is none
 
-// A count of tokens; -1 where there is none, or something that is no count.
+// A count of tokens; -1 if there is none or it is invalid.
 int64_t count_at(const Json& object, const char* key) {
   if (!object.is_object()) return -1;
   const auto found = object.find(key);
@@ -44,7 +44,7 @@ bool are_ids(const Json& list) {
          });
 }
 
-// What the running count of an event has reached, of whichever server; -1: it has none.
+// The running count of an event, from any kind of server; -1 if it has none.
 int64_t running_count(const Json& event) {
   const int64_t of_usage = count_at(member(event, "usage"), "completion_tokens");
   return of_usage >= 0 ? of_usage : count_at(member(event, "timings"), "predicted_n");
@@ -137,7 +137,7 @@ void CompletionStream::read_choice(const Json& choice, int64_t counted, double t
   if (chunk.tokens != 0) chunks_.push_back(chunk);
 }
 
-// As many tokens as each event says, one of each that does not.
+// The number of tokens that each event tells, one for events that do not tell.
 std::vector<double> CompletionStream::as_told(const Chunks& chunks) {
   std::vector<double> times;
   for (const Chunk& chunk : chunks)
@@ -167,7 +167,7 @@ std::vector<double> CompletionStream::spread(const Chunks& chunks) const {
 
 CompletionAnswer CompletionStream::take() {
   if (answer_.fault.empty() && (!line_.empty() || has_data_)) {
-    // A last event without its blank line: as much as there is of it is read.
+    // A last event without its blank line is read as far as it came.
     end_line(last_s_);
     end_event(last_s_);
   }

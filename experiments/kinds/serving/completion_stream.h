@@ -1,4 +1,4 @@
-// Reads the streamed answer of an OpenAI-compatible server: which tokens came when.
+// Reads the streamed answer of an OpenAI-compatible server: the tokens and the times they came.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ struct CompletionAnswer {
 };
 
 // Server-sent events of /v1/completions with "stream". A token's time is that of the bytes that
-// completed its event; several tokens of one event share it. How many an event holds is, by the
-// first of these that the server tells,
+// completed its event; all tokens of an event share it. The number of tokens of an event is, by the
+// first of these that the server tells:
 //   its token ids (vLLM's return_token_ids)
-//   what a running count in it has grown by: usage.completion_tokens (vLLM's
-//   continuous_usage_stats) or timings.predicted_n (llama.cpp's timings_per_token)
+//   the growth of a running count: usage.completion_tokens (vLLM's continuous_usage_stats) or
+//   timings.predicted_n (llama.cpp's timings_per_token)
 //   its logprobs
-//   one, where it has any text; and where it has none, if that makes the total that usage gives at
-//   the end (halves of a character are tokens without text of their own).
-// Where neither makes that total, its tokens are spread evenly over the events with text, from the
+//   one if it has text; also one if it has none, if that gives the total of usage at the end
+//   (halves of a character are tokens without text)
+// If neither gives that total, the tokens are spread evenly over the events with text, from the
 // first to the last.
 class CompletionStream {
  public:
-  // Bytes of the body in the order they came, cut anywhere; times do not go back.
+  // Takes bytes of the body in order, split anywhere. Times must not decrease.
   void feed(std::string_view bytes, double time_s);
   [[nodiscard]] bool is_done() const { return is_done_; }  // "[DONE]" has come
   [[nodiscard]] CompletionAnswer take();
@@ -61,7 +61,7 @@ class CompletionStream {
   CompletionAnswer answer_;
 };
 
-// "error.message" of an answer that is no stream, or its beginning where it has none.
+// "error.message" of an answer that is not a stream, or the beginning of the answer without one.
 [[nodiscard]] std::string error_text(const std::string& body);
 
 }  // namespace reprise::server

@@ -97,7 +97,7 @@ void EngineTarget::add_step(const engine::StepReport& step, serving::TargetRepor
                            .scheduling_s = seconds(step.scheduling_ns),
                            .shared_tokens = step.shared_tokens,
                            .repeated_tokens = step.repeated_tokens};
-  // A token but the first was drawn from a row that saw all tokens before it.
+  // Every token except the first was sampled from a row that saw all tokens before it.
   for (const engine::TokenEvent& event : step.events)
     if (event.has_token() && event.index > 0) entry.context_tokens += lengths_.at(event.request);
   report.steps.push_back(entry);
@@ -105,11 +105,11 @@ void EngineTarget::add_step(const engine::StepReport& step, serving::TargetRepor
 
 void EngineTarget::wait_until(double until_s) const {
   if (virtual_clock_ != nullptr) {
-    // Beyond rounding: it has to arrive.
+    // Rounded up beyond the end, so that the clock reaches it.
     const int64_t until_ns = static_cast<int64_t>(std::ceil(until_s / kNanosecond)) + 1;
     return virtual_clock_->advance_to(until_ns);
   }
-  // A sleep may end late: the last of it is spent awake.
+  // A sleep may end late, so the last part is spent awake.
   constexpr double kAwakeS = 200e-6;
   for (double left = until_s - clock_.now_s(); left > 0; left = until_s - clock_.now_s())
     if (left > kAwakeS) std::this_thread::sleep_for(std::chrono::duration<double>(left - kAwakeS));

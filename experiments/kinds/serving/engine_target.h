@@ -1,4 +1,4 @@
-// Our own engine as what serves a run: stepped in the caller's thread, by the run's clock.
+// Our own engine as the target of a serving run, stepped in the caller's thread by the run's clock.
 #pragma once
 
 #include <memory>
@@ -13,20 +13,20 @@
 
 namespace reprise::experiments {
 
-// Engine and clock must outlive it and tell the same time: EngineOptions::clock_ns is the clock's
-// in nanoseconds.
+// Engine and clock must outlive it and show the same time: EngineOptions::clock_ns is the clock's
+// time in nanoseconds.
 class EngineTarget final : public serving::Target {
  public:
-  // With a `virtual_clock`, which `clock` reads, waiting moves that on instead.
+  // If there is a `virtual_clock`, which `clock` reads, waiting advances it instead of sleeping.
   EngineTarget(engine::Engine& engine, const serving::Clock& clock,
                engine::VirtualClock* virtual_clock = nullptr)
       : engine_(engine), clock_(clock), virtual_clock_(virtual_clock) {}
 
-  // Drops the declared prefixes. False where the method keeps something besides.
+  // Drops the declared prefixes. Returns false if the method keeps other states.
   bool flush() override;
   void declare_prefix(const workloads::DeclaredPrefix& prefix) override;
   void submit(int64_t id, workloads::ServingRequest request, double intended_s) override;
-  // Throws Error where a prefix does not fit into the cache.
+  // Throws Error if a prefix does not fit into the cache.
   void advance(double until_s, serving::TargetReport& report) override;
   [[nodiscard]] bool has_work() const override { return engine_.has_work(); }
   void cancel_all() override;
@@ -40,7 +40,7 @@ class EngineTarget final : public serving::Target {
   const serving::Clock& clock_;
   engine::VirtualClock* virtual_clock_;
   std::vector<std::string> prefixes_;
-  // Requests under way, and the tokens that each has.
+  // Running requests, and the number of tokens that each has.
   std::unordered_map<engine::RequestId, int64_t> lengths_;
 };
 

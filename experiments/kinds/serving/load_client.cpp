@@ -23,7 +23,8 @@ namespace serving = experiments::serving;
 using serving::Outcome;
 using serving::TargetEvent;
 
-// An idle connection is closed after so long: servers that give each a thread have it back.
+// Idle connections are closed after this time, so that servers with a thread per connection get it
+// back.
 constexpr std::chrono::seconds kIdle{2};
 
 struct Job {
@@ -32,8 +33,8 @@ struct Job {
   bool is_prefix = false;
 };
 
-// A server may put one token before those that it is sent; one that reads others, or fewer, was not
-// asked what is being measured.
+// The fault if the server counts other prompt tokens than were sent (it may add one before them):
+// then another prompt is measured.
 std::string prompt_fault(const Job& job, const CompletionAnswer& answer) {
   const int64_t sent = std::ssize(job.request.prompt);
   if (answer.prompt_tokens < 0 || answer.prompt_tokens == sent || answer.prompt_tokens == sent + 1)
@@ -41,7 +42,7 @@ std::string prompt_fault(const Job& job, const CompletionAnswer& answer) {
   return fmt::format("the server counts {} tokens in a prompt of {}", answer.prompt_tokens, sent);
 }
 
-// What a server made of a request, as events: its tokens, then its end.
+// Events of a request from the server's answer: its tokens, then its end.
 std::vector<TargetEvent> events_of(const Job& job, Exchange exchange, bool sends_text,
                                    bool is_cancelled) {
   std::vector<TargetEvent> events;
@@ -134,7 +135,7 @@ class ServerTarget final : public serving::Target {
     const std::lock_guard lock(mutex_);
     ++under_way_;
     if (!idle_.empty()) {
-      // The one that was busy last: of many connections few stay open.
+      // Takes the worker that was busy last, so that few of many connections stay open.
       Worker* worker = idle_.back();
       idle_.pop_back();
       worker->job = std::move(job);
@@ -146,7 +147,7 @@ class ServerTarget final : public serving::Target {
     }
   }
 
-  // mutex_ is held. Where the system gives no more threads, the job waits for one that is there.
+  // mutex_ must be held. If the system gives no more threads, the job waits for an existing worker.
   void start_worker(Job job) {
     Worker& worker = *workers_.emplace_back(std::make_unique<Worker>(options_.place, clock_));
     worker.job = std::move(job);
@@ -182,7 +183,7 @@ class ServerTarget final : public serving::Target {
     }
   }
 
-  // False: there will be none any more.
+  // Returns false if there will be no more jobs.
   bool wait_for_job(Worker& worker, std::unique_lock<std::mutex>& lock) {
     const auto is_called = [&] { return worker.job || is_ending_; };
     if (!worker.wake.wait_for(lock, kIdle, is_called)) {
@@ -192,7 +193,7 @@ class ServerTarget final : public serving::Target {
     return worker.job.has_value();
   }
 
-  // mutex_ is held.
+  // mutex_ must be held.
   void finish(const Job& job, Exchange exchange) {
     if (job.is_prefix) {
       if (!exchange.error.empty() && !is_cancelled_) prefix_error_ = exchange.error;
@@ -211,7 +212,7 @@ class ServerTarget final : public serving::Target {
   mutable std::mutex mutex_;
   std::condition_variable news_;
   std::atomic<bool> is_cancelled_ = false;
-  // All guarded by mutex_.
+  // The members below are guarded by mutex_.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Worker*> idle_;
   std::deque<Job> queue_;
@@ -225,7 +226,7 @@ std::string quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// "data[0].id" of the list of models; "" where there is none.
+// "data[0].id" of the list of models; "" if there is none.
 std::string first_model(const std::string& body) {
   if (body.empty()) return "";
   const Json list = parse_json(body, "the list of models");

@@ -1,4 +1,7 @@
-// Any OpenAI-compatible server as the target of a serving run: the client side of `reprise load`.
+// An OpenAI-compatible server as the target of a serving run: the client side of `reprise load`.
+//
+// Tokens are reported at the end of their request with the times they came. A declared prefix is
+// sent as a request for one token.
 #pragma once
 
 #include <cstdint>
@@ -16,40 +19,37 @@ namespace reprise::server {
 struct LoadOptions {
   ServerPlace place;
   std::string model;  // "": the first that the server lists
-  // Prompts are sent as text, for servers that take no token ids; how many tokens the server makes
-  // of it is its own affair. Needs the tokenizer that the ids are of.
+  // True if prompts are sent as text, for servers that do not take token ids. The server then
+  // tokenizes the text itself. Needs the tokenizer of the ids.
   bool sends_text = false;
   std::shared_ptr<const Tokenizer> tokenizer;
   int64_t most_connections = 512;  // requests beyond wait for one, and are sent late
 };
 
-// What the server answered when it was asked.
+// The server's answers to ask_server().
 struct ServerFacts {
   std::string model;
-  // It takes the fields that make it generate all tokens that are asked for and tell how many an
-  // event holds: ignore_eos, stream_options, return_token_ids, timings_per_token. Servers ignore
-  // what they don't know; one that refuses gets none of them.
+  // True if the server accepts the fields that make it generate all requested tokens and tell the
+  // number of tokens of an event: ignore_eos, stream_options, return_token_ids, timings_per_token.
+  // Servers ignore unknown fields; a server that refuses them gets none.
   bool takes_extensions = true;
   bool tells_cached_tokens = false;
 };
 
-// Asks for its models and for one token after `prompt`, which it may cache: one token of the
-// vocabulary will do. Throws Error, naming the URL, where there
-// is no server, where it lists no model and `options` names none, and where it refuses the prompt,
-// with its message.
+// Asks the server for its models and for one token after `prompt`, which it may cache, so a prompt
+// of one token is enough. Throws Error naming the URL if there is no server, if it lists no model
+// and `options` names none, and if it refuses the prompt, with its message.
 [[nodiscard]] ServerFacts ask_server(const LoadOptions& options, const std::vector<int32_t>& prompt,
                                      const experiments::serving::Clock& clock);
 
-// The body of a request for `output_tokens` greedy tokens, streamed.
+// The body of a streaming request for `output_tokens` greedy tokens.
 [[nodiscard]] std::string completion_body(const LoadOptions& options, const ServerFacts& facts,
                                           const std::vector<int32_t>& prompt,
                                           int64_t output_tokens);
 
-// One thread and one connection for each request under way, kept for later requests and closed when
-// idle for long. Whatever goes wrong with a request is its outcome kFailed with the reason, and so
-// is an answer of another length than was asked for. Tokens are reported with the end of their
-// request, with the times at which they came. A declared prefix is a request for one token after
-// it. flush() is always false: nobody can make a server forget.
+// Sends each running request on its own connection and thread; both are reused and closed when idle
+// for long. A request that fails, or is answered with another length, gets outcome kFailed with the
+// reason. flush() always returns false, because a server cannot be made to forget.
 [[nodiscard]] std::unique_ptr<experiments::serving::Target> make_server_target(
     const LoadOptions& options, const ServerFacts& facts, const experiments::serving::Clock& clock);
 

@@ -17,8 +17,9 @@ namespace serving = experiments::serving;
 
 namespace {
 
-// A server cannot be made to forget the prompts of the point before. Not by the group's id, which
-// has the server's name in it: all servers are asked the same.
+// A seed for each point, because a server cannot be made to forget the prompts of the point before.
+// It does not depend on the group's id, which contains the server's name, so that all servers get
+// the same prompts.
 uint64_t seed_of_point(const experiments::Group& group) {
   Json axes = Json::object();
   for (const auto& [name, value] : group.axes) axes[name] = value.json();
@@ -46,7 +47,7 @@ LoadKind::LoadKind(serving::PlansServing& plans, LoadOptions options, bool prime
       repeats_prompts_(repeats_prompts) {
   const int64_t wanted = kOtherDescriptors + options_.most_connections;
   const int64_t given = raise_descriptor_limit(wanted);
-  // Fewer connections would be another load than was asked for.
+  // Fewer connections would be another load than the one requested.
   if (given < wanted)
     raise(
         "--connections {} takes {} file descriptors, the system gives {}: give fewer, or raise the "

@@ -1,5 +1,5 @@
-// A kind of experiment measured on a server that is there already: the same workload, arrivals and
-// measurement as on our own engine.
+// Measures an experiment on a running server, with the workload, arrivals and measurement of our
+// own engine.
 #pragma once
 
 #include <memory>
@@ -12,21 +12,20 @@
 
 namespace reprise::server {
 
-// The experiment with one method, `label`, in the place of its own: the server has a method, and it
-// is not ours to choose. Throws Error for a label that could not name a folder.
+// The experiment with `label` as its only method, because the server's method cannot be chosen.
+// Throws Error for a label that cannot name a folder.
 [[nodiscard]] experiments::Experiment for_server(experiments::Experiment experiment,
                                                  const std::string& label);
 
-// Each group's requests are sent once, whatever "repetitions" says. Records have, beside the
-// metrics of experiments/serving/metrics.h, the verdict in "answers" and in the resolved settings
-// what the server said of itself.
+// Each group's requests are sent once, whatever "repetitions" says. Records have the metrics of
+// experiments/serving/metrics.h, the verdict in "answers", and what the server tells about itself
+// in the resolved settings.
 class LoadKind final : public experiments::Kind {
  public:
-  // `plans` must outlive it. The options' tokenizer is the plan's. `primes`: the source's prefixes
-  // are computed before the first request. `repeats_prompts`: the points of a sweep have the same
-  // prompts, which a server that keeps them then finds; else each has a seed of its own for them.
-  // Raises the process's limit of file descriptors where the connections take it, and throws Error
-  // where the system gives fewer.
+  // `plans` must outlive this; the options' tokenizer must be the plan's. `primes`: prefixes are
+  // computed before the first request. `repeats_prompts`: all points of a sweep have the same
+  // prompts, which a server may have cached; otherwise each point has its own seed. Throws Error if
+  // the connections need more file descriptors than the system gives.
   LoadKind(experiments::serving::PlansServing& plans, LoadOptions options, bool primes = false,
            bool repeats_prompts = false);
 

@@ -46,7 +46,7 @@ std::unique_ptr<const serving::Clock> clock_of(
   return std::make_unique<serving::SteadyClock>();
 }
 
-// What the method promises to find of a request's prompt.
+// The reuse of a request's prompt that the method promises.
 serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::ReusePromise& promise,
                                const std::vector<workloads::DeclaredPrefix>& announced) {
   const int64_t most = std::ssize(request.prompt) - 1;  // the last token is always computed
@@ -58,8 +58,8 @@ serving::ReuseBounds bounds_of(const ServingRequest& request, const reuse::Reuse
   return bounds;
 }
 
-// A backlog below a few batches may be no more than a burst; half of a short run's requests are
-// none. Runs of fewer than five windows of the least size are soon over and go on to their end.
+// A backlog below a few batches may be only a burst; half of a short run's requests is more than
+// that. Runs of fewer than five of the smallest windows are short and go on to their end.
 serving::GrowthRule growth_rule(int64_t requests, int64_t max_batch) {
   constexpr int64_t kLeastWindow = 16;
   const serving::GrowthRule usual;
@@ -98,7 +98,7 @@ serving::RunOptions run_options_of(const Group& group, const RequestSource& sour
           .rules = validity_rules_of(group),
           .growth = growth_rule(source.size(), group.axis("max_batch")),
           .most_drain_s = group.real_axis("most_drain_s"),
-          // Of modelled steps a run may have a million requests, and its tokens mean nothing.
+          // A run with modelled steps may have a million requests, and its tokens have no meaning.
           .keeps_gaps = !step_times_of(group)};
 }
 
@@ -150,7 +150,8 @@ serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
   reuse::ReusePromise promise = engine_->cache().promise();
   promise.declared = promise.declared || imports_prefixes(*engine_);
   serving::RunOptions options = run_options_of(group_, source_, config_);
-  // The engine takes requests between two steps: a late one tells of its load, not of ours.
+  // The engine takes requests only between two steps, so late requests show its load, not a fault
+  // of ours.
   options.rules.most_late_share = 1;
   options.primes = !announced.empty();
   options.reuse = [&](const ServingRequest& r) { return bounds_of(r, promise, announced); };
@@ -166,7 +167,7 @@ serving::RunResult MethodRun::run(const std::atomic<bool>& stop) {
 Measurement MethodRun::measurement(const serving::RunResult& result, const Json& machine) {
   serving::MetricOptions options{.slo = slo_of(group_),
                                  .is_open_loop = group_.word_axis("arrivals") != "closed"};
-  // Of modelled steps a run may have a million requests, and its latencies are no measurements.
+  // A run with modelled steps may have a million requests, and its latencies are not measured.
   if (decoder_ == nullptr) options.most_samples = 0;
   Measurement out = serving::measure(result, options);
   const double prime_s = result.prime_s + (imports_prefixes(*engine_) ? prepare_s_ : 0);
@@ -176,7 +177,7 @@ Measurement MethodRun::measurement(const serving::RunResult& result, const Json&
   if (const auto peak = out.metrics.find(serving::kPeakKvMb.name); peak != out.metrics.end())
     out.set(kPeakStatesMb,
             peak->at("value").get<double>() + static_cast<double>(held_bytes) * 1e-6);
-  // What this machine could do says nothing of modelled steps.
+  // The machine's limits say nothing about modelled steps.
   add_step_times(config_, group_, decoder_ != nullptr ? machine : Json::object(), result.log, out);
   if (decoder_ == nullptr) {
     out.set(kReplayS, run_s_);

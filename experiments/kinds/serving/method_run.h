@@ -1,4 +1,4 @@
-// One method's run: an engine for a source's requests, and the clock that it is served by.
+// One method's run: an engine for the requests of a source, and the clock that it runs by.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace reprise::experiments {
 
-// What a request may need, of all of them.
+// The largest needs over all requests.
 struct Extent {
   int64_t longest = 0;        // prompt and output
   int64_t prefix_tokens = 0;  // of all prefixes
@@ -27,18 +27,18 @@ struct Extent {
 [[nodiscard]] std::vector<methods::Prefix> announced_prefixes(
     const Group& group, const workloads::RequestSource& source);
 
-// What of a run does not depend on who serves.
+// The options of a run that do not depend on the method.
 [[nodiscard]] serving::RunOptions run_options_of(const Group& group,
                                                  const workloads::RequestSource& source,
                                                  const model::ModelConfig& config);
 
 [[nodiscard]] std::vector<MetricInfo> method_run_metrics();
 
-// The network computes, in real time; or each step takes the time that the group's model of it
-// says, on a clock of its own, and no model is loaded (serving_axes.h).
+// Either the network computes in real time, or each step takes the time of the group's step model
+// on a virtual clock and no model is loaded (serving_axes.h).
 class MethodRun {
  public:
-  // What it gets must outlive it.
+  // All arguments must outlive it.
   MethodRun(const Group& group, const MethodChoice& method, const workloads::RequestSource& source,
             Bench& bench);
 

@@ -45,8 +45,8 @@ void add_search(const serving::SearchResult& found, Measurement& out) {
   out.set(kSearchRuns, static_cast<double>(runs));
 }
 
-// A trial of a group at a rate. Where the source can give as many, it has requests for the least
-// duration: else no high rate could be VALID.
+// A trial of a group at a rate. It has requests for the least duration if the source can give as
+// many; otherwise no high rate could be VALID.
 class Trial {
  public:
   Trial(const Group& group, const workloads::RequestSource& source, double rate_rps, int64_t number)
@@ -136,7 +136,7 @@ Measurement search_rate(const Group& group, const MethodChoice& method,
                               .percentile = group.real_axis("slo_share")});
   Measurement out =
       found.highest_rps > 0 ? runs.at(found.highest_rps) : std::move(runs.begin()->second);
-  // Trials that are too small each may be enough together.
+  // Trials that are too small alone may be enough together.
   if (found.highest_rps > 0) serving::add_verdict({.slo = serving::SloOutcome::kMet}, out);
   add_search(found, out);
   return out;

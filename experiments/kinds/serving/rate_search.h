@@ -1,4 +1,4 @@
-// The highest rate at which a method keeps the group's service level.
+// Searches the highest rate at which a method keeps the group's service level.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@ namespace reprise::experiments {
 [[nodiscard]] std::vector<Axis> rate_search_axes();
 [[nodiscard]] std::vector<MetricInfo> rate_search_metrics();
 
-// Whether the group asks for a search instead of one run at rate_rps, where a search begins.
+// True if the group asks for a search, which begins at rate_rps, instead of one run at that rate.
 [[nodiscard]] bool searches_rate(const Group& group);
-// Throws Error for a search without a service level, or of arrivals that have no one rate.
+// Throws Error for a search without a service level, or for arrivals without a single rate.
 void check_rate_search(const Group& group);
 
-// Searches as experiments/serving/search.h says; trial n of a rate draws its arrivals by seed + n.
-// What is measured is the last run at the highest rate that passed, or at the lowest that was tried
-// where none did. Throws Interrupted when `stop` is raised.
+// Searches as experiments/serving/search.h describes; trial n of a rate draws its arrivals by seed
+// + n. The measurement is that of the last run at the highest rate that passed, or at the lowest
+// rate that was tried if none did. Throws Interrupted when `stop` is set.
 [[nodiscard]] Measurement search_rate(const Group& group, const MethodChoice& method,
                                       const workloads::RequestSource& source, Bench& bench,
                                       const Json& machine, const std::atomic<bool>& stop);

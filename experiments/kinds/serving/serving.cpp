@@ -28,7 +28,7 @@ const MetricInfo kThroughputSpeedup = {
     "throughput_speedup", "ratio",
     "this method's served requests a second over the first one's, repetition by repetition"};
 
-// 0 where it lasted no time.
+// The throughput of a run; 0 if the run had no duration.
 double throughput_rps(const Measurement& measured) {
   const auto rate = measured.metrics.find(serving::kThroughputRps.name);
   return rate != measured.metrics.end() ? rate->at("value").get<double>() : 0;
@@ -75,7 +75,7 @@ KindInfo ServingKind::info() {
 
 void ServingKind::check(const Group& group) {
   Problems problems;
-  // Of modelled steps the shape is enough.
+  // With modelled steps only the model's shape is needed.
   if (!step_times_of(group)) problems.collect([&] { bench_.check_model(group); });
   problems.collect([&] { check_step_times(group); });
   problems.collect([&] { check_rate_search(group); });
@@ -144,8 +144,8 @@ std::vector<Measurement> ServingKind::search_each(const Group& group, const Json
   return measurements;
 }
 
-// Methods take turns, another one first each time; a measurement is of a method's first turn, but
-// for how its rate compares.
+// Methods take turns, and each time another one is first. A measurement is of a method's first
+// turn; only the comparison of rates uses all turns.
 std::vector<Measurement> ServingKind::run_each(const Group& group, const Json& machine,
                                                const std::atomic<bool>& stop) {
   const RequestSource& requests = source(group);

@@ -1,5 +1,5 @@
-// Kind "serving": requests that come when they come, served by one engine under one scheduler
-// whatever the method.
+// Kind "serving": requests that arrive over time, served by one engine with one scheduler for all
+// methods.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@
 namespace reprise::experiments {
 
 // A point is one run of experiments/serving: flush, warm up, declare the workload's prefixes and
-// wait until they are computed, then requests at their times, drawn before the run. Methods run one
-// after another, repetition by repetition; all see the same requests at the same times. Sampling is
-// greedy, and nothing stops a request before its tokens are there.
+// wait until they are computed, then send requests at times drawn before the run. Methods run one
+// after another, repetition by repetition, with the same requests at the same times. Sampling is
+// greedy, and every request generates all its tokens.
 class ServingKind : public Kind, public serving::PlansServing {
  public:
   explicit ServingKind(const Context& context) : bench_(context) {}
@@ -31,7 +31,7 @@ class ServingKind : public Kind, public serving::PlansServing {
                                        const std::atomic<bool>& stop);
   std::vector<Measurement> run_each(const Group& group, const Json& machine,
                                     const std::atomic<bool>& stop);
-  // Made once for what it is made from.
+  // The source of the group's requests. Kept until a group needs another one.
   const workloads::RequestSource& source(const Group& group);
 
   Bench bench_;

@@ -29,7 +29,7 @@ size_t of_both(const RequestLog& log, const RequestLog& first) {
   return std::min(log.requests.size(), first.requests.size());
 }
 
-// What the two runs had in common where they parted.
+// The text that the two runs have in common before they part.
 std::vector<int32_t> text_before(const Parting& parting, const RequestLog& first,
                                  const workloads::RequestSource& source) {
   std::vector<int32_t> text = source.request(parting.request).prompt;

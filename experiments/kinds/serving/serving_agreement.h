@@ -1,4 +1,4 @@
-// Whether methods that served the same requests generated the same tokens, and if not, why.
+// Checks whether methods that served the same requests generated the same tokens, and if not, why.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,30 @@
 
 namespace reprise::experiments {
 
-// "judged_partings": how many requests of a method are judged, 0 unless told.
+// The axis "judged_partings": the number of requests of a method to judge; default 0.
 [[nodiscard]] Axis judged_partings_axis();
 [[nodiscard]] std::vector<MetricInfo> agreement_metrics();
 
-// A request that two runs served with other tokens.
+// A request for which two runs generated different tokens.
 struct Parting {
   int64_t request = 0;
   int64_t token_index = 0;  // the first that differs
   int32_t first_token = 0, token = 0;
 };
 
-// Of the requests that both served, with as many tokens each, in their order.
+// The requests that both runs served with the same number of tokens but different ones, in order.
 [[nodiscard]] std::vector<Parting> partings_of(const serving::RequestLog& log,
                                                const serving::RequestLog& first);
 
-// Sets the share of equal requests in `out`, of those that both served, if there are any, and
-// returns the others.
+// Sets in `out` the share of equal requests among those that both runs served, if there are any.
+// Returns the partings of the others.
 std::vector<Parting> add_agreement(const serving::RequestLog& log, const serving::RequestLog& first,
                                    Measurement& out);
 
-// Where add_agreement() set a share, finds out of as many partings as the group asks for whether
-// they are near ties; each then stands in the answers with its two tokens, their gap and the
-// deviation that may explain it. Throws as GroupTies::judge(), which may load a second model: to be
-// called when no memory is measured any more.
+// If add_agreement() set a share, judges whether partings are near ties, as many as the group asks
+// for. Each judged one is listed in the answers with its two tokens, their gap, and the deviation
+// that may explain it. Throws as GroupTies::judge(), which may load a second model; call it after
+// all memory has been measured.
 void add_judgement(GroupTies& ties, const Group& group, const workloads::RequestSource& source,
                    const serving::RequestLog& first, std::vector<Parting> partings,
                    Measurement& out);

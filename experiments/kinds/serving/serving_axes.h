@@ -1,4 +1,4 @@
-// What kind "serving" can be told, and what its parts are told by it.
+// The axes of kind "serving", and the settings that its parts get from them.
 #pragma once
 
 #include <memory>
@@ -17,37 +17,36 @@
 
 namespace reprise::experiments {
 
-// Those of the requests.
+// Axes of the requests.
 [[nodiscard]] std::vector<Axis> source_axes();
-// And of their arrivals, of the engine, and of what a run must keep to.
+// Axes of the arrivals, of the engine, and of the rules for a valid run.
 [[nodiscard]] std::vector<Axis> serving_axes();
 
-// Sources of requests, as a kind's own workloads.
+// The sources of requests, as a kind's own workloads.
 [[nodiscard]] std::vector<workloads::WorkloadInfo> serving_workloads();
 
 // The group's requests. Throws Error as workloads::make_request_source().
 [[nodiscard]] std::unique_ptr<workloads::RequestSource> request_source_of(const Group& group,
                                                                           int64_t vocab);
 
-// Equal for groups that have the same requests.
+// A text that is equal for groups that have the same requests.
 [[nodiscard]] std::string source_key(const Group& group);
 
-// When they come: as the source recorded it, or as the process draws it. Throws Error where the
-// process and the source do not go together.
+// The arrival times: as the source recorded them, or as the arrival process draws them. Throws
+// Error if process and source do not fit together.
 [[nodiscard]] workloads::ArrivalSchedule schedule_of(const Group& group,
                                                      const workloads::RequestSource& source);
 
-// Whether the engine is told of the source's prefixes before the first request.
+// True if the engine is told the source's prefixes before the first request.
 [[nodiscard]] bool declares_prefixes(const Group& group);
 [[nodiscard]] int64_t kv_budget_bytes(const Group& group);  // 0: none
 
-// What the engine of every method is told, limits and the folder for swapped states apart.
+// The engine's options for every method, without limits and without the folder for swapped states.
 [[nodiscard]] engine::EngineOptions engine_options_of(const Group& group);
 
-// What a step takes where steps are modelled (engine/step_time_model.h); none: the network
-// computes.
+// The step times of the model of steps (engine/step_time_model.h); nullopt if the network computes.
 [[nodiscard]] std::optional<engine::StepTimes> step_times_of(const Group& group);
-// Throws Error for parts of such a model without the whole.
+// Throws Error if such a model is given only in part.
 void check_step_times(const Group& group);
 
 [[nodiscard]] serving::Slo slo_of(const Group& group);

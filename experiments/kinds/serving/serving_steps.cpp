@@ -26,23 +26,24 @@ struct Rates {
 };
 
 Rates rates_of(const Json& machine, DType dtype) {
-  // An empty set is in every cache.
+  // An empty set fits into every cache.
   return {.flop_s = gflop_limit(machine, dtype) * 1e9,
           .dram_bytes_s = dram_limit(machine) * 1e9,
           .l3_bytes_s = memory_limit(machine, 0).gb_s * 1e9};
 }
 
-// Of a step's matrix products, all rows together.
+// The time of a step's matrix products, for all rows together.
 double products_s(const serving::StepEntry& step, const model::ModelConfig& config,
                   const WeightType& type, const Rates& rates) {
   const double flop =
       product_flop(config, step.prefill_tokens + step.decode_tokens, step.decode_tokens);
-  // Of experts none is counted: which a step's rows were routed to is not known here.
+  // No experts are counted, because the routing of a step's rows is not known here.
   const auto weights = static_cast<double>(streamed_weight_bytes(config, type, 0));
   return std::max(flop / rates.flop_s, weights / rates.dram_bytes_s);
 }
 
-// Of the attention of its decoding sequences. `again_bytes_s`: of what was read before in the step.
+// The time of the attention of decoding sequences. `again_bytes_s` is the rate for states that were
+// read earlier in the step.
 double attention_s(const serving::StepEntry& step, const model::ModelConfig& config, DType kv_dtype,
                    const Rates& rates, double again_bytes_s) {
   const auto token_bytes = static_cast<double>(kv_bytes_per_token(config, kv_dtype));

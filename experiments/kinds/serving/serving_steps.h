@@ -1,4 +1,4 @@
-// What a serving run's steps took, and the least that they could have taken on this machine.
+// The times of a serving run's steps, and the least times that this machine allows.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,10 @@ namespace reprise::experiments {
 
 [[nodiscard]] std::vector<MetricInfo> step_metrics();
 
-// The limit of a step is its matrix products, the longer of their arithmetic and of reading the
-// weights, and then its attention: the keys and values that the method's plan reads for sequences
-// that decode, those it reads for several at once only once, at the DRAM's rate. Attention of
-// prompts is not counted. Two methods' limits tell how far one can be ahead of the other where both
-// are perfect: where products take most of a step, sharing what attention reads gains little.
+// The limit of a step is the time of its matrix products (the larger of arithmetic and reading the
+// weights), plus that of its attention: the keys and values that the plan reads for decoding
+// sequences at the DRAM's rate, shared reads once. Attention of prompts is not counted. The limits
+// of two methods show how much one can win over the other: little, if products take most of a step.
 void add_step_times(const model::ModelConfig& config, const Group& group, const Json& machine,
                     const serving::RequestLog& log, Measurement& out);
 

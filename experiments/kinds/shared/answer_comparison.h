@@ -1,5 +1,5 @@
-// How far one way to answer a question strays from another: in its words, and in what it held
-// probable at each word.
+// Measures how far an answer deviates from another: in its tokens, and in the probabilities at each
+// token.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace reprise::experiments {
 
-// All of these compute in double from f32 logits, with natural logarithms. Logits are finite, and
-// not empty (CHECK).
+// These functions compute in double from f32 logits, with natural logarithms. Logits must be finite
+// and not empty (CHECK).
 
 // log sum_j exp(logits_j)
 [[nodiscard]] double log_sum_exp(std::span<const float> logits);
@@ -25,12 +25,12 @@ namespace reprise::experiments {
 //   logits   [tokens, vocab], row i what token i was to be drawn from
 [[nodiscard]] double log_likelihood(std::span<const float> logits, std::span<const int32_t> tokens);
 
-// The index of the first token in which the two differ, the shorter one's length where it is the
-// other's beginning; none where they are equal.
+// The index of the first token that differs; the shorter length if one is the beginning of the
+// other; nullopt if they are equal.
 [[nodiscard]] std::optional<int64_t> first_divergence(std::span<const int32_t> baseline,
                                                       std::span<const int32_t> variant);
 
-// Two models over the same answer, token for token, whatever each would have said itself.
+// Compares two models over the same given answer, token by token.
 struct RowComparison {
   double first_kl = 0;     // KL(baseline || variant) where the answer begins
   double mean_kl = 0;      // over all rows

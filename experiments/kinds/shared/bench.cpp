@@ -28,7 +28,7 @@ model::LoadOptions load_options(const Group& group) {
           .seed = group.seeds.weights};
 }
 
-// `count` pieces of equal length, the first ones a token longer where that cannot be.
+// `count` pieces of equal length. If that is impossible, the first ones are a token longer.
 methods::Prefix split_evenly(const std::vector<int32_t>& tokens, int64_t count) {
   methods::Prefix pieces;
   auto at = tokens.begin();
@@ -40,12 +40,12 @@ methods::Prefix split_evenly(const std::vector<int32_t>& tokens, int64_t count) 
   return pieces;
 }
 
-// Pieces that the shared tokens are cut into, for kinds that have such an axis.
+// Number of pieces that the shared tokens are cut into, for kinds with such an axis; otherwise 1.
 int64_t modules_of(const Group& group) {
   return group.axes.contains("modules") ? group.axis("modules") : 1;
 }
 
-// No prefix for no tokens.
+// Returns no prefix if there are no tokens.
 std::vector<methods::Prefix> pieces_of(const std::vector<int32_t>& tokens, int64_t count) {
   if (tokens.empty()) return {};
   return {split_evenly(tokens, count)};
@@ -55,7 +55,7 @@ methods::Use use_of(const std::vector<methods::Prefix>& prefixes, Device device)
   return {.device = device, .prefixes = prefixes, .always_has_prefix = !prefixes.empty()};
 }
 
-// Sums over all methods, since their lanes are there at once.
+// Sum over all methods, because their lanes exist at the same time.
 int64_t held_tokens(const Group& group) {
   const std::vector<int32_t> shared(static_cast<size_t>(group.axis("shared_tokens")));
   const std::vector<methods::Prefix> prefixes = pieces_of(shared, modules_of(group));
@@ -130,7 +130,7 @@ std::unique_ptr<engine::Engine> Bench::make_engine(const Group& group, methods::
   options.limits = limits;
   options.kv_dtype = group.kv_dtype;
   options.step_tokens = static_cast<int32_t>(group.axis("prefill_chunk"));
-  // Decode steps are measured by themselves.
+  // Decode steps are measured separately.
   options.scheduler = engine::make_scheduler("prefill_first");
   options.clock_ns = now_ns;
   auto cache = methods::join(method.parts(), options);
@@ -245,8 +245,8 @@ void check_prompts(const Group& group) {
         "shared_tokens is {}, but a prompt has {} tokens, the shared ones among them. Set "
         "prompt_tokens to at least {} (--set settings.prompt_tokens={})",
         shared, prompt, shared, shared);
-  // Read for random weights too: what is no model is found now. They know no position better than
-  // another.
+  // The config is read for random weights too, so that a missing model is found now. Random weights
+  // prefer no position.
   const model::ModelConfig config = Bench::config(group);
   if (!group.model.random_weights) check_positions(config, prompt + group.axis("new_tokens"));
 }

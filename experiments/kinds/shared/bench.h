@@ -1,5 +1,5 @@
-// What the kinds share: one loaded model at a time, prompts of any workload, and requests timed to
-// the token.
+// The part that the kinds share: one loaded model at a time, prompts of any workload, and timed
+// requests.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace reprise::experiments {
 
-// The steady clock in nanoseconds; engines of a bench use it too, so its times compare with theirs.
+// The steady clock in nanoseconds. Engines of a bench use it too, so that times can be compared.
 int64_t now_ns();
 
 class Bench {
@@ -27,20 +27,20 @@ class Bench {
   explicit Bench(const Context& context) : context_(context) {}
 
   [[nodiscard]] const Context& context() const { return context_; }
-  // Throws Error with everything that is wrong with the group and can be known before weights are
-  // loaded: its model and checkpoint, dtypes, methods, workload and prompts.
+  // Throws Error with every fault of the group that can be found before weights are loaded: in its
+  // model and checkpoint, dtypes, methods, workload and prompts.
   void check(const Group& group);
-  // Throws Error where the group's model cannot be loaded on the context's device: its dtype, its
-  // shape, its checkpoint's headers.
+  // Throws Error if the group's model cannot be loaded on the context's device, because of its
+  // dtype, its shape or its checkpoint's headers.
   static void check_loadable(const Group& group, const Context& context);
-  // The part of check() that is about the model: that it can be loaded, and generates. Its
-  // checkpoint's headers are read once, whatever the number of groups.
+  // Checks the model as check() does: that it can be loaded and can generate. Reads the headers of
+  // a checkpoint once, whatever the number of groups.
   void check_model(const Group& group);
-  // Computes as was found best for this machine, from the next decoder and engine on.
+  // Uses the machine's calibration from the next decoder and engine on.
   void use_calibration(const Json& machine);
-  // Shape alone, without loading weights.
+  // The model's shape, without its weights.
   [[nodiscard]] static model::ModelConfig config(const Group& group);
-  // The group's decoder; the one before is freed first when it is another.
+  // The group's decoder. If it is another one than before, the one before is freed first.
   model::Decoder& decoder(const Group& group);
   // One method, ready for requests. The method outlives the engine.
   struct Lane {
@@ -48,34 +48,36 @@ class Bench {
     std::unique_ptr<engine::Engine> engine = {};
     double prefix_ms = 0;  // that preparing the method and declaring the prefix took
   };
-  // The group's methods, ready to take turns at requests with the group's prompts: an engine each,
-  // with room for `max_batch` sequences, which knows the group's prefix. Begins the count of peak
-  // memory. Throws Interrupted when `stop` is raised.
+  // The group's methods, ready to take turns at requests with the group's prompts. Each has an
+  // engine with room for `max_batch` sequences that knows the group's prefix. Starts the count of
+  // peak memory. Throws Interrupted when `stop` is set.
   std::vector<Lane> make_lanes(const Group& group, int64_t max_batch,
                                const std::atomic<bool>& stop);
-  // One of them, or another method for the group's prompts.
+  // Makes one of these lanes, or a lane for another method.
   Lane make_lane(const Group& group, const MethodChoice& method, int64_t max_batch);
-  // A prepared method's engine, which decodes in steps of their own. `limits` are those of whole
+  // The engine of a prepared method, which decodes in separate steps. `limits` count whole
   // sequences.
   std::unique_ptr<engine::Engine> make_engine(const Group& group, methods::Method& method,
                                               const reuse::EngineLimits& limits);
-  // The setup of one of the group's methods. What `use` points at must outlive it.
+  // The setup of one of the group's methods. Everything that `use` points to must outlive it.
   methods::Setup setup_of(const Group& group, const methods::Use& use);
-  // The tokens that every prompt of the group begins with: "shared_tokens" of them, drawn once for
-  // a seed.
+  // The tokens that every prompt of the group begins with: "shared_tokens" tokens, drawn once for a
+  // seed.
   std::vector<int32_t> prefix(const Group& group);
-  // Prompt of request `request`, "prompt_tokens" long and the same for every method: the prefix,
-  // then what the workload draws for this request. A workload is made once for a model.
+  // The prompt of request `request`, "prompt_tokens" long and the same for every method: the
+  // prefix, then tokens that the workload draws for this request. A workload is made once for a
+  // model.
   std::vector<int32_t> prompt(const Group& group, int64_t request);
-  // Declares the group's prefix, if it has any, and returns the milliseconds that took: next to
-  // nothing for a method that does not keep prefixes apart.
+  // Declares the group's prefix, if it has one, and returns the time in milliseconds, which is
+  // about 0 for a method that does not keep prefixes apart.
   double declare_prefix(engine::Engine& engine, const Group& group);
 
  private:
   // `tokens` tokens of the workload's item.
   std::vector<int32_t> draw(const Group& group, int64_t item, int64_t tokens);
   workloads::Workload& workload(const Group& group);
-  // `step`'s error the first time; for equal `what` the same again, without `step`.
+  // Calls `step` the first time and keeps its error. For an equal `what` throws that error again
+  // without calling `step`.
   void check_once(const std::string& what, const std::function<void()>& step);
 
   Context context_;
@@ -86,24 +88,24 @@ class Bench {
   std::map<std::string, std::string> checked_;  // what was checked, and its error or ""
 };
 
-// Throws Error when the group's prompts cannot be: a prefix longer than the prompt, or more tokens
-// than a trained model can place.
+// Throws Error if the group's prompts are impossible: a prefix longer than the prompt, or more
+// tokens than a trained model can place.
 void check_prompts(const Group& group);
 
-// The model, one cache of `sequences` sequences, and what the group's methods hold besides.
+// Memory of the model, of one cache with `sequences` sequences, and of the methods' other states.
 MemoryNeed memory_of_prompts(const Group& group, int64_t sequences);
 
-// A request with the group's sampling: greedy, never stopped early.
+// A request with the group's sampling: greedy, and never stopped early.
 engine::Request make_request(const Group& group, int64_t id, std::vector<int32_t> prompt,
                              int64_t new_tokens);
 
-// Hash and count of the tokens one method generated, and how far they agree with those of the
-// group's first method, token by token.
+// Hash and number of the tokens that one method generated, and their agreement with the group's
+// first method, token by token.
 Json answers_of(const Group& group, size_t index,
                 const std::vector<std::vector<int32_t>>& tokens_of_methods);
 
-// One measurement for each method, measure_one(m) with the answers added. `samples` have the tokens
-// each method generated as `.tokens`.
+// One measurement for each method: measure_one(m) with the answers added. `samples` have the tokens
+// of each method as `.tokens`.
 template <typename Samples, typename MeasureOne>
 std::vector<Measurement> measurements_of(const Group& group, const std::vector<Samples>& samples,
                                          MeasureOne&& measure_one) {
@@ -117,18 +119,18 @@ std::vector<Measurement> measurements_of(const Group& group, const std::vector<S
   return measurements;
 }
 
-// What the method and its cache count, as metrics: {"reused_tokens": {value, unit}, ...}, the peak
-// of the cache, and all prompt tokens that were submitted, of `requests` requests.
+// Counts of the method and its cache as metrics, {"reused_tokens": {value, unit}, ...}, with the
+// peak of the cache and the number of prompt tokens of `requests` requests.
 Json method_metrics(engine::Engine& engine, const Group& group, int64_t requests);
-// True if the engine's method computed the prefixes that it knows before the engine was made.
+// True if the engine's method computed its prefixes before the engine was made.
 [[nodiscard]] bool imports_prefixes(const engine::Engine& engine);
-// Adds what the method itself reports, settings among it.
+// Adds the metrics and settings that the method itself reports.
 void add_report(const methods::Method& method, Measurement& out);
 
 // Settings as the engine resolved them, with the model's shape.
 Json resolved_settings(engine::Engine& engine, const model::Decoder& decoder,
                        methods::Exactness exactness);
-// The same of a model that may not have been loaded.
+// resolved_settings() for a model that may not be loaded.
 Json resolved_settings(engine::Engine& engine, const model::ModelConfig& config,
                        int64_t weight_bytes, methods::Exactness exactness);
 // Peak bytes of the engine's cache, of the program's buffers and of the process.

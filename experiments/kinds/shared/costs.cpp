@@ -11,7 +11,7 @@
 namespace reprise::experiments {
 namespace {
 
-// A GPU's facts where the record says that one computed, else null.
+// The GPU's facts if the record says that one computed, otherwise null.
 const Json* device_of(const Json& machine) {
   const auto device = machine.find("device");
   return device != machine.end() && device->is_object() ? &*device : nullptr;
@@ -24,7 +24,7 @@ double limit_of(const Json& facts, const char* name) {
   return value != limits->end() && value->is_number() ? value->get<double>() : 0;
 }
 
-// Keys that the queries at [first, first + tokens) see together.
+// Number of keys that the queries at [first, first + tokens) see in total.
 double visible_pairs(const model::ModelConfig& config, int64_t first, int64_t tokens) {
   const double n = static_cast<double>(tokens);
   const double all = n * static_cast<double>(first) + n * (n + 1) / 2;
@@ -114,12 +114,12 @@ MemoryLimit memory_limit(const Json& machine, double bytes) {
     if (bytes > device->value("l2_bytes", 0.0)) return {dram_limit(machine), "device"};
     return {std::max(dram_limit(machine), limit_of(*device, "l2_read_gb_s")), "device_l2"};
   }
-  // Of the record's machine, where it says.
+  // The L3 size of the record's machine if the record has it.
   const auto l3_bytes =
       machine.value("l3_bytes", static_cast<double>(std::max<int64_t>(0, cpu_facts().l3_bytes)));
   const double dram_gb_s = dram_limit(machine);
   if (bytes > l3_bytes) return {dram_gb_s, "dram"};
-  // A guest's share of a large L3 may be no faster than its memory.
+  // A virtual machine's share of a large L3 may not be faster than its memory.
   return {std::max(dram_gb_s, limit_of(machine, "l3_read_gb_s")), "l3"};
 }
 

@@ -1,4 +1,4 @@
-// The judge of near ties for the model of a group.
+// Judges near ties for the model of a group.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace reprise::experiments {
 
-// Of a group in a rounded dtype, the model in f32 is loaded beside the bench's when the first text
-// is judged. A group in f32 needs none: there D is what computing the text a token at a time
-// changes, which adds in other orders.
+// For a group in a rounded dtype, the model in f32 is loaded beside the bench's model when the
+// first text is judged. A group in f32 needs no second model: D is then the change from computing
+// the text token by token, which adds in another order.
 class GroupTies {
  public:
-  // All must outlive it. `chunk`: as for NearTieJudge.
+  // All arguments must outlive it. `chunk` is passed to NearTieJudge.
   GroupTies(Bench& bench, const Group& group, int32_t chunk);
 
-  // As NearTieJudge::judge(). Throws Error or MemoryError, saying what for, where the model in f32
-  // cannot be had.
+  // Judges as NearTieJudge::judge(). Throws Error or MemoryError with the purpose if the model in
+  // f32 cannot be loaded.
   NearTie judge(const std::vector<int32_t>& text, int32_t a, int32_t b);
 
  private:
@@ -33,7 +33,7 @@ class GroupTies {
   std::optional<NearTieJudge> judge_;
 };
 
-// Whether keys, values or arithmetic of the group are rounded below f32.
+// True if keys, values or arithmetic of the group are rounded below f32.
 [[nodiscard]] bool is_rounded(const Group& group);
 
 }  // namespace reprise::experiments

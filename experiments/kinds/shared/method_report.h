@@ -1,4 +1,4 @@
-// Takes what methods report into measurements and lists of metrics.
+// Takes the reports of methods into measurements and lists of metrics.
 #pragma once
 
 #include <map>
@@ -22,14 +22,14 @@ class MeasurementSink final : public methods::ReportSink {
   Measurement& out_;
 };
 
-// The parts of the turns of one method, one sample for each turn.
+// The parts of a method's turns, one sample for each turn.
 class TurnPartSamples {
  public:
-  // Adds a turn's parts, each times `factor`.
+  // Adds a turn's parts, each multiplied by `factor`.
   void add(const methods::TurnCounts& counts, double factor = 1);
   // Sets one metric for each part.
   void add_to(Measurement& out) const;
-  // Milliseconds of all parts of each turn that had some.
+  // Milliseconds of all parts, for each turn that had any.
   [[nodiscard]] const std::vector<double>& sums_ms() const { return sums_ms_; }
 
  private:
@@ -37,8 +37,8 @@ class TurnPartSamples {
   std::vector<double> sums_ms_;
 };
 
-// Appends the metrics that methods may report where they are used so and, for kinds that take
-// turns, the parts of a turn's time; each name once.
+// Appends the metrics that methods may report in this use and, for kinds that take turns, the parts
+// of a turn's time. Each name is added once.
 void add_method_metrics(MethodUse use, bool takes_turns, std::vector<MetricInfo>& metrics);
 
 }  // namespace reprise::experiments

@@ -12,7 +12,7 @@
 namespace reprise::experiments {
 namespace {
 
-// One text through a decoder over a contiguous cache, logits of every token.
+// Computes a text with a decoder and a contiguous cache, with the logits of every token.
 class TextRun {
  public:
   TextRun(model::Decoder& decoder, std::span<const int32_t> text, DType kv_dtype, int32_t chunk)
@@ -30,7 +30,7 @@ class TextRun {
   }
 
   [[nodiscard]] bool has_more() const { return engine_.has_work(); }
-  // Logits [rows, vocab] of the next tokens, a chunk of them, valid until the next call.
+  // Logits [rows, vocab] of the next chunk of tokens, valid until the next call.
   std::span<const float> advance() {
     logits_.clear();
     engine::require_served(engine_.step().events);

@@ -1,4 +1,4 @@
-// Whether two tokens were so near a tie that rounding alone may choose between them.
+// Judges whether two tokens nearly tie, so that rounding alone may choose between them.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,32 @@
 
 namespace reprise::experiments {
 
-// Greedy runs in a rounded dtype part where the better token of one is the better of the other but
-// for rounding. Each of their logits is off its f32 value by at most D, the largest deviation that
-// the model in that dtype has from the same model in f32 over this very text; so the f32 logits of
-// the two tokens differ by at most 2 D.
+// Greedy runs in a rounded dtype part where rounding decides between two tokens. Each logit is off
+// its f32 value by at most D, the largest deviation of the model in that dtype from the model in
+// f32 over the same text. So the f32 logits of the two tokens differ by at most 2 D.
 struct NearTie {
   double gap = 0;        // between the two tokens' f32 logits
   double deviation = 0;  // D, over every token of the text and the whole vocabulary
 
-  // gap / (2 D); finite, and far above any bound where nothing deviates.
+  // gap / (2 D). Finite, and far above any bound if nothing deviates.
   [[nodiscard]] double ratio() const;
 };
 
-// Up to this ratio a divergence is explained by rounding: D is measured on one set of roundings,
-// and the largest error varies by up to half from one set to the next, such as those of methods
-// that add in other orders.
+// A divergence up to this ratio is explained by rounding. D is measured with one set of roundings,
+// and the largest error varies by up to half between sets, for example between methods that add in
+// other orders.
 inline constexpr double kMostTieRatio = 1.5;
 
 class NearTieJudge {
  public:
   // Both decoders are of one model and must outlive the judge. `rounded` keeps keys and values as
-  // `kv_dtype`; at most `chunk` tokens of a text are computed at once, by `rounded` at most
-  // `rounded_chunk`, which divides it (0: as many). One decoder in f32 may be both where they
-  // differ: sums are then taken in two orders.
+  // `kv_dtype`. At most `chunk` tokens of a text are computed at once, and by `rounded` at most
+  // `rounded_chunk`, which must divide it (0: the same). One decoder in f32 may be both if the
+  // chunks differ, because sums are then taken in two orders.
   NearTieJudge(model::Decoder& exact, model::Decoder& rounded, DType kv_dtype, int32_t chunk,
                int32_t rounded_chunk = 0);
 
-  // How near a tie the tokens `a` and `b` are as continuations of `text` (not empty). Each text is
+  // Judges the tokens `a` and `b` as continuations of `text`, which must not be empty. Each text is
   // computed once.
   NearTie judge(const std::vector<int32_t>& text, int32_t a, int32_t b);
 

@@ -13,10 +13,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What `./setup.sh --models` fetches.
+// The model that `./setup.sh --models` downloads.
 constexpr const char* kFetched = "all-MiniLM-L6-v2";
 
-// Folders of models in `place`, sorted; none where it is not there.
+// Folders of models in `place`, sorted; none if it does not exist.
 std::vector<fs::path> models_in(const fs::path& place) {
   std::vector<fs::path> models;
   std::error_code error;

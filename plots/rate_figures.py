@@ -4,7 +4,7 @@ import json
 
 import common
 
-# The latencies that figures show, the most telling first, and how a title calls them.
+# The latencies that figures show, the most important first, with their names in titles.
 LATENCIES = {"normalised_latency_s": "Normalised latency", "ttft_ms": "Time to first token",
              "tpot_ms": "Time per further token", "e2e_ms": "End-to-end time"}
 THROUGHPUTS = ("throughput_rps", "output_tokens_per_s", "total_tokens_per_s")
@@ -12,7 +12,7 @@ MOST_PANELS = 4
 
 
 def present(records: list[dict], names: tuple[str, ...]) -> list[str]:
-    """The metrics that any record has."""
+    """Returns the metrics that any record has."""
     return [name for name in names if any(common.metric_of(record, name) is not None for record in records)]
 
 
@@ -21,7 +21,7 @@ def is_rate(axis: str, unit: str) -> bool:
 
 
 def rate_axis(run: dict) -> str:
-    """The axis of numbers that sweeps the rate of requests; "" where there is none."""
+    """Returns the numeric axis that sweeps the rate of requests; "" if there is none."""
     for axis, values in run["settings"]["axes"].items():
         if len(values) > 1 and is_rate(axis, run["axis_units"].get(axis, "")) and not any(
                 isinstance(value, str) for value in values):
@@ -30,7 +30,7 @@ def rate_axis(run: dict) -> str:
 
 
 def panel_axis(run: dict, rate: str) -> str:
-    """Another axis of few values, which splits the figures into panels."""
+    """Returns another axis with few values, which splits the figures into panels."""
     for axis, values in run["settings"]["axes"].items():
         if axis != rate and 1 < len(values) <= MOST_PANELS:
             return axis
@@ -38,7 +38,7 @@ def panel_axis(run: dict, rate: str) -> str:
 
 
 def free_name(plots: list[dict], name: str) -> str:
-    """The name, or one beside it that no figure of the experiment has."""
+    """Returns the name, or a similar one that no figure of the experiment has."""
     while any(plot["name"] == name for plot in plots):
         name += "_"
     return name
@@ -49,7 +49,7 @@ def is_number(value: object) -> bool:
 
 
 def misplaced(records: list[dict], spec: dict) -> str:
-    """Which record has no place in the figure, and what to do; "" if each that it draws has one."""
+    """Returns a sentence on the record that has no place in the figure, with the remedy; "" if all have one."""
     for record in records:
         if common.metric_of(record, spec["y"]) is None:
             continue
@@ -62,8 +62,8 @@ def misplaced(records: list[dict], spec: dict) -> str:
 
 
 def rate_figures(run: dict, records: list[dict]) -> list[dict]:
-    """What an experiment file would say under "plots": each latency's median and 99th percentile against the rate, as far
-    as the experiment has no such figure, and the Pareto front against the throughput that was reached."""
+    """Returns figures in the form of an experiment file's "plots": the median and 99th percentile of each latency
+    against the rate, if the experiment has no such figure, and the Pareto front against the achieved throughput."""
     rate, plots = rate_axis(run), run["plots"]
     if not rate:
         return []

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Writes the page of a document that `reprise report` hands it: prints {"page": HTML, "undrawn": [why figures are
-missing]} as JSON."""
+"""Writes the page of a document from `reprise report`: prints {"page": HTML, "undrawn": [reasons for missing figures]}
+as JSON."""
 import json
 import signal
 import sys
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it, without a traceback
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the script without a traceback
 
 import jinja2
 
 from report import render
 
-# What a document ends with that is not what it should be.
+# The exceptions that a malformed document raises.
 FAULTS = (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError,
           jinja2.TemplateError)
 

@@ -1,10 +1,10 @@
-"""Reads files of records as the program does (results/store.h, results/run_entry.h, results/gzip.h): packed or not, each
-record with all its keys."""
+"""Reads files of records as the program does (results/store.h, results/run_entry.h, results/gzip.h), packed or not.
+Each record gets all its keys."""
 import json
 import pathlib
 import zlib
 
-# Keys that all records of a run share, and that stand once in a file, in the run's entry.
+# Keys that all records of a run share. A file has them once, in the run's entry.
 SHARED = ("experiment", "config_hash", "machine", "provenance")
 SCHEMA = 2
 MOST_BYTES = 1 << 30
@@ -12,7 +12,7 @@ REMEDY = "Copy it again from where it comes from (in a git checkout: git restore
 
 
 def unpacked(data, path, most_bytes=MOST_BYTES):
-    """The bytes that a gzip file's contents unpack to. Raises ValueError naming the file and the remedy."""
+    """Returns the unpacked bytes of a gzip file. Raises ValueError naming the file and the remedy."""
     text = bytearray()
     while True:
         member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
@@ -31,13 +31,13 @@ def unpacked(data, path, most_bytes=MOST_BYTES):
 
 
 def read_text(path):
-    """A file's text, unpacked where its name ends in .gz. Raises OSError, ValueError."""
+    """Returns a file's text, unpacked if its name ends in .gz. Raises OSError, ValueError."""
     data = pathlib.Path(path).read_bytes()
     return (unpacked(data, path) if str(path).endswith(".gz") else data).decode("utf-8")
 
 
 def lines_of(text):
-    """The lines, which "\n" alone ends: a text in a record may hold other characters that Python ends lines at."""
+    """Splits a text at "\n" only, because texts in records may hold other characters at which Python splits lines."""
     return [line for line in text.split("\n") if line]
 
 
@@ -46,7 +46,8 @@ def is_entry(line):
 
 
 def whole_records(lines, source):
-    """The records of a file's lines, each with its run's keys instead of "run". Raises ValueError naming the line."""
+    """Returns the records of a file's lines, each with its run's keys instead of "run". Raises ValueError naming the
+    line."""
     runs, records = {}, []
     for number, text in enumerate(lines, 1):
         try:
@@ -67,19 +68,19 @@ def whole_records(lines, source):
 
 
 def read_records(path):
-    """The records of a file NAME.jsonl or NAME.jsonl.gz. Raises OSError, ValueError."""
+    """Returns the records of a file NAME.jsonl or NAME.jsonl.gz. Raises OSError, ValueError."""
     return whole_records(lines_of(read_text(path)), path)
 
 
 def record_files(folder):
-    """The files of records of a run's folder, that of the only writer first."""
+    """Returns the record files of a run's folder, that of the only writer first."""
     files = [file for file in pathlib.Path(folder).iterdir()
              if file.name.startswith("records") and file.name.endswith((".jsonl", ".jsonl.gz"))]
     return sorted(files, key=lambda file: (file.name.split(".")[0], file.name))
 
 
 def read_folder(folder):
-    """The records of a run's folder, each point once. Raises OSError, ValueError."""
+    """Returns the records of a run's folder, each point once. Raises OSError, ValueError."""
     points = {}
     for file in record_files(folder):
         for record in read_records(file):

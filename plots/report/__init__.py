@@ -1,1 +1,1 @@
-"""The page of `reprise report`: what stands in its tables and lists, and the templates that it fills."""
+"""The page of `reprise report`: the content of its tables and lists, and the templates that it fills."""

@@ -1,11 +1,11 @@
-"""What changed between two folders of one experiment, as tables. `changes` is one of the document's changes, with its
+"""Tables of the changes between two folders of one experiment. `changes` is one of the document's changes, with its
 reports as "before" and "after" (app/report/facts.h)."""
 import statistics
 
 from report.points import key_cells, key_columns, setting_text
 from report.table import Cell, Column, Table
 
-# The order in which they are counted, with the mark that each has.
+# The verdicts in the order in which they are counted, each with its mark.
 VERDICTS = {"worse": "bad", "better": "good", "changed": "", "same": "", "undecided": "", "not tested": "",
             "INVALID run": "bad"}
 
@@ -15,13 +15,13 @@ def id_of(changes: dict) -> str:
 
 
 def counts(changes: dict) -> dict[str, int]:
-    """How often each verdict was given, without those that were not."""
+    """Returns how often each verdict was given, without verdicts that were not given."""
     given = [change["verdict"] for change in changes["metrics"]]
     return {verdict: given.count(verdict) for verdict in VERDICTS if verdict in given}
 
 
 def badges(changes: dict) -> list[tuple[str, str]]:
-    """(text, mark) of each verdict that was given."""
+    """Returns (text, mark) of each verdict that was given."""
     return [(f"{count} {verdict}", VERDICTS[verdict]) for verdict, count in counts(changes).items()]
 
 
@@ -45,7 +45,7 @@ def tally_row(name: tuple[str, str], those: list[dict], verdicts: list[str]) -> 
 
 
 def tally_table(changes: dict) -> Table:
-    """How many points became better or worse, by method and metric."""
+    """Counts the points that became better or worse, by method and metric."""
     facts, verdicts = changes["after"]["facts"], list(counts(changes))
     tallies: dict[tuple[str, str], list[dict]] = {}
     for change in changes["metrics"]:
@@ -57,7 +57,7 @@ def tally_table(changes: dict) -> Table:
 
 
 def keys_of_both(changes: dict) -> list[str]:
-    """With the settings that only one of the folders sweeps."""
+    """Returns the keys of both folders, including settings that only one of them sweeps."""
     keys = list(changes["before"]["keys"])
     for key in changes["after"]["keys"]:
         if key not in keys:
@@ -74,7 +74,7 @@ def change_row(changes: dict, keys: list[str], change: dict) -> list[Cell]:
 
 
 def changes_table(changes: dict) -> Table:
-    """Every comparison. What became worse is read first."""
+    """Lists every comparison, the worse ones first."""
     keys = keys_of_both(changes)
     columns = key_columns(changes["after"], keys) + [Column("metric")]
     columns += [Column(heading, is_number=True) for heading in ("before", "after", "ratio")]

@@ -1,15 +1,15 @@
-"""Texts of results as they may stand in a page, whoever wrote them."""
+"""Makes texts of results safe for a page, because results may come from anyone."""
 import re
 
 from markupsafe import Markup
 
-# Control characters, marks that turn the direction of a line, separators of lines, and what XML does not allow.
+# Control characters, marks that change the direction of a line, line separators, and characters that XML forbids.
 MISLEADING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffe\uffff]")
 SHORT_NAMES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def written_out(character: str) -> str:
-    """"\\n", "\\x1b" byte by byte of a control character, "\\u202e" of another."""
+    """Returns a control character byte by byte as "\\n" or "\\x1b", and another character as "\\u202e"."""
     if character in SHORT_NAMES:
         return SHORT_NAMES[character]
     if ord(character) < 0xA0:
@@ -18,7 +18,7 @@ def written_out(character: str) -> str:
 
 
 def visible(value: object) -> object:
-    """What a template prints, before it is escaped: markup of our own as it is, any other text without characters that
+    """Prepares a value before a template escapes it: our own markup unchanged, any other text without characters that
     would mislead a reader."""
     if isinstance(value, Markup):
         return value

@@ -1,7 +1,7 @@
-"""The points of a folder as tables. `report` is one of the document's reports (app/report/facts.h)."""
+"""Tables of the points of a folder. `report` is one of the document's reports (app/report/facts.h)."""
 from report.table import Cell, Column, Table, number_of
 
-WORDS = ("model", "dtype", "weight_format", "method")  # settings whose values say what they are
+WORDS = ("model", "dtype", "weight_format", "method")  # settings shown by their value alone
 
 
 def remedy_of(report: dict) -> str:
@@ -9,7 +9,7 @@ def remedy_of(report: dict) -> str:
 
 
 def points_of(report: dict) -> list[tuple[dict, dict]]:
-    """Each record with its facts."""
+    """Returns each record with its facts."""
     return list(zip(report["records"], report["facts"]))
 
 
@@ -18,7 +18,7 @@ def setting_text(fact: dict, key: str) -> str:
 
 
 def point_text(report: dict, fact: dict) -> str:
-    """"bf16 batch=8 paged": the settings that tell the point apart."""
+    """Returns "bf16 batch=8 paged": the settings that tell the point apart."""
     return " ".join(("" if key in WORDS else key + "=") + setting_text(fact, key) for key in report["keys"])
 
 
@@ -33,14 +33,14 @@ def key_cells(keys: list[str], record: dict, fact: dict) -> list[Cell]:
 
 
 def metric_cell(fact: dict | None) -> Cell:
-    """A metric's median with its quartiles, or a percentile with its interval."""
+    """Returns a metric's median with its quartiles, or a percentile with its interval."""
     if fact is None:
         return Cell("-")
     return Cell(fact["text"], fact.get("spread", ""), fact.get("value"))
 
 
 def marks_of(record: dict, fact: dict) -> str:
-    """What is to be known about a point before its numbers are read; "" where there is nothing."""
+    """Returns the remarks that a reader should see before a point's numbers; "" if there are none."""
     marks = (("invalid" in record, "INVALID"), (fact["inexact"], "NOT EXACT"), (fact["is_disturbed"], "other programs"))
     return ", ".join(mark for is_so, mark in marks if is_so)
 
@@ -50,12 +50,12 @@ def mark_cell(record: dict, fact: dict) -> Cell:
 
 
 def papers_with(report: dict, metric: str) -> list[int]:
-    """Places of the papers that give the metric for any point."""
+    """Returns the indices of the papers that give the metric for any point."""
     return [i for i in range(len(report["papers"])) if any(metric in fact["papers"][i] for fact in report["facts"])]
 
 
 def metric_columns(report: dict, column: dict, papers: list[int]) -> list[Column]:
-    """The metric, and each paper's numbers of it."""
+    """Returns a column for the metric, and one for each paper's numbers of it."""
     is_extra = not column["is_own"]
     return [Column(column["heading"], column["help"], True, is_extra)] + [
         Column(paper["label"], f"{paper['source']}, on {paper['hardware']}", True, is_extra)
@@ -67,7 +67,7 @@ def metric_cells(fact: dict, name: str, papers: list[int]) -> list[Cell]:
 
 
 def metrics_table(report: dict) -> Table:
-    """A row for each point. The experiment's own metrics stand there at first, all others on demand."""
+    """Makes a row for each point. The experiment's own metrics are shown first, all others on demand."""
     measured = [column for column in report["columns"] if column["is_measured"]]
     measured.sort(key=lambda column: not column["is_own"])
     absent = [column["name"] for column in report["columns"] if column["is_own"] and not column["is_measured"]]
@@ -91,7 +91,7 @@ def answer_cell(record: dict, fact: dict, name: str) -> Cell:
 
 
 def answers_table(report: dict) -> Table:
-    """Texts and numbers that came out beside the metrics; no rows where there are none."""
+    """Lists texts and numbers that were recorded as answers; no rows if there are none."""
     names = list(dict.fromkeys(name for fact in report["facts"] for name in fact["answers"]))
     table = Table(report["id"] + "-answers", "What came out beside the metrics",
                   key_columns(report, report["keys"]) + [Column(name) for name in names], remedy=remedy_of(report))
@@ -102,6 +102,6 @@ def answers_table(report: dict) -> Table:
 
 
 def meanings(report: dict) -> list[tuple[str, str]]:
-    """(heading, help) of the metrics that this program knows."""
+    """Returns (heading, help) of the metrics that this program knows."""
     return [(column["heading"], column["help"]) for column in report["columns"]
             if column["help"] and "." not in column["name"]]

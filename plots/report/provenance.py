@@ -1,24 +1,24 @@
-"""Whose numbers these are: machine, limits, code, seeds, and when they were measured. `report` is one of the document's
-reports."""
+"""The origin of the numbers: machine, limits, code, seeds, and the time of the measurement. `report` is one of the
+document's reports."""
 import calendar
 import re
 from collections.abc import Callable, Iterable
 
 from report.texts import json_text, listed
 
-LEAST_PAUSE_S = 300  # a run that goes on measures its next point within seconds
-MOST_FILES = 40  # lines on the files of models and workload
+LEAST_PAUSE_S = 300  # without a pause, the next point follows within seconds
+MOST_FILES = 40  # most lines on the files of models and workload
 
 UTC = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})T(\d{1,2}):(\d{1,2}):(\d{1,2})")
 
 
 def different(texts: Iterable[str]) -> str:
-    """The different ones, sorted, without those that are empty."""
+    """Joins the different texts, sorted, without empty ones."""
     return "; ".join(sorted({text for text in texts if text}))
 
 
 def seconds_of(utc: str) -> int | None:
-    """Seconds since 1970 of "2026-01-31T12:34:56.789Z"."""
+    """Returns seconds since 1970 for "2026-01-31T12:34:56.789Z"."""
     found = UTC.match(utc) if isinstance(utc, str) else None
     return calendar.timegm(tuple(map(int, found.groups()))) if found else None
 
@@ -30,7 +30,7 @@ def duration_text(seconds: int) -> str:
 
 
 def pauses(records: list[dict]) -> list[int]:
-    """Seconds between the end of all points so far and the beginning of the next."""
+    """Returns the pauses in seconds between the end of all points so far and the beginning of the next."""
     times = [(seconds_of(record.get("started_at", "")), seconds_of(record.get("ended_at", ""))) for record in records]
     times = sorted(((begin, end) for begin, end in times if begin is not None and end is not None),
                    key=lambda time: time[0])
@@ -76,7 +76,7 @@ def libraries_text(made: dict) -> str:
 
 
 def shared_settings_text(report: dict) -> str:
-    """Settings that no table has as a column, because all points share them."""
+    """Lists the settings that all points share, so that no table has them as a column."""
     names = {name for record in report["records"] for name, value in record["settings"]["requested"].items()
              if not isinstance(value, dict) or name == "workload"}
     return ", ".join(
@@ -85,7 +85,7 @@ def shared_settings_text(report: dict) -> str:
 
 
 def paths_of(value: object, path: str = "") -> Iterable[str]:
-    """"config 12ab": a line for each value inside, with the keys or places that lead to it."""
+    """Yields "config 12ab": a line for each value inside, with the keys or indices that lead to it."""
     if not isinstance(value, (dict, list)):
         yield f"{path} {json_text(value)}"
         return
@@ -100,7 +100,7 @@ def files_text(record: dict) -> str:
 
 
 def facts_of(report: dict) -> list[tuple[str, str]]:
-    """(term, text) in the order in which a reader asks; empty texts are left out."""
+    """Returns (term, text) in the order in which readers ask; empty texts are left out."""
     records, settings = report["records"], report["run"]["settings"]
     points = list(zip(records, report["facts"]))
 

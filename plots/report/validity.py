@@ -1,4 +1,5 @@
-"""What a reader should know before believing a folder's numbers. `report` is one of the document's reports."""
+"""Everything that a reader should know before trusting a folder's numbers. `report` is one of the document's
+reports."""
 from common import NOISY_SHARE
 from report.points import point_text, points_of, remedy_of
 from report.table import Cell, Column, Table
@@ -6,7 +7,7 @@ from report.texts import json_text, lines_of
 
 
 def badges(report: dict) -> list[tuple[str, str]]:
-    """(text, mark): counts of points, of those alone that are not 0."""
+    """Returns (text, mark) of the counts of points that are not 0."""
     facts = report["facts"]
     counts = ((len(facts), "points", ""), (invalid_count(report), "INVALID", "bad"),
               (sum(bool(fact["inexact"]) for fact in facts), "not exact", "bad"), (report["missing"], "missing", "warn"),
@@ -45,7 +46,7 @@ def remarks_table(report: dict) -> Table:
 
 
 def noisy_notes(report: dict) -> list[str]:
-    """"noisy (*), ...: latency_us at 3 of 96 points, ttft_ms at 1 of 96 points"."""
+    """Returns "noisy (*), ...: latency_us at 3 of 96 points, ttft_ms at 1 of 96 points"."""
     facts = report["facts"]
     counts = {column["name"]: sum(column["name"] in fact["noisy"] for fact in facts) for column in report["columns"]}
     parts = [f"{name} at {count} of {len(facts)} points" for name, count in counts.items() if count > 0]
@@ -54,7 +55,7 @@ def noisy_notes(report: dict) -> list[str]:
 
 
 def disturbed_notes(report: dict) -> list[str]:
-    """How many timed pieces of work lost their cores to other programs."""
+    """Tells how many timed pieces of work lost CPU time to other programs."""
     uses = [record.get("core_use") for record in report["records"]]
     uses = [use for use in uses if isinstance(use, dict)]
 
@@ -69,7 +70,8 @@ def disturbed_notes(report: dict) -> list[str]:
 
 
 def notes(report: dict) -> list[str]:
-    """Sentences on what is mixed, left out, skipped, missing, noisy, disturbed, and where papers' numbers are from."""
+    """Returns sentences on everything mixed, left out, skipped, missing, noisy or disturbed, and on the papers'
+    numbers."""
     lines = lines_of(report["notes"]["gaps"]) + noisy_notes(report) + disturbed_notes(report)
     lines += lines_of(report["notes"]["papers"])
     if report["torn_bytes"] > 0:

@@ -9,7 +9,7 @@ import pathlib
 import statistics
 import subprocess
 
-# Peer's name -> our program and the pattern of its benchmark, at the same shape.
+# Name of the peer's benchmark -> our program and the pattern of our benchmark of the same shape.
 PAIRS = {
     "causal_attention_h32_d128_n2048": ("attention_bench", "CausalPrefill/dtype:1/h:32/kv:32/d:128/n:2048"),
     "tinyllama_prefill_512": ("model_bench", "prefill/TinyLlama/512/"),
@@ -19,7 +19,8 @@ PAIRS = {
 
 
 def ours(build, names):
-    """Seconds of each of our benchmarks, one process per program, and the machine's limits as measured there."""
+    """Returns the seconds of each of our benchmarks, one process per program, and the machine's limits measured
+    there."""
     seconds, limits = {}, {}
     for program in {PAIRS[name][0] for name in names}:
         wanted = {PAIRS[name][1]: name for name in names if PAIRS[name][0] == program}

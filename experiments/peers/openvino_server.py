@@ -37,7 +37,7 @@ class Service:
         threading.Thread(target=self.work, daemon=True).start()
 
     def submit(self, prompt, tokens):
-        """A queue of lists of token ids, then None; or of an error's text."""
+        """Returns a queue of lists of token ids, then None; or of the text of an error."""
         answer = queue.Queue()
         self.arrived.put((prompt, tokens, answer))
         return answer
@@ -66,7 +66,7 @@ class Service:
 
     @staticmethod
     def hand_out(handle, answer):
-        """False: it has ended."""
+        """Returns False if the answer has ended."""
         while handle.can_read():
             for output in handle.read().values():
                 if output.generated_ids:

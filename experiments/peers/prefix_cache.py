@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prompt Cache beside OpenVINO GenAI's prefix cache: time to first token of prompts whose head is cached, in turn
-(A B A B ...), and the median of the ratios, pair by pair. Both compute in bf16 on the same threads, with random weights.
+"""Compares Prompt Cache with OpenVINO GenAI's prefix cache: time to first token of prompts whose beginning is cached, in
+turn (A B A B ...), and the median of the ratios, pair by pair. Both compute in bf16 on the same threads, with random weights.
 
     V/bin/python experiments/peers/prefix_cache.py --build build/release --model FOLDER --rounds 3 --out FILE
 
@@ -21,7 +21,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "results"))
 import record_reader  # noqa: E402  (the reader of the store's files)
 
-# Shape of the shipped tinyllama-1.1b.
+# The shape of the shipped tinyllama-1.1b.
 SHAPE = dict(vocab_size=32000, hidden_size=2048, intermediate_size=5632, num_hidden_layers=22, num_attention_heads=32,
              num_key_value_heads=4, max_position_embeddings=8192, rms_norm_eps=1e-5, rope_theta=10000.0,
              tie_word_embeddings=False, bos_token_id=1, eos_token_id=2)
@@ -62,7 +62,7 @@ class Peer:
         self.random = numpy.random.default_rng(seed)
         self.tensor = lambda ids: openvino.Tensor(ids.reshape(1, -1).astype(numpy.int64))
         self.joined = numpy.concatenate
-        self.ttft_ms(self.draw(tokens))  # compiles what it needs for a prompt
+        self.ttft_ms(self.draw(tokens))  # compiles the shapes of a prompt
 
     def draw(self, tokens):
         return self.random.integers(3, SHAPE["vocab_size"] - 1, tokens)
@@ -74,10 +74,10 @@ class Peer:
         return (time.perf_counter() - begin) * 1e3
 
     def round(self, cached, fresh, repetitions):
-        """A prompt that has nothing in the cache, and then some whose head it has."""
+        """Returns the time of a prompt that is not cached, and of several whose beginning is cached."""
         head = self.draw(cached)
         whole = self.ttft_ms(head, self.draw(fresh))
-        self.ttft_ms(head, self.draw(fresh))  # as ours is warmed up
+        self.ttft_ms(head, self.draw(fresh))  # a warm-up, as ours has one
         return {"whole_ms": whole, "cached_ms": [self.ttft_ms(head, self.draw(fresh)) for _ in range(repetitions)]}
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Reprise and other servers under the same requests, in turn (A B C, B C A, ...), each started anew for each turn.
+"""Compares Reprise with other servers under the same requests, in turn (A B C, B C A, ...), each started anew per turn.
 
     V/bin/python experiments/peers/serving_peers.py --build build/release --model FOLDER --rounds 3 --out FILE
         [--llama-server PROGRAM --gguf FILE] [--openvino FOLDER]
 
-Same weights for all: FOLDER is a checkpoint in bf16, FILE what llama.cpp's convert_hf_to_gguf.py makes of it, the other FOLDER
-what optimum-cli exports for OpenVINO (prefix_cache.py makes one). The requests are those of experiments/serving/peers.json,
+All have the same weights: FOLDER is a checkpoint in bf16, FILE its conversion by llama.cpp's convert_hf_to_gguf.py, and the
+other FOLDER its export for OpenVINO by optimum-cli (prefix_cache.py makes one). The requests are those of experiments/serving/peers.json,
 sent by `reprise load`; the prefix that they share is computed before the first. Ratios are taken round by round.
 """
 import argparse
@@ -28,7 +28,7 @@ PORT = 8137
 
 
 def servers_of(options):
-    """Name, and how it is started."""
+    """Returns the name of each server and the command that starts it."""
     servers = {"reprise": [str(options.build / "bin" / "reprise"), "serve", "--model", str(options.model), "--port", str(PORT),
                            "--threads", str(options.threads), "--dtype", "bf16", "--max-tokens", "4096"]}
     if options.llama_server:
@@ -91,7 +91,7 @@ def figures_of(record):
 
 
 def summary_of(rounds, names):
-    """Medians, and over ours round by round."""
+    """Returns medians, and the ratios to ours round by round."""
     summary = {}
     for shared in rounds[0][names[0]]:
         summary[shared] = {}
@@ -156,7 +156,7 @@ def main():
 
 
 def write_report(options, servers, versions, rounds):
-    """After each round: what was measured is kept."""
+    """Writes the report after each round, so that finished rounds are kept."""
     names = list(servers)
     report = {"what": "experiments/peers/serving_peers.py", "scale": options.scale, "threads": options.threads,
               "cpu": cpu_name(), "versions": versions, "commands": {n: [os.path.basename(w) for w in c] for n, c in

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How far a method is behind the best one of each point, over several runs of one experiment.
+"""Prints how far a method is behind the best one of each point, over several runs of one experiment.
 
     best_ratio.py [--method auto] [--least 0.97] [--out FILE.json] RUN...
 
-RUN is a folder that `reprise run --out` wrote. A single run's ratio carries where its caches happened to lie in
-memory, which moves two methods of one plan by some percent; each run of the program places them anew, so a point
+RUN is a folder that `reprise run --out` wrote. A single run's ratio depends on the place of its caches in
+memory, which moves two methods of one plan by some percent. Each run of the program places them anew, so a point
 counts by the median over the runs. Prints the points below --least. Exit status: 0 none, 1 some, 2 an error.
 """
 import argparse
@@ -18,7 +18,7 @@ import record_reader  # noqa: E402  (the reader of the store's files)
 
 
 def read_run(folder, method):
-    """best_ratio of the method at each point, named by its settings, and what the machine and the code were."""
+    """Returns best_ratio of the method at each point, named by its settings, and the machine and code of the run."""
     ratios, origin = {}, {}
     files = record_reader.record_files(folder)
     if not files:

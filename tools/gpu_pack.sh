@@ -56,7 +56,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-# ---- Source packages, by apt with a list of its own: this machine's apt need not know deb-src ------------------------
+# ---- Source packages, fetched by apt with its own list, since this machine's apt may lack deb-src
+# -----------------------
 
 apt() {   # apt-get with its state below $sources
   local state=$sources/.apt program=$1
@@ -89,8 +90,9 @@ prepare_apt() {
   apt apt-get update -qq
 }
 
-# The headers of Boost that sources include, with what these include, as installed: Boost's source package has 100 MB. Those of config and
-# predef that are included depend on the compiler, so all are taken.
+# Collects the installed headers of Boost that the sources include, with all headers that these include, because Boost's
+# source package has 100 MB. All headers of config and predef are taken, because the compiler decides which are
+# included.
 fetch_boost() {
   local folder
   [ -e /usr/include/boost/math ] || die "Boost's headers are not installed: run setup.sh, or apt-get install libboost-dev"

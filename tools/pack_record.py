@@ -4,9 +4,9 @@
 RUN is a folder that `reprise run --out` wrote, or a file: records (.jsonl), or any other .jsonl or .json. Each may be
 packed already. OUT is a name that ends in .jsonl.gz, or in .json.gz for a .json.
 
-Records are written with what their run shares in one entry (results/run_entry.h), each point once; other files as they
-are. The gzip data say neither when nor by whom they were made, so that the same records give the same file. What was
-written is read back and compared before it gets its name.
+Records are written with the keys that their run shares in one entry (results/run_entry.h), each point once; other files
+are packed unchanged. The gzip data have no time and no name, so that the same records give the same file. The packed file
+is read back and compared before it gets its name.
 """
 import argparse
 import gzip
@@ -22,12 +22,12 @@ import record_reader  # noqa: E402  (beside the C++ reader of the same format)
 
 
 def line_of(value):
-    """As the program writes JSON: keys in order, nothing between them, every digit of a number."""
+    """Returns JSON as the program writes it: keys in order, no spaces, every digit of a number."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def lines_of(those):
-    """The lines of records that have all their keys."""
+    """Returns the lines of records that have all their keys."""
     lines, written = [], set()
     for record in those:
         shared = {key: record[key] for key in record_reader.SHARED}
@@ -48,7 +48,7 @@ def packed(text):
 
 
 def require_whole_groups(those, source):
-    """A group is measured interleaved: one that a kill cut short is no measurement."""
+    """Raises an error if the last group of points is incomplete, because groups are measured interleaved."""
     found = {}
     for record in those:
         found.setdefault((record["group"]["id"], record["group"]["of"]), set()).add(record["group"]["index"])
@@ -72,7 +72,7 @@ def text_of_records(those, source):
 
 
 def packed_text(source):
-    """The text to pack."""
+    """Returns the text to pack."""
     if source.is_dir():
         return text_of_records(record_reader.read_folder(source), source)
     text = record_reader.read_text(source)

@@ -1,5 +1,6 @@
-# Sourced by fresh_machine.sh and gpu_rehearsal.sh: the smallest Debian or Ubuntu in a folder. They set `suite`, `mirror`
-# (empty: see find_mirror), `cache` (empty: none), `root`, and have a function not_here that ends with status 77.
+# Makes the smallest Debian or Ubuntu in a folder. Sourced by fresh_machine.sh and gpu_rehearsal.sh, which set `suite`,
+# `mirror` (empty: see find_mirror), `cache` (empty: none) and `root`, and define a function not_here that ends with
+# status 77.
 
 check_bare_root_possible() {
   [ "$(id -u)" -eq 0 ] || not_here "it takes root to mount and to change the root"
@@ -39,8 +40,8 @@ bootstrap_root() {   # with debootstrap's options
   case "$mirror" in
     */ubuntu*)
       options+=(--components=main,universe)
-      [ -e /usr/share/keyrings/ubuntu-archive-keyring.gpg ] || options+=(--no-check-gpg)  # a trial, thrown away
-      [ -e "$scripts/$suite" ] || script=("$scripts/gutsy") ;;  # younger than this debootstrap: like those before
+      [ -e /usr/share/keyrings/ubuntu-archive-keyring.gpg ] || options+=(--no-check-gpg)  # only a trial root
+      [ -e "$scripts/$suite" ] || script=("$scripts/gutsy") ;;  # newer than this debootstrap
     *) [ -e "$scripts/$suite" ] || script=("$scripts/sid") ;;
   esac
   debootstrap "${options[@]}" "$suite" "$root" "$mirror" "${script[@]}" >"$root.log" 2>&1 ||

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""busy_neighbour.py PROGRAM [--rounds N] [--out FILE]: what a busy machine does to our times, and whether we say so.
+"""busy_neighbour.py PROGRAM [--rounds N] [--out FILE]: measures how a busy machine changes our times, and whether they are marked.
 
 Runs the shipped experiment alone and beside one busy loop per core, in turn, and compares the medians of each time.
-Prints a line a round; --out keeps all of it as JSON. Fair shares alone make 2. Fails where a time that a neighbour bent,
-one of more than 1.25 times alone, is not marked.
+Prints a line for each round; --out keeps everything as JSON. A fair share of the cores doubles a time. Fails if a time
+that is more than 1.25 times the one alone is not marked.
 """
 import argparse
 import json
@@ -30,7 +30,7 @@ def records_of(program, folder):
 
 
 class BusyLoops:
-    """One on each core that this process may use, for as long as the block lasts."""
+    """Runs a busy loop on each core that this process may use, while the block lasts."""
 
     def __enter__(self):
         self.loops = [subprocess.Popen([sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"])

@@ -34,7 +34,7 @@ not_here() { echo "fresh_machine.sh: this machine cannot try a fresh one: $*" >&
 
 # ---- What README says ------------------------------------------------------------------------------------------
 
-# The indented lines of README's section "Start", without their comments.
+# Prints the indented lines of README's section "Start", without their comments.
 readme_commands() {
   awk '/^## /{inside = ($2 == "Start")} inside && /^    [^ ]/{sub(/ +#.*/, ""); sub(/^ +/, ""); print}' \
     "$source_tree/README.md"
@@ -84,12 +84,12 @@ check_machine() {
   git -C "$source_tree" rev-parse HEAD >/dev/null 2>&1 || not_here "$source_tree is no git checkout"
 }
 
-# How this machine's apt reaches its mirror: proxies and the like, which the new root needs as well.
+# The options by which this machine's apt reaches its mirror, such as proxies. The new root needs them too.
 apt_network_options() { apt-config dump | grep -E '^Acquire::((https?|ftp)::|Check-|Retries)' || true; }
 
 # ---- The new root, in a mount namespace of its own ---------------------------------------------------------------
 
-# What a step took by the clock, and of the processors, which other programs on the machine lengthen less.
+# Time of a step by the clock and by the processors. Other programs on the machine lengthen the second less.
 started_at=0 processor_at=0
 processor_seconds() {   # of all that has ended so far, into `processor`; in a subshell `times` would begin anew
   times >"$root.times"
@@ -142,7 +142,7 @@ mount_into_root() {
   fi
 }
 
-# The user, the home, and the repository as committed.
+# Makes the user, the home folder, and a copy of the repository as committed.
 make_user() {
   if [ "$user" = plain ]; then
     chroot "$root" sh -ec 'apt-get update -qq; apt-get install -y -qq --no-install-recommends sudo;
@@ -188,7 +188,7 @@ as_user() {
   "${enter[@]}" "$root" env -i "${environment[@]}" bash -euo pipefail -c "cd ~/reprise; $1" </dev/null
 }
 
-# "A && B" is run as A, then B, each with its time.
+# Runs "A && B" as A, then B, and prints the time of each.
 run_command() {
   local command=$1 is_last=$2 part log=$root$home/reprise/build/release/.ninja_log
   echo "== $user\$ $command"
@@ -239,7 +239,7 @@ clean_up() {
   fi
 }
 
-# The mounts were the namespace's and went with it. What ran there is being killed and may still write for a moment.
+# The mounts ended with the namespace. Its processes are being killed and may still write for a moment.
 remove_folder() {
   for _ in 1 2 3 4 5 6 7 8 9 10; do
     if rm -rf --one-file-system "$1" 2>/dev/null; then return; fi

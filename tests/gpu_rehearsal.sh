@@ -55,7 +55,7 @@ check_machine() {
   [ -x "$cuda/bin/nvcc" ] || not_here "there is no CUDA Toolkit in $cuda"
 }
 
-# A machine that has one of the libraries would not show that the pack suffices.
+# A root that has one of the libraries would not show that the pack is complete.
 check_bareness() {
   local header found
   for header in fmt/core.h nlohmann/json.hpp CLI/CLI.hpp gtest/gtest.h benchmark/benchmark.h hwy/highway.h \
@@ -82,7 +82,7 @@ run_inside() {   # within the namespaces; what there is of a network is shut out
     /tree/tools/gpu_run.sh /result 1 --patience 20 --jobs "$jobs" </dev/null
 }
 
-# What summary.json has to say: everything built, and the device missing is the first thing that goes wrong.
+# Checks summary.json: everything was built, and the missing device is the first fault.
 check_result() {
   python3 - "$root/result" <<'END'
 import json, pathlib, sys

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How often `reprise check` errs on this machine: equal programs against themselves, and against a
+"""Counts how often `reprise check` errs on this machine: for a program against itself, and against a
 candidate that is deliberately slower. The two kinds of check take turns in a random order.
 
     tests/checks/validate_check.py --out FILE.json [--bin BIN] [--runs 20] [-- options of reprise check]
 
-Without options of its own a check gets --budget 5, and --realtime where the system grants it: 20 and 20
-checks then take less than 12 minutes.
+Without options a check gets --budget 5, and --realtime if the system grants it. 20 checks of each kind
+then take less than 12 minutes.
 """
 import argparse
 import collections

@@ -2,9 +2,9 @@
 """Puts seeded faults into the CUDA kernels, one at a time, and expects their tests on the CPU to fail.
 
 Run as: mutate.py BUILD [--only TEXT] [--faults FILE] [--look], after the tests were built by ninja. A fault of
-mutations.json names the file, the text to find there (once) and what to put in its place, the test that must fail, and
-for a header the .cu file to compile with it. Nothing of the tree is written: the changed file lies in a temporary folder
-that comes first among the include paths, and its object comes before the library that holds the right one.
+mutations.json names the file, the text to replace (which occurs once) and its replacement, the test that must fail, and
+for a header the .cu file to compile with it. The tree is not changed: the changed file is in a temporary folder that is
+first among the include paths, and its object is linked before the library with the right one.
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ COMPILE_LIMIT_S, TEST_LIMIT_S = 300, 120
 
 
 def mutated(text, fault):
-    """`text` with the fault in it; ValueError unless it has one place for it."""
+    """Returns `text` with the fault; ValueError unless the text to replace occurs exactly once."""
     found = text.count(fault["find"])
     if found != 1:
         raise ValueError(f'{fault["name"]}: {fault["file"]} has {fault["find"]!r} {found} times, not once')
@@ -28,7 +28,8 @@ def mutated(text, fault):
 
 
 def without_output(arguments):
-    """The compiler's arguments but for -o FILE, and for those of dependency files (-MD, -MT FILE, -MF FILE)."""
+    """Returns the compiler's arguments without -o FILE and without those of dependency files (-MD, -MT FILE, -MF
+    FILE)."""
     kept, skip = [], False
     for argument in arguments:
         if skip:
@@ -41,7 +42,8 @@ def without_output(arguments):
 
 
 def compile_command(commands, source):
-    """Arguments that compiled `source` of the tree for the CPU, without source and output; nvcc may have, too."""
+    """Returns the arguments that compile `source` of the tree for the CPU, without source and output, also if nvcc
+    compiles it too."""
     for entry in commands:
         if pathlib.Path(entry["file"]) == ROOT / source and "-DREPRISE_CUDA_ON_CPU" in entry["command"]:
             arguments = without_output(shlex.split(entry["command"]))
@@ -50,7 +52,7 @@ def compile_command(commands, source):
 
 
 def link_command(build, test):
-    """Arguments that linked the test program, without its name."""
+    """Returns the arguments that link the test program, without its name."""
     listed = subprocess.run(["ninja", "-C", build, "-t", "commands", f"bin/{test}"], check=True, text=True,
                             capture_output=True).stdout
     last = [line for line in listed.splitlines() if f" -o bin/{test} " in line][-1]
@@ -61,18 +63,18 @@ def link_command(build, test):
 
 
 def outcome_of(build, commands, fault):
-    """Whether the test passes with the fault in; None where the fault does not compile."""
+    """Returns whether the test passes with the fault; None if the fault does not compile."""
     with tempfile.TemporaryDirectory() as folder:
         return survives(build, commands, fault, pathlib.Path(folder))
 
 
 def compiles(build, commands, fault, folder):
-    """Makes folder/mutant.o of the source with the fault in it or in a header."""
+    """Compiles folder/mutant.o from the source with the fault in it or in a header."""
     changed = folder / fault["file"]
     changed.parent.mkdir(parents=True)
     changed.write_text(mutated((ROOT / fault["file"]).read_text(), fault))
     source = fault.get("source", fault["file"])
-    if source != fault["file"]:  # a copy, for the source's own folder would come before the include paths
+    if source != fault["file"]:  # a copy, because the source's own folder would come before the include paths
         (folder / source).parent.mkdir(parents=True, exist_ok=True)
         (folder / source).write_text((ROOT / source).read_text())
     arguments = compile_command(commands, source)
@@ -110,14 +112,14 @@ def main():
     options = parser.parse_args()
     build = options.build.resolve()
     faults = [f for f in json.loads(options.faults.read_text()) if options.only in f["name"]]
-    for fault in faults:  # all of them first: the others take long
+    for fault in faults:  # checks all before the long part
         mutated((ROOT / fault["file"]).read_text(), fault)
     if options.look:
         return 0 if faults else 1
     commands = json.loads((build / "compile_commands.json").read_text())
     bad, tests = 0, set()
     for fault in faults:
-        if fault["test"] not in tests:  # what changes nothing passes: then a failure is the fault's
+        if fault["test"] not in tests:  # the unchanged program must pass, so that a failure comes from the fault
             tests.add(fault["test"])
             if not outcome_of(build, commands, fault | {"replace": fault["find"]}):
                 print(f'{fault["test"]} fails without any fault')

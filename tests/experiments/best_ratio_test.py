@@ -1,4 +1,4 @@
-"""best_ratio.py on made-up runs: medians over runs, points of one run alone are left out."""
+"""Tests best_ratio.py on made-up runs: it takes medians over runs and leaves out points of a single run."""
 import json
 import os
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# install_test.sh BUILD: an installed program finds its data, and find_package(reprise) its libraries, both after the
-# prefix was moved.
+# install_test.sh BUILD: tests that an installed program finds its data, and find_package(reprise) its libraries, after
+# the installation folder was moved.
 set -euo pipefail
 build=$1
 consumer=$(cd "$(dirname "$0")/consumer" && pwd)

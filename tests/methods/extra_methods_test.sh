@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# extra_methods_test.sh SOURCE: a method of a folder outside the tree is on the list that the build generates.
+# extra_methods_test.sh SOURCE: tests that the build lists a method of a folder outside the tree.
 set -euo pipefail
 source=$1
 folder=$(mktemp -d)

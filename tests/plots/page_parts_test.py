@@ -1,5 +1,5 @@
-"""The parts of the page of `reprise report`: escaped texts, tables and their bounds, the figures of request rates.
-tests/app/report looks at whole pages."""
+"""Tests the parts of the page of `reprise report`: escaped texts, tables and their bounds, figures of request rates.
+tests/app/report tests whole pages."""
 import sys
 import unittest
 
@@ -36,7 +36,7 @@ class Escape(unittest.TestCase):
         self.assertEqual(visible("exe.\u202egnp"), "exe.\\u202egnp")
         self.assertEqual(visible("\u2066\u200f\u061c\u2028"), "\\u2066\\u200f\\u061c\\u2028")
         self.assertEqual(visible("\uffff\uffff"), "\\uffff\\uffff")
-        # Neighbours of those above stand as they are.
+        # Neighbours of the characters above stay unchanged.
         neighbours = "\u200d\u2010\u2027\u202f\u2065\u206a\ufffd\u061b"
         self.assertEqual(visible(neighbours), neighbours)
 

@@ -1,4 +1,4 @@
-"""The plot script on small made-up documents: what it draws, and what it says of what it cannot draw."""
+"""Tests the plot script on small made-up documents: its figures, and its sentences on what it cannot draw."""
 import json
 import os
 import signal
@@ -30,7 +30,7 @@ def manifest(**plot):
 
 
 def attention_record(index, method, batch, shared, heads=32):
-    """A point of a sweep over two axes and panels; the second method is faster where much is shared."""
+    """Makes a point of a sweep over two axes and panels; the second method is faster if much is shared."""
     requested = {"dtype": "bf16", "method": method, "method_options": {}, "threads": 2, "isa": "avx2", "repetitions": 3,
                  "batch": batch, "shared_tokens": shared, "kv_heads": heads, "heads": 32, "head_dim": 128}
     speedup = 1.0 if index == 0 else 0.5 + batch * shared / 1000
@@ -133,7 +133,7 @@ class PlotTest(unittest.TestCase):
         run = attention_manifest(reference="relay_theory_speedup")
         figure, _ = lines.draw(document(ATTENTION, run), run["plots"][0])
         dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--" and line.get_color() == "#555555"]
-        self.assertEqual(len(dashed), 2)  # of two batches, which the panels of heads do not part
+        self.assertEqual(len(dashed), 2)  # one per batch; the panels of heads share them
 
     def test_draws_maps_and_refuses_two_records_in_one_place(self):
         run = attention_manifest(family="map", rows="batch", name="map")
@@ -163,7 +163,7 @@ class PlotTest(unittest.TestCase):
         figure, _ = attention.draw(document(records, run), run["plots"][0])
         images = [plot.images[0].get_array() for plot in figure.axes if plot.images]
         self.assertEqual(len(images), 4)
-        self.assertEqual(images[2].tolist(), [[1.0, 0.0], [0.5, 0.5]])  # the second text's, below
+        self.assertEqual(images[2].tolist(), [[1.0, 0.0], [0.5, 0.5]])  # the second text's map is below
         self.assertEqual(self.draw(records, run).returncode, 0)
         self.assertIn("share one place", self.draw(records + records[:1], run).stderr)
         self.assertIsNone(attention.draw(document(RECORDS, run), run["plots"][0]))
@@ -192,7 +192,7 @@ class PlotTest(unittest.TestCase):
             self.assertTrue(os.stat(os.path.join(figures, "ttft_ms.png")).st_mode & 0o200)
 
     def test_says_in_a_sentence_what_it_cannot_draw(self):
-        """Whatever it is called with by hand: no traceback, no status 0 without figures."""
+        """Tests the script called by hand: no traceback, and no status 0 without figures."""
         for run in (None, [], {"a": 1}, "text", {"plots": 7, "settings": {}}, {"plots": [{}]}, {"plots": [7]},
                     manifest(x=["list"]), manifest(y={}), manifest(family="pie"), manifest(title=7)):
             done = self.draw(RECORDS, run)
@@ -212,7 +212,7 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(self.run_script("/nowhere", "--out", "/tmp").stderr.count("\n"), 1)
 
     def test_an_interrupt_ends_it_without_a_traceback(self):
-        """Wherever it is: here while it imports what it draws with."""
+        """Tests an interrupt at any point, here while it imports its libraries."""
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "matplotlib.py"), "w", encoding="utf-8") as file:
                 file.write("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n")
@@ -221,7 +221,7 @@ class PlotTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (-signal.SIGINT, ""))
 
     def test_full_standard_error_costs_no_figure(self):
-        self.draw(RECORDS, manifest(x=["list"]))  # leaves a folder
+        self.draw(RECORDS, manifest(x=["list"]))  # creates a folder
         path = os.path.join(self.folder.name, "document.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(document(RECORDS, manifest()), file)
@@ -373,7 +373,7 @@ class PlotTest(unittest.TestCase):
         self.assertNotIn("Warning", done.stderr)
 
     def test_draws_axes_of_words_and_reals_in_the_order_of_the_file(self):
-        """Arrivals are words and rates are reals: on x, in rows, in panels and in the names of series."""
+        """Tests words (arrivals) and reals (rates) on x, in rows, in panels and in the names of series."""
         def served(arrivals, rate, wait_ms):
             one = record("contiguous", 8, wait_ms)
             one["settings"]["requested"].update({"arrivals": arrivals, "rate_rps": rate})
@@ -425,7 +425,7 @@ class PlotTest(unittest.TestCase):
         self.assertIn("no record has ttft_ms.p99.9 (too few samples)", done.stderr)
 
     def page_figures(self, records, run, **more):
-        """What the script prints for a page, made here: a process takes a second to load what it draws with."""
+        """Returns the script's output for a page, made in this process because starting the script takes a second."""
         import warnings
         import matplotlib
         import common

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""documented_figures_test.py FOLDER: each measured number in README.md and docs/ is what its record says.
+"""documented_figures_test.py FOLDER: tests that each measured number in README.md and docs/ agrees with its record.
 
-documented_figures.json binds them: a line of a page with {names} for its numbers, and for each name where the number
-comes from. The line is filled from the records and has to stand in the page as it is filled.
+documented_figures.json binds them: a line of a page with {names} for its numbers, and for each name the origin of the
+number. The line is filled from the records, and the page must contain the filled line.
 
     {"page": "README.md", "line": "| none | {a} |",
      "figures": {"a": {"record": "cpu_x.jsonl", "where": {"method": "paged"}, "metric": "latency_us", "scale": 0.001}}}
 
-A figure is one number, or an "op" (min, max, median, sum, count, ratio) over those "of" several, of which "equal" and
-"at_least" leave out the others:
+A figure is one number, or an "op" (min, max, median, sum, count, ratio) over the numbers listed under "of"; "equal" and
+"at_least" select among them:
     record   a file of results/measurements, by its name without the .gz of a packed one
     where    of a .jsonl: requested settings that the records have; "metric" and its "key" (value by default)
     path     of a .json: keys, places, {"key": "beginning of its value"} for one of a list, "*" for all of them
     scale    (optional) a factor; complement (optional) the number is this minus it; as (optional) a format of Python's, or "s3": three significant digits, the default
 
-A row of a table is bound, or "rows_without_measurements" has its beginning; a number in any other row fails. "unrecorded"
-lists what no record is kept of; the test prints it, and fails for what is in it and has a record all the same.
+Each row of a table must be bound, or its beginning listed under "rows_without_measurements"; a number in any other row
+fails. "unrecorded" lists numbers without a record; the test prints them, and fails for one that has a record.
 """
 import functools
 import json
@@ -42,7 +42,7 @@ def significant(value, digits):
 
 @functools.cache
 def loaded(record):
-    """A list of a .jsonl's records, or what a .json holds."""
+    """Returns the list of records of a .jsonl file, or the content of a .json file."""
     path = TREE / "results" / "measurements" / record
     packed = path.with_name(record + ".gz")
     path = packed if packed.exists() else path
@@ -77,7 +77,7 @@ def values_of(spec):
 
 
 def figure(spec):
-    """The number, and its text."""
+    """Returns the number and its text."""
     if "op" in spec:
         values = [value for part in spec["of"] for value in values_of(part)]
         if "equal" in spec:
@@ -106,7 +106,7 @@ def filled(entry):
 
 
 def rows_of(page):
-    """Rows of the page's tables below their headings, as (line number, text)."""
+    """Returns the rows of the page's tables below their headings, as (line number, text)."""
     lines = (TREE / page).read_text(encoding="utf-8").splitlines()
     is_below = False
     for number, line in enumerate(lines, 1):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""recorded_flags_test.py BUILD: what is measured was compiled with the flags that records name (REPRISE_FLAGS)."""
+"""recorded_flags_test.py BUILD: tests that all measured code was compiled with the flags that records name
+(REPRISE_FLAGS)."""
 import json
 import pathlib
 import re
@@ -9,7 +10,7 @@ import unittest
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 
-# Targets of which nothing runs between two times: files are read before a run, records and pages are written after it.
+# Targets that never run between two times: they read files before a run, or write records and pages after it.
 MAY_DIFFER = {"reprise_longbench", "reprise_questions", "reprise_sentence_sets", "reprise_results", "reprise_checks",
               "reprise_app_parts", "reprise_app_report", "reprise", "reprise_on_emulator"}
 MEASURED = {"reprise_kernels", "reprise_engine", "reprise_methods", "reprise_kinds", "reprise_serving", "reprise_experiments",
@@ -23,7 +24,7 @@ def recorded_flags():
 
 
 def targets():
-    """The flags of each C++ source of the tree's own libraries and program, by target."""
+    """Returns the flags of each C++ source of the tree's own libraries and program, by target."""
     found = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8")):
         words = shlex.split(entry["command"])
@@ -34,7 +35,7 @@ def targets():
 
 
 def optimization(flags):
-    """The last of the flags -O..., which is the one that counts."""
+    """Returns the last -O flag, which is the one that counts."""
     return ([flag for flag in flags if re.fullmatch(r"-O\w*", flag)] or [""])[-1]
 
 

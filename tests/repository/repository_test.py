@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""repository_test.py FOLDER: links lead somewhere, headers guard themselves, README starts with two commands."""
+"""repository_test.py FOLDER: tests that links lead somewhere, headers guard themselves, and README starts with two
+commands."""
 import pathlib
 import re
 import subprocess
@@ -16,7 +17,7 @@ def pages():
 
 
 def anchors(page):
-    """The anchors of a page's headings, as they are made on the web."""
+    """Returns the anchors of a page's headings in the form that web pages use."""
     headings = re.findall(r"^#+ +(.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 

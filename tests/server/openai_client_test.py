@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""openai_client_test.py PROGRAM: `reprise serve` as OpenAI's own client sees it."""
+"""openai_client_test.py PROGRAM: tests `reprise serve` with OpenAI's own client."""
 import concurrent.futures
 import re
 import signal

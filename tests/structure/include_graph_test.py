@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""No file knows of one above it, and folders form no cycle.
+"""Tests that no file knows a file above it, and that folders form no cycle.
 
 Run as: include_graph_test.py ROOT. A file knows what it includes, and the types that it declares without including them.
-Each folder names the folders it may know; what is not listed is refused, so a new folder has to find its place here.
+Each folder lists the folders it may know. Everything else is refused, so a new folder must be added here.
 Files of one folder may know each other, except that methods and baselines are islands: none knows another.
 
 core/kernels has a room for each operation, whose parts lie in layers from the bottom up:
@@ -15,7 +15,7 @@ import re
 import sys
 
 BELOW_KERNELS = ["core/base", "core/device", "core/kv"]
-# The rooms of operations, and the rooms that each may know beside its own.
+# The rooms of operations, and the other rooms that each may know.
 KERNEL_ROOMS = {
     "shared": [],
     "activation": ["shared"],
@@ -42,8 +42,8 @@ PARTS_MAY_KNOW = {
     "front": ["promise", "cpu"],
 }
 BELOW_KINDS = ["core", "methods", "baselines", "workloads", "results", "experiments/framework", "experiments/serving"]
-# What each folder may know beside itself: the folders of the list and those inside them. What they know is not included,
-# so that each arrow is a decision.
+# The folders that each folder may know besides itself; folders inside them are included, folders that they know are
+# not. Each arrow is a decision.
 MAY_KNOW = {
     "core/base": [],
     "core/device": ["core/base"],
@@ -89,7 +89,7 @@ KEYS = ("class", "struct", "union", "enum")
 
 
 def folder_of(path):
-    """The longest listed folder that holds `path`, or None."""
+    """Returns the longest listed folder that contains `path`, or None."""
     found = [folder for folder in MAY_KNOW if path.startswith(folder + "/")]
     return max(found, key=len) if found else None
 
@@ -98,13 +98,13 @@ SHARED_ISLAND = "methods/layer_policies"   # no method: rules for layers that me
 
 
 def island_of(path):
-    """methods/<one> and baselines/<one>: their own folder each, but for the registry."""
+    """Returns methods/<one> or baselines/<one> for their files, except for the registry."""
     parts = path.split("/")
     return "/".join(parts[:2]) if parts[0] in ("methods", "baselines") and len(parts) > 2 else None
 
 
 def part_of(path):
-    """Which layer of a room of core/kernels a file is in; None for a file of another folder."""
+    """Returns the layer of a file in a room of core/kernels; None for a file of another folder."""
     if not path.startswith("core/kernels/"):
         return None
     inside = path.split("/")[3:]
@@ -114,7 +114,7 @@ def part_of(path):
 
 
 def layer_of(path):
-    """The node of `path` in the graph that must have no cycle."""
+    """Returns the node of `path` in the graph that must have no cycle."""
     folder, part = folder_of(path), part_of(path)
     return folder if part in (None, "promise") else f"{folder} ({part})"
 
@@ -124,7 +124,7 @@ def allows(folder, target):
 
 
 def may_know(path, target_path):
-    """Why the file at `path` may not know the one at `target_path`, or None."""
+    """Returns why the file at `path` may not know the one at `target_path`, or None."""
     folder, target = folder_of(path), folder_of(target_path)
     islands = island_of(path), island_of(target_path)
     if all(islands) and islands[0] != islands[1] and islands[1] != SHARED_ISLAND:
@@ -143,7 +143,7 @@ def may_know(path, target_path):
 
 
 def without_template(tokens):
-    """`tokens` without a leading template<...>."""
+    """Returns `tokens` without a leading template<...>."""
     while tokens[:1] == ["template"]:
         depth = 0
         for i, token in enumerate(tokens[1:], 1):
@@ -155,7 +155,8 @@ def without_template(tokens):
 
 
 def named_type(tokens):
-    """The name in `class A::B final : ...`, "" where `tokens` begin no type, and how many of them tell it."""
+    """Returns the name in `class A::B final : ...`, "" if `tokens` do not begin a type, and the number of tokens
+    read."""
     tokens = without_template(tokens)
     if not tokens or tokens[0] not in KEYS:
         return "", []
@@ -174,7 +175,7 @@ def named_type(tokens):
 
 
 class Types:
-    """The types that one file defines, and those that it names without a definition, by qualified name."""
+    """The types that one file defines, and those that it names without defining them, by qualified name."""
 
     def __init__(self, text):
         self.defined, self.declared, self.mentioned = set(), set(), set()
@@ -221,7 +222,7 @@ class Types:
         self.note_mentions(scopes, statement)
 
     def note_mentions(self, scopes, statement):
-        """`friend class A;`, and `class A*` or `class A&` in a declaration."""
+        """Notes `friend class A;`, and `class A*` or `class A&` in a declaration."""
         for i, token in enumerate(statement):
             if token in KEYS[:3]:
                 name, rest = named_type(statement[i:])
@@ -231,7 +232,7 @@ class Types:
 
 
 def types_of(files):
-    """{path: Types}, and {qualified name: paths that define it}."""
+    """Returns {path: Types} and {qualified name: paths that define it}."""
     types, definers = {path: Types(text) for path, text in files.items()}, {}
     for path, found in types.items():
         for name in found.defined:
@@ -240,7 +241,7 @@ def types_of(files):
 
 
 def found_from(space, name, definers):
-    """The qualified name that `name` means in the namespace `space`, or None where the tree does not define it."""
+    """Returns the qualified name that `name` means in the namespace `space`, or None if the tree does not define it."""
     for depth in range(len(space), -1, -1):
         candidate = "::".join([*space[:depth], name])
         if candidate in definers:
@@ -256,7 +257,7 @@ def faults_of_types(path, types, definers):
         if name is None:
             continue
         if name not in definers:
-            if name.startswith("reprise::"):  # others are a library's
+            if name.startswith("reprise::"):  # other names belong to libraries
                 faults.append(f"{path} declares {written}, which no file defines")
             continue
         if any(folder_of(definer) == folder_of(path) for definer in definers[name]):
@@ -283,7 +284,7 @@ def faults_of_includes(path, text):
 
 
 def cycle_in(arrows):
-    """A cycle of the graph {node: set of nodes} as a list of nodes, or None."""
+    """Returns a cycle of the graph {node: set of nodes} as a list of nodes, or None."""
     done, path = set(), []
 
     def visit(node):
@@ -308,7 +309,7 @@ def cycle_in(arrows):
 
 
 def faults_of(files):
-    """All faults of {path: text}."""
+    """Returns all faults of {path: text}."""
     faults, folder_arrows, file_arrows = [], {}, {}
     types, definers = types_of(files)
     for path, text in files.items():
@@ -331,7 +332,7 @@ def faults_of(files):
 
 
 def self_test():
-    """The rules refuse what they are there to refuse, and nothing else."""
+    """Tests that the rules refuse what they must and nothing else."""
     def including(path, *includes):
         return faults_of({path: "".join(f'#include "{include}"\n' for include in includes)})
 

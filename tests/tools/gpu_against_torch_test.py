@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""gpu_against_torch_test.py FOLDER: how tools/gpu_against_torch.py reads the benchmarks' names. PyTorch is not needed."""
+"""gpu_against_torch_test.py FOLDER: tests how tools/gpu_against_torch.py reads the benchmarks' names. Needs no
+PyTorch."""
 import pathlib
 import sys
 import unittest

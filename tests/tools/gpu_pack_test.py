@@ -18,7 +18,7 @@ PACK = TREE / "tools/gpu_pack.sh"
 sys.path.insert(0, str(TREE / "tools"))
 import gpu_run  # noqa: E402  (the folder is an argument)
 
-# What the libraries' own parts are in the stand-ins: files that the globs of third_party.cmake look for.
+# The files of the stand-ins that stand for a library's own parts: files that the globs of third_party.cmake match.
 FILES = {
     "benchmark": ["include/benchmark/benchmark.h", "src/benchmark.cc", "src/benchmark_main.cc"],
     "boost": ["boost/math/distributions/normal.hpp", "boost/asio/ip/tcp.hpp", "boost/beast/http.hpp"],
@@ -74,7 +74,7 @@ class GpuPack(unittest.TestCase):
         return folder
 
     def configure(self, pack):
-        """With nothing but the pack: other packages are not looked for."""
+        """Configures with the pack alone; other packages are not looked for."""
         hidden = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in
                   ("PkgConfig", "fmt", "nlohmann_json", "dnnl", "Eigen3", "GTest", "benchmark", "ZLIB", "Boost")]
         return subprocess.run(["cmake", "-S", TREE, "-B", self.folder / "build", f"-DREPRISE_THIRD_PARTY={pack}",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gpu_resources_test.py FOLDER: what tools/gpu_resources.py reads from ptxas, and what it works out."""
+"""gpu_resources_test.py FOLDER: tests the values that tools/gpu_resources.py reads from ptxas and computes."""
 import pathlib
 import sys
 import unittest
@@ -52,12 +52,12 @@ class Resources(unittest.TestCase):
         def blocks(*arguments):
             found = resources.occupancy(*arguments)
             return found["blocks_of_sm"], found["limited_by"]
-        # 223 registers are 7168 of a warp: 2 warps a quarter, 8 in all.
+        # 223 registers per thread are 7168 per warp: 2 warps per quarter, 8 in total.
         self.assertEqual(blocks("sm_80", 128, 223, 0), (2, "registers"))
         self.assertEqual(blocks("sm_90a", 256, 223, 0), (1, "registers"))
         self.assertEqual(blocks("sm_80", 32, 16, 0), (32, "blocks"))
         self.assertEqual(blocks("sm_80", 1024, 16, 0), (2, "warps"))
-        # 69632 bytes and 1 KiB of the system's: 2 of 164 KiB, 3 of 228.
+        # 69632 bytes plus the system's 1 KiB: 2 blocks of 164 KiB, 3 of 228.
         self.assertEqual(blocks("sm_80", 128, 64, 69632), (2, "shared memory"))
         self.assertEqual(blocks("sm_90", 128, 64, 69632), (3, "shared memory"))
 

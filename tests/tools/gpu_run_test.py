@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gpu_run_test.py FOLDER: what tools/gpu_run.py makes of stages that pass, fail and take too long."""
+"""gpu_run_test.py FOLDER: tests tools/gpu_run.py with stages that pass, fail and take too long."""
 import json
 import pathlib
 import sys
@@ -21,7 +21,7 @@ class GpuRun(unittest.TestCase):
         self.out = self.folder / "out"
 
     def run_stages(self, *stages):
-        """The exit status, summary.json and log.txt."""
+        """Returns the exit status, summary.json and log.txt."""
         run = gpu_run.Run(self.out, {"revision": "abc"})
         for stage in stages:
             run.stage(stage)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""pack_record_test.py FOLDER: tools/pack_record.py loses nothing, gives the same bytes again, and refuses what is no
-whole run; results/record_reader.py reads what it wrote, and says what is wrong with a damaged file."""
+"""pack_record_test.py FOLDER: tests that tools/pack_record.py loses nothing, gives the same bytes again, and refuses
+incomplete runs; and that results/record_reader.py reads its files and describes the fault of a damaged one."""
 import gzip
 import json
 import pathlib

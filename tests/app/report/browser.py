@@ -1,4 +1,4 @@
-"""A headless Chromium that a test drives by its own protocol over a pipe: nothing but the browser is needed."""
+"""Drives a headless Chromium by its own protocol over a pipe, so that tests need nothing but the browser."""
 import base64
 import fcntl
 import json
@@ -13,13 +13,13 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def find_browser():
-    """The first of PROGRAMS that is there, or what REPRISE_BROWSER names; None."""
+    """Returns the first of PROGRAMS that exists, or the one that REPRISE_BROWSER names; otherwise None."""
     named = os.environ.get("REPRISE_BROWSER")
     return named or next((path for path in map(shutil.which, PROGRAMS) if path), None)
 
 
 def pipe_above_standard_streams():
-    """Both ends on numbers that a child's 3 and 4 do not overwrite."""
+    """Returns both ends of a pipe with descriptors that a child's 3 and 4 do not overwrite."""
     ends = os.pipe()
     high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in ends]
     for end in ends:
@@ -28,7 +28,8 @@ def pipe_above_standard_streams():
 
 
 class Browser:
-    """Messages end with a zero byte; what the browser says unasked is kept in `events`."""
+    """The connection to the browser. Messages end with a zero byte; events that the browser sends are kept in
+    `events`."""
 
     def __init__(self, program, profile):
         child_in, to_child = pipe_above_standard_streams()
@@ -93,7 +94,7 @@ class Browser:
 
 
 class Page:
-    """One page, loaded."""
+    """One loaded page."""
 
     def __init__(self, browser, url):
         self.browser, self.url = browser, url
@@ -120,12 +121,12 @@ class Page:
                 if event.get("method") == method and event.get("sessionId") == self.session]
 
     def complaints(self):
-        """What stands on the console: exceptions, messages, refused policies."""
+        """Returns the console's content: exceptions, messages, violations of the page's policy."""
         return self.events("Runtime.exceptionThrown") + self.events("Runtime.consoleAPICalled") + [
             entry for entry in self.events("Log.entryAdded") if entry["entry"]["level"] != "verbose"]
 
     def requests(self):
-        """Addresses that were asked for, beside the page itself and what it holds."""
+        """Returns the addresses that were requested, without the page itself and embedded data."""
         urls = [event["request"]["url"] for event in self.events("Network.requestWillBeSent")]
         return [url for url in urls if not url.startswith("data:") and url.partition("#")[0] != self.url]
 

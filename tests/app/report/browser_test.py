@@ -1,5 +1,5 @@
-"""browser_test.py PROGRAM [PICTURES]: the page of `reprise report` in a real headless Chromium, light and dark, narrow
-and wide, and on paper. Screenshots go to the folder PICTURES, where one is named."""
+"""browser_test.py PROGRAM [PICTURES]: tests the page of `reprise report` in a real headless Chromium, light and dark,
+narrow and wide, and on paper. Screenshots go to the folder PICTURES if one is named."""
 import os
 import sys
 import tempfile
@@ -17,7 +17,7 @@ SIZES = """[...document.querySelectorAll('.plot svg')].map(svg => svg.getBoundin
 ROWS = "document.querySelectorAll('#r1-metrics tbody tr').length"
 COLUMN = "[...document.querySelectorAll('#r1-metrics tbody tr')].map(row => row.cells[{}].textContent)"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-# Contrast of text on its page [WCAG 2.1], by the styles that are in force.
+# Computes the contrast of text on its page [WCAG 2.1] from the styles in force.
 CONTRAST = """(() => {
   const parse = text => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
   const light = rgb => rgb.map(c => c / 255).map(c => c > 0.03928 ? ((c + 0.055) / 1.055) ** 2.4 : c / 12.92)
@@ -112,7 +112,7 @@ class Pages(unittest.TestCase):
             self.assertTrue(file.read().startswith(b"%PDF"))
 
     def test_the_browser_notices_what_a_bad_page_does(self):
-        """The checks above can fail: a page with a script of its own, a request and an error."""
+        """Shows that the checks above can fail: a page with its own script, a request and an error."""
         path = os.path.join(self.folder.name, "bad.html")
         with open(self.quickstart, encoding="utf-8") as file:
             text = file.read()

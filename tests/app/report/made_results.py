@@ -1,4 +1,5 @@
-"""Results folders with made-up numbers, for what no quick run has: request rates, verdicts, hostile names."""
+"""Makes results folders with made-up numbers, for content that quick runs do not have: request rates, verdicts, hostile
+names."""
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ SEED = 20261122
 
 
 def metric(samples, unit, **more):
-    """As a record has it: median, quartiles, range and tail of the samples."""
+    """Returns a metric in the form of records: median, quartiles, range and tail of the samples."""
     those = sorted(samples)
 
     def quantile(share):
@@ -58,12 +59,13 @@ def read_folder(path):
 
 
 RATES = [1.0, 2.0, 4.0, 8.0]
-# Milliseconds to the first token without a queue, and the rate that each can bear.
+# For each method, the time to first token in milliseconds without a queue, and the highest rate it can serve.
 SERVERS = {"paged": (80.0, 3.0), "relay_attention": (50.0, 9.0)}
 
 
 def serving_point(rate, index, method, draw, slower):
-    """A queue's shape: latency grows as the rate nears what the server bears, beyond it the run is INVALID."""
+    """Makes a point in the shape of a queue: latency grows towards the highest rate, and beyond it the run is
+    INVALID."""
     base_ms, bears = SERVERS[method]
     load = min(rate / bears, 0.95)
     ttft_ms = [slower * base_ms / (1 - load) * draw.lognormvariate(0, 0.3) for _ in range(400)]
@@ -84,7 +86,7 @@ def serving_point(rate, index, method, draw, slower):
 
 
 def serving_folder(path, slower=1.0, rates=RATES, seed=SEED):
-    """Two methods at several rates; `slower` multiplies every time."""
+    """Makes a folder of two methods at several rates; `slower` multiplies all times."""
     draw = random.Random(seed)
     points = [serving_point(rate, index, method, draw, slower) for rate in rates
               for index, method in enumerate(SERVERS)]

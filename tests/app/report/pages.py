@@ -1,4 +1,4 @@
-"""What tests of the page share: the program, and a page read strictly."""
+"""Helpers of the page's tests: the program, and a page that is read strictly."""
 import base64
 import hashlib
 import os
@@ -11,12 +11,12 @@ import xml.etree.ElementTree as ElementTree
 HTML_SVG = "{http://www.w3.org/2000/svg}"
 
 
-# Folders of modules that cannot be imported, removed when the tests end.
+# Folders with modules that cannot be imported, removed when the tests end.
 FOLDERS = []
 
 
 def python_without(*modules):
-    """The environment in which no Python has these modules, as on a machine without their packages."""
+    """Returns an environment in which no Python has these modules, as on a machine without their packages."""
     FOLDERS.append(tempfile.TemporaryDirectory())
     for module in modules:
         with open(os.path.join(FOLDERS[-1].name, module + ".py"), "w", encoding="utf-8") as file:
@@ -25,7 +25,7 @@ def python_without(*modules):
 
 
 class Reprise:
-    """The program as a user meets it."""
+    """The program, used as its users do."""
 
     def __init__(self, program):
         self.program = program
@@ -40,14 +40,14 @@ class Reprise:
         return folder
 
     def report(self, *results, out, **environment):
-        """The page of these results."""
+        """Returns the page of these results."""
         done = self("report", *results, "--out", out, **environment)
         assert done.returncode in (0, 4), done.stderr
         return StrictPage(out)
 
 
 class StrictPage:
-    """The page as XML, which forgives nothing: an unescaped character or a tag left open is a ParseError."""
+    """The page as XML: an unescaped character or an open tag is a ParseError."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
@@ -59,12 +59,12 @@ class StrictPage:
         return list(self.root.iter(tag))
 
     def words(self):
-        """What a reader sees, as one line."""
+        """Returns the visible text as one line."""
         seen = self.root.findall("body/header") + self.root.findall("body/main")
         return " ".join(" ".join("".join(part.itertext()) for part in seen).split())
 
     def table(self, name):
-        """Rows of texts of a table's body."""
+        """Returns the texts of a table's body, row by row."""
         found = self.root.find(f".//table[@id='{name}']")
         assert found is not None, name
         return [["".join(cell.itertext()) for cell in row] for row in found.find("tbody")]
@@ -73,7 +73,8 @@ class StrictPage:
         return ["".join(cell.itertext()) for cell in self.root.find(f".//table[@id='{name}']/thead/tr")]
 
     def faults(self):
-        """What no page may have: two ids, a link into nothing, anything to be loaded, a script that is not ours."""
+        """Returns faults that no page may have: duplicate ids, dead links, anything that is loaded, a script that is
+        not ours."""
         ids = [element.get("id") for element in self.root.iter() if element.get("id") is not None]
         faults = [f"id {name} twice" for name in set(ids) if ids.count(name) > 1]
         for element in self.root.iter():
@@ -114,6 +115,6 @@ NO_JINJA = "there is no jinja2 here (Debian: apt-get install python3-jinja2)"
 
 
 def skip(why):
-    """77 tells ctest that the test was skipped."""
+    """Skips the test: 77 tells ctest that it was skipped."""
     print("skipped:", why)
     sys.exit(77)

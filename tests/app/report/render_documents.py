@@ -1,5 +1,5 @@
-"""render_documents.py PLOTS FOLDER: the pages of all documents in a folder. Nothing of any is markup that the templates
-do not have. Prints what is wrong; the status is 1 then, or where there is no document."""
+"""render_documents.py PLOTS FOLDER: renders the pages of all documents in a folder and checks that no document adds
+markup to the templates'. Prints the faults; the status is 1 if there are any, or if there is no document."""
 import json
 import pathlib
 import sys
@@ -11,11 +11,11 @@ from report import render
 
 
 def fault_of(file):
-    """What is wrong with the page of this document; "" if nothing."""
+    """Returns the fault of this document's page; "" if there is none."""
     try:
         page = render.page_of(json.loads(file.read_text(encoding="utf-8")))
         scripts = len(list(ElementTree.fromstring(page).iter("script")))
-    except Exception as error:  # whatever it is, a document that the program made has to have a page
+    except Exception as error:  # any exception: every document of the program must have a page
         return f"{type(error).__name__}: {error}"
     return "" if scripts == 1 and page.endswith("</html>\n") else f"{scripts} scripts"
 

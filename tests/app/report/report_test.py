@@ -1,4 +1,5 @@
-"""report_test.py PROGRAM: `reprise report` on folders of a real run and on made-up ones, the page read strictly."""
+"""report_test.py PROGRAM: tests `reprise report` on folders of a real run and on made-up ones; the page is read
+strictly."""
 import os
 import shutil
 import stat
@@ -10,11 +11,11 @@ import made_results
 from pages import HTML_SVG, NO_JINJA, NO_MATPLOTLIB, Reprise, has_jinja, has_matplotlib, python_without, skip
 
 reprise = Reprise(sys.argv.pop(1))
-NO_FIGURES = python_without("matplotlib")  # drawing takes a second; most of these tests look at numbers
+NO_FIGURES = python_without("matplotlib")  # drawing takes a second, and most of these tests look at numbers
 
 
 class Folders(unittest.TestCase):
-    """One smoke run for all."""
+    """Uses one smoke run for all tests."""
 
     @classmethod
     def setUpClass(cls):
@@ -51,7 +52,7 @@ class Contents(Folders):
         page = self.page(self.run_dir)
         rows = page.table("r1-metrics")
         self.assertEqual(len(rows), 4)  # two lengths, two methods
-        headings = [heading for heading in page.headings("r1-metrics") if heading != "marks"]  # of a busy machine
+        headings = [heading for heading in page.headings("r1-metrics") if heading != "marks"]  # a busy machine
         self.assertEqual(headings[:4], ["prompt_tokens", "method", "ttft_ms", "tpot_ms"])
         self.assertIn("kv_mb [MB]", page.headings("r1-metrics"))
         self.assertIn("Time to first token with and without a KV cache (quickstart)", page.words())
@@ -69,7 +70,7 @@ class Contents(Folders):
         self.assertIn("report: " + self.path("run/report.html"), done.stderr)
         page = self.page(self.run_dir, self.copy("again"), PATH=os.environ["PATH"])
         figures = page.all(HTML_SVG + "svg")
-        self.assertEqual(len(figures), 4)  # two of each folder, whose ids do not collide
+        self.assertEqual(len(figures), 4)  # two per folder, with different ids
         for figure in figures:
             self.assertGreater(len(list(figure.iter())), 50)
             words = " ".join("".join(figure.itertext()).split())
@@ -123,7 +124,7 @@ class Contents(Folders):
 
 
 class Tables(Folders):
-    """Of one point that has more than its experiment asks for."""
+    """Tests with one point that has more than its experiment asks for."""
 
     def point(self):
         metrics = {"step_ms": {"value": 10.1, "unit": "ms"}, "kv_mb": {"value": 4, "unit": "MB"},
@@ -147,7 +148,7 @@ class Tables(Folders):
                          [None, None, "10.1", "4", "3", "5"])
 
     def test_answers_are_texts_and_numbers(self):
-        page = self.point()  # whose list is left out
+        page = self.point()  # without the list of points
         self.assertEqual(page.headings("r1-answers"), ["method", "hash", "share", "verdict"])
         self.assertEqual(page.table("r1-answers"), [["paged", "ab", "0.250", "INVALID"]])
 
@@ -161,7 +162,7 @@ class Serving(Folders):
         self.assertIn("2 INVALID", page.words())
         self.assertIn("marks", page.headings("r1-metrics"))
         self.assertIn("ttft_ms.p99", page.headings("r1-metrics"))
-        # Requests differ from each other without any noise.
+        # Requests differ from each other even without noise.
         self.assertNotIn("noisy (*)", page.words())
 
     @unittest.skipUnless(has_matplotlib(), NO_MATPLOTLIB)
@@ -174,7 +175,7 @@ class Serving(Folders):
                                   "Time to first token against the request rate: 99th percentile",
                                   "Throughput against latency: the Pareto front over methods"])
         captions = ["".join(caption.itertext()) for caption in page.all("figcaption")]
-        # At every rate relay_attention is the faster here, and paged bears less.
+        # relay_attention is faster at every rate, and paged serves less.
         self.assertIn("On the front, by request rate: relay_attention at 1, 2, 4, 8", captions[-1])
         self.assertIn("INVALID by their own rules, and crossed out: 2 of 8 points.", captions[0])
         self.assertEqual(len(page.all(HTML_SVG + "svg")), 5)
@@ -202,7 +203,7 @@ class Changes(Folders):
                           if metric == "ttft_ms"}, {"better", "INVALID run"})
 
     def test_calls_nothing_better_or_worse_between_runs_of_one_thing(self):
-        """Ten pairs drawn from one distribution: the level of the whole page is 1 %."""
+        """Tests ten pairs drawn from one distribution. The level of the whole page is 1 %."""
         first = made_results.serving_folder(self.path("first"))
         for seed in range(10):
             page = self.page(first, made_results.serving_folder(self.path("second"), seed=seed))
@@ -218,7 +219,7 @@ class Changes(Folders):
         self.assertIn("Settings, code, machine and files are the same.", page.words())
 
     def test_three_samples_decide_nothing(self):
-        """Of a smoke run: whatever the ratio, the page says that the samples are too few."""
+        """Tests a smoke run: whatever the ratio, the page says that there are too few samples."""
         after = self.copy("slow")
         run, records = made_results.read_folder(after)
         for one in records:
@@ -263,7 +264,7 @@ HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "a'b\
 
 class Hostile(Folders):
     def folder(self, text):
-        """A folder whose every free text is this one."""
+        """Makes a folder in which every free text is this one."""
         metrics = {text: {"value": 1.0, "unit": text}, "ttft_ms": {"value": 2.0, "unit": "ms"}}
         records = [made_results.record(f"{x}/p", 0, 1, {"method": text, "rate_rps": x, "model": text, "weights": text},
                                        metrics, remarks=[text, {"a": text}], writer=text, sources={text: [text]})
@@ -344,7 +345,7 @@ class Refusals(Folders):
         os.chmod(folder, stat.S_IRUSR | stat.S_IXUSR)
         try:
             self.page(folder)
-            if os.geteuid() != 0:  # whom no mode stops
+            if os.geteuid() != 0:  # root ignores file modes
                 self.assertIn("--out FILE", self.refused(folder))
         finally:
             os.chmod(folder, stat.S_IRWXU)

@@ -2,8 +2,8 @@
 """make_chat_golden.py FOLDER > chat_golden.json: conversations as transformers writes them.
 
 FOLDER holds the published templates, one file FAMILY.jinja each; FAMILY+VARIANT.jinja is a template of that family that
-begins with a system prompt of its own. Each answer is what apply_chat_template gives with the opening of the
-assistant's turn, or null where the template raises.
+begins with its own system prompt. Each answer is the text of apply_chat_template with the opening of the assistant's
+turn, or null if the template raises an error.
 """
 import hashlib
 import json
@@ -36,7 +36,7 @@ CONVERSATIONS = [
     messages((S, "one\n\ntwo"), (U, "Hello")),
     messages((U, "<s>[INST] <|im_end|> </s> <|eot_id|> <</SYS>> <end_of_turn>")),
     messages((U, "Zwölf Boxkämpfer 拳 🥊"), (A, "é"), (U, "̈")),
-    # In an order that some refuse.
+    # Messages in an order that some templates refuse.
     messages((S, "Be brief.")),
     messages((A, "Hi.")),
     messages((U, "Hello"), (A, "Hi.")),
@@ -58,7 +58,7 @@ def answer_of(tokenizer, template, conversation):
 
 
 def default_system_of(tokenizer, template, name):
-    """What the template writes before a first message that is no system's."""
+    """Returns the text that the template writes before a first message that is not a system message."""
     if "+" not in name:
         return ""
     whole = answer_of(tokenizer, template, CONVERSATIONS[0])

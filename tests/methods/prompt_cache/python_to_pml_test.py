@@ -1,4 +1,4 @@
-"""python_to_pml_test.py TOOL: prompt programs and the PML that becomes of them, literally."""
+"""python_to_pml_test.py TOOL: tests prompt programs and the exact PML that they become."""
 import os
 import re
 import subprocess
@@ -34,7 +34,7 @@ class PythonToPml(unittest.TestCase):
         self.assertEqual(self.pml(source), expected)
 
     def refused(self, source, *expected, options=()):
-        """Each expected line begins with LINE:COLUMN: and holds the text behind it."""
+        """Expects each line to begin with LINE:COLUMN: and to contain the text after it."""
         done = self.run_tool(source, *options)
         self.assertEqual((done.returncode, done.stdout), (1, b""))
         lines = done.stderr.decode("utf-8").splitlines()
@@ -43,7 +43,7 @@ class PythonToPml(unittest.TestCase):
             self.assertTrue(line.startswith(f"{self.path}:{place}"), line)
             self.assertIn(part, line)
 
-    # What becomes of each statement
+    # The PML of each statement
 
     def test_strings_are_text(self):
         self.becomes('@prompt\ndef hello():\n    "Be brief."\n', '<schema name="hello">Be brief.</schema>')
@@ -147,7 +147,7 @@ class PythonToPml(unittest.TestCase):
             texts.add(self.pml(source))
         self.assertEqual(len(texts), 1)
 
-    # What is refused
+    # Refused programs
 
     def test_program_is_not_run(self):
         target = os.path.join(self.folder, "was_run")

@@ -46,7 +46,7 @@ def english(rng, most=30):
 
 
 def varied(rng, text, parts):
-    """A text that shares much with `text`."""
+    """Returns a text that shares much with `text`."""
     if rng.random() < 0.3:
         return text_of(rng, parts, 30)
     cut, end = sorted(rng.randrange(len(text) + 1) for _ in range(2))
@@ -54,7 +54,7 @@ def varied(rng, text, parts):
 
 
 def scores_of(dataset, items, *options, env=None):
-    """Ours: items are (prediction, answers, classes)."""
+    """Returns our scores; items are (prediction, answers, classes)."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, dataset + ".jsonl")
         with open(path, "w", encoding="utf-8") as out:
@@ -87,7 +87,7 @@ def english_words(text):
 
 def classification(prediction, answer, classes):
     found = [name for name in classes if name in prediction]
-    for name in found:  # while it shrinks, as the official loop does
+    for name in found:  # while it shrinks, like the official loop
         if name in answer and name != answer:
             found.remove(name)
     return 1.0 / len(found) if answer in found else 0.0
@@ -104,7 +104,8 @@ def code_line(prediction):
     return ""
 
 
-# As deep in calls as LongBench's eval.py: the program, a loop over predictions, the scorer. One for Chinese is deeper.
+# Runs as deep in calls as LongBench's eval.py: the program, a loop over predictions, the scorer. One for Chinese is
+# deeper.
 ROUGE_PROGRAM = """
 import json, sys
 from rouge import Rouge
@@ -160,7 +161,7 @@ class Packages(unittest.TestCase):
         self.assertEqual(len(ours), len(theirs))
         for mine, other, pair in zip(ours, theirs, pairs):
             self.assertEqual(mine, other, pair)
-        self.assertGreater(len(set(theirs)), 5)  # the texts tell scores apart
+        self.assertGreater(len(set(theirs)), 5)  # the texts give different scores
 
     def test_qa_f1(self):
         pairs, items = pairs_and_items(self.rng, english, [w + " " for w in EN_WORDS], 400)
@@ -168,12 +169,12 @@ class Packages(unittest.TestCase):
         self.agree(scores_of("narrativeqa", items), theirs, pairs)
 
     def test_every_character(self):
-        """Of those that Unicode 3.2 has, since Python and our library may follow different later versions."""
+        """Uses the characters of Unicode 3.2, because Python and our library may follow different later versions."""
         codes = [code for code in range(sys.maxunicode + 1)
                  if unicodedata.ucd_3_2_0.category(chr(code)) not in ("Cn", "Co", "Cs")]
         pairs = []
         for code in codes:
-            # As an end of an article, in lower case, around a sigma, beside a digit, and as a word.
+            # Each character ends an article, in lower case, around a sigma, beside a digit, and as a word.
             pred = "a{0} X{0} B\u03a3{0} {0}\u03a3 7{0} an {0}".format(chr(code))
             pairs.append([pred, " ".join(english_words(pred)) + " more"])
         theirs = [f1_of(english_words(pred), english_words(answer)) for pred, answer in pairs]

@@ -19,7 +19,8 @@ LENGTH = "Length"         # the annotation city: Length(10)
 MOST_TOKENS = 1 << 20     # of one parameter: more is a slip of the finger
 MOST_LEVELS = 100         # of modules within modules
 MOST_MODULES = 10000      # functions that call one another twice multiply
-# Elements of PML: a prompt imports a module by an element of its name, which these would hide.
+# PML's own elements. A prompt imports a module by an element of its name, so a module with one of these names is
+# hidden.
 ELEMENTS = {"schema", "prompt", "module", "union", "param", "parameter", "scaffold", "system", "user", "assistant"}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*\Z")
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -27,14 +28,14 @@ STATEMENTS = f"strings, f-strings, if, match, pass and calls of @{DECORATOR} fun
 
 
 class ProgramError(Exception):
-    """What is wrong at one place of the program."""
+    """An error at one place of the program."""
 
     def __init__(self, node, message):
         super().__init__(message)
         self.node = node
 
 
-# The schema as a tree. Text nodes are strings.
+# The schema is a tree whose text nodes are strings.
 
 @dataclasses.dataclass
 class Param:
@@ -55,7 +56,7 @@ class Union:
 
 @dataclasses.dataclass
 class Function:
-    """A decorated function and what its parameters may hold."""
+    """A decorated function and the possible contents of its parameters."""
     node: ast.FunctionDef
     parameters: list    # names, in the order of the signature
     required: set       # of them, those without a default
@@ -63,13 +64,13 @@ class Function:
 
 
 def unparsed(node):
-    """The source of an expression, short enough for a message."""
+    """Returns the source of an expression, short enough for a message."""
     text = ast.unparse(node).replace("\n", " ")
     return text if len(text) <= 40 else text[:37] + "..."
 
 
 def nearest(name, known):
-    """', did you mean ...?' where one of `known` is near."""
+    """Returns ', did you mean ...?' if one of `known` is near, otherwise ""."""
     found = difflib.get_close_matches(name, known, 1)
     return f', did you mean "{found[0]}"?' if found else ""
 
@@ -77,7 +78,7 @@ def nearest(name, known):
 # Signatures
 
 def decorator_name(node):
-    """prompt, module.prompt and prompt(...) are all "prompt"."""
+    """Returns "prompt" for prompt, module.prompt and prompt(...)."""
     if isinstance(node, ast.Call):
         node = node.func
     if isinstance(node, ast.Attribute):
@@ -100,7 +101,7 @@ def check_decorators(node):
 
 
 def tokens_of(node, name):
-    """A length as written in the program."""
+    """Returns a length as written in the program."""
     value = node.value if isinstance(node, ast.Constant) else None
     if type(value) is not int or not 1 <= value <= MOST_TOKENS:
         raise ProgramError(node, f'the length of "{name}" must be a whole number of tokens from 1 to {MOST_TOKENS}, '
@@ -127,7 +128,7 @@ def lengths_by_decorator(node, names):
 
 
 def length_by_annotation(argument):
-    """The number in `city: Length(10)`, None for other annotations."""
+    """Returns the number in `city: Length(10)`, None for other annotations."""
     note = argument.annotation
     if not isinstance(note, ast.Call) or decorator_name(note) != LENGTH:
         return None
@@ -178,12 +179,12 @@ def require_name(node, name, what):
 # Names of modules
 
 def slug(text):
-    """Letters and digits of a text with - between: a part of a name."""
+    """Returns the letters and digits of a text with - between them, as a part of a name."""
     return re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")[:60].strip("-.")
 
 
 def condition_name(test):
-    """A name for the module of a condition: `formal`, `not-formal`, `grade-ninth`, `user-is_new`; "" for others."""
+    """Returns a module's name for a condition: `formal`, `not-formal`, `grade-ninth`, `user-is_new`; "" for others."""
     if isinstance(test, ast.Name):
         return slug(test.id)
     if isinstance(test, ast.Attribute):
@@ -201,7 +202,7 @@ def condition_name(test):
 
 
 def value_name(node):
-    """A name for a value that something is compared with: its text, or the last part of a dotted name."""
+    """Returns a name for the value in a comparison: its text, or the last part of a dotted name."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, bool, type(None))):
         return slug(str(node.value))
     if isinstance(node, ast.Attribute):
@@ -212,13 +213,13 @@ def value_name(node):
 
 
 class Scope:
-    """Names within one parent: PML wants them to differ, those of a union's members included."""
+    """The names within one parent, which must differ in PML, including those of a union's members."""
 
     def __init__(self):
         self.taken = set()
 
     def name(self, wanted, fallback):
-        """`wanted`, else `fallback`; the second of the same name ends in -2."""
+        """Returns `wanted` or else `fallback`; the second use of a name gets the suffix -2."""
         base = wanted or fallback
         if not NAME.match(base) or base in ELEMENTS:
             base = f"{fallback}-{base}"
@@ -233,7 +234,7 @@ class Scope:
 # Statements
 
 class Builder:
-    """Turns functions into trees. `problems` gets what is wrong; the tree then lacks it."""
+    """Turns functions into trees. A fault is added to `problems`, and the tree then lacks that part."""
 
     def __init__(self, functions, others):
         self.functions = functions
@@ -253,7 +254,7 @@ class Builder:
         return body
 
     def body(self, statements, function, used):
-        """The children of one parent. `used`: its parameters so far; None where there can be none."""
+        """Returns the children of one parent. `used` has its parameters so far; None if it can have none."""
         scope, children = Scope(), []
         for statement in statements:
             try:
@@ -288,7 +289,7 @@ class Builder:
                                  "parameter in it is an f-string")
 
     def parts(self, node, function, used):
-        """Text and parameters of an f-string. Places within one are not told by all versions of Python."""
+        """Returns the text and parameters of an f-string. Some versions of Python do not tell places inside one."""
         found = []
         for part in node.values:
             if isinstance(part, ast.Constant):
@@ -320,7 +321,7 @@ class Builder:
         return Param(name, function.lengths[name])
 
     def branches(self, node, function, scope):
-        """if: a module; with elif or else: a union."""
+        """Turns `if` into a module, and `if` with `elif` or `else` into a union."""
         members = []
         while True:
             wanted = condition_name(node.test)
@@ -334,7 +335,7 @@ class Builder:
         return members[0] if len(members) == 1 else Union(members)
 
     def cases(self, node, function, scope):
-        """match: a union with a member for each case."""
+        """Turns `match` into a union with a member for each case."""
         subject = condition_name(node.subject) or "case"
         members = []
         for case in node.cases:
@@ -352,7 +353,7 @@ class Builder:
         return Module(name, body)
 
     def open(self, node):
-        """Counts one more module, which is to be closed by `levels`."""
+        """Counts one more open module, which `levels` closes."""
         if self.levels == MOST_LEVELS:
             raise ProgramError(node, f"modules are nested deeper than {MOST_LEVELS} levels")
         if self.modules == MOST_MODULES:
@@ -380,7 +381,7 @@ class Builder:
 
 
 def statement_name(node):
-    """What a reader calls it: "for loop", "assignment"."""
+    """Returns a reader's name of a statement: "for loop", "assignment"."""
     names = {ast.For: "for loop", ast.While: "while loop", ast.With: "with block", ast.Try: "try block",
              ast.Assign: "assignment", ast.AugAssign: "assignment", ast.AnnAssign: "assignment",
              ast.Import: "import", ast.ImportFrom: "import", ast.FunctionDef: "function",
@@ -389,7 +390,7 @@ def statement_name(node):
 
 
 def check_arguments(node, called):
-    """The call fits the signature; what the arguments hold is told by the prompt."""
+    """Checks that a call fits the signature; the arguments' values come from the prompt."""
     name = called.node.name
     if any(isinstance(argument, ast.Starred) for argument in node.args) or any(k.arg is None for k in node.keywords):
         raise ProgramError(node, f"{name}(...) is called with * or **; name each argument")
@@ -410,7 +411,7 @@ def check_arguments(node, called):
 
 
 def pattern_name(pattern, is_last):
-    """The name of a case by the value that chooses it."""
+    """Returns the name of a case by the value that selects it."""
     if isinstance(pattern, ast.MatchValue) and value_name(pattern.value):
         return value_name(pattern.value)
     if isinstance(pattern, ast.MatchSingleton):
@@ -429,7 +430,7 @@ LINE = object()    # where a string statement begins: a line break goes between 
 
 
 def joined(children):
-    """Neighbouring texts as one, a line break between those of two statements."""
+    """Joins neighbouring texts, with a line break between those of two statements."""
     merged, ends_line = [], False
     for child in children:
         if child is LINE:
@@ -466,7 +467,7 @@ def escaped(text):
 
 
 def written(node):
-    """PML of a node: nothing is put between elements, since white space is text."""
+    """Returns the PML of a node. Nothing is put between elements, since white space is text."""
     if isinstance(node, str):
         return escaped(node)
     if isinstance(node, Param):
@@ -480,7 +481,7 @@ def written(node):
 # Files
 
 def collect(tree):
-    """The decorated functions of a file by name, the names of the others, and what is wrong with signatures."""
+    """Returns the decorated functions of a file by name, the names of the others, and the faults in signatures."""
     functions, others, problems = {}, set(), []
     for node in tree.body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -506,7 +507,7 @@ def called_names(function):
 
 
 def root_of(functions, wanted, where):
-    """The function that becomes the schema."""
+    """Returns the function that becomes the schema."""
     if wanted is not None:
         if wanted not in functions:
             raise SystemExit(f"{where}: has no @{DECORATOR} function {wanted}(){nearest(wanted, list(functions))}")
@@ -521,7 +522,7 @@ def root_of(functions, wanted, where):
 
 
 def place(where, lines, node):
-    """FILE:LINE:COLUMN, columns counted in characters from 1."""
+    """Returns FILE:LINE:COLUMN; columns count characters from 1."""
     line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
     text = lines[line - 1] if line <= len(lines) else b""
     return f"{where}:{line}:{len(text[:offset].decode('utf-8', 'replace')) + 1}"
@@ -544,7 +545,7 @@ def source_of(path):
 def tree_of(source, path):
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of escapes that Python will refuse one day
+            warnings.simplefilter("ignore")  # about escapes that a later Python will refuse
             return ast.parse(source, path)
     except SyntaxError as error:
         raise SystemExit(f"{path}:{error.lineno or 1}:{max(error.offset or 1, 1)}: is no Python: {error.msg}") from None
@@ -555,7 +556,7 @@ def tree_of(source, path):
 
 
 def compiled(source, path, wanted=None):
-    """The schema's text. Leaves with SystemExit and all that is wrong."""
+    """Returns the schema's text. Raises SystemExit with all faults of the program."""
     functions, others, problems = collect(tree_of(source, path))
     if not functions and not problems:
         raise SystemExit(f"{path}: has no function decorated with @{DECORATOR}; decorate those that make up the prompt")

@@ -29,8 +29,8 @@ test: all
 bench: all
 	for program in $(BUILD)/bin/*_bench; do $$program || exit 1; done
 
-# What this machine reaches now, for `reprise check --against results/baselines/NAME.json`.
-# With real-time priority where the system grants it; takes some ten minutes.
+# Records what this machine reaches, for `reprise check --against results/baselines/NAME.json`. Uses real-time priority
+# if the system grants it, and takes about ten minutes.
 baselines: all
 	realtime=$$(chrt -f 2 true 2>/dev/null && echo --realtime); \
 	for name in attention linear pointwise; do \

@@ -124,7 +124,7 @@ struct Group {
   std::string id;                     // hash of its points' ids
   std::string label;                  // for progress and errors
   std::vector<MethodChoice> methods;  // one per point
-  // Those of the kind's metrics on request that are measured.
+  // The kind's metrics on request that are measured.
   std::vector<std::string> asked_for;
   std::vector<std::string> point_ids;  // hash of `requested`, see sweep.cpp
   std::vector<Json> requested;         // settings of each point

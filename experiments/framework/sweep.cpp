@@ -107,7 +107,7 @@ bool advance(std::vector<size_t>& at, const std::vector<std::vector<AxisValue>>&
   return false;
 }
 
-// Those of the kind's metrics on request that the table or a figure shows, in the kind's order.
+// The kind's metrics on request that the table or a figure shows, in the kind's order.
 std::vector<std::string> asked_for(const Experiment& experiment) {
   std::vector<std::string> shown = experiment.metrics;
   for (const PlotSpec& plot : experiment.plots) {

@@ -13,7 +13,7 @@
 
 namespace reprise::experiments {
 
-// Where the points run; part of every point's settings.
+// The threads, instruction set and device that the points run on; part of every point's settings.
 struct RunSettings {
   Context context;
   Device device = Device::kCpu;

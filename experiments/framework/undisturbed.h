@@ -1,4 +1,5 @@
-// Timed work that is done again where other programs took its core, and what the processor gave it.
+// Repeats timed work if other programs took its core, and records the processor time of each
+// sample.
 #pragma once
 
 #include <chrono>
@@ -13,20 +14,19 @@
 
 namespace reprise::experiments {
 
-// Of one method at one place of a sweep.
+// The samples of one method at one point of a sweep.
 class Undisturbed {
  public:
-  // Does at most `samples` pieces of work again, so that a point takes at most about twice its time
-  // on a machine that never comes to rest; and short ones more often, kShortBudgetMs in all.
-  // `context`: of the threads that work() runs on.
+  // Repeats at most `samples` pieces of work, so that a point takes at most about twice its time on
+  // a busy machine; short ones more often, kShortBudgetMs in total. `context` is that of the
+  // threads that work() runs on.
   explicit Undisturbed(int64_t samples = 0, const Context& context = {.threads = 1})
       : retakes_left_(samples),
         short_left_ms_(samples > 0 ? kShortBudgetMs : 0),
         context_(context) {}
 
-  // Calls prepare() and then work() until work() kept its core, or may not be done again, and
-  // returns what the call returned that lost the least. What the others returned is dropped and
-  // counted.
+  // Calls prepare() and work() until work() keeps its core or may not be repeated. Returns the
+  // result of the call that lost the least; the other calls are dropped and counted.
   template <typename Prepare, typename Work>
   auto take(Prepare&& prepare, Work&& work) {
     using Result = decltype(work());
@@ -34,7 +34,7 @@ class Undisturbed {
     CoreUse best_use;
     for (int tries = 1;; ++tries) {
       prepare();
-      // Without a rest they are still awake from the work before.
+      // A rest lets the threads fall asleep, so they are woken before each further try.
       if (tries > 1) (void)wake_threads(context_);
       const CoreUse begin = core_use_now();
       Result result = work();
@@ -54,22 +54,22 @@ class Undisturbed {
   [[nodiscard]] int64_t disturbed() const;  // samples that count although they lost their core
   [[nodiscard]] int64_t retaken() const { return retaken_; }
 
-  // Puts the uses into `out`, sample by sample, and has it mark what it samples from then on where
-  // results::disturbed_json() says so: call it first.
+  // Adds the core use of each sample to `out`. Must be called first: samples that are added
+  // afterwards are marked if results::disturbed_json() says so.
   void add_to(Measurement& out) const;
-  // Marks a metric of `out` that compares these samples with those of `other`, one with one.
+  // Marks a metric of `out` that compares these samples with those of `other`, pair by pair.
   void mark_comparison(const Undisturbed& other, const MetricInfo& metric, Measurement& out) const;
 
   static constexpr int kMostTries = 3;  // of work that is not short
   static constexpr double kShortBudgetMs = 500;
-  // Two ticks of most systems: who has rested gets a core at once, and for longer.
+  // Two ticks of most systems: a thread that has rested gets a core at once, and for longer.
   static constexpr std::chrono::milliseconds kRest{8};
 
  private:
   static double lost_share(const CoreUse& use) {
     return use.wall_ms > 0 ? use.lost_ms() / use.wall_ms : 0;
   }
-  // Takes it off what is left.
+  // Reduces the remaining budget.
   bool may_retake(const CoreUse& use, int tries);
   static void rest();
 

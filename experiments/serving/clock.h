@@ -1,4 +1,4 @@
-// The one clock that a run's times are read from.
+// The clock of a run's times.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@ namespace reprise::experiments::serving {
 class Clock {
  public:
   virtual ~Clock() = default;
-  [[nodiscard]] virtual double now_s() const = 0;  // from some moment on; never goes back
+  [[nodiscard]] virtual double now_s() const = 0;  // from an arbitrary moment; never goes back
 };
 
 class SteadyClock final : public Clock {

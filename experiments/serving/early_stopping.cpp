@@ -6,7 +6,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// Whether t over the bound, or fewer, are too few to be chance.
+// True if t or fewer requests over the bound are too few to be chance.
 bool is_enough(const EarlyStopping& rule, int64_t over, int64_t requests) {
   const double within = rule.percentile - rule.tolerance;
   REPRISE_CHECK(within > 0 && within < 1, "percentile {} less tolerance {}", rule.percentile,

@@ -1,4 +1,4 @@
-// What one request's times say: the definitions that every metric, bound and check goes by.
+// The latencies of one request, as every metric, bound and check defines them.
 #pragma once
 
 #include <limits>
@@ -7,25 +7,25 @@
 
 namespace reprise::experiments::serving {
 
-// Seconds; of a served request (CHECK). Times count from the intended arrival t_0, so that a server
-// that falls behind cannot hide its queue; t_1 ... t_n are those of its n tokens.
+// Times in seconds of a served request (CHECK). They count from the intended arrival t_0, so that a
+// server that falls behind cannot hide its queue; t_1 ... t_n are the times of its n tokens.
 //   ttft        t_1 - t_0
 //   e2e         t_n - t_0
-//   tpot        (t_n - t_1) / (n - 1); 0 where n = 1
+//   tpot        (t_n - t_1) / (n - 1); 0 if n = 1
 //   normalised  e2e / n   [vLLM §6.1; RelayAttention §5.3; ChunkAttention §4.3]
 struct Latency {
   double ttft_s = 0, e2e_s = 0, tpot_s = 0, normalised_s = 0;
 };
 [[nodiscard]] Latency latency_of(const RequestEntry& entry);
 
-// A service level: bounds that a request keeps or not, and the share of requests that must.
+// A service level: latency bounds, and the share of requests that must keep all of them.
 struct Slo {
   static constexpr double kNone = std::numeric_limits<double>::infinity();
   double ttft_s = kNone, tpot_s = kNone, e2e_s = kNone, normalised_s = kNone;
   double share = 0.99;
 
   [[nodiscard]] bool is_set() const;
-  // Served within all bounds. What is not served keeps none.
+  // True if the request was served within all bounds.
   [[nodiscard]] bool is_kept_by(const RequestEntry& entry) const;
 };
 

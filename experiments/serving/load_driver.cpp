@@ -9,8 +9,8 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// How long a target may wait by itself: a user's Ctrl-C and the end of the patience with it are
-// seen so soon.
+// The longest that a target may wait by itself. A user's Ctrl-C and the end of the patience are
+// noticed within this time.
 constexpr double kMostWait_s = 0.1;
 
 class Driver {
@@ -56,7 +56,8 @@ class Driver {
 
   void send_what_is_due() {
     while (may_send()) {
-      // Compared by the clock itself: a target that jumps to this very moment has reached it.
+      // Compared with the clock itself: a target that advances to exactly this moment has reached
+      // it.
       if (start_s_ + next_due_s() > clock_.now_s()) return;
       draw_next();
       send(is_closed() ? now_s() : next_due_s());
@@ -82,7 +83,7 @@ class Driver {
     target_.submit(index, std::move(request), intended_s + start_s_);
   }
 
-  // By the run's clock.
+  // In the clock's time.
   [[nodiscard]] double next_look_s() const {
     const double most = clock_.now_s() + kMostWait_s;
     return may_send() ? std::min(most, start_s_ + next_due_s()) : most;
@@ -141,7 +142,7 @@ class Driver {
     entry.preemptions = event.preemptions;
   }
 
-  // Whether going on makes sense.
+  // Stops the run if continuing makes no sense.
   void judge_queue() {
     const double now = now_s();
     if (!is_closed() && has_more()) {
@@ -181,7 +182,7 @@ class Driver {
   double last_sent_s_ = 0;  // from the start
   int64_t done_ = 0, due_ = 0;
   bool is_ending_ = false;
-  std::optional<workloads::ServingRequest> next_;  // drawn, not sent
+  std::optional<workloads::ServingRequest> next_;  // drawn, not yet sent
   TargetReport report_;
   DriveResult result_;
 };

@@ -1,4 +1,4 @@
-// Sends requests when they are due and writes down what comes back: the inner loop of a run.
+// Sends requests when they are due and logs the answers: the inner loop of a run.
 #pragma once
 
 #include <atomic>
@@ -18,17 +18,17 @@ struct DriveOptions {
   GrowthRule growth;
   double most_drain_s = std::numeric_limits<double>::infinity();
   const std::atomic<bool>* stop = nullptr;
-  bool keeps_gaps = true;  // as RunOptions has it
+  bool keeps_gaps = true;  // see RunOptions
 };
 
 struct DriveResult {
-  RequestLog log;           // of the requests that were sent; times from `start_s` on
-  std::string stop_reason;  // "": it ran to its end
+  RequestLog log;           // of the requests that were sent; times count from `start_s`
+  std::string stop_reason;  // why the run was given up; "": it ran to its end
 };
 
-// As run() says, of requests 0, 1, ..., schedule.intended_s.size() - 1, which `draw` makes: each
-// before it is due, so that drawing makes none late. Time 0 of the log is when the first has been
-// drawn. Throws Interrupted when `stop` is raised, after everything under way was given up.
+// Drives requests 0, 1, ..., schedule.intended_s.size() - 1 as run() describes. `draw` makes each
+// request before it is due, so that drawing makes none late. Time 0 of the log is when the first
+// has been drawn. Throws Interrupted when `stop` is set, after all running requests are cancelled.
 [[nodiscard]] DriveResult drive(Target& target,
                                 const std::function<workloads::ServingRequest(int64_t)>& draw,
                                 const workloads::ArrivalSchedule& schedule,

@@ -8,7 +8,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// Clocks that count nanoseconds in 64 bits and seconds in doubles differ by less.
+// Clocks that count nanoseconds in 64 bits and seconds in doubles differ by less than this.
 constexpr double kRounding_s = 1e-6;
 
 template <typename... Args>
@@ -18,8 +18,7 @@ template <typename... Args>
         fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Checks that each time comes no earlier than the one before; those that did not happen are left
-// out.
+// Checks that no time comes before the previous one. Times that did not happen are left out.
 class Order {
  public:
   explicit Order(const RequestEntry& entry) : entry_(entry), last_s_(entry.intended_s) {
@@ -76,7 +75,7 @@ void check_latency(const RequestEntry& entry) {
   for (size_t i = 1; i < entry.token_s.size(); ++i)
     gaps_s += entry.token_s[i] - entry.token_s[i - 1];
   const double rest_s = latency.e2e_s - latency.ttft_s;
-  // Each addition rounds by half a unit of the last place of the largest time.
+  // Each addition rounds by half a unit in the last place of the largest time.
   const double rounding_s =
       1e-15 * entry.token_s.back() * static_cast<double>(entry.token_s.size());
   if (std::abs(gaps_s - rest_s) > kRounding_s + rounding_s)

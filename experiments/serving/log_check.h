@@ -1,4 +1,4 @@
-// What must hold of every log before a figure is taken from it.
+// Checks the invariants of a log before any metric is computed from it.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace reprise::experiments::serving {
 
-// Throws Error naming the first request that is wrong, with the numbers, unless
-//   all requests 0, 1, ..., sent - 1 are there, once each and in that order
+// Throws Error naming the first wrong request, with the numbers, unless
+//   all requests 0, 1, ..., sent - 1 occur, once each and in that order
 //   times are finite, and intended <= sent <= admitted <= first token <= ... <= last token <= done
-//   0 < TTFT <= E2E, and the gaps between tokens add up to E2E - TTFT, to rounding
-//   a served request has as many tokens as were wanted, any other at most, and a reason
-//   no more of a prompt was cached than it has
-// A log that breaks one of them is a fault of the server or of this program: nothing is written.
+//   0 < TTFT <= E2E, and the gaps between tokens add up to E2E - TTFT, up to rounding
+//   a served request has as many tokens as were wanted, any other at most so many, and a reason
+//   no more prompt tokens were cached than the prompt has
+// A log that breaks one of these is a fault of the server or of this program; nothing is written.
 void check_log(const RequestLog& log, int64_t sent);
 
 }  // namespace reprise::experiments::serving

@@ -16,7 +16,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// Of served requests, in the order of their numbers.
+// Samples of served requests, in the order of their numbers.
 struct Samples {
   std::vector<double> ttft_ms, tpot_ms, itl_ms, e2e_ms, normalised_s, queue_ms;
 };
@@ -38,7 +38,7 @@ Samples samples_of(const RequestLog& log) {
   return samples;
 }
 
-// What the requests add up to.
+// Sums over all requests.
 struct Totals {
   int64_t ended = 0, served = 0, errors = 0, within_slo = 0, preemptions = 0;
   int64_t prompt_tokens = 0, output_tokens = 0;
@@ -70,7 +70,7 @@ double ratio(int64_t part, int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// The latencies of one log, written as metrics.
+// Adds the latencies of one log as metrics.
 class Latencies {
  public:
   Latencies(Measurement& out, const MetricOptions& options, int64_t served)
@@ -100,7 +100,8 @@ class Latencies {
   }
 
  private:
-  // As many as take a tenth of a second or so: many requests make the interval narrow by itself.
+  // As many resamples as take about a tenth of a second; with many requests the interval is narrow
+  // anyway.
   static int64_t resamples_for(double count) {
     constexpr double kDraws = 1e7;
     return static_cast<int64_t>(std::clamp(kDraws / count, 200.0, 1e4));
@@ -174,8 +175,8 @@ void take_offered(const RequestLog& log, Measurement& out) {
   if (last_s > 0) out.set(kOfferedRps, static_cast<double>(log.requests.size()) / last_s);
 }
 
-// Of those that were served and whose tokens are known, with their numbers, so that the same tokens
-// for another request are another answer.
+// Hashes the tokens of served requests whose tokens are known, with the requests' numbers, so that
+// the same tokens for another request give another hash.
 void hash_tokens(const RequestLog& log, Measurement& out) {
   uint64_t hash = results::kHashStart;
   int64_t generated = 0;

@@ -1,4 +1,8 @@
 // The metrics of a serving run, as functions of its log.
+//
+// Intervals: percentiles have them by order statistics (results/quantile_interval.h),
+// mean_normalised_latency_s by the bootstrap, goodput_share by Wilson. Gaps between tokens have
+// none, since gaps of one step are not independent.
 #pragma once
 
 #include <vector>
@@ -11,7 +15,7 @@
 
 namespace reprise::experiments::serving {
 
-// Latencies are of served requests, from the intended arrival: see latency.h.
+// Latencies of served requests, counted from the intended arrival; see latency.h.
 inline const MetricInfo kTtftMs = {"ttft_ms", "ms", "from the intended arrival to the first token",
                                    /*has_percentiles=*/true};
 inline const MetricInfo kTpotMs = {"tpot_ms", "ms",
@@ -31,7 +35,7 @@ inline const MetricInfo kQueueMs = {
     "queue_ms", "ms", "from the intended arrival until it joined the batch, of engines that tell",
     /*has_percentiles=*/true};
 
-// Rates are over the time from the start of the run to the last token.
+// Rates are per time from the start of the run to the last token.
 inline const MetricInfo kDurationS = {"duration_s", "s", "from the start to the last token"};
 inline const MetricInfo kOfferedRps = {"offered_rps", "1/s",
                                        "requests over the time of the last arrival (open loop)"};
@@ -55,7 +59,7 @@ inline const MetricInfo kCachedTokenShare = {"cached_token_share", "ratio",
                                              "reused tokens over prompt tokens"};
 inline const MetricInfo kPreemptions = {"preemptions", "times", "of all requests together"};
 
-// Of engines that tell of their steps.
+// Metrics of engines that report their steps.
 inline const MetricInfo kBatchMean = {"batch_mean", "requests",
                                       "in a step, over the time that steps took"};
 inline const MetricInfo kBatchPeak = {"batch_peak", "requests", "in a step, at most"};
@@ -63,30 +67,28 @@ inline const MetricInfo kPeakKvMb = {"peak_kv_mb", "MB", "keys and values held, 
 inline const MetricInfo kIsValid = {"is_valid", "yes or no",
                                     "1: VALID, 0: INVALID, for the reasons in the record"};
 
-// All of the above, the most telling first.
+// All metrics above, the most important first.
 [[nodiscard]] const std::vector<MetricInfo>& serving_metrics();
 
 struct MetricOptions {
-  Slo slo;                   // goodput is taken where it is set
-  bool is_open_loop = true;  // the arrivals were drawn before
+  Slo slo;                   // goodput is computed if it is set
+  bool is_open_loop = true;  // arrivals were drawn before the run
   double confidence = 0.95;  // of the intervals
-  // Samples of latencies are kept, request by request in the order of their numbers, of so many
-  // requests at most; of more, their summaries alone.
+  // Latency samples are kept request by request, for at most this many requests. A run with more
+  // has only their summaries.
   int64_t most_samples = 100000;
 };
 
-// Metrics, samples and the hash of all generated tokens ("answers") of a log that check_log() lets
-// pass. What nobody told is left out, and so are latencies where nothing was served. Percentiles
-// have intervals by order statistics (results/quantile_interval.h), mean_normalised_latency_s has
-// one by the bootstrap, goodput_share Wilson's; gaps between tokens have none, since those of one
-// step are not independent.
+// Metrics, samples and the hash of all generated tokens ("answers") of a log that passes
+// check_log(). Values that no engine reported are left out, and latencies too if nothing was
+// served.
 [[nodiscard]] Measurement measure(const RequestLog& log, const MetricOptions& options);
 
-// Puts the verdict among the answers, in the place of one that stands there, and is_valid.
+// Adds or replaces the verdict among the answers, and sets is_valid.
 void add_verdict(const Verdict& verdict, Measurement& out);
 
-// The same of a run, with its verdict among the answers ({verdict, reasons, slo, ...}) and in the
-// resolved settings whether the cache was empty at its start and how long its prefixes took.
+// measure() for a run. Adds the verdict ({verdict, reasons, slo, ...}) to the answers, and to the
+// resolved settings whether the cache was empty at the start and how long the prefixes took.
 [[nodiscard]] Measurement measure(const RunResult& result, const MetricOptions& options);
 
 }  // namespace reprise::experiments::serving

@@ -1,5 +1,5 @@
-// What an experiment asks of whoever serves it: made by the kind that reads the experiment, used by
-// that kind for our engine and by `reprise load` for any other server.
+// The requests that an experiment sends to any server: made by the kind that reads the experiment,
+// and used by that kind for our engine and by `reprise load` for other servers.
 #pragma once
 
 #include <memory>
@@ -15,18 +15,18 @@ namespace reprise::experiments::serving {
 struct ServingPlan {
   std::shared_ptr<const workloads::RequestSource> source;
   workloads::ArrivalSchedule schedule;  // a time for each request of the source
-  // Warm-up, rules, queue growth. Bounds of reuse and whether prefixes are announced depend on who
-  // serves, and are left to it.
+  // Warm-up, rules and queue growth. Bounds of reuse and the announcing of prefixes depend on the
+  // server and are set by its user.
   RunOptions options;
-  // Of the model, for servers that take text alone; null where it has none.
+  // The model's tokenizer, for servers that take only text; null if there is none.
   std::shared_ptr<const Tokenizer> tokenizer;
 };
 
-// A kind whose groups are served implements this beside Kind.
+// Implemented beside Kind by a kind whose groups are served.
 class PlansServing {
  public:
   virtual ~PlansServing() = default;
-  // Of a group that its check() lets pass.
+  // The plan of a group that passed check().
   [[nodiscard]] virtual ServingPlan plan(const Group& group) = 0;
 };
 

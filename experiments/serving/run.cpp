@@ -37,7 +37,8 @@ void prime(Target& target, const workloads::RequestSource& source, const RunOpti
   }
 }
 
-// What the bounds of served requests add up to, drawn again: the log keeps no prompts.
+// The sum of the bounds of served requests. Their prompts are drawn again, because the log does not
+// keep them.
 ReuseBounds total_bounds(const RequestLog& log, const workloads::RequestSource& source,
                          const RunOptions& options) {
   ReuseBounds total;
@@ -105,7 +106,7 @@ RunResult run(Target& target, const workloads::RequestSource& source,
 std::vector<workloads::ServingRequest> unrelated_requests(const workloads::RequestSource& source,
                                                           int64_t count, int32_t vocab,
                                                           uint64_t seed) {
-  // A stream apart from that of the source, whose made-up parts are numbered as its requests are.
+  // A random stream apart from those of the source, which are numbered like its requests.
   constexpr uint64_t kWarmUp = ~uint64_t{0};
   const workloads::RandomTokens tokens({.vocab = vocab, .seed = random_bits(seed, kWarmUp, 0)});
   std::vector<workloads::ServingRequest> requests;

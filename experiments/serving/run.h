@@ -1,4 +1,4 @@
-// The life cycle of a serving run: flush, warm the model, prime, measure, validate.
+// The life cycle of a serving run: flush, warm up, prime, measure, validate.
 #pragma once
 
 #include <atomic>
@@ -17,52 +17,53 @@
 
 namespace reprise::experiments::serving {
 
-// Prompt tokens that are found in the cache rather than computed; both ends included.
+// Bounds on the prompt tokens that are found in the cache; both ends included.
 struct ReuseBounds {
   int64_t least = 0, most = 0;
 };
 
 struct RunOptions {
-  // Served before anything is measured, all at once: see unrelated_requests(). What they leave in
-  // the cache is flushed.
+  // Requests that run at once before anything is measured; see unrelated_requests(). The cache is
+  // flushed after them.
   std::vector<workloads::ServingRequest> warmup;
-  bool primes = false;  // announce the source's prefixes, and wait until they are computed
+  bool primes = false;  // announce the prefixes, and wait until they are computed
   ValidityRules rules;
-  GrowthRule growth;  // of open loops
-  // After the last request was sent, the rest are given up, and the run is INVALID.
+  GrowthRule growth;  // used in open loops
+  // Time after the last request was sent. Then the remaining requests are cancelled, and the run is
+  // INVALID.
   double most_drain_s = std::numeric_limits<double>::infinity();
-  // What a request should find in the cache, by what its source shares and the method promises.
-  // Empty: nothing is asserted. Not asserted of a run that was given up.
+  // The cached tokens that a request should find, from the sharing in its source and the promise of
+  // the method. Empty: not checked. Also not checked if the run was given up.
   std::function<ReuseBounds(const workloads::ServingRequest&)> reuse;
-  const std::atomic<bool>* stop = nullptr;  // raised by the user
-  // False: of each request the times of its first and last token alone, and no tokens, so that a
-  // million requests take a few hundred MB; there is no itl_ms then.
+  const std::atomic<bool>* stop = nullptr;  // set by the user's interrupt
+  // False: only the times of each request's first and last token are kept and no tokens, so that a
+  // million requests take a few hundred MB. There is no itl_ms then.
   bool keeps_gaps = true;
 };
 
 struct RunResult {
   RequestLog log;  // times from the start of the measurement
   Verdict verdict;
-  bool was_flushed = false;  // the cache was empty, or held the prefixes alone
-  double prime_s = 0;        // computing the prefixes
-  std::string stop_reason;   // why it was given up before its end; "": it was not
+  bool was_flushed = false;  // the cache was empty, or held only the prefixes
+  double prime_s = 0;        // time to compute the prefixes
+  std::string stop_reason;   // why the run was given up; "": it was not
 };
 
-// Sends request i of the source at schedule.intended_s[i], or in a closed loop once fewer than
-// schedule.most_in_flight are under way, whatever becomes of the others, and waits for the last
-// answer. The run is given up, with what it has, where the queue only grows; requests that were
-// never sent are not in the log then.
+// Sends request i of the source at schedule.intended_s[i], and waits for the last answer. In a
+// closed loop a request is sent when fewer than schedule.most_in_flight are running. The run is
+// given up if the queue only grows; the log then lacks the requests that were not sent.
 //
-// Throws Error where the log breaks an invariant (log_check.h), where the tokens reused by served
-// requests lie outside the sum of their bounds, and where a bounded server does not tell;
-// Interrupted (framework/kind.h) when `stop` is raised. schedule.intended_s has a time for each
-// request of the source (CHECK).
+// Throws Error if the log breaks an invariant (log_check.h), if the tokens reused by served
+// requests are outside the sum of their bounds, and if a server with bounds does not report them.
+// Throws Interrupted (framework/kind.h) when `stop` is set. schedule.intended_s must have a time
+// for each request of the source (CHECK).
 [[nodiscard]] RunResult run(Target& target, const workloads::RequestSource& source,
                             const workloads::ArrivalSchedule& schedule, const RunOptions& options,
                             const Clock& clock);
 
-// As long as the first `count` requests of the source, of random tokens below `vocab` that no
-// prompt of it begins with but by chance: they warm a model and no cache.
+// Requests with the lengths of the source's first `count` requests and random tokens below `vocab`.
+// No prompt of the source begins with them, except by chance, so they warm the model but not the
+// cache.
 [[nodiscard]] std::vector<workloads::ServingRequest> unrelated_requests(
     const workloads::RequestSource& source, int64_t count, int32_t vocab, uint64_t seed);
 

@@ -38,7 +38,7 @@ class Search {
   }
 
  private:
-  // Until one rate has passed and one above it has not, or the ends of the range are reached.
+  // Tries rates until one has passed and a higher one has not, or an end of the range is reached.
   void bracket() {
     double rate = options_.first_rps;
     if (try_rate(rate)) {

@@ -1,4 +1,5 @@
-// Who serves: an engine in this process, stepped in the caller's thread, or a server elsewhere.
+// The server of a run: an engine in this process, stepped in the caller's thread, or a remote
+// server.
 #pragma once
 
 #include <cstdint>
@@ -10,46 +11,46 @@
 
 namespace reprise::experiments::serving {
 
-// What became known of a request. Times are of the run's clock; below 0: not known.
+// News of a request. Times are of the run's clock; below 0: not known.
 struct TargetEvent {
-  int64_t request = 0;                  // as it was submitted
-  double time_s = 0;                    // of the tokens, or of the end
-  int64_t tokens = 0;                   // that came at that time; those of one message share it
-  std::vector<int32_t> token_ids = {};  // [tokens], where they are known
+  int64_t request = 0;                  // id given to submit()
+  double time_s = 0;                    // time of the tokens, or of the end
+  int64_t tokens = 0;                   // number of tokens; those of one message share the time
+  std::vector<int32_t> token_ids = {};  // [tokens], if they are known
 
-  bool is_end = false;  // and the following are said; nothing of this request comes after it
+  bool is_end = false;  // the last event of the request; sets the members below
   Outcome outcome = Outcome::kServed;
-  std::string reason = {};     // of all but kServed
-  double sent_s = -1;          // where it was not at submit() already
-  double admitted_s = -1;      // as RequestEntry has it
-  int64_t cached_tokens = -1;  // likewise
-  int64_t prompt_tokens = -1;  // as the server counts them, where it tells
+  std::string reason = {};     // for every outcome but kServed
+  double sent_s = -1;          // if it was not sent at submit()
+  double admitted_s = -1;      // see RequestEntry
+  int64_t cached_tokens = -1;  // see RequestEntry
+  int64_t prompt_tokens = -1;  // as the server counts them, if it tells
   int64_t preemptions = 0;
 };
 
 struct TargetReport {
   std::vector<TargetEvent> events;  // of one request in the order of their times
-  std::vector<StepEntry> steps;     // since the last report; times of the run's clock
+  std::vector<StepEntry> steps;     // since the last report, in the run's clock
 };
 
 class Target {
  public:
   virtual ~Target() = default;
-  // Forgets every prompt it may have cached; false where that cannot be had of it. Asked only while
-  // nothing is under way.
+  // Forgets all cached prompts. Returns false if the target cannot do this. Called only while
+  // nothing is running.
   virtual bool flush() = 0;
-  // Announces a prefix, or has it computed in whatever way it has; has_work() until that is done.
-  // Throws Error where it cannot be computed, here or in advance().
+  // Announces a prefix, or has it computed in another way; has_work() is true until that is done.
+  // Throws Error if it cannot be computed, here or in advance().
   virtual void declare_prefix(const workloads::DeclaredPrefix& prefix) = 0;
-  // Takes a request, and does not wait for anything. `id` is not under way; `intended_s` is of the
-  // run's clock and not after now.
+  // Takes a request without waiting. `id` must not be running. `intended_s` is of the run's clock
+  // and not in the future.
   virtual void submit(int64_t id, workloads::ServingRequest request, double intended_s) = 0;
-  // Works, or waits where others work, and adds to `report` what has happened: returns once
-  // something has, or at `until_s`, whatever comes first. One that works in this thread may return
-  // later by a step; one without work returns at `until_s`.
+  // Works, or waits for others to work, and adds events to `report`. Returns when there are events,
+  // or at `until_s`. A target that works in this thread may return later by one step; one without
+  // work returns at `until_s`.
   virtual void advance(double until_s, TargetReport& report) = 0;
   [[nodiscard]] virtual bool has_work() const = 0;
-  // Gives up all that is under way; the ends come by advance(), as kCancelled.
+  // Cancels everything that is running. The ends are reported by advance(), as kCancelled.
   virtual void cancel_all() = 0;
 };
 

@@ -9,13 +9,14 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// Given up with the run, not by the server: says nothing about it.
+// True if the request was cancelled with the run and not by the server, so it says nothing about
+// it.
 bool is_given_up(const RequestEntry& entry) { return entry.outcome == Outcome::kCancelled; }
 
 struct Counts {
   int64_t ended = 0, errors = 0, late = 0, sent = 0, over_slo = 0;
   double latest_s = 0;
-  std::map<std::string, int64_t> reasons;  // of the errors
+  std::map<std::string, int64_t> reasons;  // reasons of the errors
 };
 
 Counts count(const RequestLog& log, const ValidityRules& rules) {

@@ -1,4 +1,4 @@
-// Whether a run may be reported: VALID or INVALID, with the reasons, in the manner of MLPerf
+// Decides whether a run may be reported, VALID or INVALID with reasons, in the manner of MLPerf
 // LoadGen.
 #pragma once
 
@@ -16,13 +16,14 @@ namespace reprise::experiments::serving {
 struct ValidityRules {
   double least_duration_s = 60;  // from the start to the last token
   int64_t least_requests = 100;  // that ended, served or not
-  // Requests that are sent more than most_late_s after their time did not offer the rate that was
-  // asked for: most_late_share of them at most. Engines that are stepped in the process's own
-  // thread take requests between two steps, which is no lateness of the load: set it accordingly.
+  // At most most_late_share of the requests may be sent more than most_late_s late; otherwise the
+  // requested rate was not offered. An engine that is stepped in this process takes requests
+  // between two steps, which is not the load's lateness; set the share accordingly.
   double most_late_s = 0.1;
   double most_late_share = 0.01;
-  double most_error_share = 0;  // of all: refused, failed, expired
-  // Its share is the percentile; where it is set there must be requests enough to bound that.
+  double most_error_share = 0;  // of all requests: refused, failed, expired
+  // The service level. Its share is the percentile; if it is set, there must be enough requests to
+  // bound that.
   Slo slo;
   double tolerance = 0;
   double confidence = 0.99;
@@ -33,26 +34,26 @@ struct ValidityRules {
 };
 
 struct Verdict {
-  std::vector<std::string> reasons;  // of INVALID; empty: VALID
-  // Beside it: a run whose latencies miss the service level is measured all the same (LoadGen would
-  // call it INVALID), so that curves go on beyond the rate that still meets it.
+  std::vector<std::string> reasons;  // of an INVALID run; empty: VALID
+  // Independent of validity: a run that misses the service level is VALID (unlike in LoadGen), so
+  // that curves continue beyond the rate that meets it.
   SloOutcome slo = SloOutcome::kNone;
-  int64_t ended = 0;          // requests that count: all but those given up with the run
-  int64_t over_slo = 0;       // of them, not within the service level
+  int64_t ended = 0;          // requests that count: all but those cancelled with the run
+  int64_t over_slo = 0;       // of these, requests not within the service level
   int64_t over_allowed = -1;  // by early stopping; -1: too few ended to allow any
-  bool is_too_small = false;  // the last of the reasons: too few ended to bound the percentile
+  bool is_too_small = false;  // the last reason: too few ended to bound the percentile
 
   [[nodiscard]] bool is_valid() const { return reasons.empty(); }
-  // {verdict: "VALID" or "INVALID", reasons, slo, and over_slo, over_slo_allowed where there is
-  // one}
+  // {verdict: "VALID" or "INVALID", reasons, slo, and over_slo, over_slo_allowed if there is a
+  // service level}
   [[nodiscard]] Json json() const;
 };
 
-// `stop_reason`: why the run was given up; "": it was not.
+// `stop_reason` tells why the run was given up; "": it was not.
 [[nodiscard]] Verdict judge(const RequestLog& log, const ValidityRules& rules,
                             const std::string& stop_reason = "");
 
-// From the start of the run to the last token or end; 0 where nothing ended.
+// Time from the start of the run to the last token or end; 0 if nothing ended.
 [[nodiscard]] double duration_s(const RequestLog& log);
 
 }  // namespace reprise::experiments::serving

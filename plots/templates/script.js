@@ -35,7 +35,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-// What is folded away is printed too.
+// Opens folded parts before printing, so that they are printed too.
 const opened = [];
 addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details:not([open])")) {

@@ -1,4 +1,5 @@
-// What all records of a run share stands once in a file of records, in an entry of its own.
+// Writes the keys that all records of a run share once in a file of records, in an entry of their
+// own.
 #pragma once
 
 #include <map>

@@ -30,7 +30,7 @@ class TextReader {
   // together; a `policy` sees each such step.
   void read(std::span<const TextTokens> texts, std::span<float> out,
             model::LayerPolicy* policy = nullptr);
-  // As above, from texts that are not tokenized yet.
+  // read() for texts that are not tokenized yet.
   std::vector<float> read(std::span<const std::string> texts, model::LayerPolicy* policy = nullptr);
 
  protected:

@@ -38,7 +38,7 @@ class StreamDecoder {
     flush(out);
     return out;
   }
-  // As above, but appends to `out`.
+  // Appends the text to `out` instead of returning it.
   virtual void push(int32_t id, std::string& out) = 0;
   // Ends the text. Bytes of an unfinished character become U+FFFD. Nothing may be pushed
   // afterwards.

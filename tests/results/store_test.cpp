@@ -412,8 +412,8 @@ TEST_F(StoreTest, PointThatTwoWritersMeasuredIsReadOnce) {
   EXPECT_EQ(alone.records(), records);
 }
 
-// Whatever a kill leaves of one writer's last group, the records of other writers remain, and so do
-// its earlier ones. When it opens its file again, it truncates only its own file.
+// If a kill tears one writer's last group, the records of other writers remain, and so do its
+// earlier ones. When it opens its file again, it truncates only its own file.
 TEST_F(StoreTest, TornTailOfOneWriterHarmsNoOther) {
   {
     RecordStore a(dir_, manifest(), false, "1of2");

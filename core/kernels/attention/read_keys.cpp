@@ -45,7 +45,7 @@ class TaskReader {
   }
 
  private:
-  // As many units as the attention kernel reads together.
+  // The number of units that the attention kernel reads together.
   [[nodiscard]] int32_t units_together() const {
     if (cache_.dtype == DType::kBF16 && (isa_ != Isa::kAvx512Bf16 || step_head_dim() % 2 != 0))
       return 1;

@@ -87,7 +87,7 @@ if(REPRISE_CUDA)
     cmake_path(GET bench FILENAME name)
     reprise_benchmark(cuda_${name}_bench SOURCES ${bench}_bench.cpp LINK reprise_cuda_probe LABELS gpu)
   endforeach()
-  # What the emulator takes the instructions for, asked of the hardware.
+  # Tests on the hardware what the emulator assumes about the instructions.
   set(emulator ${CMAKE_SOURCE_DIR}/tests/cuda_on_cpu)
   reprise_test(cuda_device_intrinsics_test
     SOURCES device/cuda/device_main.cpp ${emulator}/intrinsics_test.cpp ${emulator}/intrinsic_kernels.cu

@@ -21,8 +21,8 @@ std::vector<int> seen_by(const kv::AttentionPlan& plan, int32_t row, int32_t tok
   return seen;
 }
 
-// Whatever the positions and the cut into steps: a row sees every token up to its own exactly once,
-// and each segment's tokens stand at consecutive positions.
+// For any positions and any cut into steps, a row sees every token up to its own exactly once, and
+// each segment's tokens have consecutive positions.
 TEST(PlanBuilder, RowsSeeEveryTokenUpToTheirOwnExactlyOnce) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -10,7 +10,7 @@
 namespace reprise::experiments::serving {
 namespace {
 
-// That the sample log of 100 requests keeps: its last token comes at 101 s.
+// Rules that the sample log of 100 requests meets: its last token comes at 101 s.
 ValidityRules rules_for_100() { return {.least_duration_s = 60, .least_requests = 100}; }
 
 std::string reason(const RequestLog& log, const ValidityRules& rules) {

@@ -78,7 +78,7 @@ TEST(SplitAsPublished, QueriesAreAsMarkedAndNoOtherPartHasATextOfTheirs) {
         for (const std::string_view text : texts_of(item))
           EXPECT_FALSE(asked.contains(compared_text(text))) << text;
       }
-    // Whatever shares no text with a query is in a part.
+    // Every item that shares no text with a query is in a part.
     size_t left_out = 0;
     for (size_t item = 0; item < 240; ++item) {
       const auto texts = texts_of(item);

@@ -77,7 +77,7 @@ TEST(SplitByText, SharesAreKeptWhereNothingIsShared) {
   EXPECT_NE(parts[0].description.find("seed 9"), std::string::npos);
 }
 
-// The same text in another case or with other spaces is the same text.
+// Texts that differ only in case or spaces count as the same text.
 TEST(SplitByText, TextsThatReadTheSameStayTogether) {
   const Items items = {{"A dog  runs"}, {"a dog runs "}, {"A DOG\truns"}, {"cats"}, {"birds"}};
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {

@@ -149,7 +149,7 @@ TEST(Mooncake, EqualBlocksAreEqualTokens) {
   EXPECT_LE(requests[2].shared_tokens, 2);
 }
 
-// Whatever the divisor, as many blocks are shared.
+// The number of shared blocks does not depend on the divisor.
 TEST(Mooncake, DividedLengthsKeepWhatIsShared) {
   const TempDir dir;
   const auto file = dir.write("m.jsonl", kMooncake);

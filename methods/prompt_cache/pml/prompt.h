@@ -1,12 +1,13 @@
 // A prompt derived from a schema, compiled to the cached tokens that it imports and the new tokens
 // with their positions. [Prompt Cache §3.4]
 //
-// Every new token attends to all imported tokens, whatever their positions. Positions are assigned
-// so: An argument takes the first positions of its parameter; the rest of the parameter stays a
-// gap. Text behind an import begins where that module ends. Text before the first import begins
-// where the element before that module ends. Both must fit before the next taken position: an
-// imported module, the schema's own text, or the schema's end. Text behind the last import, or in a
-// prompt without imports, begins at the schema's end.
+// Every new token attends to all imported tokens, whatever their positions. The new tokens
+// get these positions:
+//   an argument     the first positions of its parameter; the rest of the parameter stays a gap
+//   between imports text behind an import begins where that module ends, text before the first one
+//                   where the element before that module ends. It must fit before the next taken
+//                   position: an imported module, the schema's own text, or the schema's end
+//   other text      behind the last import, or in a prompt without imports: from the schema's end
 //
 // If several complete scaffolds share a module, the one with the most modules is used; among equals
 // the first in the schema.

@@ -11,8 +11,6 @@
 
 namespace reprise::experiments {
 
-// "judged_partings": how many requests of a method are judged, 0 unless told.
-[[nodiscard]] Axis judged_partings_axis();
 [[nodiscard]] std::vector<MetricInfo> agreement_metrics();
 
 // A request that two runs served with other tokens.

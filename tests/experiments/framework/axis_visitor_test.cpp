@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "experiments/framework/kind.h"
+#include "experiments/kinds/serving/serving_axes.h"
 
 namespace reprise::experiments {
 namespace {
@@ -62,6 +63,13 @@ TEST(AxisVisitor, ReadsEveryFieldFromItsName) {
   EXPECT_EQ(axes.column, "tokens");
   EXPECT_EQ(axis_values(axes), kGiven);
   EXPECT_EQ(Group{.axes = kGiven}.axes_as<SampleAxes>().requests, 8);
+}
+
+TEST(AxisVisitor, DefaultsAreTheFallbacks) {
+  const AxisValues values = axis_values(ServingAxes());
+  const std::vector<Axis> axes = list_axes<ServingAxes>();
+  ASSERT_EQ(values.size(), axes.size());
+  for (const Axis& axis : axes) EXPECT_EQ(values.at(axis.name), axis.fallback) << axis.name;
 }
 
 // A group that was listed from another struct than it is read as.

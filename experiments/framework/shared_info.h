@@ -42,23 +42,6 @@ struct RequestAxes : PromptAxes, StepAxes {
   int64_t modules = 1;  // pieces that the shared tokens are cut into; an axis of "ttft" alone
 };
 
-inline const Axis kPromptTokensAxis = {.name = "prompt_tokens",
-                                       .fallback = 128,
-                                       .accepted = Integers{1, kMostTokens},
-                                       .unit = "tokens",
-                                       .help = "length of a prompt"};
-inline const Axis kSharedTokensAxis = {
-    .name = "shared_tokens",
-    .fallback = 0,
-    .accepted = Integers{0, kMostTokens},
-    .unit = "tokens",
-    .help = "first tokens of a prompt that all prompts have in common"};
-inline const Axis kPrefillChunkAxis = {.name = "prefill_chunk",
-                                       .fallback = 512,
-                                       .accepted = Integers{1, kMostTokens},
-                                       .unit = "tokens",
-                                       .help = "most prompt tokens that one step computes"};
-
 inline const MetricInfo kPrefixMs = {"prefix_ms", "ms",
                                      "declaring the shared prefix, once, before the first request"};
 inline const MetricInfo kPrefillTokensPerS = {

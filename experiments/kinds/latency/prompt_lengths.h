@@ -2,22 +2,32 @@
 // name of a data set.
 #pragma once
 
-#include "experiments/framework/kind.h"
+#include <string>
+
+#include "experiments/framework/shared_info.h"
 
 namespace reprise::experiments {
 
-// Of these, "dataset" stands for prompt_tokens and fresh_tokens, and fresh_tokens for
-// shared_tokens.
-[[nodiscard]] Axis fresh_tokens_axis();
-[[nodiscard]] Axis dataset_axis();
-[[nodiscard]] Axis context_limit_axis();
+inline constexpr const char* kNoDataset = "none";
 
-// The group with prompt_tokens and shared_tokens as they follow from these axes. Throws Error where
+// `dataset` stands for prompt_tokens and fresh_tokens, and fresh_tokens for shared_tokens.
+struct TtftAxes : RequestAxes {
+  int64_t fresh_tokens = 0;  // 0: shared_tokens says it
+  std::string dataset = kNoDataset;
+  int64_t context_limit = 3500;
+
+  void visit(AxisVisitor& visitor);
+
+ private:
+  void visit_shared(AxisVisitor& visitor);
+};
+
+// The axes with prompt_tokens and shared_tokens as they follow from the others. Throws Error where
 // two of them say the same thing, or one is given that nothing would read.
-[[nodiscard]] Group with_lengths(Group group);
+[[nodiscard]] TtftAxes with_lengths(TtftAxes axes);
 
 // Adds the lengths that a data set stands for to a point's settings as they turned out; without one
-// the requested settings say it all. `group` is with_lengths().
-void add_lengths(const Group& group, Json& resolved);
+// the requested settings say it all. `axes` are with_lengths().
+void add_lengths(const TtftAxes& axes, Json& resolved);
 
 }  // namespace reprise::experiments

@@ -131,8 +131,8 @@ std::unique_ptr<engine::Engine> MethodRun::make_engine(Bench& bench) {
   const std::vector<methods::Prefix> prefixes = announced_prefixes(axes_.engine, source_);
   if (virtual_clock_ == nullptr) {
     const double begin_s = clock_->now_s();
-    method_->prepare(
-        bench.setup_of(group_, {.device = bench.context().device, .prefixes = prefixes}));
+    method_->prepare(bench.setup_of(group_, axes_.engine,
+                                    {.device = bench.context().device, .prefixes = prefixes}));
     prepare_s_ = clock_->now_s() - begin_s;
   }
   auto cache = methods::join(method_->parts(), options);

@@ -136,17 +136,10 @@ struct Group {
   [[nodiscard]] bool asks_for(const MetricInfo& metric) const {
     return std::find(asked_for.begin(), asked_for.end(), metric.name) != asked_for.end();
   }
-  // Returns the values as the struct that the kind's axes were listed from (CHECK).
+  // Returns the axes as T, the struct from which the kind lists them (CHECK).
   template <KindAxes T>
   [[nodiscard]] T axes_as() const {
     return read_axes<T>(axes);
-  }
-  // Returns the value of an axis of the kind. The type must be the axis' (CHECK); std::out_of_range
-  // for an unknown axis.
-  [[nodiscard]] int64_t axis(const std::string& name) const { return axes.at(name).integer(); }
-  [[nodiscard]] double real_axis(const std::string& name) const { return axes.at(name).real(); }
-  [[nodiscard]] const std::string& word_axis(const std::string& name) const {
-    return axes.at(name).word();
   }
 };
 

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "experiments/framework/kind.h"
+#include "experiments/framework/sweep.h"
+#include "experiments/kinds/latency/prompt_lengths.h"
 #include "experiments/kinds/serving/serving_axes.h"
+#include "tests/experiments/framework/sample_experiment.h"
 
 namespace reprise::experiments {
 namespace {
@@ -70,6 +73,16 @@ TEST(AxisVisitor, DefaultsAreTheFallbacks) {
   const std::vector<Axis> axes = list_axes<ServingAxes>();
   ASSERT_EQ(values.size(), axes.size());
   for (const Axis& axis : axes) EXPECT_EQ(values.at(axis.name), axis.fallback) << axis.name;
+}
+
+TEST(AxisVisitor, WhatAFileSetsReachesTheStruct) {
+  const auto groups =
+      expand(parse_sample(sample_file()), {.context = {.threads = 1, .isa = Isa::kPortable}});
+  const auto first = groups.front().axes_as<TtftAxes>(), last = groups.back().axes_as<TtftAxes>();
+  EXPECT_EQ(first.prompt_tokens, 8);
+  EXPECT_EQ(last.prompt_tokens, 32);
+  EXPECT_EQ(first.new_tokens, 2);
+  EXPECT_EQ(first.prefill_chunk, TtftAxes().prefill_chunk);
 }
 
 // A group that was listed from another struct than it is read as.

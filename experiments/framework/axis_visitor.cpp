@@ -33,12 +33,12 @@ class AxisLister final : public AxisVisitor {
 
  private:
   template <typename Accepted>
-  void add(const AxisText& text, AxisValue fallback, const Accepted& accepted) {
+  void add(const AxisText& text, const AxisValue& fallback, const Accepted& accepted) {
     const bool is_new = std::none_of(axes_.begin(), axes_.end(),
                                      [&](const Axis& axis) { return axis.name == text.name; });
     REPRISE_CHECK(is_new, "axis {} is shown twice", text.name);
     axes_.push_back({.name = std::string(text.name),
-                     .fallback = std::move(fallback),
+                     .fallback = fallback,
                      .accepted = accepted,
                      .unit = std::string(text.unit),
                      .help = std::string(text.help),
